@@ -73,7 +73,7 @@ const TESTED: Record<string, readonly string[]> = {
   'test/server/auth/record-cache.test.ts': ['server.cache'],
   'test/server/auth/request-limit.test.ts': ['api_rate_limit', 'server.limiter', 'server.trusted_proxies', 'server.auth.max_failures'],
   'test/server/billing.test.ts': ['billing.enabled', 'billing.url', 'billing.api_key'],
-  'test/server/dashboard.test.ts': ['dashboard.enabled'],
+  'test/server/dashboard.test.ts': ['dashboard.enabled', 'portal.frame_ancestors'],
   'test/server/pulladdr.test.ts': ['server.pulladdr', 'agent.pulladdr'],
   'test/server/root-path.test.ts': ['root_path'],
   'test/server/routes/people/api-keys.test.ts': ['limits.api_keys_per_project'],
@@ -91,6 +91,12 @@ const TESTED: Record<string, readonly string[]> = {
     'oidc.allowed_networks',
   ],
   'test/server/routes/people/organisations.test.ts': ['limits.organisations_per_user', 'limits.invitations_per_organisation'],
+  'test/server/routes/people/portal-links.test.ts': [
+    'limits.portal_links_per_project',
+    'limits.endpoints_per_owner',
+    'limits.subscriptions_per_owner',
+    'portal.requests_per_second',
+  ],
   'test/store/people/audit-log.test.ts': ['retention.audit_days'],
   'test/server/routes/event-types.test.ts': ['limits.event_types_per_project'],
   'test/server/routes/subscriptions.test.ts': [

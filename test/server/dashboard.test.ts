@@ -2,14 +2,17 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import http from 'node:http';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { startApi, type Api } from './api.js';
+import { configOf, startApi, type Api } from './api.js';
 
 const dashboard = suite('server/dashboard');
 
 let api: Api;
 let below: Api;
 dashboard.before(async () => {
-  [api, below] = await Promise.all([startApi(), startApi({ file: { root_path: '/gateway' } })]);
+  [api, below] = await Promise.all([
+    startApi(),
+    startApi({ file: { root_path: '/gateway', portal: { frame_ancestors: ["'self'", 'https://*.example.com'] } } }),
+  ]);
 });
 dashboard.after(async () => {
   await api.close();
@@ -101,6 +104,20 @@ dashboard('below a root path it is there alone, and its files are too', async ()
       assert.is((await get(below.url + asset)).status, 200);
     }
   }
+});
+
+dashboard('pages of the portal may be framed by the ancestors of the settings, others by nobody', async () => {
+  const ancestorsOf = async (url: string) =>
+    /frame-ancestors (.*)$/.exec(String((await get(url, HTML)).headers['content-security-policy']))?.[1];
+  assert.is(await ancestorsOf(`${below.url}/gateway/portal/a`), "'self' https://*.example.com");
+  for (const path of ['/gateway', '/gateway/projects/a/portal/b', '/gateway/portals/a'])
+    assert.is(await ancestorsOf(below.url + path), "'none'", path);
+  assert.is(await ancestorsOf(`${api.url}/portal/a`), "'none'");
+  for (const ancestor of ['*', "'none'; script-src *", 'https://a.example.com/path'])
+    assert.throws(
+      () => configOf({ url: 'postgres://a:b@localhost/c' }, { portal: { frame_ancestors: [ancestor] } }),
+      'https://app.example.com',
+    );
 });
 
 dashboard('with dashboard.enabled off there is none', async () => {

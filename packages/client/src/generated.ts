@@ -175,6 +175,12 @@ export interface ChangedPassword {
   readonly password: string;
 }
 
+export interface ChangedPortalLink {
+  readonly name?: string | undefined;
+  /** Whether the owner may create, change, pause and delete endpoints and subscribe them: to any event of the project that names neither owner nor endpoint. */
+  readonly can_manage_endpoint?: boolean | undefined;
+}
+
 export interface ChangedProject {
   readonly name?: string | undefined;
   readonly config?:
@@ -389,6 +395,28 @@ export interface CreatedPersonalKey {
   readonly revoked_at: string | null;
   /** Shown this once. */
   readonly key: string;
+}
+
+export interface CreatedPortalLink {
+  readonly uid: string;
+  readonly project_id: string;
+  readonly name: string;
+  /** Whose endpoints the link shows: those with this owner_id. */
+  readonly owner_id: string;
+  /** Whether the owner may create, change, pause and delete endpoints and subscribe them: to any event of the project that names neither owner nor endpoint. */
+  readonly can_manage_endpoint: boolean;
+  readonly auth_type: 'refresh_token';
+  /** What its token begins with: `gw_…`. */
+  readonly mask: string;
+  readonly created_at: string;
+  readonly expires_at: string;
+  /** To about a minute. */
+  readonly last_used_at: string | null;
+  readonly revoked_at: string | null;
+  /** An API key of this link. Shown this once. */
+  readonly token: string;
+  /** Opens the portal, with the token in its fragment; null when the server has no dashboard. */
+  readonly url: string | null;
 }
 
 export interface CreatedProject {
@@ -1093,6 +1121,15 @@ export interface NewInvitation {
   readonly role: 'viewer' | 'member' | 'admin' | 'owner';
 }
 
+export interface NewPortalLink {
+  readonly name: string;
+  readonly owner_id: string;
+  /** Whether the owner may create, change, pause and delete endpoints and subscribe them: to any event of the project that names neither owner nor endpoint. */
+  readonly can_manage_endpoint?: boolean | undefined;
+  /** When the token ends, within a year; a day from now when it is left out. */
+  readonly expires_at?: string | undefined;
+}
+
 export interface NewProject {
   readonly name: string;
   readonly type?: 'outgoing' | 'incoming' | undefined;
@@ -1257,6 +1294,38 @@ export interface PersonalKey {
   readonly revoked_at: string | null;
 }
 
+export interface Portal {
+  readonly project_id: string;
+  readonly project_name: string;
+  readonly name: string;
+  readonly owner_id: string;
+  readonly can_manage_endpoint: boolean;
+  readonly expires_at: string;
+}
+
+export interface PortalLink {
+  readonly uid: string;
+  readonly project_id: string;
+  readonly name: string;
+  /** Whose endpoints the link shows: those with this owner_id. */
+  readonly owner_id: string;
+  /** Whether the owner may create, change, pause and delete endpoints and subscribe them: to any event of the project that names neither owner nor endpoint. */
+  readonly can_manage_endpoint: boolean;
+  readonly auth_type: 'refresh_token';
+  /** What its token begins with: `gw_…`. */
+  readonly mask: string;
+  readonly created_at: string;
+  readonly expires_at: string;
+  /** To about a minute. */
+  readonly last_used_at: string | null;
+  readonly revoked_at: string | null;
+}
+
+export interface PortalLinkRefresh {
+  /** When the token ends, within a year; a day from now when it is left out. */
+  readonly expires_at?: string | undefined;
+}
+
 export interface Project {
   readonly uid: string;
   readonly organisation_id: string;
@@ -1395,6 +1464,15 @@ export interface Resent {
     /** Why it is not sent again. */
     readonly error: string | null;
   }[];
+}
+
+export interface SentEvent {
+  readonly uid: string;
+  readonly occurred_at: string;
+  readonly event_type: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly data: Readonly<Record<string, unknown>> | null;
+  readonly data_bytes: number;
 }
 
 export interface Session {
@@ -1925,6 +2003,40 @@ export function resources({ call, list }: Caller) {
       revoke: (id: string, options?: CallOptions): Promise<ApiKey> =>
         call({ method: 'DELETE', path: '/projects/{project_id}/api-keys/{id}', parameters: { id: id }, options }),
     },
+    portalLinks: {
+      /** Creates a portal link, with which an owner sees its endpoints and their deliveries. Its token is shown this once. */
+      create: (body: NewPortalLink, options?: CallOptions): Promise<CreatedPortalLink> =>
+        call({ method: 'POST', path: '/projects/{project_id}/portal-links', body, isCreatedOnce: true, options }),
+      /** Lists the portal links of the project; those that ended are deleted a week later. */
+      list: (
+        query?: {
+          readonly perPage?: number | undefined;
+          readonly direction?: 'next' | 'prev' | undefined;
+          readonly next_page_cursor?: string | undefined;
+          readonly prev_page_cursor?: string | undefined;
+          /** By time; DESC, the newest first, when it is left out. */
+          readonly sort?: 'ASC' | 'DESC' | undefined;
+          readonly ownerId?: string | undefined;
+        },
+        options?: CallOptions,
+      ): Pages<PortalLink> => list({ method: 'GET', path: '/projects/{project_id}/portal-links', query, options }),
+      /** Shows a portal link. */
+      get: (id: string, options?: CallOptions): Promise<PortalLink> =>
+        call({ method: 'GET', path: '/projects/{project_id}/portal-links/{id}', parameters: { id: id }, options }),
+      /** Changes what is given of a portal link: here at once, on other servers within a second. Its owner stays. */
+      update: (id: string, body: ChangedPortalLink, options?: CallOptions): Promise<PortalLink> =>
+        call({ method: 'PUT', path: '/projects/{project_id}/portal-links/{id}', parameters: { id: id }, body, options }),
+      /** Revokes a portal link: here at once, on other servers within a second. */
+      revoke: (id: string, options?: CallOptions): Promise<PortalLink> =>
+        call({ method: 'PUT', path: '/projects/{project_id}/portal-links/{id}/revoke', parameters: { id: id }, options }),
+      /** Gives a portal link that was not revoked another token, shown this once. The one before ends: here at once, on other servers within a second. */
+      refreshToken: (id: string, body: PortalLinkRefresh, options?: CallOptions): Promise<CreatedPortalLink> =>
+        call({ method: 'POST', path: '/projects/{project_id}/portal-links/{id}/refresh_token', parameters: { id: id }, body, options }),
+    },
+    portal: {
+      /** Shows what the portal link that makes the request reaches. */
+      get: (options?: CallOptions): Promise<Portal> => call({ method: 'GET', path: '/projects/{project_id}/portal', options }),
+    },
     endpoints: {
       /** Creates an endpoint. Its secret is shown this once. */
       create: (body: NewEndpoint, options?: CallOptions): Promise<Endpoint> =>
@@ -2201,6 +2313,9 @@ export function resources({ call, list }: Caller) {
       /** Shows an event delivery. */
       get: (id: string, options?: CallOptions): Promise<EventDelivery> =>
         call({ method: 'GET', path: '/projects/{project_id}/eventdeliveries/{id}', parameters: { id: id }, options }),
+      /** Shows the event of a delivery as its endpoint gets it. */
+      listEvent: (id: string, options?: CallOptions): Promise<SentEvent> =>
+        call({ method: 'GET', path: '/projects/{project_id}/eventdeliveries/{id}/event', parameters: { id: id }, options }),
       /** Lists the attempts of a delivery, newest first. */
       listDeliveryAttempts: (
         id: string,

@@ -13,8 +13,12 @@ const POLICY = [
   "font-src 'self'",
   "base-uri 'none'",
   "form-action 'self'",
-  "frame-ancestors 'none'",
 ].join('; ');
+
+/** The policy of a page that only these may show in a frame. */
+function policyOf(ancestors: readonly string[]): string {
+  return `${POLICY}; frame-ancestors ${ancestors.length === 0 ? "'none'" : ancestors.join(' ')}`;
+}
 
 /** The content has its hash in its name. */
 const FOREVER = 'public, max-age=31536000, immutable';
@@ -26,14 +30,15 @@ const ENCODINGS = [
 
 /**
  * Serves the dashboard: files in `<rootPath>/assets`, and its page for every other path outside the API whose client asks for HTML. Goes on with the next
- * middleware for other requests, and for all when the dashboard was not built.
+ * middleware for other requests, and for all when the dashboard was not built. Pages of the portal may be framed by `frameAncestors`, others by nobody.
  */
-export function serveDashboard(rootPath: string): Middleware {
+export function serveDashboard(rootPath: string, frameAncestors: readonly string[]): Middleware {
   if (!existsSync(new URL('index.html', site))) return (_, next) => next();
   const page = readFileSync(new URL('index.html', site), 'utf8').replaceAll('{{root}}', rootPath);
   const etag = `"${createHash('sha256').update(page).digest('base64url')}"`;
   const names = new Set(readdirSync(new URL('assets/', site)));
   const assets = `${rootPath}/assets/`;
+  const policies = { portal: policyOf(frameAncestors), others: policyOf([]) };
 
   return (ctx, next) => {
     const { path, method } = ctx;
@@ -48,7 +53,7 @@ export function serveDashboard(rootPath: string): Middleware {
     ctx.etag = etag;
     ctx.set({
       'cache-control': 'no-cache',
-      'content-security-policy': POLICY,
+      'content-security-policy': path.startsWith(`${rootPath}/portal/`) ? policies.portal : policies.others,
       'referrer-policy': 'same-origin',
       'x-content-type-options': 'nosniff',
     });

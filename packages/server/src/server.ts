@@ -128,7 +128,7 @@ export async function startServer({
     const pages = {
       ingest: ingestRouter(context),
       documents: documentRouter(routes, config.root_path),
-      dashboard: config.dashboard.enabled ? serveDashboard(config.root_path) : undefined,
+      dashboard: config.dashboard.enabled ? serveDashboard(config.root_path, config.portal.frame_ancestors) : undefined,
     };
     const app = createApp(routes, pages, context, () => closing).callback();
     if (config.server.pulladdr !== undefined) {
@@ -181,6 +181,7 @@ function signalEvents(kv: Kv, events: readonly EventRef[], log: Log): void {
 
 /** Connection tests, or function tests, of a project without a wait, as when an application sets up its sources. */
 const TESTS_AT_ONCE = 20;
+const PORTAL_BURST_SECONDS = 5;
 
 function kvUsers(
   config: Config,
@@ -191,7 +192,7 @@ function kvUsers(
     log,
     addressOf,
   }: { database: Database; kv: Kv; plugins: ActivatedPlugins; log: Log; addressOf: ServerContext['addressOf'] },
-): Pick<ServerContext, 'records' | 'limit' | 'tests' | 'functionTests' | 'logins'> {
+): Pick<ServerContext, 'records' | 'limit' | 'portalLimit' | 'tests' | 'functionTests' | 'logins'> {
   const { cache, limiter, connection_tests, function_tests } = config.server;
   const uses = [
     ...(cache === 'kv' ? ['each request looks up in Postgres who asks'] : []),
@@ -202,6 +203,12 @@ function kvUsers(
   return {
     records: recordCache(database, { kv: kvFor(cache), key: derivedKey(config.encryption_key, 'cache of the server') }),
     limit: requestLimit({ ratePerSecond: config.api_rate_limit, kv: kvFor(limiter) }),
+    portalLimit: requestLimit({
+      ratePerSecond: config.portal.requests_per_second,
+      burst: config.portal.requests_per_second * PORTAL_BURST_SECONDS,
+      kv: kvFor(limiter),
+      code: 'too_many_portal_requests',
+    }),
     tests: requestLimit({ ratePerSecond: connection_tests, burst: TESTS_AT_ONCE, kv: kvFor(limiter), code: 'too_many_tests' }),
     functionTests: requestLimit({
       ratePerSecond: function_tests,

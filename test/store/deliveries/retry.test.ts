@@ -25,6 +25,7 @@ interface Narrowed {
   readonly hours?: number;
   readonly eventId?: string;
   readonly endpointId?: string;
+  readonly ownerId?: string;
   readonly dryRun?: boolean;
   readonly pool?: Database['pool'];
 }
@@ -151,10 +152,12 @@ retry('the time is that of the messages', async () => {
   assert.equal(await run(projectId, 'failure', { hours: 10_000_000, dryRun: true }), { due: 2 });
 });
 
-retry('an event and an endpoint narrow it', async () => {
+retry('an event, an endpoint and an owner narrow it', async () => {
   const it = await scene([{ status: 'failure' }, { status: 'failure' }]);
-  const { id: other } = await makeEndpoint(db, it.projectId, { name: 'bank' });
+  const { id: other } = await makeEndpoint(db, it.projectId, { name: 'bank', owner_id: 'acme' });
   await makeDelivery(db, { projectId: it.projectId, eventId: it.events[0]!, endpointId: other, status: 'failure' });
+  assert.equal(await run(it.projectId, 'failure', { ownerId: 'acme', dryRun: true }), { due: 1 });
+  assert.equal(await run(it.projectId, 'failure', { ownerId: 'acme', endpointId: it.endpointId, dryRun: true }), {});
   assert.equal(await run(it.projectId, 'failure', { eventId: it.events[0]!, dryRun: true }), { due: 2 });
   assert.equal(await run(it.projectId, 'failure', { endpointId: it.endpointId, dryRun: true }), { due: 2 });
   assert.equal(await run(it.projectId, 'failure', { endpointId: other, eventId: it.events[0]! }), { due: 1 });

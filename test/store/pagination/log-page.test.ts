@@ -5,6 +5,7 @@ import type { Pool } from 'pg';
 import { idBound } from '#store/pagination/log-page';
 import type { Page, PageRequest } from '#store/pagination/page';
 import { listEventDeliveries, type EventDeliveryFilter } from '#store/deliveries/delivery-log';
+import { retryDeliveries } from '#store/deliveries/retry';
 import { listEvents, type EventFilter } from '#store/events/event-log';
 import { listQuarantinedMessages, type QuarantineFilter } from '#store/quarantine/messages';
 import { makeEndpoint, makeProject, makeSource } from '../made.js';
@@ -35,7 +36,7 @@ const endpoints: string[] = [];
 lists.before(async () => {
   ({ id: projectId } = await makeProject(db));
   for (const name of ['a', 'b']) {
-    endpoints.push((await makeEndpoint(db, projectId, { name })).id);
+    endpoints.push((await makeEndpoint(db, projectId, { name, owner_id: `owner of ${name}` })).id);
     sources.push(await makeSource(db, projectId, name));
   }
   const id = `(lpad(to_hex($2::bigint + n), 12, '0') || '7' || lpad(to_hex(n), 19, '0'))::uuid, timestamptz 'epoch' + ($2::bigint + n) * interval '1 millisecond'`;
@@ -182,6 +183,38 @@ lists('deliveries: each combination of filters answers its first page, and one f
   assert.is((await listed({ statuses: ['success'], endpointId: endpoints[0] })).length, 0);
   assert.equal([...new Set((await listed({ statuses: ['failure'], eventType: 'third' })).map(({ status }) => status))], ['failure']);
   assert.throws(() => listEventDeliveries(db.pool, projectId, { endpointId: endpoints[0], eventType: 'third' }, first), 'no index');
+});
+
+lists('deliveries: those of an owner are found by the index of its endpoints', async () => {
+  const ownerId = 'owner of a';
+  const filters = combinations<EventDeliveryFilter>({
+    statuses: [undefined, ['success'], ['failure'], ['processing', 'success']],
+    ownerId: [ownerId, 'nobody'],
+    endpointId: [undefined, ...endpoints],
+    eventId: [undefined, idBound(START_MS + 70, '0')],
+    to: [undefined, new Date(START_MS + ROWS - ROWS / 200)],
+  });
+  await assertCheap(filters, (pool, filter, page) => listEventDeliveries(pool, projectId, filter, page));
+  const listed = async (filter: EventDeliveryFilter) =>
+    (await listEventDeliveries(db.pool, projectId, { ownerId, ...filter }, first)).content;
+  assert.equal([...new Set((await listed({})).map(({ endpoint_id: id }) => id))], [endpoints[0]]);
+  assert.equal([(await listed({ endpointId: endpoints[1] })).length, (await listed({ endpointId: endpoints[0] })).length], [0, 20]);
+  assert.throws(() => listEventDeliveries(db.pool, projectId, { ownerId, eventType: 'third' }, first), 'no index');
+});
+
+lists('deliveries: a batch of an owner reads the deliveries of its endpoints with the wanted status, and no others', async () => {
+  const counted = async (status: 'success' | 'failure') => {
+    let count = 0;
+    const selection = { status, ownerId: 'owner of a', from: new Date(0), projects: [{ id: projectId, name: 'orders' }] };
+    const seen = await lookedAt(async (pool) => {
+      for await (const { tallies } of retryDeliveries(pool, selection, { dryRun: true })) for (const tally of tallies) count += tally.count;
+      return { content: [] } as unknown as Page<unknown>;
+    });
+    return { ...seen, count };
+  };
+  const [none, all] = [await counted('success'), await counted('failure')];
+  assert.equal([none.count, none.rows, none.unbounded], [0, 0, []]);
+  assert.equal([all.count, all.unbounded], [ROWS / 2, []]);
 });
 
 lists('quarantine: each combination of filters answers its first page, and one far behind, by an index', async () => {

@@ -98,6 +98,11 @@ export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> =
     like: ['a DSN', 'DSNs', 'https://<key>@<host>/<project>'],
   },
   prefix: { pattern: '^(/[A-Za-z0-9._~-]+)*$', like: ['a path', 'paths', '/gateway, without a slash at the end'] },
+  // https://www.w3.org/TR/CSP3/#directive-frame-ancestors: a part of a header, so nothing else may be in it
+  ancestor: {
+    pattern: "^('self'|https?://(\\*\\.)?[A-Za-z0-9-]+(\\.[A-Za-z0-9-]+)*(:[0-9]{1,5})?)$",
+    like: ['an origin', 'origins', 'https://app.example.com'],
+  },
   email: {
     pattern: '^([^<]*<[^\\s@<>]+@[^\\s@<>]+>|[^\\s@<>]+@[^\\s@<>]+)$',
     like: ['an e-mail address', 'e-mail addresses', 'gateway@example.com'],

@@ -19,8 +19,11 @@ export interface Setting {
   readonly lowerCase?: true;
   readonly min?: number;
   readonly max?: number;
-  /** `cidr`: a network; `address`: host:port; `target`: host:port with or without http(s)://; `dsn`: of Sentry; `prefix`: of a path. */
-  readonly format?: 'cidr' | 'url' | 'address' | 'target' | 'dsn' | 'prefix' | 'email';
+  /**
+   * `cidr`: a network; `address`: host:port; `target`: host:port with or without http(s)://; `dsn`: of Sentry; `prefix`: of a path; `ancestor`: an origin, of
+   * `frame-ancestors`.
+   */
+  readonly format?: 'cidr' | 'url' | 'address' | 'target' | 'dsn' | 'prefix' | 'email' | 'ancestor';
   readonly secret?: boolean;
   readonly summary: string;
   /** Name of an option in errors: `feature flag`. */
@@ -134,6 +137,12 @@ export const settings = {
     summary: 'Valid API keys that a project may have; the management API refuses to create more.' },
   'limits.idempotency_keys_per_credential': { type: 'integer', default: 1000, min: 1,
     summary: 'Answers that are kept of the creates of a credential with an Idempotency-Key, for 24 hours; the oldest are dropped beyond.' },
+  'limits.portal_links_per_project': { type: 'integer', default: 10_000, min: 1,
+    summary: 'Valid portal links that a project may have; the management API refuses to create more.' },
+  'limits.endpoints_per_owner': { type: 'integer', default: 20, min: 1,
+    summary: 'Endpoints that an owner may have and still create another one over a portal link.' },
+  'limits.subscriptions_per_owner': { type: 'integer', default: 100, min: 1,
+    summary: 'Subscriptions that the endpoints of an owner may have together, for another one to be created over a portal link.' },
   'limits.organisations_per_user': { type: 'integer', default: 20, min: 1,
     summary: 'Organisations that a user may be in and still create another one.' },
   'limits.invitations_per_organisation': { type: 'integer', default: 200, min: 1,
@@ -315,6 +324,10 @@ export const settings = {
 
   'dashboard.enabled': { type: 'boolean', default: true,
     summary: 'Whether the server serves the dashboard, below its root path.' },
+  'portal.frame_ancestors': { type: 'list', default: [], format: 'ancestor',
+    summary: "Origins whose pages may show the portal in an iframe, such as https://app.example.com; 'self' is the server itself. Empty: none." },
+  'portal.requests_per_second': { type: 'integer', default: 20, min: 0,
+    summary: 'Requests to the management API per second and portal link, all servers together, after a burst of 5 seconds; 0 is unlimited.' },
 
   'smtp.provider': { type: 'string', flag: 'smtp-provider', on: ['agent', 'utils:doctor'],
     summary: 'Provider of the SMTP server by its name, for example SendGrid, which gives URL, port and TLS.' },

@@ -201,6 +201,8 @@ export const errors = {
   unauthorized: row(401, '{reason}', '{fix}'),
   too_many_requests: row(429, 'this credential made more than {limit} requests in one second (api_rate_limit)',
     'wait {retryAfterSeconds} s, as Retry-After says, and send requests more slowly; the operator can raise the limit with --api-rate-limit or GATEWAY_API_RATE_LIMIT'),
+  too_many_portal_requests: row(429, 'this portal link made more than {limit} requests a second (portal.requests_per_second)',
+    'wait {retryAfterSeconds} s, as Retry-After says, and send requests more slowly; the operator can raise the limit with GATEWAY_PORTAL_REQUESTS_PER_SECOND'),
   too_many_tests: row(429, 'this project tested the connections of sources more often than {limit} times a second (server.connection_tests)',
     'wait {retryAfterSeconds} s, as Retry-After says, or send skip_check=true, and see in the health of the agents whether the source is read; the operator can raise the limit with GATEWAY_CONNECTION_TESTS'),
   too_many_function_tests: row(429, 'this project tested functions more often than {limit} times a second (server.function_tests)',

@@ -12,6 +12,7 @@ import { sendErrors, send, type Answer } from '../http/response.js';
 import { reachAccount, reachOrganisation, reachProject } from '../auth/access.js';
 import { authenticate } from '../auth/authenticate.js';
 import { requireInstanceAdmin } from '../auth/instance-admin.js';
+import { ownedBy } from '../auth/owned.js';
 import { dialectOf, speakConvoy } from '../convoy/dialect.js';
 import type { Effect } from '../health/database-outage.js';
 import { readBody, unstorableStrings } from '../http/body.js';
@@ -93,7 +94,7 @@ const RUN_MS = 40_000;
 
 /** Mounts the routes. Each request passes authentication, the rate limit, the check of what it may reach, its share, and validation before the route runs. */
 function mount(routes: readonly Route[], context: ServerContext): Router {
-  const { ask, config, limit, takeShare } = context;
+  const { ask, config, limit, portalLimit, takeShare } = context;
   const router = new Router({ prefix: `${config.root_path}/api/v1` });
   // Configuration is small: bodies of other routes have at most LARGE_BYTES.
   const messageLimit = config.ingest.max_message_bytes + ENVELOPE_BYTES;
@@ -108,18 +109,21 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
     const access = accessOf(route);
     const audited = audit(route);
     const isOnce = createsOnce(route);
+    const requireOwned = ownedBy(route);
     /** Authenticates the caller, takes the request from his rate limit, and checks what he may reach. */
     const admit = async (ctx: RouterContext) => {
       if (route.reach === 'open') return {};
       const caller = await ask(() => authenticate(ctx.req, context), LOOK_UP);
       context.keyUse.record(caller);
-      await limit(caller, ({ limit: most, remaining, resetSeconds }) => {
+      await (caller.type === 'portal' ? portalLimit : limit)(caller, ({ limit: most, remaining, resetSeconds }) => {
         ctx.set({ 'ratelimit-limit': `${most}`, 'ratelimit-remaining': `${remaining}`, 'ratelimit-reset': `${resetSeconds}` });
       });
       const { project_id: projectId = '', organisation_id: organisationId = '' } = ctx.params;
       if (route.reach === 'project') {
         const project = await ask(() => reachProject(caller, projectId, access, context), LOOK_UP);
-        return { caller, project, ownerId: caller.type === 'portal' ? caller.owner_id : undefined };
+        if (caller.type !== 'portal') return { caller, project, ownerId: undefined };
+        await ask(() => requireOwned(context, { project, ownerId: caller.owner_id, id: ctx.params['id'] }), LOOK_UP);
+        return { caller, project, ownerId: caller.owner_id };
       }
       if (route.reach === 'account') {
         if (route.role === 'instance') await ask(() => requireInstanceAdmin(caller, context), LOOK_UP);

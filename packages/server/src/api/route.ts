@@ -43,6 +43,8 @@ export interface ServerContext {
   readonly records: RecordCache;
   readonly ask: AskDatabase;
   readonly limit: RequestLimit;
+  /** Of portal links, in the place of `limit`. */
+  readonly portalLimit: RequestLimit;
   readonly takeShare: TakeShare;
   /** Of the connection tests of a project. */
   readonly tests: RequestLimit;
@@ -120,7 +122,7 @@ interface Options {
    */
   readonly role?: Role | 'instance';
   readonly needsPerson?: true;
-  readonly portal?: true;
+  readonly portal?: Access['portal'];
   /** False for what changes no configuration, such as events: it is not written to the audit log. */
   readonly isAudited?: false;
 }

@@ -1,6 +1,6 @@
 import { GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
-import { ROLES, type ProjectRow, type Role, type UserKey } from '@gateway/store/config';
+import { ROLES, type PortalKey, type ProjectRow, type Role, type UserKey } from '@gateway/store/config';
 import { listOrganisations, type Membership } from '@gateway/store/people';
 import type { Database } from '@gateway/store/postgres';
 import type { Caller } from './caller.js';
@@ -17,13 +17,21 @@ export interface Access {
   readonly role: Role;
   /** Only a person or a credential of the process, not the key of a project. */
   readonly needsPerson?: true;
-  /** Portal links may, for the endpoints of their owner: the route looks at `call.ownerId`. */
-  readonly portal?: true;
+  /**
+   * Portal links may, for what belongs to their owner: any link, or only one that manages endpoints. A thing in the path is checked before the route
+   * runs; the route itself hands `call.ownerId` on to the lists it reads, and checks the ids in its body.
+   */
+  readonly portal?: 'any' | 'managing' | undefined;
 }
 
 /** Whether a role includes another. */
 export function includes(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed);
+}
+
+/** Whether a portal link may create, change and delete the endpoints of its owner. */
+export function managesEndpoints({ role }: Pick<PortalKey, 'role'>): boolean {
+  return includes(role, 'member');
 }
 
 /** The caller as a person; throws `forbidden` for the keys of a project. */
@@ -66,6 +74,8 @@ export async function reachProject(caller: Caller, projectId: string, access: Ac
   if (!project) throw missing();
   if (caller.type === 'portal') {
     if (!access.portal) throw new GatewayError('forbidden', { reason: 'a portal link reaches only the endpoints of its owner' });
+    if (access.portal === 'managing' && !managesEndpoints(caller))
+      throw new GatewayError('forbidden', { reason: 'this portal link does not manage endpoints: its can_manage_endpoint is false' });
   } else if (caller.type === 'project') {
     if (access.needsPerson) personOf(caller);
     requireRole(caller.role ?? 'admin', access.role);

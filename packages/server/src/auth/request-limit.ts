@@ -19,7 +19,7 @@ interface RequestLimitOptions {
   /** At once, after a while without any. */
   readonly burst?: number;
   readonly kv: KvFallback | undefined;
-  readonly code?: 'too_many_requests' | 'too_many_tests' | 'too_many_function_tests';
+  readonly code?: 'too_many_requests' | 'too_many_portal_requests' | 'too_many_tests' | 'too_many_function_tests';
 }
 
 /** Refusals are answered after this time, but only so many of them wait. */

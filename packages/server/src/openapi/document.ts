@@ -53,6 +53,8 @@ const GROUPS: Readonly<Record<string, string>> = {
   summary: 'What is the matter now.',
   activity: 'What happened when, for charts.',
   apiKeys: 'Of a project.',
+  portalLinks: 'With which the owners of endpoints see what is theirs.',
+  portal: 'What the portal link of a request reaches.',
   auditLog: 'Who changed what.',
   endpoints: 'Where events are delivered, and how.',
   subscriptions: 'Which events an endpoint gets.',

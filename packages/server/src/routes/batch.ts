@@ -95,11 +95,11 @@ export const batchRoutes: readonly Route[] = [
   projectRoute(
     'POST /eventdeliveries/batchretry',
     'Sends the selected deliveries again: those that failed, or of another status. Works for up to 10 s; `next` says where to go on.',
-    { query: RetryQuery, data: Retry, name: 'batchRetry' },
-    async ({ database: { pool }, project, query }) => {
+    { query: RetryQuery, data: Retry, name: 'batchRetry', portal: 'any' },
+    async ({ database: { pool }, project, query, ownerId }) => {
       const { status = 'failure', endpointId, eventId, event_type: eventType, after, dry_run: dryRun = false } = query;
       const { from = new Date(0), to } = timeRange(query);
-      const selection = { status, from, to, after, endpointId, eventId, eventType, projects: [project] };
+      const selection = { status, from, to, after, endpointId, ownerId, eventId, eventType, projects: [project] };
       const data = { due: 0, held: 0, left: 0, progress: 0, dry_run: dryRun, next: null as string | null };
       const until = performance.now() + WORK_MS;
       for await (const { tallies, done, next } of retryDeliveries(pool, selection, { dryRun })) {

@@ -8,6 +8,7 @@ import {
   type DeliveryAttemptRow,
   type EventDeliveryRow,
 } from '@gateway/store/deliveries';
+import { findEvent } from '@gateway/store/events';
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { idQuery, pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
@@ -69,6 +70,17 @@ const DeliveryAttempt = named(
     response_body: nullable(Type.String()),
   }),
 );
+const SentEvent = named(
+  'SentEvent',
+  object({
+    uid: Id,
+    occurred_at: Timestamp,
+    event_type: Type.String(),
+    headers: Type.Record(Type.String(), Type.String()),
+    data: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
+    data_bytes: Type.Integer(),
+  }),
+);
 const ResendQuery = object({ force: Type.Optional(Type.Boolean({ description: 'Also sends again what was delivered.' })) });
 
 function view(delivery: EventDeliveryRow): unknown {
@@ -99,24 +111,47 @@ export const eventDeliveryRoutes: readonly Route[] = [
   listRoute(
     '/eventdeliveries',
     'Lists event deliveries by the time of their messages.',
-    { query: ListQuery, title: 'event deliveries', data: EventDelivery },
-    ({ database, project, query }, page) => {
+    { query: ListQuery, title: 'event deliveries', data: EventDelivery, portal: 'any' },
+    ({ database, project, query, ownerId }, page) => {
       const { status: statuses, endpointId, eventId, event_type: eventType, query: idPrefix } = query;
       if (eventType !== undefined && endpointId !== undefined && eventId === undefined)
         assertValid([{ field: 'event_type', sentence: 'does not belong beside endpointId: list by one of them, or by eventId' }]);
-      const filter = { statuses, endpointId, eventId, eventType, idPrefix, ...timeRange(query) };
+      if (eventType !== undefined && ownerId !== undefined && eventId === undefined)
+        assertValid([{ field: 'event_type', sentence: 'is no filter for a portal link, unless eventId is given' }]);
+      const filter = { statuses, endpointId, ownerId, eventId, eventType, idPrefix, ...timeRange(query) };
       return listEventDeliveries(database.pool, project.id, filter, page);
     },
     view,
   ),
-  projectRoute('GET /eventdeliveries/:id', 'Shows an event delivery.', { data: EventDelivery }, async (call) => ({
+  projectRoute('GET /eventdeliveries/:id', 'Shows an event delivery.', { data: EventDelivery, portal: 'any' }, async (call) => ({
     message: 'event delivery',
     data: view(await find(call)),
   })),
   projectRoute(
+    'GET /eventdeliveries/:id/event',
+    'Shows the event of a delivery as its endpoint gets it.',
+    { data: SentEvent, portal: 'any' },
+    async (call) => {
+      const { event_id: eventId } = await find(call);
+      const row = found(await findEvent(call.database.pool, call.project.id, eventId), 'event', eventId);
+      const { id, occurred_at, event_type, headers, data, data_bytes } = row;
+      return {
+        message: 'event',
+        data: {
+          uid: id,
+          occurred_at,
+          event_type,
+          headers: new RawJson(headers),
+          data: data === null ? null : new RawJson(data),
+          data_bytes,
+        },
+      };
+    },
+  ),
+  projectRoute(
     'GET /eventdeliveries/:id/deliveryattempts',
     'Lists the attempts of a delivery, newest first.',
-    { data: object({ content: Type.Array(DeliveryAttempt) }) },
+    { data: object({ content: Type.Array(DeliveryAttempt) }), portal: 'any' },
     async (call) => {
       const { id } = await find(call);
       const attempts = await listDeliveryAttempts(call.database.pool, call.project.id, id);
@@ -126,7 +161,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
   projectRoute(
     'GET /eventdeliveries/:id/deliveryattempts/:attempt_id',
     'Shows a delivery attempt.',
-    { data: DeliveryAttempt },
+    { data: DeliveryAttempt, portal: 'any' },
     async (call) => {
       const { database, project, id, params } = call;
       const { attempt_id: attemptId = '' } = params;
@@ -137,7 +172,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
   projectRoute(
     'PUT /eventdeliveries/:id/resend',
     'Sends a delivery again that has failed or was discarded.',
-    { query: ResendQuery, data: EventDelivery },
+    { query: ResendQuery, data: EventDelivery, portal: 'any' },
     async (call) => {
       const { database, project, query } = call;
       const delivery = await find(call);

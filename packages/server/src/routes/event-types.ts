@@ -116,14 +116,19 @@ export const eventTypeRoutes: readonly Route[] = [
   listRoute(
     '/event-types',
     'Lists event types, those that were imported from OpenAPI documents and deprecated ones included.',
-    { query: object({ ...pageQuery, ...searchQuery, name: Type.Optional(Word) }), title: 'event types', data: EventType },
+    { query: object({ ...pageQuery, ...searchQuery, name: Type.Optional(Word) }), title: 'event types', data: EventType, portal: 'any' },
     ({ database, project, query: { name, q: search } }, page) => listEventTypes(database.knex, project.id, { name, search }, page),
     withUid,
   ),
-  projectRoute('GET /event-types/:id', 'Shows an event type with its schema.', { data: EventType }, async ({ database, project, id }) => {
-    const row = found(await findEventType(database.knex, project.id, id), 'event type', id);
-    return { message: 'event type', data: withUid(row) };
-  }),
+  projectRoute(
+    'GET /event-types/:id',
+    'Shows an event type with its schema.',
+    { data: EventType, portal: 'any' },
+    async ({ database, project, id }) => {
+      const row = found(await findEventType(database.knex, project.id, id), 'event type', id);
+      return { message: 'event type', data: withUid(row) };
+    },
+  ),
   projectRoute(
     'PUT /event-types/:id',
     'Changes what is given of an event type. Its name stays: events and subscriptions refer to it.',

@@ -14,6 +14,7 @@ import { explainRoutes } from './explain.js';
 import { instanceRoutes } from './instance.js';
 import { quarantineBatchRoutes } from './quarantine-batch.js';
 import { organisationRoutes } from './people/organisations.js';
+import { portalLinkRoutes } from './people/portal-links.js';
 import { projectRoutes } from './projects.js';
 import { quarantineRoutes } from './quarantine.js';
 import { sourceRoutes } from './sources/sources.js';
@@ -29,6 +30,7 @@ export const routes: readonly Route[] = [
   ...projectRoutes,
   ...activityRoutes,
   ...apiKeyRoutes,
+  ...portalLinkRoutes,
   ...endpointRoutes,
   ...endpointTestRoutes,
   ...subscriptionRoutes,

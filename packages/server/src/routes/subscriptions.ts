@@ -82,21 +82,23 @@ export const subscriptionRoutes: readonly Route[] = [
   projectRoute(
     'POST /subscriptions',
     'Subscribes an endpoint to events of the project.',
-    { body: NewSubscription, data: Subscription, status: 201 },
+    { body: NewSubscription, data: Subscription, status: 201, portal: 'managing' },
     async (call) => {
       await validate(call);
       const { filter_config, ...plain } = call.body;
       const { event_types = ['*'], filter = null } = filter_config ?? {};
-      const max = call.config.limits.subscriptions_per_project;
-      const row = await insertSubscription(call.database.knex, call.project.id, { ...plain, event_types, filter }, max);
+      const { subscriptions_per_project: max, subscriptions_per_owner: ofOwner } = call.config.limits;
+      const share = call.ownerId === undefined ? undefined : { ownerId: call.ownerId, max: ofOwner };
+      const row = await insertSubscription(call.database.knex, call.project.id, { ...plain, event_types, filter }, max, share);
       return { message: 'subscription created', data: view(row) };
     },
   ),
   listRoute(
     '/subscriptions',
     'Lists subscriptions.',
-    { query: ListQuery, title: 'subscriptions', data: Subscription },
-    ({ database, project, query }, page) => listSubscriptions(database.knex, project.id, { endpoint_id: query.endpointId }, page, query.q),
+    { query: ListQuery, title: 'subscriptions', data: Subscription, portal: 'any' },
+    ({ database, project, query: { endpointId, q }, ownerId }, page) =>
+      listSubscriptions(database.knex, project.id, { endpointId, ownerId }, page, q),
     view,
   ),
   projectRoute(
@@ -112,14 +114,19 @@ export const subscriptionRoutes: readonly Route[] = [
       return Promise.resolve({ message: `the filter ${matches ? 'matches' : 'does not match'}`, data });
     },
   ),
-  projectRoute('GET /subscriptions/:id', 'Shows a subscription.', { data: Subscription }, async ({ database, project, id }) => {
-    const row = found(await findSubscription(database.knex, project.id, id), 'subscription', id);
-    return { message: 'subscription', data: view(row) };
-  }),
+  projectRoute(
+    'GET /subscriptions/:id',
+    'Shows a subscription.',
+    { data: Subscription, portal: 'any' },
+    async ({ database, project, id }) => {
+      const row = found(await findSubscription(database.knex, project.id, id), 'subscription', id);
+      return { message: 'subscription', data: view(row) };
+    },
+  ),
   projectRoute(
     'PUT /subscriptions/:id',
     'Changes what is given of a subscription.',
-    { body: ChangedSubscription, data: Subscription },
+    { body: ChangedSubscription, data: Subscription, portal: 'managing' },
     async (call) => {
       await validate(call);
       const { database, project, id, body } = call;
@@ -130,13 +137,13 @@ export const subscriptionRoutes: readonly Route[] = [
   projectRoute(
     'PUT /subscriptions/:id/toggle_status',
     'Disables a subscription, so that it matches nothing, or enables it again.',
-    { data: Subscription },
+    { data: Subscription, portal: 'managing' },
     async ({ database, project, id }) => {
       const row = found(await toggleSubscription(database.knex, project.id, id), 'subscription', id);
       return { message: `subscription ${row.is_disabled ? 'disabled' : 'enabled'}`, data: view(row) };
     },
   ),
-  projectRoute('DELETE /subscriptions/:id', 'Deletes a subscription.', {}, async ({ database, project, id }) => {
+  projectRoute('DELETE /subscriptions/:id', 'Deletes a subscription.', { portal: 'managing' }, async ({ database, project, id }) => {
     found(await deleteSubscription(database.knex, project.id, id), 'subscription', id);
     return { message: 'subscription deleted', data: null };
   }),
@@ -148,10 +155,12 @@ function columnsOf({ filter_config, ...plain }: Static<typeof ChangedSubscriptio
 }
 
 /** Checks what the schema cannot: the endpoint exists, patterns and filters are valid. */
-async function validate({ database, project, body }: ProjectCall<Static<typeof ChangedSubscription>>): Promise<void> {
+async function validate({ database, project, body, ownerId }: ProjectCall<Static<typeof ChangedSubscription>>): Promise<void> {
   const { endpoint_id, filter_config } = body;
   const problems: InvalidField[] = [];
-  if (endpoint_id !== undefined && !(await findEndpoint(database.knex, project.id, endpoint_id))) {
+  const endpoint = endpoint_id === undefined ? undefined : await findEndpoint(database.knex, project.id, endpoint_id);
+  const isOfAnother = ownerId !== undefined && endpoint?.owner_id !== ownerId;
+  if (endpoint_id !== undefined && (!endpoint || isOfAnother)) {
     problems.push({ field: 'endpoint_id', sentence: 'is not an endpoint of this project' });
   }
   const { event_types, filter = {} } = filter_config ?? {};

@@ -26,8 +26,11 @@ export type UserKey = ApiKeyBase & { readonly type: 'personal' | 'session'; read
 /** The key of a project, which reaches that project. */
 export type ProjectKey = ApiKeyBase & { readonly type: 'project'; readonly user_id: null; readonly project_id: string };
 /** A portal link, which reaches the endpoints of one owner in a project. */
-export type PortalKey = ApiKeyBase & {
+export type PortalKey = Omit<ApiKeyBase, 'role' | 'expires_at'> & {
   readonly type: 'portal';
+  /** `member` manages the endpoints, `viewer` does not. */
+  readonly role: 'viewer' | 'member';
+  readonly expires_at: Date;
   readonly user_id: null;
   readonly project_id: string;
   readonly owner_id: string;
@@ -42,7 +45,8 @@ export interface StoredApiKey {
   readonly revoked_at: Date | null;
 }
 
-const COLUMNS: readonly string[] = [
+/** All but the hash and the time of revocation. */
+export const KEY_COLUMNS: readonly string[] = [
   'id',
   'type',
   'organisation_id',
@@ -65,7 +69,13 @@ type NewApiKey = {
 } & (
   | { readonly type: 'personal' | 'session'; readonly userId: string }
   | { readonly type: 'project'; readonly projectId: string }
-  | { readonly type: 'portal'; readonly projectId: string; readonly ownerId: string }
+  | {
+      readonly type: 'portal';
+      readonly projectId: string;
+      readonly ownerId: string;
+      readonly role: 'viewer' | 'member';
+      readonly expiresAt: Date;
+    }
 );
 
 /** Creates a key. Only its hash is stored; the result has the key itself. */
@@ -85,7 +95,7 @@ export async function insertApiKey(knex: Knex, it: NewApiKey): Promise<ApiKeyRow
       mask,
       hash,
     })
-    .returning([...COLUMNS]);
+    .returning([...KEY_COLUMNS]);
   return { ...rows[0]!, key };
 }
 
@@ -93,7 +103,7 @@ export async function insertApiKey(knex: Knex, it: NewApiKey): Promise<ApiKeyRow
 export async function findApiKey(knex: Knex, mask: string): Promise<StoredApiKey | undefined> {
   const found = await knex('api_keys')
     .where({ mask })
-    .first<(ApiKeyRow & { hash: Uint8Array; revoked_at: Date | null }) | undefined>(...COLUMNS, 'hash', 'revoked_at');
+    .first<(ApiKeyRow & { hash: Uint8Array; revoked_at: Date | null }) | undefined>(...KEY_COLUMNS, 'hash', 'revoked_at');
   if (!found) return undefined;
   const { hash, revoked_at, ...row } = found;
   return { row, hash, revoked_at };
@@ -102,14 +112,15 @@ export async function findApiKey(knex: Knex, mask: string): Promise<StoredApiKey
 /** Whose keys: those of a user or of a project, of one kind. */
 export type KeysOf =
   | { readonly type: 'personal' | 'session'; readonly user_id: string }
-  | { readonly type: 'project' | 'portal'; readonly project_id: string };
+  | { readonly type: 'project'; readonly project_id: string }
+  | { readonly type: 'portal'; readonly project_id: string; readonly owner_id?: string };
 
 /** Returns a page of keys by creation time, revoked and expired ones included. */
 export function listApiKeys(knex: Knex, of: KeysOf, page: PageRequest): Promise<Page<ListedApiKey>> {
   return readPage(page, async ({ order, after, limit }) => {
     const query = knex('api_keys').where(of).orderBy('id', order).limit(limit);
     if (after !== undefined) void query.where('id', order === 'asc' ? '>' : '<', after);
-    return { rows: await query.select<ListedApiKey[]>(...COLUMNS, 'revoked_at') };
+    return { rows: await query.select<ListedApiKey[]>(...KEY_COLUMNS, 'revoked_at') };
   });
 }
 
@@ -134,7 +145,7 @@ export async function countValidKeys(knex: Knex, of: KeysOf): Promise<number> {
 function validKeys(knex: Knex, of: KeysOf): Knex.QueryBuilder {
   return knex('api_keys')
     .where({ ...of, revoked_at: null })
-    .whereRaw('coalesce(expires_at > now(), true)');
+    .where((valid) => void valid.where('expires_at', '>', knex.fn.now()).orWhereNull('expires_at'));
 }
 
 /** Revokes a key; undefined when there is no such key. One that is revoked already stays as it is. */
@@ -142,7 +153,7 @@ export async function revokeApiKey(knex: Knex, of: KeysOf, id: string): Promise<
   const rows: ListedApiKey[] = await knex('api_keys')
     .where({ ...of, id })
     .update({ revoked_at: knex.raw('coalesce(revoked_at, now())') })
-    .returning([...COLUMNS, 'revoked_at']);
+    .returning([...KEY_COLUMNS, 'revoked_at']);
   return rows[0];
 }
 

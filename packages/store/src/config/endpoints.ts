@@ -1,7 +1,9 @@
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
+import type { Page, PageRequest } from '../pagination/page.js';
+import type { OwnerShare } from './owners.js';
 import type { EndpointRecord, SubscriptionRecord } from './snapshot.js';
-import { projectTable } from './soft-deletes.js';
+import { holding, projectTable } from './soft-deletes.js';
 
 export interface EndpointRow extends EndpointRecord {
   readonly name: string;
@@ -22,17 +24,23 @@ const { rows, ...table } = projectTable<EndpointRow, EndpointFields>(
   ['secrets', 'authentication', 'strategy'],
   ['name', 'url', 'owner_id'],
 );
-export const {
-  list: listEndpoints,
-  insert: insertEndpoint,
-  find: findEndpoint,
-  findAnywhere: findEndpointAnywhere,
-  update: updateEndpoint,
-} = table;
+export const { list: listEndpoints, find: findEndpoint, findAnywhere: findEndpointAnywhere, update: updateEndpoint } = table;
 
-/** True when at least one endpoint of the project that is not deleted has this owner id. */
-export async function ownerExists(knex: Knex, projectId: string, ownerId: string): Promise<boolean> {
-  return (await rows.find(knex, { project_id: projectId, owner_id: ownerId })) !== undefined;
+/** Creates an endpoint. Throws `project_full` when the project has `max` endpoints, or the owner those of its share. */
+export function insertEndpoint(
+  knex: Knex,
+  projectId: string,
+  fields: Parameters<typeof table.insert>[2],
+  max?: number,
+  share?: OwnerShare,
+): Promise<EndpointRow> {
+  const ofOwner = share && {
+    where: { owner_id: share.ownerId },
+    things: 'endpoints of this owner',
+    max: share.max,
+    setting: 'limits.endpoints_per_owner',
+  };
+  return table.insert(knex, projectId, fields, max, ofOwner);
 }
 
 /** Sets status and reason, null for none; deliveries stay as they are. Returns undefined when the endpoint is missing or deleted. */
@@ -82,19 +90,54 @@ export interface SubscriptionRow extends SubscriptionRecord {
 export type SubscriptionFields = Pick<SubscriptionRow, 'name' | 'endpoint_id' | 'event_types' | 'filter'> &
   Partial<Pick<SubscriptionRow, 'is_disabled'>>;
 
+const SEARCHED = ['name'];
 const { rows: subscriptions, ...subscriptionTable } = projectTable<SubscriptionRow, SubscriptionFields>(
   'subscriptions',
   'name endpoint_id event_types filter is_disabled',
   ['filter'],
-  ['name'],
+  SEARCHED,
 );
-export const {
-  list: listSubscriptions,
-  insert: insertSubscription,
-  find: findSubscription,
-  update: updateSubscription,
-  delete: deleteSubscription,
-} = subscriptionTable;
+export const { find: findSubscription, update: updateSubscription, delete: deleteSubscription } = subscriptionTable;
+
+/** Subscriptions whose endpoint has this owner and is not deleted. */
+function ofOwner(knex: Knex, projectId: string, ownerId: string): (query: Knex.QueryBuilder) => void {
+  const endpoints = knex('endpoints').where({ project_id: projectId, owner_id: ownerId, deleted_at: null }).select('id');
+  return (query) => void query.whereIn('endpoint_id', endpoints);
+}
+
+/** Returns a page of subscriptions: of an endpoint, of an owner, or of the project. */
+export function listSubscriptions(
+  knex: Knex,
+  projectId: string,
+  { endpointId, ownerId }: { readonly endpointId?: string | undefined; readonly ownerId?: string | undefined },
+  page: PageRequest,
+  search?: string,
+): Promise<Page<SubscriptionRow>> {
+  const where = (query: Knex.QueryBuilder) => {
+    void query
+      .where({ project_id: projectId, ...(endpointId !== undefined && { endpoint_id: endpointId }) })
+      .where(holding(SEARCHED, search));
+    if (ownerId !== undefined) ofOwner(knex, projectId, ownerId)(query);
+  };
+  return subscriptions.list(knex, where, page);
+}
+
+/** Creates a subscription. Throws `project_full` when the project has `max` subscriptions, or the owner those of its share. */
+export function insertSubscription(
+  knex: Knex,
+  projectId: string,
+  fields: SubscriptionFields,
+  max?: number,
+  share?: OwnerShare,
+): Promise<SubscriptionRow> {
+  const owned = share && {
+    where: ofOwner(knex, projectId, share.ownerId),
+    things: 'subscriptions of this owner',
+    max: share.max,
+    setting: 'limits.subscriptions_per_owner',
+  };
+  return subscriptionTable.insert(knex, projectId, fields, max, owned);
+}
 
 /** Disables an enabled subscription, and enables a disabled one; undefined when there is no such subscription. */
 export function toggleSubscription(knex: Knex, projectId: string, id: string): Promise<SubscriptionRow | undefined> {

@@ -16,6 +16,8 @@ export {
   type StoredApiKey,
   type UserKey,
 } from './api-keys.js';
+export { isOwned, type OwnedThing, type OwnerShare } from './owners.js';
+export { findPortalLink, type PortalLinkRow, refreshPortalLink, updatePortalLink } from './portal-links.js';
 export { generateSecret, liveSecrets, rotateSecret, sealSecret, withSecret, resealSecrets } from './secrets.js';
 export {
   deleteEndpoint,
@@ -29,7 +31,6 @@ export {
   insertSubscription,
   listEndpoints,
   listSubscriptions,
-  ownerExists,
   readBreakerEndpoints,
   setEndpointStatus,
   toggleSubscription,

@@ -61,13 +61,21 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
     },
     /**
      * @param fields may have the id, which sealed texts in them are bound to
-     * @throws GatewayError `project_full` when the project has `max` rows already
+     * @param share a bound on some of the rows
+     * @throws GatewayError `project_full` when the project has `max` rows already, or those of the share
      */
-    insert: (knex: Knex, project_id: string, fields: Fields & { readonly id?: string }, max = Infinity): Promise<Row> => {
-      if (max === Infinity) return rows.insert(knex, { project_id, ...fields });
+    insert: (
+      knex: Knex,
+      project_id: string,
+      fields: Fields & { readonly id?: string },
+      max = Infinity,
+      share?: Full & { readonly where: Values | Knex.QueryCallback },
+    ): Promise<Row> => {
+      if (max === Infinity && !share) return rows.insert(knex, { project_id, ...fields });
       return knex.transaction(async (trx) => {
-        const stored = trx(table).where({ project_id }).whereNull('deleted_at');
-        await requireRoom(trx, project_id, stored, { things: table, max, setting: `limits.${table}_per_project` });
+        const stored = () => trx(table).where({ project_id }).whereNull('deleted_at');
+        await requireRoom(trx, project_id, stored(), { things: table, max, setting: `limits.${table}_per_project` });
+        if (share) await requireRoom(trx, project_id, stored().where(share.where), share);
         return rows.insert(trx, { project_id, ...fields });
       });
     },
@@ -89,17 +97,20 @@ export function holding(columns: readonly string[], text: string | undefined): K
   };
 }
 
+/** A bound on rows, as the error of one that is met tells it. */
+export interface Full {
+  readonly things: string;
+  readonly max: number;
+  readonly setting: string;
+}
+
 /**
  * Locks the project: of two inserts at once the second waits for the first, and then counts it. Call it first in their transaction.
  * @throws GatewayError `project_full` when `stored` selects `max` rows or more
  */
-export async function requireRoom(
-  trx: Knex.Transaction,
-  projectId: string,
-  stored: Knex.QueryBuilder,
-  full: { readonly things: string; readonly max: number; readonly setting: string },
-): Promise<void> {
+export async function requireRoom(trx: Knex.Transaction, projectId: string, stored: Knex.QueryBuilder, full: Full): Promise<void> {
   await trx.raw('select from projects where id = ? for no key update', [projectId]);
   const [found] = await stored.count<{ count: string }[]>();
-  if (Number(found?.count) >= full.max) throw new GatewayError('project_full', full);
+  const { things, max, setting } = full;
+  if (Number(found?.count) >= max) throw new GatewayError('project_full', { things, max, setting });
 }

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { timeOfId } from '@gateway/core/events';
+import { endpointsOfOwner } from '../config/owners.js';
 import { insertCountDeltas, unfinishedDeliveries } from '../counts/count-deltas.js';
 import type { EventDeliveryStatus } from './claims.js';
 import { idBound, readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
@@ -35,8 +36,10 @@ const JOINS = `left join events v on v.project_id = e.project_id and v.id = e.ev
 export interface EventDeliveryFilter extends Span {
   readonly statuses?: readonly EventDeliveryStatus[] | undefined;
   readonly endpointId?: string | undefined;
+  /** Only those of endpoints that have this owner and are not deleted. */
+  readonly ownerId?: string | undefined;
   readonly eventId?: string | undefined;
-  /** Not beside `endpointId`, unless there is an `eventId`: no index has both. */
+  /** Not beside `endpointId` or `ownerId`, unless there is an `eventId`: no index has both. */
   readonly eventType?: string | undefined;
 }
 
@@ -49,11 +52,12 @@ export function listEventDeliveries(
   filter: EventDeliveryFilter,
   page: PageRequest,
 ): Promise<Page<EventDeliveryRow>> {
-  const { eventId, endpointId, eventType } = filter;
-  if (eventId === undefined && endpointId !== undefined && eventType !== undefined) throw new Error('no index has endpoint and event type');
+  const { eventId, eventType } = filter;
+  const endpoints = endpointsOf(projectId, filter);
+  if (eventId === undefined && endpoints !== undefined && eventType !== undefined) throw new Error('no index has endpoint and event type');
   const statuses = filter.statuses?.length ? filter.statuses : STATUSES;
   const ofColumns = (values: Values) => [
-    ...values.where(endpointId, (it) => `e.endpoint_id = ${it}::uuid`),
+    ...(endpoints ? [`e.endpoint_id in (${endpoints(values)})`] : []),
     ...values.where(eventType, (it) => `e.event_type = ${it}`),
   ];
   const fewOfEvent = (values: Values) => [
@@ -64,14 +68,14 @@ export function listEventDeliveries(
   // Their indexes leave out what agents hold, so that a delivery enters them once, when it is over.
   const groups = (values: Values) => ({
     keys: [
-      ...(endpointId === undefined ? [] : [{ column: 'e.endpoint_id', values: `unnest(${values.add([endpointId])}::uuid[])` }]),
+      ...(endpoints ? [{ column: 'e.endpoint_id', values: `(${endpoints(values)})` }] : []),
       ...(eventType === undefined ? [] : [{ column: 'e.event_type', values: `unnest(${values.add([eventType])}::text[])` }]),
       { column: 'e.status', values: `unnest(${values.add(statuses.filter((it) => it !== 'processing'))}::event_delivery_status[])` },
     ],
     predicate: `e.status <> 'processing'`,
   });
   const held = (values: Values) => [`e.status = 'processing' and e.claimed_by > 0`, ...ofColumns(values)];
-  const isAll = endpointId === undefined && eventType === undefined && statuses.length === STATUSES.length;
+  const isAll = endpoints === undefined && eventType === undefined && statuses.length === STATUSES.length;
   const log = {
     table: 'event_deliveries',
     projectId,
@@ -81,6 +85,16 @@ export function listEventDeliveries(
     joins: JOINS,
   } as const satisfies LogQuery;
   return readLog(pool, log, page);
+}
+
+/** Query of the ids of the endpoints whose deliveries are wanted; undefined for all of the project. */
+function endpointsOf(
+  projectId: string,
+  { endpointId, ownerId }: Pick<EventDeliveryFilter, 'endpointId' | 'ownerId'>,
+): ((values: Values) => string) | undefined {
+  if (ownerId === undefined) return endpointId === undefined ? undefined : (values) => `select unnest(${values.add([endpointId])}::uuid[])`;
+  return (values) =>
+    [endpointsOfOwner(values.add(projectId), values.add(ownerId)), ...values.where(endpointId, (it) => `p.id = ${it}::uuid`)].join(' and ');
 }
 
 /** Conditions on the deliveries of an event, which share its millisecond: few rows of one partition. */

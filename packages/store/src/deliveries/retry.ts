@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { GatewayError } from '@gateway/core/errors';
 import { timeOfId } from '@gateway/core/events';
+import { endpointsOfOwner } from '../config/owners.js';
 import { insertCountDeltas, unfinishedDeliveries } from '../counts/count-deltas.js';
 import { idBound, progressAt, Values } from '../pagination/log-page.js';
 import { databaseTime } from '../postgres/server-facts.js';
@@ -18,6 +19,8 @@ export interface RetrySelection {
   readonly eventId?: string | undefined;
   readonly eventType?: string | undefined;
   readonly endpointId?: string | undefined;
+  /** Only those of endpoints that have this owner and are not deleted. Not beside the status `processing`. */
+  readonly ownerId?: string | undefined;
 }
 
 /**
@@ -106,29 +109,41 @@ async function readPage(
   pool: Pool,
   selection: RetrySelection & { readonly projectId: string; readonly began: string; readonly after: string | undefined },
 ): Promise<RetryPage> {
-  const { status, from, to, projectId, eventId, endpointId, eventType, began, after } = selection;
+  const { status, from, to, projectId, eventId, endpointId, ownerId, eventType, began, after } = selection;
   const values = new Values();
   const project = values.add(projectId);
   const fromMs = Math.max(0, from.getTime());
-  const conditions = [
+  const wanted = `${values.add(status)}::event_delivery_status`;
+  const scan = `(select ${values.add(SCAN)}::int)`;
+  const rows = [
     `e.project_id = ${project}`,
-    `e.id >= ${values.add(idBound(fromMs, '0'))}::uuid`,
     `e.occurred_at >= ${values.add(new Date(fromMs))}`,
     ...values.where(to, (it) => `e.occurred_at <= ${it}`),
-    ...values.where(after, (it) => `e.id > ${it}::uuid`),
     ...values.where(endpointId, (it) => `e.endpoint_id = ${it}::uuid`),
     ...values.where(eventType, (it) => `e.event_type = ${it}`),
     ...(eventId === undefined ? [] : ofEvent(eventId, values)),
   ];
-  const hit = `e.status = ${values.add(status)}::event_delivery_status and e.updated_at <= ${values.add(began)}::timestamptz`;
+  const first = `${values.add(after ?? idBound(fromMs, '0'))}::uuid`;
+  const selected = [...rows, `e.id ${after === undefined ? '>=' : '>'} ${first}`];
+  const source =
+    ownerId === undefined
+      ? `event_deliveries e where ${selected.join(' and ')}`
+      : ofOwner(endpointsOfOwner(project, values.add(ownerId)), {
+          selected: eventId === undefined ? rows : selected,
+          wanted,
+          first,
+          after,
+          scan,
+        });
+  const hit = `e.status = ${wanted} and e.updated_at <= ${values.add(began)}::timestamptz`;
   const isWaiting = status === 'scheduled' || status === 'retry';
   const outcome = `case when n.status is null then 'deleted' when n.status = 'inactive' then 'inactive'
     when g.is_sending then 'sending' ${isWaiting ? `when n.status = 'paused' or g.is_due then 'waiting'` : `when n.status = 'paused' then 'held'`} else 'due' end`;
-  const { rows } = await pool.query<Omit<RetryPage, 'groups'> & (Group | { readonly ids: null })>(
+  const { rows: found } = await pool.query<Omit<RetryPage, 'groups'> & (Group | { readonly ids: null })>(
     `with page as materialized (
        select e.id, e.endpoint_id, e.next_attempt_at, ${hit} as hit, e.status = 'processing' and e.claimed_by in (${LIVING}) as is_sending
-       from event_deliveries e where ${conditions.join(' and ')}
-       order by e.id limit (select ${values.add(SCAN)}::int)
+       from ${source}
+       order by e.id limit ${scan}
      ),
      g as materialized (
        select endpoint_id, next_attempt_at <= now() as is_due, is_sending, array_agg(id::text) as ids from page where hit group by 1, 2, 3
@@ -141,9 +156,33 @@ async function readPage(
      ) n on true`,
     values.list,
   );
-  const { scanned, last } = rows[0]!;
-  const groups = rows.flatMap(({ scanned: _, last: __, ...group }) => (group.ids === null ? [] : group));
+  const { scanned, last } = found[0]!;
+  const groups = found.flatMap(({ scanned: _, last: __, ...group }) => (group.ids === null ? [] : group));
   return { scanned, last, groups };
+}
+
+/**
+ * The first deliveries with the wanted status of each endpoint, in the order of the index on endpoint, status and id. Compared and ordered as rows, so that no
+ * other index fits, such as that on the statuses of the whole project.
+ */
+function ofOwner(
+  endpoints: string,
+  it: {
+    readonly selected: readonly string[];
+    readonly wanted: string;
+    readonly first: string;
+    readonly after: string | undefined;
+    readonly scan: string;
+  },
+): string {
+  const conditions = [
+    ...it.selected,
+    `e.status <> 'processing'`,
+    `(e.endpoint_id, e.status, e.id) ${it.after === undefined ? '>=' : '>'} (v.value, ${it.wanted}, ${it.first})`,
+    `e.endpoint_id <= v.value and e.status <= ${it.wanted}`,
+  ];
+  return `(${endpoints}) v(value) cross join lateral (
+         select * from event_deliveries e where ${conditions.join(' and ')} order by e.endpoint_id, e.status, e.id limit ${it.scan}) e`;
 }
 
 /*

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { deleteEndedSessions } from '../config/api-keys.js';
+import { deleteEndedPortalLinks } from '../config/portal-links.js';
 import { deleteOldActivity } from '../counts/activity.js';
 import { deleteOldCounts } from '../counts/count-deltas.js';
 import { deleteOldAuditEntries } from '../people/audit-log.js';
@@ -10,7 +11,7 @@ const LOCK_MS = 2_000;
 const BATCH = 1_000;
 
 /**
- * Creates the partitions of the coming days; deletes expired idempotency keys and sessions, old activity, audit entries and answers, and counts of deleted rows. In any
+ * Creates the partitions of the coming days; deletes expired idempotency keys, sessions and portal links, old activity, audit entries and answers, and counts of deleted rows. In any
  * agent, one at a time.
  */
 export async function runMaintenance(
@@ -27,6 +28,7 @@ export async function runMaintenance(
   await deleteOldCounts(pool);
   await deleteOldActivity(pool);
   await deleteEndedSessions(pool);
+  await deleteEndedPortalLinks(pool);
   await deleteOldAuditEntries(pool, auditDays);
   await deleteOldRequests(pool);
   return done;

@@ -28,7 +28,16 @@ export const endpointTestRoutes: readonly Route[] = [
   projectRoute(
     'POST /endpoints/:id/test',
     'Sends an event to an endpoint to test it, as any event is sent. Follow the delivery by `event_delivery_id`: it is there a moment later.',
-    { body: NewTestEvent, raw: 'data', carriesMessage: true, data: TestEvent, status: 201, createsIn: '/events', name: 'sendTest' },
+    {
+      body: NewTestEvent,
+      raw: 'data',
+      carriesMessage: true,
+      data: TestEvent,
+      status: 201,
+      createsIn: '/events',
+      name: 'sendTest',
+      portal: 'any',
+    },
     async (call) => {
       const { database, project, id, body } = call;
       const { event_type: eventType = TEST_EVENT_TYPE } = body;

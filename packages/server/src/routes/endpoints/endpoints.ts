@@ -35,6 +35,7 @@ import {
   assertValid,
 } from '../../http/schema.js';
 import { authenticationView, isMasked, sealAuthentication, secretProblem, secretViews, type ShownSecret } from './endpoint-secrets.js';
+import { portalProblems } from './portal-fields.js';
 
 const TIMEOUT_SECONDS = 10;
 const BREAKERS_READ_MS = 200;
@@ -185,14 +186,18 @@ export const endpointRoutes: readonly Route[] = [
   projectRoute(
     'POST /endpoints',
     'Creates an endpoint. Its secret is shown this once.',
-    { body: NewEndpoint, data: Endpoint, status: 201 },
+    { body: NewEndpoint, data: Endpoint, status: 201, portal: 'managing' },
     async (call) => {
       const { secret = generateSecret(), ...rest } = call.body;
-      assertValid([...fieldProblems(rest), ...secretProblems(secret)]);
+      assertValid([...fieldProblems(rest), ...secretProblems(secret), ...portalProblems(call)]);
       const id = newId();
       const record = sealSecret(secret, id, call.sealer);
-      const fields = { ...DEFAULTS, ...columnsOf(rest, null, { ...call, id }), id, name: rest.name, url: rest.url, secrets: [record] };
-      const row = await insertEndpoint(call.database.knex, call.project.id, fields, call.config.limits.endpoints_per_project);
+      const owner = call.ownerId === undefined ? {} : { owner_id: call.ownerId };
+      const columns = { ...columnsOf(rest, null, { ...call, id }), ...owner };
+      const fields = { ...DEFAULTS, ...columns, id, name: rest.name, url: rest.url, secrets: [record] };
+      const { endpoints_per_project: max, endpoints_per_owner: ofOwner } = call.config.limits;
+      const share = call.ownerId === undefined ? undefined : { ownerId: call.ownerId, max: ofOwner };
+      const row = await insertEndpoint(call.database.knex, call.project.id, fields, max, share);
       return {
         message: 'endpoint created; keep the secret, it is not shown again',
         data: await viewNow(call, row, { id: record.id, secret }),
@@ -202,26 +207,26 @@ export const endpointRoutes: readonly Route[] = [
   listRoute(
     '/endpoints',
     'Lists endpoints.',
-    { query: ListQuery, title: 'endpoints', data: Endpoint },
-    async ({ database, kv, project, query }, request) => {
-      const { ownerId: owner_id, status, q } = query;
-      const page = await listEndpoints(database.knex, project.id, { owner_id, status }, request, q);
+    { query: ListQuery, title: 'endpoints', data: Endpoint, portal: 'any' },
+    async ({ database, kv, project, query, ownerId = query.ownerId }, request) => {
+      const { status, q } = query;
+      const page = await listEndpoints(database.knex, project.id, { owner_id: ownerId, status }, request, q);
       const breakerOf = await readBreakersNow(kv);
       return { ...page, content: page.content.map((row) => view(row, breakerOf(row.id))) };
     },
     (shown) => shown,
   ),
-  projectRoute('GET /endpoints/:id', 'Shows an endpoint.', { data: Endpoint }, async (call) => ({
+  projectRoute('GET /endpoints/:id', 'Shows an endpoint.', { data: Endpoint, portal: 'any' }, async (call) => ({
     message: 'endpoint',
     data: await viewNow(call, await find(call)),
   })),
   projectRoute(
     'PUT /endpoints/:id',
     'Changes what is given of an endpoint; null clears a field. Another origin asks for the authentication again.',
-    { body: ChangedEndpoint, data: Endpoint },
+    { body: ChangedEndpoint, data: Endpoint, portal: 'managing' },
     async (call) => {
       const { database, project, id, body } = call;
-      assertValid(fieldProblems(body));
+      assertValid([...fieldProblems(body), ...portalProblems(call)]);
       const stored = await find(call);
       const { url, authentication } = stored;
       assertValid(movedProblems(body, stored));
@@ -240,22 +245,27 @@ export const endpointRoutes: readonly Route[] = [
   projectRoute(
     'DELETE /endpoints/:id',
     'Deletes an endpoint and its subscriptions; its waiting deliveries are discarded.',
-    {},
+    { portal: 'managing' },
     async ({ database, project, id }) => {
       found(await deleteEndpoint(database.knex, project.id, id), 'endpoint', id);
       await discardWaiting(database.pool, { projectId: project.id, endpointId: id }, 'The endpoint was deleted.');
       return { message: 'endpoint deleted', data: null };
     },
   ),
-  projectRoute('PUT /endpoints/:id/pause', 'Pauses an endpoint: its deliveries are held.', { data: Endpoint }, async (call) => {
-    const row = await setStatus(call, { status: 'paused', reason: 'It was paused over the API.' });
-    await pauseDeliveries(call.database.pool, { projectId: call.project.id, endpointId: row.id });
-    return { message: 'endpoint paused', data: await viewNow(call, row) };
-  }),
+  projectRoute(
+    'PUT /endpoints/:id/pause',
+    'Pauses an endpoint: its deliveries are held.',
+    { data: Endpoint, portal: 'managing' },
+    async (call) => {
+      const row = await setStatus(call, { status: 'paused', reason: 'It was paused over the API.' });
+      await pauseDeliveries(call.database.pool, { projectId: call.project.id, endpointId: row.id });
+      return { message: 'endpoint paused', data: await viewNow(call, row) };
+    },
+  ),
   projectRoute(
     'POST /endpoints/:id/activate',
     'Activates an endpoint that is paused or inactive: what was held is sent.',
-    { data: Endpoint },
+    { data: Endpoint, portal: 'managing' },
     async (call) => {
       const row = await setStatus(call, { status: 'active', reason: null });
       await resumeDeliveries(call.database.pool, { projectId: call.project.id, endpointId: row.id });
@@ -275,7 +285,7 @@ export const endpointRoutes: readonly Route[] = [
   projectRoute(
     'PUT /endpoints/:id/expire_secret',
     'Gives an endpoint a new secret, shown this once; the present ones sign for some hours more.',
-    { body: NewSecret, data: Endpoint },
+    { body: NewSecret, data: Endpoint, portal: 'managing' },
     async (call) => {
       const { database, project, sealer, id } = call;
       const { secret = generateSecret(), expiration: hours = 24 } = call.body;

@@ -21,19 +21,16 @@ export const key = {
 };
 const ApiKey = named('ApiKey', object({ ...key, project_id: Id }));
 const CreatedApiKey = named('CreatedApiKey', object({ ...key, project_id: Id, key: Type.String({ description: 'Shown this once.' }) }));
+export const ExpiryTime = Type.String({
+  pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2})$',
+  'x-sentence': 'must be a time like 2027-01-31T09:00:00Z',
+});
 export const NewApiKey = named(
   'NewApiKey',
   object({
     name: Name,
     role: Type.Optional(oneOf(['viewer', 'member', 'admin'], { description: 'What it may do; everything when it is left out.' })),
-    expires_at: Type.Optional(
-      nullable(
-        Type.String({
-          pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2})$',
-          'x-sentence': 'must be a time like 2027-01-31T09:00:00Z',
-        }),
-      ),
-    ),
+    expires_at: Type.Optional(nullable(ExpiryTime)),
   }),
 );
 

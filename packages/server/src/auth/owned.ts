@@ -1,0 +1,33 @@
+import { GatewayError } from '@gateway/core/errors';
+import { isId } from '@gateway/core/events';
+import { isOwned, type OwnedThing, type ProjectRow } from '@gateway/store/config';
+import type { Database } from '@gateway/store/postgres';
+import type { Access } from './access.js';
+
+/** Things in the path of a route, by its collection; null: they belong to the project, and every owner sees them. */
+const THINGS: Readonly<Record<string, OwnedThing | null>> = {
+  endpoints: 'endpoint',
+  subscriptions: 'subscription',
+  eventdeliveries: 'event delivery',
+  'event-types': null,
+};
+
+type RequireOwned = (
+  { database }: { readonly database: Pick<Database, 'pool'> },
+  wanted: { readonly project: ProjectRow; readonly ownerId: string; readonly id: string | undefined },
+) => Promise<void>;
+
+/**
+ * Returns the check that the thing in the path of a route belongs to the owner of a portal link, which throws `not_found` for that of another, as for one that
+ * is not there. Throws for a route that portal links may use and whose things have no known owner.
+ */
+export function ownedBy({ path, portal }: { readonly path: string } & Pick<Access, 'portal'>): RequireOwned {
+  const [, collection = '', ...rest] = path.split('/');
+  const thing = THINGS[collection];
+  if (portal && rest.includes(':id') && thing === undefined)
+    throw new Error(`${path} is for portal links, but whose its things are is not known`);
+  if (!thing || !rest.includes(':id')) return () => Promise.resolve();
+  return async ({ database }, { project, ownerId, id = '' }) => {
+    if (!isId(id) || !(await isOwned(database.pool, project.id, ownerId, thing, id))) throw new GatewayError('not_found', { thing, id });
+  };
+}

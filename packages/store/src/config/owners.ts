@@ -1,0 +1,35 @@
+import type { Pool } from 'pg';
+import { timeOfId } from '@gateway/core/events';
+
+/** What belongs to the owner of an endpoint: the endpoint, its subscriptions and its deliveries. */
+export type OwnedThing = 'endpoint' | 'subscription' | 'event delivery';
+
+/** A bound on what an owner may have, for what is created in its name. */
+export interface OwnerShare {
+  readonly ownerId: string;
+  readonly max: number;
+}
+
+/** Query of the ids of an owner's endpoints, from placeholders or expressions. By the index on project, owner and id. */
+export function endpointsOfOwner(project: string, owner: string): string {
+  return `select p.id from endpoints p where p.project_id = ${project} and p.owner_id = ${owner} and p.deleted_at is null`;
+}
+
+const OWNED = `p.project_id = $1 and p.owner_id = $2 and p.deleted_at is null`;
+const LOOK_UP: Readonly<Record<OwnedThing, string>> = {
+  endpoint: `select from endpoints p where ${OWNED} and p.id = $3`,
+  subscription: `select from subscriptions s join endpoints p on p.project_id = s.project_id and p.id = s.endpoint_id
+                 where ${OWNED} and s.project_id = $1 and s.id = $3 and s.deleted_at is null`,
+  'event delivery': `select from event_deliveries d join endpoints p on p.project_id = d.project_id and p.id = d.endpoint_id
+                     where ${OWNED} and d.project_id = $1 and d.id = $3 and d.occurred_at = $4`,
+};
+
+/** Whether the thing is of this owner: its endpoint has the owner id and is not deleted. By primary keys. No lock. */
+export async function isOwned(pool: Pool, projectId: string, ownerId: string, thing: OwnedThing, id: string): Promise<boolean> {
+  const { rowCount } = await pool.query({
+    name: `is-owned-${thing}`,
+    text: LOOK_UP[thing],
+    values: [projectId, ownerId, id, ...(thing === 'event delivery' ? [new Date(timeOfId(id))] : [])],
+  });
+  return rowCount === 1;
+}
