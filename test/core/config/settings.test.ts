@@ -86,6 +86,7 @@ table('these settings hold secrets, and no others', () => {
       'kv.sentinel.password',
       'server.auth.api_keys',
       'server.auth.basic',
+      'oidc.client_secret',
       'smtp.password',
       'billing.api_key',
       'metrics.bearer_token',
