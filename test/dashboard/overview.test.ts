@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Activity, EventDelivery, Summary } from '@gateway/client';
+import type { Activity, EventDelivery, SourceState, Summary } from '@gateway/client';
 import { filled, summaryOf, lineOf } from '#dashboard/pages/overview/activity';
 import { byEndpoint } from '#dashboard/pages/overview/failing-endpoints';
 import { findingsOf } from '#dashboard/pages/overview/findings';
@@ -62,12 +62,28 @@ overview('each thing that is not well is a sentence with a page', () => {
     [
       'bad /events?status=pending',
       'bad /endpoints?status=inactive',
-      'warn /sources',
+      'warn /sources?state=paused',
       'warn /quarantine',
       'warn /deliveries?status=waiting',
     ],
   );
   assert.match(found[0]!.sentence, '4K events wait to be routed, the oldest for 3 min');
+});
+
+overview('a source that cannot be read is named with its reason, and several lead to their list', () => {
+  const state = (name: string, it: SourceState['state']): SourceState => ({
+    uid: `id-${name}`,
+    name,
+    state: it,
+    reason: it === 'failing' ? 'The broker refused the password.' : null,
+    messages: 3,
+    reported_at: null,
+  });
+  const [one] = findingsOf(summary, [], [state('orders', 'failing'), state('returns', 'active')]);
+  assert.equal([one?.tone, one?.to], ['bad', '/sources/id-orders']);
+  assert.is(one?.sentence, 'The source orders cannot be read. The broker refused the password.');
+  const [both] = findingsOf(summary, [], [state('orders', 'failing'), state('returns', 'failing')]);
+  assert.equal([both?.sentence, both?.to], ['2 sources cannot be read.', '/sources?state=failing']);
 });
 
 const delivery = (uid: string, name: string) =>

@@ -1,5 +1,6 @@
 import { startAgent } from '@gateway/agent';
 import { GatewayClient } from '@gateway/client';
+import type { ActiveSource } from '@gateway/core/plugins';
 import type { Browser } from 'playwright-core';
 import { silentLog } from '#core/logging/log';
 import { activated, configOf, startApi, type Api } from '../server/api.js';
@@ -29,12 +30,18 @@ const SETTINGS = {
   source: { allowed_networks: ['127.0.0.0/8'] },
 };
 
+interface Options {
+  readonly file?: Record<string, unknown>;
+  /** Source plugins beside those of this repository. */
+  readonly sources?: Readonly<Record<string, ActiveSource>>;
+}
+
 /** A server that was just set up by `gateway bootstrap`, an agent, and a browser. Close it. */
-export async function emptyInstance({ file = {} }: { file?: Record<string, unknown> } = {}) {
+export async function emptyInstance({ file = {}, sources = {} }: Options = {}) {
   const settings = { ...SETTINGS, ...file };
-  const [api, browser] = await Promise.all([startApi({ file: settings }), openBrowser()]);
+  const [api, browser] = await Promise.all([startApi({ file: settings, sources }), openBrowser()]);
   const config = configOf(api.db, { ...settings, server: { http: { port: 0, agent_port: 0, bind: '127.0.0.1' } } });
-  const agent = await startAgent({ config, plugins: await activated(), log: silentLog, kv: api.kv });
+  const agent = await startAgent({ config, plugins: await activated(sources, { source: settings.source }), log: silentLog, kv: api.kv });
   const cookie = await sessionOf(api, api.owner.user.email, api.owner.password);
   return {
     api,
@@ -49,7 +56,7 @@ export async function emptyInstance({ file = {} }: { file?: Record<string, unkno
 }
 
 /** Starts what the tests of a file share. Close it. */
-export async function dashboardScene(options: { file?: Record<string, unknown> } = {}): Promise<Scene> {
+export async function dashboardScene(options: Options = {}): Promise<Scene> {
   const [{ api, browser, cookie, close }, shop] = await Promise.all([emptyInstance(options), endpoint()]);
   const account = new GatewayClient({ url: api.url + api.config.root_path, key: api.owner.api_key.key });
   const { uid: projectId } = await account.projects.create({ name: 'Orders' });

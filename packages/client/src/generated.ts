@@ -1594,6 +1594,7 @@ export interface SourceLag {
 
 export interface SourceState {
   readonly uid: string;
+  readonly name: string;
   /** `active`: an agent reads it, or it takes requests. `unknown`: no agent has told within half a minute. */
   readonly state: 'active' | 'connecting' | 'failing' | 'paused' | 'disabled' | 'unknown';
   /** Why it is not active, in sentences. */

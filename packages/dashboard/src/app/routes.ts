@@ -18,6 +18,9 @@ export const routes: readonly PageRoute[] = [
     nav: { label: 'Quarantine', key: 'q' },
   },
   { path: '/projects/:project/quarantine/:id', load: () => import('../pages/quarantine/message.js') },
+  { path: '/projects/:project/sources', load: () => import('../pages/sources/sources.js'), nav: { label: 'Sources', key: 's' } },
+  { path: '/projects/:project/sources/new', load: () => import('../pages/sources/new-source.js') },
+  { path: '/projects/:project/sources/:id', load: () => import('../pages/sources/source.js') },
   {
     path: '/projects/:project/endpoints',
     load: () => import('../pages/endpoints/endpoint-list.js'),

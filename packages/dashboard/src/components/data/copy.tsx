@@ -17,7 +17,7 @@ export function Copy({ text, what }: { readonly text: string; readonly what: str
     );
   return (
     <span class="copy">
-      <Button kind="quiet" label={`Copy ${what}`} onPress={copy}>
+      <Button kind="quiet" label={`${told || 'Copy'} ${what}`} onPress={copy}>
         {told || 'Copy'}
       </Button>
       <span class="spoken" role="status">

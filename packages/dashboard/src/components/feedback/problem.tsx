@@ -14,11 +14,11 @@ export function Problem({
   readonly children?: ComponentChildren;
 }) {
   const isOfApi = error instanceof GatewayApiError;
-  const sentence = isOfApi ? error.message.slice(0, -(error.fix.length + 3)) : unreachable(error);
+  const sentence = isOfApi ? sentenceWithoutFix(error) : unreachable(error);
   return (
     <div class="problem" role="alert">
       <p class="problem-sentence">{capital(sentence)}</p>
-      {isOfApi && (
+      {isOfApi && error.errors.length > 0 && (
         <ul>
           {error.errors.map(({ field, sentence: about }) => (
             <li key={field}>
@@ -33,6 +33,13 @@ export function Problem({
       {retry && <Button onPress={retry}>Try again</Button>}
     </div>
   );
+}
+
+/** Fields are listed below: their message would only repeat the first of them. */
+function sentenceWithoutFix({ code, errors, message, fix }: GatewayApiError): string {
+  if (code === 'invalid_request' && errors.length > 0)
+    return errors.length === 1 ? 'one field is refused' : `${errors.length} fields are refused`;
+  return message.slice(0, -(fix.length + 3));
 }
 
 /** The message of an error in one line, for toasts. */

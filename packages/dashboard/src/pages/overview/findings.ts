@@ -1,4 +1,4 @@
-import type { Summary } from '@gateway/client';
+import type { SourceState, Summary } from '@gateway/client';
 import { compact } from '../../format/number.js';
 import { span } from '../../format/time.js';
 import type { Failing } from './failing-endpoints.js';
@@ -20,8 +20,9 @@ const NAMED = 3;
 const things = (count: number, one: string, many: string) => (count === 1 ? `One ${one}` : `${compact(count)} ${many}`);
 
 /** What is not healthy in a project, the worst first. */
-export function findingsOf(summary: Summary, failing: readonly Failing[]): Finding[] {
+export function findingsOf(summary: Summary, failing: readonly Failing[], states: readonly SourceState[] = []): Finding[] {
   const { oldest_pending_seconds: oldest, pending_events: pending, quarantined_messages: quarantined, endpoints, sources } = summary;
+  const unread = states.filter(({ state }) => state === 'failing');
   const found: (Finding | false)[] = [
     oldest !== null &&
       oldest > PENDING_SECONDS && {
@@ -42,11 +43,20 @@ export function findingsOf(summary: Summary, failing: readonly Failing[]): Findi
       to: failing.length === 1 ? `/endpoints/${failing[0]?.uid}` : '/endpoints',
       action: failing.length === 1 ? 'The endpoint' : 'Endpoints',
     },
+    unread.length > 0 && {
+      tone: 'bad',
+      sentence:
+        unread.length === 1
+          ? `The source ${unread[0]?.name} cannot be read. ${unread[0]?.reason ?? ''}`
+          : `${unread.length} sources cannot be read.`,
+      to: unread.length === 1 ? `/sources/${unread[0]?.uid}` : '/sources?state=failing',
+      action: unread.length === 1 ? 'The source' : 'Failing sources',
+    },
     sources.paused > 0 && {
       tone: 'warn',
       sentence: `${things(sources.paused, 'source is', 'sources are')} paused: messages wait with the broker.`,
-      to: '/sources',
-      action: 'Sources',
+      to: '/sources?state=paused',
+      action: 'Paused sources',
     },
     quarantined > 0 && {
       tone: 'warn',

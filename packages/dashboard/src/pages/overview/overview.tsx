@@ -7,6 +7,7 @@ import { Page } from '../../components/layout/page.js';
 import { query } from '../../router/location.js';
 import { projectHref, projectId } from '../../router/project-path.js';
 import { FilterSelect } from '../log/filter-bar.js';
+import { useStates } from '../sources/use-states.js';
 import { filled, type Recent } from './activity.js';
 import { Charts } from './charts.js';
 import { FailingEndpoints, useFailing } from './failing-endpoints.js';
@@ -44,6 +45,7 @@ export default function Overview() {
     { everyMs: SUMMARY_MS },
   );
   const failing = useFailing();
+  const states = useStates();
   const activity = useResource(
     `${project} activity ${minutes}`,
     async (signal) => {
@@ -66,7 +68,13 @@ export default function Overview() {
       {now.data && isNew(now.data.summary) ? (
         <Start />
       ) : (
-        <Findings findings={now.data && !failing.isLoading ? findingsOf(now.data.summary, failing.data ?? []) : undefined} />
+        <Findings
+          findings={
+            now.data && !failing.isLoading
+              ? findingsOf(now.data.summary, failing.data ?? [], [...(states.data?.values() ?? [])])
+              : undefined
+          }
+        />
       )}
       {now.data ? <Tiles {...now.data} /> : <EmptyTiles />}
       {activity.error && <Problem error={activity.error} retry={activity.refresh} />}

@@ -13,6 +13,7 @@ const State = named(
   'SourceState',
   object({
     uid: Id,
+    name: Type.String(),
     state: oneOf(['active', 'connecting', 'failing', 'paused', 'disabled', 'unknown'], {
       description: '`active`: an agent reads it, or it takes requests. `unknown`: no agent has told within half a minute.',
     }),
@@ -46,12 +47,12 @@ export const stateRoutes: readonly Route[] = [
 ];
 
 function stateOf(
-  { id, type, is_disabled, paused_at, pause_reason }: SourceRow,
+  { id, name, type, is_disabled, paused_at, pause_reason }: SourceRow,
   known: ReportedState | undefined,
   absence: string,
 ): unknown {
   const reported = { messages: known?.messages ?? null, reported_at: known ? new Date(known.reportedAtMs) : null };
-  const of = (state: string, reason: string | null = null) => ({ uid: id, state, reason, ...reported });
+  const of = (state: string, reason: string | null = null) => ({ uid: id, name, state, reason, ...reported });
   if (is_disabled) return of('disabled', 'The source is disabled.');
   if (paused_at) return of('paused', pause_reason);
   if (type === 'http') return of('active');

@@ -1,0 +1,167 @@
+import { useState } from 'preact/hooks';
+import { Button } from '../form/button.js';
+import { Checkbox, Select, TextArea, TextField } from '../form/field.js';
+import { kindOf, labelOf, MASK, type Schema } from './schema.js';
+
+export interface SchemaFieldProps {
+  readonly name: string;
+  readonly schema: Schema;
+  readonly value: unknown;
+  readonly onChange: (value: unknown) => void;
+  readonly isRequired: boolean;
+  readonly stored: unknown;
+  readonly error: string | undefined;
+}
+
+/** The input for one field of a schema. */
+export function SchemaField({ name, schema, value, onChange, isRequired, stored, error }: SchemaFieldProps) {
+  const { description, default: byDefault, examples = [] } = schema;
+  const label = labelOf(name, schema);
+  const common = { name, label, isRequired, error, ...(description ? { hint: description } : {}) };
+  const text = typeof value === 'string' ? value : value === undefined || value === null ? '' : wordOf(value);
+  const placeholder = exampleOf(byDefault, examples);
+  switch (kindOf(schema)) {
+    case 'secret':
+      return <Secret {...{ name, schema, value, onChange, isRequired, stored, error }} />;
+    case 'switch':
+      return (
+        <>
+          <Checkbox
+            label={label}
+            isOn={(value ?? byDefault ?? false) === true}
+            onChange={onChange}
+            {...(description ? { hint: description } : {})}
+          />
+          {error && (
+            <p class="field-error">
+              {label} {error}
+            </p>
+          )}
+        </>
+      );
+    case 'choice':
+      return <Choice {...common} values={schema.enum ?? []} byDefault={byDefault} value={value} onChange={onChange} />;
+    case 'number':
+      return (
+        <TextField
+          {...common}
+          type="number"
+          value={text}
+          placeholder={placeholder}
+          onChange={(typed) => onChange(typed === '' ? undefined : Number(typed))}
+        />
+      );
+    case 'lines':
+      return (
+        <TextArea
+          {...common}
+          hint={`${description ?? ''} One in each line.`}
+          rows={2}
+          isMono
+          value={Array.isArray(value) ? value.join('\n') : text}
+          onChange={(typed) => onChange(typed === '' ? undefined : typed.split('\n').map((line) => line.trimStart()))}
+        />
+      );
+    case 'long-text':
+      return <TextArea {...common} rows={5} isMono value={text} onChange={onChange} />;
+    case 'json':
+      return <Json {...common} value={value} onChange={onChange} />;
+    default:
+      return <TextField {...common} value={text} placeholder={placeholder} onChange={onChange} />;
+  }
+}
+
+/** A value in a sentence or an option. */
+function wordOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function exampleOf(byDefault: unknown, examples: readonly unknown[]): string {
+  if (byDefault !== undefined && byDefault !== '') return `${wordOf(byDefault)} unless given`;
+  const [example] = examples;
+  return typeof example === 'string' || typeof example === 'number' ? String(example) : '';
+}
+
+/** A secret is never shown. One that is stored stays when nothing is typed. */
+function Secret({ name, schema, value, onChange, isRequired, stored, error }: SchemaFieldProps) {
+  const label = labelOf(name, schema);
+  const isStored = stored === MASK;
+  const isRemoved = isStored && value === undefined;
+  return (
+    <div class="schema-secret">
+      <TextField
+        type="password"
+        name={name}
+        label={label}
+        hint={schema.description}
+        error={error}
+        autocomplete="new-password"
+        isRequired={isRequired && !isStored}
+        value={typeof value === 'string' && value !== MASK ? value : ''}
+        placeholder={isRemoved ? 'Removed when you save' : isStored ? 'Stored; type to replace it' : ''}
+        onChange={(typed) => onChange(typed !== '' ? typed : isStored ? MASK : undefined)}
+      />
+      {isStored && !isRequired && (
+        <Button
+          kind="quiet"
+          label={`${isRemoved ? 'Keep' : 'Remove'} the stored ${label}`}
+          onPress={() => onChange(isRemoved ? MASK : undefined)}
+        >
+          {isRemoved ? 'Keep' : 'Remove'}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+type Common = Parameters<typeof TextField>[0];
+
+function Choice({
+  values,
+  byDefault,
+  value,
+  onChange,
+  ...common
+}: Omit<Common, 'value' | 'onChange'> & {
+  readonly values: readonly unknown[];
+  readonly byDefault: unknown;
+  readonly value: unknown;
+  readonly onChange: (value: unknown) => void;
+}) {
+  const none = byDefault === undefined ? (common.isRequired ? 'Choose one' : 'None') : `${wordOf(byDefault)} unless chosen`;
+  return (
+    <Select
+      {...common}
+      options={[['', none], ...values.map((it) => [wordOf(it), wordOf(it)] as const)]}
+      value={value === undefined || value === null ? '' : wordOf(value)}
+      onChange={(chosen) => onChange(values.find((it) => wordOf(it) === chosen))}
+    />
+  );
+}
+
+/** What has no input of its own is written as JSON. Text that is no JSON is sent as it is, and the server says what it wants. */
+function Json({
+  value,
+  onChange,
+  ...common
+}: Omit<Common, 'value' | 'onChange'> & { readonly value: unknown; readonly onChange: (value: unknown) => void }) {
+  const [text, setText] = useState(value === undefined ? '' : JSON.stringify(value, null, 2));
+  const change = (typed: string) => {
+    setText(typed);
+    try {
+      onChange(typed.trim() === '' ? undefined : (JSON.parse(typed) as unknown));
+    } catch {
+      onChange(typed);
+    }
+  };
+  return (
+    <TextArea
+      {...common}
+      hint={`${typeof common.hint === 'string' ? common.hint : ''} JSON.`}
+      isMono
+      rows={3}
+      value={text}
+      onChange={change}
+    />
+  );
+}

@@ -1,0 +1,99 @@
+import { GatewayApiError } from '@gateway/client';
+import type { ComponentChildren } from 'preact';
+import { useId } from 'preact/hooks';
+import { SchemaField } from './schema-field.js';
+import { fieldsOf, kindOf, labelOf, type Schema, type Value } from './schema.js';
+
+interface Props {
+  readonly schema: Schema;
+  readonly value: Value;
+  readonly onChange: (value: Value) => void;
+  /** As the server has it: secrets that are stored show their mask. */
+  readonly stored?: Value;
+  /** Of the last request; its sentences are shown at their fields. */
+  readonly error?: Error | undefined;
+  /** Of the value in the request: `pub_sub.kafka`. */
+  readonly path: string;
+}
+
+/**
+ * Inputs for an object, made from its JSON Schema: titles, descriptions, defaults, choices, secrets, groups, and fields that belong to it only beside others.
+ * `submitted` gives what is to be sent.
+ */
+export function SchemaForm({ schema, value, onChange, stored = {}, error, path }: Props) {
+  return (
+    <>
+      {fieldsOf(schema, value).map(({ name, schema: field, isRequired }) => {
+        const change = (next: unknown) => onChange({ ...value, [name]: next });
+        const at = `${path}.${name}`;
+        if (kindOf(field) !== 'group') {
+          return (
+            <SchemaField
+              key={name}
+              name={name}
+              schema={field}
+              value={value[name]}
+              onChange={change}
+              isRequired={isRequired}
+              stored={stored[name]}
+              error={errorAt(error, at)}
+            />
+          );
+        }
+        return (
+          <Group key={name} legend={labelOf(name, field)} schema={field} error={errorAt(error, at, false)}>
+            <SchemaForm
+              schema={field}
+              value={(value[name] ?? {}) as Value}
+              onChange={change}
+              stored={(stored[name] ?? {}) as Value}
+              error={error}
+              path={at}
+            />
+          </Group>
+        );
+      })}
+    </>
+  );
+}
+
+function Group({
+  legend,
+  schema: { description },
+  error,
+  children,
+}: {
+  readonly legend: string;
+  readonly schema: Schema;
+  readonly error: string | undefined;
+  readonly children: ComponentChildren;
+}) {
+  const id = useId();
+  return (
+    <fieldset class="schema-group" aria-describedby={description && id}>
+      <legend>{legend}</legend>
+      {description && (
+        <p class="field-hint" id={id}>
+          {description}
+        </p>
+      )}
+      {error && (
+        <p class="field-error">
+          {legend} {error}
+        </p>
+      )}
+      {children}
+    </fieldset>
+  );
+}
+
+/** The sentence about a field, or about the first of its elements. */
+function errorAt(error: Error | undefined, path: string, withElements = true): string | undefined {
+  if (!(error instanceof GatewayApiError)) return undefined;
+  const own = error.errors.find(({ field }) => field === path);
+  if (own) return own.sentence;
+  const element = withElements ? error.errors.find(({ field }) => field.startsWith(`${path}.`)) : undefined;
+  if (!element) return undefined;
+  const index = Number(element.field.slice(path.length + 1));
+  return Number.isInteger(index) ? `in line ${index + 1} ${element.sentence}` : element.sentence;
+}

@@ -1,0 +1,127 @@
+/** What a form understands of a JSON Schema; other keywords are left to the server. */
+export interface Schema {
+  readonly title?: string;
+  readonly description?: string;
+  readonly type?: string | readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly default?: unknown;
+  readonly examples?: readonly unknown[];
+  readonly maxLength?: number;
+  readonly items?: Schema | boolean;
+  readonly properties?: Readonly<Record<string, Schema | boolean>>;
+  readonly required?: readonly string[];
+  readonly dependentRequired?: Readonly<Record<string, readonly string[]>>;
+  readonly allOf?: readonly Schema[];
+  readonly if?: Schema;
+  readonly then?: Schema;
+  readonly else?: Schema;
+  readonly 'x-secret'?: boolean;
+}
+
+export type Value = Readonly<Record<string, unknown>>;
+
+/** How answers show a secret that is stored. Sent back, it keeps it. */
+export const MASK = '********';
+
+const LONG_TEXT = 10_000;
+
+export type Kind = 'secret' | 'choice' | 'switch' | 'number' | 'lines' | 'long-text' | 'text' | 'group' | 'json';
+
+/** The input for a field. */
+export function kindOf(schema: Schema): Kind {
+  const type = [schema.type].flat().find((it) => it !== 'null');
+  if (schema.enum) return 'choice';
+  switch (type) {
+    case 'boolean':
+      return 'switch';
+    case 'integer':
+    case 'number':
+      return 'number';
+    case 'object':
+      return schema.properties ? 'group' : 'json';
+    case 'array':
+      return typeof schema.items === 'object' && schema.items.type === 'string' ? 'lines' : 'json';
+    case 'string':
+      if (schema['x-secret']) return 'secret';
+      return (schema.maxLength ?? 0) > LONG_TEXT ? 'long-text' : 'text';
+    default:
+      return schema.properties ? 'group' : 'json';
+  }
+}
+
+/** `consumer_group_id` as `Consumer group id`, for a field without a title. */
+export function labelOf(name: string, { title }: Schema): string {
+  if (title) return title;
+  const words = name
+    .replaceAll(/[_-]+/g, ' ')
+    .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
+    .toLowerCase();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** The fields of an object that belong to it as it is filled in, with whether they are required. */
+export function fieldsOf(schema: Schema, value: Value): { name: string; schema: Schema; isRequired: boolean }[] {
+  const found: Found = { hidden: new Set(), required: new Set() };
+  apply(schema, value, found);
+  return Object.entries(schema.properties ?? {}).flatMap(([name, inner]) =>
+    inner === false || found.hidden.has(name) ? [] : [{ name, schema: inner === true ? {} : inner, isRequired: found.required.has(name) }],
+  );
+}
+
+interface Found {
+  readonly hidden: Set<string>;
+  readonly required: Set<string>;
+}
+
+function apply(schema: Schema, value: Value, found: Found): void {
+  for (const name of schema.required ?? []) found.required.add(name);
+  for (const [name, others] of Object.entries(schema.dependentRequired ?? {}))
+    if (isGiven(value[name])) for (const other of others) found.required.add(other);
+  for (const [name, inner] of Object.entries(schema.properties ?? {})) if (inner === false) found.hidden.add(name);
+  for (const part of schema.allOf ?? []) apply(part, value, found);
+  if (!schema.if) return;
+  const isMet = matches(schema.if, value);
+  const branch = isMet === undefined ? undefined : isMet ? schema.then : schema.else;
+  if (branch) apply(branch, value, found);
+}
+
+const UNDERSTOOD = new Set(['properties', 'required', 'const', 'enum', 'type', 'title', 'description']);
+
+/** Whether a value meets a condition; undefined when it has words that are not understood: then all fields are shown. */
+function matches(schema: Schema | boolean, value: unknown): boolean | undefined {
+  if (typeof schema === 'boolean') return schema;
+  if (Object.keys(schema).some((name) => !UNDERSTOOD.has(name))) return undefined;
+  if ('const' in schema && schema.const !== value) return false;
+  if (schema.enum && !schema.enum.includes(value)) return false;
+  const members = (typeof value === 'object' && value !== null ? value : {}) as Value;
+  if (schema.required?.some((name) => !isGiven(members[name]))) return false;
+  const inner = Object.entries(schema.properties ?? {}).flatMap(([name, it]) =>
+    isGiven(members[name]) ? [matches(it, members[name])] : [],
+  );
+  return inner.includes(false) ? false : inner.includes(undefined) ? undefined : true;
+}
+
+/** Fields that nobody has filled in are left out, so that the defaults of the server count. */
+export function isGiven(value: unknown): boolean {
+  if (value === undefined || value === null || value === '') return false;
+  if (Array.isArray(value)) return value.some(isGiven);
+  return typeof value !== 'object' || Object.values(value).some(isGiven);
+}
+
+/** What is sent: the fields that belong to the object and were filled in. A stored secret whose field is gone, or was emptied, is removed by null. */
+export function submitted(schema: Schema, value: Value, before: Value = {}): Record<string, unknown> {
+  const shown = new Map(fieldsOf(schema, value).map((it) => [it.name, it.schema]));
+  const result: Record<string, unknown> = {};
+  for (const [name, inner] of Object.entries(schema.properties ?? {})) {
+    if (typeof inner === 'boolean') continue;
+    const given = shown.has(name) ? value[name] : undefined;
+    const stored = before[name];
+    if (kindOf(inner) === 'group') {
+      const group = submitted(inner, (given ?? {}) as Value, (stored ?? {}) as Value);
+      if (Object.values(group).some((it) => it !== null)) result[name] = group;
+    } else if (isGiven(given)) result[name] = Array.isArray(given) ? given.filter(isGiven) : given;
+    else if (stored === MASK) result[name] = null;
+  }
+  return result;
+}

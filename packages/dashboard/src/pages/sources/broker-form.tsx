@@ -1,0 +1,102 @@
+import type { Source, SourceType } from '@gateway/client';
+import { GatewayApiError } from '@gateway/client';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { api } from '../../api/client.js';
+import { useAction } from '../../api/use-action.js';
+import { SchemaForm } from '../../components/schema-form/schema-form.js';
+import { submitted, type Schema, type Value } from '../../components/schema-form/schema.js';
+import { Problem } from '../../components/feedback/problem.js';
+import { toast } from '../../components/feedback/toast.js';
+import { Button } from '../../components/form/button.js';
+import { fieldError, TextField } from '../../components/form/field.js';
+import { navigate } from '../../router/location.js';
+import { projectPath } from '../../router/project-path.js';
+import { may } from '../../session/access.js';
+
+/** Creates or changes a source that reads a broker. The connection is a form made from the schema of its plugin. */
+export function BrokerForm({
+  type: { name: type, connection },
+  source,
+  onSaved,
+}: {
+  readonly type: SourceType;
+  readonly source?: Source;
+  readonly onSaved?: () => void;
+}) {
+  const schema = connection as Schema;
+  const pubSub = source?.pub_sub as { workers?: number; [connection: string]: unknown } | undefined;
+  const stored = (pubSub?.[type] ?? {}) as Value;
+  const [name, setName] = useState(source?.name ?? '');
+  const [workers, setWorkers] = useState(String(pubSub?.workers ?? 1));
+  const [value, setValue] = useState<Value>(stored);
+  const [works, setWorks] = useState<string>();
+
+  const asked = () => ({ type, workers: Number(workers), [type]: submitted(schema, value, stored) });
+  const test = useAction(async () => {
+    setWorks(undefined);
+    save.clear();
+    const { advice } = await api().sources.testConnection({ pub_sub: asked(), ...(source ? { source_id: source.uid } : {}) });
+    setWorks(advice ? `The connection works. ${advice}` : 'The connection works.');
+  });
+  const save = useAction(async (skipCheck = false) => {
+    setWorks(undefined);
+    test.clear();
+    const check = skipCheck ? { skip_check: true } : {};
+    const body = { name, pub_sub: asked() };
+    if (source) {
+      await api().sources.update(source.uid, body, check, { headers: { 'if-match': `"${source.updated_at}"` } });
+      toast('The source is changed.');
+      onSaved?.();
+    } else {
+      const created = await api().sources.create({ ...body, type: 'pub_sub' }, check);
+      toast('The source is created: agents begin to read it.');
+      navigate(projectPath(`/sources/${created.uid}`));
+    }
+  });
+  const error = save.error ?? test.error;
+  const outcome = useRef<HTMLDivElement>(null);
+  useEffect(() => outcome.current?.scrollIntoView({ block: 'nearest' }), [error, works]);
+  const isRefused = save.error instanceof GatewayApiError && save.error.code === 'source_check_failed';
+  return (
+    <form
+      class="form marks-required"
+      onSubmit={(event) => {
+        event.preventDefault();
+        save.run();
+      }}
+    >
+      <TextField label="Name" value={name} onChange={setName} isRequired error={fieldError(error, 'name')} hasFocus={!source} />
+      <SchemaForm schema={schema} value={value} onChange={setValue} stored={stored} error={error} path={`pub_sub.${type}`} />
+      <TextField
+        label="Workers"
+        type="number"
+        hint="Readers over all agents: members of the consumer group, or pollers of the queue. Each agent runs at least one."
+        value={workers}
+        onChange={setWorkers}
+        error={fieldError(error, 'pub_sub.workers')}
+      />
+      <div ref={outcome} class="source-outcome">
+        {error && (
+          <Problem error={error}>
+            {isRefused && <Button onPress={() => save.run(true)}>{source ? 'Save without the test' : 'Create without the test'}</Button>}
+          </Problem>
+        )}
+        {works && (
+          <p class="source-works" role="status">
+            {works}
+          </p>
+        )}
+      </div>
+      {may('member') && (
+        <div class="form-actions">
+          <Button kind="main" type="submit" isRunning={save.isRunning}>
+            {source ? 'Save' : 'Create source'}
+          </Button>
+          <Button isRunning={test.isRunning} onPress={test.run}>
+            Test connection
+          </Button>
+        </div>
+      )}
+    </form>
+  );
+}

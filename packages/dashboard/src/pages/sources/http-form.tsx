@@ -1,0 +1,130 @@
+import type { Source, Verifier } from '@gateway/client';
+import { useState } from 'preact/hooks';
+import { api } from '../../api/client.js';
+import { useAction } from '../../api/use-action.js';
+import { Problem } from '../../components/feedback/problem.js';
+import { toast } from '../../components/feedback/toast.js';
+import { Button } from '../../components/form/button.js';
+import { fieldError, Select, TextArea, TextField } from '../../components/form/field.js';
+import { navigate } from '../../router/location.js';
+import { projectPath } from '../../router/project-path.js';
+import { may } from '../../session/access.js';
+import { VerifierFields } from './verifier-fields.js';
+
+const linesOf = (text: string) =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean);
+
+/** Creates or changes a source that takes requests. What is left empty in a new one is what its provider needs. */
+export function HttpForm({ source, onSaved }: { readonly source?: Source; readonly onSaved?: () => void }) {
+  const [name, setName] = useState(source?.name ?? '');
+  const [verifier, setVerifier] = useState<Verifier>(source?.verifier ?? { type: 'noop' });
+  const [type, setType] = useState(source?.event_type ?? '');
+  const [location, setLocation] = useState(source?.event_type_location ?? '');
+  const [keys, setKeys] = useState((source?.idempotency_keys ?? []).join('\n'));
+  const [headers, setHeaders] = useState((source?.forward_headers ?? []).join('\n'));
+  const [answer, setAnswer] = useState(source?.custom_response?.body ?? '');
+  const [answerType, setAnswerType] = useState<'application/json' | 'text/plain'>(
+    source?.custom_response?.content_type ?? 'application/json',
+  );
+
+  const save = useAction(async () => {
+    const whenGiven = (field: string, isGiven: boolean, value: unknown, empty: unknown) =>
+      isGiven ? { [field]: value } : source ? { [field]: empty } : {};
+    const body = {
+      name,
+      verifier,
+      ...whenGiven('event_type', type !== '', type, null),
+      ...whenGiven('event_type_location', location !== '', location, null),
+      ...whenGiven('idempotency_keys', keys !== '', linesOf(keys), []),
+      ...whenGiven('forward_headers', headers !== '', linesOf(headers), []),
+      ...whenGiven('custom_response', answer !== '', { body: answer, content_type: answerType }, null),
+    };
+    if (source) {
+      await api().sources.update(source.uid, body, {}, { headers: { 'if-match': `"${source.updated_at}"` } });
+      toast('The source is changed.');
+      onSaved?.();
+    } else {
+      const created = await api().sources.create({ ...body, type: 'http' });
+      toast('The source is created. Copy its URL.');
+      navigate(projectPath(`/sources/${created.uid}`));
+    }
+  });
+  const { error } = save;
+  const byProvider = source ? '' : ' Left empty: what the provider of the verification sends.';
+  return (
+    <form
+      class="form marks-required"
+      onSubmit={(event) => {
+        event.preventDefault();
+        save.run();
+      }}
+    >
+      <TextField label="Name" value={name} onChange={setName} isRequired error={fieldError(error, 'name')} hasFocus={!source} />
+      <VerifierFields verifier={verifier} stored={source?.verifier ?? undefined} onChange={setVerifier} error={error} />
+      <TextField
+        label="Where a request has its event type"
+        hint={`Such as header.X-Topic, body.type or query.type.${byProvider}`}
+        isMono
+        value={location}
+        onChange={setLocation}
+        error={fieldError(error, 'event_type_location')}
+      />
+      <TextField
+        label="Event type of the others"
+        hint="Of requests that have none at that place."
+        value={type}
+        onChange={setType}
+        error={fieldError(error, 'event_type')}
+      />
+      <TextArea
+        label="What makes a request unique"
+        hint={`Places whose values make up the idempotency key, one in each line: a request that is sent again makes no second event.${byProvider}`}
+        rows={2}
+        isMono
+        value={keys}
+        onChange={setKeys}
+        error={fieldError(error, 'idempotency_keys')}
+      />
+      <TextArea
+        label="Headers that travel with the event"
+        hint={`One in each line.${byProvider}`}
+        rows={2}
+        isMono
+        value={headers}
+        onChange={setHeaders}
+        error={fieldError(error, 'forward_headers')}
+      />
+      <TextArea
+        label="Answer to accepted requests"
+        hint="Left empty: the usual one."
+        rows={2}
+        isMono
+        value={answer}
+        onChange={setAnswer}
+        error={fieldError(error, 'custom_response.body')}
+      />
+      {answer !== '' && (
+        <Select
+          label="Content type of the answer"
+          value={answerType}
+          options={[
+            ['application/json', 'application/json'],
+            ['text/plain', 'text/plain'],
+          ]}
+          onChange={(chosen) => setAnswerType(chosen === 'text/plain' ? 'text/plain' : 'application/json')}
+        />
+      )}
+      {error && <Problem error={error} />}
+      {may('member') && (
+        <div class="form-actions">
+          <Button kind="main" type="submit" isRunning={save.isRunning}>
+            {source ? 'Save' : 'Create source'}
+          </Button>
+        </div>
+      )}
+    </form>
+  );
+}

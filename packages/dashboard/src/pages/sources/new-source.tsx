@@ -1,0 +1,50 @@
+import type { SourceType } from '@gateway/client';
+import { api } from '../../api/client.js';
+import { useResource } from '../../api/use-resource.js';
+import type { Schema } from '../../components/schema-form/schema.js';
+import { Loaded } from '../../components/feedback/loading.js';
+import { Select } from '../../components/form/field.js';
+import { Page } from '../../components/layout/page.js';
+import { Panel } from '../../components/layout/panel.js';
+import { query, setQuery } from '../../router/location.js';
+import { projectHref, projectId } from '../../router/project-path.js';
+import { projects } from '../../session/projects.js';
+import { BrokerForm } from './broker-form.js';
+import { HttpForm } from './http-form.js';
+
+const HTTP = 'http';
+
+/** `Kafka topic (kafka)`, as its plugin calls what it reads. */
+function nameOf({ name, connection }: SourceType): string {
+  const { title } = connection as Schema;
+  return title ? `${title} (${name})` : name;
+}
+
+export default function NewSource() {
+  const types = useResource(`${projectId.value} source types`, async (signal) => (await api().sources.listTypes({ signal })).content);
+  const isOutgoing = projects.value?.find(({ uid }) => uid === projectId.value)?.type !== 'incoming';
+  return (
+    <Page title="New source" above={<a href={projectHref('/sources')}>Sources</a>}>
+      <Loaded resource={types}>
+        {(known) => {
+          const brokers = isOutgoing ? known : [];
+          const asked = query.value.get('type') ?? brokers[0]?.name ?? HTTP;
+          const type = brokers.find(({ name }) => name === asked);
+          return (
+            <Panel title={type ? nameOf(type) : 'Requests to a URL (http)'}>
+              <div class="form">
+                <Select
+                  label="Where messages come from"
+                  value={type?.name ?? HTTP}
+                  options={[...brokers.map((it) => [it.name, nameOf(it)] as const), [HTTP, 'Requests to a URL (http)']]}
+                  onChange={(chosen) => setQuery({ type: chosen }, { replace: true })}
+                />
+              </div>
+              {type ? <BrokerForm key={type.name} type={type} /> : <HttpForm />}
+            </Panel>
+          );
+        }}
+      </Loaded>
+    </Page>
+  );
+}

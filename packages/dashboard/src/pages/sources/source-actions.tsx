@@ -1,0 +1,71 @@
+import type { Source } from '@gateway/client';
+import { useState } from 'preact/hooks';
+import { api } from '../../api/client.js';
+import { useAction } from '../../api/use-action.js';
+import { Problem } from '../../components/feedback/problem.js';
+import { toast } from '../../components/feedback/toast.js';
+import { Button } from '../../components/form/button.js';
+import { Dialog } from '../../components/form/dialog.js';
+import { localTime } from '../../format/time.js';
+import { useShortcuts } from '../../keyboard/use-shortcuts.js';
+import { navigate } from '../../router/location.js';
+import { projectPath } from '../../router/project-path.js';
+import { may } from '../../session/access.js';
+
+/** Pauses, resumes, enables or deletes a source. */
+export function SourceActions({ source, onChange }: { readonly source: Source; readonly onChange: () => void }) {
+  const { uid, name, type, is_disabled: isDisabled, paused_at: pausedAt } = source;
+  const [isAsked, setAsked] = useState(false);
+  const turn = useAction(async () => {
+    if (isDisabled) {
+      await api().sources.update(uid, { is_disabled: false });
+      toast('The source is enabled.');
+    } else if (pausedAt) {
+      const { resumes_at: resumesAt } = await api().sources.resume(uid);
+      toast(resumesAt ? `Its agents paused it: it resumes at ${localTime(resumesAt)}.` : 'The source is resumed.');
+    } else {
+      await api().sources.pause(uid);
+      toast(
+        `The source is paused. ${type === 'http' ? 'Requests to its URL are told to come again.' : 'Its messages wait with their broker.'}`,
+      );
+    }
+    onChange();
+  });
+  const remove = useAction(async () => {
+    await api().sources.delete(uid);
+    toast(`${name} is deleted.`);
+    navigate(projectPath('/sources'));
+  });
+  const word = isDisabled ? 'Enable' : pausedAt ? 'Resume' : 'Pause';
+  useShortcuts(may('member') ? [{ keys: 'p', label: word, run: turn.run }] : []);
+  if (!may('member')) return null;
+  return (
+    <>
+      <Button onPress={() => setAsked(true)}>Delete…</Button>
+      <Button keys="p" isRunning={turn.isRunning} onPress={turn.run}>
+        {word}
+      </Button>
+      {turn.error && <Problem error={turn.error} />}
+      {isAsked && (
+        <Dialog
+          title={`Delete ${name}?`}
+          onClose={() => setAsked(false)}
+          actions={
+            <>
+              <Button onPress={() => setAsked(false)}>Cancel</Button>
+              <Button kind="danger" isRunning={remove.isRunning} onPress={remove.run}>
+                Delete
+              </Button>
+            </>
+          }
+        >
+          {remove.error && <Problem error={remove.error} />}
+          <p>
+            {type === 'http' ? 'Its URL answers 404 from now on.' : 'Agents stop reading it; messages stay with their broker.'} Its events
+            and quarantined messages are kept.
+          </p>
+        </Dialog>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,113 @@
+import type { Source, SourceState } from '@gateway/client';
+import { api } from '../../api/client.js';
+import { useResource } from '../../api/use-resource.js';
+import { Badge } from '../../components/data/badge.js';
+import { Log, type Column } from '../../components/data/log.js';
+import { Empty } from '../../components/feedback/empty.js';
+import { Loading } from '../../components/feedback/loading.js';
+import { Problem } from '../../components/feedback/problem.js';
+import { ButtonLink } from '../../components/form/button.js';
+import { Page } from '../../components/layout/page.js';
+import { count } from '../../format/number.js';
+import { useShortcuts } from '../../keyboard/use-shortcuts.js';
+import { navigate, query } from '../../router/location.js';
+import { projectHref, projectId, projectPath } from '../../router/project-path.js';
+import { may } from '../../session/access.js';
+import { FilterSelect } from '../log/filter-bar.js';
+import { TONES, useStates } from './use-states.js';
+
+const STATES = [
+  ['', 'Any state'],
+  ['failing', 'Failing'],
+  ['paused', 'Paused'],
+  ['disabled', 'Disabled'],
+  ['active', 'Active'],
+] as const;
+
+interface Row {
+  readonly uid: string;
+  readonly source: Source;
+  readonly state: SourceState | undefined;
+}
+
+export default function SourcesPage() {
+  const sources = useResource(`${projectId.value} sources`, async (signal) => {
+    const all: Source[] = [];
+    for await (const source of api().sources.list({ perPage: 100 }, { signal })) all.push(source);
+    return all;
+  });
+  const states = useStates();
+  const isMember = may('member');
+  useShortcuts(isMember ? [{ keys: 'n', label: 'New source', run: () => navigate(projectPath('/sources/new')) }] : []);
+  const wanted = query.value.get('state') ?? '';
+  const error = sources.error ?? states.error;
+  const rows = sources.data
+    ?.map((source): Row => ({ uid: source.uid, source, state: states.data?.get(source.uid) }))
+    .filter(({ state }) => wanted === '' || state?.state === wanted);
+  return (
+    <Page
+      title="Sources"
+      isFull
+      actions={
+        isMember && (
+          <ButtonLink kind="main" href={projectHref('/sources/new')}>
+            New source
+          </ButtonLink>
+        )
+      }
+    >
+      <div class="filter-bar">
+        <FilterSelect name="state" label="State" options={STATES} />
+      </div>
+      {error && <Problem error={error} retry={sources.error ? sources.refresh : states.refresh} />}
+      {!rows && !error && <Loading lines={6} />}
+      {rows?.length === 0 &&
+        (wanted ? (
+          <Empty title="No source is in this state">
+            <a href={projectHref('/sources')}>All sources</a>
+          </Empty>
+        ) : (
+          <Empty title="No sources yet">
+            <p>A source reads a Kafka topic or a queue, or takes what is posted to its URL. Each message becomes an event.</p>
+            {isMember && <ButtonLink href={projectHref('/sources/new')}>Create a source</ButtonLink>}
+          </Empty>
+        ))}
+      {rows && rows.length > 0 && (
+        <Log<Row>
+          label="Sources"
+          columns={columns}
+          rows={rows}
+          hasMore={false}
+          hrefOf={({ uid }) => projectHref(`/sources/${uid}`)}
+          onEnd={() => undefined}
+        />
+      )}
+    </Page>
+  );
+}
+
+const columns: readonly Column<Row>[] = [
+  { name: 'Name', width: 'minmax(8rem, 1fr)', cell: ({ source }) => source.name },
+  {
+    name: 'State',
+    width: '7rem',
+    cell: ({ state }) => state && <Badge status={state.state} tone={TONES[state.state]} />,
+  },
+  { name: 'Type', width: '6rem', narrow: 'second', cell: ({ source }) => source.pub_sub?.type ?? 'http' },
+  {
+    name: 'Messages behind',
+    width: '9rem',
+    narrow: 'second',
+    cell: ({ state }) => <span class="number">{state?.messages === null || !state ? '–' : count(state.messages)}</span>,
+  },
+  {
+    name: 'Remark',
+    width: 'minmax(8rem, 2.5fr)',
+    narrow: 'hidden',
+    cell: ({ state }) => (
+      <span class="muted" title={state?.reason ?? undefined}>
+        {state?.reason}
+      </span>
+    ),
+  },
+];

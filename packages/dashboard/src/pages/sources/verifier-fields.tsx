@@ -1,0 +1,79 @@
+import type { Verifier } from '@gateway/client';
+import { SchemaForm } from '../../components/schema-form/schema-form.js';
+import { submitted, type Schema, type Value } from '../../components/schema-form/schema.js';
+import { Select } from '../../components/form/field.js';
+
+const secret: Schema = { type: 'string', 'x-secret': true };
+const ofProvider: Schema = {
+  required: ['secret'],
+  properties: { secret: { ...secret, title: 'Secret', description: 'What the provider signs with.' } },
+};
+
+/** How requests prove who sends them: the words of each kind, and its fields. */
+const KINDS: Readonly<Record<Verifier['type'], readonly [label: string, fields: Schema]>> = {
+  noop: ['None: everybody who knows the URL may send', {}],
+  basic_auth: [
+    'Basic authentication',
+    group('basic_auth', { username: { type: 'string', title: 'User name' }, password: { ...secret, title: 'Password' } }),
+  ],
+  api_key: [
+    'API key in a header',
+    group('api_key', { header_name: { type: 'string', title: 'Header' }, header_value: { ...secret, title: 'Key' } }),
+  ],
+  hmac: [
+    'HMAC signature',
+    group('hmac', {
+      header: { type: 'string', title: 'Header' },
+      hash: { title: 'Hash', enum: ['SHA256', 'SHA512'] },
+      encoding: { title: 'Encoding', enum: ['hex', 'base64'] },
+      secret: { ...secret, title: 'Secret' },
+    }),
+  ],
+  github: ['GitHub', ofProvider],
+  shopify: ['Shopify', ofProvider],
+  stripe: ['Stripe', ofProvider],
+  standard_webhooks: ['Standard Webhooks', ofProvider],
+};
+
+function group(name: string, properties: Readonly<Record<string, Schema>>): Schema {
+  return { properties: { [name]: { type: 'object', title: 'Verification', properties, required: Object.keys(properties) } } };
+}
+
+/** Chooses how requests are verified. A secret that is stored stays while the kind does. */
+export function VerifierFields({
+  verifier,
+  stored,
+  onChange,
+  error,
+}: {
+  readonly verifier: Verifier;
+  readonly stored: Verifier | undefined;
+  readonly onChange: (verifier: Verifier) => void;
+  readonly error: Error | undefined;
+}) {
+  const { type, ...fields } = verifier;
+  const [, schema] = KINDS[type];
+  const before = (stored?.type === type ? stored : {}) as Value;
+  return (
+    <>
+      <Select
+        label="Verification"
+        hint="How a request proves who sends it."
+        value={type}
+        options={Object.entries(KINDS).map(([kind, [label]]) => [kind, label] as const)}
+        onChange={(chosen) => {
+          const kind = chosen as Verifier['type'];
+          onChange(stored?.type === kind ? stored : { type: kind });
+        }}
+      />
+      <SchemaForm
+        schema={schema}
+        value={fields}
+        onChange={(value) => onChange({ ...submitted(schema, value, before), type })}
+        stored={before}
+        error={error}
+        path="verifier"
+      />
+    </>
+  );
+}
