@@ -35,5 +35,12 @@ export const routes: readonly PageRoute[] = [
   },
   { path: '/projects/:project/subscriptions/new', load: () => import('../pages/subscriptions/subscription-new.js') },
   { path: '/projects/:project/subscriptions/:id', load: () => import('../pages/subscriptions/subscription.js') },
+  {
+    path: '/projects/:project/event-types',
+    load: () => import('../pages/event-types/event-type-list.js'),
+    nav: { label: 'Event types', key: 't' },
+  },
+  { path: '/projects/:project/event-types/new', load: () => import('../pages/event-types/event-type-new.js') },
+  { path: '/projects/:project/event-types/:name', load: () => import('../pages/event-types/event-type.js') },
   ...settingRoutes,
 ];

@@ -37,14 +37,23 @@ export function headerLines(headers: Readonly<Record<string, string>>): string {
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** A JSON object, or why the text is none, as the end of a sentence. Empty text is an empty object. */
-export function objectOf(text: string): { readonly value: JsonObject; readonly problem?: undefined } | { readonly problem: string } {
-  if (text.trim() === '') return { value: {} };
+/** What a text is, or why it is not what is wanted, as the end of a sentence. */
+export type Parsed<Value> = { readonly value: Value; readonly problem?: undefined } | { readonly problem: string };
+
+/** JSON of any kind; null for an empty text. */
+export function valueOf(text: string): Parsed<unknown> {
+  if (text.trim() === '') return { value: null };
   try {
-    const value = JSON.parse(text) as unknown;
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { value: value as JsonObject };
-    return { problem: 'must be a JSON object: {…}' };
+    return { value: JSON.parse(text) as unknown };
   } catch (error) {
     return { problem: `is not JSON: ${(error as Error).message}` };
   }
+}
+
+/** A JSON object; an empty one for an empty text. */
+export function objectOf(text: string): Parsed<JsonObject> {
+  const parsed = valueOf(text);
+  if (parsed.problem !== undefined) return parsed;
+  const value = parsed.value ?? {};
+  return typeof value === 'object' && !Array.isArray(value) ? { value: value as JsonObject } : { problem: 'must be a JSON object: {…}' };
 }

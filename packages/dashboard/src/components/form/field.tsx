@@ -21,6 +21,14 @@ export function fieldError(error: Error | undefined, field: string): string | un
   return error.errors.find((it) => it.field === field)?.sentence;
 }
 
+/** What the API says about a field or, with its place, about something in it: `event_types.0`, `json_schema.properties`. */
+export function errorBelow(error: Error | undefined, field: string): string | undefined {
+  if (!(error instanceof GatewayApiError)) return undefined;
+  const found = error.errors.find((it) => it.field === field || it.field.startsWith(`${field}.`));
+  const place = found?.field.slice(field.length + 1);
+  return found && (place ? `${found.sentence} (at ${place})` : found.sentence);
+}
+
 /** What an input needs to belong to its label, hint and error. */
 interface Wiring {
   readonly id: string;

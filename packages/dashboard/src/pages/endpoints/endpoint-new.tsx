@@ -47,8 +47,8 @@ export default function EndpointNew() {
               isMono
               hint={
                 <>
-                  That it subscribes to: <code>*</code> is every type, <code>order.*</code> every one that begins with <code>order.</code>{' '}
-                  Several with commas; empty for none.
+                  That it subscribes to. <code>*</code>: every type. <code>order.*</code>: every type below order. Several with commas;
+                  empty for none.
                 </>
               }
               value={more.types}

@@ -1,8 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useDraft, type Draft } from '../../api/use-draft.js';
-import { fieldError, Select, TextArea, TextField } from '../../components/form/field.js';
+import { errorBelow, fieldError, Select, TextArea, TextField } from '../../components/form/field.js';
 import { Panel } from '../../components/layout/panel.js';
-import { GatewayApiError } from '@gateway/client';
 import { objectOf } from '../../format/json.js';
 import { query } from '../../router/location.js';
 import { useEndpointChoice } from './endpoint-names.js';
@@ -66,12 +65,12 @@ export function SubscriptionForm({
             isMono
             hint={
               <>
-                <code>*</code> is every type, <code>order.*</code> every one that begins with <code>order.</code>. Several with commas.
+                <code>*</code>: every type. <code>order.*</code>: every type below order. Several with commas.
               </>
             }
             value={values.types}
             onChange={set('types')}
-            error={typesError(match.error, 'event_types') ?? typesError(error, 'filter_config.event_types')}
+            error={errorBelow(match.error, 'event_types') ?? errorBelow(error, 'filter_config.event_types')}
           />
           <TextArea
             label="Filter on the data"
@@ -106,10 +105,4 @@ export function SubscriptionForm({
       <MatchTest draft={sample} match={match} />
     </div>
   );
-}
-
-/** What the API says about the list of types, or about one of them. */
-function typesError(error: Error | undefined, field: string): string | undefined {
-  if (!(error instanceof GatewayApiError)) return undefined;
-  return error.errors.find((it) => it.field === field || it.field.startsWith(`${field}.`))?.sentence;
 }

@@ -1,0 +1,39 @@
+import type { ChangedEventType, EventType } from '@gateway/client';
+import { api } from '../../api/client.js';
+import { changed, useDraft } from '../../api/use-draft.js';
+import { useEdit } from '../../api/use-edit.js';
+import { Problem } from '../../components/feedback/problem.js';
+import { toast } from '../../components/feedback/toast.js';
+import { Button } from '../../components/form/button.js';
+import { Conflict } from '../../components/form/conflict.js';
+import { setQuery } from '../../router/location.js';
+import { draftOf, fieldsOf } from './event-type-draft.js';
+import { EventTypeForm } from './event-type-form.js';
+
+/** The form of an event type that is there. */
+export function EventTypeEdit({ type, onSaved }: { readonly type: EventType; readonly onSaved: () => void }) {
+  const draft = useDraft(draftOf(type));
+  const end = () => setQuery({ edit: undefined }, { replace: true });
+  const edit = useEdit<EventType, ChangedEventType>(type, {
+    write: (changes, options) => api().eventTypes.update(type.uid, changes, options),
+    read: () => api().eventTypes.get(type.uid),
+    onSaved: () => {
+      end();
+      onSaved();
+      toast('Saved.');
+    },
+  });
+  const [before, after] = [fieldsOf(draftOf(edit.base)), fieldsOf(draft.values)];
+  return (
+    <EventTypeForm draft={draft} error={edit.error} onSubmit={() => before && after && edit.save(changed(before, after))}>
+      {edit.error && <Problem error={edit.error} />}
+      <Conflict what="event type" edit={edit} onTheirs={(theirs) => draft.replace(draftOf(theirs))} />
+      <div class="form-actions">
+        <Button kind="main" type="submit" isRunning={edit.isRunning} isDisabled={!after}>
+          Save
+        </Button>
+        <Button onPress={end}>Cancel</Button>
+      </div>
+    </EventTypeForm>
+  );
+}

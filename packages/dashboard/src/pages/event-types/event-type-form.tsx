@@ -1,0 +1,89 @@
+import type { ComponentChildren } from 'preact';
+import type { Draft } from '../../api/use-draft.js';
+import { errorBelow, fieldError, TextArea, TextField } from '../../components/form/field.js';
+import { Panel } from '../../components/layout/panel.js';
+import { valueOf } from '../../format/json.js';
+import type { EventTypeDraft } from './event-type-draft.js';
+import { SchemaTable } from './schema-table.js';
+
+/**
+ * What an event type is, and beside it the fields as readers will see them.
+ *
+ * @param props.isNew a type that is there keeps its name: events and subscriptions refer to it
+ * @param props.children buttons, and what went wrong
+ */
+export function EventTypeForm({
+  draft: { values, set },
+  error,
+  isNew = false,
+  onSubmit,
+  children,
+}: {
+  readonly draft: Draft<EventTypeDraft>;
+  readonly error: Error | undefined;
+  readonly isNew?: boolean;
+  readonly onSubmit: () => void;
+  readonly children: ComponentChildren;
+}) {
+  const [schema, example] = [valueOf(values.schema), valueOf(values.example)];
+  return (
+    <div class="beside">
+      <Panel title="Event type">
+        <form
+          class="form"
+          onSubmit={(event) => {
+            event.preventDefault();
+            onSubmit();
+          }}
+        >
+          {isNew && (
+            <TextField
+              label="Name"
+              isMono
+              isRequired
+              hasFocus
+              hint="As events have it, with dots: order.paid. It cannot be changed later."
+              value={values.name}
+              onChange={set('name')}
+              error={fieldError(error, 'name')}
+            />
+          )}
+          <TextArea
+            label="Description"
+            rows={3}
+            hint="When such an event is sent, for those who receive it."
+            value={values.description}
+            onChange={set('description')}
+            error={fieldError(error, 'description')}
+          />
+          <TextArea
+            label="Schema"
+            isMono
+            rows={12}
+            hint="JSON Schema 2020-12 of the data. Empty: unknown. It documents events and is not checked against them."
+            value={values.schema}
+            onChange={set('schema')}
+            error={schema.problem ?? errorBelow(error, 'json_schema')}
+          />
+          <TextArea
+            label="Example"
+            isMono
+            rows={8}
+            hint="Data of such an event, in JSON. Test events send it."
+            value={values.example}
+            onChange={set('example')}
+            error={example.problem ?? errorBelow(error, 'example')}
+          />
+          {children}
+        </form>
+      </Panel>
+      <Panel title="Fields, as readers see them">
+        {schema.problem === undefined && schema.value !== null ? (
+          <SchemaTable schema={schema.value} />
+        ) : (
+          <p class="muted">They appear here while you type the schema.</p>
+        )}
+      </Panel>
+    </div>
+  );
+}
