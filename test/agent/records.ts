@@ -67,6 +67,7 @@ export function cachedEndpoint(fields: Partial<Endpoint> = {}): Endpoint {
     statusReason: null,
     sealedSecrets: [],
     sealedAuthentication: null,
+    sealedCertificate: null,
     timeoutMs: 7_000,
     concurrency: null,
     strategy: DEFAULT_STRATEGY,

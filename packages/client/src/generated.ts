@@ -137,6 +137,17 @@ export interface ChangedEndpoint {
       }
     | null
     | undefined;
+  readonly mtls_client_cert?:
+    | {
+        /** PEM of the certificate, and behind it those that lead to its authority. */
+        readonly client_cert: string;
+        /** PEM of its private key, without a passphrase. Left out or masked, the stored one stays. */
+        readonly client_key?: string | undefined;
+        /** Ignored. */
+        readonly expires_at?: string | undefined;
+      }
+    | null
+    | undefined;
   /** Seconds that a request may take; 10 when it is left out. */
   readonly http_timeout?: number | undefined;
   /** Requests under way at a time, per agent. */
@@ -554,6 +565,14 @@ export interface Endpoint {
           readonly audience?: string | undefined;
         }
       | undefined;
+  } | null;
+  readonly mtls_client_cert: {
+    /** PEM of the certificate, and behind it those that lead to its authority. */
+    readonly client_cert: string;
+    /** Masked. */
+    readonly client_key: string;
+    /** The certificate is not valid from then on. */
+    readonly expires_at: string;
   } | null;
   /** Seconds that a request may take. */
   readonly http_timeout: number;
@@ -1043,6 +1062,17 @@ export interface NewEndpoint {
               readonly audience?: string | undefined;
             }
           | undefined;
+      }
+    | null
+    | undefined;
+  readonly mtls_client_cert?:
+    | {
+        /** PEM of the certificate, and behind it those that lead to its authority. */
+        readonly client_cert: string;
+        /** PEM of its private key, without a passphrase. Left out or masked, the stored one stays. */
+        readonly client_key?: string | undefined;
+        /** Ignored. */
+        readonly expires_at?: string | undefined;
       }
     | null
     | undefined;
@@ -2061,7 +2091,7 @@ export function resources({ call, list }: Caller) {
       /** Shows an endpoint. */
       get: (id: string, options?: CallOptions): Promise<Endpoint> =>
         call({ method: 'GET', path: '/projects/{project_id}/endpoints/{id}', parameters: { id: id }, options }),
-      /** Changes what is given of an endpoint; null clears a field. Another origin asks for the authentication again. */
+      /** Changes what is given of an endpoint; null clears a field. Another origin asks for the authentication and the client key again. */
       update: (id: string, body: ChangedEndpoint, options?: CallOptions): Promise<Endpoint> =>
         call({ method: 'PUT', path: '/projects/{project_id}/endpoints/{id}', parameters: { id: id }, body, options }),
       /** Deletes an endpoint and its subscriptions; its waiting deliveries are discarded. */

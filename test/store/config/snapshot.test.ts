@@ -72,6 +72,7 @@ snapshots('everything that agents need is read, field by field', async () => {
       status_reason: null,
       secrets: [],
       authentication: null,
+      mtls_client_cert: null,
       timeout_ms: 10_000,
       concurrency: null,
       strategy: null,

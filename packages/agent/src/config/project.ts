@@ -9,6 +9,7 @@ import {
   type ProjectRecord,
   type ProjectTexts,
   type SignatureConfig,
+  type StoredClientCertificate,
   type Strategy,
   type SubscriptionRecord,
 } from '@gateway/store/config';
@@ -23,6 +24,7 @@ export interface Endpoint {
   /** Opened on the first delivery: most endpoints are idle. */
   readonly sealedSecrets: EndpointRecord['secrets'];
   readonly sealedAuthentication: EndpointAuthentication | null;
+  readonly sealedCertificate: StoredClientCertificate | null;
   readonly timeoutMs: number;
   readonly concurrency: number | null;
   readonly strategy: Strategy;
@@ -83,6 +85,7 @@ function endpointOf(row: EndpointRecord, project: ProjectRecord): Endpoint {
     statusReason: row.status_reason,
     sealedSecrets: row.secrets,
     sealedAuthentication: row.authentication,
+    sealedCertificate: row.mtls_client_cert,
     timeoutMs: row.timeout_ms,
     concurrency: row.concurrency,
     strategy: row.strategy ?? project.config.strategy ?? DEFAULT_STRATEGY,

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, hash } from 'node:crypto';
 import type { Open } from '@gateway/core/crypto';
 import { newId } from '@gateway/core/events';
 import {
@@ -7,6 +7,7 @@ import {
   type Strategy,
   type EndpointAuthentication,
   type SignatureConfig,
+  type StoredClientCertificate,
 } from '@gateway/store/config';
 import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
@@ -83,6 +84,7 @@ export class AttemptRunner {
 interface Opened {
   readonly keys: readonly { readonly key: SigningKey; readonly expiresAtMs: number }[];
   readonly authentication: readonly string[];
+  readonly certificate: Request['certificate'];
   /** Header names that the gateway sets, which event headers do not replace. */
   ownNames?: ReadonlySet<string>;
 }
@@ -135,7 +137,8 @@ export class RequestBuilder {
       headers.push('traceparent', trace.traceparent);
       if (trace.tracestate) headers.push('tracestate', trace.tracestate);
     }
-    return { projectId: endpoint.projectId, url: endpoint.url, headers, body: delivery.body, timeoutMs: endpoint.timeoutMs };
+    const { projectId, url, timeoutMs } = endpoint;
+    return { projectId, url, headers, body: delivery.body, timeoutMs, certificate: opened.certificate };
   }
 
   #openedOf(endpoint: Endpoint): Opened {
@@ -147,10 +150,16 @@ export class RequestBuilder {
           expiresAtMs: secret.expires_at === null ? Infinity : Date.parse(secret.expires_at),
         })),
         authentication: endpoint.sealedAuthentication ? this.#authentication(endpoint.sealedAuthentication, endpoint.id) : [],
+        certificate: endpoint.sealedCertificate ? this.#certificate(endpoint.sealedCertificate, endpoint.id) : undefined,
       };
       this.#opened.set(endpoint, opened);
     }
     return opened;
+  }
+
+  #certificate({ client_cert: cert, client_key: sealed }: StoredClientCertificate, endpointId: string): Request['certificate'] {
+    const key = this.options.open(sealed, ['endpoints', endpointId, 'mtls_client_cert']);
+    return { id: hash('sha256', `${cert}\n${key}`), cert, key };
   }
 
   #authentication(sealed: EndpointAuthentication, endpointId: string): string[] {

@@ -7,8 +7,16 @@ export interface Failure {
   readonly message: string;
 }
 
-/** @param at host and port of the endpoint, and the status if a response had begun */
-export function failureOf(error: Error, at: { readonly place: string; readonly status: number | null }): Failure {
+interface Place {
+  /** Host and port of the endpoint. */
+  readonly place: string;
+  /** Null if no response had begun. */
+  readonly status: number | null;
+  /** With TLS 1.3 a client whose certificate is missing may see no more than a cut connection. */
+  readonly mayWantCertificate?: boolean;
+}
+
+export function failureOf(error: Error, at: Place): Failure {
   const failureClass = failureClassOf(error);
   return { class: failureClass, message: sentence(failureClass, error, at) };
 }
@@ -33,7 +41,7 @@ export function redirectFailure(status: number | null, headers: Readonly<Record<
   };
 }
 
-function sentence(failureClass: FailureClass, error: Error, { place, status }: { place: string; status: number | null }): string {
+function sentence(failureClass: FailureClass, error: Error, { place, status, mayWantCertificate }: Place): string {
   const { code } = error as NodeJS.ErrnoException;
   const told = error.message || code || error.name;
   switch (failureClass) {
@@ -43,7 +51,7 @@ function sentence(failureClass: FailureClass, error: Error, { place, status }: {
       return `No secure connection to ${place}: ${tlsReason(error) ?? told}.`;
     case 'reset':
       return status === null
-        ? `${place} closed the connection without an answer.`
+        ? `${place} closed the connection without an answer${mayWantCertificate ? '; it may require a client certificate' : ''}.`
         : `${place} closed the connection in the middle of its answer.`;
     case 'protocol':
       return code === 'HPE_HEADER_OVERFLOW' || code === 'UND_ERR_HEADERS_OVERFLOW'

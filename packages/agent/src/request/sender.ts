@@ -1,5 +1,6 @@
 import {
   addressGuard,
+  authoritiesWith,
   checkHost,
   connectionInUse,
   dispatcherOf,
@@ -11,7 +12,9 @@ import {
   type ConnectionUse,
   type RequestDispatcher,
 } from '@gateway/core/http';
+import type { SecureContext } from 'node:tls';
 import type { Dispatcher } from 'undici';
+import { CertifiedPools, type IdentifiedCertificate } from './certified-pools.js';
 import { decompress } from './decompress.js';
 import { failureOf, redirectFailure, timeoutFailure, type Failure } from './failure.js';
 
@@ -34,6 +37,8 @@ export interface Request {
   readonly headers: string[];
   readonly body: Buffer;
   readonly timeoutMs: number;
+  /** Shown to the endpoint. Undefined: none. */
+  readonly certificate?: IdentifiedCertificate | undefined;
 }
 
 export interface SenderOptions {
@@ -53,6 +58,7 @@ const CONNECT_TIMEOUT_MS = 5_000;
 export class Sender {
   readonly #dispatcher: RequestDispatcher;
   readonly #names: Names;
+  readonly #certified: CertifiedPools;
 
   /** @throws GatewayError `tls_file` when the file of authorities cannot be used */
   constructor(private readonly options: SenderOptions) {
@@ -69,14 +75,18 @@ export class Sender {
       bodyTimeout: 0,
     };
     this.#names = names;
-    this.#dispatcher = dispatcherOf({
-      proxy,
-      direct: guardedConnector(mayReach, find, CONNECT_TIMEOUT_MS, secureContext),
-      check: (host) => checkHost(host, mayReach, find),
-      secureContext,
-      connectTimeoutMs: CONNECT_TIMEOUT_MS,
-      pooling,
-    });
+    const open = (hostContext: SecureContext | undefined) =>
+      dispatcherOf({
+        proxy,
+        direct: guardedConnector(mayReach, find, CONNECT_TIMEOUT_MS, hostContext),
+        check: (host) => checkHost(host, mayReach, find),
+        secureContext,
+        hostContext,
+        connectTimeoutMs: CONNECT_TIMEOUT_MS,
+        pooling,
+      });
+    this.#dispatcher = open(secureContext);
+    this.#certified = new CertifiedPools({ open, authorities: caFile === undefined ? undefined : authoritiesWith(caFile) });
   }
 
   /** Sends one POST and calls `done` exactly once, perhaps before this returns. Never throws. */
@@ -88,14 +98,16 @@ export class Sender {
       done(unsendable(`The endpoint's URL cannot be read.`));
       return;
     }
-    const { projectId, timeoutMs, headers, body } = request;
+    const { projectId, timeoutMs, headers, body, certificate } = request;
     const lookup = () => this.#names.stateOf(url.hostname, projectId);
-    const exchange = new Exchange(url, { maxBytes: this.options.maxResponseBytes, timeoutMs, lookup, done });
+    const { maxResponseBytes: maxBytes } = this.options;
+    const exchange = new Exchange(url, { maxBytes, timeoutMs, lookup, done, showsCertificate: certificate !== undefined });
     const { origin } = url;
     try {
       // A connection that the request needs is opened at once.
+      const dispatcher = certificate ? this.#certified.of(certificate) : this.#dispatcher;
       this.#names.askFor(projectId, () => {
-        this.#dispatcher.dispatch({ origin, path: url.pathname + url.search, method: 'POST', headers, body }, exchange);
+        dispatcher.dispatch({ origin, path: url.pathname + url.search, method: 'POST', headers, body }, exchange);
       });
     } catch (error) {
       exchange.onError(error as Error);
@@ -103,7 +115,7 @@ export class Sender {
   }
 
   async close(): Promise<void> {
-    await this.#dispatcher.destroy();
+    await Promise.all([this.#dispatcher.destroy(), this.#certified.destroy()]);
   }
 }
 
@@ -113,6 +125,7 @@ interface ExchangeOptions {
   /** Whether the name of the endpoint is being looked up, or waits for that. */
   readonly lookup: () => 'asking' | 'waiting' | undefined;
   readonly done: (answer: Answer) => void;
+  readonly showsCertificate: boolean;
 }
 
 class Exchange implements Dispatcher.DispatchHandler {
@@ -189,8 +202,9 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onError(error: Error): void {
     if (error instanceof LookupsBusyError) return this.#withdraw();
-    const failure = failureOf(error, { place: this.url.host, status: this.#status });
     const { requests, hasAnswered } = this.#connection ?? { requests: 1, hasAnswered: true };
+    const mayWantCertificate = requests === 1 && this.url.protocol === 'https:' && !this.options.showsCertificate;
+    const failure = failureOf(error, { place: this.url.host, status: this.#status, mayWantCertificate });
     this.#settle(failure, failure.class === 'reset' && requests > 1 && !hasAnswered);
   }
 

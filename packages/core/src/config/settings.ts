@@ -151,6 +151,8 @@ export const settings = {
     summary: 'Event types that a project may have; the management API refuses to create more, `gateway openapi` does not count them.' },
   'limits.endpoints_per_project': { type: 'integer', default: 10_000, min: 1,
     summary: 'Endpoints that a project may have; the management API refuses to create more.' },
+  'limits.client_certificates_per_project': { type: 'integer', default: 200, min: 1,
+    summary: 'Endpoints of a project that may have a client certificate; the management API refuses more.' },
   'limits.subscriptions_per_project': { type: 'integer', default: 1000, min: 1,
     summary: 'Subscriptions that a project may have; the management API refuses to create more.' },
   'limits.sources_per_project': { type: 'integer', default: 100, min: 1,

@@ -1,7 +1,8 @@
+export { checkClientCertificate, type ClientCertificate } from './client-certificate.js';
 export { connectionInUse, type ConnectionUse, watchedConnector } from './connection-use.js';
 export { LookupError, LookupsBusyError, Names } from './names.js';
 export { closeListener, listen } from './listen.js';
-export { readCertificates, readClientCertificate, withAuthorities } from './pem.js';
+export { authoritiesWith, readCertificates, readClientCertificate, withAuthorities } from './pem.js';
 export { proxyProcess } from './process-proxy.js';
 export { addressGuard, checkHost, guardedConnector, RefusedAddressError, sourceGuard } from './ssrf-guard.js';
 export { dispatcherOf, ProxyError, type RequestDispatcher } from './proxy.js';

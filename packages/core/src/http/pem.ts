@@ -13,9 +13,16 @@ export interface PemFile {
   readonly flag: string;
 }
 
+export const PRIVATE_KEY = /-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/;
+
+/** The certificates in a text, without what stands around them. */
+export function certificateBlocks(text: string): string[] {
+  return text.match(/-----BEGIN ([A-Z0-9 ]*CERTIFICATE)-----[\s\S]*?-----END \1-----/g) ?? [];
+}
+
 /** The certificates of a PEM file, at least one. Throws GatewayError `tls_file`, as all functions here do. */
 export function readCertificates(file: PemFile): string[] {
-  const blocks = read('certificate', file).match(/-----BEGIN ([A-Z0-9 ]*CERTIFICATE)-----[\s\S]*?-----END \1-----/g) ?? [];
+  const blocks = certificateBlocks(read('certificate', file));
   if (blocks.length === 0)
     throw unusable('certificate', file, 'it holds no PEM certificate, which begins with -----BEGIN CERTIFICATE-----');
   for (const block of blocks) {
@@ -31,7 +38,7 @@ export function readCertificates(file: PemFile): string[] {
 /** The private key of a PEM file, which has no passphrase. */
 export function readPrivateKey(file: PemFile): string {
   const text = read('key', file);
-  if (!/-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/.test(text)) throw unusable('key', file, 'it holds no PEM private key');
+  if (!PRIVATE_KEY.test(text)) throw unusable('key', file, 'it holds no PEM private key');
   try {
     createPrivateKey(text);
   } catch (error) {
@@ -54,10 +61,15 @@ export function readClientCertificate(certificate: PemFile, key: PemFile): { cer
 /** Node 22.15 and newer list the default authorities, those of NODE_EXTRA_CA_CERTS included. */
 const { getCACertificates } = tls as { getCACertificates?: (kind: 'default') => string[] };
 
+/** The default authorities and those of the file that `delivery.ca_file` names. */
+export function authoritiesWith(path: string): string[] {
+  const added = readCertificates({ path, setting: 'delivery.ca_file', flag: 'GATEWAY_DELIVERY_CA_FILE' });
+  return [...(getCACertificates?.('default') ?? tls.rootCertificates), ...added];
+}
+
 /** A TLS context that trusts the default authorities and those of a file. Create it once: it takes long. */
 export function withAuthorities(path: string): tls.SecureContext {
-  const added = readCertificates({ path, setting: 'delivery.ca_file', flag: 'GATEWAY_DELIVERY_CA_FILE' });
-  return tls.createSecureContext({ ca: [...(getCACertificates?.('default') ?? tls.rootCertificates), ...added] });
+  return tls.createSecureContext({ ca: authoritiesWith(path) });
 }
 
 function read(what: string, file: PemFile): string {

@@ -17,13 +17,19 @@ export interface ProxyOptions {
   readonly check?: (host: string) => Promise<void>;
   /** Certificate authorities of the hosts and of the proxy. */
   readonly secureContext?: SecureContext | undefined;
+  /** Of the hosts alone, in its place. */
+  readonly hostContext?: SecureContext | undefined;
   readonly connectTimeoutMs: number;
   /** Options of the connection pools. */
   readonly pooling?: Omit<Agent.Options, 'connect'>;
 }
 
 /** `destroy` ends requests in flight, those that wait for the proxy included. */
-export type RequestDispatcher = Pick<Dispatcher, 'dispatch'> & { destroy(): Promise<void> };
+export type RequestDispatcher = Pick<Dispatcher, 'dispatch'> & {
+  /** Ends when the requests in flight have ended; it takes no more. */
+  close(): Promise<void>;
+  destroy(): Promise<void>;
+};
 
 /** A proxy as a dispatcher of undici, and the connections that it is made of. */
 export interface OpenProxy extends RequestDispatcher {
@@ -63,16 +69,17 @@ export function dispatcherOf({
  * undici's ProxyAgent is not used: it has no check per host, no timeout for CONNECT, and one error for every status of the proxy.
  */
 export function openProxy(options: ProxyOptions): OpenProxy {
-  const { url, check = () => Promise.resolve(), secureContext, connectTimeoutMs, pooling = {} } = options;
+  const { url, check = () => Promise.resolve(), secureContext, hostContext = secureContext, connectTimeoutMs, pooling = {} } = options;
   const { protocol, origin, hostname, port, username, password } = new URL(url);
   const credentials = [username, password].map(decoded).join(':');
   const proxy: Proxy = {
     place: `${hostname}:${port || (protocol === 'https:' ? '443' : '80')}`,
     login: credentials === ':' ? {} : { 'proxy-authorization': `Basic ${Buffer.from(credentials).toString('base64')}` },
   };
-  const connect = watchedConnector(
-    buildConnector({ timeout: connectTimeoutMs, keepAlive: true, ...(secureContext ? { secureContext } : {}) }),
-  );
+  const connectorWith = (context: SecureContext | undefined) =>
+    watchedConnector(buildConnector({ timeout: connectTimeoutMs, keepAlive: true, ...(context ? { secureContext: context } : {}) }));
+  const connect = connectorWith(secureContext);
+  const connectThrough = hostContext === secureContext ? connect : connectorWith(hostContext);
   const connectToProxy: buildConnector.connector = (options, callback) =>
     connect(options, (...result) => (result[0] ? callback(unreachable(proxy, result[0]), null) : callback(null, result[1])));
   const pool = new Pool(origin, { ...pooling, connect: connectToProxy });
@@ -84,7 +91,7 @@ export function openProxy(options: ProxyOptions): OpenProxy {
       check(host)
         .then(() => openTunnel(pool, proxy, target, connectTimeoutMs))
         .then(
-          (httpSocket) => connect({ ...options, httpSocket }, callback),
+          (httpSocket) => connectThrough({ ...options, httpSocket }, callback),
           (error: Error) => callback(error, null),
         );
     },
@@ -112,6 +119,10 @@ export function openProxy(options: ProxyOptions): OpenProxy {
             ),
           )
         : openTunnel(pool, proxy, `${to.hostname}:${to.port || 443}`, connectTimeoutMs),
+    close: async () => {
+      await tunnels.close();
+      await pool.close();
+    },
     destroy: async () => void (await Promise.all([tunnels.destroy(), pool.destroy()])),
   };
 }

@@ -16,12 +16,12 @@ export type EndpointFields = Pick<
   EndpointRow,
   'name' | 'url' | 'owner_id' | 'description' | 'secrets' | 'authentication' | 'timeout_ms' | 'concurrency' | 'strategy'
 > &
-  Partial<Pick<EndpointRow, 'rate_limit' | 'rate_limit_duration'>>;
+  Partial<Pick<EndpointRow, 'rate_limit' | 'rate_limit_duration' | 'mtls_client_cert'>>;
 
 const { rows, ...table } = projectTable<EndpointRow, EndpointFields>(
   'endpoints',
-  'name url owner_id description status status_reason secrets authentication timeout_ms concurrency strategy rate_limit rate_limit_duration',
-  ['secrets', 'authentication', 'strategy'],
+  'name url owner_id description status status_reason secrets authentication mtls_client_cert timeout_ms concurrency strategy rate_limit rate_limit_duration',
+  ['secrets', 'authentication', 'mtls_client_cert', 'strategy'],
   ['name', 'url', 'owner_id'],
 );
 export const { list: listEndpoints, find: findEndpoint, findAnywhere: findEndpointAnywhere, update: updateEndpoint } = table;
@@ -41,6 +41,13 @@ export function insertEndpoint(
     setting: 'limits.endpoints_per_owner',
   };
   return table.insert(knex, projectId, fields, max, ofOwner);
+}
+
+/** How many endpoints of a project show a client certificate. Reads all of its endpoints. No lock. */
+export async function countClientCertificates(knex: Knex, projectId: string): Promise<number> {
+  const stored = knex('endpoints').where({ project_id: projectId }).whereNull('deleted_at').whereNotNull('mtls_client_cert');
+  const [found] = await stored.count<{ count: string }[]>();
+  return Number(found?.count);
 }
 
 /** Sets status and reason, null for none; deliveries stay as they are. Returns undefined when the endpoint is missing or deleted. */

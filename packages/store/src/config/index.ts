@@ -20,6 +20,7 @@ export { isOwned, type OwnedThing, type OwnerShare } from './owners.js';
 export { findPortalLink, type PortalLinkRow, refreshPortalLink, updatePortalLink } from './portal-links.js';
 export { generateSecret, liveSecrets, rotateSecret, sealSecret, withSecret, resealSecrets } from './secrets.js';
 export {
+  countClientCertificates,
   deleteEndpoint,
   deleteSubscription,
   type EndpointFields,
@@ -79,6 +80,7 @@ export {
   type SecretRecord,
   type SignatureConfig,
   type SourceRecord,
+  type StoredClientCertificate,
   type Strategy,
   type SubscriptionRecord,
 } from './snapshot.js';

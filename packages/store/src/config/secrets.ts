@@ -5,7 +5,7 @@ import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { isObject } from '@gateway/core/json';
 import { updateEndpoint, type EndpointRow } from './endpoints.js';
-import type { EndpointAuthentication, SecretRecord, SourceRecord } from './snapshot.js';
+import type { EndpointAuthentication, SecretRecord, SourceRecord, StoredClientCertificate } from './snapshot.js';
 
 /** Each live secret adds a signature to every request. */
 const LIVE_SECRETS_MAX = 5;
@@ -84,6 +84,16 @@ const SEALED = [
     thing: 'the authentication',
     change: (authentication, id, reseal) =>
       withSecret(authentication as EndpointAuthentication, (sealed) => reseal(sealed, ['endpoints', id, 'authentication'])),
+  },
+  {
+    kind: 'endpoint client certificates',
+    table: 'endpoint',
+    column: 'mtls_client_cert',
+    thing: 'the client key',
+    change: (certificate, id, reseal) => {
+      const it = certificate as StoredClientCertificate;
+      return { ...it, client_key: reseal(it.client_key, ['endpoints', id, 'mtls_client_cert']) };
+    },
   },
   {
     kind: 'source connections',

@@ -77,6 +77,15 @@ export interface OAuth2ClientCredentials {
   readonly audience?: string;
 }
 
+/** What the gateway shows to an endpoint over TLS. */
+export interface StoredClientCertificate {
+  /** PEM of the chain, the own one first. */
+  readonly client_cert: string;
+  /** PEM, sealed. */
+  readonly client_key: string;
+  readonly expires_at: string;
+}
+
 export interface EndpointRecord {
   readonly project_id: string;
   readonly id: string;
@@ -86,6 +95,7 @@ export interface EndpointRecord {
   readonly status_reason: string | null;
   readonly secrets: readonly SecretRecord[];
   readonly authentication: EndpointAuthentication | null;
+  readonly mtls_client_cert: StoredClientCertificate | null;
   readonly timeout_ms: number;
   readonly concurrency: number | null;
   readonly strategy: Strategy | null;
@@ -181,7 +191,7 @@ export async function readProjects(pool: pg.Pool, ids: readonly string[], maxByt
            live as (select asked.n, p.id, p.name, p.type, p.config from asked join projects p on p.id = asked.id and p.deleted_at is null),
            records(n, part, text) as materialized (
              select n, 'project', json_build_object('id', id, 'name', name, 'type', type, 'config', config)::text from live
-             union all ${records('endpoints', 'project_id, id, url, owner_id, status, status_reason, secrets, authentication, timeout_ms, concurrency, strategy, rate_limit, rate_limit_duration')}
+             union all ${records('endpoints', 'project_id, id, url, owner_id, status, status_reason, secrets, authentication, mtls_client_cert, timeout_ms, concurrency, strategy, rate_limit, rate_limit_duration')}
              union all ${records('subscriptions', 'project_id, id, endpoint_id, event_types, filter', 'not is_disabled')}
              union all ${records('sources', 'project_id, id, name, pub_sub, body_function, is_disabled, pauses, paused_at is not null as is_paused, pause_reason, extract(epoch from resumes_at - now()) * 1000 as resumes_in_ms')}
              union all select u.n, 'event_types', t.name from live u join event_types t on t.project_id = u.id and u.config ->> 'unknown_event_types' = 'reject'

@@ -3,6 +3,7 @@ import { explainKvError, GatewayError, type InvalidField } from '@gateway/core/e
 import { isHeaderName, isHeaderValue, isReservedHeader, newId } from '@gateway/core/events';
 import { withTimeout } from '@gateway/core/process';
 import {
+  countClientCertificates,
   deleteEndpoint,
   findEndpoint,
   generateSecret,
@@ -34,6 +35,7 @@ import {
   Word,
   assertValid,
 } from '../../http/schema.js';
+import { certificateProblems, certificateView, GivenCertificate, sealCertificate, ShownCertificate } from './client-certificate.js';
 import { authenticationView, isMasked, sealAuthentication, secretProblem, secretViews, type ShownSecret } from './endpoint-secrets.js';
 import { portalProblems } from './portal-fields.js';
 
@@ -79,6 +81,7 @@ const optional = {
   owner_id: Type.Optional(nullable(Word)),
   description: Type.Optional(Type.String({ maxLength: 2000 })),
   authentication: Type.Optional(nullable(Authentication)),
+  mtls_client_cert: Type.Optional(nullable(GivenCertificate)),
   http_timeout: Type.Optional(
     Type.Number({ minimum: 0.1, maximum: 120, description: `Seconds that a request may take; ${TIMEOUT_SECONDS} when it is left out.` }),
   ),
@@ -148,6 +151,7 @@ const Endpoint = named(
     status_reason: nullable(Type.String()),
     secrets: Type.Array(SecretView),
     authentication: nullable(Authentication),
+    mtls_client_cert: nullable(ShownCertificate),
     http_timeout: Type.Number({ description: 'Seconds that a request may take.' }),
     concurrency: nullable(Type.Integer()),
     strategy: nullable(StrategySchema),
@@ -167,13 +171,14 @@ const ListQuery = object({
 });
 
 function view(row: EndpointRow, breaker: BreakerView | null, shown?: ShownSecret): unknown {
-  const { id, secrets, authentication, timeout_ms, ...plain } = row;
+  const { id, secrets, authentication, mtls_client_cert: certificate, timeout_ms, ...plain } = row;
   return {
     uid: id,
     ...plain,
     http_timeout: timeout_ms / 1000,
     secrets: secretViews(secrets, shown),
     authentication: authenticationView(authentication),
+    mtls_client_cert: certificateView(certificate),
     circuit_breaker: breaker,
   };
 }
@@ -189,11 +194,12 @@ export const endpointRoutes: readonly Route[] = [
     { body: NewEndpoint, data: Endpoint, status: 201, portal: 'managing' },
     async (call) => {
       const { secret = generateSecret(), ...rest } = call.body;
-      assertValid([...fieldProblems(rest), ...secretProblems(secret), ...portalProblems(call)]);
+      assertValid([...fieldProblems(rest), ...secretProblems(secret), ...certificateProblems(rest), ...portalProblems(call)]);
+      if (rest.mtls_client_cert) await requireCertificateRoom(call);
       const id = newId();
       const record = sealSecret(secret, id, call.sealer);
       const owner = call.ownerId === undefined ? {} : { owner_id: call.ownerId };
-      const columns = { ...columnsOf(rest, null, { ...call, id }), ...owner };
+      const columns = { ...columnsOf(rest, undefined, { ...call, id }), ...owner };
       const fields = { ...DEFAULTS, ...columns, id, name: rest.name, url: rest.url, secrets: [record] };
       const { endpoints_per_project: max, endpoints_per_owner: ofOwner } = call.config.limits;
       const share = call.ownerId === undefined ? undefined : { ownerId: call.ownerId, max: ofOwner };
@@ -222,17 +228,19 @@ export const endpointRoutes: readonly Route[] = [
   })),
   projectRoute(
     'PUT /endpoints/:id',
-    'Changes what is given of an endpoint; null clears a field. Another origin asks for the authentication again.',
+    'Changes what is given of an endpoint; null clears a field. Another origin asks for the authentication and the client key again.',
     { body: ChangedEndpoint, data: Endpoint, portal: 'managing' },
     async (call) => {
       const { database, project, id, body } = call;
       assertValid([...fieldProblems(body), ...portalProblems(call)]);
       const stored = await find(call);
-      const { url, authentication } = stored;
-      assertValid(movedProblems(body, stored));
-      const columns = columnsOf(body, authentication, call);
-      // Written together: a change at the same time must not join the secret with another URL.
-      if (columns.url !== undefined || columns.authentication) Object.assign(columns, { url, authentication, ...columns });
+      const { url, authentication, mtls_client_cert } = stored;
+      assertValid([...movedProblems(body, stored), ...certificateProblems(body, stored)]);
+      if (body.mtls_client_cert && !mtls_client_cert) await requireCertificateRoom(call);
+      const columns = columnsOf(body, stored, call);
+      // Written together: a change at the same time must not join a secret with another URL.
+      if (columns.url !== undefined || columns.authentication || columns.mtls_client_cert)
+        Object.assign(columns, { url, authentication, mtls_client_cert, ...columns });
       const row = found(await updateEndpoint(database.knex, project.id, id, columns), 'endpoint', id);
       // Another URL may answer again. While KV is away the next probe of the breaker finds out.
       if (row.url !== url) await reset(call).catch(() => undefined);
@@ -304,6 +312,13 @@ async function find({ database, project, id }: ProjectCall): Promise<EndpointRow
   return found(await findEndpoint(database.knex, project.id, id), 'endpoint', id);
 }
 
+/** Throws `project_full`. What is written at the same time is not counted. */
+async function requireCertificateRoom({ database, project, config }: ProjectCall): Promise<void> {
+  const { client_certificates_per_project: max } = config.limits;
+  const full = { things: 'client certificates', max, setting: 'limits.client_certificates_per_project' };
+  if ((await countClientCertificates(database.knex, project.id)) >= max) throw new GatewayError('project_full', full);
+}
+
 async function setStatus({ database, project, id }: ProjectCall, status: Parameters<typeof setEndpointStatus>[3]): Promise<EndpointRow> {
   return found(await setEndpointStatus(database.knex, project.id, id, status), 'endpoint', id);
 }
@@ -341,11 +356,11 @@ const DEFAULTS = {
 type Given = Static<typeof ChangedEndpoint>;
 
 function columnsOf(
-  { http_timeout, authentication, ...plain }: Given,
-  stored: EndpointAuthentication | null,
+  { http_timeout, authentication, mtls_client_cert: certificate, ...plain }: Given,
+  stored: EndpointRow | undefined,
   { sealer, id }: Pick<ProjectCall, 'sealer' | 'id'>,
 ): Partial<EndpointFields> {
-  const sealed = authentication && sealAuthentication(authentication as EndpointAuthentication, stored, id, sealer);
+  const sealed = authentication && sealAuthentication(authentication as EndpointAuthentication, stored?.authentication ?? null, id, sealer);
   if (authentication && !sealed) {
     const sentence = 'holds the mask of a secret, but none is stored; give the secret itself';
     assertValid([{ field: `authentication.${authentication.type}`, sentence }]);
@@ -354,6 +369,9 @@ function columnsOf(
     ...plain,
     ...(http_timeout === undefined ? {} : { timeout_ms: Math.round(http_timeout * 1000) }),
     ...(authentication === undefined ? {} : { authentication: sealed ?? null }),
+    ...(certificate === undefined
+      ? {}
+      : { mtls_client_cert: certificate && sealCertificate(certificate, stored?.mtls_client_cert ?? null, id, sealer) }),
   };
 }
 

@@ -106,7 +106,8 @@ rotate('every stored secret is sealed with the new key for its place, once, and 
   const secret = makeSecret();
   // Some are as they were stored before they were bound to their place.
   const authentication = { type: 'basic', basic: { username: 'ada', password: sealedFirst('hunter2') } } as const;
-  const both = await makeEndpoint(db, projectId, { url: 'https://a.example.com', secret, authentication });
+  const mtls_client_cert = { client_cert: 'PEM', client_key: sealedFirst('key'), expires_at: '2099-12-31T00:00:00.000Z' };
+  const both = await makeEndpoint(db, projectId, { url: 'https://a.example.com', secret, authentication, mtls_client_cert });
   await makeEndpoint(db, projectId, { url: 'https://b.example.com' });
   const { id: gone } = await makeEndpoint(db, projectId, {
     url: 'https://c.example.com',
@@ -129,6 +130,7 @@ rotate('every stored secret is sealed with the new key for its place, once, and 
   const expected = [
     [2, 0],
     [1, 0],
+    [1, 0],
     [2, 0],
   ];
   assert.equal(await counts('--dry-run'), expected);
@@ -142,6 +144,8 @@ rotate('every stored secret is sealed with the new key for its place, once, and 
   assert.ok(endpoint.authentication?.type === 'basic' && endpoint.authentication.basic.username === 'ada');
   assert.is(fresh.open(endpoint.authentication.basic.password, ['endpoints', both.id, 'authentication']), 'hunter2');
   assert.ok(isBound(endpoint.authentication.basic.password));
+  const { client_key: key, ...shown } = endpoint.mtls_client_cert!;
+  assert.equal([fresh.open(key, ['endpoints', both.id, 'mtls_client_cert']), shown.client_cert], ['key', 'PEM']);
   assert.is(endpoints.find(({ id }) => id !== both.id)!.authentication, null);
   const [kafka, absent] = ['kafka', 'absent'].map(
     (type) => sources.find(({ pub_sub }) => pub_sub.type === type)!.pub_sub[type] as typeof auth & Record<string, never>,
@@ -155,6 +159,7 @@ rotate('every stored secret is sealed with the new key for its place, once, and 
 
   assert.equal(await counts(), [
     [0, 2],
+    [0, 1],
     [0, 1],
     [0, 2],
   ]);

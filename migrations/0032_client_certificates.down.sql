@@ -1,0 +1,1 @@
+alter table endpoints drop column mtls_client_cert;

@@ -1,0 +1,2 @@
+-- { client_cert: PEM, client_key: sealed PEM, expires_at }: what the gateway shows to an endpoint over TLS; null: nothing
+alter table endpoints add column mtls_client_cert jsonb;

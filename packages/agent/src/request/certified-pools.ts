@@ -1,0 +1,49 @@
+import { createSecureContext, type SecureContext } from 'node:tls';
+import type { ClientCertificate, RequestDispatcher } from '@gateway/core/http';
+
+/** A client certificate with its digest. */
+export interface IdentifiedCertificate extends ClientCertificate {
+  readonly id: string;
+}
+
+interface CertifiedPoolsOptions {
+  readonly open: (context: SecureContext) => RequestDispatcher;
+  /** Those that endpoints may be certified by; undefined: the default ones. */
+  readonly authorities: readonly string[] | undefined;
+  readonly max?: number;
+}
+
+/** Certificates whose connections are kept; those that were used longest ago are closed beyond it. */
+const CERTIFICATES_MAX = 500;
+
+/** Connection pools of their own for each client certificate: a connection shows one certificate, and must not carry requests for which another is meant. */
+export class CertifiedPools {
+  /** The one used last is last. */
+  readonly #pools = new Map<string, RequestDispatcher>();
+
+  constructor(private readonly options: CertifiedPoolsOptions) {}
+
+  /** Throws when OpenSSL refuses the certificate. */
+  of(certificate: IdentifiedCertificate): RequestDispatcher {
+    const { id } = certificate;
+    const pool = this.#pools.get(id) ?? this.#open(certificate);
+    this.#pools.delete(id);
+    this.#pools.set(id, pool);
+    const [oldest] = this.#pools;
+    if (oldest && this.#pools.size > (this.options.max ?? CERTIFICATES_MAX)) {
+      this.#pools.delete(oldest[0]);
+      // Requests in flight end as usual.
+      void oldest[1].close().catch(() => undefined);
+    }
+    return pool;
+  }
+
+  async destroy(): Promise<void> {
+    await Promise.all([...this.#pools.values()].map((pool) => pool.destroy()));
+  }
+
+  #open({ cert, key }: ClientCertificate): RequestDispatcher {
+    const { authorities, open } = this.options;
+    return open(createSecureContext({ cert, key, ...(authorities && { ca: [...authorities] }) }));
+  }
+}

@@ -1,0 +1,46 @@
+import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
+import { certificateBlocks, PRIVATE_KEY } from './pem.js';
+
+/** What one side of a TLS connection shows: a chain of certificates in PEM, its own first, and its private key in PEM. */
+export interface ClientCertificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export type CheckedCertificate =
+  | { readonly cert: string; readonly expiresAt: Date }
+  /** The end of a sentence. */
+  | { readonly part: 'cert' | 'key'; readonly problem: string };
+
+/** Checks that a certificate can be used until it expires, and returns its chain without other text. Takes about a millisecond. */
+export function checkClientCertificate({ cert, key }: ClientCertificate, now = new Date()): CheckedCertificate {
+  const ofCert = (problem: string) => ({ part: 'cert', problem }) as const;
+  const ofKey = (problem: string) => ({ part: 'key', problem }) as const;
+  const chain = certificateBlocks(cert);
+  if (chain.length === 0) return ofCert('holds no PEM certificate, which begins with -----BEGIN CERTIFICATE-----');
+  let own: X509Certificate;
+  try {
+    [own] = chain.map((block) => new X509Certificate(block)) as [X509Certificate];
+  } catch {
+    return ofCert('holds a certificate that is damaged');
+  }
+  const expiresAt = new Date(own.validTo);
+  if (expiresAt <= now) return ofCert(`expired at ${expiresAt.toISOString()}`);
+  if (!PRIVATE_KEY.test(key)) return ofKey('holds no PEM private key, which begins with -----BEGIN PRIVATE KEY-----');
+  let privateKey: KeyObject;
+  try {
+    privateKey = createPrivateKey(key);
+  } catch {
+    return ofKey(key.includes('ENCRYPTED') ? 'is locked with a passphrase; give it without one' : 'is damaged');
+  }
+  if (!own.checkPrivateKey(privateKey)) return ofKey('is not the key of the first certificate in client_cert');
+  try {
+    createSecureContext({ cert: chain.join('\n'), key });
+  } catch (error) {
+    // Such as a key that is too short for the security level of OpenSSL.
+    const { reason = 'OpenSSL refuses it' } = error as { reason?: string };
+    return ofCert(`cannot be used for TLS: ${reason}`);
+  }
+  return { cert: chain.join('\n'), expiresAt };
+}

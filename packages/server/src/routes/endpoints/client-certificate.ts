@@ -1,0 +1,89 @@
+import { Type, type Static } from '@sinclair/typebox';
+import type { Sealer } from '@gateway/core/crypto';
+import type { InvalidField } from '@gateway/core/errors';
+import { checkClientCertificate } from '@gateway/core/http';
+import { MASK } from '@gateway/core/logging';
+import type { StoredClientCertificate } from '@gateway/store/config';
+import { assertValid, object, Timestamp } from '../../http/schema.js';
+
+/** Agents hold the certificates of all endpoints in memory. */
+const CERT_MAX = 8_192;
+const KEY_MAX = 4_096;
+const FIELD = 'mtls_client_cert';
+
+const client_cert = Type.String({
+  minLength: 1,
+  maxLength: CERT_MAX,
+  description: 'PEM of the certificate, and behind it those that lead to its authority.',
+});
+export const GivenCertificate = object({
+  client_cert,
+  client_key: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: KEY_MAX,
+      description: 'PEM of its private key, without a passphrase. Left out or masked, the stored one stays.',
+    }),
+  ),
+  expires_at: Type.Optional(Type.Unsafe<string>({ ...Timestamp, readOnly: true, description: 'Ignored.' })),
+});
+export const ShownCertificate = object({
+  client_cert,
+  client_key: Type.String({ description: 'Masked.' }),
+  expires_at: Type.Unsafe<string>({ ...Timestamp, description: 'The certificate is not valid from then on.' }),
+});
+
+type Given = Static<typeof GivenCertificate>;
+
+/** The certificate with its key masked. */
+export function certificateView(stored: StoredClientCertificate | null): StoredClientCertificate | null {
+  return stored && { ...stored, client_key: MASK };
+}
+
+/** Whether a change keeps the stored key. */
+export function keepsKey(given: Given | null | undefined): boolean {
+  return given === undefined || (given !== null && isKept(given.client_key));
+}
+
+/** Seals for storage with this endpoint, when the certificate can be used and its key is given or stored. Throws `invalid_request`. */
+export function sealCertificate(
+  { client_cert: given, client_key: givenKey }: Given,
+  stored: StoredClientCertificate | null,
+  endpointId: string,
+  { seal, open, bind }: Sealer,
+): StoredClientCertificate {
+  const place = ['endpoints', endpointId, FIELD] as const;
+  const refuse = (part: 'cert' | 'key', sentence: string) => assertValid([{ field: `${FIELD}.client_${part}`, sentence }]);
+  const isStored = isKept(givenKey);
+  if (isStored && !stored) refuse('key', 'is missing: no key is stored that could stay');
+  const key = isStored ? open(stored!.client_key, place) : givenKey!;
+  const checked = checkClientCertificate({ cert: given, key });
+  if ('problem' in checked) refuse(checked.part, checked.problem);
+  const { cert, expiresAt } = checked as Extract<typeof checked, { cert: string }>;
+  return {
+    client_cert: cert,
+    client_key: isStored ? bind(stored!.client_key, place) : seal(key, place),
+    expires_at: expiresAt.toISOString(),
+  };
+}
+
+/** A certificate is shown over TLS only, and a stored one not to another origin: whoever may change the URL need not have its key. */
+export function certificateProblems(
+  { url, mtls_client_cert: given }: { readonly url?: string | undefined; readonly mtls_client_cert?: Given | null | undefined },
+  stored?: { readonly url: string; readonly mtls_client_cert: StoredClientCertificate | null },
+): InvalidField[] {
+  const before = stored?.mtls_client_cert ?? null;
+  const has = given ?? (given === undefined ? before : null);
+  const after = url ?? stored?.url;
+  if (!has || after === undefined || !URL.canParse(after)) return [];
+  if (!after.startsWith('https:'))
+    return [{ field: FIELD, sentence: 'needs a url that begins with https://: a certificate is shown over TLS only' }];
+  if (!before || !keepsKey(given) || new URL(stored!.url).origin === new URL(after).origin) return [];
+  const { origin } = new URL(stored!.url);
+  const sentence = `is not used for another origin than ${origin}: url changes; give the key again, or null as ${FIELD} to remove it`;
+  return [{ field: `${FIELD}.client_key`, sentence }];
+}
+
+function isKept(key: string | undefined): boolean {
+  return key === undefined || key === MASK;
+}
