@@ -10,11 +10,17 @@ from convoy.api.endpoints import activate_endpoint, create_endpoint, expire_secr
 from convoy.api.event_deliveries import (
     batch_retry_event_delivery, force_resend_event_deliveries, get_event_deliveries_paged, get_event_delivery, resend_event_delivery,
 )
+from convoy.api.event_types import create_event_type, deprecate_event_type, get_event_types, import_open_api_spec, update_event_type
 from convoy.api.events import (
-    create_broadcast_event, create_endpoint_event, create_endpoint_fanout_event, get_endpoint_event, get_events_paged, replay_endpoint_event,
+    batch_replay_events, count_affected_events, create_broadcast_event, create_endpoint_event, create_endpoint_fanout_event, get_endpoint_event,
+    get_events_paged, replay_endpoint_event,
 )
+from convoy.api.portal_links import create_portal_link
 from convoy.api.sources import create_source, load_sources_paged
-from convoy.api.subscriptions import create_subscription, get_subscriptions
+from convoy.api.subscriptions import (
+    create_subscription, get_subscriptions, post_v_1_projects_project_id_sources_test_function as test_function, test_subscription_filter,
+    toggle_subscription_status,
+)
 from convoy.models import DatastoreEventDeliveryStatus as Status
 
 base, project, key, receiver, queue = sys.argv[1:6]
@@ -50,6 +56,28 @@ subscription = call(create_subscription, body=models.ModelsCreateSubscription.fr
 }))
 assert len(call(get_subscriptions, endpoint_id=[endpoint.uid]).content) == 1
 
+sample = {"body": {"n": 1}, "header": {"x": "1"}, "query": {}, "path": ""}
+assert call(test_subscription_filter, body=models.ModelsTestFilter.from_dict({"request": sample, "schema": sample})) is True
+assert call(test_subscription_filter, body=models.ModelsTestFilter.from_dict({"request": sample, "schema": {"body": {"n": 2}}})) is False
+for _ in range(2):
+    call(toggle_subscription_status, subscription.uid)
+function = {"function": "function transform(it) { console.log('seen'); return it; }", "payload": {"event_type": "x", "data": {"n": 1}}, "type": "body"}
+tested = call(test_function, body=models.ModelsFunctionRequest.from_dict(function))
+assert (tested.payload["data"], tested.log) == ({"n": 1}, ["seen"]), tested
+
+kind = {"name": "new.single", "description": "first", "category": "billing", "json_schema": {"type": "object"}}
+event_type = call(create_event_type, body=models.ModelsCreateEventType.from_dict(kind))
+assert call(update_event_type, event_type.uid, body=models.ModelsUpdateEventType(description="second", category="x")).description == "second"
+spec = {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "webhooks": {"new.fanout": {"post": {"requestBody": {"content": {
+    "application/json": {"schema": {"type": "object"}}}}}}}}
+imported = call(import_open_api_spec, body=models.ModelsImportOpenAPISpec(spec=json.dumps(spec)))
+assert [it.name for it in imported] == ["new.fanout"], imported
+assert sorted(it.name for it in call(get_event_types)) == ["new.fanout", "new.single"]
+assert call(deprecate_event_type, event_type.uid).deprecated_at
+
+link = {"name": "shop", "owner_id": "shop-2", "can_manage_endpoint": False, "auth_type": "refresh_token", "endpoints": []}
+assert call(create_portal_link, body=models.DatastoreCreatePortalLinkRequest.from_dict(link)).owner_id == "shop-2"
+
 single = call(create_endpoint_event, body=models.ModelsCreateEvent(
     endpoint_id=endpoint.uid, event_type="new.single", idempotency_key="once", custom_headers=models.ModelsCreateEventCustomHeadersType0.from_dict({"X-Shop": "2"}),
     data=models.ModelsCreateEventDataType0.from_dict({"n": 1})))
@@ -81,6 +109,8 @@ call(force_resend_event_deliveries, body=models.ModelsIDs(ids=[first.uid]))
 call(batch_retry_event_delivery, status=["Failure"], endpoint_id=[endpoint.uid])
 delivered(single)
 call(replay_endpoint_event, single["uid"])
+assert call(count_affected_events, start_date="2020-01-01T00:00:00").num >= 3
+assert batch_replay_events.sync_detailed(project, client=client, start_date="2020-01-01T00:00:00", end_date="2020-02-01T00:00:00").status_code == 200
 try:
     resend_event_delivery.sync(project, first.uid, client=client)
 except Exception as error:  # Delivered already, which the client does not describe.

@@ -7,7 +7,10 @@ type Row = Readonly<Record<string, unknown>>;
 const EVENT_STATUSES: Readonly<Record<string, string>> = { pending: 'Pending', processed: 'Success', failed: 'Failure' };
 
 /** What is there in other words, by the title of its schema. */
-const ROWS: Readonly<Record<string, (row: Row) => Row>> = {
+const ROWS: Readonly<Record<string, (row: Row) => unknown>> = {
+  BatchReplay: ({ count, ...row }) => ({ ...row, count, num: count }),
+  FilterMatch: ({ matches }) => matches,
+  FunctionTestResult: (row) => ({ ...row, payload: (row['results'] as Row[])[0]?.['payload'] ?? null }),
   Endpoint: ({ authentication, circuit_breaker: breaker, http_timeout: seconds, ...row }) => ({
     ...row,
     // Integers there.
@@ -49,7 +52,7 @@ const ROWS: Readonly<Record<string, (row: Row) => Row>> = {
 };
 
 /** Lists that are bare arrays there. */
-const BARE = ['DeliveryAttempt', 'EventType', 'Project'];
+const BARE = ['DeliveryAttempt', 'EventType', 'ImportedEventTypes', 'Project'];
 
 /** The answer in the words of that API. `schema` is that of its data. */
 export function answerOf(schema: TSchema | undefined, answer: Answer): Answer {
@@ -59,7 +62,10 @@ export function answerOf(schema: TSchema | undefined, answer: Answer): Answer {
   const { data } = answer;
   if (!content) return { ...answer, data: data === null ? null : rewrite(data as Row) };
   const rows = (data as { content: Row[] }).content.map(rewrite);
-  return { ...answer, data: title !== undefined && BARE.includes(title) ? rows : { ...(data as Row), content: rows } };
+  return {
+    ...answer,
+    data: [title, schema?.title].some((it) => it !== undefined && BARE.includes(it)) ? rows : { ...(data as Row), content: rows },
+  };
 }
 
 /** Schema of the rows of a list; undefined for what is none. */

@@ -35,6 +35,12 @@ export function speakConvoy(rootPath: string) {
     }
     const rest = ctx.path.slice(prefix.length).replace(/^(projects\/[^/]+\/)?groups(?=\/|$)/, 'projects');
     ctx.path = `${rootPath}/api/v1/${rest}`;
+    // A route of its own there.
+    if (ctx.method === 'GET' && rest.endsWith('/events/countbatchreplayevents')) {
+      ctx.method = 'POST';
+      ctx.path = ctx.path.replace(/countbatchreplayevents$/, 'batchreplay');
+      ctx.query = { ...ctx.query, dry_run: 'true' };
+    }
     ctx.state['isConvoy'] = true;
     await next();
     if (ctx.status === 422) ctx.status = 400;

@@ -54,7 +54,43 @@ const BODIES: Readonly<Record<string, (body: Members) => string[]>> = {
   NewFanoutEvent: (body) => take(body, ['app_id']),
   NewProject: project,
   ChangedProject: project,
+  NewEventType: (body) => take(body, ['category']),
+  ChangedEventType: (body) => take(body, ['category']),
+  OpenApiDocument: document,
+  FilterTest: filterTest,
+  NewPortalLink: portalLink,
+  ChangedPortalLink: portalLink,
 };
+
+/** There the document is a text in a field. */
+function document(body: Members): string[] {
+  const { spec } = body;
+  const inner = typeof spec === 'string' ? parsed(spec) : spec;
+  if (!isObject(inner)) return [];
+  delete body['spec'];
+  Object.assign(body, inner);
+  return [];
+}
+
+/** `schema` is the filter there, and `request` the sample. Of a path and a query only empty ones. */
+function filterTest(body: Members): string[] {
+  for (const [theirs, ours] of [
+    ['schema', 'filter'],
+    ['request', 'sample'],
+  ] as const) {
+    const given = body[theirs];
+    if (!isObject(given)) continue;
+    delete body[theirs];
+    const { header: headers, ...rest } = given as Members;
+    for (const name of ['query', 'path']) if (isNothing(rest[name]) || isEmptyObject(rest[name])) delete rest[name];
+    body[ours] = { ...rest, ...(isNothing(headers) || headers === undefined ? {} : { headers }) };
+  }
+  return [];
+}
+
+function portalLink(body: Members): string[] {
+  return isEmptyArray(body['endpoints']) ? take(body, ['endpoints']) : [];
+}
 
 function endpoint(body: Members): string[] {
   const { authentication, url } = body;
@@ -171,6 +207,14 @@ function removeUndefined(value: Members): void {
   for (const [name, member] of Object.entries(value)) {
     if (member === undefined) delete value[name];
     else if (isObject(member)) removeUndefined(member);
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }
 
