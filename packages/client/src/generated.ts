@@ -962,6 +962,8 @@ export interface InstanceSetting {
   readonly key: string;
   /** Masked for secrets; null when it is not set. */
   readonly value: unknown;
+  /** Null when there is none. */
+  readonly default: unknown;
   /** The flag, variable or file that set it, or `default`. */
   readonly origin: string;
   readonly summary: string;
@@ -977,6 +979,10 @@ export interface Invitation {
   readonly expires_at: string;
   readonly accepted_at: string | null;
   readonly revoked_at: string | null;
+}
+
+export interface InvitationToken {
+  readonly token: string;
 }
 
 export interface Login {
@@ -1298,6 +1304,16 @@ export interface OpenApiDocument {
   readonly [name: string]: unknown;
 }
 
+export interface OpenInvitation {
+  readonly email: string;
+  readonly role: 'viewer' | 'member' | 'admin' | 'owner';
+  /** Its name. */
+  readonly organisation: string;
+  /** Whether a user has this email address: that user accepts with the password of the account. */
+  readonly has_account: boolean;
+  readonly expires_at: string;
+}
+
 export interface Organisation {
   readonly uid: string;
   readonly name: string;
@@ -1516,6 +1532,8 @@ export interface Session {
   }[];
   /** Whether the user may see the settings, plugins and health of the instance. */
   readonly is_instance_admin: boolean;
+  /** The session, or the key, that the request carried. */
+  readonly key_id: string;
   /** Requests of the session that are no GET carry it in the header `x-csrf-token`. */
   readonly csrf_token: string;
   readonly expires_at: string;
@@ -1778,6 +1796,9 @@ export function resources({ call, list }: Caller) {
       session: (options?: CallOptions): Promise<Session> => call({ method: 'GET', path: '/auth/session', options }),
       /** Ends the session. */
       logout: (options?: CallOptions): Promise<null> => call({ method: 'POST', path: '/auth/logout', options }),
+      /** Shows the invitation of a token. It takes a POST, so that the token stands in no address. */
+      showInvitation: (body: InvitationToken, options?: CallOptions): Promise<OpenInvitation> =>
+        call({ method: 'POST', path: '/auth/invitation', body, options }),
       /** Accepts an invitation by its token and signs in. A person without an account gets one with this name and password; others give their password. */
       acceptInvitation: (body: AcceptedInvitation, options?: CallOptions): Promise<Session> =>
         call({ method: 'POST', path: '/auth/accept-invitation', body, options }),
@@ -1951,6 +1972,8 @@ export function resources({ call, list }: Caller) {
           readonly endDate?: string | undefined;
           readonly projectId?: string | undefined;
           readonly actorId?: string | undefined;
+          readonly resourceId?: string | undefined;
+          /** `endpoints.update`, or `endpoints.*` for all that is done to endpoints. */
           readonly action?: string | undefined;
         },
         options?: CallOptions,

@@ -44,11 +44,13 @@ instance('feature flags and settings have their origin, and secrets are masked',
   const { enabled, origin } = flags.find((it: { name: string }) => it.name === 'pullmetrics');
   assert.equal([enabled, origin], [true, 'the configuration']);
   const answer = await api.call('GET', '/instance/settings');
-  const settings = new Map<string, { value: unknown; origin: string; summary: string }>(
+  const settings = new Map<string, { value: unknown; default: unknown; origin: string; summary: string }>(
     answer.body.data.content.map((it: { key: string }) => [it.key, it]),
   );
   assert.equal([settings.get('metrics.bearer_token')!.origin, answer.text.includes(SECRET)], ['the configuration', false]);
   assert.equal([settings.get('retention.days')!.origin, typeof settings.get('retention.days')!.value], ['default', 'number']);
+  assert.is(settings.get('retention.days')!.default, settings.get('retention.days')!.value);
+  assert.is(settings.get('metrics.bearer_token')!.default, null);
   assert.ok(settings.get('server.http.port')!.summary);
 });
 

@@ -102,7 +102,8 @@ export function withFirstPage<Row extends { readonly uid: string }>(state: State
   }
   const last = page.content.at(-1)?.uid;
   const end = rows?.findIndex(({ uid }) => uid === last) ?? -1;
-  if (!rows || end < 0)
+  // A first page that is the last one is all there is: rows that were removed go.
+  if (!rows || end < 0 || page.pagination.next_page_cursor === null)
     return { ...state, error: undefined, rows: page.content, cursor: page.pagination.next_page_cursor, held: undefined };
   return { ...state, error: undefined, rows: [...page.content, ...rows.slice(end + 1)], held: undefined };
 }

@@ -3,6 +3,8 @@ import { Problem } from '../components/feedback/problem.js';
 import { path } from '../router/location.js';
 import { session, sessionProblem, readSession } from '../session/session.js';
 import { readProjects } from '../session/projects.js';
+import { AcceptInvitation } from './accept-invitation.js';
+import { invitationToken, watchInvitations } from './invitation.js';
 import { Shell } from './shell.js';
 import { RETURN_PATH, SignInReturn } from './sign-in-return.js';
 import { SignIn } from './sign-in.js';
@@ -13,6 +15,7 @@ export function App() {
   useEffect(() => {
     if (!isReturning && session.peek() === undefined) void readSession();
   }, [isReturning]);
+  useEffect(watchInvitations, []);
   useEffect(() => {
     if (isSignedIn) void readProjects();
   }, [isSignedIn]);
@@ -25,5 +28,6 @@ export function App() {
     );
   }
   if (session.value === undefined) return null;
+  if (invitationToken.value) return <AcceptInvitation key={invitationToken.value} token={invitationToken.value} />;
   return isSignedIn ? <Shell /> : <SignIn />;
 }

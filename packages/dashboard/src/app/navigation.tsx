@@ -1,30 +1,50 @@
 import { useShortcuts } from '../keyboard/use-shortcuts.js';
 import { href, navigate, path } from '../router/location.js';
 import { projectId } from '../router/project-path.js';
+import { preferredProject } from '../session/projects.js';
 import { routes } from './routes.js';
 
-/** The pages that can be opened from here: those of projects need one. */
-function destinations() {
-  return routes.flatMap(({ path: pattern, nav }) => {
-    if (!nav || (pattern.includes(':project') && !projectId.value)) return [];
-    return [{ ...nav, to: pattern.replace(':project', projectId.value ?? '') }];
-  });
+interface Destination {
+  readonly label: string;
+  readonly key: string;
+  readonly to: string;
+}
+
+/** The pages that can be opened from here: those of the project that is shown, or was shown last, and those beside projects. */
+function destinations(): readonly (readonly [name: string, pages: readonly Destination[]])[] {
+  const project = projectId.value ?? preferredProject()?.uid;
+  const all = routes.flatMap(({ path: pattern, nav }) => (nav && (nav.isShown?.() ?? true) ? [{ ...nav, pattern }] : []));
+  const isOfProject = ({ pattern }: { pattern: string }) => pattern.includes(':project');
+  const of = (pages: typeof all) =>
+    pages.map(({ label, key, pattern }) => ({ label, key, to: pattern.replace(':project', project ?? '') }));
+  return [
+    ['Pages', project ? of(all.filter(isOfProject)) : []],
+    ['Organisation and account', of(all.filter((page) => !isOfProject(page)))],
+  ];
 }
 
 export function Navigation() {
-  const shown = destinations();
+  const groups = destinations();
+  const shown = groups.flatMap(([, pages]) => pages);
   useShortcuts(shown.map(({ label, key, to }) => ({ keys: `g ${key}`, label: `Go to ${label}`, run: () => navigate(to) })));
   return (
-    <nav class="navigation" aria-label="Pages">
-      <ul>
-        {shown.map(({ label, to }) => (
-          <li key={to}>
-            <a href={href(to)} aria-current={path.value === to ? 'page' : path.value.startsWith(`${to}/`) ? 'true' : undefined}>
-              {label}
-            </a>
-          </li>
-        ))}
-      </ul>
-    </nav>
+    <>
+      {groups.map(
+        ([name, pages]) =>
+          pages.length > 0 && (
+            <nav key={name} class="navigation" aria-label={name}>
+              <ul>
+                {pages.map(({ label, to }) => (
+                  <li key={to}>
+                    <a href={href(to)} aria-current={path.value === to ? 'page' : path.value.startsWith(`${to}/`) ? 'true' : undefined}>
+                      {label}
+                    </a>
+                  </li>
+                ))}
+              </ul>
+            </nav>
+          ),
+      )}
+    </>
   );
 }

@@ -7,5 +7,9 @@ export interface PageRoute {
   /** Each page is a file of its own in the bundle, loaded when it is first shown. */
   readonly load: () => Promise<{ readonly default: ComponentType<PageProps> }>;
   /** In the navigation, with the key that follows `g`. */
-  readonly nav?: { readonly label: string; readonly key: string };
+  readonly nav?: {
+    readonly label: string;
+    readonly key: string;
+    /** For those who may see it; everyone when it is left out. */ readonly isShown?: () => boolean;
+  };
 }

@@ -3,18 +3,18 @@ import { ButtonLink } from '../components/form/button.js';
 import { href, navigate, path } from '../router/location.js';
 import { projectId } from '../router/project-path.js';
 import { may } from '../session/access.js';
-import { projects, rememberProject } from '../session/projects.js';
+import { preferredProject, projects, rememberProject } from '../session/projects.js';
 import { session } from '../session/session.js';
 
 /** Chooses the project. The same page of the other project is shown, or its list. */
 export function ProjectSwitch() {
   const id = useId();
-  const shown = projectId.value;
+  const shown = projectId.value ?? preferredProject()?.uid;
   const known = projects.value ?? [];
   const mayCreate = session.value?.organisations.some(({ role }) => may('admin', role));
   useEffect(() => {
-    if (shown) rememberProject(shown);
-  }, [shown]);
+    if (projectId.value) rememberProject(projectId.value);
+  }, [projectId.value]);
   const open = (project: string) => {
     const [, , , page = 'overview'] = path.value.split('/');
     navigate(`/projects/${project}/${page}`);

@@ -27,7 +27,8 @@ export function SignIn() {
   );
 }
 
-function Provider({ label, isOnly }: { readonly label: string; readonly isOnly: boolean }) {
+/** Signs in with the OpenID Connect provider of the instance. */
+export function Provider({ label, isOnly }: { readonly label: string; readonly isOnly: boolean }) {
   const action = useAction(leaveForProvider);
   return (
     <>

@@ -8,7 +8,6 @@ import { projects } from './projects.js';
 export async function lastChange(resourceId: string, since: string): Promise<AuditEntry | undefined> {
   const project = projects.value?.find(({ uid }) => uid === projectId.value);
   if (!project || !may('admin')) return undefined;
-  const log = accountApi().auditLog.list(project.organisation_id, { projectId: project.uid, startDate: since, perPage: 100 });
-  const { content } = await log.page();
-  return content.find(({ resource_id: id }) => id === resourceId);
+  const log = accountApi().auditLog.list(project.organisation_id, { projectId: project.uid, resourceId, startDate: since, perPage: 1 });
+  return (await log.page()).content[0];
 }

@@ -55,6 +55,7 @@ const Setting = named(
   object({
     key: Type.String(),
     value: Type.Unknown({ description: 'Masked for secrets; null when it is not set.' }),
+    default: Type.Unknown({ description: 'Null when there is none.' }),
     origin: Type.String({ description: 'The flag, variable or file that set it, or `default`.' }),
     summary: Type.String(),
   }),
@@ -117,7 +118,10 @@ export const instanceRoutes: readonly Route[] = [
     ({ plugins: { gates } }) => {
       const { rows } = gates.resolved;
       const shown = Object.entries(presentOrigins(gates.resolved)).filter(([key]) => rows[key]!.withdrawn === undefined);
-      const settings = shown.map(([key, { value, origin }]) => ({ key, value, origin, summary: rows[key]!.summary }));
+      const settings = shown.map(([key, { value, origin }]) => {
+        const { default: usual = null, summary } = rows[key]!;
+        return { key, value, default: usual, origin, summary };
+      });
       return Promise.resolve({ message: 'settings', data: { content: settings } });
     },
   ),

@@ -32,6 +32,8 @@ export type AuditRow = Omit<AuditEntry, 'changes'> & {
 export interface AuditFilter {
   readonly projectId?: string | undefined;
   readonly actorId?: string | undefined;
+  readonly resourceId?: string | undefined;
+  /** `endpoints.update`, or `endpoints.*` for all of a resource. */
   readonly action?: string | undefined;
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
@@ -46,14 +48,16 @@ export async function insertAuditEntries(knex: Knex, entries: readonly AuditEntr
 export function listAuditLog(
   knex: Knex,
   organisationId: string,
-  { projectId, actorId, action, from, to }: AuditFilter,
+  { projectId, actorId, resourceId, action, from, to }: AuditFilter,
   page: PageRequest,
 ): Promise<Page<AuditRow>> {
   return readPage(page, async ({ order, after, limit }) => {
     const query = knex('audit_log as a').where('a.organisation_id', organisationId).orderBy('a.id', order).limit(limit);
     if (projectId !== undefined) void query.where('a.project_id', projectId);
     if (actorId !== undefined) void query.where('a.actor_id', actorId);
-    if (action !== undefined) void query.where('a.action', action);
+    if (resourceId !== undefined) void query.where('a.resource_id', resourceId);
+    if (action?.endsWith('.*')) void query.whereRaw('starts_with(a.action, ?)', [action.slice(0, -1)]);
+    else if (action !== undefined) void query.where('a.action', action);
     if (from) void query.where('a.id', '>=', idBound(from.getTime(), '0'));
     if (to) void query.where('a.id', '<=', idBound(to.getTime(), 'f'));
     if (after !== undefined) void query.where('a.id', order === 'asc' ? '>' : '<', after);

@@ -104,11 +104,14 @@ auth('an invitation makes an account with its role, once', async () => {
   const { token, uid } = invited.body.data;
   const accept = (fields: object) =>
     api.call('POST', '/api/v1/auth/accept-invitation', { token, password: 'a long enough word', ...fields }, anonymous);
+  const show = () => api.call('POST', '/api/v1/auth/invitation', { token }, anonymous);
+  const { email, role, has_account: hasAccount } = (await show()).body.data;
+  assert.equal([email, role, hasAccount], ['ada@example.com', 'viewer', false]);
   const both = await Promise.all([accept({ first_name: 'Ada' }), accept({ first_name: 'Ada' })]);
   assert.equal(both.map(({ status }) => status).sort(), [200, 404]);
   const accepted = both.find(({ status }) => status === 200)!;
   assert.equal([accepted.body.data.user.first_name, accepted.body.data.organisations[0].role], ['Ada', 'viewer']);
-  assert.is((await accept({})).body.code, 'invitation_invalid');
+  for (const again of [await accept({}), await show()]) assert.is(again.body.code, 'invitation_invalid');
   const headers = sessionOf(accepted);
   const denied = await api.call('POST', '/projects', { name: 'x' }, { ...anonymous, headers });
   assert.is(denied.status, 403);

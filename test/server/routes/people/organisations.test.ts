@@ -111,8 +111,12 @@ organisations('the audit log tells who changed what, with the values before and 
     assert.match(updated.address, /^(127\.0\.0\.1|::1)$/);
     for (const hidden of [secret, 'sesame-sesame']) assert.not.ok(log.text.includes(hidden), hidden);
     assert.not.match(log.text, /gw_[0-9a-f]{16}_[A-Za-z0-9_-]{43}/);
-    const only = await audited.call('GET', `/organisations/${audited.owner.organisation.id}/audit-log?action=endpoints.update`);
-    assert.is(only.body.data.content.length, 1);
+    const countOf = async (filter: string) =>
+      (await audited.call('GET', `/organisations/${audited.owner.organisation.id}/audit-log?${filter}`)).body.data.content.length;
+    assert.is(await countOf('action=endpoints.update'), 1);
+    assert.is(await countOf('action=endpoints.*'), 3);
+    assert.is(await countOf('action=end.*'), 0);
+    assert.is(await countOf(`resourceId=${endpoint.body.data.uid}`), 3);
   } finally {
     await audited.close();
   }

@@ -9,23 +9,29 @@ import { Dialog } from './dialog.js';
  * A button that asks before it acts.
  *
  * @param props.label of the button: `Delete…`
+ * @param props.spoken says it for those who do not see what stands beside it: `Delete the key ci`
+ * @param props.isReady false until what is asked for is filled in
  * @param props.verb of the button that does it: `Delete`
  * @param props.children what it means for others
  */
 export function ConfirmButton({
   label,
+  spoken,
   title,
   verb,
   kind = 'danger',
   keys,
+  isReady = true,
   work,
   children,
 }: {
   readonly label: string;
+  readonly spoken?: string;
   readonly title: string;
   readonly verb: string;
   readonly kind?: 'danger' | 'main';
   readonly keys?: string;
+  readonly isReady?: boolean;
   readonly work: () => Promise<unknown>;
   readonly children: ComponentChildren;
 }) {
@@ -40,7 +46,7 @@ export function ConfirmButton({
   };
   return (
     <>
-      <Button {...(keys ? { keys } : {})} onPress={() => setOpen(true)}>
+      <Button {...(keys ? { keys } : {})} {...(spoken ? { label: spoken } : {})} onPress={() => setOpen(true)}>
         {label}
       </Button>
       {isOpen && (
@@ -50,7 +56,7 @@ export function ConfirmButton({
           actions={
             <>
               <Button onPress={close}>Cancel</Button>
-              <Button kind={kind} isRunning={action.isRunning} onPress={action.run}>
+              <Button kind={kind} isRunning={action.isRunning} isDisabled={!isReady} onPress={action.run}>
                 {verb}
               </Button>
             </>

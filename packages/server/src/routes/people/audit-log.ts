@@ -50,14 +50,22 @@ export const auditLogRoutes: readonly Route[] = [
         ...timeQuery,
         projectId: Type.Optional(Id),
         actorId: Type.Optional(Type.String({ maxLength: 100 })),
-        action: Type.Optional(Type.String({ maxLength: 100 })),
+        resourceId: Type.Optional(Type.String({ maxLength: 100 })),
+        action: Type.Optional(
+          Type.String({ maxLength: 100, description: '`endpoints.update`, or `endpoints.*` for all that is done to endpoints.' }),
+        ),
       }),
       data: pageOf(Entry),
     },
     async ({ database, organisation, query }) => {
-      const { projectId, actorId, action } = query;
+      const { projectId, actorId, resourceId, action } = query;
       const request = pageRequest(query);
-      const page = await listAuditLog(database.knex, organisation.id, { projectId, actorId, action, ...timeRange(query) }, request);
+      const page = await listAuditLog(
+        database.knex,
+        organisation.id,
+        { projectId, actorId, resourceId, action, ...timeRange(query) },
+        request,
+      );
       return { message: 'audit log', data: pageView(page, request, view) };
     },
   ),

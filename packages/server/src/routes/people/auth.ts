@@ -1,19 +1,21 @@
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
-import { revokeApiKey } from '@gateway/store/config';
+import { revokeApiKey, ROLES } from '@gateway/store/config';
 import {
   findOpenInvitation,
+  findOrganisation,
   findUser,
   findUserByEmail,
   findUserByPassword,
   hashPassword,
   insertMember,
   insertUser,
+  type InvitationRow,
   markAccepted,
   organisationsOfUser,
 } from '@gateway/store/people';
 import { accountRoute, found, openRoute, type OpenCall, type Route } from '../../api/route.js';
-import { named, nullable, object } from '../../http/schema.js';
+import { named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
 import { Password, PersonName, withPasswordTurn } from './password.js';
 import { requireNative, Session, sessionView, startSession } from './session.js';
 import { userOf } from './users.js';
@@ -23,6 +25,20 @@ const Methods = named(
   object({
     password: Type.Boolean({ description: 'Email address and password.' }),
     oidc: nullable(object({ label: Type.String({ description: 'Name of the OpenID Connect provider.' }) })),
+  }),
+);
+
+const Token = Type.String({ maxLength: 200 });
+const OpenInvitation = named(
+  'OpenInvitation',
+  object({
+    email: Type.String(),
+    role: oneOf(ROLES),
+    organisation: Type.String({ description: 'Its name.' }),
+    has_account: Type.Boolean({
+      description: 'Whether a user has this email address: that user accepts with the password of the account.',
+    }),
+    expires_at: Timestamp,
   }),
 );
 
@@ -67,13 +83,25 @@ export const authRoutes: readonly Route[] = [
     return { message: 'signed out', data: null, headers: { 'set-cookie': sessions.write(request) } };
   }),
   openRoute(
+    'POST /auth/invitation',
+    'Shows the invitation of a token. It takes a POST, so that the token stands in no address.',
+    { body: named('InvitationToken', object({ token: Token })), data: OpenInvitation, name: 'showInvitation' },
+    async (call) => {
+      const { knex } = call.database;
+      const { email, role, organisation_id: id, expires_at } = await openInvitation(call, call.body);
+      const [organisation, known] = await Promise.all([findOrganisation(knex, id), findUserByEmail(knex, email)]);
+      const { name } = found(organisation, 'organisation', id);
+      return { message: 'invitation', data: { email, role, organisation: name, has_account: known !== undefined, expires_at } };
+    },
+  ),
+  openRoute(
     'POST /auth/accept-invitation',
     'Accepts an invitation by its token and signs in. A person without an account gets one with this name and password; others give their password.',
     {
       body: named(
         'AcceptedInvitation',
         object({
-          token: Type.String({ maxLength: 200 }),
+          token: Token,
           password: Password,
           first_name: Type.Optional(PersonName),
           last_name: Type.Optional(PersonName),
@@ -85,9 +113,7 @@ export const authRoutes: readonly Route[] = [
     async (call) => {
       const { body, database, logins, request, records } = call;
       requirePasswords(call);
-      const account = { kind: 'invitation', name: '', credential: body.token } as const;
-      const invitation = await logins(request, account, () => findOpenInvitation(database.knex, body.token));
-      if (!invitation) throw new GatewayError('invitation_invalid');
+      const invitation = await openInvitation(call, body);
       const { email, organisation_id: organisationId, role } = invitation;
       const known = await findUserByEmail(database.knex, email);
       const login = { kind: 'password', name: email, credential: `${email}\n${body.password}` } as const;
@@ -108,6 +134,14 @@ export const authRoutes: readonly Route[] = [
     },
   ),
 ];
+
+/** The invitation of a token that can be accepted now. Throws `invitation_invalid`, or `too_many_logins` for a client that may be guessing. */
+async function openInvitation({ database, logins, request }: OpenCall, { token }: { readonly token: string }): Promise<InvitationRow> {
+  const account = { kind: 'invitation', name: '', credential: token } as const;
+  const invitation = await logins(request, account, () => findOpenInvitation(database.knex, token));
+  if (!invitation) throw new GatewayError('invitation_invalid');
+  return invitation;
+}
 
 /** Passwords may be left to the provider. */
 function requirePasswords(call: OpenCall): void {

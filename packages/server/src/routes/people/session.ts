@@ -17,6 +17,7 @@ export const Session = named(
     user: User,
     organisations: Type.Array(object({ uid: Id, name: Type.String(), role: oneOf(ROLES), created_at: Timestamp, updated_at: Timestamp })),
     is_instance_admin: Type.Boolean({ description: 'Whether the user may see the settings, plugins and health of the instance.' }),
+    key_id: Type.Unsafe<string>({ ...Id, description: 'The session, or the key, that the request carried.' }),
     csrf_token: Type.String({ description: 'Requests of the session that are no GET carry it in the header `x-csrf-token`.' }),
     expires_at: Timestamp,
   }),
@@ -64,7 +65,7 @@ export async function startSession(call: OpenCall, user: UserRow, { method, join
   });
   return {
     message: 'signed in',
-    data: await sessionView(call, user, organisations, { mask: key.mask, expires_at: expiresAt }),
+    data: await sessionView(call, user, organisations, { ...key, expires_at: expiresAt }),
     headers: { 'set-cookie': [sessions.write(request, key.key, expiresAt)] },
   };
 }
@@ -74,12 +75,13 @@ export async function sessionView(
   { database, sessions }: OpenCall,
   user: UserRow,
   organisations: readonly Membership[],
-  { mask, expires_at }: { mask: string; expires_at: Date | null },
+  { id, mask, expires_at }: { id: string; mask: string; expires_at: Date | null },
 ) {
   return {
     user: withUid(user),
     organisations: organisations.map(withUid),
     is_instance_admin: await isInstanceAdmin(database.knex, user.id),
+    key_id: id,
     csrf_token: sessions.csrfToken(mask),
     expires_at: expires_at ?? new Date(Date.now() + SESSION_MS),
   };

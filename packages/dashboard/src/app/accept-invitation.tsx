@@ -1,0 +1,117 @@
+import type { OpenInvitation, SignInMethods } from '@gateway/client';
+import { useEffect, useState } from 'preact/hooks';
+import { accountApi } from '../api/client.js';
+import { useAction } from '../api/use-action.js';
+import { useResource } from '../api/use-resource.js';
+import { Loaded } from '../components/feedback/loading.js';
+import { Problem } from '../components/feedback/problem.js';
+import { Button } from '../components/form/button.js';
+import { fieldError, TextField } from '../components/form/field.js';
+import { navigate } from '../router/location.js';
+import { begin, session } from '../session/session.js';
+import { leaveInvitation } from './invitation.js';
+import { Provider } from './sign-in.js';
+
+/** Where the link of an invitation leads: the person makes an account, or signs in to that of before, and is in. */
+export function AcceptInvitation({ token }: { readonly token: string }) {
+  const invitation = useResource(`invitation ${token}`, async (signal) => {
+    const [it, methods] = await Promise.all([
+      accountApi().auth.showInvitation({ token }, { signal }),
+      accountApi().auth.methods({ signal }),
+    ]);
+    return { it, methods };
+  });
+  useEffect(() => {
+    document.title = 'Invitation · Gateway';
+  }, []);
+  return (
+    <main class="sign-in">
+      <div class="form">
+        <h1>Join Gateway</h1>
+        <Loaded resource={invitation}>{(data) => <Ways token={token} {...data} />}</Loaded>
+        {session.value && (
+          <p class="muted">
+            You are signed in as {session.value.user.email}.{' '}
+            <Button kind="quiet" onPress={leaveInvitation}>
+              Stay so
+            </Button>
+          </p>
+        )}
+        {session.value === null && invitation.error && <Button onPress={leaveInvitation}>Sign in instead</Button>}
+      </div>
+    </main>
+  );
+}
+
+/** Accepts with the provider, which knows the address, or with a password. */
+function Ways({
+  token,
+  it,
+  methods: { oidc, password },
+}: {
+  readonly token: string;
+  readonly it: OpenInvitation;
+  readonly methods: SignInMethods;
+}) {
+  return (
+    <>
+      <p>
+        You are invited to <strong>{it.organisation}</strong>, as {it.role}.
+      </p>
+      {oidc && (
+        <>
+          <p class="muted">Signing in as {it.email} accepts it.</p>
+          <Provider label={oidc.label} isOnly={!password} />
+        </>
+      )}
+      {password && <Accept token={token} invitation={it} />}
+    </>
+  );
+}
+
+function Accept({ token, invitation: it }: { readonly token: string; readonly invitation: OpenInvitation }) {
+  const [first, setFirst] = useState('');
+  const [last, setLast] = useState('');
+  const [password, setPassword] = useState('');
+  const action = useAction(async () => {
+    const names = it.has_account ? {} : { first_name: first.trim(), last_name: last.trim() };
+    const begun = await accountApi().auth.acceptInvitation({ token, password, ...names });
+    leaveInvitation();
+    begin(begun);
+    navigate('/', { replace: true });
+  });
+  return (
+    <form
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        action.run();
+      }}
+    >
+      {action.error && <Problem error={action.error} />}
+      <div class="field">
+        <label for="invited-email">Email</label>
+        <input id="invited-email" type="email" autocomplete="username" value={it.email} readOnly />
+      </div>
+      {!it.has_account && (
+        <>
+          <TextField label="First name" autocomplete="given-name" value={first} onChange={setFirst} isRequired hasFocus />
+          <TextField label="Last name" autocomplete="family-name" value={last} onChange={setLast} />
+        </>
+      )}
+      <TextField
+        label="Password"
+        hint={it.has_account ? 'Of your account here, which you have already.' : 'At least 12 characters. You sign in with it from now on.'}
+        type="password"
+        autocomplete={it.has_account ? 'current-password' : 'new-password'}
+        value={password}
+        onChange={setPassword}
+        error={fieldError(action.error, 'password')}
+        isRequired
+      />
+      <Button kind="main" type="submit" isRunning={action.isRunning}>
+        {it.has_account ? 'Accept and sign in' : 'Make my account'}
+      </Button>
+    </form>
+  );
+}

@@ -1,0 +1,56 @@
+import type { PersonalKey } from '@gateway/client';
+import { useState } from 'preact/hooks';
+import { accountApi } from '../../api/client.js';
+import { useList } from '../../api/use-list.js';
+import { Button } from '../../components/form/button.js';
+import { Page } from '../../components/layout/page.js';
+import { Panel } from '../../components/layout/panel.js';
+import { session } from '../../session/session.js';
+import { KeyList } from '../keys/key-list.js';
+import { ROLES, type KeyRing } from '../keys/key-state.js';
+import { NewKey } from '../keys/new-key.js';
+import { Password } from './password.js';
+import { Profile } from './profile.js';
+import { Sessions } from './sessions.js';
+
+const PER_PAGE = 100;
+const EVERYTHING = 'everything that I may';
+
+/** The account of the user who is signed in. */
+export default function AccountPage() {
+  return (
+    <Page title="Your account" above={session.value?.user.email}>
+      <div class="account-forms">
+        <Profile />
+        <Password />
+      </div>
+      <PersonalKeys />
+      <Sessions />
+    </Page>
+  );
+}
+
+function PersonalKeys() {
+  const [isNew, setNew] = useState(false);
+  const list = useList<PersonalKey>('personal API keys', (cursor, signal) =>
+    accountApi()
+      .users.listApiKeys({ perPage: PER_PAGE, ...(cursor ? { next_page_cursor: cursor } : {}) }, { signal })
+      .page(),
+  );
+  const ring: KeyRing = {
+    label: 'Personal API keys',
+    everything: EVERYTHING,
+    roles: [...ROLES, ['admin', 'what admins may'], ['', EVERYTHING]],
+    list,
+    create: (key) => accountApi().users.createApiKey(key),
+    revoke: (id) => accountApi().users.revokeApiKey(id),
+    mayChange: true,
+  };
+  return (
+    <Panel title="Personal API keys" actions={<Button onPress={() => setNew(true)}>New API key…</Button>}>
+      <p class="muted">For your own scripts: a key reaches all your projects. Programs of a project use a key of the project.</p>
+      <KeyList ring={ring} />
+      {isNew && <NewKey ring={ring} onClose={() => setNew(false)} />}
+    </Panel>
+  );
+}

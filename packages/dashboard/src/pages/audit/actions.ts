@@ -1,0 +1,56 @@
+import type { AuditEntry } from '@gateway/client';
+
+/** What can be changed: the first part of an action, with a word for it and the page that shows one of them. */
+export const RESOURCES: Readonly<Record<string, { readonly word: string; readonly page?: string }>> = {
+  apiKeys: { word: 'API key' },
+  auth: { word: 'Sign-in' },
+  endpoints: { word: 'Endpoint', page: 'endpoints' },
+  eventDeliveries: { word: 'Delivery', page: 'deliveries' },
+  events: { word: 'Event', page: 'events' },
+  eventTypes: { word: 'Event type' },
+  invitations: { word: 'Invitation' },
+  members: { word: 'Member' },
+  organisations: { word: 'Organisation' },
+  portalLinks: { word: 'Portal link' },
+  projects: { word: 'Project' },
+  quarantine: { word: 'Quarantined message', page: 'quarantine' },
+  sources: { word: 'Source', page: 'sources' },
+  subscriptions: { word: 'Subscription', page: 'subscriptions' },
+  users: { word: 'Account' },
+};
+
+const VERBS: Readonly<Record<string, string>> = {
+  create: 'created',
+  update: 'changed',
+  delete: 'deleted',
+  revoke: 'revoked',
+  pause: 'paused',
+  resume: 'resumed',
+};
+
+/** `Endpoint changed`; what has no word of its own is told as it is: `Endpoint: expire secret`. */
+export function actionWords(action: string): string {
+  if (action === 'auth.login') return 'Signed in';
+  const [resource = '', name = ''] = action.split('.');
+  const word = RESOURCES[resource]?.word ?? spaced(resource);
+  const verb = VERBS[name];
+  return verb ? `${word} ${verb}` : `${word}: ${spaced(name)}`;
+}
+
+function spaced(text: string): string {
+  return text.replaceAll(/([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`);
+}
+
+/** The page of what was changed, if it has one and is still there. */
+export function pageOf({ action, project_id: project, resource_id: id }: AuditEntry): string | undefined {
+  const [resource = '', name] = action.split('.');
+  const page = RESOURCES[resource]?.page;
+  return page && project && id && name !== 'delete' ? `/projects/${project}/${page}/${id}` : undefined;
+}
+
+/** The name of what was changed, if it stands among the changes. */
+export function resourceName({ changes, resource_id: id }: AuditEntry): string | undefined {
+  const named = changes['name'] ?? changes['email'];
+  const name = named?.after ?? named?.before;
+  return typeof name === 'string' ? name : (id ?? undefined);
+}

@@ -1,0 +1,113 @@
+import type { AuditEntry } from '@gateway/client';
+import { useRef } from 'preact/hooks';
+import { accountApi } from '../../api/client.js';
+import { useList } from '../../api/use-list.js';
+import { useResource } from '../../api/use-resource.js';
+import { Paged } from '../../components/data/paged.js';
+import { Empty } from '../../components/feedback/empty.js';
+import { Page } from '../../components/layout/page.js';
+import { useRowKeys } from '../../keyboard/row-keys.js';
+import { query } from '../../router/location.js';
+import { may } from '../../session/access.js';
+import { projects } from '../../session/projects.js';
+import { FilterBar, FilterSelect } from '../log/filter-bar.js';
+import { isOpenEnded, shownRange } from '../log/time-range.js';
+import { nameOf } from '../people/members.js';
+import { OrganisationSwitch, shownOrganisation, type ShownOrganisation } from '../people/organisation.js';
+import { actionWords, RESOURCES } from './actions.js';
+import { Entry } from './entry.js';
+
+const PER_PAGE = 50;
+const LIVE_MS = 5_000;
+const MEMBERS_MAX = 200;
+
+/** Who changed what in an organisation. */
+export default function AuditPage() {
+  const organisation = shownOrganisation();
+  return (
+    <Page title="Audit log" above={organisation?.name} actions={organisation && <OrganisationSwitch shown={organisation} />}>
+      {organisation && may('admin', organisation.role) ? (
+        <AuditLog key={organisation.uid} organisation={organisation} />
+      ) : (
+        <Empty title="You may not read the audit log">
+          <p>That takes the role admin in the organisation.</p>
+        </Empty>
+      )}
+    </Page>
+  );
+}
+
+function AuditLog({ organisation: { uid: id } }: { readonly organisation: ShownOrganisation }) {
+  const list = useList<AuditEntry>(
+    `audit log ${id} ${query.value.toString()}`,
+    (cursor, signal) =>
+      accountApi()
+        .auditLog.list(id, { ...auditFilter(), perPage: PER_PAGE, ...(cursor ? { next_page_cursor: cursor } : {}) }, { signal })
+        .page(),
+    { everyMs: isOpenEnded() ? LIVE_MS : undefined },
+  );
+  const entries = useRef<HTMLOListElement>(null);
+  const focusRow = (index: number) => entries.current?.querySelectorAll('summary')[index]?.focus();
+  const noteRow = useRowKeys(list.rows?.length ?? 0, focusRow);
+  return (
+    <>
+      <FilterBar searchHint="Id of what was changed">
+        <ActorFilter organisation={id} />
+        <FilterSelect name="what" label="What" options={whatOptions()} />
+        <FilterSelect
+          name="project"
+          label="Project"
+          options={[
+            ['', 'Any project'],
+            ...(projects.value ?? []).filter((it) => it.organisation_id === id).map(({ uid, name }) => [uid, name] as const),
+          ]}
+        />
+      </FilterBar>
+      <Paged list={list} lines={10}>
+        {(rows) =>
+          rows.length === 0 ? (
+            <Empty title={query.value.size > 0 ? 'No change matches these filters' : 'Nothing was changed yet'} />
+          ) : (
+            <ol class="audit" ref={entries}>
+              {rows.map((entry, index) => (
+                <Entry key={entry.uid} entry={entry} onFocus={() => noteRow(index)} />
+              ))}
+            </ol>
+          )
+        }
+      </Paged>
+    </>
+  );
+}
+
+/** The filters of the query, for the API. */
+function auditFilter() {
+  const of = (name: string) => query.value.get(name) ?? '';
+  const [search, actor, what, project] = [of('search'), of('who'), of('what'), of('project')];
+  return {
+    ...shownRange(),
+    ...(search ? { resourceId: search } : {}),
+    ...(actor ? { actorId: actor } : {}),
+    ...(what ? { action: what } : {}),
+    ...(project ? { projectId: project } : {}),
+  };
+}
+
+/** All that is done to a resource, and the action that a link asks for. */
+function whatOptions(): readonly (readonly [string, string])[] {
+  const all = Object.entries(RESOURCES).map(([name, { word }]) => [`${name}.*`, `${word}s`] as const);
+  const chosen = query.value.get('what') ?? '';
+  const other = chosen && !all.some(([value]) => value === chosen) ? [[chosen, actionWords(chosen)] as const] : [];
+  return [['', 'Anything'], ...other, ...all];
+}
+
+/** The members, and the key or former member that a link asks for. */
+function ActorFilter({ organisation }: { readonly organisation: string }) {
+  const { data = [] } = useResource(`${organisation} members to filter by`, async (signal) => {
+    const { content } = await accountApi().members.list(organisation, { perPage: MEMBERS_MAX }, { signal }).page();
+    return content.map((member) => [member.uid, nameOf(member)] as const).sort(([, a], [, b]) => a.localeCompare(b));
+  });
+  const chosen = query.value.get('who') ?? '';
+  const other = chosen && !data.some(([uid]) => uid === chosen) ? [[chosen, 'Someone else'] as const] : [];
+  return <FilterSelect name="who" label="Who" options={[['', 'Anyone'], ...other, ...data]} />;
+}

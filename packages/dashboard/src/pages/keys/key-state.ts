@@ -1,0 +1,47 @@
+import type { NewApiKey, PersonalKey } from '@gateway/client';
+import type { List } from '../../api/use-list.js';
+
+/** What is done with the keys of a project, or of a person. */
+export interface KeyRing {
+  /** For headings: `API keys`. */
+  readonly label: string;
+  /** What a key without a role may do. */
+  readonly everything: string;
+  /** Roles of new keys with their descriptions; the empty one is none. */
+  readonly roles: readonly (readonly [role: string, label: string])[];
+  readonly list: List<PersonalKey>;
+  readonly create: (key: NewApiKey) => Promise<{ readonly key: string }>;
+  readonly revoke: (id: string) => Promise<unknown>;
+  /** Whether the user may create and revoke them. */
+  readonly mayChange: boolean;
+}
+
+/** What a key is good for now. */
+export type KeyState = 'active' | 'expired' | 'revoked';
+
+export function stateOf({ expires_at: expires, revoked_at: revoked }: PersonalKey, nowMs = Date.now()): KeyState {
+  if (revoked) return 'revoked';
+  return expires && new Date(expires).getTime() <= nowMs ? 'expired' : 'active';
+}
+
+/** For the list of a form; the first is chosen. */
+export const EXPIRIES = [
+  ['90', 'In 90 days'],
+  ['30', 'In 30 days'],
+  ['365', 'In a year'],
+  ['custom', 'At a time…'],
+  ['', 'Never'],
+] as const;
+
+/** The time for the API: days from now, a time of the browser's zone, or null for never. What is no time stays, and the API says so. */
+export function expiryOf(choice: string, time: string, nowMs = Date.now()): string | null {
+  if (choice === '') return null;
+  const at = choice === 'custom' ? new Date(time) : new Date(nowMs + Number(choice) * 86_400_000);
+  return Number.isNaN(at.getTime()) ? time : at.toISOString();
+}
+
+/** What a new key may do, for the list of a form. */
+export const ROLES = [
+  ['viewer', 'read (viewer)'],
+  ['member', 'read, change endpoints and sources, send events (member)'],
+] as const;

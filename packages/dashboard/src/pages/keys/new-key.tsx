@@ -1,0 +1,97 @@
+import type { NewApiKey, PersonalKey } from '@gateway/client';
+import { useState } from 'preact/hooks';
+import { useAction } from '../../api/use-action.js';
+import { NewSecret } from '../../components/data/new-secret.js';
+import { Problem } from '../../components/feedback/problem.js';
+import { toast } from '../../components/feedback/toast.js';
+import { Button } from '../../components/form/button.js';
+import { Dialog } from '../../components/form/dialog.js';
+import { fieldError, Select, TextField } from '../../components/form/field.js';
+import { EXPIRIES, expiryOf, type KeyRing } from './key-state.js';
+
+/** Creates a key and shows it. One that `replaces` another takes its name and role, and then offers to revoke the old one. */
+export function NewKey({
+  ring,
+  replaces,
+  onClose,
+}: {
+  readonly ring: KeyRing;
+  readonly replaces?: PersonalKey;
+  readonly onClose: () => void;
+}) {
+  const [name, setName] = useState(replaces?.name ?? '');
+  const [role, setRole] = useState(replaces ? (ring.roles.find(([it]) => it === replaces.role)?.[0] ?? '') : 'member');
+  const [choice, setChoice] = useState<string>(EXPIRIES[0][0]);
+  const [time, setTime] = useState('');
+  const [key, setKey] = useState<string>();
+  const creating = useAction(async () => {
+    const roles = role === '' ? {} : { role: role as NonNullable<NewApiKey['role']> };
+    const created = await ring.create({ name: name.trim(), ...roles, expires_at: expiryOf(choice, time) });
+    setKey(created.key);
+    ring.list.refresh();
+  });
+  const revoking = useAction(async () => {
+    await ring.revoke(replaces?.uid ?? '');
+    toast('The old key was revoked.');
+    ring.list.refresh();
+    onClose();
+  });
+  const title = replaces ? `Rotate ${replaces.name}` : 'New API key';
+  if (key !== undefined) {
+    return (
+      <Dialog
+        title={title}
+        onClose={onClose}
+        actions={
+          <>
+            {replaces && (
+              <Button kind="danger" isRunning={revoking.isRunning} onPress={revoking.run}>
+                Revoke the old key
+              </Button>
+            )}
+            <Button onPress={onClose}>{replaces ? 'Revoke it later' : 'Done'}</Button>
+          </>
+        }
+      >
+        <NewSecret what="API key" secret={key} />
+        {replaces && (
+          <p>
+            Both keys work until the old one, <code>{replaces.mask}</code>, is revoked: give the new one to what uses it first.
+          </p>
+        )}
+        {revoking.error && <Problem error={revoking.error} />}
+      </Dialog>
+    );
+  }
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        class="form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          creating.run();
+        }}
+      >
+        {creating.error && <Problem error={creating.error} />}
+        <TextField
+          label="Name"
+          hint="What uses it: it is named in this list and in the audit log."
+          value={name}
+          onChange={setName}
+          error={fieldError(creating.error, 'name')}
+          isRequired
+          hasFocus
+        />
+        <Select label="It may" value={role} onChange={setRole} options={ring.roles} />
+        <Select label="Expires" value={choice} onChange={setChoice} options={EXPIRIES} error={fieldError(creating.error, 'expires_at')} />
+        {choice === 'custom' && <TextField label="Time" type="datetime-local" value={time} onChange={setTime} isRequired />}
+        <div class="dialog-actions">
+          <Button onPress={onClose}>Cancel</Button>
+          <Button kind="main" type="submit" isRunning={creating.isRunning}>
+            Create the key
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

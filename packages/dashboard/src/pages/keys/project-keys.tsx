@@ -1,0 +1,50 @@
+import type { ApiKey } from '@gateway/client';
+import { useState } from 'preact/hooks';
+import { api } from '../../api/client.js';
+import { useList } from '../../api/use-list.js';
+import { Button } from '../../components/form/button.js';
+import { Page } from '../../components/layout/page.js';
+import { useShortcuts } from '../../keyboard/use-shortcuts.js';
+import { projectId } from '../../router/project-path.js';
+import { may } from '../../session/access.js';
+import { KeyList } from './key-list.js';
+import { ROLES, type KeyRing } from './key-state.js';
+import { NewKey } from './new-key.js';
+
+const PER_PAGE = 100;
+
+/** The keys of a project. */
+export default function ProjectKeysPage() {
+  const [isNew, setNew] = useState(false);
+  const list = useList<ApiKey>(`${projectId.value} API keys`, (cursor, signal) =>
+    api()
+      .apiKeys.list({ perPage: PER_PAGE, ...(cursor ? { next_page_cursor: cursor } : {}) }, { signal })
+      .page(),
+  );
+  const ring: KeyRing = {
+    label: 'API keys',
+    everything: 'everything in the project',
+    roles: [...ROLES, ['', 'everything in the project']],
+    list,
+    create: (key) => api().apiKeys.create(key),
+    revoke: (id) => api().apiKeys.revoke(id),
+    mayChange: may('admin'),
+  };
+  useShortcuts(ring.mayChange ? [{ keys: 'n', label: 'New API key', run: () => setNew(true) }] : []);
+  return (
+    <Page
+      title="API keys"
+      actions={
+        ring.mayChange && (
+          <Button kind="main" keys="n" onPress={() => setNew(true)}>
+            New API key
+          </Button>
+        )
+      }
+    >
+      <p class="muted">Programs call the API of this project with one of these, as a bearer token. A key reaches no other project.</p>
+      <KeyList ring={ring} />
+      {isNew && <NewKey ring={ring} onClose={() => setNew(false)} />}
+    </Page>
+  );
+}

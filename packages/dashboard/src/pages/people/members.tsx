@@ -1,0 +1,126 @@
+import type { Member } from '@gateway/client';
+import { useState } from 'preact/hooks';
+import { accountApi } from '../../api/client.js';
+import { useList, type List } from '../../api/use-list.js';
+import { Badge } from '../../components/data/badge.js';
+import { Paged } from '../../components/data/paged.js';
+import { Table } from '../../components/data/table.js';
+import { Time } from '../../components/data/time.js';
+import { toast } from '../../components/feedback/toast.js';
+import { ConfirmButton } from '../../components/form/confirm.js';
+import { Select } from '../../components/form/field.js';
+import { Panel } from '../../components/layout/panel.js';
+import { may } from '../../session/access.js';
+import { readSession, session } from '../../session/session.js';
+import { givableRoles, type ShownOrganisation } from './organisation.js';
+
+const PER_PAGE = 100;
+
+/** `Ada Lovelace`, or the address of a person without a name. */
+export function nameOf({ first_name: first, last_name: last, email }: Pick<Member, 'first_name' | 'last_name' | 'email'>): string {
+  return `${first} ${last}`.trim() || email;
+}
+
+/** The members of an organisation. Admins change and remove them, owners also owners. */
+export function Members({ organisation }: { readonly organisation: ShownOrganisation }) {
+  const list = useList<Member>(`${organisation.uid} members`, (cursor, signal) =>
+    accountApi()
+      .members.list(organisation.uid, { perPage: PER_PAGE, ...(cursor ? { next_page_cursor: cursor } : {}) }, { signal })
+      .page(),
+  );
+  const mine = session.value?.user.uid;
+  const mayChange = ({ role }: Member) => may(role === 'owner' ? 'owner' : 'admin', organisation.role);
+  const columns = [
+    {
+      name: 'Name',
+      cell: (member: Member) => (
+        <>
+          {nameOf(member)} {member.uid === mine && <Badge status="you" />}
+        </>
+      ),
+    },
+    { name: 'Email', cell: ({ email }: Member) => email },
+    { name: 'Role', cell: ({ role }: Member) => role },
+    { name: 'Since', cell: ({ created_at: at }: Member) => <Time at={at} look="row" /> },
+    ...(may('admin', organisation.role)
+      ? [
+          {
+            name: 'Actions',
+            cell: (member: Member) =>
+              mayChange(member) && (
+                <span class="row-actions">
+                  <ChangeRole member={member} organisation={organisation} list={list} />
+                  <Remove member={member} organisation={organisation} list={list} />
+                </span>
+              ),
+          },
+        ]
+      : []),
+  ];
+  return (
+    <Panel title="Members">
+      <Paged list={list}>{(rows) => <Table<Member> label="Members" rows={rows} columns={columns} />}</Paged>
+    </Panel>
+  );
+}
+
+interface Row {
+  readonly member: Member;
+  readonly organisation: ShownOrganisation;
+  readonly list: List<Member>;
+}
+
+function ChangeRole({ member, organisation: { uid: id }, list }: Row) {
+  const [role, setRole] = useState(member.role);
+  const person = nameOf(member);
+  return (
+    <ConfirmButton
+      label="Role…"
+      spoken={`Change the role of ${person}`}
+      title={`Role of ${person}`}
+      verb="Change the role"
+      kind="main"
+      isReady={role !== member.role}
+      work={async () => {
+        await accountApi().members.update(id, member.uid, { role });
+        changed(member, list, `${person} is ${role} now.`);
+      }}
+    >
+      <Select
+        label="Role"
+        hint="Each role may also do what those above it may."
+        value={role}
+        onChange={(value) => setRole(value as Member['role'])}
+        options={givableRoles(id)}
+      />
+    </ConfirmButton>
+  );
+}
+
+function Remove({ member, organisation: { uid: id, name }, list }: Row) {
+  const person = nameOf(member);
+  return (
+    <ConfirmButton
+      label="Remove…"
+      spoken={`Remove ${person}`}
+      title={`Remove ${person}?`}
+      verb="Remove"
+      work={async () => {
+        await accountApi().members.delete(id, member.uid);
+        changed(member, list, `${person} was removed.`);
+      }}
+    >
+      <p>
+        {person} loses access to the projects of {name} at once, with personal API keys too. API keys of the projects stay: rotate those
+        that {person} knows.
+      </p>
+    </ConfirmButton>
+  );
+}
+
+function changed(member: Member, list: List<Member>, sentence: string): void {
+  toast(sentence);
+  list.refresh();
+  // The own role decides what is offered.
+  if (member.uid === session.value?.user.uid) void readSession();
+}

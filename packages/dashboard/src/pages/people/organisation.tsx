@@ -1,0 +1,50 @@
+import { query, setQuery } from '../../router/location.js';
+import { roleIn, type Role } from '../../session/access.js';
+import { preferredProject } from '../../session/projects.js';
+import { session } from '../../session/session.js';
+
+export interface ShownOrganisation {
+  readonly uid: string;
+  readonly name: string;
+  readonly role: Role;
+}
+
+/** The organisation of the query, that of the project that was shown last, or the first; undefined for a user who is in none. */
+export function shownOrganisation(): ShownOrganisation | undefined {
+  const mine = session.value?.organisations ?? [];
+  const of = (id: string | null | undefined) => mine.find(({ uid }) => uid === id);
+  return of(query.value.get('organisation')) ?? of(preferredProject()?.organisation_id) ?? mine[0];
+}
+
+/** Chooses another organisation; nothing for a user who is in one alone. */
+export function OrganisationSwitch({ shown }: { readonly shown: ShownOrganisation }) {
+  const mine = session.value?.organisations ?? [];
+  if (mine.length < 2) return null;
+  return (
+    <select
+      class="organisation-switch"
+      aria-label="Organisation"
+      value={shown.uid}
+      onChange={(event) => setQuery({ organisation: event.currentTarget.value })}
+    >
+      {mine.map(({ uid, name }) => (
+        <option key={uid} value={uid} selected={uid === shown.uid}>
+          {name}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** What each role may, each with what those before it may. */
+export const ROLES: readonly (readonly [role: Role, label: string])[] = [
+  ['viewer', 'Viewer: read everything, payloads too'],
+  ['member', 'Member: change endpoints and sources, send again'],
+  ['admin', 'Admin: projects, API keys, people, audit log'],
+  ['owner', 'Owner: other owners, delete the organisation'],
+];
+
+/** The roles that the user may give: owners are made by owners. */
+export function givableRoles(organisation: string): typeof ROLES {
+  return roleIn(organisation) === 'owner' ? ROLES : ROLES.filter(([role]) => role !== 'owner');
+}

@@ -1,0 +1,52 @@
+import { useState } from 'preact/hooks';
+import { Empty } from '../../components/feedback/empty.js';
+import { Button } from '../../components/form/button.js';
+import { Page } from '../../components/layout/page.js';
+import { useShortcuts } from '../../keyboard/use-shortcuts.js';
+import { may } from '../../session/access.js';
+import { Invitations, useInvitations } from './invitations.js';
+import { Invite } from './invite.js';
+import { Members } from './members.js';
+import { OrganisationSettings } from './organisation-settings.js';
+import { OrganisationSwitch, shownOrganisation, type ShownOrganisation } from './organisation.js';
+
+/** Who is in an organisation, and who is invited. */
+export default function PeoplePage() {
+  const organisation = shownOrganisation();
+  if (organisation) return <People key={organisation.uid} organisation={organisation} />;
+  return (
+    <Page title="People">
+      <Empty title="You are in no organisation">
+        <p>An admin of one can invite you.</p>
+      </Empty>
+    </Page>
+  );
+}
+
+function People({ organisation }: { readonly organisation: ShownOrganisation }) {
+  const [isInviting, setInviting] = useState(false);
+  const isAdmin = may('admin', organisation.role);
+  const invitations = useInvitations(isAdmin ? organisation.uid : undefined);
+  useShortcuts(isAdmin ? [{ keys: 'n', label: 'Invite a person', run: () => setInviting(true) }] : []);
+  return (
+    <Page
+      title="People"
+      above={organisation.name}
+      actions={
+        <>
+          <OrganisationSwitch shown={organisation} />
+          {isAdmin && (
+            <Button kind="main" keys="n" onPress={() => setInviting(true)}>
+              Invite…
+            </Button>
+          )}
+        </>
+      }
+    >
+      <Members organisation={organisation} />
+      {isAdmin && <Invitations organisation={organisation} list={invitations} />}
+      <OrganisationSettings organisation={organisation} />
+      {isInviting && <Invite organisation={organisation} onDone={invitations.refresh} onClose={() => setInviting(false)} />}
+    </Page>
+  );
+}

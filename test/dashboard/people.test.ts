@@ -1,0 +1,238 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Page } from 'playwright-core';
+import { browserOf } from '#dashboard/pages/account/browser-name';
+import { actionWords, RESOURCES } from '#dashboard/pages/audit/actions';
+import { changesOf } from '#dashboard/pages/audit/changes';
+import { expiryOf, stateOf } from '#dashboard/pages/keys/key-state';
+import { operationsOf } from '#server/api/operation';
+import { routes } from '#server/routes/index';
+import { until } from '../support/until.js';
+import { accessibilityMistakes, picture, visit } from './browser.js';
+import { dashboardScene, type Scene } from './scene.js';
+
+const people = suite('dashboard/people');
+
+let scene: Scene;
+people.before(async () => {
+  scene = await dashboardScene();
+});
+people.after(() => scene.close());
+
+/** Opens a page by its link of the navigation. */
+const go = async (page: Page, link: string, heading = link) => {
+  await page.getByRole('link', { name: link, exact: true }).click();
+  await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+  await until('the content', async () => (await page.locator('.loading').count()) === 0);
+};
+
+people('a colleague is invited by a link, accepts it, and is offered what the role may', async () => {
+  const { page, problems, close } = await scene.open('/overview');
+  await go(page, 'People');
+  await page.keyboard.press('n');
+  await page.getByLabel('Email').fill('not an address');
+  await page.getByLabel('Email').fill('ada@example.com');
+  await page.getByRole('dialog').getByLabel('Role').selectOption('viewer');
+  await page.getByRole('button', { name: 'Make the link' }).click();
+  const link = await page.getByText('/#invitation=').innerText();
+  await picture(page, 'invite-light');
+  assert.equal(await accessibilityMistakes(page), []);
+  await page.getByRole('button', { name: 'Done' }).click();
+  await page.getByRole('row', { name: /ada@example\.com viewer open/ }).waitFor();
+  await picture(page, 'people-light');
+  assert.equal(await accessibilityMistakes(page), []);
+
+  const other = await visit(scene.browser, link, { theme: 'dark' });
+  await other.page.getByText(/You are invited to/).waitFor();
+  assert.equal(await accessibilityMistakes(other.page), []);
+  await picture(other.page, 'invitation-dark');
+  await other.page.getByLabel('First name').fill('Ada');
+  await other.page.getByLabel('Password').fill('short');
+  await other.page.keyboard.press('Enter');
+  await other.page
+    .getByText(/must have at least 12 characters/)
+    .first()
+    .waitFor();
+  await other.page.getByLabel('Password').fill('a long enough word');
+  await other.page.keyboard.press('Enter');
+  await other.page.getByRole('heading', { name: 'Overview' }).waitFor();
+  assert.not.match(other.page.url(), 'invitation');
+  await go(other.page, 'API keys');
+  assert.is(await other.page.getByRole('button', { name: 'New API key' }).count(), 0);
+  assert.is(await other.page.getByRole('link', { name: 'Audit log' }).count(), 0);
+  assert.is(await other.page.getByRole('link', { name: 'New project' }).count(), 0);
+  await go(other.page, 'People');
+  assert.is(await other.page.getByRole('button', { name: /Invite|Remove|Role/ }).count(), 0);
+
+  await page
+    .getByRole('button', { name: 'Change the role of Ada' })
+    .waitFor({ timeout: 5_000 })
+    .catch(() => page.reload());
+  await page.getByRole('button', { name: 'Change the role of Ada' }).click();
+  await page.getByRole('dialog').getByLabel('Role').selectOption('admin');
+  await page.getByRole('button', { name: 'Change the role', exact: true }).click();
+  await page.getByRole('row', { name: /ada@example\.com admin/ }).waitFor();
+  await other.page.reload();
+  await other.page.getByRole('button', { name: 'Invite…' }).waitFor();
+  assert.is(await other.page.getByRole('button', { name: /Remove o w/ }).count(), 0, 'an admin removes no owner');
+
+  await page.getByRole('button', { name: 'Remove Ada' }).click();
+  await page.getByRole('button', { name: 'Remove', exact: true }).click();
+  await until('the removal', async () => (await page.getByRole('button', { name: 'Remove Ada' }).count()) === 0);
+  assert.equal([...problems, ...other.problems], []);
+  await other.close();
+  await close();
+});
+
+people('a link that was used or revoked says so', async () => {
+  const { page, close } = await visit(scene.browser, `${scene.api.url}/#invitation=gw_0123456789abcdef_${'x'.repeat(43)}`);
+  await page.getByText(/The invitation is not valid/).waitFor();
+  await page.getByRole('button', { name: 'Sign in instead' }).click();
+  await page.getByRole('heading', { name: 'Sign in to Gateway' }).waitFor();
+  await close();
+});
+
+people('a key is created, used, rotated and revoked, and the audit log tells it', async () => {
+  const { page, problems, close } = await scene.open('/overview', { theme: 'dark' });
+  await go(page, 'API keys');
+  await page.keyboard.press('n');
+  await page.getByLabel('Name').fill('ci');
+  await page.getByLabel('It may').selectOption('viewer');
+  await page.keyboard.press('Enter');
+  const shown = page.getByRole('dialog').getByText(/^gw_[0-9a-f]{16}_[\w-]{43}$/);
+  const key = await shown.innerText();
+  const status = async (it: string) => {
+    const answer = await scene.api.call('GET', `/projects/${scene.projectId}/endpoints`, undefined, { key: it });
+    return answer.status;
+  };
+  assert.is(await status(key), 200);
+  await page.getByRole('button', { name: 'Done' }).click();
+  await picture(page, 'api-keys-dark');
+  assert.equal(await accessibilityMistakes(page), []);
+
+  await page.getByRole('button', { name: 'Rotate ci' }).click();
+  await page.getByRole('button', { name: 'Create the key' }).click();
+  const next = await shown.innerText();
+  assert.equal([await status(key), await status(next)], [200, 200]);
+  await picture(page, 'api-key-rotated-dark');
+  await page.getByRole('button', { name: 'Revoke the old key' }).click();
+  await until('the refusal', async () => (await status(key)) === 401);
+  assert.is(await status(next), 200);
+
+  await page.getByRole('button', { name: 'Revoke ci' }).click();
+  await page.getByRole('button', { name: 'Revoke', exact: true }).click();
+  await until('the refusal of the second', async () => (await status(next)) === 401);
+  await page.getByRole('button', { name: /Revoked and expired too/ }).click();
+  assert.match(page.url(), 'ended=1');
+  await until('the ended ones', async () => (await page.getByRole('row', { name: /ci .*revoked/ }).count()) === 2);
+
+  await go(page, 'Audit log');
+  await page.getByLabel('What', { exact: true }).selectOption('apiKeys.*');
+  await until('the filter', async () => (await page.locator('summary').count()) >= 4);
+  assert.ok(await page.getByText('API key revoked').first().isVisible());
+  assert.equal(problems, []);
+  await close();
+});
+
+people('the audit log tells who changed an endpoint, with each value before and after', async () => {
+  await scene.client.endpoints.update(scene.endpointId, { name: 'shop 2', strategy: { type: 'linear', duration: 9, retry_count: 4 } });
+  const { page, problems, close } = await scene.open('/overview');
+  await page.keyboard.press('g');
+  await page.keyboard.press('a');
+  await page.getByText('Endpoint changed').first().waitFor();
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  await page.getByRole('row', { name: /name.*shop.*shop 2/ }).waitFor();
+  await picture(page, 'audit-light');
+  await page.getByRole('row', { name: /strategy.*4/ }).waitFor();
+  assert.equal(await accessibilityMistakes(page), []);
+  await picture(page, 'audit-light');
+  await page.getByRole('button', { name: 'Its history' }).click();
+  assert.match(page.url(), `search=${scene.endpointId}`);
+  await until('its changes alone', async () => (await page.locator('summary').count()) === 2);
+  await page.getByLabel('Who', { exact: true }).selectOption({ label: 'o w' });
+  await page.goBack();
+  assert.is(await page.getByLabel('Who', { exact: true }).inputValue(), '');
+  assert.equal(problems, []);
+  await close();
+
+  const dark = await scene.open('/overview', { theme: 'dark' });
+  await go(dark.page, 'Audit log');
+  await dark.page.locator('summary').first().click();
+  assert.equal(await accessibilityMistakes(dark.page), []);
+  await picture(dark.page, 'audit-dark');
+  await dark.close();
+});
+
+people('the own account: name, password, sessions, personal keys', async () => {
+  const { email } = scene.api.owner.user;
+  const { page, problems, close } = await scene.open('/overview');
+  await go(page, 'Your account');
+  await picture(page, 'account-light');
+  assert.equal(await accessibilityMistakes(page), []);
+  await page.getByLabel('First name').fill('Olivia');
+  await page.getByRole('button', { name: 'Save the name' }).click();
+  await page.getByText('Your name was changed.').waitFor();
+  await page.getByLabel('Current password').fill('wrong');
+  await page.getByLabel('New password').fill('another long word');
+  await page.getByRole('button', { name: 'Change the password' }).click();
+  await page.getByText('Current password is wrong').waitFor();
+  const elsewhere = await scene.api.call('POST', '/api/v1/auth/login', { email, password: scene.api.owner.password }, { key: null });
+  const headers = { cookie: elsewhere.headers.getSetCookie()[0]!.split(';')[0]! };
+  const isSignedIn = async () => (await scene.api.call('GET', '/projects', undefined, { key: null, headers })).status === 200;
+  assert.ok(await isSignedIn());
+  await page.reload();
+  await page
+    .getByRole('button', { name: /End the session/ })
+    .first()
+    .click();
+  await page.getByRole('button', { name: 'End it' }).click();
+  await until('its end', async () => !(await isSignedIn()));
+  await page.getByText('this one').waitFor();
+  assert.equal(problems, []);
+  await close();
+  const phone = await scene.open('/overview', { isPhone: true, theme: 'dark' });
+  await phone.page.getByRole('button', { name: 'Open the menu' }).click();
+  await go(phone.page, 'Your account');
+  assert.equal(await accessibilityMistakes(phone.page), []);
+  await picture(phone.page, 'account-phone');
+  const wide = await phone.page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+  assert.ok(wide <= 0, `${wide} px too wide`);
+  await phone.close();
+});
+
+people('every audited resource of the API has a word', () => {
+  const audited = operationsOf(routes).filter(({ route }) => route.method !== 'get' && route.reach !== 'open' && route.isAudited !== false);
+  assert.equal(
+    [...new Set(audited.map(({ group }) => group))].filter((group) => !RESOURCES[group]),
+    [],
+  );
+});
+
+people('actions, changes, expiry and browsers are told in words', () => {
+  assert.is(actionWords('endpoints.update'), 'Endpoint changed');
+  assert.is(actionWords('endpoints.expireSecret'), 'Endpoint: expire secret');
+  const changes = {
+    config: { before: { retention: { days: 7 }, a: 1 }, after: { retention: { days: 9 }, a: 1 } },
+    name: { after: 'x\ny' },
+  };
+  assert.equal(changesOf(changes), [
+    { field: 'config.retention.days', before: '7', after: '9' },
+    { field: 'name', before: undefined, after: 'x\ny' },
+  ]);
+  assert.is(expiryOf('', '', 0), null);
+  assert.is(expiryOf('30', '', 0), '1970-01-31T00:00:00.000Z');
+  assert.is(expiryOf('custom', 'nonsense', 0), 'nonsense', 'the API refuses it, instead of making a key that never expires');
+  const key = { expires_at: '1970-01-01T00:00:01Z', revoked_at: null } as Parameters<typeof stateOf>[0];
+  assert.equal(
+    [stateOf(key, 0), stateOf(key, 2_000), stateOf({ ...key, revoked_at: key.expires_at }, 0)],
+    ['active', 'expired', 'revoked'],
+  );
+  assert.is(
+    browserOf('Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36'),
+    'Chrome on Linux',
+  );
+  assert.is(browserOf('curl/8'), 'curl/8');
+});
+
+people.run();
