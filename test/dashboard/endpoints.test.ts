@@ -2,6 +2,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Page } from 'playwright-core';
 import { endpoint, type Endpoint } from '../support/endpoint.js';
+import type { Endpoint as ShownEndpoint } from '@gateway/client';
+import { changed } from '#dashboard/api/use-draft';
+import { draftOf, fieldsOf } from '#dashboard/pages/endpoints/form/endpoint-draft';
 import { until } from '../support/until.js';
 import { accessibilityMistakes, picture } from './browser.js';
 import { dashboardScene, type Scene } from './scene.js';
@@ -54,7 +57,7 @@ endpoints('an operator finds what fails, reads why, mends the endpoint, sends ag
   await picture(page, 'endpoint-moved');
   await page.getByLabel('Token', { exact: true }).fill('the-new-token');
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('Saved.').waitFor();
+  await page.getByText('Saved.', { exact: true }).waitFor();
   await panel(page, 'Settings').getByText(mended.url).waitFor();
   assert.not.match((await page.locator('main').textContent()) ?? '', /the-(old|new)-token/);
   await page.getByRole('link', { name: 'Send failed deliveries again…' }).click();
@@ -162,7 +165,7 @@ endpoints('of two who edit at once the second reads who changed what, and saves 
   await alert.scrollIntoViewIfNeeded();
   await picture(page, 'endpoint-conflict');
   await page.getByRole('button', { name: 'Save mine on top' }).click();
-  await page.getByText('Saved.').waitFor();
+  await page.getByText('Saved.', { exact: true }).waitFor();
   const { name, description, http_timeout: timeout } = await scene.client.endpoints.get(billingId);
   assert.equal([name, description, timeout], ['billing EU', 'Invoices and reminders', 7]);
   await page.getByRole('button', { name: 'Edit' }).click();
@@ -210,6 +213,12 @@ endpoints('what is wrong with a new endpoint stands at its field, and a deleted 
   await page.getByText('Header name is a header that the gateway or the connection sets').waitFor();
   await page.getByLabel('URL', { exact: true }).fill(mended.url);
   await page.getByLabel('Authentication').selectOption('None');
+  await page.getByText('Description, owner, client certificate').click();
+  await page.getByLabel('Client certificate').fill('-----BEGIN CERTIFICATE-----');
+  await page.getByLabel('Private key').fill('none');
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByText('Client certificate needs a url that begins with https://').waitFor();
+  await page.getByLabel('Client certificate').fill('');
   await page.getByRole('button', { name: 'Create' }).click();
   await page.getByRole('link', { name: 'Open the endpoint' }).click();
   await page.getByRole('button', { name: 'Delete…' }).click();
@@ -220,6 +229,38 @@ endpoints('what is wrong with a new endpoint stands at its field, and a deleted 
   assert.is(await page.getByRole('row', { name: /fax/ }).count(), 0);
   assert.equal(problems, []);
   await close();
+});
+
+endpoints('an edit sends what was changed, and the mask for secrets that stay', () => {
+  const stored = {
+    name: 'a',
+    url: 'https://a.example.com',
+    owner_id: null,
+    description: '',
+    authentication: { type: 'api_key', api_key: { header_name: 'x-key', header_value: '********' } },
+    mtls_client_cert: { client_cert: 'PEM', client_key: '********', expires_at: '2027-01-01T00:00:00.000Z' },
+    http_timeout: 10,
+    concurrency: null,
+    strategy: { type: 'exponential', duration: 5, retry_count: 3 },
+    rate_limit: 0,
+    rate_limit_duration: null,
+  } as unknown as ShownEndpoint;
+  const draft = draftOf(stored);
+  const sent = (changes: Partial<typeof draft>) => changed(fieldsOf(draft), fieldsOf({ ...draft, ...changes }));
+  assert.equal(sent({}), {});
+  const { authentication, mtls_client_cert: certificate, strategy, rate_limit: limit } = fieldsOf(draft);
+  assert.equal(
+    [authentication, certificate, strategy, limit],
+    [stored.authentication, { client_cert: 'PEM', client_key: '********' }, stored.strategy, 0],
+  );
+  assert.equal(sent({ certificateKey: 'KEY' }), { mtls_client_cert: { client_cert: 'PEM', client_key: 'KEY' } });
+  assert.equal(sent({ certificate: ' ' }), { mtls_client_cert: null });
+  assert.equal(sent({ authentication: { ...draft.authentication, type: 'bearer', secret: '' } }), {
+    authentication: { type: 'bearer', bearer: { token: '' } },
+  });
+  assert.equal(sent({ limitKind: 'own', limit: '5', limitSeconds: '60' }), { rate_limit: 5, rate_limit_duration: 60 });
+  assert.equal(sent({ retryKind: 'project' }), { strategy: null });
+  assert.equal(sent({ timeout: '' }), { http_timeout: '' }, 'the API says what is wrong with it');
 });
 
 endpoints('on a phone the page of an endpoint fits', async () => {

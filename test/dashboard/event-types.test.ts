@@ -145,7 +145,7 @@ eventTypes('an event type is found, edited, deprecated and made current with the
   await push('Save');
   await page.getByText('owner@example.com has changed this event type').waitFor();
   await push('Save mine on top');
-  await page.getByText('Saved.').waitFor();
+  await page.getByText('Saved.', { exact: true }).waitFor();
   await page.locator('main').getByText('Paid in full.').waitFor();
   await push('Deprecate');
   await page.getByText('its events are delivered as before, and receivers').waitFor();
@@ -184,7 +184,7 @@ eventTypes('webhooks of an OpenAPI document are imported, and what is wrong with
   await page.getByText('2 created, 1 updated, 0 unchanged.').waitFor();
   assert.equal(await accessibilityMistakes(page), []);
   await picture(page, 'event-types-imported');
-  await page.getByRole('link', { name: 'a/b new?' }).click();
+  await page.getByRole('dialog').getByRole('link', { name: 'a/b new?' }).click();
   await page.getByRole('heading', { name: 'a/b new?' }).waitFor();
   await page.getByText('An odd name').waitFor();
   await scene.client.eventTypes.create({ name: 'new' });

@@ -11,7 +11,7 @@ const pictures = suite('dashboard/pictures');
 let scene: Scene;
 let billing: Endpoint;
 /** Pages below the project, by the name of their picture. */
-const pages: Record<string, string> = { overview: '/overview', events: '/events', deliveries: '/deliveries' };
+const pages: Record<string, string> = { overview: '/overview', events: '/events', deliveries: '/deliveries', endpoints: '/endpoints' };
 
 pictures.before(async () => {
   scene = await dashboardScene();
@@ -19,13 +19,20 @@ pictures.before(async () => {
   const { client } = scene;
   const once = { type: 'linear', duration: 1, retry_count: 0 } as const;
   const { uid } = await client.endpoints.create({ name: 'billing', url: billing.url, strategy: once });
-  await client.subscriptions.create({
+  const { uid: large } = await client.subscriptions.create({
     name: 'large orders',
     endpoint_id: uid,
     filter_config: { event_types: ['order.*'], filter: { body: { total: { $gte: 100 } } } },
   });
   const { uid: crm } = await client.endpoints.create({ name: 'crm', url: billing.url });
   await client.subscriptions.create({ name: 'customers', endpoint_id: crm, filter_config: { event_types: ['customer.*'] } });
+  const schema = {
+    required: ['number', 'total'],
+    properties: { number: { type: 'string', description: 'Of the order.' }, total: { type: 'number', minimum: 0 } },
+  };
+  const example = { number: 'A-1001', total: 12.5 };
+  await client.eventTypes.create({ name: 'order.paid', description: 'The money has come in.', json_schema: schema, example });
+  Object.assign(pages, { endpoint: `/endpoints/${uid}`, subscription: `/subscriptions/${large}`, 'event-type': '/event-types/order.paid' });
   const types = ['order.created', 'order.paid', 'customer.changed', 'order.shipped', 'invoice.sent'];
   for (let n = 0; n < 60; n++) {
     const { uid: event } = await client.events.create({

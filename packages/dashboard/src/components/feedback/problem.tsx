@@ -14,12 +14,11 @@ export function Problem({
   readonly children?: ComponentChildren;
 }) {
   const isOfApi = error instanceof GatewayApiError;
-  const isOfFields = isOfApi && error.errors.length > 0;
-  const sentence = isOfFields ? 'Some fields are not accepted.' : isOfApi ? sentenceWithoutFix(error) : unreachable(error);
+  const sentence = isOfApi ? sentenceWithoutFix(error) : unreachable(error);
   return (
     <div class="problem" role="alert">
       <p class="problem-sentence">{capital(sentence)}</p>
-      {isOfFields && (
+      {isOfApi && error.errors.length > 0 && (
         <ul>
           {error.errors.map(({ field, sentence: about }) => (
             <li key={field}>

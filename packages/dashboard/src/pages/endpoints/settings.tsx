@@ -5,7 +5,7 @@ import { changed, useDraft } from '../../api/use-draft.js';
 import { useEdit } from '../../api/use-edit.js';
 import { Copyable } from '../../components/data/copy.js';
 import { Facts } from '../../components/data/facts.js';
-import { FullTime } from '../../components/data/time.js';
+import { FullTime, Time } from '../../components/data/time.js';
 import { Problem } from '../../components/feedback/problem.js';
 import { toast } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
@@ -89,12 +89,13 @@ function EditForm({ endpoint, onSaved, onEnd }: { readonly endpoint: Endpoint; r
 }
 
 function factsOf(endpoint: Endpoint): (readonly [string, ComponentChildren])[] {
-  const { description, owner_id: owner, authentication, concurrency } = endpoint;
+  const { description, owner_id: owner, authentication, mtls_client_cert: certificate, concurrency } = endpoint;
   return [
     ['URL', <span class="mono">{endpoint.url}</span>],
     ['Description', description || null],
     ['Owner', owner],
     ['Authentication', authenticationWords(authentication)],
+    ['Client certificate', certificate && <CertificateEnd at={certificate.expires_at} />],
     ['Timeout', `${endpoint.http_timeout} s`],
     ['Retries', retryWords(endpoint)],
     ['Rate limit', limitWords(endpoint)],
@@ -103,6 +104,15 @@ function factsOf(endpoint: Endpoint): (readonly [string, ComponentChildren])[] {
     ['Created', <FullTime at={endpoint.created_at} />],
     ['Last change', <FullTime at={endpoint.updated_at} />],
   ];
+}
+
+function CertificateEnd({ at }: { readonly at: string }) {
+  return (
+    <>
+      valid until <Time at={at} />
+      {new Date(at) < new Date() && <strong>: it has expired, and the endpoint rejects it</strong>}
+    </>
+  );
 }
 
 function authenticationWords(authentication: Endpoint['authentication']): string {

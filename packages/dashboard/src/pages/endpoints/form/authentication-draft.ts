@@ -3,7 +3,7 @@ import type { Endpoint } from '@gateway/client';
 type Authentication = NonNullable<Endpoint['authentication']>;
 
 /** What the API shows instead of a secret; sent back it keeps the stored one. */
-const MASK = '********';
+export const MASK = '********';
 
 export const AUTHENTICATIONS = [
   ['none', 'None'],

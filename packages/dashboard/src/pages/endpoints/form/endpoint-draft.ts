@@ -1,5 +1,5 @@
 import type { ChangedEndpoint, Endpoint, NewEndpoint } from '@gateway/client';
-import { authenticationOf, draftOfAuthentication, type AuthenticationDraft } from './authentication-draft.js';
+import { authenticationOf, draftOfAuthentication, MASK, type AuthenticationDraft } from './authentication-draft.js';
 
 /** An endpoint as its form has it: numbers as they are typed. */
 export interface EndpointDraft {
@@ -8,6 +8,10 @@ export interface EndpointDraft {
   readonly description: string;
   readonly owner: string;
   readonly authentication: AuthenticationDraft;
+  readonly certificate: string;
+  readonly certificateKey: string;
+  /** A key is stored, which an empty field keeps. */
+  readonly hasKey: boolean;
   readonly timeout: string;
   readonly concurrency: string;
   readonly limitKind: 'project' | 'none' | 'own';
@@ -27,6 +31,9 @@ export const newEndpoint: EndpointDraft = {
   description: '',
   owner: '',
   authentication: draftOfAuthentication(null),
+  certificate: '',
+  certificateKey: '',
+  hasKey: false,
   timeout: TIMEOUT_SECONDS,
   concurrency: '',
   limitKind: 'project',
@@ -49,6 +56,8 @@ export function draftOf(endpoint: Endpoint): EndpointDraft {
     description: endpoint.description,
     owner: endpoint.owner_id ?? '',
     authentication: draftOfAuthentication(endpoint.authentication),
+    certificate: endpoint.mtls_client_cert?.client_cert ?? '',
+    hasKey: endpoint.mtls_client_cert !== null,
     timeout: String(endpoint.http_timeout),
     concurrency: text(endpoint.concurrency, ''),
     limitKind: limit === null ? 'project' : limit === 0 ? 'none' : 'own',
@@ -57,13 +66,20 @@ export function draftOf(endpoint: Endpoint): EndpointDraft {
     retryKind: strategy?.type ?? 'project',
     retryCount: text(strategy?.retry_count, newEndpoint.retryCount),
     retrySeconds: text(strategy?.duration, newEndpoint.retrySeconds),
-    retryMaxSeconds: text(strategy?.max_seconds, newEndpoint.retryMaxSeconds),
+    retryMaxSeconds: strategy ? text(strategy.max_seconds, '') : newEndpoint.retryMaxSeconds,
   };
 }
 
 /** A number as it was typed. What is none goes to the server as it is, which says what is wrong with it. */
 const number = (typed: string): number =>
   typed.trim() === '' || Number.isNaN(Number(typed)) ? (typed as unknown as number) : Number(typed);
+
+function certificateOf({ certificate, certificateKey: key, hasKey }: EndpointDraft): NewEndpoint['mtls_client_cert'] {
+  if (certificate.trim() === '') return null;
+  // What the API shows instead of a key; sent back it keeps the stored one.
+  const given = key.trim() === '' ? (hasKey ? { client_key: MASK } : {}) : { client_key: key };
+  return { client_cert: certificate, ...given };
+}
 
 /** All fields of an endpoint, as the API takes them. */
 export function fieldsOf(draft: EndpointDraft): Omit<NewEndpoint, 'secret'> & ChangedEndpoint {
@@ -74,6 +90,7 @@ export function fieldsOf(draft: EndpointDraft): Omit<NewEndpoint, 'secret'> & Ch
     description: draft.description.trim(),
     owner_id: draft.owner.trim() || null,
     authentication: authenticationOf(draft.authentication),
+    mtls_client_cert: certificateOf(draft),
     http_timeout: number(draft.timeout),
     concurrency: draft.concurrency.trim() === '' ? null : number(draft.concurrency),
     rate_limit: limitKind === 'project' ? null : limitKind === 'none' ? 0 : number(draft.limit),

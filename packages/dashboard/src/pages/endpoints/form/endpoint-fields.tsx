@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { Draft } from '../../../api/use-draft.js';
 import { fieldError, TextField } from '../../../components/form/field.js';
 import { AuthenticationFields } from './authentication-fields.js';
+import { CertificateFields } from './certificate-fields.js';
 import { DeliveryFields } from './delivery-fields.js';
 import type { EndpointDraft } from './endpoint-draft.js';
 
@@ -32,6 +33,7 @@ export function EndpointFields({
         onChange={set('owner')}
         {...about('owner_id')}
       />
+      <CertificateFields draft={draft} error={error} />
       <DeliveryFields draft={draft} error={error} />
     </>
   );
@@ -52,7 +54,7 @@ export function EndpointFields({
       <AuthenticationFields value={values.authentication} onChange={set('authentication')} error={error} />
       {isNew ? (
         <details class="more-fields">
-          <summary>Description, owner, timeout, retries and limits</summary>
+          <summary>Description, owner, client certificate, timeout, retries and limits</summary>
           <div class="form">{seldom}</div>
         </details>
       ) : (
