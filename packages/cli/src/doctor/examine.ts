@@ -2,7 +2,7 @@ import { explainDatabaseError } from '@gateway/core/errors';
 import { withTimeout } from '@gateway/core/process';
 import { openDatabase, readDatabaseFacts, requireMigrated, requireSessions, type Database } from '@gateway/store/postgres';
 import { failedBy, ok, skipped, type Check, type Context, type Examined, type Finding } from './finding.js';
-import { checkOpenFiles, checkPorts, checkProxy, checkSandbox, checkSmtp } from './machine.js';
+import { checkOpenFiles, checkPorts, checkProxy, checkSandbox, checkSignIn, checkSmtp } from './machine.js';
 import { checkEncryptionKey, checkLicence, checkPlugins, checkSettings } from './settings.js';
 import { checkSources } from './sources.js';
 import { checkAgents, checkClock, checkDatabase, checkKv } from './stores.js';
@@ -41,6 +41,7 @@ const checks: readonly Check[] = [
   ['open files', checkOpenFiles],
   ['smtp', checkSmtp],
   ['proxy', checkProxy],
+  ['sign-in', checkSignIn],
 ];
 
 /**

@@ -101,3 +101,16 @@ export async function checkProxy({ config, signal }: Context): Promise<Result> {
     socket.destroy();
   }
 }
+
+/** Reads the document of the provider that people sign in with. */
+export async function checkSignIn({ config }: Context): Promise<Result> {
+  const { issuer } = config.oidc;
+  if (issuer === undefined) return skipped('oidc.issuer is not set, people sign in with passwords');
+  const { checkProvider } = await import('@gateway/server/oidc');
+  try {
+    await checkProvider(config);
+    return ok(`${issuer} answers`);
+  } catch (error) {
+    return failed(`${issuer} cannot be used: ${(error as Error).message}`, 'check oidc.issuer, oidc.allowed_networks and delivery.ca_file');
+  }
+}

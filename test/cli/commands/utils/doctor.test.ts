@@ -9,6 +9,7 @@ import { insertSource, type SourceRow } from '#store/config/sources';
 import { connectionOf, database } from '../../../support/database.js';
 import { gateway, runGateway } from '../../../support/gateway.js';
 import { kafka } from '../../../support/kafka.js';
+import { oidcProvider } from '../../../support/oidc-provider.js';
 import { freePort } from '../../../support/ports.js';
 import { redis } from '../../../support/redis.js';
 import { smtp } from '../../../support/smtp.js';
@@ -96,6 +97,7 @@ doctor('a gateway that stands well has a line for everything, and nothing failed
     /^(ok|warning) +open files +\d+/m,
     /^skipped +smtp +smtp\.url is not set/m,
     /^skipped +proxy +delivery\.proxy is not set/m,
+    /^skipped +sign-in +oidc\.issuer is not set/m,
   ])
     assert.match(stdout, line);
   assert.match(stderr, /^\d+ ok, \d+ warning, \d+ skipped$/m);
@@ -326,6 +328,23 @@ doctor('SMTP is logged in to, a test mail is sent when asked for, and a proxy th
     assert.equal((await mails.received(1))[0]?.to, ['ada@example.com']);
   } finally {
     await mails.close();
+  }
+});
+
+doctor('the provider that people sign in with has to answer, and to be where the setting allows', async () => {
+  const provider = await oidcProvider({ redirectUri: 'https://gateway.example.com/sign-in/callback' });
+  const of = (fields: object) =>
+    examined({ ...fine, host: 'gateway.example.com', oidc: { issuer: provider.issuer, client_id: 'x', ...fields } });
+  try {
+    const refused = await of({});
+    assert.is(refused.states['sign-in'], 'failed');
+    assert.match(refused.found('sign-in').sentence, 'oidc.allowed_networks');
+    const right = await of({ allowed_networks: ['127.0.0.0/8'] });
+    assert.equal([right.states['sign-in'], right.found('sign-in').sentence], ['ok', `${provider.issuer} answers`]);
+    const wrong = await of({ allowed_networks: ['127.0.0.0/8'], issuer: `${provider.issuer}/other` });
+    assert.match(wrong.found('sign-in').sentence, 'unexpected HTTP response status code');
+  } finally {
+    await provider.close();
   }
 });
 

@@ -19,7 +19,7 @@ const OWN_FAULT = ['invalid_client', 'unauthorized_client', 'unsupported_grant_t
 export function signInFailure(error: unknown, log: Log): GatewayError<'oidc_unavailable' | 'oidc_failed'> {
   const { code, error: given } = error as ClientFailure;
   const said = typeof given === 'string' && /^\w{1,40}$/.test(given) ? given : undefined;
-  const cause = [...chainOf(error)].map(({ message }) => message).join(': ');
+  const cause = causeOf(error);
   log.warn({ code, ...(said && { provider_error: said }), cause }, 'A sign-in with the OpenID Connect provider has failed.');
   if ([...chainOf(error)].some((it) => it instanceof UnreachableError)) return unavailable('it does not answer as it should');
   if (code === 'OAUTH_WWW_AUTHENTICATE_CHALLENGE' || (said !== undefined && OWN_FAULT.includes(said)))
@@ -31,8 +31,10 @@ export function signInFailure(error: unknown, log: Log): GatewayError<'oidc_unav
 
 /** The provider cannot be asked at all: its document cannot be read, or is not that of the issuer. */
 export function discoveryFailure(error: unknown, log: Log): GatewayError<'oidc_unavailable'> {
-  const cause = [...chainOf(error)].map(({ message }) => message).join(': ');
-  log.warn({ cause }, 'The document of the OpenID Connect provider could not be read. Check oidc.issuer and oidc.allowed_networks.');
+  log.warn(
+    { cause: causeOf(error) },
+    'The document of the OpenID Connect provider could not be read. Check oidc.issuer and oidc.allowed_networks.',
+  );
   return unavailable('it does not answer as it should');
 }
 
@@ -42,6 +44,11 @@ function unavailable(reason: string) {
 
 export function failed(reason: string) {
   return new GatewayError('oidc_failed', { reason });
+}
+
+/** What has happened, for an operator: in the words of the library, which hold nothing of an answer, and in ours. */
+export function causeOf(error: unknown): string {
+  return [...chainOf(error)].map(({ message }) => message).join(': ');
 }
 
 function* chainOf(error: unknown): Generator<Error> {

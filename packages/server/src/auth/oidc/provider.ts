@@ -5,13 +5,13 @@ import { GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 import type { Log } from '@gateway/core/logging';
 import type { Links } from '../../http/links.js';
+import { discover } from './discovery.js';
 import { discoveryFailure, failed, signInFailure } from './failure.js';
 import { personOf, type OidcPerson } from './person.js';
 import { providerFetch } from './provider-fetch.js';
 
 /** The page of the dashboard that the provider sends people back to. */
 const CALLBACK = '/sign-in/callback';
-const TIMEOUT_SECONDS = 10;
 /** How long people may take at the provider. */
 const PENDING_MS = 10 * 60_000;
 /** The document of a provider changes rarely; its keys are read again when one is missing. */
@@ -52,13 +52,13 @@ export async function openOidc({
   log: Log;
 }): Promise<OidcProvider | undefined> {
   const problems = signInChecks(config);
-  const { issuer, client_id: clientId, client_secret: secret, organisation, scopes } = config.oidc;
+  const { issuer, organisation, scopes } = config.oidc;
   if (organisation !== undefined && !isId(organisation)) {
     const key = 'oidc.organisation';
     problems.push({ key, origin: key, sentence: `${key} must be the id of an organisation, not ${JSON.stringify(organisation)}` });
   }
   if (problems.length > 0) throw new GatewayError('invalid_settings', { problems });
-  if (issuer === undefined || clientId === undefined) return undefined;
+  if (issuer === undefined) return undefined;
   // Loaded by those who use it.
   const client = await import('openid-client');
   const http = providerFetch(config);
@@ -68,15 +68,7 @@ export async function openOidc({
   let known: { readonly configuration: Promise<Client.Configuration>; readonly untilMs: number } | undefined;
   function discovered(): Promise<Client.Configuration> {
     if (known && performance.now() < known.untilMs) return known.configuration;
-    const configuration = client.discovery(new URL(issuer!), clientId!, undefined, authentication(client, secret), {
-      [client.customFetch]: (...given) => http.fetch(...given),
-      timeout: TIMEOUT_SECONDS,
-      execute: [
-        // Not only by the connection that it came over.
-        client.enableNonRepudiationChecks,
-        ...(issuer!.startsWith('http:') ? [client.allowInsecureRequests] : []),
-      ],
-    });
+    const configuration = discover(client, config, http);
     const own = (known = { configuration, untilMs: performance.now() + KNOWN_MS });
     configuration.catch(() => {
       if (known === own) known = undefined;
@@ -139,14 +131,4 @@ function opened(sealer: Sealer, sealed: string | undefined): Pending {
   }
   if (pending.untilMs < Date.now()) throw late;
   return pending;
-}
-
-/** By HTTP Basic where the provider takes that, as all do that do not say otherwise; else in the body. */
-function authentication(client: typeof Client, secret: string | undefined): Client.ClientAuth {
-  if (secret === undefined) return client.None();
-  const [basic, post] = [client.ClientSecretBasic(secret), client.ClientSecretPost(secret)];
-  return (server, ...rest) => {
-    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
-    return (methods.includes('client_secret_basic') ? basic : post)(server, ...rest);
-  };
 }

@@ -1,0 +1,45 @@
+import type * as Client from 'openid-client';
+import type { Config } from '@gateway/core/config';
+import { causeOf } from './failure.js';
+import { providerFetch, type ProviderFetch } from './provider-fetch.js';
+
+const TIMEOUT_SECONDS = 10;
+
+type Settings = Pick<Config, 'oidc' | 'delivery'>;
+
+/** Reads the document of the provider, `oidc.issuer` and `oidc.client_id` being set. https://openid.net/specs/openid-connect-discovery-1_0.html */
+export function discover(client: typeof Client, { oidc }: Settings, http: ProviderFetch): Promise<Client.Configuration> {
+  const { issuer = '', client_id: clientId = '', client_secret: secret } = oidc;
+  return client.discovery(new URL(issuer), clientId, undefined, authentication(client, secret), {
+    [client.customFetch]: (...given) => http.fetch(...given),
+    timeout: TIMEOUT_SECONDS,
+    execute: [
+      // Not only by the connection that it came over.
+      client.enableNonRepudiationChecks,
+      ...(issuer.startsWith('http:') ? [client.allowInsecureRequests] : []),
+    ],
+  });
+}
+
+/** Reads the document of the provider as a sign-in does, for `gateway utils doctor`. Rejects with a message that says why that fails. */
+export async function checkProvider(config: Settings): Promise<void> {
+  const client = await import('openid-client');
+  const http = providerFetch(config);
+  try {
+    await discover(client, config, http);
+  } catch (error) {
+    throw new Error(causeOf(error), { cause: error });
+  } finally {
+    await http.close();
+  }
+}
+
+/** By HTTP Basic where the provider takes that, as all do that do not say otherwise; else in the body. */
+function authentication(client: typeof Client, secret: string | undefined): Client.ClientAuth {
+  if (secret === undefined) return client.None();
+  const [basic, post] = [client.ClientSecretBasic(secret), client.ClientSecretPost(secret)];
+  return (server, ...rest) => {
+    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    return (methods.includes('client_secret_basic') ? basic : post)(server, ...rest);
+  };
+}
