@@ -89,7 +89,7 @@ sources('a Kafka source with a wrong password says so; corrected, it is read, an
   await page.getByRole('button', { name: 'Resume' }).click();
   await page.getByText('The source is resumed.').waitFor();
 
-  await page.getByRole('button', { name: 'Settings' }).click();
+  await page.getByRole('link', { name: 'Settings', exact: true }).click();
   assert.is(await page.getByLabel('Password').inputValue(), '', 'a stored secret is not shown');
   await page.getByPlaceholder('Stored; type to replace it').waitFor();
   await page.getByLabel('Name', { exact: true }).fill('orders of the shop');
@@ -162,7 +162,7 @@ sources('an HTTP source gets its verification, and its URL to copy, with the key
   await page.getByRole('button', { name: 'Copy URL' }).press('Enter');
   assert.match(await page.evaluate<string>('navigator.clipboard.readText()'), new RegExp(`^https?://.*/ingest/${stored.mask_id}$`));
   assert.equal(await accessibilityMistakes(page), []);
-  await page.getByRole('button', { name: 'Settings' }).click();
+  await page.getByRole('link', { name: 'Settings', exact: true }).click();
   await page.getByLabel('Verification', { exact: true }).selectOption('HMAC signature');
   await page.getByRole('group', { name: 'Verification' }).getByLabel('Header').fill('X-Signature');
   await page.getByRole('group', { name: 'Verification' }).getByLabel('Secret').fill('shared');

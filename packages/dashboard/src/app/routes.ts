@@ -21,6 +21,7 @@ export const routes: readonly PageRoute[] = [
   { path: '/projects/:project/sources', load: () => import('../pages/sources/sources.js'), nav: { label: 'Sources', key: 's' } },
   { path: '/projects/:project/sources/new', load: () => import('../pages/sources/new-source.js') },
   { path: '/projects/:project/sources/:id', load: () => import('../pages/sources/source.js') },
+  { path: '/projects/:project/sources/:id/function', load: () => import('../pages/function/function-page.js') },
   {
     path: '/projects/:project/endpoints',
     load: () => import('../pages/endpoints/endpoint-list.js'),

@@ -18,7 +18,7 @@ let first: { readonly key: string; readonly atMs: number } | undefined;
 /** Listens to the keyboard. Of equal keys the newest shortcut runs. */
 export function startShortcuts(): void {
   addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event.target)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event.composedPath()[0])) return;
     const two = first && event.timeStamp - first.atMs < PAUSE_MS ? `${first.key} ${event.key}` : undefined;
     const found = shortcuts.value.find(({ keys }) => keys === two) ?? shortcuts.value.find(({ keys }) => keys === event.key);
     first = found ? undefined : { key: event.key, atMs: event.timeStamp };
@@ -28,7 +28,7 @@ export function startShortcuts(): void {
   });
 }
 
-/** Letters belong to the field that is typed into; a dialog has keys of its own. */
-function isTyping(target: EventTarget | null): boolean {
+/** Letters belong to the field that is typed into, in a shadow root too; a dialog has keys of its own. */
+function isTyping(target: EventTarget | undefined): boolean {
   return target instanceof Element && target.closest('input, textarea, select, [contenteditable], dialog') !== null;
 }

@@ -19,10 +19,11 @@ export function PreviewResult({ preview: { result, error, isCurrent, run } }: { 
   const { outcome, refusal, duration_ms: ms, log, results, result_count: total } = result;
   const [tone, words] = OUTCOMES[outcome];
   return (
-    <section class={`preview${isCurrent ? '' : ' stale'}`} aria-label="What would become of it" aria-busy={!isCurrent}>
+    <section class="preview" aria-label="What would become of it" aria-busy={!isCurrent}>
       <p class="preview-verdict" role="status">
         <Badge status={outcome} tone={tone} label={words} />
-        {ms !== null && <span class="muted number">ran for {milliseconds(Math.max(ms, 1))}</span>}
+        {!isCurrent && <span class="muted">trying it again…</span>}
+        {isCurrent && ms !== null && <span class="muted number">ran for {milliseconds(Math.max(ms, 1))}</span>}
       </p>
       {refusal && <p class="preview-refusal">{refusal.reason}</p>}
       {log.length > 0 && <Code isRaw label="Console" text={log.join('\n')} />}

@@ -53,7 +53,7 @@ function Why({ message: { uid, status, code, reason, source_id: source } }: { re
       </p>
       {status === 'quarantined' && <p>{reasonOf(code).fix}</p>}
       {status === 'quarantined' && isOfFunction(code) && (
-        <ButtonLink href={projectHref(`/sources/${source}?tab=function&message=${uid}`)}>Open the function on this message</ButtonLink>
+        <ButtonLink href={projectHref(`/sources/${source}/function?message=${uid}`)}>Open the function on this message</ButtonLink>
       )}
       {status === 'replayed' && (
         <p>

@@ -5,7 +5,7 @@ import { REASONS } from './reasons.js';
 
 type ListQuery = NonNullable<Parameters<GatewayClient['quarantine']['list']>[0]>;
 
-/** Without a query those are shown that wait for somebody. */
+/** Without a query those are shown that wait for someone. */
 export const STATUSES = [
   ['', 'In quarantine'],
   ['replayed', 'Replayed'],

@@ -25,6 +25,10 @@ export const REASONS: Readonly<Record<string, Reason>> = {
     label: 'Not an ingest message',
     fix: 'Edit it so that it has event_type and data, or give its source a function that adds them. Then replay.',
   },
+  unknown_event_type: {
+    label: 'Unknown event type',
+    fix: 'Create the event type, or edit the message or the function of its source to one that the project has. Then replay.',
+  },
   invalid_transform_output: { label: 'Function output refused', fix: FUNCTION },
   transform_not_compiled: { label: 'Function does not compile', fix: FUNCTION },
   transform_no_transform: { label: 'Function is missing', fix: FUNCTION },

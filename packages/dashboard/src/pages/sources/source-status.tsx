@@ -46,7 +46,7 @@ function SourceFacts({ source }: { readonly source: Source }) {
         ['Function', functionWords(source)],
         ['Paused', pausedAt && <FullTime at={pausedAt} />],
         ['Paused by', pausedAt && by],
-        ['Resumes', pausedAt && (resumesAt ? <FullTime at={resumesAt} /> : 'when somebody resumes it')],
+        ['Resumes', pausedAt && (resumesAt ? <FullTime at={resumesAt} /> : 'when someone resumes it')],
         ['Pauses in a row', pauses > 1 ? pauses : null],
         [
           'Messages',

@@ -4,19 +4,15 @@ import { useResource } from '../../api/use-resource.js';
 import { Loaded } from '../../components/feedback/loading.js';
 import { Page } from '../../components/layout/page.js';
 import { Panel } from '../../components/layout/panel.js';
-import { Tabs, tabValue } from '../../components/layout/tabs.js';
+import { query } from '../../router/location.js';
 import type { PageProps } from '../../router/match.js';
 import { projectHref, projectId } from '../../router/project-path.js';
 import { BrokerForm } from './broker-form.js';
 import { HttpForm } from './http-form.js';
 import { SourceActions } from './source-actions.js';
 import { SourceStatus } from './source-status.js';
+import { SourceTabs } from './source-tabs.js';
 import { useStates } from './use-states.js';
-
-const TABS = [
-  ['', 'Status'],
-  ['settings', 'Settings'],
-] as const;
 
 export default function SourcePage({ params: { id = '' } }: PageProps) {
   const source = useResource(`${projectId.value} source ${id}`, (signal) => api().sources.get(id, { signal }));
@@ -25,7 +21,7 @@ export default function SourcePage({ params: { id = '' } }: PageProps) {
     source.refresh();
     states.refresh();
   };
-  const shown = tabValue('tab', TABS);
+  const isSettings = query.value.get('tab') === 'settings';
   return (
     <Page
       title={source.data?.name ?? 'Source'}
@@ -35,9 +31,12 @@ export default function SourcePage({ params: { id = '' } }: PageProps) {
       <Loaded resource={source} lines={12}>
         {(data) => (
           <>
-            <Tabs name="tab" label="Parts of the source" tabs={TABS} />
-            {shown === '' && <SourceStatus source={data} state={states.data?.get(id)} />}
-            {shown === 'settings' && <Settings key={data.updated_at} source={data} onSaved={refresh} />}
+            <SourceTabs id={id} shown={isSettings ? 'settings' : 'status'} />
+            {isSettings ? (
+              <Settings key={data.updated_at} source={data} onSaved={refresh} />
+            ) : (
+              <SourceStatus source={data} state={states.data?.get(id)} />
+            )}
           </>
         )}
       </Loaded>

@@ -1,0 +1,101 @@
+import type { Event, FunctionTest, QuarantinedMessage, Source } from '@gateway/client';
+import { useEffect, useState } from 'preact/hooks';
+import { api } from '../../api/client.js';
+import { useResource } from '../../api/use-resource.js';
+import { query, setQuery } from '../../router/location.js';
+import { projectId } from '../../router/project-path.js';
+import { textOf } from '../quarantine/bytes.js';
+import { reasonOf } from '../quarantine/reasons.js';
+
+const OFFERED = 10;
+const OWN = '{\n  "id": "A-1001",\n  "status": "paid"\n}';
+
+export interface Sample {
+  readonly text: string;
+  readonly setText: (text: string) => void;
+  /** What messages there are to choose from, with `''` for one of one's own. */
+  readonly options: readonly (readonly [value: string, label: string])[];
+  readonly chosen: string;
+  readonly choose: (value: string) => void;
+  /** For the request that runs the function; undefined while a message is read. */
+  readonly message: Pick<FunctionTest, 'raw' | 'quarantine_id'> | undefined;
+  readonly quarantineId: string;
+  readonly error: Error | undefined;
+  /** What to know about the chosen message. */
+  readonly hint: string | undefined;
+}
+
+/** The message that the function runs on: `?message=` names a quarantined one, `?event=` that of an event. Its text may be changed. */
+export function useSample(source: Source): Sample {
+  const quarantineId = query.value.get('message') ?? '';
+  const eventId = query.value.get('event') ?? '';
+  const chosen = quarantineId ? `message ${quarantineId}` : eventId ? `event ${eventId}` : '';
+  const [typed, setTyped] = useState<{ of: string; text: string }>({ of: '', text: OWN });
+
+  const offered = useResource(`${projectId.value} samples ${source.uid}`, async (signal) => {
+    const filter = { sourceId: source.uid, perPage: OFFERED };
+    const [quarantined, events] = await Promise.all([
+      api()
+        .quarantine.list({ ...filter, status: 'quarantined' }, { signal })
+        .page(),
+      api().events.list(filter, { signal }).page(),
+    ]);
+    return { quarantined: quarantined.content, events: events.content };
+  });
+  const read = useResource(chosen ? `${projectId.value} sample ${chosen}` : undefined, async (signal) =>
+    quarantineId
+      ? textOf(await api().quarantine.get(quarantineId, { signal }))
+      : messageOf(await api().events.get(eventId, { signal }), source),
+  );
+  const readText = read.data;
+  useEffect(() => {
+    if (chosen && readText !== undefined) setTyped((it) => (it.of === chosen ? it : { of: chosen, text: readText }));
+  }, [chosen, readText]);
+
+  const isReady = typed.of === chosen;
+  const isChanged = typed.text !== readText;
+  return {
+    text: isReady ? typed.text : '',
+    setText: (text) => setTyped({ of: chosen, text }),
+    options: optionsOf(offered.data, chosen),
+    chosen,
+    choose: (value) => {
+      const [kind, id] = value.split(' ');
+      if (value === '') setTyped({ of: '', text: typed.text || OWN });
+      setQuery({ message: kind === 'message' ? id : undefined, event: kind === 'event' ? id : undefined }, { replace: true });
+    },
+    message: !isReady
+      ? undefined
+      : quarantineId
+        ? { quarantine_id: quarantineId, ...(isChanged ? { raw: typed.text } : {}) }
+        : { raw: typed.text },
+    quarantineId,
+    error: read.error ?? offered.error,
+    hint:
+      eventId && source.body_function
+        ? 'Messages are not kept once they are accepted: this is the data of the event that the function made of it.'
+        : undefined,
+  };
+}
+
+interface Offered {
+  readonly quarantined: readonly QuarantinedMessage[];
+  readonly events: readonly Event[];
+}
+
+function optionsOf(offered: Offered | undefined, chosen: string): (readonly [string, string])[] {
+  const { quarantined = [], events = [] } = offered ?? {};
+  const known = [
+    ...quarantined.map(({ uid, code, coordinates }) => [`message ${uid}`, `Quarantined: ${reasonOf(code).label}, ${coordinates}`] as const),
+    ...events.map(({ uid, event_type: type, coordinates }) => [`event ${uid}`, `Event: ${type}, ${coordinates}`] as const),
+  ];
+  const other = chosen && !known.some(([value]) => value === chosen) ? [[chosen, 'The message of the link'] as const] : [];
+  return [['', 'A sample of my own'], ...other, ...known];
+}
+
+/** The message of an event as far as it is kept: of a source without a function, what it was. */
+function messageOf({ event_type: type, data, headers }: Event, source: Source): string {
+  if (source.body_function) return JSON.stringify(data, null, 2);
+  const custom = Object.keys(headers).length > 0 ? { custom_headers: headers } : {};
+  return JSON.stringify({ event_type: type, data, ...custom }, null, 2);
+}

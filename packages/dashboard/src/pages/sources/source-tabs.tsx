@@ -1,0 +1,20 @@
+import { projectHref } from '../../router/project-path.js';
+
+const TABS = [
+  ['status', 'Status', ''],
+  ['function', 'Function', '/function'],
+  ['settings', 'Settings', '?tab=settings'],
+] as const;
+
+/** Leads to the parts of a source. The function has a page of its own, with its editor. */
+export function SourceTabs({ id, shown }: { readonly id: string; readonly shown: (typeof TABS)[number][0] }) {
+  return (
+    <nav class="tabs" aria-label="Parts of the source">
+      {TABS.map(([name, label, place]) => (
+        <a key={name} href={projectHref(`/sources/${id}${place}`)} aria-current={name === shown ? 'page' : undefined}>
+          {label}
+        </a>
+      ))}
+    </nav>
+  );
+}
