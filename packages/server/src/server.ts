@@ -15,6 +15,7 @@ import { openKv, retryKv, type Kv } from '@gateway/store/kv';
 import { startUsageCounter } from '@gateway/store/usage';
 import { openDatabase, requireReady, exportPoolMetrics, type Database } from '@gateway/store/postgres';
 import { createApp } from './api/app.js';
+import { eventPace } from './api/event-pace.js';
 import { lazyFunctions, type OpenFunctions } from './api/functions.js';
 import type { ServerContext } from './api/route.js';
 import { requestShares } from './api/shares.js';
@@ -104,6 +105,7 @@ export async function startServer({
       links,
       credentials,
       events,
+      pace: eventPace(config.limits.events_per_second),
       catalogue: eventTypeCatalogue(database.pool),
       signalPending,
       usage,

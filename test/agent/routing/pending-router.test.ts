@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ProjectPace } from '#agent/model/project-pace';
+import { ProjectPace } from '#core/process/project-pace';
 import { PendingRouter } from '#agent/routing/pending-router';
 import { DeliveryPlanner } from '#agent/routing/plan-deliveries';
 import { newId } from '#core/events/ids';

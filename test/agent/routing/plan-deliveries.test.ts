@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Endpoint, Project } from '#agent/config/project';
-import { ProjectPace } from '#agent/model/project-pace';
+import { ProjectPace } from '#core/process/project-pace';
 import { BODY_AT_ONCE_MAX, DeliveryPlanner } from '#agent/routing/plan-deliveries';
 import { type RoutableEvent, route } from '#core/routing/route';
 import { routedProject } from '#core/routing/routed-project';

@@ -1,4 +1,4 @@
-import { inSlices } from '@gateway/core/process';
+import { inSlices, workOfEvents, type ProjectPace } from '@gateway/core/process';
 import type { Outcome } from '@gateway/plugin';
 import { acceptEvents, encodeSignal, type NewEvent, readMessages, type StoredMessage } from '@gateway/store/events';
 import { type QuarantinedMessage, quarantineMessages } from '@gateway/store/quarantine';
@@ -9,7 +9,6 @@ import type { InFlight } from '../delivery/in-flight.js';
 import type { ReadyEvent } from '../model/delivery.js';
 import type { Failing } from '../model/failing.js';
 import type { Rejection } from '../model/ingest.js';
-import type { ProjectPace } from '../model/project-pace.js';
 import { ProjectQueues } from '../model/project-queues.js';
 import { mayChange, routingOutcomes } from '@gateway/core/routing';
 import type { DeliveryPlan, DeliveryPlanner } from '../routing/plan-deliveries.js';
@@ -47,8 +46,6 @@ const PATIENCE_MS = 500;
 const BUSY_MS = 250;
 /** How often projects that wait are looked at. */
 const LOOK_MS = 20;
-/** Each such part of a message counts as an event of its project. */
-const BYTES_PER_EVENT = 16 * 1024;
 /** Content in one commit, unless one message alone exceeds it. Its parameters are a few texts, whose length is limited on both sides. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 
@@ -155,7 +152,7 @@ export class EventWriter {
       const fits = count === 0 || (count + rows <= batchSize && bytes + size <= BATCH_BYTES);
       if (!fits) return false;
       [bytes, count] = [bytes + size, count + rows];
-      pace.add(projectId, rows + Math.floor(size / BYTES_PER_EVENT));
+      pace.add(projectId, workOfEvents(rows, size));
       return true;
     });
   }

@@ -9,7 +9,7 @@ import type { InFlight } from '../delivery/in-flight.js';
 import { inactiveReason } from '../delivery/release-deliveries.js';
 import type { Backpressure } from '../flow-control/backpressure.js';
 import type { HeldDelivery, ReadyEvent } from '../model/delivery.js';
-import type { ProjectPace } from '../model/project-pace.js';
+import type { ProjectPace } from '@gateway/core/process';
 
 export interface DeliveryPlannerOptions {
   readonly inFlight: Pick<InFlight, 'hold' | 'hasRoomFor' | 'reserve' | 'cancel'>;

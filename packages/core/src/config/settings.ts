@@ -165,7 +165,7 @@ export const settings = {
     summary: 'Highest minimum_request_count that a project may have for its circuit breakers.' },
 
   'limits.events_per_second': { type: 'integer', default: 0, min: 0,
-    summary: 'Events of the sources of a project that each agent accepts per second; one counts again for each 16 KB, and quarantined messages count too. Messages wait beyond. 0: no limit but instance_ingest_rate.' },
+    summary: 'Events of a project that each agent accepts from its sources per second, and each server over the API and from its HTTP sources; one counts again for each 16 KB, and quarantined messages count too. Beyond, messages wait, and requests are answered with 429. 0: no limit but instance_ingest_rate and api_rate_limit.' },
   'limits.routing_work': { type: 'integer', default: 5_000_000, min: 0,
     summary: 'Routing that each agent does for a project in a second, in comparisons of filters; a character of a body that filters look at counts as one, a second delivery of an event and each further one as 1,000. Events wait beyond. 0: no limit.' },
 

@@ -207,6 +207,8 @@ export const errors = {
     'wait {retryAfterSeconds} s, as Retry-After says, or send skip_check=true, and see in the health of the agents whether the source is read; the operator can raise the limit with GATEWAY_CONNECTION_TESTS'),
   too_many_function_tests: row(429, 'this project tested functions more often than {limit} times a second (server.function_tests)',
     'wait {retryAfterSeconds} s, as Retry-After says; the operator can raise the limit with GATEWAY_FUNCTION_TESTS'),
+  too_many_events: row(429, 'this project sent more than {limit} events in one second to this server (limits.events_per_second); each 16 KB counts as one more',
+    'wait {retryAfterSeconds} s, as Retry-After says, and send events more slowly; the operator can raise limits.events_per_second (GATEWAY_LIMITS_EVENTS_PER_SECOND)'),
   too_many_at_once: row(429, 'too many requests wait for {limit} of them to end ({setting})',
     'wait {retryAfterSeconds} s, as Retry-After says, and send fewer requests at a time; the operator can raise {setting}'),
   too_many_logins: row(429, 'too many logins {where} have failed',

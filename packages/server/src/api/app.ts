@@ -143,6 +143,7 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
       const owner = admitted.project?.id ?? admitted.caller?.id ?? context.addressOf(request);
       const release = await takeShare(request, owner, { isGrouped: route.isGrouped === true });
       try {
+        if (route.isGrouped && admitted.project) context.pace.require(admitted.project.id);
         const { ignored, ...read } = await readValid(request, dialect.body);
         const requestId = String(ctx.state['requestId']);
         const given = { request, requestId, params, id: params['id'] ?? '', query, headers, ...admitted, ...read };

@@ -22,6 +22,7 @@ import type { ProcessCredentials } from '../auth/process-credentials.js';
 import type { RecordCache } from '../auth/record-cache.js';
 import type { RequestLimit } from '../auth/request-limit.js';
 import type { SessionCookies } from '../auth/session-cookie.js';
+import type { EventPace } from './event-pace.js';
 import type { Functions } from './functions.js';
 import type { TakeShare } from './shares.js';
 import { pageOf, pageRequest, pageView, type pageQuery } from '../http/list-query.js';
@@ -58,6 +59,7 @@ export interface ServerContext {
   readonly keyUse: KeyUse;
   readonly addressOf: AddressReader;
   readonly events: EventCreator;
+  readonly pace: EventPace;
   /** What projects reject that reject unknown event types. */
   readonly catalogue: EventTypeCatalogue;
   /** Tells agents of events that are pending. */
@@ -104,7 +106,7 @@ interface Options {
   readonly raw?: string;
   /** The body holds a message: it may be as large as `ingest.max_message_bytes` asks for. */
   readonly carriesMessage?: true;
-  /** It commits together with others, so that many more of a project may run at a time. */
+  /** It creates events, which commit together with others: many more of a project may run at a time, and they count for `limits.events_per_second`. */
   readonly isGrouped?: true;
   readonly query?: TObject;
   /** What `data` of the answer is; null when it is left out. In a list route, one row. */

@@ -48,6 +48,7 @@ export function ingestRouter(context: ServerContext): Router {
     const { headers } = ctx.req;
     const release = await takeShare(ctx.req, source.project_id, { isGrouped: true });
     try {
+      context.pace.require(source.project_id);
       const body = await readBytes(ctx.req, config.ingest.max_message_bytes);
       const verifier = openConnection(source.http.verifier, Verifier, source.id, sealer.open) as VerifierFields;
       const reason = whyUnverified(verifier, { headers, body });
@@ -67,7 +68,7 @@ function isPaused({ paused_at: pausedAt, resumes_at: resumesAt }: HttpSource): b
 
 /** Commits what the message becomes, as an agent does for a message of a broker. */
 async function accept(source: HttpSource, message: HttpMessage, context: ServerContext): Promise<Outcome> {
-  const { functions, events: creator, database, usage, plugins } = context;
+  const { functions, events: creator, database, pace, usage, plugins } = context;
   const { project_id: projectId, id, body_function: text } = source;
   const count = (end: 'accepted' | 'duplicate' | 'dropped' | 'failed', n = 1) => {
     if (plugins.metrics) countIngest(plugins.meter, { project: projectId, source: id }, { [end]: n });
@@ -82,6 +83,7 @@ async function accept(source: HttpSource, message: HttpMessage, context: ServerC
     return { outcome: 'dropped', uid: null, events: 0 };
   }
   if (found.kind === 'quarantined') {
+    pace.add(projectId, 1, found.message.raw.byteLength);
     await quarantineMessages(database.pool, [found.message]);
     count('failed');
     return { outcome: 'quarantined', uid: found.message.id, events: 0 };
@@ -93,6 +95,11 @@ async function accept(source: HttpSource, message: HttpMessage, context: ServerC
     status: 'pending' as const,
     outcome: null,
   }));
+  pace.add(
+    projectId,
+    rows.length,
+    rows.reduce((bytes, { data }) => bytes + Buffer.byteLength(data), 0),
+  );
   const creations = await creator.createAll(rows);
   const isNew = (at: number) => !(creations[at] as { duplicate: boolean }).duplicate;
   const made = rows.filter((_, at) => isNew(at));

@@ -1,11 +1,18 @@
 /** A project that needed nothing for a while may at once use what it has for this part of a second. */
 const BURST_SECONDS = 1 / 10;
+/** Each such part of a message counts as an event of its project. */
+const BYTES_PER_EVENT = 16 * 1024;
+
+/** What events count for, by their number and the bytes of all of them. */
+export function workOfEvents(events: number, bytes: number): number {
+  return events + Math.floor(bytes / BYTES_PER_EVENT);
+}
 
 /** Counts work by project, and tells which project is over its share: its work waits, so that that of others does not. */
 export class ProjectPace {
   readonly #projects = new Map<string, { readonly done: number; readonly atMs: number }>();
 
-  /** @param perSecond work that this agent does for one project; 0: any amount */
+  /** @param perSecond work that this process does for one project; 0: any amount */
   constructor(private readonly perSecond: number) {}
 
   /** The projects whose events have to wait now. */
