@@ -128,23 +128,32 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'post /event-types/import': { openapi: '3.1.0', webhooks: { 'order.paid': { post: {} } } },
   'post /subscriptions/test_filter': { filter: {}, sample: {} },
   'post /eventdeliveries/forceresend': { ids: [newId()] },
+  'post /auth/oidc/complete': { query: 'code=a&state=b' },
+  'post /portal-links': { name: 'Acme', owner_id: 'acme' },
+  'put /portal-links/:id': { name: 'Acme' },
+  'post /portal-links/:id/refresh_token': {},
 };
 
 /** Routes that need nothing but the caller and his organisations. */
 const CACHED = ['get /organisations', 'get /sources/types', 'post /subscriptions/test_filter', 'post /auth/logout'];
 
-/** Calls every route of the API. */
+/** Routes that need no database, or none without an OpenID Connect provider. */
+const WITHOUT_DATABASE = ['get /auth/methods', 'post /auth/oidc/start', 'post /auth/oidc/complete'];
+
+/** Calls every route of the API that needs Postgres. */
 async function callAll({ call, project, organisation }: Scene): Promise<{ route: Route; name: string; answer: Answer }[]> {
   const answers = [];
   for (const route of routes) {
     const { method, path } = route;
     const name = `${method} ${path}`;
     assert.is(name in BODIES, route.body !== undefined, `${name}: a body for this test`);
+    if (WITHOUT_DATABASE.includes(name)) continue;
     const whole = pathOf(route)
       .replace('/projects/:project_id', project)
       .replace('/organisations/:organisation_id', `/organisations/${organisation}`)
       .replace(/:\w+/g, () => newId());
-    const query = route.query && 'startDate' in route.query.properties ? '?startDate=2026-11-21' : '';
+    const given = { startDate: '2026-11-21', ...(route.query?.required?.includes('endpointId') && { endpointId: newId() }) };
+    const query = route.query && 'startDate' in route.query.properties ? `?${new URLSearchParams(given).toString()}` : '';
     answers.push({ route, name, answer: await call(method.toUpperCase(), whole + query, BODIES[name]) });
   }
   return answers;
@@ -197,6 +206,8 @@ outage('a route whose caller and project a cache knows finds out by itself', () 
           assert.is(answer.status, 200, 'the cache knows all of it');
           continue;
         }
+        // For portal links only, which this caller is not.
+        if (name === 'get /portal') continue;
         isAway(answer, it, name);
         const isCertain = route.method === 'get' || route.status === 201;
         const whole = isCertain
