@@ -156,8 +156,9 @@ people('the audit log tells who changed an endpoint, with each value before and 
   assert.equal(problems, []);
   await close();
 
-  const dark = await scene.open('/overview', { theme: 'dark' });
-  await go(dark.page, 'Audit log');
+  const dark = await scene.open(`/endpoints/${scene.endpointId}`, { theme: 'dark' });
+  await dark.page.getByRole('link', { name: 'Who changed what' }).click();
+  await until('its changes', async () => (await dark.page.locator('summary').count()) === 2);
   await dark.page.locator('summary').first().click();
   assert.equal(await accessibilityMistakes(dark.page), []);
   await picture(dark.page, 'audit-dark');

@@ -13,7 +13,7 @@ import { Conflict } from '../../components/form/conflict.js';
 import { Panel } from '../../components/layout/panel.js';
 import { count } from '../../format/number.js';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
-import { query, setQuery } from '../../router/location.js';
+import { href, query, setQuery } from '../../router/location.js';
 import { may } from '../../session/access.js';
 import { AUTHENTICATIONS } from './form/authentication-draft.js';
 import { draftOf, fieldsOf } from './form/endpoint-draft.js';
@@ -102,7 +102,12 @@ function factsOf(endpoint: Endpoint): (readonly [string, ComponentChildren])[] {
     ['Concurrency', concurrency === null ? 'as the instance' : `${count(concurrency)} requests at a time, per agent`],
     ['Endpoint id', <Copyable text={endpoint.uid} what="endpoint id" />],
     ['Created', <FullTime at={endpoint.created_at} />],
-    ['Last change', <FullTime at={endpoint.updated_at} />],
+    [
+      'Last change',
+      <>
+        <FullTime at={endpoint.updated_at} /> {may('admin') && <a href={href(`/audit?search=${endpoint.uid}`)}>Who changed what</a>}
+      </>,
+    ],
   ];
 }
 

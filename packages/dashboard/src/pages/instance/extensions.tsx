@@ -1,0 +1,68 @@
+import type { InstanceFeatureFlag, InstancePlugin } from '@gateway/client';
+import { accountApi } from '../../api/client.js';
+import { useResource } from '../../api/use-resource.js';
+import { Badge } from '../../components/data/badge.js';
+import { Table } from '../../components/data/table.js';
+import { Loaded } from '../../components/feedback/loading.js';
+import { Panel } from '../../components/layout/panel.js';
+import { capital } from '../../format/sentence.js';
+import { LicencePanel } from './licence.js';
+
+type Plugin = InstancePlugin & { readonly uid: string };
+type Flag = InstanceFeatureFlag & { readonly uid: string };
+
+/** What is installed, what of it is active, and why the rest is not. */
+export function Extensions() {
+  const all = useResource('instance extensions', async (signal) => {
+    const { instance } = accountApi();
+    const [plugins, flags, licence] = await Promise.all([
+      instance.listPlugins({ signal }),
+      instance.listFeatureFlags({ signal }),
+      instance.getLicense({ signal }),
+    ]);
+    return { plugins: plugins.content, flags: flags.content, licence };
+  });
+  return (
+    <Loaded resource={all}>
+      {({ plugins, flags, licence }) => (
+        <>
+          <LicencePanel licence={licence} />
+          <Panel title="Plugins">
+            <Table<Plugin> label="Plugins" columns={pluginColumns} rows={plugins.map((it) => ({ ...it, uid: `${it.kind} ${it.name}` }))} />
+          </Panel>
+          <Panel title="Feature flags">
+            {flags.length === 0 ? (
+              <p class="muted">No installed plugin declares a feature flag.</p>
+            ) : (
+              <Table<Flag> label="Feature flags" columns={flagColumns} rows={flags.map((it) => ({ ...it, uid: it.name }))} />
+            )}
+          </Panel>
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+const pluginColumns = [
+  { name: 'Plugin', cell: ({ name, kind }: Plugin) => `${name} (${kind})` },
+  { name: 'State', cell: ({ state }: Plugin) => <Badge status={state} tone={state === 'active' ? 'ok' : 'plain'} /> },
+  {
+    name: 'Why not',
+    cell: ({ reason, fix }: Plugin) => (
+      <>
+        {reason && capital(reason)} {fix && <span class="muted">{capital(fix)}</span>}
+      </>
+    ),
+  },
+  { name: 'Version', cell: ({ version }: Plugin) => version },
+  { name: 'From', cell: ({ from }: Plugin) => from },
+];
+
+const flagColumns = [
+  { name: 'Flag', cell: ({ name }: Flag) => <code>{name}</code> },
+  { name: 'State', cell: ({ enabled }: Flag) => <Badge status={enabled ? 'on' : 'off'} tone={enabled ? 'ok' : 'plain'} /> },
+  { name: 'What it does', cell: ({ summary }: Flag) => summary },
+  { name: 'Stability', cell: ({ stability }: Flag) => stability },
+  { name: 'Set by', cell: ({ origin }: Flag) => origin },
+  { name: 'Declared by', cell: ({ declared_by: by }: Flag) => <code>{by}</code> },
+];

@@ -1,0 +1,64 @@
+import type { InstanceHealth } from '@gateway/client';
+import { accountApi } from '../../api/client.js';
+import { useResource } from '../../api/use-resource.js';
+import { Badge } from '../../components/data/badge.js';
+import { Table } from '../../components/data/table.js';
+import { Time } from '../../components/data/time.js';
+import { Empty } from '../../components/feedback/empty.js';
+import { Loaded } from '../../components/feedback/loading.js';
+import { Panel } from '../../components/layout/panel.js';
+import { capital } from '../../format/sentence.js';
+
+const LIVE_MS = 5_000;
+
+type Component = InstanceHealth['server']['components'][number] & { readonly uid: string };
+type Agent = InstanceHealth['agents'][number] & { readonly uid: string };
+
+/** The server that answers, with what it depends on, and the agents. */
+export function Health() {
+  const health = useResource('instance health', (signal) => accountApi().instance.getHealth({ signal }), { everyMs: LIVE_MS });
+  return (
+    <Loaded resource={health}>
+      {({ server: { version, state, components }, agents }) => (
+        <>
+          <Panel title={`Server ${version}`} actions={<Badge status={state} />}>
+            <Table<Component>
+              label="Components of the server"
+              columns={componentColumns}
+              rows={components.map((it) => ({ ...it, uid: it.name }))}
+            />
+          </Panel>
+          <Panel title="Agents">
+            {agents.some((agent) => agent.state === 'alive') ? (
+              <p class="muted">What each agent reads and delivers is on its own /healthz.</p>
+            ) : (
+              <Empty title="No agent runs">
+                <p>
+                  Sources are not read, and nothing is delivered. Start one with <code>gateway agent</code>.
+                </p>
+              </Empty>
+            )}
+            {agents.length > 0 && (
+              <Table<Agent> label="Agents" columns={agentColumns} rows={agents.map((it) => ({ ...it, uid: String(it.id) }))} />
+            )}
+          </Panel>
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+const componentColumns = [
+  { name: 'Component', cell: ({ name }: Component) => name },
+  { name: 'State', cell: ({ state }: Component) => <Badge status={state} /> },
+  { name: 'Why', cell: ({ reason }: Component) => (reason ? capital(reason) : '') },
+  { name: 'Since', cell: ({ since }: Component) => <Time at={since} look="relative" /> },
+];
+
+const agentColumns = [
+  { name: 'Agent', cell: ({ name }: Agent) => name },
+  { name: 'State', cell: ({ state }: Agent) => <Badge status={state} tone={state === 'alive' ? 'ok' : 'bad'} /> },
+  { name: 'Reads sources', cell: ({ reads_sources: reads }: Agent) => (reads ? 'yes' : 'no') },
+  { name: 'Started', cell: ({ started_at: at }: Agent) => <Time at={at} look="relative" /> },
+  { name: 'Dead without a heartbeat', cell: ({ expires_at: at }: Agent) => <Time at={at} look="relative" /> },
+];

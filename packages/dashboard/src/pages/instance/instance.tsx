@@ -1,0 +1,37 @@
+import { Empty } from '../../components/feedback/empty.js';
+import { Page } from '../../components/layout/page.js';
+import { Tabs, tabValue } from '../../components/layout/tabs.js';
+import { session } from '../../session/session.js';
+import { Extensions } from './extensions.js';
+import { Health } from './health.js';
+import { Settings } from './settings.js';
+
+const TABS = [
+  ['health', 'Health'],
+  ['settings', 'Settings'],
+  ['plugins', 'Plugins, flags and licence'],
+] as const;
+
+/** What belongs to all tenants: for instance admins. */
+export default function InstancePage() {
+  const tab = tabValue('tab', TABS);
+  if (!session.value?.is_instance_admin) {
+    return (
+      <Page title="Instance">
+        <Empty title="You may not see the instance">
+          <p>
+            Its settings, plugins and health are for instance admins: the users that <code>gateway bootstrap</code> makes.
+          </p>
+        </Empty>
+      </Page>
+    );
+  }
+  return (
+    <Page title="Instance">
+      <Tabs name="tab" label="Parts of the instance" tabs={TABS} />
+      {tab === 'health' && <Health />}
+      {tab === 'settings' && <Settings />}
+      {tab === 'plugins' && <Extensions />}
+    </Page>
+  );
+}

@@ -1,0 +1,80 @@
+import type { ChangedProject, Project } from '@gateway/client';
+
+/** A project as its form has it: numbers as they are typed. */
+export interface ProjectDraft {
+  readonly name: string;
+  readonly retryType: 'linear' | 'exponential';
+  readonly retryCount: string;
+  readonly retrySeconds: string;
+  readonly retryMaxSeconds: string;
+  readonly header: string;
+  readonly hash: 'SHA256' | 'SHA512';
+  readonly encoding: 'hex' | 'base64';
+  readonly limitKind: 'none' | 'own';
+  readonly limit: string;
+  readonly limitSeconds: string;
+  readonly breakerKind: 'instance' | 'own';
+  readonly threshold: string;
+  readonly minimum: string;
+  readonly window: string;
+  readonly errorTimeout: string;
+  /** Empty: as the instance. */
+  readonly retentionDays: string;
+  readonly unknownTypes: 'accept' | 'reject';
+}
+
+const text = (value: number | undefined, otherwise: string) => (value === undefined ? otherwise : String(value));
+
+export function draftOf({ name, config }: Project): ProjectDraft {
+  const { strategy, signature, ratelimit, circuit_breaker: breaker, retention, unknown_event_types: unknown } = config;
+  return {
+    name,
+    retryType: strategy?.type ?? 'exponential',
+    retryCount: text(strategy?.retry_count, '10'),
+    retrySeconds: text(strategy?.duration, '10'),
+    retryMaxSeconds: text(strategy?.max_seconds, '7200'),
+    header: signature?.header ?? '',
+    hash: signature?.hash ?? 'SHA256',
+    encoding: signature?.encoding ?? 'hex',
+    limitKind: ratelimit ? 'own' : 'none',
+    limit: text(ratelimit?.count, '100'),
+    limitSeconds: text(ratelimit?.duration, '1'),
+    breakerKind: breaker ? 'own' : 'instance',
+    threshold: text(breaker?.failure_threshold, '70'),
+    minimum: text(breaker?.minimum_request_count, '10'),
+    window: text(breaker?.observability_window, '5'),
+    errorTimeout: text(breaker?.error_timeout, '30'),
+    retentionDays: text(retention?.days, ''),
+    unknownTypes: unknown ?? 'accept',
+  };
+}
+
+/** A number as it was typed. What is none goes to the server as it is, which says what is wrong with it. */
+const number = (typed: string): number =>
+  typed.trim() === '' || Number.isNaN(Number(typed)) ? (typed as unknown as number) : Number(typed);
+
+/** The whole configuration, as the API takes it. */
+export function configOf(draft: ProjectDraft): NonNullable<ChangedProject['config']> {
+  const isExponential = draft.retryType === 'exponential';
+  return {
+    strategy: {
+      type: draft.retryType,
+      duration: number(draft.retrySeconds),
+      retry_count: number(draft.retryCount),
+      ...(isExponential ? { max_seconds: number(draft.retryMaxSeconds) } : {}),
+    },
+    signature: { header: draft.header.trim(), hash: draft.hash, encoding: draft.encoding },
+    ratelimit: draft.limitKind === 'none' ? null : { count: number(draft.limit), duration: number(draft.limitSeconds) },
+    circuit_breaker:
+      draft.breakerKind === 'instance'
+        ? null
+        : {
+            failure_threshold: number(draft.threshold),
+            minimum_request_count: number(draft.minimum),
+            observability_window: number(draft.window),
+            error_timeout: number(draft.errorTimeout),
+          },
+    retention: draft.retentionDays.trim() === '' ? null : { days: number(draft.retentionDays) },
+    unknown_event_types: draft.unknownTypes,
+  };
+}

@@ -1,0 +1,134 @@
+import type { Draft } from '../../api/use-draft.js';
+import { fieldError, Select, TextField } from '../../components/form/field.js';
+import type { ProjectDraft } from './project-draft.js';
+
+type Numbers =
+  | 'retryCount'
+  | 'retrySeconds'
+  | 'retryMaxSeconds'
+  | 'limit'
+  | 'limitSeconds'
+  | 'threshold'
+  | 'minimum'
+  | 'window'
+  | 'errorTimeout'
+  | 'retentionDays';
+
+/** The fields of a project, with what the API says about each. */
+export function ProjectFields({
+  draft: { values, set },
+  error,
+}: {
+  readonly draft: Draft<ProjectDraft>;
+  readonly error: Error | undefined;
+}) {
+  const about = (field: string) => ({ error: fieldError(error, field) });
+  const number = (name: Numbers, field: string) => ({
+    type: 'number' as const,
+    value: values[name],
+    onChange: set(name),
+    ...about(`config.${field}`),
+  });
+  const choice = <Name extends 'retryType' | 'hash' | 'encoding' | 'limitKind' | 'breakerKind' | 'unknownTypes'>(name: Name) => ({
+    value: values[name],
+    onChange: (value: string) => set(name)(value as ProjectDraft[Name]),
+  });
+  return (
+    <>
+      <TextField label="Name" value={values.name} onChange={set('name')} isRequired {...about('name')} />
+      <fieldset class="field-group">
+        <legend>Retries, unless an endpoint has its own</legend>
+        <Select
+          label="Wait"
+          options={[
+            ['exponential', 'Exponential: each wait is twice the one before'],
+            ['linear', 'Linear: the same wait each time'],
+          ]}
+          {...choice('retryType')}
+        />
+        <div class="field-row">
+          <TextField label="Number of retries" {...number('retryCount', 'strategy.retry_count')} />
+          <TextField
+            label={values.retryType === 'linear' ? 'Wait in seconds' : 'First wait in seconds'}
+            {...number('retrySeconds', 'strategy.duration')}
+          />
+          {values.retryType === 'exponential' && (
+            <TextField label="Longest wait in seconds" {...number('retryMaxSeconds', 'strategy.max_seconds')} />
+          )}
+        </div>
+      </fieldset>
+      <fieldset class="field-group">
+        <legend>Limits of each endpoint</legend>
+        <Select
+          label="Rate limit, unless an endpoint has its own"
+          options={[
+            ['none', 'No limit'],
+            ['own', 'Requests in a time'],
+          ]}
+          {...choice('limitKind')}
+        />
+        {values.limitKind === 'own' && (
+          <div class="field-row">
+            <TextField label="Requests" {...number('limit', 'ratelimit.count')} />
+            <TextField label="In seconds" {...number('limitSeconds', 'ratelimit.duration')} />
+          </div>
+        )}
+        <Select
+          label="Circuit breaker"
+          hint="Sends nothing to an endpoint for a while when too many of its requests fail."
+          options={[
+            ['instance', 'As the instance'],
+            ['own', 'Of this project'],
+          ]}
+          {...choice('breakerKind')}
+        />
+        {values.breakerKind === 'own' && (
+          <div class="field-row">
+            <TextField label="Percent that fail" {...number('threshold', 'circuit_breaker.failure_threshold')} />
+            <TextField label="Of at least so many requests" {...number('minimum', 'circuit_breaker.minimum_request_count')} />
+            <TextField label="In minutes" {...number('window', 'circuit_breaker.observability_window')} />
+            <TextField label="Pause in seconds" {...number('errorTimeout', 'circuit_breaker.error_timeout')} />
+          </div>
+        )}
+      </fieldset>
+      <fieldset class="field-group">
+        <legend>Events</legend>
+        <TextField
+          label="Days that events are kept"
+          hint="With their deliveries and attempts. Empty: as the instance, by its setting retention.days."
+          {...number('retentionDays', 'retention.days')}
+        />
+        <Select
+          label="Events of types that the project does not have"
+          options={[
+            ['accept', 'are accepted'],
+            ['reject', 'are rejected'],
+          ]}
+          {...choice('unknownTypes')}
+        />
+      </fieldset>
+      <fieldset class="field-group">
+        <legend>Plain signature, beside that of Standard Webhooks</legend>
+        <TextField label="Header" isMono value={values.header} onChange={set('header')} {...about('config.signature.header')} />
+        <div class="field-row">
+          <Select
+            label="Hash"
+            options={[
+              ['SHA256', 'SHA-256'],
+              ['SHA512', 'SHA-512'],
+            ]}
+            {...choice('hash')}
+          />
+          <Select
+            label="Encoding"
+            options={[
+              ['hex', 'hex'],
+              ['base64', 'base64'],
+            ]}
+            {...choice('encoding')}
+          />
+        </div>
+      </fieldset>
+    </>
+  );
+}

@@ -1,0 +1,148 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { InstanceSetting, Project } from '@gateway/client';
+import { matching, textOf } from '#dashboard/pages/instance/setting-filter';
+import { configOf, draftOf } from '#dashboard/pages/project/project-draft';
+import { until } from '../support/until.js';
+import { accessibilityMistakes, picture } from './browser.js';
+import { dashboardScene, type Scene } from './scene.js';
+
+const instance = suite('dashboard/instance');
+
+const SECRET = 'a-long-token-for-metrics-0123456789';
+let scene: Scene;
+instance.before(async () => {
+  scene = await dashboardScene({ file: { metrics: { bearer_token: SECRET }, retention: { days: 12 } } });
+});
+instance.after(() => scene.close());
+
+const looks = { light: {}, dark: { theme: 'dark' }, phone: { isPhone: true } } as const;
+for (const [look, options] of Object.entries(looks)) {
+  instance(`the pages of the instance and of a project are accessible and fit: ${look}`, async () => {
+    const { page, problems, close } = await scene.open('/overview', options);
+    const show = async (name: string, path: string) => {
+      await page.evaluate(`history.pushState(null, '', '${path}'); dispatchEvent(new PopStateEvent('popstate'))`);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      await until('the content', async () => (await page.locator('.loading').count()) === 0);
+      await page.waitForLoadState('networkidle');
+      await picture(page, `${name}-${look}`);
+      assert.equal(await accessibilityMistakes(page), [], name);
+      const wide = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+      assert.ok(wide <= 0, `${name} is ${wide} px too wide`);
+    };
+    await show('instance-health', '/instance');
+    await show('instance-settings', '/instance?tab=settings');
+    await show('instance-plugins', '/instance?tab=plugins');
+    await show('project-settings', `/projects/${scene.projectId}/settings`);
+    assert.equal(problems, []);
+    await close();
+  });
+}
+
+instance('where the value of a setting came from is found by keyboard, and no secret is shown', async () => {
+  const { page, problems, close } = await scene.open('/overview');
+  await page.keyboard.press('g');
+  await page.keyboard.press('i');
+  await page.getByText(/^Server \d/).waitFor();
+  await page.getByRole('row', { name: /^postgres ok/i }).waitFor();
+  await page.getByRole('group', { name: 'Agents' }).getByText('alive').waitFor();
+  await page.getByRole('button', { name: 'Settings', exact: true }).press('Enter');
+  await page
+    .getByRole('row', { name: /retention\.days/ })
+    .first()
+    .waitFor();
+  await page.locator('main').focus();
+  await page.keyboard.press('/');
+  await page.keyboard.type('retention days');
+  await page.getByRole('row', { name: /^retention\.days .* 12 30 the configuration$/ }).waitFor();
+  assert.match(page.url(), 'search=retention');
+  await page.getByLabel('Search the settings').fill('bearer_token');
+  await page.getByRole('row', { name: /metrics\.bearer_token .*\*{4}/ }).waitFor();
+  assert.not.match(await page.content(), SECRET);
+  await page.getByLabel('Search the settings').fill('');
+  await page.getByLabel('Only those that were set').check();
+  await until('fewer settings', async () => (await page.getByRole('row', { name: /^log/ }).count()) === 0);
+  await page.getByRole('button', { name: 'Plugins, flags and licence' }).click();
+  await page.getByRole('row', { name: /kafka \(source\) active/ }).waitFor();
+  await page.getByRole('region', { name: 'Licence' }).getByText('community').waitFor();
+  assert.equal(problems, []);
+  await close();
+});
+
+instance(
+  'a project is renamed and configured, two edits do not overwrite each other, and it is deleted after its name was typed',
+  async () => {
+    const { page, problems, close } = await scene.open('/settings');
+    await page.getByLabel('Name', { exact: true }).fill('Orders, live');
+    await page.getByLabel('Days that events are kept').fill('0');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText(/Days that events are kept must be at least 1/).waitFor();
+    await page.getByLabel('Days that events are kept').fill('7');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('option', { name: 'Orders, live' }).waitFor({ state: 'attached' });
+    const { name, config } = await scene.client.projects.get(scene.projectId);
+    assert.equal([name, config.retention], ['Orders, live', { days: 7 }]);
+
+    await page.getByLabel('Number of retries').fill('3');
+    await scene.client.projects.update(scene.projectId, { name: 'Orders' });
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText(/has changed this project/).waitFor();
+    await page.getByRole('button', { name: 'Save mine on top' }).click();
+    await page.getByText('Saved.').first().waitFor();
+    const now = await until('both changes', async () => {
+      const it = await scene.client.projects.get(scene.projectId);
+      return it.config.strategy?.retry_count === 3 && it;
+    });
+    assert.is(now.name, 'Orders');
+
+    const { uid } = await scene.client.projects.create({ name: 'Old' });
+    await page.goto(`${scene.api.url}/projects/${uid}/settings`);
+    await page.getByRole('button', { name: 'Delete the project…' }).click();
+    assert.ok(await page.getByRole('button', { name: 'Delete', exact: true }).isDisabled());
+    await page.getByLabel('Type Old to delete it').fill('Old');
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    assert.not.match(page.url(), uid);
+    assert.equal(problems, []);
+    await close();
+  },
+);
+
+instance('those who are no instance admins are not led there', async () => {
+  await scene.api.db.pool.query('update users set is_instance_admin = false');
+  const { page, close } = await scene.open('/overview');
+  await page.getByRole('link', { name: 'People' }).waitFor();
+  assert.is(await page.getByRole('link', { name: 'Instance' }).count(), 0);
+  await page.goto(`${scene.api.url}/instance`);
+  await page.getByText('You may not see the instance').waitFor();
+  await close();
+  await scene.api.db.pool.query('update users set is_instance_admin = true');
+});
+
+instance('settings are found by words of their name, description, value and origin', () => {
+  const of = (key: string, value: unknown, origin: string) =>
+    ({ key, value, origin, default: null, summary: `About ${key}` }) as InstanceSetting;
+  const all = [of('retention.days', 12, 'GATEWAY_RETENTION_DAYS'), of('retention.audit_days', 365, 'default'), of('host', null, 'default')];
+  const keys = (search: string, isSet = false) => matching(all, { search, isSet }).map(({ key }) => key);
+  assert.equal(keys('DAYS retention'), ['retention.days', 'retention.audit_days']);
+  assert.equal(keys('gateway_retention'), ['retention.days']);
+  assert.equal(keys('365'), ['retention.audit_days']);
+  assert.equal(keys('', true), ['retention.days']);
+  assert.equal([textOf(null), textOf([]), textOf(['a', 'b']), textOf(false)], ['–', '–', 'a, b', 'false']);
+});
+
+instance('the form of a project sends what it read, and a limit of none', () => {
+  const config = {
+    strategy: { type: 'linear', duration: 9, retry_count: 0 },
+    signature: { header: 'X-A', hash: 'SHA512', encoding: 'base64' },
+    ratelimit: { count: 5, duration: 2 },
+    circuit_breaker: { failure_threshold: 50, minimum_request_count: 4, observability_window: 3, error_timeout: 2 },
+    retention: { days: 1 },
+    unknown_event_types: 'reject',
+  } as const;
+  assert.equal(configOf(draftOf({ name: 'x', config } as unknown as Project)), config);
+  const empty = configOf(draftOf({ name: 'x', config: {} } as unknown as Project));
+  assert.equal([empty.ratelimit, empty.circuit_breaker, empty.retention], [null, null, null]);
+});
+
+instance.run();
