@@ -213,11 +213,14 @@ endpoints('what is wrong with a new endpoint stands at its field, and a deleted 
   await page.getByText('Header name is a header that the gateway or the connection sets').waitFor();
   await page.getByLabel('URL', { exact: true }).fill(mended.url);
   await page.getByLabel('Authentication').selectOption('None');
-  await page.getByText('Description, owner, client certificate').click();
+  const more = page.getByText('Description, owner, client certificate');
+  await more.click();
   await page.getByLabel('Client certificate').fill('-----BEGIN CERTIFICATE-----');
   await page.getByLabel('Private key').fill('none');
+  await more.click();
   await page.getByRole('button', { name: 'Create' }).click();
   await page.getByText('Client certificate needs a url that begins with https://').waitFor();
+  assert.is(await page.evaluate('document.activeElement.getAttribute("aria-invalid")'), 'true', 'the focus is at the field');
   await page.getByLabel('Client certificate').fill('');
   await page.getByRole('button', { name: 'Create' }).click();
   await page.getByRole('link', { name: 'Open the endpoint' }).click();
@@ -263,10 +266,15 @@ endpoints('an edit sends what was changed, and the mask for secrets that stay', 
   assert.equal(sent({ timeout: '' }), { http_timeout: '' }, 'the API says what is wrong with it');
 });
 
-endpoints('on a phone the page of an endpoint fits', async () => {
+endpoints('on a phone the page of an endpoint fits, and a viewer sees no button that the server would refuse', async () => {
+  const { content } = await scene.client.organisations.list();
+  await scene.api.db.rows(`update organisation_members set role = 'viewer' where organisation_id = '${content[0]!.uid}'`);
   const { page, problems, close } = await scene.open(`/endpoints/${billingId}`, { isPhone: true });
   await panel(page, 'Settings').waitFor();
   await panel(page, 'Subscriptions').getByText('invoices').waitFor();
+  await until('the role', async () => (await page.getByRole('button', { name: 'Pause' }).count()) === 0);
+  assert.is(await page.getByRole('button', { name: /test event|Delete|Rotate|Edit/ }).count(), 0);
+  assert.is(await page.getByRole('link', { name: 'Subscribe', exact: true }).count(), 0);
   await picture(page, 'endpoint-phone');
   const wide = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
   assert.ok(wide <= 0, `${wide} px too wide`);

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Draft } from '../../api/use-draft.js';
 import { errorBelow, fieldError, TextArea, TextField } from '../../components/form/field.js';
+import { useFocusInvalid } from '../../components/form/focus-invalid.js';
 import { Panel } from '../../components/layout/panel.js';
 import { valueOf } from '../../format/json.js';
 import type { EventTypeDraft } from './event-type-draft.js';
@@ -25,6 +26,7 @@ export function EventTypeForm({
   readonly onSubmit: () => void;
   readonly children: ComponentChildren;
 }) {
+  useFocusInvalid(error);
   const [schema, example] = [valueOf(values.schema), valueOf(values.example)];
   return (
     <div class="beside">

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useDraft, type Draft } from '../../api/use-draft.js';
 import { errorBelow, fieldError, Select, TextArea, TextField } from '../../components/form/field.js';
+import { useFocusInvalid } from '../../components/form/focus-invalid.js';
 import { Panel } from '../../components/layout/panel.js';
 import { objectOf } from '../../format/json.js';
 import { query } from '../../router/location.js';
@@ -33,6 +34,7 @@ export function SubscriptionForm({
   const sample = useDraft<Samples>({ ...emptySample, event: query.value.get('event') ?? '' });
   const match = useMatchTest(values, sample.values);
   const endpoints = useEndpointChoice(values.endpointId);
+  useFocusInvalid(error);
   const filterError = (part: 'body' | 'headers') =>
     objectOf(values[part]).problem ?? fieldError(match.error, `filter.${part}`) ?? fieldError(error, `filter_config.filter.${part}`);
   return (

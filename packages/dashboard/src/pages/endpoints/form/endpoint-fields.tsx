@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Draft } from '../../../api/use-draft.js';
 import { fieldError, TextField } from '../../../components/form/field.js';
+import { useFocusInvalid } from '../../../components/form/focus-invalid.js';
 import { AuthenticationFields } from './authentication-fields.js';
 import { CertificateFields } from './certificate-fields.js';
 import { DeliveryFields } from './delivery-fields.js';
@@ -22,6 +23,7 @@ export function EndpointFields({
 }) {
   const { values, set } = draft;
   const isNew = children !== undefined;
+  useFocusInvalid(error);
   const about = (field: string) => ({ error: fieldError(error, field) });
   const seldom = (
     <>
