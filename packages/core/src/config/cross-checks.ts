@@ -97,7 +97,7 @@ function* processConflicts(config: Config): Generator<Conflict> {
 }
 
 function* signInConflicts(config: Config): Generator<Conflict> {
-  const { oidc, server } = config;
+  const { dashboard, oidc, server } = config;
   yield* unmetNeeds(config, [
     ['oidc.issuer', 'oidc.client_id'],
     ['oidc.client_id', 'oidc.issuer'],
@@ -109,6 +109,9 @@ function* signInConflicts(config: Config): Generator<Conflict> {
   }
   if (oidc.issuer !== undefined && !server.auth.native) {
     yield ['oidc.issuer', `oidc.issuer is set, but ${named('server.auth.native')} is false, so that no session is accepted`];
+  }
+  if (oidc.issuer !== undefined && !dashboard.enabled) {
+    yield ['oidc.issuer', `oidc.issuer is set, but ${named('dashboard.enabled')} is false, so that the provider could send no one back`];
   }
   if (!server.auth.passwords && oidc.issuer === undefined) {
     yield ['server.auth.passwords', `server.auth.passwords is false without ${named('oidc.issuer')}, so that no one could sign in`];

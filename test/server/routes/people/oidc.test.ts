@@ -295,6 +295,8 @@ oidc('a server does not start with settings by which nobody could sign in', asyn
   const { host: _, ...hostless } = settings();
   assert.match(await sentences(hostless), 'oidc.issuer is set without host');
   assert.match(await sentences(settings({ issuer: 'http://login.example.com' })), 'must begin with https://');
+  assert.match(await sentences({ ...settings(), dashboard: { enabled: false } }), 'dashboard.enabled');
+  assert.match(await sentences({ ...settings(), server: { auth: { native: false } } }), 'no session is accepted');
   assert.match(await sentences(settings({ organisation: 'everybody' })), 'oidc.organisation must be the id');
   assert.match(await sentences({ server: { auth: { passwords: false } } }), 'no one could sign in');
 });
