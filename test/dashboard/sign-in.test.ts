@@ -48,6 +48,20 @@ signIn('a person signs in with the provider and comes back to the page of the li
   await close();
 });
 
+signIn('an invited person accepts by signing in with the provider', async () => {
+  const invitations = `/organisations/${api.owner.organisation.id}/invitations`;
+  const { body } = await api.call('POST', invitations, { email: 'ada@example.com', role: 'member' });
+  provider.account = { sub: 'ada', email: 'ada@example.com', email_verified: true, given_name: 'Ada' };
+  const { page, problems, close } = await visit(browser, `${api.url}/#invitation=${body.data.token}`);
+  await page.getByText('Signing in as ada@example.com accepts it.').waitFor();
+  await page.getByRole('button', { name: 'Sign in with Keycloak' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+  await page.waitForURL(`${api.url}${project}/**`);
+  assert.ok((await api.call('GET', invitations)).body.data.content[0].accepted_at);
+  assert.equal(problems, []);
+  await close();
+});
+
 signIn('who may not sign in reads why, and gets back to the sign-in page', async () => {
   provider.account = { sub: 'stranger', email: 'stranger@example.com', email_verified: true };
   const { page, problems, close } = await visit(browser, `${api.url}${project}/overview`);
