@@ -66,4 +66,20 @@ publishing('how a source is read is in KV soon after it has changed, with the su
   }
 });
 
+publishing('the lag of a source is in KV as soon as it is known, and not only with the next report of all', async () => {
+  const lags = new SourceLags();
+  const kv = new MemoryKv();
+  const startedAtMs = performance.now();
+  const stop = publishLags({ kv, lease: Object.assign(new AgentLease(), { agentId: 7 }), log: silentLog, lags }, 5_000);
+  try {
+    lags.begin({ projectId: 'p', id: 'kafka' });
+    lags.tellState('kafka', 'reading');
+    lags.tell('kafka', '0', 3);
+    assert.is((await until('the lag', () => readSourceLag(kv, 'kafka', [7]))).messages, 3);
+    assert.ok(performance.now() - startedAtMs < 4_900, 'before the first report of all');
+  } finally {
+    stop();
+  }
+});
+
 publishing.run();

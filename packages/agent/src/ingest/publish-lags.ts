@@ -3,10 +3,10 @@ import type { AgentContext } from '../config/agent-context.js';
 import type { SourceLags } from './source-watch.js';
 
 const EVERY_MS = 10_000;
-/** Turns in that time; in each of them a state that has changed is written. */
+/** Turns in that time; in each of them news is written. */
 const TURNS = 10;
 
-/** Writes what this agent knows of its sources to KV, for the management API: states within a second, and with the lag again every ten seconds. Returns what stops it. */
+/** Writes what this agent knows of its sources to KV, for the management API: news within a second, and all of it every ten seconds. Returns what stops it. */
 export function publishLags(
   { kv, lease, log, lags }: Pick<AgentContext, 'kv' | 'lease' | 'log'> & { readonly lags: SourceLags },
   everyMs = EVERY_MS,
@@ -19,7 +19,10 @@ export function publishLags(
     try {
       const { agentId } = lease;
       const isWhole = ++turn % TURNS === 0;
-      for (const { sourceId, state } of lags.states({ isNewsOnly: !isWhole })) await writeSourceState(kv, { sourceId, agentId }, state);
+      for (const { sourceId, state, partitions } of lags.states({ isNewsOnly: !isWhole })) {
+        await writeSourceState(kv, { sourceId, agentId }, state);
+        if (!isWhole && partitions.length > 0) await writeSourceLag(kv, { sourceId, agentId }, partitions);
+      }
       if (!isWhole) return;
       for (const { sourceId, partitions } of lags.known()) await writeSourceLag(kv, { sourceId, agentId }, partitions);
     } catch (error) {

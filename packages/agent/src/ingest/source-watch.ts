@@ -104,7 +104,7 @@ interface Known {
   readonly partitions: Map<string, PartitionLag>;
   readAtMs: number;
   state: Omit<KeptState, 'messages'> | undefined;
-  /** Its state has changed since it was last published. */
+  /** Its state has changed since it was last published, or its lag has become known. */
   isNews: boolean;
 }
 
@@ -126,10 +126,14 @@ export class SourceLags {
 
   /** Notes the lag of a partition; null, or anything that is no count, forgets it. */
   tell(sourceId: string, partition: string, messages: number | null, offsets?: PartitionOffsets): void {
-    const lags = this.#sources.get(sourceId)?.partitions;
+    const known = this.#sources.get(sourceId);
+    const lags = known?.partitions;
     const placeOf = (place: string | undefined) => (place === undefined ? null : String(place).slice(0, OFFSET_LENGTH_MAX));
     if (messages === null || !Number.isFinite(messages) || messages < 0) lags?.delete(partition);
-    else lags?.set(partition, { partition: String(partition), messages, position: placeOf(offsets?.position), end: placeOf(offsets?.end) });
+    else {
+      if (known?.partitions.size === 0) known.isNews = true;
+      lags?.set(partition, { partition: String(partition), messages, position: placeOf(offsets?.position), end: placeOf(offsets?.end) });
+    }
   }
 
   /** Notes how a source is read. `failing` without a reason is a connection that is being made: what was known before stays. */
@@ -140,18 +144,18 @@ export class SourceLags {
     if (state === 'stopped') known.state = undefined;
     else if (state === 'reading') known.state = { state, reason: null };
     else known.state = reason === undefined ? { state: 'connecting', reason: null } : { state, reason: reason.slice(0, REASON_LENGTH_MAX) };
-    known.isNews = known.state?.state !== before?.state || known.state?.reason !== before?.reason;
+    known.isNews ||= known.state?.state !== before?.state || known.state?.reason !== before?.reason;
   }
 
-  /** The sources whose state is known, with their lag; or those alone whose state has changed since the last call. */
-  states({ isNewsOnly = false } = {}): { sourceId: string; state: KeptState }[] {
+  /** The sources whose state is known, with their lag; or those alone of which there is news since the last call. */
+  states({ isNewsOnly = false } = {}): { sourceId: string; state: KeptState; partitions: PartitionLag[] }[] {
     return [...this.#sources].flatMap(([sourceId, known]) => {
       const { state, isNews, partitions } = known;
       if (!state || (isNewsOnly && !isNews)) return [];
       known.isNews = false;
       const lags = [...partitions.values()];
       const messages = lags.length === 0 ? null : lags.reduce((sum, it) => sum + it.messages, 0);
-      return [{ sourceId, state: { ...state, messages } }];
+      return [{ sourceId, state: { ...state, messages }, partitions: lags }];
     });
   }
 

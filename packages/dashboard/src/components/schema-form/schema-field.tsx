@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { Button } from '../form/button.js';
 import { Checkbox, Select, TextArea, TextField } from '../form/field.js';
+import { Description } from './description.js';
 import { kindOf, labelOf, MASK, type Schema } from './schema.js';
 
 export interface SchemaFieldProps {
@@ -17,7 +18,7 @@ export interface SchemaFieldProps {
 export function SchemaField({ name, schema, value, onChange, isRequired, stored, error }: SchemaFieldProps) {
   const { description, default: byDefault, examples = [] } = schema;
   const label = labelOf(name, schema);
-  const common = { name, label, isRequired, error, ...(description ? { hint: description } : {}) };
+  const common = { name, label, isRequired, error, ...(description ? { hint: <Description text={description} /> } : {}) };
   const text = typeof value === 'string' ? value : value === undefined || value === null ? '' : wordOf(value);
   const placeholder = exampleOf(byDefault, examples);
   switch (kindOf(schema)) {
@@ -55,7 +56,7 @@ export function SchemaField({ name, schema, value, onChange, isRequired, stored,
       return (
         <TextArea
           {...common}
-          hint={`${description ?? ''} One in each line.`}
+          hint={<Description text={`${description ?? ''} One in each line.`} />}
           rows={2}
           isMono
           value={Array.isArray(value) ? value.join('\n') : text}
@@ -93,7 +94,7 @@ function Secret({ name, schema, value, onChange, isRequired, stored, error }: Sc
         type="password"
         name={name}
         label={label}
-        hint={schema.description}
+        hint={schema.description && <Description text={schema.description} />}
         error={error}
         autocomplete="new-password"
         isRequired={isRequired && !isStored}
@@ -154,14 +155,5 @@ function Json({
       onChange(typed);
     }
   };
-  return (
-    <TextArea
-      {...common}
-      hint={`${typeof common.hint === 'string' ? common.hint : ''} JSON.`}
-      isMono
-      rows={3}
-      value={text}
-      onChange={change}
-    />
-  );
+  return <TextArea {...common} hint={<>{common.hint} JSON.</>} isMono rows={3} value={text} onChange={change} />;
 }

@@ -1,6 +1,7 @@
 import { GatewayApiError } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
+import { Description } from './description.js';
 import { SchemaField } from './schema-field.js';
 import { fieldsOf, kindOf, labelOf, type Schema, type Value } from './schema.js';
 
@@ -74,7 +75,7 @@ function Group({
       <legend>{legend}</legend>
       {description && (
         <p class="field-hint" id={id}>
-          {description}
+          <Description text={description} />
         </p>
       )}
       {error && (

@@ -1,3 +1,4 @@
+import type { SourceState } from '@gateway/client';
 import type { Summary } from '@gateway/client';
 import { api } from '../../api/client.js';
 import { useResource } from '../../api/use-resource.js';
@@ -70,13 +71,13 @@ export default function Overview() {
       ) : (
         <Findings
           findings={
-            now.data && !failing.isLoading
+            now.data && !failing.isLoading && !states.isLoading
               ? findingsOf(now.data.summary, failing.data ?? [], [...(states.data?.values() ?? [])])
               : undefined
           }
         />
       )}
-      {now.data ? <Tiles {...now.data} /> : <EmptyTiles />}
+      {now.data ? <Tiles {...now.data} behind={behindOf(states.data)} /> : <EmptyTiles />}
       {activity.error && <Problem error={activity.error} retry={activity.refresh} />}
       <Charts steps={activity.data ?? { atMs: [], steps: [], stepSeconds: 60 }} />
       <FailingEndpoints failing={failing} />
@@ -111,6 +112,12 @@ function Start() {
       </ButtonLink>
     </section>
   );
+}
+
+/** What waits at the brokers of all sources; null when no lag is known. */
+function behindOf(states: ReadonlyMap<string, SourceState> | undefined): number | null {
+  const known = [...(states?.values() ?? [])].flatMap(({ messages }) => (messages === null ? [] : [messages]));
+  return known.length === 0 ? null : known.reduce((sum, it) => sum + it, 0);
 }
 
 /** Whether the project is healthy, and if not, what to open next. */

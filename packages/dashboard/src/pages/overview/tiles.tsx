@@ -32,6 +32,8 @@ interface Now {
   readonly summary: Summary;
   readonly recent: Recent;
   readonly eventsPerSecond: number;
+  /** Messages of all sources that wait at their brokers; null when that is not known. */
+  readonly behind: number | null;
 }
 
 const UNKNOWN: Now = {
@@ -48,9 +50,10 @@ const UNKNOWN: Now = {
   },
   recent: { success: 0, failure: 0 },
   eventsPerSecond: 0,
+  behind: null,
 };
 
-function tilesOf({ summary, recent, eventsPerSecond }: Now): readonly Tile[] {
+function tilesOf({ summary, recent, eventsPerSecond, behind }: Now): readonly Tile[] {
   const { latency_ms: latency, endpoints, sources } = summary;
   const attempts = recent.success + recent.failure;
   const share = attempts === 0 ? undefined : recent.success / attempts;
@@ -99,7 +102,10 @@ function tilesOf({ summary, recent, eventsPerSecond }: Now): readonly Tile[] {
     {
       name: 'Sources',
       value: compact(sources.running),
-      remark: `enabled, ${sources.paused} paused, ${sources.disabled} disabled`,
+      remark:
+        behind !== null && behind > 0
+          ? `enabled, ${compact(behind)} messages behind`
+          : `enabled, ${sources.paused} paused, ${sources.disabled} disabled`,
       tone: sources.paused > 0 ? 'warn' : undefined,
       to: '/sources',
     },

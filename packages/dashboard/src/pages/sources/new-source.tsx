@@ -20,6 +20,10 @@ function nameOf({ name, connection }: SourceType): string {
   return title ? `${title} (${name})` : name;
 }
 
+function description({ connection }: SourceType): string | undefined {
+  return (connection as Schema).description;
+}
+
 export default function NewSource() {
   const types = useResource(`${projectId.value} source types`, async (signal) => (await api().sources.listTypes({ signal })).content);
   const isOutgoing = projects.value?.find(({ uid }) => uid === projectId.value)?.type !== 'incoming';
@@ -32,6 +36,7 @@ export default function NewSource() {
           const type = brokers.find(({ name }) => name === asked);
           return (
             <Panel title={type ? nameOf(type) : 'Requests to a URL (http)'}>
+              {type && description(type) && <p class="muted">{description(type)}</p>}
               <div class="form">
                 <Select
                   label="Where messages come from"
