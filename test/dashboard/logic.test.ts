@@ -1,5 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { colourOf, contrastOf } from '#dashboard/format/colour';
+import { themeOf } from '#dashboard/session/portal-theme';
 import { withFirstPage } from '#dashboard/api/use-list';
 import { pretty } from '#dashboard/format/json';
 import { bytes, percent, rate } from '#dashboard/format/number';
@@ -87,6 +89,26 @@ logic('why a subscription does not match is a sentence', () => {
     mismatchSentence({ part: 'event_types', wanted: ['a', 'b.*'] }, 'order.paid'),
     'it wants the event types a, b.*; this is order.paid',
   );
+});
+
+logic('the theme of a portal link is made of colours that can be read, and of nothing else that a link holds', () => {
+  const themed = (text: string) => themeOf(new URLSearchParams(text));
+  assert.equal(themed('token=gw_x&accent=url(x)&background=red&surface=%23fff&radius=1e9&font=Arial&theme=blue'), {
+    scheme: undefined,
+    properties: {},
+  });
+  assert.equal(themed('radius=99&theme=dark'), { scheme: 'dark', properties: { '--radius': '16px', '--radius-s': '10px' } });
+  // Yellow is no colour for text on white, and black stands on it.
+  const yellow = themed('accent=ffdd00').properties;
+  assert.equal([yellow['--accent-fill'], yellow['--on-accent']], ['#ffdd00', '#000000']);
+  const [, light = '', dark = ''] = /light-dark\((#\w+), (#\w+)\)/.exec(yellow['--accent'] ?? '') ?? [];
+  const contrast = (one: string, other: string) => contrastOf(colourOf(one)!, colourOf(other)!);
+  assert.ok(contrast(light, '#ffffff') >= 4.5 && contrast(dark, '#161a21') >= 4.5, `${light} ${dark}`);
+  // The grounds decide about light and dark, and text that cannot be read on them takes all of them away.
+  const night = themed('background=101820&text=f0f0f0&theme=light');
+  assert.equal([night.scheme, night.properties['--surface']], ['dark', '#101820']);
+  assert.ok(contrast(night.properties['--muted'] ?? '', night.properties['--sunken'] ?? '') >= 4.5);
+  assert.equal(themed('background=808080&text=909090').properties, {});
 });
 
 logic.run();

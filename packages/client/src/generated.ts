@@ -2368,7 +2368,7 @@ export function resources({ call, list }: Caller) {
       get: (id: string, options?: CallOptions): Promise<EventDelivery> =>
         call({ method: 'GET', path: '/projects/{project_id}/eventdeliveries/{id}', parameters: { id: id }, options }),
       /** Shows the event of a delivery as its endpoint gets it. */
-      listEvent: (id: string, options?: CallOptions): Promise<SentEvent> =>
+      getEvent: (id: string, options?: CallOptions): Promise<SentEvent> =>
         call({ method: 'GET', path: '/projects/{project_id}/eventdeliveries/{id}/event', parameters: { id: id }, options }),
       /** Lists the attempts of a delivery, newest first. */
       listDeliveryAttempts: (

@@ -1,3 +1,9 @@
+import { storeOf } from './router/storage.js';
+import { portalLink } from './session/portal-link.js';
+import { applyTheme, themeOf } from './session/portal-theme.js';
+
 // Runs before the page is painted.
-const chosen = localStorage.getItem('gateway-theme');
-if (chosen) document.documentElement.dataset['theme'] = chosen;
+const link = portalLink();
+const chosen = storeOf('localStorage').get('gateway-theme');
+if (link) applyTheme(themeOf(link));
+else if (chosen) document.documentElement.dataset['theme'] = chosen;

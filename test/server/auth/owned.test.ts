@@ -92,7 +92,7 @@ owned('each list of a portal has only what belongs to its owner, also when it as
     '/eventdeliveries': (row) => row.uid,
   };
   const lists = ofPortal.filter(({ method, path: at, query }) => method === 'get' && !at.includes(':') && query);
-  for (const { path: at } of lists.filter((it) => it.path !== '/event-types')) {
+  for (const { path: at } of lists.filter((it) => !/^\/(event-types|activity)/.test(it.path))) {
     assert.ok(idsOf[at], `${at} is a list that this test does not know`);
     const wanted = [mine[at.slice(1) as keyof Things]];
     for (const [query, expected] of [
@@ -105,6 +105,19 @@ owned('each list of a portal has only what belongs to its owner, also when it as
       assert.equal(body.data.content.map(idsOf[at]), expected, `${at}?${query}`);
     }
   }
+});
+
+owned('a portal counts requests to endpoints of its owner, and those of no others nor of the project', async () => {
+  await api.db.rows(
+    `insert into activity (project_id, endpoint_id, at, kind, status, n)
+     select project_id, id, date_bin('10 minutes', now(), 'epoch'), 'attempt', 'failure', 3 from endpoints`,
+  );
+  const both = [mine, theirs].map((it) => `endpointId=${it.endpoints}`).join('&');
+  const counted = await api.call('GET', `${path}/activity/endpoints?${both}`, undefined, { key });
+  assert.equal(counted.body.data.content, [{ endpoint_id: mine.endpoints, attempts: { success: 0, failure: 3 } }]);
+  const status = async (query: string) => (await api.call('GET', `${path}/activity?${query}`, undefined, { key })).status;
+  const of = (it: Things) => `endpointId=${it.endpoints}`;
+  assert.equal([await status(of(mine)), await status(of(theirs)), await status('')], [200, 404, 422]);
 });
 
 owned('an endpoint that is created over a portal belongs to its owner, and neither owner nor bounds are chosen there', async () => {

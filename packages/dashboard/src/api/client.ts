@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { GatewayClient } from '@gateway/client';
+import { GatewayClient, type ClientOptions } from '@gateway/client';
 import { projectId } from '../router/project-path.js';
 import { root } from '../router/location.js';
 import { parseExactly } from './exact-json.js';
@@ -17,7 +17,7 @@ export function setCsrfToken(token: string | undefined): void {
   csrfToken = token;
 }
 
-const account = new GatewayClient({
+const options: ClientOptions = {
   url: (typeof location === 'undefined' ? 'http://localhost' : location.origin) + root,
   csrfToken: () => csrfToken,
   retries: 1,
@@ -34,7 +34,13 @@ const account = new GatewayClient({
       throw error;
     }
   },
-});
+};
+let account = new GatewayClient(options);
+
+/** Sends this key with each request, instead of the cookie of a session. */
+export function setKey(key: string): void {
+  account = new GatewayClient({ ...options, key });
+}
 
 /** The API, for what is not about a project. */
 export function accountApi(): GatewayClient {

@@ -1,15 +1,26 @@
 import { useEffect } from 'preact/hooks';
 import { Problem } from '../components/feedback/problem.js';
 import { path } from '../router/location.js';
+import { isPortal } from '../router/project-path.js';
 import { session, sessionProblem, readSession } from '../session/session.js';
 import { readProjects } from '../session/projects.js';
 import { AcceptInvitation } from './accept-invitation.js';
 import { invitationToken, watchInvitations } from './invitation.js';
+import { PortalApp } from './portal/portal.js';
 import { Shell } from './shell.js';
 import { RETURN_PATH, SignInReturn } from './sign-in-return.js';
 import { SignIn } from './sign-in.js';
 
+/** The portal and the dashboard are documents of their own: only the portal may be shown in a frame. */
+const isPortalDocument = isPortal.peek();
+
 export function App() {
+  if (isPortal.value === isPortalDocument) return isPortalDocument ? <PortalApp /> : <Dashboard />;
+  location.reload();
+  return null;
+}
+
+function Dashboard() {
   const isSignedIn = Boolean(session.value);
   const isReturning = path.value === RETURN_PATH;
   useEffect(() => {

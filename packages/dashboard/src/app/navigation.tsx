@@ -2,7 +2,7 @@ import { useShortcuts } from '../keyboard/use-shortcuts.js';
 import { href, navigate, path } from '../router/location.js';
 import { projectId } from '../router/project-path.js';
 import { preferredProject } from '../session/projects.js';
-import { routes } from './routes.js';
+import type { PageRoute } from './page-route.js';
 
 interface Destination {
   readonly label: string;
@@ -11,7 +11,7 @@ interface Destination {
 }
 
 /** The pages that can be opened from here: those of the project that is shown, or was shown last, and those beside projects. */
-function destinations(): readonly (readonly [name: string, pages: readonly Destination[]])[] {
+function destinations(routes: readonly PageRoute[]): readonly (readonly [name: string, pages: readonly Destination[]])[] {
   const project = projectId.value ?? preferredProject()?.uid;
   const all = routes.flatMap(({ path: pattern, nav }) => (nav && (nav.isShown?.() ?? true) ? [{ ...nav, pattern }] : []));
   const isOfProject = ({ pattern }: { pattern: string }) => pattern.includes(':project');
@@ -23,8 +23,8 @@ function destinations(): readonly (readonly [name: string, pages: readonly Desti
   ];
 }
 
-export function Navigation() {
-  const groups = destinations();
+export function Navigation({ routes }: { readonly routes: readonly PageRoute[] }) {
+  const groups = destinations(routes);
   const shown = groups.flatMap(([, pages]) => pages);
   useShortcuts(shown.map(({ label, key, to }) => ({ keys: `g ${key}`, label: `Go to ${label}`, run: () => navigate(to) })));
   return (

@@ -7,8 +7,9 @@ import { ButtonLink } from '../components/form/button.js';
 import { Page } from '../components/layout/page.js';
 import { href, path } from '../router/location.js';
 import { match, type PageProps } from '../router/match.js';
+import { isPortal, projectHref } from '../router/project-path.js';
+import { storeOf } from '../router/storage.js';
 import type { PageRoute } from './page-route.js';
-import { routes } from './routes.js';
 
 type Loaded = { readonly route: PageRoute } & (
   { readonly page: ComponentType<PageProps> } | { readonly page: undefined; readonly error: Error }
@@ -16,9 +17,10 @@ type Loaded = { readonly route: PageRoute } & (
 
 /** A newer server has other files: the page is loaded anew, once. */
 const RELOADED = 'gateway-reloaded';
+const store = storeOf('sessionStorage');
 
 /** The page of the path that is shown. */
-export function Outlet() {
+export function Outlet({ routes }: { readonly routes: readonly PageRoute[] }) {
   const found = routes.flatMap((route) => {
     const params = match(route.path, path.value);
     return params ? [{ route, params }] : [];
@@ -31,12 +33,12 @@ export function Outlet() {
     let isGone = false;
     route.load().then(
       ({ default: page }) => {
-        sessionStorage.removeItem(RELOADED);
+        store.remove(RELOADED);
         if (!isGone) setLoaded({ route, page });
       },
       (error: unknown) => {
-        if (sessionStorage.getItem(RELOADED) === null) {
-          sessionStorage.setItem(RELOADED, '1');
+        if (store.get(RELOADED) === null) {
+          store.set(RELOADED, '1');
           location.reload();
         } else if (!isGone) setLoaded({ route, page: undefined, error: error as Error });
       },
@@ -51,7 +53,7 @@ export function Outlet() {
       <Page title="Not found">
         <Empty title="There is no such page">
           <p>The link may be old, or cut off.</p>
-          <ButtonLink href={href('/')}>Go to the overview</ButtonLink>
+          <ButtonLink href={isPortal.value ? projectHref('') : href('/')}>Go to the start</ButtonLink>
         </Empty>
       </Page>
     );

@@ -8,6 +8,7 @@ import { Home } from './home.js';
 import { Navigation } from './navigation.js';
 import { Outlet } from './outlet.js';
 import { ProjectSwitch } from './project-switch.js';
+import { routes } from './routes.js';
 
 /** The frame around the pages: navigation at the side, on phones above. */
 export function Shell() {
@@ -31,12 +32,12 @@ export function Shell() {
         </div>
         <div class="sidebar-content">
           <ProjectSwitch />
-          <Navigation />
+          <Navigation routes={routes} />
           <Account />
         </div>
       </header>
       <main id="content" tabIndex={-1}>
-        {path.value === '/' ? <Home /> : <Outlet />}
+        {path.value === '/' ? <Home /> : <Outlet routes={routes} />}
       </main>
       <Help />
       <Toasts />

@@ -59,7 +59,9 @@ export function startRouter(): void {
     if (!link || !isPlainClick(event) || link.target || link.hasAttribute('download')) return;
     const { origin, pathname, search, hash } = new URL(link.href, location.href);
     const isPage = origin === location.origin && `${pathname}/`.startsWith(`${root}/`) && !pathname.startsWith(`${root}/api/`) && !hash;
-    if (!isPage || link.getAttribute('href')?.startsWith('#')) return;
+    // Frames may show the portal and nothing else, by the policy of its document.
+    const isOtherPart = pathname.startsWith(`${root}/portal/`) !== location.pathname.startsWith(`${root}/portal/`);
+    if (!isPage || isOtherPart || link.getAttribute('href')?.startsWith('#')) return;
     event.preventDefault();
     navigate((pathname.slice(root.length) || '/') + search);
   });

@@ -1,23 +1,23 @@
 import { signal } from '@preact/signals';
+import { storeOf } from '../router/storage.js';
 
 export type Theme = 'system' | 'light' | 'dark';
 
 const KEY = 'gateway-theme';
+const store = storeOf('localStorage');
 
 /** The chosen colours; `system` follows the browser. */
-export const theme = signal<Theme>(
-  (typeof localStorage === 'undefined' ? undefined : (localStorage.getItem(KEY) as Theme | null)) ?? 'system',
-);
+export const theme = signal<Theme>((store.get(KEY) as Theme | null) ?? 'system');
 
 /** Changes the colours, in this browser, from now on. */
 export function chooseTheme(chosen: Theme): void {
   theme.value = chosen;
   const { dataset } = document.documentElement;
   if (chosen === 'system') {
-    localStorage.removeItem(KEY);
+    store.remove(KEY);
     delete dataset['theme'];
   } else {
-    localStorage.setItem(KEY, chosen);
+    store.set(KEY, chosen);
     dataset['theme'] = chosen;
   }
 }

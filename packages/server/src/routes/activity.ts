@@ -1,6 +1,8 @@
 import { Type, type Static, type TObject } from '@sinclair/typebox';
 import { readActivity, readEndpointActivity, readSummary, SUMMARY_MAX } from '@gateway/store/counts/activity';
-import { projectRoute, type Route } from '../api/route.js';
+import { GatewayError } from '@gateway/core/errors';
+import { ownedAmong } from '@gateway/store/config';
+import { projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { timeQuery, timeRange } from '../http/list-query.js';
 import { assertValid, Id, named, nullable, object, Timestamp } from '../http/schema.js';
 
@@ -68,9 +70,14 @@ export const activityRoutes: readonly Route[] = [
   projectRoute(
     'GET /activity',
     'Shows how many events, deliveries and attempts ended when, of the project or of an endpoint, in the last seven days.',
-    { query: ActivityQuery, data: Activity, name: 'get' },
-    async ({ database, project, query }) => {
+    { query: ActivityQuery, data: Activity, name: 'get', portal: 'any' },
+    async (call) => {
+      const { database, project, query, ownerId } = call;
       const { from, to } = rangeOf(query);
+      if (ownerId !== undefined && query.endpointId === undefined)
+        assertValid([{ field: 'endpointId', sentence: 'is needed: a portal link sees the activity of one endpoint' }]);
+      if (query.endpointId !== undefined && (await visible(call, [query.endpointId])).length === 0)
+        throw new GatewayError('not_found', { thing: 'endpoint', id: query.endpointId });
       const rangeMs = to.getTime() - from.getTime();
       // At most 360, 288 or 192 steps; those of endpoints are counted by ten minutes.
       const stepSeconds = rangeMs <= RANGE_MS && query.endpointId === undefined ? 60 : rangeMs <= 48 * HOUR_MS ? 600 : 3600;
@@ -81,14 +88,21 @@ export const activityRoutes: readonly Route[] = [
   projectRoute(
     'GET /activity/endpoints',
     'Counts the attempts at each of some endpoints. Counted by ten minutes.',
-    { query: EndpointsQuery, data: EndpointActivity, name: 'endpoints' },
-    async ({ database, project, query }) => {
-      const rows = await readEndpointActivity(database.pool, project.id, { endpointIds: query.endpointId, ...rangeOf(query) });
+    { query: EndpointsQuery, data: EndpointActivity, name: 'endpoints', portal: 'any' },
+    async (call) => {
+      const { database, project, query } = call;
+      const endpointIds = await visible(call, query.endpointId);
+      const rows = await readEndpointActivity(database.pool, project.id, { endpointIds, ...rangeOf(query) });
       const content = rows.map(({ endpoint_id, ...attempts }) => ({ endpoint_id, attempts }));
       return { message: 'activity', data: { content } };
     },
   ),
 ];
+
+/** Those of the endpoints that a portal link sees; all for other callers. */
+function visible({ database, project, ownerId }: ProjectCall, endpointIds: readonly string[]): Promise<readonly string[]> {
+  return ownerId === undefined ? Promise.resolve(endpointIds) : ownedAmong(database.pool, project.id, ownerId, endpointIds);
+}
 
 function rangeOf(query: Static<TObject<typeof timeQuery>>): { from: Date; to: Date } {
   const { to = new Date(), from = new Date(to.getTime() - RANGE_MS) } = timeRange(query);

@@ -130,7 +130,7 @@ export const eventDeliveryRoutes: readonly Route[] = [
   projectRoute(
     'GET /eventdeliveries/:id/event',
     'Shows the event of a delivery as its endpoint gets it.',
-    { data: SentEvent, portal: 'any' },
+    { data: SentEvent, portal: 'any', name: 'getEvent' },
     async (call) => {
       const { event_id: eventId } = await find(call);
       const row = found(await findEvent(call.database.pool, call.project.id, eventId), 'event', eventId);

@@ -104,7 +104,7 @@ export const subscriptionRoutes: readonly Route[] = [
   projectRoute(
     'POST /subscriptions/test_filter',
     'Tells whether a filter matches a sample, which is stored nowhere.',
-    { role: 'viewer', isAudited: false, body: FilterTest, data: FilterMatch, name: 'testFilter' },
+    { role: 'viewer', isAudited: false, body: FilterTest, data: FilterMatch, name: 'testFilter', portal: 'any' },
     ({ body }) => {
       assertValid([...patternProblems(body.event_types, 'event_types'), ...filterProblems(body.filter, 'filter')]);
       const mismatches = mismatchesOf(body);

@@ -16,7 +16,7 @@ export {
   type StoredApiKey,
   type UserKey,
 } from './api-keys.js';
-export { isOwned, type OwnedThing, type OwnerShare } from './owners.js';
+export { isOwned, ownedAmong, type OwnedThing, type OwnerShare } from './owners.js';
 export { findPortalLink, type PortalLinkRow, refreshPortalLink, updatePortalLink } from './portal-links.js';
 export { generateSecret, liveSecrets, rotateSecret, sealSecret, withSecret, resealSecrets } from './secrets.js';
 export {

@@ -33,3 +33,13 @@ export async function isOwned(pool: Pool, projectId: string, ownerId: string, th
   });
   return rowCount === 1;
 }
+
+/** Those of the endpoints that have this owner and are not deleted. */
+export async function ownedAmong(pool: Pool, projectId: string, ownerId: string, endpointIds: readonly string[]): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string }>({
+    name: 'owned-among',
+    text: `${endpointsOfOwner('$1', '$2')} and p.id = any ($3::uuid[])`,
+    values: [projectId, ownerId, endpointIds],
+  });
+  return rows.map(({ id }) => id);
+}

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { isPortal } from '../../router/project-path.js';
 
 /**
  * The frame of every page: its heading, which is also the title of the window, what can be done, and the content.
@@ -21,7 +22,7 @@ export function Page({
   readonly children: ComponentChildren;
 }) {
   useEffect(() => {
-    document.title = `${title} · Gateway`;
+    document.title = `${title} · ${isPortal.value ? 'Webhooks' : 'Gateway'}`;
   }, [title]);
   return (
     <div class={`page${isFull ? ' full' : ''}`}>

@@ -1,4 +1,4 @@
-import type { DeliveryAttempt, Event, EventDelivery } from '@gateway/client';
+import type { DeliveryAttempt, EventDelivery, SentEvent } from '@gateway/client';
 import { Badge } from '../../components/data/badge.js';
 import { Code } from '../../components/data/code.js';
 import { Time } from '../../components/data/time.js';
@@ -19,7 +19,7 @@ export function Attempt({
 }: {
   readonly attempt: DeliveryAttempt;
   readonly delivery: EventDelivery;
-  readonly event: Event | undefined;
+  readonly event: SentEvent | undefined;
   readonly isOpen: boolean;
 }) {
   const { number, status, url, requested_at: at, duration_ms: ms, response_headers: headers, response_body: body, error } = attempt;
@@ -58,7 +58,7 @@ export function Attempt({
 }
 
 /** As it was sent, as far as it is kept: signatures and authentication are not. */
-function requestLines({ url, requested_at: at }: DeliveryAttempt, { uid }: EventDelivery, event: Event | undefined): string {
+function requestLines({ url, requested_at: at }: DeliveryAttempt, { uid }: EventDelivery, event: SentEvent | undefined): string {
   const { headers = {}, data_bytes: length } = event ?? {};
   const own = {
     'content-type': 'application/json',

@@ -1,5 +1,6 @@
 import type { GatewayClient } from '@gateway/client';
 import { query } from '../../router/location.js';
+import { isPortal } from '../../router/project-path.js';
 import { searchOf, type Search } from '../log/search.js';
 import { shownRange } from '../log/time-range.js';
 
@@ -23,8 +24,13 @@ export function deliveryFilter(): ListQuery & Search {
   const endpointId = query.value.get('endpoint');
   return {
     ...shownRange(),
-    ...searchOf(query.value.get('search') ?? ''),
+    ...searched(query.value.get('search') ?? ''),
     ...(statuses.length > 0 ? { status: statuses } : {}),
     ...(endpointId ? { endpointId } : {}),
   };
+}
+
+/** In the portal there is no list by event type: the API says what it takes instead. */
+function searched(text: string): Search {
+  return isPortal.value && text !== '' ? { query: text.trim() } : searchOf(text);
 }

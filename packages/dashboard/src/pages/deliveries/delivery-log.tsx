@@ -4,7 +4,7 @@ import { api } from '../../api/client.js';
 import { ButtonLink } from '../../components/form/button.js';
 import { Page } from '../../components/layout/page.js';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
-import { projectHref, projectId } from '../../router/project-path.js';
+import { isPortal, projectHref, projectId } from '../../router/project-path.js';
 import { FilterBar, FilterSelect } from '../log/filter-bar.js';
 import { LiveLog } from '../log/live-log.js';
 import { columns } from './columns.js';
@@ -18,7 +18,7 @@ export default function DeliveryLog() {
   useShortcuts([{ keys: 'r', label: 'Send the row again', run: () => focused.current && resendNow(focused.current) }]);
   return (
     <Page title="Deliveries" isFull actions={<ResendAll onDone={() => setRound(round + 1)} />}>
-      <FilterBar searchHint="Event type, or start of an id">
+      <FilterBar searchHint={isPortal.value ? 'Start of an id' : 'Event type, or start of an id'}>
         <FilterSelect name="status" label="Status" options={STATUSES} />
         <EndpointFilter />
       </FilterBar>
@@ -36,7 +36,7 @@ export default function DeliveryLog() {
         onRow={(row) => (focused.current = row)}
       >
         <p>A delivery is made for each endpoint that an event goes to. They appear here while they happen.</p>
-        <ButtonLink href={projectHref('/events')}>Look at the events</ButtonLink>
+        {!isPortal.value && <ButtonLink href={projectHref('/events')}>Look at the events</ButtonLink>}
       </LiveLog>
     </Page>
   );

@@ -10,7 +10,7 @@ import { Loaded } from '../../components/feedback/loading.js';
 import { Page } from '../../components/layout/page.js';
 import { Panel } from '../../components/layout/panel.js';
 import type { PageProps } from '../../router/match.js';
-import { projectHref, projectId } from '../../router/project-path.js';
+import { isPortal, projectHref, projectId } from '../../router/project-path.js';
 import { Attempt } from './attempt.js';
 import { ResendButton } from './resend.js';
 
@@ -28,9 +28,8 @@ export default function DeliveryPage({ params: { id = '' } }: PageProps) {
     },
     { everyMs: LIVE_MS },
   );
-  const eventId = resource.data?.delivery.event_id;
-  const event = useResource(eventId && `${projectId.value} event ${eventId}`, (signal) => api().events.get(eventId ?? '', { signal }));
   const delivery = resource.data?.delivery;
+  const event = useResource(delivery && `${key} event`, (signal) => api().eventDeliveries.getEvent(id, { signal }));
   return (
     <Page
       title={delivery ? (delivery.event_metadata.event_type ?? 'Delivery') : 'Delivery'}
@@ -65,7 +64,14 @@ function DeliveryFacts({ delivery }: { readonly delivery: EventDelivery }) {
     ['URL', endpoint.url && <span class="mono">{endpoint.url}</span>],
     ['Reason', reason],
     ['Next attempt', next ? <FullTime at={next} /> : ENDED.includes(status) ? null : waiting(delivery)],
-    ['Event', <a href={projectHref(`/events/${delivery.event_id}`)}>{delivery.event_id}</a>],
+    [
+      'Event',
+      isPortal.value ? (
+        <span class="mono">{delivery.event_id}</span>
+      ) : (
+        <a href={projectHref(`/events/${delivery.event_id}`)}>{delivery.event_id}</a>
+      ),
+    ],
     ['Delivery id', <Copyable text={delivery.uid} what="delivery id" />],
     ['Message time', <FullTime at={delivery.occurred_at} />],
     ['Last change', <FullTime at={delivery.updated_at} />],

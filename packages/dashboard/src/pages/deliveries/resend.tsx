@@ -7,7 +7,7 @@ import { toast, toastError } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
 import { Dialog } from '../../components/form/dialog.js';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
-import { may } from '../../session/access.js';
+import { maySend } from '../../session/access.js';
 import { query } from '../../router/location.js';
 import { BatchDialog } from '../log/batch-dialog.js';
 import { rangeWords } from '../log/time-range.js';
@@ -40,8 +40,8 @@ export function ResendButton({ delivery, onSent }: { readonly delivery: EventDel
   });
   const isEnded = isDelivered || delivery.status === 'failure' || delivery.status === 'discarded';
   const press = () => (isDelivered ? setAsked(true) : action.run());
-  useShortcuts(isEnded && may('member') ? [{ keys: 'r', label: 'Send again', run: press }] : []);
-  if (!isEnded || !may('member')) return null;
+  useShortcuts(isEnded && maySend() ? [{ keys: 'r', label: 'Send again', run: press }] : []);
+  if (!isEnded || !maySend()) return null;
   return (
     <>
       <Button kind={isDelivered ? 'plain' : 'main'} keys="r" isRunning={action.isRunning} onPress={press}>
@@ -82,7 +82,7 @@ export function ResendAll({ onDone }: { readonly onDone: () => void }) {
   const status = (chosen || 'failure') as keyof typeof SENDABLE;
   const { startDate, endDate, endpointId, event_type: eventType, query: idStart } = deliveryFilter();
   // Neither by the start of an id, nor while they wait to be sent anyway.
-  if (!(status in SENDABLE) || idStart !== undefined || !may('member')) return null;
+  if (!(status in SENDABLE) || idStart !== undefined || !maySend()) return null;
   const close = () => {
     setOpen(false);
     onDone();

@@ -7,7 +7,7 @@ import { ConfirmButton } from '../../components/form/confirm.js';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { navigate, query, setQuery } from '../../router/location.js';
 import { projectPath } from '../../router/project-path.js';
-import { may } from '../../session/access.js';
+import { mayManage, maySend } from '../../session/access.js';
 import { TestEvent } from './test-event.js';
 
 /** What can be done with an endpoint: test, pause or activate, delete. */
@@ -26,35 +26,37 @@ export function EndpointActions({ endpoint, onChange }: { readonly endpoint: End
   const isTesting = query.value.has('test');
   const test = () => setQuery({ test: '1' });
   useShortcuts(
-    may('member')
-      ? [
-          { keys: 'p', label: isActive ? 'Pause' : 'Activate', run: toggle.run },
-          { keys: 't', label: 'Send a test event', run: test },
-        ]
-      : [],
+    [
+      { keys: 'p', label: isActive ? 'Pause' : 'Activate', run: toggle.run, isAllowed: mayManage() },
+      { keys: 't', label: 'Send a test event', run: test, isAllowed: maySend() },
+    ].filter(({ isAllowed }) => isAllowed),
   );
-  if (!may('member')) return null;
+  if (!maySend()) return null;
   return (
     <>
       <Button keys="t" onPress={test}>
         Send test event…
       </Button>
-      <Button keys="p" kind={isActive ? 'plain' : 'main'} isRunning={toggle.isRunning} onPress={toggle.run}>
-        {isActive ? 'Pause' : 'Activate'}
-      </Button>
-      <ConfirmButton
-        label="Delete…"
-        title={`Delete ${name}?`}
-        verb="Delete"
-        work={async () => {
-          await api().endpoints.delete(uid);
-          toast(`${name} was deleted.`);
-          navigate(projectPath('/endpoints'));
-        }}
-      >
-        <p>Its subscriptions are deleted, and deliveries that wait for it are discarded. What was delivered stays in the log.</p>
-        {isActive && <p>To stop it for a while, pause it: its deliveries are then held, not lost.</p>}
-      </ConfirmButton>
+      {mayManage() && (
+        <>
+          <Button keys="p" kind={isActive ? 'plain' : 'main'} isRunning={toggle.isRunning} onPress={toggle.run}>
+            {isActive ? 'Pause' : 'Activate'}
+          </Button>
+          <ConfirmButton
+            label="Delete…"
+            title={`Delete ${name}?`}
+            verb="Delete"
+            work={async () => {
+              await api().endpoints.delete(uid);
+              toast(`${name} was deleted.`);
+              navigate(projectPath('/endpoints'));
+            }}
+          >
+            <p>Its subscriptions are deleted, and deliveries that wait for it are discarded. What was delivered stays in the log.</p>
+            {isActive && <p>To stop it for a while, pause it: its deliveries are then held, not lost.</p>}
+          </ConfirmButton>
+        </>
+      )}
       {isTesting && <TestEvent endpoint={endpoint} onClose={() => setQuery({ test: undefined }, { replace: true })} />}
     </>
   );

@@ -8,8 +8,8 @@ import { Page } from '../../components/layout/page.js';
 import { compact, percent } from '../../format/number.js';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { navigate, query } from '../../router/location.js';
-import { projectHref, projectId, projectPath } from '../../router/project-path.js';
-import { may } from '../../session/access.js';
+import { isPortal, projectHref, projectId, projectPath } from '../../router/project-path.js';
+import { mayManage } from '../../session/access.js';
 import { FilterBar, FilterSelect } from '../log/filter-bar.js';
 import { LiveLog } from '../log/live-log.js';
 import { attemptsOf } from './attempts.js';
@@ -25,7 +25,7 @@ const STATUSES = [
 type Row = Endpoint & { readonly attempts: Attempts | undefined };
 
 export default function EndpointList() {
-  const mayCreate = may('member');
+  const mayCreate = mayManage();
   useShortcuts(mayCreate ? [{ keys: 'n', label: 'New endpoint', run: () => navigate(projectPath('/endpoints/new')) }] : []);
   return (
     <Page
@@ -39,13 +39,13 @@ export default function EndpointList() {
         )
       }
     >
-      <FilterBar searchHint="Name, URL or owner" hasTime={false}>
+      <FilterBar searchHint={isPortal.value ? 'Name or URL' : 'Name, URL or owner'} hasTime={false}>
         <FilterSelect name="status" label="Status" options={STATUSES} />
       </FilterBar>
       <LiveLog<Row>
         label="Endpoints"
         name={`${projectId.value} endpoints`}
-        columns={columns}
+        columns={isPortal.value ? columns.filter(({ name }) => name !== 'Owner') : columns}
         load={read}
         hrefOf={({ uid }) => projectHref(`/endpoints/${uid}`)}
       >

@@ -11,7 +11,7 @@ import { Button } from '../../components/form/button.js';
 import { Dialog } from '../../components/form/dialog.js';
 import { fieldError, Select, TextField } from '../../components/form/field.js';
 import { Panel } from '../../components/layout/panel.js';
-import { may } from '../../session/access.js';
+import { mayManage } from '../../session/access.js';
 
 type Secret = Endpoint['secrets'][number];
 
@@ -28,7 +28,7 @@ const OVERLAPS = [
 export function Secrets({ endpoint: { uid, secrets }, onChange }: { readonly endpoint: Endpoint; readonly onChange: () => void }) {
   const [isOpen, setOpen] = useState(false);
   return (
-    <Panel title="Secrets" actions={may('member') && <Button onPress={() => setOpen(true)}>Rotate…</Button>}>
+    <Panel title="Secrets" actions={mayManage() && <Button onPress={() => setOpen(true)}>Rotate…</Button>}>
       <p class="muted">Every request is signed with each of them, so a receiver that knows one of them can verify it.</p>
       <Table<Secret> label="Secrets" rows={secrets} columns={columns} />
       {isOpen && <Rotate endpointId={uid} onRotated={onChange} onClose={() => setOpen(false)} />}

@@ -14,22 +14,22 @@ import { Panel } from '../../components/layout/panel.js';
 import { count } from '../../format/number.js';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { href, query, setQuery } from '../../router/location.js';
-import { may } from '../../session/access.js';
+import { may, mayManage } from '../../session/access.js';
 import { AUTHENTICATIONS } from './form/authentication-draft.js';
 import { draftOf, fieldsOf } from './form/endpoint-draft.js';
 import { EndpointFields } from './form/endpoint-fields.js';
 
 /** The settings of an endpoint, shown or edited. */
 export function Settings({ endpoint, onChange }: { readonly endpoint: Endpoint; readonly onChange: () => void }) {
-  const isEditing = query.value.has('edit') && may('member');
+  const isEditing = query.value.has('edit') && mayManage();
   const begin = () => setQuery({ edit: '1' });
   const end = () => setQuery({ edit: undefined }, { replace: true });
-  useShortcuts(may('member') && !isEditing ? [{ keys: 'e', label: 'Edit', run: begin }] : []);
+  useShortcuts(mayManage() && !isEditing ? [{ keys: 'e', label: 'Edit', run: begin }] : []);
   return (
     <Panel
       title="Settings"
       actions={
-        may('member') &&
+        mayManage() &&
         !isEditing && (
           <Button keys="e" onPress={begin}>
             Edit

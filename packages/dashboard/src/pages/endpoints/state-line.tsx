@@ -6,7 +6,7 @@ import { Time } from '../../components/data/time.js';
 import { Problem } from '../../components/feedback/problem.js';
 import { toast } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
-import { may } from '../../session/access.js';
+import { mayManage } from '../../session/access.js';
 import { stateOf, type Attempts } from './state.js';
 
 /** Whether the endpoint gets what is for it, and what to do when it does not. */
@@ -40,7 +40,7 @@ export function StateLine({
           </>
         )}
       </p>
-      {isTripped && endpoint.status === 'active' && may('member') && (
+      {isTripped && endpoint.status === 'active' && mayManage() && (
         <div>
           <Button isRunning={closing.isRunning} onPress={closing.run}>
             Send now: close the breaker

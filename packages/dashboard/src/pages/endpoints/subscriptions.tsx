@@ -7,7 +7,7 @@ import { Loaded } from '../../components/feedback/loading.js';
 import { ButtonLink } from '../../components/form/button.js';
 import { Panel } from '../../components/layout/panel.js';
 import { projectHref, projectId } from '../../router/project-path.js';
-import { may } from '../../session/access.js';
+import { mayManage } from '../../session/access.js';
 import { filterWords } from '../subscriptions/filter-words.js';
 
 const MOST = 100;
@@ -20,7 +20,7 @@ export function Subscriptions({ endpointId }: { readonly endpointId: string }) {
   return (
     <Panel
       title="Subscriptions"
-      actions={may('member') && <ButtonLink href={projectHref(`/subscriptions/new?endpoint=${endpointId}`)}>Subscribe</ButtonLink>}
+      actions={mayManage() && <ButtonLink href={projectHref(`/subscriptions/new?endpoint=${endpointId}`)}>Subscribe</ButtonLink>}
     >
       <Loaded resource={resource} lines={2}>
         {({ content, pagination }) =>

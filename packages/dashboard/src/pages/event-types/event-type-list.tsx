@@ -49,10 +49,8 @@ export default function EventTypeList() {
         }}
         hrefOf={(type) => projectHref(pathOf(type))}
       >
-        <p>
-          Event types tell receivers what they get: description, schema and example. Create them here, or import the webhooks of an OpenAPI
-          document.
-        </p>
+        <p>Event types tell receivers what they get: description, schema and example.</p>
+        {mayCreate && <p>Create them here, or import the webhooks of an OpenAPI document.</p>}
         {mayCreate && (
           <ButtonLink kind="main" href={projectHref('/event-types/new')}>
             Create the first event type

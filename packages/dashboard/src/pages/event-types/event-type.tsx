@@ -10,8 +10,8 @@ import { Page } from '../../components/layout/page.js';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { query, setQuery } from '../../router/location.js';
 import type { PageProps } from '../../router/match.js';
-import { projectHref, projectId } from '../../router/project-path.js';
-import { may } from '../../session/access.js';
+import { isPortal, projectHref, projectId } from '../../router/project-path.js';
+import { may, mayManage } from '../../session/access.js';
 import { EventTypeEdit } from './event-type-edit.js';
 import { Reference } from './reference.js';
 
@@ -53,7 +53,7 @@ function Unknown({ name }: { readonly name: string }) {
   return (
     <Empty title={`There is no event type ${name}`}>
       <p>Events may have it all the same, unless the project rejects types that it does not know.</p>
-      <ButtonLink href={projectHref(`/events?search=${encodeURIComponent(name)}`)}>Look for its events</ButtonLink>
+      {!isPortal.value && <ButtonLink href={projectHref(`/events?search=${encodeURIComponent(name)}`)}>Look for its events</ButtonLink>}
     </Empty>
   );
 }
@@ -79,10 +79,10 @@ function Actions({
   useShortcuts(may('member') ? [{ keys: 'e', label: 'Edit', run: begin }] : []);
   return (
     <>
-      <ButtonLink href={projectHref(`/events?search=${encodeURIComponent(name)}`)}>Its events</ButtonLink>
+      {!isPortal.value && <ButtonLink href={projectHref(`/events?search=${encodeURIComponent(name)}`)}>Its events</ButtonLink>}
+      {mayManage() && <ButtonLink href={projectHref(`/subscriptions/new?types=${encodeURIComponent(name)}`)}>Subscribe</ButtonLink>}
       {may('member') && (
         <>
-          <ButtonLink href={projectHref(`/subscriptions/new?types=${encodeURIComponent(name)}`)}>Subscribe</ButtonLink>
           <Button isRunning={toggle.isRunning} onPress={toggle.run}>
             {isDeprecated ? 'Make current' : 'Deprecate'}
           </Button>

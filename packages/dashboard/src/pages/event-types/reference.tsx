@@ -3,6 +3,7 @@ import { Badge } from '../../components/data/badge.js';
 import { Code } from '../../components/data/code.js';
 import { Time } from '../../components/data/time.js';
 import { Panel } from '../../components/layout/panel.js';
+import { isPortal } from '../../router/project-path.js';
 import { command } from './command.js';
 import { SchemaTable } from './schema-table.js';
 
@@ -37,10 +38,14 @@ export function Reference({ type }: { readonly type: EventType }) {
         ) : (
           <Code label="Data" text={JSON.stringify(example)} />
         )}
-        <p>
-          Send one, with an API key in <code>GATEWAY_KEY</code>:
-        </p>
-        <Code isRaw label="Command" text={command(name, example)} />
+        {!isPortal.value && (
+          <>
+            <p>
+              Send one, with an API key in <code>GATEWAY_KEY</code>:
+            </p>
+            <Code isRaw label="Command" text={command(name, example)} />
+          </>
+        )}
       </Panel>
     </>
   );

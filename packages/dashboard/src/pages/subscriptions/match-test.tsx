@@ -1,6 +1,5 @@
 import type { FilterMatch } from '@gateway/client';
 import { useEffect } from 'preact/hooks';
-import { api } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
 import type { Draft } from '../../api/use-draft.js';
 import { useResource, type Resource } from '../../api/use-resource.js';
@@ -10,30 +9,26 @@ import { Select, TextArea, TextField } from '../../components/form/field.js';
 import { Panel } from '../../components/layout/panel.js';
 import { objectOf } from '../../format/json.js';
 import { capital } from '../../format/sentence.js';
-import { rowTime } from '../../format/time.js';
 import { projectId } from '../../router/project-path.js';
 import { mismatchSentence } from '../events/mismatch.js';
-import { sampleOf, type Sample } from './sample.js';
+import type { Sample } from './sample.js';
+import { readChoices, readSample } from './samples.js';
 
-const RECENT = 20;
-export type Samples = Sample & { /** Of the event that it was taken from. */ readonly event: string };
+export type Samples = Sample & { /** Id of what it was chosen from. */ readonly event: string };
 
-/** Whether a subscription matches a sample, and why not. The sample is typed, or taken from a recent event. */
+/** Whether a subscription matches a sample, and why not. The sample is typed, or chosen: a recent event, in the portal an example. */
 export function MatchTest({ draft, match }: { readonly draft: Draft<Samples>; readonly match: Resource<FilterMatch> }) {
   const { values, set, replace } = draft;
-  const recent = useResource(`${projectId.value} recent events`, async (signal) => {
-    const { content } = await api().events.list({ perPage: RECENT }, { signal }).page();
-    return content;
-  });
+  const recent = useResource(`${projectId.value} samples`, readChoices);
   const take = useAction(async (event: string) => {
-    replace({ ...(event === '' ? values : sampleOf(await api().events.get(event))), event });
+    replace({ ...(event === '' ? values : await readSample({ uid: event })), event });
   });
   // The event of a link, or the newest one.
   useEffect(() => {
     const first = values.event || recent.data?.[0]?.uid;
     if (first && recent.data) take.run(first);
   }, [recent.data === undefined]);
-  const options = (recent.data ?? []).map(({ uid, event_type: type, occurred_at: at }) => [uid, `${type}, ${rowTime(at)}`] as const);
+  const options = (recent.data ?? []).map(({ uid, label }) => [uid, label] as const);
   const isOther = values.event !== '' && !options.some(([uid]) => uid === values.event);
   const edit = (field: 'type' | 'headers' | 'body') => (text: string) => replace({ ...values, [field]: text, event: '' });
   return (

@@ -7,7 +7,7 @@ import { Page } from '../../components/layout/page.js';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { navigate, query } from '../../router/location.js';
 import { projectHref, projectId, projectPath } from '../../router/project-path.js';
-import { may } from '../../session/access.js';
+import { mayManage } from '../../session/access.js';
 import { EndpointFilter } from '../deliveries/endpoint-filter.js';
 import { FilterBar } from '../log/filter-bar.js';
 import { LiveLog } from '../log/live-log.js';
@@ -17,7 +17,7 @@ import { filterWords } from './filter-words.js';
 type Row = Subscription & { readonly endpointName: string };
 
 export default function SubscriptionList() {
-  const mayCreate = may('member');
+  const mayCreate = mayManage();
   useShortcuts(mayCreate ? [{ keys: 'n', label: 'New subscription', run: () => navigate(projectPath('/subscriptions/new')) }] : []);
   return (
     <Page

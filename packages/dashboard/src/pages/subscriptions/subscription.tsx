@@ -15,7 +15,7 @@ import { Page } from '../../components/layout/page.js';
 import { navigate, query } from '../../router/location.js';
 import type { PageProps } from '../../router/match.js';
 import { projectHref, projectId, projectPath } from '../../router/project-path.js';
-import { may } from '../../session/access.js';
+import { mayManage } from '../../session/access.js';
 import { draftOf, fieldsOf } from './subscription-draft.js';
 import { SubscriptionForm } from './subscription-form.js';
 
@@ -60,7 +60,7 @@ function Actions({
       toastError(error);
     }
   });
-  if (!may('member')) return null;
+  if (!mayManage()) return null;
   return (
     <>
       <Button kind={isOff ? 'main' : 'plain'} isRunning={toggle.isRunning} onPress={toggle.run}>
@@ -99,7 +99,7 @@ function EditForm({ subscription, onSaved }: { readonly subscription: Subscripti
       {edit.error && <Problem error={edit.error} />}
       <Conflict what="subscription" edit={edit} onTheirs={(theirs) => draft.replace(draftOf(theirs))} />
       <div class="form-actions">
-        {may('member') && (
+        {mayManage() && (
           <Button kind="main" type="submit" isRunning={edit.isRunning} isDisabled={!after}>
             Save
           </Button>

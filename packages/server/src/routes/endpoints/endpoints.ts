@@ -283,7 +283,7 @@ export const endpointRoutes: readonly Route[] = [
   projectRoute(
     'POST /endpoints/:id/reset_circuit_breaker',
     'Closes the circuit breaker of an endpoint: what waits for it is sent.',
-    { data: Endpoint },
+    { data: Endpoint, portal: 'managing' },
     async (call) => {
       const row = await find(call);
       await reset(call);

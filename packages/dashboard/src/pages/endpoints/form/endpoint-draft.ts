@@ -1,4 +1,5 @@
 import type { ChangedEndpoint, Endpoint, NewEndpoint } from '@gateway/client';
+import { isPortal } from '../../../router/project-path.js';
 import { authenticationOf, draftOfAuthentication, MASK, type AuthenticationDraft } from './authentication-draft.js';
 
 /** An endpoint as its form has it: numbers as they are typed. */
@@ -81,16 +82,22 @@ function certificateOf({ certificate, certificateKey: key, hasKey }: EndpointDra
   return { client_cert: certificate, ...given };
 }
 
-/** All fields of an endpoint, as the API takes them. */
+/** All fields of an endpoint, as the API takes them: in the portal without those that are the project's to set. */
 export function fieldsOf(draft: EndpointDraft): Omit<NewEndpoint, 'secret'> & ChangedEndpoint {
-  const { limitKind, retryKind } = draft;
   return {
     name: draft.name.trim(),
     url: draft.url.trim(),
     description: draft.description.trim(),
-    owner_id: draft.owner.trim() || null,
     authentication: authenticationOf(draft.authentication),
     mtls_client_cert: certificateOf(draft),
+    ...(isPortal.value ? {} : ofProject(draft)),
+  };
+}
+
+function ofProject(draft: EndpointDraft): Omit<ChangedEndpoint, 'name' | 'url'> {
+  const { limitKind, retryKind } = draft;
+  return {
+    owner_id: draft.owner.trim() || null,
     http_timeout: number(draft.timeout),
     concurrency: draft.concurrency.trim() === '' ? null : number(draft.concurrency),
     rate_limit: limitKind === 'project' ? null : limitKind === 'none' ? 0 : number(draft.limit),

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { Draft } from '../../../api/use-draft.js';
 import { fieldError, TextField } from '../../../components/form/field.js';
 import { useFocusInvalid } from '../../../components/form/focus-invalid.js';
+import { isPortal } from '../../../router/project-path.js';
 import { AuthenticationFields } from './authentication-fields.js';
 import { CertificateFields } from './certificate-fields.js';
 import { DeliveryFields } from './delivery-fields.js';
@@ -28,15 +29,19 @@ export function EndpointFields({
   const seldom = (
     <>
       <TextField label="Description" value={values.description} onChange={set('description')} {...about('description')} />
-      <TextField
-        label="Owner"
-        hint="Events for an owner go to all endpoints with this id."
-        value={values.owner}
-        onChange={set('owner')}
-        {...about('owner_id')}
-      />
       <CertificateFields draft={draft} error={error} />
-      <DeliveryFields draft={draft} error={error} />
+      {!isPortal.value && (
+        <>
+          <TextField
+            label="Owner"
+            hint="Events for an owner go to all endpoints with this id."
+            value={values.owner}
+            onChange={set('owner')}
+            {...about('owner_id')}
+          />
+          <DeliveryFields draft={draft} error={error} />
+        </>
+      )}
     </>
   );
   return (
@@ -56,7 +61,9 @@ export function EndpointFields({
       <AuthenticationFields value={values.authentication} onChange={set('authentication')} error={error} />
       {isNew ? (
         <details class="more-fields">
-          <summary>Description, owner, client certificate, timeout, retries and limits</summary>
+          <summary>
+            {isPortal.value ? 'Description and client certificate' : 'Description, owner, client certificate, timeout, retries and limits'}
+          </summary>
           <div class="form">{seldom}</div>
         </details>
       ) : (

@@ -1,0 +1,41 @@
+/** A colour as its three parts of light, from 0 to 255. */
+type Rgb = readonly [red: number, green: number, blue: number];
+
+/** Reads six hexadecimal digits, with or without `#`; undefined for anything else. */
+export function colourOf(text: string | null): Rgb | undefined {
+  if (!/^#?[0-9a-f]{6}$/i.test(text ?? '')) return undefined;
+  const number = Number.parseInt(text!.replace('#', ''), 16);
+  return [number >> 16, (number >> 8) & 255, number & 255];
+}
+
+/** As CSS takes it: `#2553cf`. */
+export function hexOf(colour: Rgb): string {
+  return `#${colour.map((part) => Math.round(part).toString(16).padStart(2, '0')).join('')}`;
+}
+
+/** So much of the second colour in the first: 0 is the first, 1 the second. */
+export function mixed(first: Rgb, second: Rgb, share: number): Rgb {
+  const [red, green, blue] = first.map((part, k) => part + (second[k]! - part) * share);
+  return [red!, green!, blue!];
+}
+
+/** https://www.w3.org/TR/WCAG22/#dfn-relative-luminance: 0 is black, 1 is white. */
+export function luminanceOf(colour: Rgb): number {
+  const [red, green, blue] = colour.map((part) => {
+    const it = part / 255;
+    return it <= 0.04045 ? it / 12.92 : ((it + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red! + 0.7152 * green! + 0.0722 * blue!;
+}
+
+/** https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio: from 1 to 21. */
+export function contrastOf(one: Rgb, other: Rgb): number {
+  const [low, high] = [luminanceOf(one), luminanceOf(other)].sort((a, b) => a - b);
+  return (high! + 0.05) / (low! + 0.05);
+}
+
+/** The colour, with as much of another as it takes for text on a ground to be read (WCAG AA). */
+export function readable(colour: Rgb, towards: Rgb, ground: Rgb): Rgb {
+  const shares = Array.from({ length: 11 }, (_, k) => k / 10);
+  return shares.map((share) => mixed(colour, towards, share)).find((it) => contrastOf(it, ground) >= 4.6) ?? towards;
+}

@@ -1,0 +1,16 @@
+import { storeOf } from '../router/storage.js';
+
+const PLACE = /\/portal\/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})(\/|$)/;
+/** Of the tab: another tab needs the link again. */
+const store = storeOf('sessionStorage');
+
+/** What the link to the shown portal carried in its fragment, now or when it was opened: token and theme. Undefined outside of the portal. */
+export function portalLink(): URLSearchParams | undefined {
+  const [, project] = PLACE.exec(location.pathname) ?? [];
+  if (project === undefined) return undefined;
+  const key = `gateway-portal-${project}`;
+  const fragment = new URLSearchParams(location.hash.slice(1));
+  if (!fragment.has('token')) return new URLSearchParams(store.get(key) ?? '');
+  store.set(key, fragment.toString());
+  return fragment;
+}

@@ -1,0 +1,270 @@
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Page } from 'playwright-core';
+import { endpoint, type Endpoint } from '../support/endpoint.js';
+import { until } from '../support/until.js';
+import { accessibilityMistakes, picture, visit, type Visit } from './browser.js';
+import { dashboardScene, type Scene } from './scene.js';
+
+const portal = suite('dashboard/portal');
+
+let scene: Scene;
+/** The site that shows the portal in a frame. */
+let site: http.Server;
+let siteUrl: string;
+/** What the endpoints of the owners `acme` and `globex` post to. */
+let receiver: Endpoint;
+let acme: { readonly endpointId: string; readonly deliveryId: string };
+let globex: typeof acme;
+
+portal.before(async () => {
+  site = http.createServer((_, response) => response.setHeader('content-type', 'text/html').end('<!doctype html><title>App</title>'));
+  await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
+  siteUrl = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+  [scene, receiver] = await Promise.all([dashboardScene({ file: { portal: { frame_ancestors: [siteUrl] } } }), endpoint()]);
+  await scene.client.eventTypes.create({
+    name: 'invoice.sent',
+    description: 'An invoice was sent to a customer.',
+    json_schema: { type: 'object', properties: { total: { type: 'number', description: 'In euros.' } }, required: ['total'] },
+    example: { total: 12.5 },
+  });
+  acme = await deliveredTo('acme');
+  globex = await deliveredTo('globex');
+});
+portal.after(async () => {
+  await scene.close();
+  await receiver.close();
+  site.close();
+});
+
+/** An endpoint of an owner with a delivery that failed. */
+async function deliveredTo(owner: string): Promise<typeof acme> {
+  receiver.answer({ status: 500, body: 'out of order' });
+  const once = { type: 'linear', duration: 1, retry_count: 0 } as const;
+  const fields = { name: `${owner} hooks`, url: receiver.url, owner_id: owner, strategy: once };
+  const { uid: endpointId } = await scene.client.endpoints.create(fields);
+  await scene.client.events.fanout({ event_type: 'invoice.sent', owner_id: owner, data: { total: 12.5, for: owner } });
+  return until(`the delivery to ${owner}`, async () => {
+    const { content } = await scene.client.eventDeliveries.list({ endpointId, status: ['failure'] }).page();
+    return content[0] && { endpointId, deliveryId: content[0].uid };
+  });
+}
+
+async function linkOf(owner: string, managing = true): Promise<string> {
+  const link = await scene.client.portalLinks.create({ name: owner, owner_id: owner, can_manage_endpoint: managing });
+  return link.url ?? '';
+}
+
+/** Opens the portal of `acme`; `more` is added to its fragment. */
+async function open(options: Parameters<typeof visit>[2] & { readonly managing?: boolean; readonly more?: string } = {}): Promise<Visit> {
+  const { managing = true, more = '' } = options;
+  const it = await visit(scene.browser, (await linkOf('acme', managing)) + more, options);
+  await it.page.getByRole('heading', { name: 'Endpoints' }).waitFor();
+  return it;
+}
+
+const go = (page: Page, path: string) => page.goto(`${scene.api.url}/portal/${scene.projectId}${path}`);
+
+portal('an owner sees his endpoints and deliveries; those of another are neither listed nor reached by their address', async () => {
+  const { page, problems, close } = await open();
+  await page.getByRole('row', { name: /acme hooks/ }).waitFor();
+  assert.is(await page.getByRole('row', { name: /globex|shop/ }).count(), 0);
+  assert.is(new URL(page.url()).hash, '', 'the token is taken out of the address bar');
+  await page.reload();
+  await page.getByRole('row', { name: /acme hooks/ }).waitFor();
+  assert.equal(await accessibilityMistakes(page), []);
+  await page.getByRole('link', { name: 'Deliveries' }).click();
+  await page.getByRole('row', { name: /invoice\.sent.*acme/ }).waitFor();
+  assert.is(await page.getByRole('row', { name: /globex|shop/ }).count(), 0);
+  assert.equal(await accessibilityMistakes(page), []);
+  for (const path of [`/endpoints/${globex.endpointId}`, `/endpoints/${scene.endpointId}`, `/deliveries/${globex.deliveryId}`]) {
+    await go(page, path);
+    await page.getByText('not found').first().waitFor();
+    assert.not.match(await page.locator('main').innerText(), /globex|shop|out of order/);
+  }
+  await go(page, '/events');
+  await page.getByText('There is no such page').waitFor();
+  assert.equal(problems, []);
+  await close();
+});
+
+portal('an owner creates an endpoint, finds what failed, reads why, and sends it again', async () => {
+  receiver.answer({ status: 500, body: 'out of order' });
+  const { page, problems, close } = await open();
+  await page.getByRole('link', { name: 'New endpoint' }).click();
+  await page.getByLabel('Name', { exact: true }).fill('new hooks');
+  await page.getByLabel('URL', { exact: true }).fill(receiver.url);
+  await page.getByLabel('Event types').fill('invoice.*');
+  assert.is(await page.getByLabel('Concurrency').count(), 0);
+  assert.equal(await accessibilityMistakes(page), []);
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByText('Copy the secret now').waitFor();
+  const { content } = await scene.client.endpoints.list({ ownerId: 'acme', q: 'new hooks' }).page();
+  const [{ uid: endpointId } = { uid: '' }] = content;
+  const { content: subscribed } = await scene.client.subscriptions.list({ endpointId }).page();
+  assert.equal(subscribed[0]?.filter_config.event_types, ['invoice.*']);
+  await page.getByRole('link', { name: 'Send a test event' }).click();
+  await page.getByRole('button', { name: 'Send', exact: true }).click();
+  await page.getByText('It was not accepted').waitFor();
+  await page.getByRole('link', { name: 'The delivery' }).click();
+  await page.getByLabel('Response body', { exact: true }).getByText('out of order').waitFor();
+  await page.getByLabel('Request body', { exact: true }).getByText('This is a test').waitFor();
+  assert.equal(await accessibilityMistakes(page), []);
+  await picture(page, 'portal-delivery');
+  await page.getByRole('link', { name: 'Deliveries' }).first().click();
+  await page.getByLabel('Status').selectOption('Failed');
+  await page
+    .getByRole('row', { name: /invoice\.sent.*acme hooks/ })
+    .getByRole('link')
+    .click();
+  receiver.answer({ status: 200, body: 'thanks' });
+  await page.getByRole('button', { name: 'Send again' }).click();
+  await page.getByText('Attempt 2', { exact: true }).waitFor();
+  await page.getByLabel('Response body', { exact: true }).getByText('thanks').waitFor();
+  await page.getByRole('link', { name: 'acme hooks' }).click();
+  await page.getByRole('button', { name: 'Rotate…' }).click();
+  await page.getByRole('button', { name: 'Rotate', exact: true }).click();
+  await page.getByText('Copy the secret now').waitFor();
+  await page.getByRole('button', { name: 'Close' }).last().click();
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByText('Its deliveries are held until it is activated.').waitFor();
+  await page.getByRole('button', { name: 'Activate' }).click();
+  await page.getByRole('button', { name: 'Pause' }).waitFor();
+  assert.equal(problems, []);
+  await close();
+});
+
+portal('an owner reads what an event type holds, and subscribes to it', async () => {
+  const { page, problems, close } = await open();
+  await page.getByRole('link', { name: 'Event types' }).click();
+  await page
+    .getByRole('row', { name: /invoice\.sent/ })
+    .getByRole('link')
+    .click();
+  await page.getByRole('cell', { name: 'In euros.' }).waitFor();
+  await page.getByText('12.5').waitFor();
+  assert.is(await page.getByRole('button', { name: /Edit|Deprecate/ }).count(), 0);
+  assert.is(await page.getByText('GATEWAY_KEY').count(), 0);
+  assert.equal(await accessibilityMistakes(page), []);
+  await picture(page, 'portal-event-type');
+  await page.getByRole('link', { name: 'Subscribe' }).click();
+  await page.getByLabel('Name', { exact: true }).fill('invoices');
+  await page.getByLabel('Endpoint', { exact: true }).selectOption('acme hooks');
+  assert.equal(
+    await page
+      .getByLabel('Endpoint', { exact: true })
+      .locator('option', { hasText: /globex|shop/ })
+      .count(),
+    0,
+  );
+  await page.getByText('The sample would be delivered.').waitFor();
+  await picture(page, 'portal-subscribe');
+  await page.getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('heading', { name: 'invoices' }).waitFor();
+  assert.equal(problems, []);
+  await close();
+});
+
+portal('a link that does not manage endpoints reads, tests and sends again', async () => {
+  const { page, problems, close } = await open({ managing: false });
+  assert.is(await page.getByRole('link', { name: /New endpoint|Create/ }).count(), 0);
+  await page
+    .getByRole('row', { name: /acme hooks/ })
+    .getByRole('link')
+    .click();
+  await page.getByRole('button', { name: 'Send test event…' }).waitFor();
+  assert.is(await page.getByRole('button', { name: /^(Pause|Delete|Edit|Rotate)/ }).count(), 0);
+  await go(page, `/deliveries/${acme.deliveryId}`);
+  await page.getByRole('button', { name: 'Send again' }).waitFor();
+  assert.equal(problems, []);
+  await close();
+});
+
+portal('on a phone no page is wider than the window', async () => {
+  const { page, problems, close } = await open({ isPhone: true, theme: 'dark' });
+  const pages = [
+    '/endpoints',
+    `/endpoints/${acme.endpointId}`,
+    '/endpoints/new',
+    '/deliveries',
+    `/deliveries/${acme.deliveryId}`,
+    '/event-types',
+    '/event-types/invoice.sent',
+  ];
+  for (const [k, path] of pages.entries()) {
+    await go(page, path);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.getByLabel('Loading').first().waitFor({ state: 'detached' });
+    const [inner, width] = await page.evaluate<[number, number]>('[innerWidth, document.documentElement.scrollWidth]');
+    assert.ok(width <= inner, `${path} is ${width} px wide in a window of ${inner}`);
+    await picture(page, `portal-phone-${k}`);
+  }
+  assert.equal(await accessibilityMistakes(page), []);
+  assert.equal(problems, []);
+  await close();
+});
+
+portal('a link brings the colours of the site around it, and no CSS', async () => {
+  const styleOf = (page: Page, name: string) =>
+    page.evaluate((it) => getComputedStyle(document.documentElement).getPropertyValue(it).trim(), name);
+  const hostile = `&text=${encodeURIComponent('red}body{display:none')}&font=${encodeURIComponent('x;background:url(//evil.example)')}`;
+  for (const [name, more] of [
+    ['light', `&theme=light&accent=0a7d5a&radius=14${hostile}`],
+    ['dark', '&theme=dark&accent=ffcc00&font=rounded'],
+    ['own', '&background=fdf6e3&surface=fffdf6&text=2b2518&accent=b4530a&radius=2&font=serif'],
+  ] as const) {
+    const { page, problems, close } = await open({ more });
+    await page.getByRole('row', { name: /acme hooks/ }).waitFor();
+    assert.equal(await accessibilityMistakes(page), [], name);
+    await picture(page, `portal-${name}`);
+    await page.reload();
+    await page.getByRole('row', { name: /acme hooks/ }).waitFor();
+    if (name === 'light') assert.equal([await styleOf(page, '--accent-fill'), await styleOf(page, '--radius')], ['#0a7d5a', '14px']);
+    assert.not.match(String(await page.evaluate('document.documentElement.getAttribute("style")')), /red|evil|url|display/);
+    if (name === 'dark') assert.equal([await styleOf(page, '--on-accent'), await styleOf(page, 'color-scheme')], ['#000000', 'dark']);
+    if (name === 'own') assert.is(await styleOf(page, '--surface'), '#fffdf6');
+    assert.equal(problems, []);
+    await close();
+  }
+});
+
+portal('a site that the settings name shows it in a frame, and hears when the link has ended', async () => {
+  const { page, problems, close } = await visit(scene.browser, siteUrl);
+  await page.evaluate(
+    (src) => {
+      const frame = document.createElement('iframe');
+      frame.src = src;
+      frame.title = 'Webhooks';
+      frame.style.cssText = 'width: 700px; height: 500px';
+      addEventListener('message', ({ data }) => Object.assign(globalThis, { heard: data.type }));
+      document.body.append(frame);
+    },
+    `${scene.api.url}/portal/${scene.projectId}#token=gw_0123456789abcdef_${'x'.repeat(43)}`,
+  );
+  const frame = page.frameLocator('iframe');
+  await frame.getByText('This link has ended').waitFor();
+  assert.is(await page.evaluate('globalThis.heard'), 'gateway.portal.ended');
+  // Only the fragment differs.
+  await page.evaluate((src) => document.querySelector('iframe')!.setAttribute('src', src), await linkOf('acme'));
+  await frame.getByRole('row', { name: /acme hooks/ }).waitFor();
+  assert.equal(problems, []);
+  await close();
+});
+
+portal('without a link, and with one that ended meanwhile, it says so and shows nothing', async () => {
+  const { page, problems, close } = await visit(scene.browser, `${scene.api.url}/portal/${scene.projectId}`, { cookie: scene.cookie });
+  await page.getByText('This link has ended').waitFor();
+  assert.equal(await accessibilityMistakes(page), []);
+  const link = await scene.client.portalLinks.create({ name: 'short', owner_id: 'acme' });
+  await page.goto(link.url ?? '');
+  await page.getByRole('row', { name: /acme hooks/ }).waitFor();
+  await scene.client.portalLinks.revoke(link.uid);
+  await page.getByText('This link has ended').waitFor();
+  assert.is(await page.getByText('acme hooks').count(), 0);
+  assert.equal(problems, []);
+  await close();
+});
+
+portal.run();
