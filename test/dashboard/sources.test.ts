@@ -115,6 +115,7 @@ sources('a plugin that the dashboard has never seen has its form, and what the A
   await page.getByLabel('Extra').fill('{"n":1}');
   await page.getByRole('button', { name: 'Test connection' }).click();
   await page.getByText('Batch size must be an integer').waitFor();
+  await until('the focus at the field', () => page.evaluate<boolean>("document.activeElement.name === 'batch_size'"));
   assert.equal(await accessibilityMistakes(page), []);
   await picture(page, 'source-new-dark');
   await page.getByLabel('Batch size').fill('10');

@@ -9,6 +9,7 @@ import { Problem } from '../../components/feedback/problem.js';
 import { toast } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
 import { fieldError, TextField } from '../../components/form/field.js';
+import { useFocusInvalid } from '../../components/form/focus-invalid.js';
 import { navigate } from '../../router/location.js';
 import { projectPath } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
@@ -54,8 +55,12 @@ export function BrokerForm({
     }
   });
   const error = save.error ?? test.error;
+  const fieldsRefused = error instanceof GatewayApiError ? error.errors.length : 0;
   const outcome = useRef<HTMLDivElement>(null);
-  useEffect(() => outcome.current?.scrollIntoView({ block: 'nearest' }), [error, works]);
+  useFocusInvalid(error);
+  useEffect(() => {
+    if (fieldsRefused === 0) outcome.current?.scrollIntoView({ block: 'nearest' });
+  }, [error, works]);
   const isRefused = save.error instanceof GatewayApiError && save.error.code === 'source_check_failed';
   return (
     <form

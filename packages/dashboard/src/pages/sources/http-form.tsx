@@ -6,6 +6,7 @@ import { Problem } from '../../components/feedback/problem.js';
 import { toast } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
 import { fieldError, Select, TextArea, TextField } from '../../components/form/field.js';
+import { useFocusInvalid } from '../../components/form/focus-invalid.js';
 import { navigate } from '../../router/location.js';
 import { projectPath } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
@@ -53,6 +54,7 @@ export function HttpForm({ source, onSaved }: { readonly source?: Source; readon
     }
   });
   const { error } = save;
+  useFocusInvalid(error);
   const byProvider = source ? '' : ' Left empty: what the provider of the verification sends.';
   return (
     <form
