@@ -5,6 +5,9 @@ import { accessOf, operationsOf } from '@gateway/server/openapi';
 import { routes } from '@gateway/server/routes';
 import { code, table, withBlock } from './markdown.mjs';
 
+/** Portal links that may use a route too. */
+const OF_PORTAL = { any: ', portal link', managing: ', portal link that manages' };
+
 /**
  * The page of the management API with its list of routes.
  * @param {string} root
@@ -21,7 +24,7 @@ export function httpPage(root) {
         ? 'instance admin'
         : route.reach === 'account'
           ? 'any user'
-          : accessOf(route).role,
+          : accessOf(route).role + (route.portal === undefined ? '' : OF_PORTAL[route.portal]),
     route.summary,
   ]);
   return withBlock(page, 'routes', table(['Method', 'Path', 'Client', 'Role', ''], rows));
