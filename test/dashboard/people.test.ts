@@ -84,6 +84,19 @@ people('a colleague is invited by a link, accepts it, and is offered what the ro
   await close();
 });
 
+people('a person who has an account accepts with its password, and is told what an organisation without projects needs', async () => {
+  const { uid } = await scene.client.organisations.create({ name: 'Second' });
+  const { token } = await scene.client.invitations.create(uid, { email: 'ada@example.com', role: 'member' });
+  const { page, problems, close } = await visit(scene.browser, `${scene.api.url}/#invitation=${token}`);
+  await page.getByText('Of your account here').waitFor();
+  assert.is(await page.getByLabel('First name').count(), 0);
+  await page.getByLabel('Password').fill('a long enough word');
+  await page.keyboard.press('Enter');
+  await page.getByText('You cannot create a project').waitFor();
+  assert.equal(problems, []);
+  await close();
+});
+
 people('a link that was used or revoked says so', async () => {
   const { page, close } = await visit(scene.browser, `${scene.api.url}/#invitation=gw_0123456789abcdef_${'x'.repeat(43)}`);
   await page.getByText(/The invitation is not valid/).waitFor();

@@ -1,7 +1,7 @@
 import { useShortcuts } from '../keyboard/use-shortcuts.js';
 import { href, navigate, path } from '../router/location.js';
 import { projectId } from '../router/project-path.js';
-import { preferredProject } from '../session/projects.js';
+import { preferredProject, projects, rememberedProject } from '../session/projects.js';
 import type { PageRoute } from './page-route.js';
 
 interface Destination {
@@ -12,7 +12,8 @@ interface Destination {
 
 /** The pages that can be opened from here: those of the project that is shown, or was shown last, and those beside projects. */
 function destinations(routes: readonly PageRoute[]): readonly (readonly [name: string, pages: readonly Destination[]])[] {
-  const project = projectId.value ?? preferredProject()?.uid;
+  // Before the projects are read, so that nothing moves then.
+  const project = projectId.value ?? (projects.value ? preferredProject()?.uid : rememberedProject());
   const all = routes.flatMap(({ path: pattern, nav }) => (nav && (nav.isShown?.() ?? true) ? [{ ...nav, pattern }] : []));
   const isOfProject = ({ pattern }: { pattern: string }) => pattern.includes(':project');
   const of = (pages: typeof all) =>

@@ -20,9 +20,14 @@ export async function readProjects(): Promise<void> {
   }
 }
 
+/** Id of the project that was shown last in this browser. */
+export function rememberedProject(): string | undefined {
+  return localStorage.getItem(LAST) ?? undefined;
+}
+
 /** The project that was shown last in this browser, if it is still there, or the first. */
 export function preferredProject(): Project | undefined {
-  const last = localStorage.getItem(LAST);
+  const last = rememberedProject();
   return projects.value?.find(({ uid }) => uid === last) ?? projects.value?.[0];
 }
 

@@ -57,7 +57,7 @@ export function Sessions() {
   ];
   return (
     <Panel title="Sessions">
-      <Paged list={list}>
+      <Paged list={list} lines={2}>
         {(rows) => <Table<PersonalKey> label="Sessions" columns={columns} rows={rows.filter((row) => stateOf(row) === 'active')} />}
       </Paged>
     </Panel>

@@ -27,7 +27,7 @@ export function KeyList({ ring }: { readonly ring: KeyRing }) {
     ...(mayChange ? [{ name: 'Actions', cell: (row: PersonalKey) => <Actions row={row} ring={ring} /> }] : []),
   ];
   return (
-    <Paged list={list}>
+    <Paged list={list} lines={3}>
       {(rows) => {
         const shown = rows.filter((row) => hasEnded || stateOf(row) === 'active');
         const endedCount = rows.length - rows.filter((row) => stateOf(row) === 'active').length;

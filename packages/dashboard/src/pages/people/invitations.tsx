@@ -62,7 +62,7 @@ export function Invitations({ organisation, list }: { readonly organisation: Sho
   ];
   return (
     <Panel title="Invitations">
-      <Paged list={list}>
+      <Paged list={list} lines={2}>
         {(rows) =>
           rows.length === 0 ? (
             <p class="muted">Nobody was invited yet. Invite a colleague, and give them the link that you get.</p>

@@ -59,7 +59,9 @@ export function Members({ organisation }: { readonly organisation: ShownOrganisa
   ];
   return (
     <Panel title="Members">
-      <Paged list={list}>{(rows) => <Table<Member> label="Members" rows={rows} columns={columns} />}</Paged>
+      <Paged list={list} lines={2}>
+        {(rows) => <Table<Member> label="Members" rows={rows} columns={columns} />}
+      </Paged>
     </Panel>
   );
 }

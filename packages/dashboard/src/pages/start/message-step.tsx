@@ -35,8 +35,8 @@ export function MessageStep({ isDone, onSent }: { readonly isDone: boolean; read
           </Button>
         )}
         <span class="step-or">
-          Messages in a Kafka topic, an SQS queue, or webhooks of others? <a href={projectHref('/sources')}>Connect a source</a>, and write
-          one there.
+          Messages in a Kafka topic, an SQS queue, or webhooks of others? <a href={projectHref('/sources/new')}>Connect a source</a>, and
+          write one there.
         </span>
       </div>
     </Step>
