@@ -115,6 +115,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'post /sources/test_connection': { source_id: newId() },
   'post /sources/test_function': { source_id: newId(), payload: 1 },
   'post /auth/login': { email: 'owner@example.com', password: 'twelve letters' },
+  'post /auth/invitation': { token: newApiKey().key },
   'post /auth/accept-invitation': { token: newApiKey().key, password: 'twelve letters' },
   'put /users/me': { first_name: 'Ada' },
   'put /users/me/password': { current_password: 'x', password: 'twelve letters' },
