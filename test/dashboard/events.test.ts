@@ -69,12 +69,13 @@ events('an event is found by the start of its id, by its type and by its time, a
   await close();
 });
 
-events('an empty log says what to do, with a line to copy', async () => {
+events('an empty log leads to the first message', async () => {
   const { uid } = await scene.client.projects.create({ name: 'Empty' });
   const { page, problems, close } = await scene.open('/events');
-  await page.getByLabel('Project').selectOption('Empty');
+  await page.getByLabel('Project', { exact: true }).selectOption('Empty');
   await page.getByText('No events yet').waitFor();
-  const line = await page.getByLabel('Command', { exact: true }).textContent();
+  await page.getByRole('link', { name: 'Deliver a first message' }).click();
+  const line = await page.getByLabel('Post a message', { exact: true }).textContent();
   assert.match(line ?? '', `${scene.api.url}/api/v1/projects/${uid}/events`);
   assert.equal(problems, []);
   await close();
