@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { prepareOrExit } from './prepare.mjs';
 
 const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
-const known = ['pipeline', 'posts', 'observing', 'scrape', 'metrics', 'transform', 'neighbours', 'soak'];
+const known = ['pipeline', 'posts', 'observing', 'scrape', 'metrics', 'transform', 'neighbours', 'dashboard', 'soak'];
 const usual = ['pipeline', 'posts', 'observing', 'scrape'];
 
 const [first = '', ...rest] = process.argv.slice(2);

@@ -15,6 +15,8 @@ const ROW_PX = 38;
 const NARROW_ROW_PX = 62;
 /** Rendered above and below what is seen. */
 const MARGIN_ROWS = 12;
+/** More rows are asked for when so many are left below, so that they are there before they are scrolled to. */
+const AHEAD_ROWS = 100;
 const narrow = typeof matchMedia === 'undefined' ? undefined : matchMedia('(max-width: 40rem)');
 
 /**
@@ -67,7 +69,7 @@ export function Log<Row extends { readonly uid: string }>({
   const to = Math.min(rows.length, Math.ceil((seen.top + seen.height) / rowPx) + MARGIN_ROWS);
 
   useEffect(() => {
-    if (hasMore && to > rows.length - MARGIN_ROWS) onEnd();
+    if (hasMore && to > rows.length - AHEAD_ROWS) onEnd();
   }, [hasMore, to, rows.length]);
 
   const noteRow = useRowKeys(rows.length, (index) => {

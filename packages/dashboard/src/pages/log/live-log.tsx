@@ -39,7 +39,7 @@ export function LiveLog<Row extends { readonly uid: string }>({
   const isFiltered = query.value.size > 0;
   const list = useList<Row>(
     `${name} ${query.value.toString()}`,
-    (cursor, signal) => load({ perPage: 50, ...(cursor ? { next_page_cursor: cursor } : {}) }, signal),
+    (cursor, signal) => load(cursor ? { perPage: 200, next_page_cursor: cursor } : { perPage: 50 }, signal),
     { everyMs: isOpenEnded() ? LIVE_MS : undefined, isHeld: () => !isAtStart.current },
   );
   const { rows, error, freshCount } = list;
