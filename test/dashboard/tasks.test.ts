@@ -1,0 +1,119 @@
+import { readFileSync } from 'node:fs';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Page } from 'playwright-core';
+import { eventId } from '#core/events/ids';
+import { insertSource } from '#store/config/sources';
+import { quarantineMessages } from '#store/quarantine/messages';
+import { endpoint, type Endpoint } from '../support/endpoint.js';
+import { until } from '../support/until.js';
+import { dashboardScene, type Scene } from './scene.js';
+
+// What an operator does most, from the overview on, by the mouse alone: docs/internals/dashboard.md tells the clicks. A choice in a select is one.
+const tasks = suite('dashboard/tasks');
+const page = readFileSync(new URL('../../docs/internals/dashboard.md', import.meta.url), 'utf8');
+
+let scene: Scene;
+let billing: Endpoint;
+tasks.before(async () => {
+  scene = await dashboardScene();
+  billing = await endpoint({ answer: { status: 500, body: 'out of order' } });
+  const strategy = { type: 'linear', duration: 1, retry_count: 0 } as const;
+  const { uid } = await scene.client.endpoints.create({ name: 'billing', url: billing.url, strategy });
+  await scene.client.subscriptions.create({
+    name: 'invoices',
+    endpoint_id: uid,
+    filter_config: { event_types: ['invoice.*'], filter: { body: { total: { $gte: 1 } } } },
+  });
+  for (let n = 1; n <= 2; n++) await scene.client.events.create({ event_type: 'invoice.sent', data: { total: n } });
+  await until('failed deliveries', async () => (await failures()).length === 2);
+});
+tasks.after(async () => {
+  await scene.close();
+  await billing.close();
+});
+
+const failures = async () => (await scene.client.eventDeliveries.list({ status: ['failure'] }).page()).content;
+const panel = (shown: Page, name: string) => shown.getByRole('region', { name, exact: true });
+const press = (shown: Page, name: string) => shown.getByRole('button', { name, exact: true }).click();
+const follow = (shown: Page, name: string | RegExp) => shown.getByRole('link', { name, exact: true }).first().click();
+const goTo = (shown: Page, name: string) => shown.getByRole('navigation').getByRole('link', { name, exact: true }).click();
+
+/** A task that the page lists, with what proves that it is done. */
+function task(name: string, run: (shown: Page) => Promise<void>): void {
+  tasks(name, async () => {
+    const documented = new RegExp(`^\\| ${name} \\|.*\\| (\\d+) \\|$`, 'm').exec(page)?.[1];
+    const { page: shown, problems, close } = await scene.open('/overview');
+    await shown.getByRole('heading', { name: 'Overview' }).waitFor();
+    let clicks = 0;
+    await shown.exposeFunction('countClick', () => clicks++);
+    await shown.evaluate(`for (const kind of ['click', 'change']) addEventListener(kind, (event) => {
+      if (kind === 'change' && event.target.localName !== 'select') return;
+      // A label hands its click on to its field.
+      if (kind === 'click' && (event.detail === 0 || event.target.localName === 'select')) return;
+      countClick();
+    }, true)`);
+    await run(shown);
+    assert.is(clicks, Number(documented), 'clicks, compared with docs/internals/dashboard.md');
+    assert.equal(problems, []);
+    await close();
+  });
+}
+
+task('Find what failed in the last hour and send it again', async (shown) => {
+  billing.answer({ status: 200 });
+  await follow(shown, 'Failed deliveries');
+  await shown.getByLabel('Time').selectOption('Last hour');
+  await press(shown, 'Send again…');
+  await press(shown, 'Send 2 again');
+  await shown.getByText('2 were sent again.').waitFor();
+  await until('no failed delivery', async () => (await failures()).length === 0);
+});
+
+task('Find why an event reached nobody', async (shown) => {
+  await scene.client.subscriptions.create({ name: 'x', endpoint_id: scene.endpointId, filter_config: { event_types: ['other'] } });
+  await scene.client.events.create({ event_type: 'refund.sent', data: {} });
+  await goTo(shown, 'Events');
+  await follow(shown, /refund\.sent/);
+  await panel(shown, 'Why it went there').getByText('it wants the event types other; this is refund.sent').waitFor();
+});
+
+task('Pause an endpoint', async (shown) => {
+  await goTo(shown, 'Endpoints');
+  await follow(shown, 'billing');
+  await press(shown, 'Pause');
+  await panel(shown, 'State').getByText('Its deliveries are held until it is activated.').waitFor();
+});
+
+task('Rotate a secret', async (shown) => {
+  await goTo(shown, 'Endpoints');
+  await follow(shown, 'billing');
+  await press(shown, 'Rotate…');
+  await press(shown, 'Rotate');
+  await shown.getByText(/^whsec_[A-Za-z0-9+/]{43}=$/).waitFor();
+});
+
+task('Find why a message was quarantined, correct it and replay it', async (shown) => {
+  const { id: sourceId } = await insertSource(scene.api.db.knex, scene.projectId, {
+    name: 'orders',
+    type: 'pub_sub',
+    pub_sub: { type: 'kafka', kafka: { brokers: ['localhost:1'], topic_name: 'orders' } },
+    body_function: null,
+    is_disabled: true,
+  });
+  const [code, reason, coordinates, occurredAtMs] = ['not_json', 'The message is not JSON.', 'orders/0/1', Date.now()];
+  const id = eventId(sourceId, coordinates, occurredAtMs);
+  const raw = Buffer.from('{"event_type":"order.paid","data":{}');
+  await quarantineMessages(scene.api.db.pool, [
+    { projectId: scene.projectId, id, sourceId, occurredAtMs, coordinates, code, reason, headers: '{}', raw },
+  ]);
+  await panel(shown, 'Health').getByRole('link', { name: 'Quarantine' }).click();
+  await follow(shown, 'Not JSON');
+  await press(shown, 'Edit and replay');
+  await shown.getByLabel('Message that is replayed').click();
+  await shown.getByLabel('Message that is replayed').fill('{"event_type":"order.paid","data":{}}');
+  await press(shown, 'Save and replay');
+  await shown.getByText('It is replayed: its event is on the way.').waitFor();
+});
+
+tasks.run();
