@@ -15,6 +15,7 @@ const page = readFileSync(new URL('../../docs/internals/dashboard.md', import.me
 
 let scene: Scene;
 let billing: Endpoint;
+let sourceId: string;
 tasks.before(async () => {
   scene = await dashboardScene();
   billing = await endpoint({ answer: { status: 500, body: 'out of order' } });
@@ -25,6 +26,14 @@ tasks.before(async () => {
     endpoint_id: uid,
     filter_config: { event_types: ['invoice.*'], filter: { body: { total: { $gte: 1 } } } },
   });
+  ({ id: sourceId } = await insertSource(scene.api.db.knex, scene.projectId, {
+    name: 'orders',
+    type: 'pub_sub',
+    pub_sub: { type: 'kafka', kafka: { brokers: ['localhost:1'], topic_name: 'orders' } },
+    body_function: null,
+    is_disabled: false,
+  }));
+  await scene.client.apiKeys.create({ name: 'ci' });
   for (let n = 1; n <= 2; n++) await scene.client.events.create({ event_type: 'invoice.sent', data: { total: n } });
   await until('failed deliveries', async () => (await failures()).length === 2);
 });
@@ -94,13 +103,6 @@ task('Rotate a secret', async (shown) => {
 });
 
 task('Find why a message was quarantined, correct it and replay it', async (shown) => {
-  const { id: sourceId } = await insertSource(scene.api.db.knex, scene.projectId, {
-    name: 'orders',
-    type: 'pub_sub',
-    pub_sub: { type: 'kafka', kafka: { brokers: ['localhost:1'], topic_name: 'orders' } },
-    body_function: null,
-    is_disabled: true,
-  });
   const [code, reason, coordinates, occurredAtMs] = ['not_json', 'The message is not JSON.', 'orders/0/1', Date.now()];
   const id = eventId(sourceId, coordinates, occurredAtMs);
   const raw = Buffer.from('{"event_type":"order.paid","data":{}');
@@ -114,6 +116,47 @@ task('Find why a message was quarantined, correct it and replay it', async (show
   await shown.getByLabel('Message that is replayed').fill('{"event_type":"order.paid","data":{}}');
   await press(shown, 'Save and replay');
   await shown.getByText('It is replayed: its event is on the way.').waitFor();
+});
+
+task('Pause a source', async (shown) => {
+  await goTo(shown, 'Sources');
+  await follow(shown, 'orders');
+  await press(shown, 'Pause');
+  await shown.getByText('The source is paused. Its messages wait with their broker.').waitFor();
+});
+
+task('Change the function of a source', async (shown) => {
+  await goTo(shown, 'Sources');
+  await follow(shown, 'orders');
+  await press(shown, 'Function');
+  await shown.getByRole('textbox', { name: 'Function' }).click();
+  await shown.keyboard.insertText('function transform(data) { return { event_type: "order.paid", data }; }');
+  await press(shown, 'Save');
+  await until('the function', async () => (await scene.client.sources.get(sourceId)).body_function?.includes('order.paid'));
+});
+
+task('Find who changed an endpoint', async (shown) => {
+  await scene.client.endpoints.update(scene.endpointId, { name: 'the shop' });
+  await goTo(shown, 'Audit log');
+  await shown.getByLabel('What', { exact: true }).selectOption('endpoints.*');
+  await shown.locator('summary', { hasText: 'the shop' }).click();
+  await shown.getByRole('row', { name: /name.*shop.*the shop/ }).waitFor();
+});
+
+task('Revoke a key', async (shown) => {
+  await goTo(shown, 'API keys');
+  await press(shown, 'Revoke ci');
+  await press(shown, 'Revoke');
+  await until('the revoked key', async () => (await shown.getByRole('button', { name: 'Revoke ci' }).count()) === 0);
+});
+
+task('Invite a colleague', async (shown) => {
+  await goTo(shown, 'People');
+  await press(shown, 'Invite…');
+  await shown.getByLabel('Email').click();
+  await shown.getByLabel('Email').fill('ada@example.com');
+  await press(shown, 'Make the link');
+  await shown.getByText('/#invitation=').waitFor();
 });
 
 tasks.run();
