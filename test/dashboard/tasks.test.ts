@@ -128,7 +128,7 @@ task('Pause a source', async (shown) => {
 task('Change the function of a source', async (shown) => {
   await goTo(shown, 'Sources');
   await follow(shown, 'orders');
-  await press(shown, 'Function');
+  await follow(shown, 'Function');
   await shown.getByRole('textbox', { name: 'Function' }).click();
   await shown.keyboard.insertText('function transform(data) { return { event_type: "order.paid", data }; }');
   await press(shown, 'Save');
