@@ -2,4 +2,3 @@ alter table api_keys drop constraint api_keys_portal;
 drop index api_keys_by_owner;
 drop index api_keys_valid;
 drop index api_keys_of_project;
-create index api_keys_project on api_keys (project_id, id) where project_id is not null;

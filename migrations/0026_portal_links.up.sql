@@ -1,7 +1,6 @@
 -- Portal links are many: lists and counts of the keys of a project read those of one kind, and links are found by their owner.
 -- Locks: writers of api_keys, a small table, for a moment.
 
-drop index api_keys_project;
 create index api_keys_of_project on api_keys (project_id, type, id) where project_id is not null;
 create index api_keys_valid on api_keys (project_id, type, expires_at) where project_id is not null and revoked_at is null;
 create index api_keys_by_owner on api_keys (project_id, owner_id, id) where owner_id is not null;
