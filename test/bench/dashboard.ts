@@ -19,7 +19,9 @@ const LIGHTHOUSE = 'lighthouse@12';
 
 const scene = await dashboardScene();
 try {
-  console.log(`node ${process.version}, ${os.cpus().length} cores, Chromium ${scene.browser.version()}; ${round(count)} deliveries in the project`);
+  console.log(
+    `node ${process.version}, ${os.cpus().length} cores, Chromium ${scene.browser.version()}; ${round(count)} deliveries in the project`,
+  );
   await fill(scene);
   const { page, problems, close } = await scene.open('/deliveries');
   await firstRow(page);
@@ -48,7 +50,9 @@ try {
 async function fill({ api, client, projectId, endpointId }: Scene): Promise<void> {
   await client.events.create({ event_type: 'order.paid', data: { order: 'A-1001' } });
   const [event] = await until('the event', async () => {
-    const { rows } = await api.db.pool.query<{ event_id: string }>('select event_id from event_deliveries where project_id = $1', [projectId]);
+    const { rows } = await api.db.pool.query<{ event_id: string }>('select event_id from event_deliveries where project_id = $1', [
+      projectId,
+    ]);
     return rows.length > 0 && rows;
   });
   await api.db.pool.query(`select ensure_day((now() at time zone 'UTC')::date - n) from generate_series(0, 31) n`);
@@ -91,13 +95,24 @@ function scroll(page: Page): Promise<{ frames: number[]; rows: number; heapMb: n
 async function lighthouse({ api, cookie, projectId, browser }: Scene): Promise<void> {
   const program = browser.browserType().executablePath();
   const root = `${api.url}${api.config.root_path}`;
-  const pages = { 'sign-in': `${root}/`, overview: `${root}/projects/${projectId}/overview`, deliveries: `${root}/projects/${projectId}/deliveries` };
+  const pages = {
+    'sign-in': `${root}/`,
+    overview: `${root}/projects/${projectId}/overview`,
+    deliveries: `${root}/projects/${projectId}/deliveries`,
+  };
   for (const [name, url] of Object.entries(pages))
     for (const preset of ['desktop', 'mobile']) {
       const { stdout } = await promisify(execFile)(
         'npx',
         [
-          ...['--yes', LIGHTHOUSE, url, '--output=json', '--quiet', `--chrome-flags=--headless=new --no-sandbox --window-size=${SIZES.desktop.width},900`],
+          ...[
+            '--yes',
+            LIGHTHOUSE,
+            url,
+            '--output=json',
+            '--quiet',
+            `--chrome-flags=--headless=new --no-sandbox --window-size=${SIZES.desktop.width},900`,
+          ],
           ...(preset === 'desktop' ? ['--preset=desktop'] : []),
           ...(name === 'sign-in' ? [] : [`--extra-headers=${JSON.stringify({ cookie })}`]),
         ],

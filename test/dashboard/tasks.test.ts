@@ -79,7 +79,7 @@ task('Find what failed in the last hour and send it again', async (shown) => {
   await until('no failed delivery', async () => (await failures()).length === 0);
 });
 
-task('Find why an event reached nobody', async (shown) => {
+task('Find why an event was not delivered', async (shown) => {
   await scene.client.subscriptions.create({ name: 'x', endpoint_id: scene.endpointId, filter_config: { event_types: ['other'] } });
   await scene.client.events.create({ event_type: 'refund.sent', data: {} });
   await goTo(shown, 'Events');
