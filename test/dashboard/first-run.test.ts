@@ -101,7 +101,7 @@ firstRun('a viewer is told what is missing, and offered nothing that would be re
   const { db, owner } = instance.api;
   await db.pool.query("update organisation_members set role = 'viewer' where user_id = $1", [owner.user.id]);
   const { page, close } = await open({ isPhone: true });
-  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
   await page.evaluate(
     "history.pushState(null, '', location.pathname.replace('overview', 'start')); dispatchEvent(new PopStateEvent('popstate'))",
   );

@@ -1,6 +1,7 @@
 import type { Project } from '@gateway/client';
 import { signal } from '@preact/signals';
 import { accountApi } from '../api/client.js';
+import { storeOf } from '../router/storage.js';
 
 /** The projects of the user; undefined before they were read. More than these are found by their link. */
 export const projects = signal<readonly Project[] | undefined>(undefined);
@@ -8,6 +9,7 @@ export const projectsProblem = signal<Error | undefined>(undefined);
 
 const MOST = 100;
 const LAST = 'gateway-project';
+const store = storeOf('localStorage');
 
 /** Reads the projects for the switch. */
 export async function readProjects(): Promise<void> {
@@ -22,7 +24,7 @@ export async function readProjects(): Promise<void> {
 
 /** Id of the project that was shown last in this browser. */
 export function rememberedProject(): string | undefined {
-  return localStorage.getItem(LAST) ?? undefined;
+  return store.get(LAST) ?? undefined;
 }
 
 /** The project that was shown last in this browser, if it is still there, or the first. */
@@ -33,5 +35,5 @@ export function preferredProject(): Project | undefined {
 
 /** Opens with this project the next time. */
 export function rememberProject(id: string): void {
-  localStorage.setItem(LAST, id);
+  store.set(LAST, id);
 }
