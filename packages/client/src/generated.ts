@@ -747,7 +747,7 @@ export interface EventExplanation {
   }[];
   /** Of which `subscriptions` shows some. */
   readonly subscription_count: number;
-  /** Where the event would go by the configuration of now; with endpointId by the subscriptions of that endpoint. Null when more than 1,000 subscriptions may match: give endpointId. */
+  /** Where the event would go with the current configuration; with endpointId by the subscriptions of that endpoint. Null when more than 1,000 subscriptions may match: give endpointId. */
   readonly now: {
     readonly outcome: string;
     readonly sentence: string;

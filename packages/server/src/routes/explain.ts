@@ -90,7 +90,7 @@ const EventExplanation = named(
         },
         {
           description:
-            'Where the event would go by the configuration of now; with endpointId by the subscriptions of that endpoint. Null when more than 1,000 subscriptions may match: give endpointId.',
+            'Where the event would go with the current configuration; with endpointId by the subscriptions of that endpoint. Null when more than 1,000 subscriptions may match: give endpointId.',
         },
       ),
     ),

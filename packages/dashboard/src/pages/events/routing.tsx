@@ -18,7 +18,7 @@ export function Routing({ explanation }: { readonly explanation: EventExplanatio
       )}
       {now && event.status !== 'pending' && (
         <p class="muted">
-          By the configuration of now it would go to {now.endpoint_count === 1 ? 'one endpoint' : `${now.endpoint_count} endpoints`}
+          With the current configuration it would go to {now.endpoint_count === 1 ? 'one endpoint' : `${now.endpoint_count} endpoints`}
           {now.endpoint_count === 0 ? `. ${capital(now.sentence)}` : '.'}
         </p>
       )}
