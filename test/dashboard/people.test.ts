@@ -132,6 +132,7 @@ people('a key is created, used, rotated and revoked, and the audit log tells it'
   await until('the refusal', async () => (await status(key)) === 401);
   assert.is(await status(next), 200);
 
+  await until('the list without the old key', async () => (await page.getByRole('button', { name: 'Revoke ci' }).count()) === 1);
   await page.getByRole('button', { name: 'Revoke ci' }).click();
   await page.getByRole('button', { name: 'Revoke', exact: true }).click();
   await until('the refusal of the second', async () => (await status(next)) === 401);
