@@ -7,6 +7,11 @@ export const settingRoutes: readonly PageRoute[] = [
   { path: '/projects/:project/start', load: () => import('../pages/start/start.js') },
   { path: '/projects/:project/api-keys', load: () => import('../pages/keys/project-keys.js'), nav: { label: 'API keys', key: 'k' } },
   {
+    path: '/projects/:project/portal-links',
+    load: () => import('../pages/keys/portal-links.js'),
+    nav: { label: 'Portal links', key: 'l' },
+  },
+  {
     path: '/projects/:project/settings',
     load: () => import('../pages/project/project-settings.js'),
     nav: { label: 'Project settings', key: 'c' },

@@ -16,10 +16,13 @@ export interface KeyRing {
   readonly mayChange: boolean;
 }
 
-/** What a key is good for now. */
+/** What a key or a portal link is good for now. */
 export type KeyState = 'active' | 'expired' | 'revoked';
 
-export function stateOf({ expires_at: expires, revoked_at: revoked }: PersonalKey, nowMs = Date.now()): KeyState {
+/** When it ends, or has ended. */
+export type Ending = Pick<PersonalKey, 'expires_at' | 'revoked_at'>;
+
+export function stateOf({ expires_at: expires, revoked_at: revoked }: Ending, nowMs = Date.now()): KeyState {
   if (revoked) return 'revoked';
   return expires && new Date(expires).getTime() <= nowMs ? 'expired' : 'active';
 }
@@ -31,6 +34,15 @@ export const EXPIRIES = [
   ['365', 'In a year'],
   ['custom', 'At a time…'],
   ['', 'Never'],
+] as const;
+
+/** The same for portal links: the API lets them last for a year at most. */
+export const LINK_EXPIRIES = [
+  ['1', 'In a day'],
+  ['7', 'In 7 days'],
+  ['30', 'In 30 days'],
+  ['365', 'In a year'],
+  ['custom', 'At a time…'],
 ] as const;
 
 /** The time for the API: days from now, a time of the browser's zone, or null for never. What is no time stays, and the API says so. */

@@ -7,6 +7,7 @@ import { toast } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
 import { Dialog } from '../../components/form/dialog.js';
 import { fieldError, Select, TextField } from '../../components/form/field.js';
+import { ExpiryField, type Expiry } from './expiry.js';
 import { EXPIRIES, expiryOf, type KeyRing } from './key-state.js';
 
 /** Creates a key and shows it. One that `replaces` another takes its name and role, and then offers to revoke the old one. */
@@ -21,12 +22,11 @@ export function NewKey({
 }) {
   const [name, setName] = useState(replaces?.name ?? '');
   const [role, setRole] = useState(replaces ? (ring.roles.find(([it]) => it === replaces.role)?.[0] ?? '') : 'member');
-  const [choice, setChoice] = useState<string>(EXPIRIES[0][0]);
-  const [time, setTime] = useState('');
+  const [expiry, setExpiry] = useState<Expiry>({ choice: EXPIRIES[0][0], time: '' });
   const [key, setKey] = useState<string>();
   const creating = useAction(async () => {
     const roles = role === '' ? {} : { role: role as NonNullable<NewApiKey['role']> };
-    const created = await ring.create({ name: name.trim(), ...roles, expires_at: expiryOf(choice, time) });
+    const created = await ring.create({ name: name.trim(), ...roles, expires_at: expiryOf(expiry.choice, expiry.time) });
     setKey(created.key);
     ring.list.refresh();
   });
@@ -83,8 +83,7 @@ export function NewKey({
           hasFocus
         />
         <Select label="It may" value={role} onChange={setRole} options={ring.roles} />
-        <Select label="Expires" value={choice} onChange={setChoice} options={EXPIRIES} error={fieldError(creating.error, 'expires_at')} />
-        {choice === 'custom' && <TextField label="Time" type="datetime-local" value={time} onChange={setTime} isRequired />}
+        <ExpiryField options={EXPIRIES} value={expiry} onChange={setExpiry} error={fieldError(creating.error, 'expires_at')} />
         <div class="dialog-actions">
           <Button onPress={onClose}>Cancel</Button>
           <Button kind="main" type="submit" isRunning={creating.isRunning}>

@@ -1,0 +1,29 @@
+import { Select, TextField } from '../../components/form/field.js';
+
+/** A choice, and the time for the choice `custom`. */
+export interface Expiry {
+  readonly choice: string;
+  readonly time: string;
+}
+
+/** When a new key ends; `expiryOf` gives the time for the API. */
+export function ExpiryField({
+  options,
+  value,
+  onChange,
+  error,
+}: {
+  readonly options: readonly (readonly [choice: string, label: string])[];
+  readonly value: Expiry;
+  readonly onChange: (value: Expiry) => void;
+  readonly error: string | undefined;
+}) {
+  return (
+    <>
+      <Select label="Expires" value={value.choice} onChange={(choice) => onChange({ ...value, choice })} options={options} error={error} />
+      {value.choice === 'custom' && (
+        <TextField label="Time" type="datetime-local" value={value.time} onChange={(time) => onChange({ ...value, time })} isRequired />
+      )}
+    </>
+  );
+}

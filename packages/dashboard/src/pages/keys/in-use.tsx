@@ -1,0 +1,101 @@
+import type { ComponentChildren } from 'preact';
+import type { List } from '../../api/use-list.js';
+import { Badge } from '../../components/data/badge.js';
+import { Paged } from '../../components/data/paged.js';
+import { Table } from '../../components/data/table.js';
+import { Empty } from '../../components/feedback/empty.js';
+import { toast } from '../../components/feedback/toast.js';
+import { Time } from '../../components/data/time.js';
+import { Button } from '../../components/form/button.js';
+import { ConfirmButton } from '../../components/form/confirm.js';
+import { query, setQuery } from '../../router/location.js';
+import { stateOf, type Ending } from './key-state.js';
+
+type Row = Ending & { readonly uid: string; readonly name: string; readonly last_used_at: string | null };
+type Columns<It extends Row> = Parameters<typeof Table<It>>[0]['columns'];
+
+/** Keys or links that are in use, and with the query `ended` also those that are not. `children` say what they are for when there are none. */
+export function InUse<It extends Row>({
+  list,
+  label,
+  none,
+  columns,
+  children,
+}: {
+  readonly list: List<It>;
+  readonly label: string;
+  /** `No key is in use`. */
+  readonly none: string;
+  readonly columns: Columns<It>;
+  readonly children: ComponentChildren;
+}) {
+  const hasEnded = query.value.get('ended') === '1';
+  return (
+    <Paged list={list} lines={3}>
+      {(rows) => {
+        const active = rows.filter((row) => stateOf(row) === 'active');
+        const shown = hasEnded ? rows : active;
+        const endedCount = rows.length - active.length;
+        return (
+          <>
+            {shown.length > 0 ? (
+              <Table<It> label={label} columns={columns} rows={shown} />
+            ) : list.hasMore ? (
+              <p>None of the newest {rows.length} is in use.</p>
+            ) : (
+              <Empty title={none}>{children}</Empty>
+            )}
+            {endedCount > 0 && (
+              <div>
+                <Button kind="quiet" isPressed={hasEnded} onPress={() => setQuery({ ended: hasEnded ? undefined : '1' })}>
+                  Revoked and expired too ({endedCount})
+                </Button>
+              </div>
+            )}
+          </>
+        );
+      }}
+    </Paged>
+  );
+}
+
+export function StateBadge({ row }: { readonly row: Ending }) {
+  const state = stateOf(row);
+  return <Badge status={state} tone={state === 'active' ? 'ok' : 'plain'} />;
+}
+
+/** Asks, revokes, and reads the list again. `children` say what it means for those who use it. */
+export function RevokeButton<It extends Row>({
+  row: { uid, name, last_used_at: used },
+  of: { list, revoke },
+  children,
+}: {
+  readonly row: It;
+  readonly of: { readonly list: List<It>; readonly revoke: (id: string) => Promise<unknown> };
+  readonly children: ComponentChildren;
+}) {
+  return (
+    <ConfirmButton
+      label="Revoke…"
+      spoken={`Revoke ${name}`}
+      title={`Revoke ${name}?`}
+      verb="Revoke"
+      work={async () => {
+        await revoke(uid);
+        toast(`${name} was revoked.`);
+        list.refresh();
+      }}
+    >
+      <p>{children} This cannot be undone.</p>
+      <p>
+        {used ? (
+          <>
+            It was used <Time at={used} look="relative" />.
+          </>
+        ) : (
+          'It was never used.'
+        )}
+      </p>
+    </ConfirmButton>
+  );
+}

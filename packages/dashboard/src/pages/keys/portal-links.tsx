@@ -1,0 +1,73 @@
+import type { PortalLink } from '@gateway/client';
+import { useState } from 'preact/hooks';
+import { api } from '../../api/client.js';
+import { useList, type List } from '../../api/use-list.js';
+import { Time } from '../../components/data/time.js';
+import { Button } from '../../components/form/button.js';
+import { Page } from '../../components/layout/page.js';
+import { useShortcuts } from '../../keyboard/use-shortcuts.js';
+import { projectId } from '../../router/project-path.js';
+import { may } from '../../session/access.js';
+import { InUse, RevokeButton, StateBadge } from './in-use.js';
+import { stateOf } from './key-state.js';
+import { LinkDialog } from './link-dialog.js';
+
+const PER_PAGE = 100;
+
+/** The portal links of a project. */
+export default function PortalLinksPage() {
+  const [isNew, setNew] = useState(false);
+  const list = useList<PortalLink>(`${projectId.value} portal links`, (cursor, signal) =>
+    api()
+      .portalLinks.list({ perPage: PER_PAGE, ...(cursor ? { next_page_cursor: cursor } : {}) }, { signal })
+      .page(),
+  );
+  const mayChange = may('member');
+  const columns = [
+    { name: 'Name', cell: ({ name }: PortalLink) => name },
+    { name: 'Owner', cell: ({ owner_id: owner }: PortalLink) => <code>{owner}</code> },
+    { name: 'May', cell: ({ can_manage_endpoint: manages }: PortalLink) => (manages ? 'manage endpoints' : 'read and send again') },
+    { name: 'State', cell: (row: PortalLink) => <StateBadge row={row} /> },
+    { name: 'Last used', cell: ({ last_used_at: at }: PortalLink) => (at ? <Time at={at} look="relative" /> : 'never') },
+    { name: 'Expires', cell: ({ expires_at: at }: PortalLink) => <Time at={at} look="relative" /> },
+    ...(mayChange ? [{ name: 'Actions', cell: (row: PortalLink) => <Actions row={row} list={list} /> }] : []),
+  ];
+  useShortcuts(mayChange ? [{ keys: 'n', label: 'New portal link', run: () => setNew(true) }] : []);
+  return (
+    <Page
+      title="Portal links"
+      actions={
+        mayChange && (
+          <Button kind="main" keys="n" onPress={() => setNew(true)}>
+            New portal link
+          </Button>
+        )
+      }
+    >
+      <p class="muted">Each opens the portal of one owner, for those who have its URL. Links that ended are deleted a week later.</p>
+      <InUse<PortalLink> list={list} label="Portal links" none="No portal link is in use" columns={columns}>
+        <p>
+          A portal link shows a customer the endpoints that have his owner id, and their deliveries, without an account.{' '}
+          {mayChange ? 'Create one here, or from your backend when he opens your webhooks page.' : 'Ask a member of the project for one.'}
+        </p>
+      </InUse>
+      {isNew && <LinkDialog onSaved={list.refresh} onClose={() => setNew(false)} />}
+    </Page>
+  );
+}
+
+function Actions({ row, list }: { readonly row: PortalLink; readonly list: List<PortalLink> }) {
+  const [isOpen, setOpen] = useState(false);
+  if (stateOf(row) === 'revoked') return null;
+  return (
+    <span class="row-actions">
+      <Button label={`New URL for ${row.name}`} onPress={() => setOpen(true)}>
+        New URL…
+      </Button>
+      <RevokeButton row={row} of={{ list, revoke: (id) => api().portalLinks.revoke(id) }}>
+        Its URL shows nothing more of <code>{row.owner_id}</code>, also where it is open: at once, on other servers within a second.
+      </RevokeButton>
+      {isOpen && <LinkDialog link={row} onSaved={list.refresh} onClose={() => setOpen(false)} />}
+    </span>
+  );
+}
