@@ -10,6 +10,8 @@ export interface Attack {
   readonly name: string;
   /** Left to the long form: a test of a part holds its bound too. */
   readonly isLong?: true;
+  /** Does nothing to the gateway: tells what a busy neighbour on the same machine costs by itself. */
+  readonly isControl?: true;
   /** Before the neighbour is measured. */
   readonly prepare?: (tenant: Tenant) => Promise<unknown>;
   /** Goes on until the attack is over. */
@@ -63,7 +65,24 @@ async function tarpit(): Promise<string> {
   return `127.0.0.1:${await loopback(net.createServer((socket) => socket.on('error', () => undefined).resume()))}`;
 }
 
+/** Computes for so many milliseconds. */
+function compute(ms: number): void {
+  for (const until = performance.now() + ms; performance.now() < until;);
+}
+
 export const attacks: readonly Attack[] = [
+  {
+    name: 'no attack: a program beside the gateway that computes half of the time',
+    isLong: true,
+    isControl: true,
+    run: async (tenant) => {
+      for (; !tenant.isOver; await sleep(20)) {
+        compute(20);
+        tenant.count('computed');
+      }
+    },
+    seen: ['computed'],
+  },
   {
     name: 'filters larger than they may be',
     isLong: true,

@@ -9,7 +9,10 @@ const RATIO_MAX = 1.5;
 const NOISE_MS = 5;
 
 /** What an attack did to a neighbour, as sentences; empty when nothing. */
-export function faultsOf({ seen, never = [] }: Attack, { alone, beside }: { readonly alone?: Round; readonly beside: Round }): string[] {
+export function faultsOf(
+  { seen, never = [], isControl }: Attack,
+  { alone, beside }: { readonly alone?: Round; readonly beside: Round },
+): string[] {
   const faults = [
     ...seen.filter((what) => !beside.evidence[what]).map((what) => `"${what}" was not seen`),
     ...never.filter((what) => beside.evidence[what]).map((what) => `"${what}" was seen`),
@@ -19,7 +22,7 @@ export function faultsOf({ seen, never = [] }: Attack, { alone, beside }: { read
     const has = beside.memory[which as keyof typeof MEMORY_MAX];
     if (has > most) faults.push(`${which} had ${has} MB, more than ${most}`);
   }
-  if (alone) {
+  if (alone && !isControl) {
     const [without, with_] = [alone, beside].map(({ deliveries }) => quantile(deliveries, 0.99)) as [number, number];
     if (with_ > RATIO_MAX * without + NOISE_MS)
       faults.push(`the p99 of the neighbour rose from ${without.toFixed(1)} to ${with_.toFixed(1)} ms`);
