@@ -22,7 +22,7 @@ config('prints the merged configuration as indented JSON, with no Postgres and n
   assert.equal(printed.server.http, { port: 6000, agent_port: 6001, bind: '0.0.0.0', ssl: false });
   assert.equal(
     printed.server.auth,
-    { api_keys: [], basic: [], native: true, max_failures: 10 },
+    { api_keys: [], basic: [], native: true, max_failures: 10, passwords: true },
     'a secret that is not given is not masked',
   );
   assert.is(printed.database.port, 1);
