@@ -51,9 +51,9 @@ export class AttemptRunner {
   #send(attempt: Attempt): void {
     const { endpoint, delivery, trace } = attempt;
     // In this order, so that the recorded attempt does not end before its response came.
-    const startedAtMs = performance.now();
+    let startedAtMs = performance.now();
     const { requests, accessTokens, sender, goneEndpoints, clock } = this.options;
-    const requestedAtMs = clock.now();
+    let requestedAtMs = clock.now();
     const answered = (answer: Answer) => {
       if (answer.isUnsent) return attempt.done(null);
       const durationMs = performance.now() - startedAtMs;
@@ -63,9 +63,12 @@ export class AttemptRunner {
     };
     accessTokens.of(endpoint, (token, failure) => {
       if (failure) return answered(failure);
+      // Again, without the wait for the token: the time that is recorded is the one that is signed.
+      startedAtMs = performance.now();
+      requestedAtMs = clock.now();
       let request;
       try {
-        request = requests.build(endpoint, delivery, clock.now(), { trace, token });
+        request = requests.build(endpoint, delivery, requestedAtMs, { trace, token });
       } catch (error) {
         return answered(unsendable((error as Error).message));
       }
