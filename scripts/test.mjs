@@ -28,7 +28,7 @@ const skipsFail = process.env['CI'] === 'true';
 // Most files wait more than they work.
 const workers = Number(process.env['TEST_WORKERS'] ?? Math.min(8, 2 * os.availableParallelism() + 2));
 /** So many failed files of a whole run get a second try; more than that are no accident of a busy machine. */
-const secondTriesMax = 3;
+const secondTriesMax = 8;
 
 const counts = { passed: 0, failed: 0, skipped: 0 };
 const stopping = new AbortController();

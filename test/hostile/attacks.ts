@@ -227,7 +227,7 @@ export const attacks: readonly Attack[] = [
     run: (tenant) => {
       const { port } = tenant.order;
       const url = `http://127.0.0.1:${port}/api/v1/organisations`;
-      return tenant.repeat(PER_SECOND, (n) => {
+      return tenant.repeat(4 * PER_SECOND, (n) => {
         const guess = n % 2 === 0 ? `Basic ${Buffer.from(`operator:${n}`).toString('base64')}` : `Bearer gw_${n}`;
         return tenant.ask('GET', url, undefined, { authorization: guess, address: '127.0.0.4' });
       });
