@@ -25,7 +25,7 @@ try {
   await fill(scene);
   const { page, problems, close } = await scene.open('/deliveries');
   await firstRow(page);
-  for (const filter of ['', '?status=failure', `?endpoint=${scene.endpointId}&status=success`, '?q=order.paid']) {
+  for (const filter of ['', '?status=failure', `?endpoint=${scene.endpointId}&status=success`, '?search=order.paid']) {
     const startedAtMs = performance.now();
     await page.goto(`${page.url().replace(/\?.*/, '')}${filter}`);
     await firstRow(page);
