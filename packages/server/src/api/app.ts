@@ -21,7 +21,17 @@ import { measureRequests } from './measure.js';
 import { auditor } from './audit.js';
 import { createsOnce, runOnce } from './idempotency.js';
 import { etagOf, runIfMatch, editableAt } from './preconditions.js';
-import { accessOf, pathOf, showOfCreated, type AccountCall, type ProjectCall, type Route, type ServerContext } from './route.js';
+import {
+  accessOf,
+  pathOf,
+  showOfCreated,
+  type AccountCall,
+  type OrganisationCall,
+  type ProjectCall,
+  type Route,
+  type ServerContext,
+} from './route.js';
+import { apiRouters } from './routers.js';
 import { LARGE_BYTES } from './shares.js';
 
 /** The HTTP application of the control plane; `pages` need no key: the documentation, the dashboard, and what takes webhooks. Middleware runs in the order below. */
@@ -56,7 +66,7 @@ export function createApp(
   app.use(open.routes());
   app.use(pages.documents.routes());
   app.use(pages.ingest.routes());
-  app.use(mount(routes, context).routes());
+  app.use(mount(routes, context));
   app.use((ctx) => throwUnknown(ctx, config.root_path));
   return app;
 }
@@ -93,9 +103,9 @@ const LOOK_UP = { effect: 'looks_up', withinMs: 10_000 } as const;
 const RUN_MS = 40_000;
 
 /** Mounts the routes. Each request passes authentication, the rate limit, the check of what it may reach, its share, and validation before the route runs. */
-function mount(routes: readonly Route[], context: ServerContext): Router {
+function mount(routes: readonly Route[], context: ServerContext): Middleware {
   const { ask, config, limit, portalLimit, takeShare } = context;
-  const router = new Router({ prefix: `${config.root_path}/api/v1` });
+  const routers = apiRouters(`${config.root_path}/api/v1`);
   // Configuration is small: bodies of other routes have at most LARGE_BYTES.
   const messageLimit = config.ingest.max_message_bytes + ENVELOPE_BYTES;
   const audit = auditor(routes);
@@ -111,7 +121,7 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
     const isOnce = createsOnce(route);
     const requireOwned = ownedBy(route);
     /** Authenticates the caller, takes the request from his rate limit, and checks what he may reach. */
-    const admit = async (ctx: RouterContext) => {
+    const admit = async (ctx: RouterContext): Promise<Partial<Pick<ProjectCall, 'caller' | 'project' | 'ownerId'> & OrganisationCall>> => {
       if (route.reach === 'open') return {};
       const caller = await ask(() => authenticate(ctx.req, context), LOOK_UP);
       context.keyUse.record(caller);
@@ -121,7 +131,7 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
       const { project_id: projectId = '', organisation_id: organisationId = '' } = ctx.params;
       if (route.reach === 'project') {
         const project = await ask(() => reachProject(caller, projectId, access, context), LOOK_UP);
-        if (caller.type !== 'portal') return { caller, project, ownerId: undefined };
+        if (caller.type !== 'portal') return { caller, project };
         await ask(() => requireOwned(context, { project, ownerId: caller.owner_id, id: ctx.params['id'] }), LOOK_UP);
         return { caller, project, ownerId: caller.owner_id };
       }
@@ -132,23 +142,35 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
       }
       return { caller, organisation: await ask(() => reachOrganisation(caller, organisationId, access, context), LOOK_UP) };
     };
-    router[route.method](pathOf(route), async (ctx: RouterContext) => {
+    routers.of(pathOf(route))[route.method](pathOf(route), async (ctx: RouterContext) => {
       const { params, headers, req: request } = ctx;
       const dialect = dialectOf(ctx, route);
-      const admitted = await admit(ctx);
+      const { caller, organisation, project, ownerId } = await admit(ctx);
       for (const id of Object.values(params)) if (!isId(id)) throw new GatewayError('not_found', { thing: 'id', id });
       const query = dialect.query(ctx.query);
       assertValid(validateQuery(query));
       // Before the body is read: those that wait hold none.
-      const owner = admitted.project?.id ?? admitted.caller?.id ?? context.addressOf(request);
+      const owner = project?.id ?? caller?.id ?? context.addressOf(request);
       const release = await takeShare(request, owner, { isGrouped: route.isGrouped === true });
       try {
-        if (route.isGrouped && admitted.project) context.pace.require(admitted.project.id);
-        const { ignored, ...read } = await readValid(request, dialect.body);
-        const requestId = String(ctx.state['requestId']);
-        const given = { request, requestId, params, id: params['id'] ?? '', query, headers, ...admitted, ...read };
-        // A route gets what its reach says.
-        const call = { ...context, ...given } as unknown as ProjectCall;
+        if (route.isGrouped && project) context.pace.require(project.id);
+        const { body, raw, ignored } = await readValid(request, dialect.body);
+        // A route gets what its reach says. On Node 20 each member that follows a spread takes half a microsecond.
+        const call = {
+          request,
+          requestId: String(ctx.state['requestId']),
+          params,
+          id: params['id'] ?? '',
+          query,
+          headers,
+          caller,
+          project,
+          organisation,
+          ownerId,
+          body,
+          raw,
+          ...context,
+        } as unknown as ProjectCall;
         const change = () => (audited ? audited(call) : route.run(call));
         const run = isOnce ? () => once(route, call, change) : change;
         const isConditional = shown && route.method !== 'get' && headers['if-match'] !== undefined;
@@ -166,7 +188,7 @@ function mount(routes: readonly Route[], context: ServerContext): Router {
       }
     });
   }
-  return router;
+  return routers.middleware();
 }
 
 /** Routes that create make one commit, as their last step; others may work on after one, as the deletion of an endpoint does. */

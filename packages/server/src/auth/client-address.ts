@@ -11,7 +11,7 @@ function clientAddress({ headers, socket }: IncomingMessage, isProxy: (address: 
     .split(',')
     .reverse()) {
     const address = plain(hop);
-    if (!isProxy(client) || isIP(address) === 0) break;
+    if (isIP(address) === 0 || !isProxy(client)) break;
     client = address;
   }
   return client;

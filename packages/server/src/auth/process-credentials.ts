@@ -42,7 +42,7 @@ export function processCredentials(config: Config, log: Log): ProcessCredentials
       ...(native || bearer.length > 0 ? ['Bearer'] : []),
       ...(basic.length > 0 ? ['Basic realm="gateway", charset="UTF-8"'] : []),
     ].join(', '),
-    ofBearer: (key) => among(bearer, digest(`bearer ${key}`)),
+    ofBearer: (key) => (bearer.length === 0 ? undefined : among(bearer, digest(`bearer ${key}`))),
     ofBasic: (pair) => among(basic, digest(`basic ${pair}`)),
   };
 }

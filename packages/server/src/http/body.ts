@@ -26,8 +26,8 @@ export async function readBody(request: IncomingMessage, limit: number): Promise
 
 /** Reads a body of at most `limit` bytes. Throws `body_too_large`, `unsupported_media_type` for one that is compressed, and `bad_body` for one that is cut off. */
 export async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
-  const tooLarge = new GatewayError('body_too_large', { limit });
-  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge;
+  const tooLarge = () => new GatewayError('body_too_large', { limit });
+  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge();
   const encoding = request.headers['content-encoding'] ?? 'identity';
   if (encoding !== 'identity') throw new GatewayError('unsupported_media_type', { given: `content-encoding: ${encoding}` });
   const chunks: Buffer[] = [];
@@ -45,7 +45,7 @@ export async function readBytes(request: IncomingMessage, limit: number): Promis
   if (length <= limit) return Buffer.concat(chunks);
   // Drains the rest: closing the connection now would lose the response.
   request.resume();
-  throw tooLarge;
+  throw tooLarge();
 }
 
 /** Finds the strings that Postgres cannot store: those with U+0000 or half of a surrogate pair. */
