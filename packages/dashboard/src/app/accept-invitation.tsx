@@ -4,9 +4,9 @@ import { accountApi } from '../api/client.js';
 import { useAction } from '../api/use-action.js';
 import { useResource } from '../api/use-resource.js';
 import { Loaded } from '../components/feedback/loading.js';
-import { Problem } from '../components/feedback/problem.js';
 import { Button } from '../components/form/button.js';
 import { fieldError, TextField } from '../components/form/field.js';
+import { Form } from '../components/form/form.js';
 import { navigate } from '../router/location.js';
 import { begin, session } from '../session/session.js';
 import { leaveInvitation } from './invitation.js';
@@ -81,14 +81,15 @@ function Accept({ token, invitation: it }: { readonly token: string; readonly in
     navigate('/', { replace: true });
   });
   return (
-    <form
-      class="form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        action.run();
-      }}
+    <Form
+      onSubmit={action.run}
+      error={action.error}
+      actions={
+        <Button kind="main" type="submit" isRunning={action.isRunning}>
+          {it.has_account ? 'Accept and sign in' : 'Make my account'}
+        </Button>
+      }
     >
-      {action.error && <Problem error={action.error} />}
       <div class="field">
         <label for="invited-email">Email</label>
         <input id="invited-email" type="email" autocomplete="username" value={it.email} readOnly />
@@ -109,9 +110,6 @@ function Accept({ token, invitation: it }: { readonly token: string; readonly in
         error={fieldError(action.error, 'password')}
         isRequired
       />
-      <Button kind="main" type="submit" isRunning={action.isRunning}>
-        {it.has_account ? 'Accept and sign in' : 'Make my account'}
-      </Button>
-    </form>
+    </Form>
   );
 }

@@ -5,6 +5,7 @@ import { useAction } from '../api/use-action.js';
 import { Problem } from '../components/feedback/problem.js';
 import { Button } from '../components/form/button.js';
 import { TextField } from '../components/form/field.js';
+import { Form } from '../components/form/form.js';
 import { leaveForProvider, signIn } from '../session/session.js';
 
 export function SignIn() {
@@ -21,7 +22,14 @@ export function SignIn() {
       <div class="form">
         <h1>Sign in to Gateway</h1>
         {methods.oidc && <Provider label={methods.oidc.label} isOnly={!methods.password} />}
-        {methods.password && <Password hasFocus={!methods.oidc} />}
+        {methods.password && (
+          <>
+            <Password hasFocus={!methods.oidc} />
+            <p class="muted">
+              The first user is created by <code>gateway bootstrap</code>, which prints the password.
+            </p>
+          </>
+        )}
       </div>
     </main>
   );
@@ -45,14 +53,15 @@ function Password({ hasFocus }: { readonly hasFocus: boolean }) {
   const [password, setPassword] = useState('');
   const action = useAction(() => signIn(email, password));
   return (
-    <form
-      class="form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        action.run();
-      }}
+    <Form
+      onSubmit={action.run}
+      error={action.error}
+      actions={
+        <Button kind="main" type="submit" isRunning={action.isRunning}>
+          Sign in
+        </Button>
+      }
     >
-      {action.error && <Problem error={action.error} />}
       <TextField
         label="Email"
         type="email"
@@ -72,12 +81,6 @@ function Password({ hasFocus }: { readonly hasFocus: boolean }) {
         onChange={setPassword}
         isRequired
       />
-      <Button kind="main" type="submit" isRunning={action.isRunning}>
-        Sign in
-      </Button>
-      <p class="muted">
-        The first user is created by <code>gateway bootstrap</code>, which prints the password.
-      </p>
-    </form>
+    </Form>
   );
 }

@@ -7,6 +7,7 @@ export function useShortcuts(offered: readonly Shortcut[]): void {
   latest.current = offered;
   const names = offered.map(({ keys, label }) => `${keys} ${label}`).join('\n');
   useEffect(() => {
+    if (names === '') return undefined;
     const added = latest.current.map(({ keys, label }, index) => ({ keys, label, run: () => latest.current[index]?.run() }));
     shortcuts.value = [...added, ...shortcuts.peek()];
     return () => {

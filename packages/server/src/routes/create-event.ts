@@ -37,8 +37,8 @@ export async function createEvent(
   const { max_message_bytes: limit } = config.ingest;
   const { key: idempotencyKey, problems: ofKey } = keyOf(body, requestHeaders);
   const problems = [...headerProblems(custom), ...ofKey];
-  if (Buffer.byteLength(raw) > limit)
-    problems.push({ field: 'data', sentence: `has more than ${limit} bytes, which is ingest.max_message_bytes` });
+  const bytes = Buffer.byteLength(raw);
+  if (bytes > limit) problems.push({ field: 'data', sentence: `has more than ${limit} bytes, which is ingest.max_message_bytes` });
   const projectId = project.id;
   if (project.config.unknown_event_types === 'reject' && eventType !== TEST_EVENT_TYPE) {
     if ((await catalogue.firstUnknown(projectId, [eventType])) !== undefined)
@@ -51,7 +51,7 @@ export async function createEvent(
   const dynamic = target.messageType === 'single' && target.endpointId === null;
   const { id, duplicate } = await traceCreation(plugins, { projectId, eventType, dynamic, requestHeaders, headers }, () => {
     assertValid(problems);
-    pace.add(projectId, 1, Buffer.byteLength(raw));
+    pace.add(projectId, 1, bytes);
     return measureIngest(plugins, projectId, async () => {
       const creation = await events.create({ projectId, ...target, eventType, idempotencyKey, headers, data: raw });
       if ('id' in creation) return creation;

@@ -1,4 +1,6 @@
 import type { ComponentChildren } from 'preact';
+import { useRef } from 'preact/hooks';
+import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 
 interface Look {
   /** `main` is the one action of a page or dialog, `danger` deletes, `quiet` has no border. */
@@ -6,7 +8,7 @@ interface Look {
   readonly children: ComponentChildren;
   /** For a button whose content does not say what it does. */
   readonly label?: string;
-  /** The key that does the same. */
+  /** The key that does the same, as long as it is shown. In the help it is called by the label, or by the content, which is then a text. */
   readonly keys?: string;
 }
 
@@ -31,11 +33,12 @@ export function Button({
 }) {
   return (
     <button
+      ref={usePress<HTMLButtonElement>({ keys, label, children })}
       type={type}
       class={`button ${kind}${isRunning ? ' running' : ''}`}
       disabled={isDisabled || isRunning}
       aria-label={label}
-      title={label ?? (keys ? `Key: ${keys}` : undefined)}
+      title={titleOf({ keys, label })}
       aria-pressed={isPressed}
       aria-keyshortcuts={keys}
       onClick={onPress}
@@ -46,10 +49,31 @@ export function Button({
 }
 
 /** A link that looks like a button. */
-export function ButtonLink({ kind = 'plain', children, label, href }: Look & { readonly href: string }) {
+export function ButtonLink({ kind = 'plain', children, label, keys, href }: Look & { readonly href: string }) {
   return (
-    <a class={`button ${kind}`} href={href} aria-label={label} title={label}>
+    <a
+      ref={usePress<HTMLAnchorElement>({ keys, label, children })}
+      class={`button ${kind}`}
+      href={href}
+      aria-label={label}
+      title={titleOf({ keys, label })}
+      aria-keyshortcuts={keys}
+    >
       {children}
     </a>
   );
+}
+
+type Named = Pick<Look, 'children'> & { readonly keys: string | undefined; readonly label: string | undefined };
+
+function titleOf({ keys, label }: Omit<Named, 'children'>): string | undefined {
+  return label ?? (keys ? `Key: ${keys}` : undefined);
+}
+
+/** For the element that its key presses. */
+function usePress<Pressed extends HTMLElement>({ keys, label, children }: Named) {
+  const pressed = useRef<Pressed>(null);
+  const name = label ?? (typeof children === 'string' ? children.replace(/…$/, '') : '');
+  useShortcuts(keys ? [{ keys, label: name, run: () => pressed.current?.click() }] : []);
+  return pressed;
 }

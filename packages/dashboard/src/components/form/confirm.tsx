@@ -1,9 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { useAction } from '../../api/use-action.js';
-import { Problem } from '../feedback/problem.js';
 import { Button } from './button.js';
-import { Dialog } from './dialog.js';
+import { FormDialog } from './form-dialog.js';
 
 /**
  * A button that asks before it acts.
@@ -50,21 +49,9 @@ export function ConfirmButton({
         {label}
       </Button>
       {isOpen && (
-        <Dialog
-          title={title}
-          onClose={close}
-          actions={
-            <>
-              <Button onPress={close}>Cancel</Button>
-              <Button kind={kind} isRunning={action.isRunning} isDisabled={!isReady} onPress={action.run}>
-                {verb}
-              </Button>
-            </>
-          }
-        >
+        <FormDialog title={title} verb={verb} kind={kind} isReady={isReady} action={action} onClose={close}>
           {children}
-          {action.error && <Problem error={action.error} />}
-        </Dialog>
+        </FormDialog>
       )}
     </>
   );

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
 import { accountApi } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
-import { Problem } from '../../components/feedback/problem.js';
 import { toast } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
 import { fieldError, TextField } from '../../components/form/field.js';
+import { Form } from '../../components/form/form.js';
 import { Panel } from '../../components/layout/panel.js';
 import { session } from '../../session/session.js';
 
@@ -20,14 +20,15 @@ export function Password() {
   });
   return (
     <Panel title="Password">
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          action.run();
-        }}
+      <Form
+        onSubmit={action.run}
+        error={action.error}
+        actions={
+          <Button type="submit" isRunning={action.isRunning}>
+            Change the password
+          </Button>
+        }
       >
-        {action.error && <Problem error={action.error} />}
         {/* For password managers. */}
         <input type="email" autocomplete="username" value={session.value?.user.email} readOnly hidden />
         <TextField
@@ -49,12 +50,7 @@ export function Password() {
           error={fieldError(action.error, 'password')}
           isRequired
         />
-        <div class="form-actions">
-          <Button type="submit" isRunning={action.isRunning}>
-            Change the password
-          </Button>
-        </div>
-      </form>
+      </Form>
     </Panel>
   );
 }

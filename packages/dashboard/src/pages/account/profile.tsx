@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
 import { accountApi } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
-import { Problem } from '../../components/feedback/problem.js';
 import { toast } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
 import { fieldError, TextField } from '../../components/form/field.js';
+import { Form } from '../../components/form/form.js';
 import { Panel } from '../../components/layout/panel.js';
 import { readSession, session } from '../../session/session.js';
 
@@ -20,14 +20,19 @@ export function Profile() {
   });
   return (
     <Panel title="Name">
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          action.run();
-        }}
+      <Form
+        onSubmit={action.run}
+        error={action.error}
+        actions={
+          <Button
+            type="submit"
+            isRunning={action.isRunning}
+            isDisabled={first.trim() === user?.first_name && last.trim() === user.last_name}
+          >
+            Save the name
+          </Button>
+        }
       >
-        {action.error && <Problem error={action.error} />}
         <TextField
           label="First name"
           autocomplete="given-name"
@@ -42,19 +47,10 @@ export function Profile() {
           onChange={setLast}
           error={fieldError(action.error, 'last_name')}
         />
-        <div class="form-actions">
-          <Button
-            type="submit"
-            isRunning={action.isRunning}
-            isDisabled={first.trim() === user?.first_name && last.trim() === user.last_name}
-          >
-            Save the name
-          </Button>
-        </div>
         <p class="muted">
           You sign in with {user?.email}. An address is not changed: have an admin invite the new one, and remove the old.
         </p>
-      </form>
+      </Form>
     </Panel>
   );
 }

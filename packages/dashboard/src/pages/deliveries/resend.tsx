@@ -6,7 +6,6 @@ import { Problem } from '../../components/feedback/problem.js';
 import { toast, toastError } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
 import { Dialog } from '../../components/form/dialog.js';
-import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { maySend } from '../../session/access.js';
 import { query } from '../../router/location.js';
 import { BatchDialog } from '../log/batch-dialog.js';
@@ -40,7 +39,6 @@ export function ResendButton({ delivery, onSent }: { readonly delivery: EventDel
   });
   const isEnded = isDelivered || delivery.status === 'failure' || delivery.status === 'discarded';
   const press = () => (isDelivered ? setAsked(true) : action.run());
-  useShortcuts(isEnded && maySend() ? [{ keys: 'r', label: 'Send again', run: press }] : []);
   if (!isEnded || !maySend()) return null;
   return (
     <>

@@ -4,7 +4,6 @@ import { useAction } from '../../api/use-action.js';
 import { toast, toastError } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
 import { ConfirmButton } from '../../components/form/confirm.js';
-import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { navigate, query, setQuery } from '../../router/location.js';
 import { projectPath } from '../../router/project-path.js';
 import { mayManage, maySend } from '../../session/access.js';
@@ -25,12 +24,6 @@ export function EndpointActions({ endpoint, onChange }: { readonly endpoint: End
   });
   const isTesting = query.value.has('test');
   const test = () => setQuery({ test: '1' });
-  useShortcuts(
-    [
-      { keys: 'p', label: isActive ? 'Pause' : 'Activate', run: toggle.run, isAllowed: mayManage() },
-      { keys: 't', label: 'Send a test event', run: test, isAllowed: maySend() },
-    ].filter(({ isAllowed }) => isAllowed),
-  );
   if (!maySend()) return null;
   return (
     <>

@@ -4,11 +4,11 @@ import { Badge } from '../../components/data/badge.js';
 import type { Column } from '../../components/data/log.js';
 import { Time } from '../../components/data/time.js';
 import { ButtonLink } from '../../components/form/button.js';
+import { NewLink } from '../../components/form/new-link.js';
 import { Page } from '../../components/layout/page.js';
 import { compact, percent } from '../../format/number.js';
-import { useShortcuts } from '../../keyboard/use-shortcuts.js';
-import { navigate, query } from '../../router/location.js';
-import { isPortal, projectHref, projectId, projectPath } from '../../router/project-path.js';
+import { query } from '../../router/location.js';
+import { isPortal, projectHref, projectId } from '../../router/project-path.js';
 import { mayManage } from '../../session/access.js';
 import { FilterBar, FilterSelect } from '../log/filter-bar.js';
 import { LiveLog } from '../log/live-log.js';
@@ -26,19 +26,8 @@ type Row = Endpoint & { readonly attempts: Attempts | undefined };
 
 export default function EndpointList() {
   const mayCreate = mayManage();
-  useShortcuts(mayCreate ? [{ keys: 'n', label: 'New endpoint', run: () => navigate(projectPath('/endpoints/new')) }] : []);
   return (
-    <Page
-      title="Endpoints"
-      isFull
-      actions={
-        mayCreate && (
-          <ButtonLink kind="main" href={projectHref('/endpoints/new')}>
-            New endpoint
-          </ButtonLink>
-        )
-      }
-    >
+    <Page title="Endpoints" isFull actions={mayCreate && <NewLink what="endpoint" path="/endpoints/new" />}>
       <FilterBar searchHint={isPortal.value ? 'Name or URL' : 'Name, URL or owner'} hasTime={false}>
         <FilterSelect name="status" label="Status" options={STATUSES} />
       </FilterBar>

@@ -7,6 +7,7 @@ import { NewSecret } from '../../components/data/new-secret.js';
 import { Problem } from '../../components/feedback/problem.js';
 import { Button, ButtonLink } from '../../components/form/button.js';
 import { fieldError, TextField } from '../../components/form/field.js';
+import { Form } from '../../components/form/form.js';
 import { Page } from '../../components/layout/page.js';
 import { Panel } from '../../components/layout/panel.js';
 import { projectHref } from '../../router/project-path.js';
@@ -34,12 +35,17 @@ export default function EndpointNew() {
   return (
     <Page title="New endpoint" above={<a href={projectHref('/endpoints')}>Endpoints</a>}>
       <Panel title="What is sent where">
-        <form
-          class="form"
-          onSubmit={(event) => {
-            event.preventDefault();
-            create.run();
-          }}
+        <Form
+          onSubmit={create.run}
+          error={create.error}
+          actions={
+            <>
+              <Button kind="main" type="submit" isRunning={create.isRunning}>
+                Create
+              </Button>
+              <ButtonLink href={projectHref('/endpoints')}>Cancel</ButtonLink>
+            </>
+          }
         >
           <EndpointFields draft={draft} error={create.error}>
             <TextField
@@ -63,14 +69,7 @@ export default function EndpointNew() {
               error={fieldError(create.error, 'secret')}
             />
           </EndpointFields>
-          {create.error && <Problem error={create.error} />}
-          <div class="form-actions">
-            <Button kind="main" type="submit" isRunning={create.isRunning}>
-              Create
-            </Button>
-            <ButtonLink href={projectHref('/endpoints')}>Cancel</ButtonLink>
-          </div>
-        </form>
+        </Form>
       </Panel>
     </Page>
   );

@@ -6,10 +6,10 @@ import { useDraft } from '../../api/use-draft.js';
 import { NewSecret } from '../../components/data/new-secret.js';
 import { Table } from '../../components/data/table.js';
 import { Time } from '../../components/data/time.js';
-import { Problem } from '../../components/feedback/problem.js';
 import { Button } from '../../components/form/button.js';
 import { Dialog } from '../../components/form/dialog.js';
 import { fieldError, Select, TextField } from '../../components/form/field.js';
+import { FormDialog } from '../../components/form/form-dialog.js';
 import { Panel } from '../../components/layout/panel.js';
 import { mayManage } from '../../session/access.js';
 
@@ -89,18 +89,7 @@ function Rotate({
     );
   }
   return (
-    <Dialog
-      title="Rotate the secret"
-      onClose={onClose}
-      actions={
-        <>
-          <Button onPress={onClose}>Cancel</Button>
-          <Button kind="main" isRunning={rotate.isRunning} onPress={rotate.run}>
-            Rotate
-          </Button>
-        </>
-      }
-    >
+    <FormDialog title="Rotate the secret" verb="Rotate" action={rotate} onClose={onClose}>
       <Select label="The present secret signs" value={values.hours} options={OVERLAPS} onChange={set('hours')} />
       <TextField
         label="New secret"
@@ -110,7 +99,6 @@ function Rotate({
         onChange={set('secret')}
         error={fieldError(rotate.error, 'secret')}
       />
-      {rotate.error && <Problem error={rotate.error} />}
-    </Dialog>
+    </FormDialog>
   );
 }

@@ -6,13 +6,12 @@ import { useEdit } from '../../api/use-edit.js';
 import { Copyable } from '../../components/data/copy.js';
 import { Facts } from '../../components/data/facts.js';
 import { FullTime, Time } from '../../components/data/time.js';
-import { Problem } from '../../components/feedback/problem.js';
 import { toast } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
 import { Conflict } from '../../components/form/conflict.js';
+import { Form } from '../../components/form/form.js';
 import { Panel } from '../../components/layout/panel.js';
 import { count } from '../../format/number.js';
-import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { href, query, setQuery } from '../../router/location.js';
 import { may, mayManage } from '../../session/access.js';
 import { AUTHENTICATIONS } from './form/authentication-draft.js';
@@ -24,7 +23,6 @@ export function Settings({ endpoint, onChange }: { readonly endpoint: Endpoint; 
   const isEditing = query.value.has('edit') && mayManage();
   const begin = () => setQuery({ edit: '1' });
   const end = () => setQuery({ edit: undefined }, { replace: true });
-  useShortcuts(mayManage() && !isEditing ? [{ keys: 'e', label: 'Edit', run: begin }] : []);
   return (
     <Panel
       title="Settings"
@@ -63,28 +61,26 @@ function EditForm({ endpoint, onSaved, onEnd }: { readonly endpoint: Endpoint; r
   });
   const submit = () => edit.save(changed(fieldsOf(draftOf(edit.base)), fieldsOf(draft.values)));
   return (
-    <form
-      class="form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        submit();
-      }}
+    <Form
+      onSubmit={submit}
+      error={edit.error}
+      actions={
+        <>
+          <Button kind="main" type="submit" isRunning={edit.isRunning}>
+            Save
+          </Button>
+          <Button onPress={onEnd}>Cancel</Button>
+        </>
+      }
     >
       <EndpointFields draft={draft} error={edit.error} />
-      {edit.error && <Problem error={edit.error} />}
       <Conflict
         what="endpoint"
         edit={edit}
         ignored={['circuit_breaker', 'secrets']}
         onTheirs={(theirs) => draft.replace(draftOf(theirs))}
       />
-      <div class="form-actions">
-        <Button kind="main" type="submit" isRunning={edit.isRunning}>
-          Save
-        </Button>
-        <Button onPress={onEnd}>Cancel</Button>
-      </div>
-    </form>
+    </Form>
   );
 }
 

@@ -2,7 +2,6 @@ import type { ChangedEventType, EventType } from '@gateway/client';
 import { api } from '../../api/client.js';
 import { changed, useDraft } from '../../api/use-draft.js';
 import { useEdit } from '../../api/use-edit.js';
-import { Problem } from '../../components/feedback/problem.js';
 import { toast } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
 import { Conflict } from '../../components/form/conflict.js';
@@ -25,15 +24,20 @@ export function EventTypeEdit({ type, onSaved }: { readonly type: EventType; rea
   });
   const [before, after] = [fieldsOf(draftOf(edit.base)), fieldsOf(draft.values)];
   return (
-    <EventTypeForm draft={draft} error={edit.error} onSubmit={() => before && after && edit.save(changed(before, after))}>
-      {edit.error && <Problem error={edit.error} />}
+    <EventTypeForm
+      draft={draft}
+      error={edit.error}
+      onSubmit={() => before && after && edit.save(changed(before, after))}
+      actions={
+        <>
+          <Button kind="main" type="submit" isRunning={edit.isRunning} isDisabled={!after}>
+            Save
+          </Button>
+          <Button onPress={end}>Cancel</Button>
+        </>
+      }
+    >
       <Conflict what="event type" edit={edit} onTheirs={(theirs) => draft.replace(draftOf(theirs))} />
-      <div class="form-actions">
-        <Button kind="main" type="submit" isRunning={edit.isRunning} isDisabled={!after}>
-          Save
-        </Button>
-        <Button onPress={end}>Cancel</Button>
-      </div>
     </EventTypeForm>
   );
 }

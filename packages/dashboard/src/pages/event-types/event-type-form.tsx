@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Draft } from '../../api/use-draft.js';
 import { errorBelow, fieldError, TextArea, TextField } from '../../components/form/field.js';
-import { useFocusInvalid } from '../../components/form/focus-invalid.js';
+import { Form } from '../../components/form/form.js';
 import { Panel } from '../../components/layout/panel.js';
 import { valueOf } from '../../format/json.js';
 import type { EventTypeDraft } from './event-type-draft.js';
@@ -11,33 +11,28 @@ import { SchemaTable } from './schema-table.js';
  * What an event type is, and beside it the fields as readers will see them.
  *
  * @param props.isNew a type that is there keeps its name: events and subscriptions refer to it
- * @param props.children buttons, and what went wrong
+ * @param props.children shown above the buttons
  */
 export function EventTypeForm({
   draft: { values, set },
   error,
   isNew = false,
   onSubmit,
+  actions,
   children,
 }: {
   readonly draft: Draft<EventTypeDraft>;
   readonly error: Error | undefined;
   readonly isNew?: boolean;
   readonly onSubmit: () => void;
-  readonly children: ComponentChildren;
+  readonly actions: ComponentChildren;
+  readonly children?: ComponentChildren;
 }) {
-  useFocusInvalid(error);
   const [schema, example] = [valueOf(values.schema), valueOf(values.example)];
   return (
     <div class="beside">
       <Panel title="Event type">
-        <form
-          class="form"
-          onSubmit={(event) => {
-            event.preventDefault();
-            onSubmit();
-          }}
-        >
+        <Form onSubmit={onSubmit} error={error} actions={actions}>
           {isNew && (
             <TextField
               label="Name"
@@ -77,7 +72,7 @@ export function EventTypeForm({
             error={example.problem ?? errorBelow(error, 'example')}
           />
           {children}
-        </form>
+        </Form>
       </Panel>
       <Panel title="Fields, as readers see them">
         {schema.problem === undefined && schema.value !== null ? (

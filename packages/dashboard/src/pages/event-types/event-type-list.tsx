@@ -5,10 +5,10 @@ import { Badge } from '../../components/data/badge.js';
 import type { Column } from '../../components/data/log.js';
 import { Time } from '../../components/data/time.js';
 import { Button, ButtonLink } from '../../components/form/button.js';
+import { NewLink } from '../../components/form/new-link.js';
 import { Page } from '../../components/layout/page.js';
-import { useShortcuts } from '../../keyboard/use-shortcuts.js';
-import { navigate, query } from '../../router/location.js';
-import { projectHref, projectId, projectPath } from '../../router/project-path.js';
+import { query } from '../../router/location.js';
+import { projectHref, projectId } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
 import { FilterBar } from '../log/filter-bar.js';
 import { LiveLog } from '../log/live-log.js';
@@ -19,7 +19,6 @@ export default function EventTypeList() {
   const mayCreate = may('member');
   const [round, setRound] = useState(0);
   const [isImporting, setImporting] = useState(false);
-  useShortcuts(mayCreate ? [{ keys: 'n', label: 'New event type', run: () => navigate(projectPath('/event-types/new')) }] : []);
   return (
     <Page
       title="Event types"
@@ -28,9 +27,7 @@ export default function EventTypeList() {
         mayCreate && (
           <>
             <Button onPress={() => setImporting(true)}>Import…</Button>
-            <ButtonLink kind="main" href={projectHref('/event-types/new')}>
-              New event type
-            </ButtonLink>
+            <NewLink what="event type" path="/event-types/new" />
           </>
         )
       }

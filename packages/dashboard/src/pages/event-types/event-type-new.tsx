@@ -1,7 +1,6 @@
 import { api } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
 import { useDraft } from '../../api/use-draft.js';
-import { Problem } from '../../components/feedback/problem.js';
 import { toast } from '../../components/feedback/toast.js';
 import { Button, ButtonLink } from '../../components/form/button.js';
 import { Page } from '../../components/layout/page.js';
@@ -22,15 +21,20 @@ export default function EventTypeNew() {
   });
   return (
     <Page title="New event type" above={<a href={projectHref('/event-types')}>Event types</a>}>
-      <EventTypeForm draft={draft} error={create.error} isNew onSubmit={create.run}>
-        {create.error && <Problem error={create.error} />}
-        <div class="form-actions">
-          <Button kind="main" type="submit" isRunning={create.isRunning} isDisabled={!fields}>
-            Create
-          </Button>
-          <ButtonLink href={projectHref('/event-types')}>Cancel</ButtonLink>
-        </div>
-      </EventTypeForm>
+      <EventTypeForm
+        draft={draft}
+        error={create.error}
+        isNew
+        onSubmit={create.run}
+        actions={
+          <>
+            <Button kind="main" type="submit" isRunning={create.isRunning} isDisabled={!fields}>
+              Create
+            </Button>
+            <ButtonLink href={projectHref('/event-types')}>Cancel</ButtonLink>
+          </>
+        }
+      />
     </Page>
   );
 }

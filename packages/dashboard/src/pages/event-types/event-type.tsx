@@ -7,7 +7,6 @@ import { Loaded } from '../../components/feedback/loading.js';
 import { toast, toastError } from '../../components/feedback/toast.js';
 import { Button, ButtonLink } from '../../components/form/button.js';
 import { Page } from '../../components/layout/page.js';
-import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { query, setQuery } from '../../router/location.js';
 import type { PageProps } from '../../router/match.js';
 import { isPortal, projectHref, projectId } from '../../router/project-path.js';
@@ -76,7 +75,6 @@ function Actions({
     }
   });
   const begin = () => setQuery({ edit: '1' });
-  useShortcuts(may('member') ? [{ keys: 'e', label: 'Edit', run: begin }] : []);
   return (
     <>
       {!isPortal.value && <ButtonLink href={projectHref(`/events?search=${encodeURIComponent(name)}`)}>Its events</ButtonLink>}

@@ -3,10 +3,10 @@ import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
 import { Badge } from '../../components/data/badge.js';
-import { Problem } from '../../components/feedback/problem.js';
 import { Button } from '../../components/form/button.js';
 import { Dialog } from '../../components/form/dialog.js';
 import { Field, TextArea } from '../../components/form/field.js';
+import { FormDialog } from '../../components/form/form-dialog.js';
 import { objectOf } from '../../format/json.js';
 import { count } from '../../format/number.js';
 import { projectHref } from '../../router/project-path.js';
@@ -18,7 +18,7 @@ export function ImportDialog({ onClose }: { readonly onClose: () => void }) {
   const [text, setText] = useState('');
   const [imported, setImported] = useState<ImportedEventTypes>();
   const document = objectOf(text);
-  const run = useAction(async () => {
+  const importing = useAction(async () => {
     if (document.problem === undefined) setImported(await api().eventTypes.import(document.value));
   });
   if (imported) {
@@ -41,17 +41,12 @@ export function ImportDialog({ onClose }: { readonly onClose: () => void }) {
     );
   }
   return (
-    <Dialog
+    <FormDialog
       title="Import event types"
+      verb="Import"
+      isReady={text.trim() !== '' && document.problem === undefined}
+      action={importing}
       onClose={onClose}
-      actions={
-        <>
-          <Button onPress={onClose}>Cancel</Button>
-          <Button kind="main" isRunning={run.isRunning} isDisabled={text.trim() === '' || document.problem !== undefined} onPress={run.run}>
-            Import
-          </Button>
-        </>
-      }
     >
       <p>
         The webhooks and callbacks of an OpenAPI 3 document become event types. Those that are there are changed, all or nothing; none is
@@ -76,7 +71,6 @@ export function ImportDialog({ onClose }: { readonly onClose: () => void }) {
         onChange={setText}
         error={document.problem}
       />
-      {run.error && <Problem error={run.error} />}
-    </Dialog>
+    </FormDialog>
   );
 }

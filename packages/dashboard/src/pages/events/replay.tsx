@@ -5,7 +5,6 @@ import { useAction } from '../../api/use-action.js';
 import { Problem } from '../../components/feedback/problem.js';
 import { toast, toastError } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
-import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { may } from '../../session/access.js';
 import { BatchDialog } from '../log/batch-dialog.js';
 import { rangeWords } from '../log/time-range.js';
@@ -26,7 +25,6 @@ export function ReplayButton({ id, onDone }: { readonly id: string; readonly onD
     toast('The event is routed again: endpoints that have no delivery of it get one.');
     onDone();
   });
-  useShortcuts(may('member') ? [{ keys: 'r', label: 'Route again', run: action.run }] : []);
   if (!may('member')) return null;
   return (
     <>

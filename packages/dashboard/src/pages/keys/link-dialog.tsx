@@ -4,10 +4,10 @@ import { api } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
 import { NewSecret } from '../../components/data/new-secret.js';
 import { Time } from '../../components/data/time.js';
-import { Problem } from '../../components/feedback/problem.js';
 import { Button } from '../../components/form/button.js';
 import { Dialog } from '../../components/form/dialog.js';
 import { Checkbox, fieldError, TextField } from '../../components/form/field.js';
+import { FormDialog } from '../../components/form/form-dialog.js';
 import { ExpiryField, type Expiry } from './expiry.js';
 import { expiryOf, LINK_EXPIRIES } from './key-state.js';
 
@@ -51,52 +51,37 @@ export function LinkDialog({
   }
   const { error } = saving;
   return (
-    <Dialog title={title} onClose={onClose}>
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          saving.run();
-        }}
-      >
-        {error && <Problem error={error} />}
-        {link ? (
-          <p>The present URL ends at once, also where it is open.</p>
-        ) : (
-          <>
-            <TextField
-              label="Name"
-              hint="For this list and the audit log."
-              value={name}
-              onChange={setName}
-              error={fieldError(error, 'name')}
-              isRequired
-              hasFocus
-            />
-            <TextField
-              label="Owner id"
-              hint="The link shows the endpoints that have this owner id, and no others."
-              value={owner}
-              onChange={setOwner}
-              error={fieldError(error, 'owner_id')}
-              isRequired
-            />
-            <Checkbox
-              label="May manage endpoints"
-              hint="Create, change, pause and delete them, and subscribe them to events that name no owner."
-              isOn={isManaging}
-              onChange={setManaging}
-            />
-          </>
-        )}
-        <ExpiryField options={LINK_EXPIRIES} value={expiry} onChange={setExpiry} error={fieldError(error, 'expires_at')} />
-        <div class="dialog-actions">
-          <Button onPress={onClose}>Cancel</Button>
-          <Button kind="main" type="submit" isRunning={saving.isRunning}>
-            {link ? 'Make the URL' : 'Create the link'}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title={title} verb={link ? 'Make the URL' : 'Create the link'} action={saving} onClose={onClose}>
+      {link ? (
+        <p>The present URL ends at once, also where it is open.</p>
+      ) : (
+        <>
+          <TextField
+            label="Name"
+            hint="For this list and the audit log."
+            value={name}
+            onChange={setName}
+            error={fieldError(error, 'name')}
+            isRequired
+            hasFocus
+          />
+          <TextField
+            label="Owner id"
+            hint="The link shows the endpoints that have this owner id, and no others."
+            value={owner}
+            onChange={setOwner}
+            error={fieldError(error, 'owner_id')}
+            isRequired
+          />
+          <Checkbox
+            label="May manage endpoints"
+            hint="Create, change, pause and delete them, and subscribe them to events that name no owner."
+            isOn={isManaging}
+            onChange={setManaging}
+          />
+        </>
+      )}
+      <ExpiryField options={LINK_EXPIRIES} value={expiry} onChange={setExpiry} error={fieldError(error, 'expires_at')} />
+    </FormDialog>
   );
 }

@@ -7,6 +7,7 @@ import { toast } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
 import { Dialog } from '../../components/form/dialog.js';
 import { fieldError, Select, TextField } from '../../components/form/field.js';
+import { FormDialog } from '../../components/form/form-dialog.js';
 import { ExpiryField, type Expiry } from './expiry.js';
 import { EXPIRIES, expiryOf, type KeyRing } from './key-state.js';
 
@@ -64,33 +65,18 @@ export function NewKey({
     );
   }
   return (
-    <Dialog title={title} onClose={onClose}>
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          creating.run();
-        }}
-      >
-        {creating.error && <Problem error={creating.error} />}
-        <TextField
-          label="Name"
-          hint="What uses it: it is named in this list and in the audit log."
-          value={name}
-          onChange={setName}
-          error={fieldError(creating.error, 'name')}
-          isRequired
-          hasFocus
-        />
-        <Select label="It may" value={role} onChange={setRole} options={ring.roles} />
-        <ExpiryField options={EXPIRIES} value={expiry} onChange={setExpiry} error={fieldError(creating.error, 'expires_at')} />
-        <div class="dialog-actions">
-          <Button onPress={onClose}>Cancel</Button>
-          <Button kind="main" type="submit" isRunning={creating.isRunning}>
-            Create the key
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title={title} verb="Create the key" action={creating} onClose={onClose}>
+      <TextField
+        label="Name"
+        hint="What uses it: it is named in this list and in the audit log."
+        value={name}
+        onChange={setName}
+        error={fieldError(creating.error, 'name')}
+        isRequired
+        hasFocus
+      />
+      <Select label="It may" value={role} onChange={setRole} options={ring.roles} />
+      <ExpiryField options={EXPIRIES} value={expiry} onChange={setExpiry} error={fieldError(creating.error, 'expires_at')} />
+    </FormDialog>
   );
 }

@@ -5,7 +5,6 @@ import { useList, type List } from '../../api/use-list.js';
 import { Time } from '../../components/data/time.js';
 import { Button } from '../../components/form/button.js';
 import { Page } from '../../components/layout/page.js';
-import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { projectId } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
 import { InUse, RevokeButton, StateBadge } from './in-use.js';
@@ -32,7 +31,6 @@ export default function PortalLinksPage() {
     { name: 'Expires', cell: ({ expires_at: at }: PortalLink) => <Time at={at} look="relative" /> },
     ...(mayChange ? [{ name: 'Actions', cell: (row: PortalLink) => <Actions row={row} list={list} /> }] : []),
   ];
-  useShortcuts(mayChange ? [{ keys: 'n', label: 'New portal link', run: () => setNew(true) }] : []);
   return (
     <Page
       title="Portal links"

@@ -4,7 +4,6 @@ import { api } from '../../api/client.js';
 import { useList } from '../../api/use-list.js';
 import { Button } from '../../components/form/button.js';
 import { Page } from '../../components/layout/page.js';
-import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { projectId } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
 import { KeyList } from './key-list.js';
@@ -30,7 +29,6 @@ export default function ProjectKeysPage() {
     revoke: (id) => api().apiKeys.revoke(id),
     mayChange: may('admin'),
   };
-  useShortcuts(ring.mayChange ? [{ keys: 'n', label: 'New API key', run: () => setNew(true) }] : []);
   return (
     <Page
       title="API keys"

@@ -4,10 +4,10 @@ import { accountApi } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
 import { NewSecret } from '../../components/data/new-secret.js';
 import { Time } from '../../components/data/time.js';
-import { Problem } from '../../components/feedback/problem.js';
 import { Button } from '../../components/form/button.js';
 import { Dialog } from '../../components/form/dialog.js';
 import { fieldError, Select, TextField } from '../../components/form/field.js';
+import { FormDialog } from '../../components/form/form-dialog.js';
 import { root } from '../../router/location.js';
 import type { Role } from '../../session/access.js';
 import { givableRoles, type ShownOrganisation } from './organisation.js';
@@ -50,39 +50,24 @@ export function Invite({
     );
   }
   return (
-    <Dialog title={title} onClose={onClose}>
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          action.run();
-        }}
-      >
-        {action.error && <Problem error={action.error} />}
-        <TextField
-          label="Email"
-          type="email"
-          value={email}
-          onChange={setEmail}
-          error={fieldError(action.error, 'email')}
-          isRequired
-          hasFocus
-        />
-        <Select
-          label="Role"
-          hint="Each role may also do what those above it may."
-          value={role}
-          onChange={(value) => setRole(value as Role)}
-          options={givableRoles(organisation.uid)}
-        />
-        <div class="dialog-actions">
-          <Button onPress={onClose}>Cancel</Button>
-          <Button kind="main" type="submit" isRunning={action.isRunning}>
-            Make the link
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title={title} verb="Make the link" action={action} onClose={onClose}>
+      <TextField
+        label="Email"
+        type="email"
+        value={email}
+        onChange={setEmail}
+        error={fieldError(action.error, 'email')}
+        isRequired
+        hasFocus
+      />
+      <Select
+        label="Role"
+        hint="Each role may also do what those above it may."
+        value={role}
+        onChange={(value) => setRole(value as Role)}
+        options={givableRoles(organisation.uid)}
+      />
+    </FormDialog>
   );
 }
 

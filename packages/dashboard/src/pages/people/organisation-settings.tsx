@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import { accountApi } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
-import { Problem } from '../../components/feedback/problem.js';
 import { toast } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
 import { ConfirmButton } from '../../components/form/confirm.js';
 import { fieldError, TextField } from '../../components/form/field.js';
+import { Form } from '../../components/form/form.js';
 import { Panel } from '../../components/layout/panel.js';
 import { setQuery } from '../../router/location.js';
 import { may } from '../../session/access.js';
@@ -23,21 +23,17 @@ export function OrganisationSettings({ organisation: { uid, name: known, role } 
   return (
     <Panel title="Organisation" actions={<NewOrganisation />}>
       {may('admin', role) ? (
-        <form
-          class="form"
-          onSubmit={(event) => {
-            event.preventDefault();
-            action.run();
-          }}
-        >
-          {action.error && <Problem error={action.error} />}
-          <TextField label="Name" value={name} onChange={setName} error={fieldError(action.error, 'name')} isRequired />
-          <div class="form-actions">
+        <Form
+          onSubmit={action.run}
+          error={action.error}
+          actions={
             <Button type="submit" isRunning={action.isRunning} isDisabled={name.trim() === known}>
               Rename
             </Button>
-          </div>
-        </form>
+          }
+        >
+          <TextField label="Name" value={name} onChange={setName} error={fieldError(action.error, 'name')} isRequired />
+        </Form>
       ) : (
         <p>
           {known}: your role in it is {role}.

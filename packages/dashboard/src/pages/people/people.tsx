@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks';
 import { Empty } from '../../components/feedback/empty.js';
 import { Button } from '../../components/form/button.js';
 import { Page } from '../../components/layout/page.js';
-import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { may } from '../../session/access.js';
 import { Invitations, useInvitations } from './invitations.js';
 import { Invite } from './invite.js';
@@ -27,7 +26,6 @@ function People({ organisation }: { readonly organisation: ShownOrganisation }) 
   const [isInviting, setInviting] = useState(false);
   const isAdmin = may('admin', organisation.role);
   const invitations = useInvitations(isAdmin ? organisation.uid : undefined);
-  useShortcuts(isAdmin ? [{ keys: 'n', label: 'Invite a person', run: () => setInviting(true) }] : []);
   return (
     <Page
       title="People"

@@ -7,10 +7,10 @@ import { Copyable } from '../../components/data/copy.js';
 import { Facts } from '../../components/data/facts.js';
 import { FullTime } from '../../components/data/time.js';
 import { Loaded } from '../../components/feedback/loading.js';
-import { Problem } from '../../components/feedback/problem.js';
 import { toast } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
 import { Conflict } from '../../components/form/conflict.js';
+import { Form } from '../../components/form/form.js';
 import { Page } from '../../components/layout/page.js';
 import { Panel } from '../../components/layout/panel.js';
 import { href } from '../../router/location.js';
@@ -88,21 +88,17 @@ function SettingsForm({ project, onSaved }: { readonly project: Project; readonl
     );
   }
   return (
-    <form
-      class="form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        edit.save(changes);
-      }}
-    >
-      <ProjectFields draft={draft} error={edit.error} />
-      {edit.error && <Problem error={edit.error} />}
-      <Conflict what="project" edit={edit} onTheirs={(theirs) => draft.replace(draftOf(theirs))} />
-      <div class="form-actions">
+    <Form
+      onSubmit={() => edit.save(changes)}
+      error={edit.error}
+      actions={
         <Button kind="main" type="submit" isRunning={edit.isRunning} isDisabled={Object.keys(changes).length === 0}>
           Save
         </Button>
-      </div>
-    </form>
+      }
+    >
+      <ProjectFields draft={draft} error={edit.error} />
+      <Conflict what="project" edit={edit} onTheirs={(theirs) => draft.replace(draftOf(theirs))} />
+    </Form>
   );
 }

@@ -4,7 +4,6 @@ import { useAction } from '../../api/use-action.js';
 import { Problem } from '../../components/feedback/problem.js';
 import { toast, toastError } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
-import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { may } from '../../session/access.js';
 
 /** Tells what became of a replayed message. */
@@ -38,7 +37,6 @@ export function MessageActions({ id, onDone }: { readonly id: string; readonly o
     toast('The message is discarded. It is kept for a while, and not replayed.');
     onDone();
   });
-  useShortcuts(may('member') ? [{ keys: 'r', label: 'Replay', run: replay.run }] : []);
   if (!may('member')) return null;
   const error = replay.error ?? discard.error;
   return (

@@ -1,15 +1,14 @@
 import type { Source, SourceType } from '@gateway/client';
 import { GatewayApiError } from '@gateway/client';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
 import { SchemaForm } from '../../components/schema-form/schema-form.js';
 import { submitted, type Schema, type Value } from '../../components/schema-form/schema.js';
-import { Problem } from '../../components/feedback/problem.js';
 import { toast } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
 import { fieldError, TextField } from '../../components/form/field.js';
-import { useFocusInvalid } from '../../components/form/focus-invalid.js';
+import { Form } from '../../components/form/form.js';
 import { navigate } from '../../router/location.js';
 import { projectPath } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
@@ -55,20 +54,25 @@ export function BrokerForm({
     }
   });
   const error = save.error ?? test.error;
-  const fieldsRefused = error instanceof GatewayApiError ? error.errors.length : 0;
-  const outcome = useRef<HTMLDivElement>(null);
-  useFocusInvalid(error);
-  useEffect(() => {
-    if (fieldsRefused === 0) outcome.current?.scrollIntoView({ block: 'nearest' });
-  }, [error, works]);
   const isRefused = save.error instanceof GatewayApiError && save.error.code === 'source_check_failed';
   return (
-    <form
-      class="form marks-required"
-      onSubmit={(event) => {
-        event.preventDefault();
-        save.run();
-      }}
+    <Form
+      onSubmit={save.run}
+      error={error}
+      marksRequired
+      remedy={isRefused && <Button onPress={() => save.run(true)}>{source ? 'Save without the test' : 'Create without the test'}</Button>}
+      actions={
+        may('member') && (
+          <>
+            <Button kind="main" type="submit" isRunning={save.isRunning}>
+              {source ? 'Save' : 'Create source'}
+            </Button>
+            <Button isRunning={test.isRunning} onPress={test.run}>
+              Test connection
+            </Button>
+          </>
+        )
+      }
     >
       <TextField label="Name" value={name} onChange={setName} isRequired error={fieldError(error, 'name')} hasFocus={!source} />
       <SchemaForm schema={schema} value={value} onChange={setValue} stored={stored} error={error} path={`pub_sub.${type}`} />
@@ -80,28 +84,11 @@ export function BrokerForm({
         onChange={setWorkers}
         error={fieldError(error, 'pub_sub.workers')}
       />
-      <div ref={outcome} class="source-outcome">
-        {error && (
-          <Problem error={error}>
-            {isRefused && <Button onPress={() => save.run(true)}>{source ? 'Save without the test' : 'Create without the test'}</Button>}
-          </Problem>
-        )}
-        {works && (
-          <p class="source-works" role="status">
-            {works}
-          </p>
-        )}
-      </div>
-      {may('member') && (
-        <div class="form-actions">
-          <Button kind="main" type="submit" isRunning={save.isRunning}>
-            {source ? 'Save' : 'Create source'}
-          </Button>
-          <Button isRunning={test.isRunning} onPress={test.run}>
-            Test connection
-          </Button>
-        </div>
+      {works && (
+        <p class="source-works" role="status">
+          {works}
+        </p>
       )}
-    </form>
+    </Form>
   );
 }

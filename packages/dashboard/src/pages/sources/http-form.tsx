@@ -2,11 +2,10 @@ import type { Source, Verifier } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
-import { Problem } from '../../components/feedback/problem.js';
 import { toast } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
 import { fieldError, Select, TextArea, TextField } from '../../components/form/field.js';
-import { useFocusInvalid } from '../../components/form/focus-invalid.js';
+import { Form } from '../../components/form/form.js';
 import { navigate } from '../../router/location.js';
 import { projectPath } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
@@ -54,15 +53,19 @@ export function HttpForm({ source, onSaved }: { readonly source?: Source; readon
     }
   });
   const { error } = save;
-  useFocusInvalid(error);
   const byProvider = source ? '' : ' Left empty: what the provider of the verification sends.';
   return (
-    <form
-      class="form marks-required"
-      onSubmit={(event) => {
-        event.preventDefault();
-        save.run();
-      }}
+    <Form
+      onSubmit={save.run}
+      error={error}
+      marksRequired
+      actions={
+        may('member') && (
+          <Button kind="main" type="submit" isRunning={save.isRunning}>
+            {source ? 'Save' : 'Create source'}
+          </Button>
+        )
+      }
     >
       <TextField label="Name" value={name} onChange={setName} isRequired error={fieldError(error, 'name')} hasFocus={!source} />
       <VerifierFields verifier={verifier} stored={source?.verifier ?? undefined} onChange={setVerifier} error={error} />
@@ -119,14 +122,6 @@ export function HttpForm({ source, onSaved }: { readonly source?: Source; readon
           onChange={(chosen) => setAnswerType(chosen === 'text/plain' ? 'text/plain' : 'application/json')}
         />
       )}
-      {error && <Problem error={error} />}
-      {may('member') && (
-        <div class="form-actions">
-          <Button kind="main" type="submit" isRunning={save.isRunning}>
-            {source ? 'Save' : 'Create source'}
-          </Button>
-        </div>
-      )}
-    </form>
+    </Form>
   );
 }

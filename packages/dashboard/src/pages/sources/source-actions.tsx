@@ -1,13 +1,11 @@
 import type { Source } from '@gateway/client';
-import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
 import { Problem } from '../../components/feedback/problem.js';
 import { toast } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
-import { Dialog } from '../../components/form/dialog.js';
+import { ConfirmButton } from '../../components/form/confirm.js';
 import { localTime } from '../../format/time.js';
-import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { navigate } from '../../router/location.js';
 import { projectPath } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
@@ -15,7 +13,6 @@ import { may } from '../../session/access.js';
 /** Pauses, resumes, enables or deletes a source. */
 export function SourceActions({ source, onChange }: { readonly source: Source; readonly onChange: () => void }) {
   const { uid, name, type, is_disabled: isDisabled, paused_at: pausedAt } = source;
-  const [isAsked, setAsked] = useState(false);
   const turn = useAction(async () => {
     if (isDisabled) {
       await api().sources.update(uid, { is_disabled: false });
@@ -31,41 +28,29 @@ export function SourceActions({ source, onChange }: { readonly source: Source; r
     }
     onChange();
   });
-  const remove = useAction(async () => {
-    await api().sources.delete(uid);
-    toast(`${name} is deleted.`);
-    navigate(projectPath('/sources'));
-  });
   const word = isDisabled ? 'Enable' : pausedAt ? 'Resume' : 'Pause';
-  useShortcuts(may('member') ? [{ keys: 'p', label: word, run: turn.run }] : []);
   if (!may('member')) return null;
   return (
     <>
-      <Button onPress={() => setAsked(true)}>Delete…</Button>
+      <ConfirmButton
+        label="Delete…"
+        title={`Delete ${name}?`}
+        verb="Delete"
+        work={async () => {
+          await api().sources.delete(uid);
+          toast(`${name} is deleted.`);
+          navigate(projectPath('/sources'));
+        }}
+      >
+        <p>
+          {type === 'http' ? 'Its URL answers 404 from now on.' : 'Agents stop reading it; messages stay with their broker.'} Its events and
+          quarantined messages are kept.
+        </p>
+      </ConfirmButton>
       <Button keys="p" isRunning={turn.isRunning} onPress={turn.run}>
         {word}
       </Button>
       {turn.error && <Problem error={turn.error} />}
-      {isAsked && (
-        <Dialog
-          title={`Delete ${name}?`}
-          onClose={() => setAsked(false)}
-          actions={
-            <>
-              <Button onPress={() => setAsked(false)}>Cancel</Button>
-              <Button kind="danger" isRunning={remove.isRunning} onPress={remove.run}>
-                Delete
-              </Button>
-            </>
-          }
-        >
-          {remove.error && <Problem error={remove.error} />}
-          <p>
-            {type === 'http' ? 'Its URL answers 404 from now on.' : 'Agents stop reading it; messages stay with their broker.'} Its events
-            and quarantined messages are kept.
-          </p>
-        </Dialog>
-      )}
     </>
   );
 }

@@ -7,11 +7,11 @@ import { Empty } from '../../components/feedback/empty.js';
 import { Loading } from '../../components/feedback/loading.js';
 import { Problem } from '../../components/feedback/problem.js';
 import { ButtonLink } from '../../components/form/button.js';
+import { NewLink } from '../../components/form/new-link.js';
 import { Page } from '../../components/layout/page.js';
 import { count } from '../../format/number.js';
-import { useShortcuts } from '../../keyboard/use-shortcuts.js';
-import { navigate, query } from '../../router/location.js';
-import { projectHref, projectId, projectPath } from '../../router/project-path.js';
+import { query } from '../../router/location.js';
+import { projectHref, projectId } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
 import { FilterSelect } from '../log/filter-bar.js';
 import { TONES, useStates } from './use-states.js';
@@ -38,24 +38,13 @@ export default function SourcesPage() {
   });
   const states = useStates();
   const isMember = may('member');
-  useShortcuts(isMember ? [{ keys: 'n', label: 'New source', run: () => navigate(projectPath('/sources/new')) }] : []);
   const wanted = query.value.get('state') ?? '';
   const error = sources.error ?? states.error;
   const rows = sources.data
     ?.map((source): Row => ({ uid: source.uid, source, state: states.data?.get(source.uid) }))
     .filter(({ state }) => wanted === '' || state?.state === wanted);
   return (
-    <Page
-      title="Sources"
-      isFull
-      actions={
-        isMember && (
-          <ButtonLink kind="main" href={projectHref('/sources/new')}>
-            New source
-          </ButtonLink>
-        )
-      }
-    >
+    <Page title="Sources" isFull actions={isMember && <NewLink what="source" path="/sources/new" />}>
       <div class="filter-bar">
         <FilterSelect name="state" label="State" options={STATES} />
       </div>

@@ -3,9 +3,9 @@ import { useRef, useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
 import { Code } from '../../components/data/code.js';
-import { Problem } from '../../components/feedback/problem.js';
 import { Button } from '../../components/form/button.js';
 import { fieldError, TextField } from '../../components/form/field.js';
+import { Form } from '../../components/form/form.js';
 import { projectHref } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
 import { RECEIVER, receiverLine } from './commands.js';
@@ -32,14 +32,15 @@ export function EndpointStep({ known, onMade }: { readonly known: Endpoint | und
           <a href={projectHref(`/endpoints/${endpoint.uid}`)}>{endpoint.name}</a> gets its messages at <code>{endpoint.url}</code>.
         </p>
       ) : may('member') ? (
-        <form
-          class="form"
-          onSubmit={(event) => {
-            event.preventDefault();
-            action.run();
-          }}
+        <Form
+          onSubmit={action.run}
+          error={action.error}
+          actions={
+            <Button kind="main" type="submit" isRunning={action.isRunning}>
+              Add the endpoint
+            </Button>
+          }
         >
-          {action.error && <Problem error={action.error} />}
           <TextField
             label="URL"
             type="url"
@@ -51,12 +52,7 @@ export function EndpointStep({ known, onMade }: { readonly known: Endpoint | und
             isMono
             isRequired
           />
-          <div class="form-actions">
-            <Button kind="main" type="submit" isRunning={action.isRunning}>
-              Add the endpoint
-            </Button>
-          </div>
-        </form>
+        </Form>
       ) : (
         <p class="muted">This project has none. Adding one takes the role member.</p>
       )}

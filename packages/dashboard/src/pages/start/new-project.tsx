@@ -2,9 +2,9 @@ import { useState } from 'preact/hooks';
 import { accountApi } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
 import { Empty } from '../../components/feedback/empty.js';
-import { Problem } from '../../components/feedback/problem.js';
 import { Button } from '../../components/form/button.js';
 import { fieldError, Select, TextField } from '../../components/form/field.js';
+import { Form } from '../../components/form/form.js';
 import { Page } from '../../components/layout/page.js';
 import { navigate } from '../../router/location.js';
 import { may } from '../../session/access.js';
@@ -38,15 +38,16 @@ export default function NewProjectPage() {
           <p>That takes the role admin in an organisation. Ask an admin or owner of yours to create one, or to change your role.</p>
         </Empty>
       ) : (
-        <form
-          class="form"
-          onSubmit={(event) => {
-            event.preventDefault();
-            action.run();
-          }}
+        <Form
+          onSubmit={action.run}
+          error={action.error}
+          actions={
+            <Button kind="main" type="submit" isRunning={action.isRunning}>
+              Create the project
+            </Button>
+          }
         >
           <p>A project holds sources, endpoints and subscriptions, and the events that pass between them. It has API keys of its own.</p>
-          {action.error && <Problem error={action.error} />}
           <TextField
             label="Name"
             hint="For example the name of your service, with the stage: Orders, test."
@@ -65,12 +66,7 @@ export default function NewProjectPage() {
               options={organisations.map((it) => [it.uid, it.name])}
             />
           )}
-          <div class="form-actions">
-            <Button kind="main" type="submit" isRunning={action.isRunning}>
-              Create the project
-            </Button>
-          </div>
-        </form>
+        </Form>
       )}
     </Page>
   );

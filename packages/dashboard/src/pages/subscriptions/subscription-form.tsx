@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useDraft, type Draft } from '../../api/use-draft.js';
 import { errorBelow, fieldError, Select, TextArea, TextField } from '../../components/form/field.js';
-import { useFocusInvalid } from '../../components/form/focus-invalid.js';
+import { Form } from '../../components/form/form.js';
 import { Panel } from '../../components/layout/panel.js';
 import { objectOf } from '../../format/json.js';
 import { query } from '../../router/location.js';
@@ -15,38 +15,33 @@ import { useMatchTest } from './use-match-test.js';
  * What a subscription sends where, and beside it whether a sample matches.
  *
  * @param props.error of the last try to save it
- * @param props.children buttons, and what went wrong
+ * @param props.children shown above the buttons
  */
 export function SubscriptionForm({
   draft,
   error,
   isNew = false,
   onSubmit,
+  actions,
   children,
 }: {
   readonly draft: Draft<SubscriptionDraft>;
   readonly error: Error | undefined;
   readonly isNew?: boolean;
   readonly onSubmit: () => void;
-  readonly children: ComponentChildren;
+  readonly actions: ComponentChildren;
+  readonly children?: ComponentChildren;
 }) {
   const { values, set } = draft;
   const sample = useDraft<Samples>({ ...emptySample, event: query.value.get('event') ?? '' });
   const match = useMatchTest(values, sample.values);
   const endpoints = useEndpointChoice(values.endpointId);
-  useFocusInvalid(error);
   const filterError = (part: 'body' | 'headers') =>
     objectOf(values[part]).problem ?? fieldError(match.error, `filter.${part}`) ?? fieldError(error, `filter_config.filter.${part}`);
   return (
     <div class="beside">
       <Panel title="What it sends where">
-        <form
-          class="form"
-          onSubmit={(event) => {
-            event.preventDefault();
-            onSubmit();
-          }}
-        >
+        <Form onSubmit={onSubmit} error={error} actions={actions}>
           <TextField
             label="Name"
             value={values.name}
@@ -102,7 +97,7 @@ export function SubscriptionForm({
             error={filterError('headers')}
           />
           {children}
-        </form>
+        </Form>
       </Panel>
       <MatchTest draft={sample} match={match} />
     </div>

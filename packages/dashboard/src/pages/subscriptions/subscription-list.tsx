@@ -3,10 +3,10 @@ import { api } from '../../api/client.js';
 import { Badge } from '../../components/data/badge.js';
 import type { Column } from '../../components/data/log.js';
 import { ButtonLink } from '../../components/form/button.js';
+import { NewLink } from '../../components/form/new-link.js';
 import { Page } from '../../components/layout/page.js';
-import { useShortcuts } from '../../keyboard/use-shortcuts.js';
-import { navigate, query } from '../../router/location.js';
-import { projectHref, projectId, projectPath } from '../../router/project-path.js';
+import { query } from '../../router/location.js';
+import { projectHref, projectId } from '../../router/project-path.js';
 import { mayManage } from '../../session/access.js';
 import { EndpointFilter } from '../deliveries/endpoint-filter.js';
 import { FilterBar } from '../log/filter-bar.js';
@@ -18,19 +18,8 @@ type Row = Subscription & { readonly endpointName: string };
 
 export default function SubscriptionList() {
   const mayCreate = mayManage();
-  useShortcuts(mayCreate ? [{ keys: 'n', label: 'New subscription', run: () => navigate(projectPath('/subscriptions/new')) }] : []);
   return (
-    <Page
-      title="Subscriptions"
-      isFull
-      actions={
-        mayCreate && (
-          <ButtonLink kind="main" href={projectHref('/subscriptions/new')}>
-            New subscription
-          </ButtonLink>
-        )
-      }
-    >
+    <Page title="Subscriptions" isFull actions={mayCreate && <NewLink what="subscription" path="/subscriptions/new" />}>
       <FilterBar searchHint="Name" hasTime={false}>
         <EndpointFilter />
       </FilterBar>

@@ -1,7 +1,6 @@
 import { api } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
 import { useDraft } from '../../api/use-draft.js';
-import { Problem } from '../../components/feedback/problem.js';
 import { toast } from '../../components/feedback/toast.js';
 import { Button, ButtonLink } from '../../components/form/button.js';
 import { Page } from '../../components/layout/page.js';
@@ -23,15 +22,20 @@ export default function SubscriptionNew() {
   });
   return (
     <Page title="New subscription" above={<a href={projectHref('/subscriptions')}>Subscriptions</a>}>
-      <SubscriptionForm draft={draft} error={create.error} isNew onSubmit={create.run}>
-        {create.error && <Problem error={create.error} />}
-        <div class="form-actions">
-          <Button kind="main" type="submit" isRunning={create.isRunning} isDisabled={!fields}>
-            Create
-          </Button>
-          <ButtonLink href={projectHref('/subscriptions')}>Cancel</ButtonLink>
-        </div>
-      </SubscriptionForm>
+      <SubscriptionForm
+        draft={draft}
+        error={create.error}
+        isNew
+        onSubmit={create.run}
+        actions={
+          <>
+            <Button kind="main" type="submit" isRunning={create.isRunning} isDisabled={!fields}>
+              Create
+            </Button>
+            <ButtonLink href={projectHref('/subscriptions')}>Cancel</ButtonLink>
+          </>
+        }
+      />
     </Page>
   );
 }

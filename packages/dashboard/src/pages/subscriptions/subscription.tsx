@@ -6,7 +6,6 @@ import { useEdit } from '../../api/use-edit.js';
 import { useResource } from '../../api/use-resource.js';
 import { Badge } from '../../components/data/badge.js';
 import { Loaded } from '../../components/feedback/loading.js';
-import { Problem } from '../../components/feedback/problem.js';
 import { toast, toastError } from '../../components/feedback/toast.js';
 import { Button, ButtonLink } from '../../components/form/button.js';
 import { ConfirmButton } from '../../components/form/confirm.js';
@@ -95,18 +94,23 @@ function EditForm({ subscription, onSaved }: { readonly subscription: Subscripti
   });
   const [before, after] = [fieldsOf(draftOf(edit.base)), fieldsOf(draft.values)];
   return (
-    <SubscriptionForm draft={draft} error={edit.error} onSubmit={() => before && after && edit.save(changed(before, after))}>
-      {edit.error && <Problem error={edit.error} />}
+    <SubscriptionForm
+      draft={draft}
+      error={edit.error}
+      onSubmit={() => before && after && edit.save(changed(before, after))}
+      actions={
+        <>
+          {mayManage() && (
+            <Button kind="main" type="submit" isRunning={edit.isRunning} isDisabled={!after}>
+              Save
+            </Button>
+          )}
+          <ButtonLink href={projectHref(`/endpoints/${subscription.endpoint_id}`)}>Open the endpoint</ButtonLink>
+          {event && <ButtonLink href={projectHref(`/events/${event}`)}>Back to the event</ButtonLink>}
+        </>
+      }
+    >
       <Conflict what="subscription" edit={edit} onTheirs={(theirs) => draft.replace(draftOf(theirs))} />
-      <div class="form-actions">
-        {mayManage() && (
-          <Button kind="main" type="submit" isRunning={edit.isRunning} isDisabled={!after}>
-            Save
-          </Button>
-        )}
-        <ButtonLink href={projectHref(`/endpoints/${subscription.endpoint_id}`)}>Open the endpoint</ButtonLink>
-        {event && <ButtonLink href={projectHref(`/events/${event}`)}>Back to the event</ButtonLink>}
-      </div>
     </SubscriptionForm>
   );
 }

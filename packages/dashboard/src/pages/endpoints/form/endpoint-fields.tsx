@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { Draft } from '../../../api/use-draft.js';
 import { fieldError, TextField } from '../../../components/form/field.js';
-import { useFocusInvalid } from '../../../components/form/focus-invalid.js';
 import { isPortal } from '../../../router/project-path.js';
 import { AuthenticationFields } from './authentication-fields.js';
 import { CertificateFields } from './certificate-fields.js';
@@ -24,7 +23,6 @@ export function EndpointFields({
 }) {
   const { values, set } = draft;
   const isNew = children !== undefined;
-  useFocusInvalid(error);
   const about = (field: string) => ({ error: fieldError(error, field) });
   const seldom = (
     <>
