@@ -19,7 +19,7 @@ portalLinks('an operator gives an owner a portal link, a new URL for it, and rev
   await page.getByText('No portal link is in use').waitFor();
   await page.keyboard.press('n');
   await page.getByLabel('Name').fill('Acme');
-  await page.getByLabel('Owner id').fill('acme');
+  await page.getByRole('dialog').getByLabel('Owner id').fill('acme');
   await page.getByLabel('Expires').selectOption('custom');
   await page.getByLabel('Time').fill('2001-01-01T00:00');
   await page.getByRole('button', { name: 'Create the link' }).click();
@@ -64,6 +64,45 @@ portalLinks('an operator gives an owner a portal link, a new URL for it, and rev
   await page.getByRole('row', { name: /Globex globex manage endpoints active/ }).waitFor();
   await picture(page, 'portal-links-dark');
   assert.equal(await accessibilityMistakes(page), []);
+  assert.equal([...problems, ...owner.problems], []);
+  await owner.close();
+  await close();
+});
+
+portalLinks('the page of an endpoint leads to a link for its owner; links are found by their owner, and edited', async () => {
+  await scene.client.portalLinks.create({ name: 'Initech', owner_id: 'initech' });
+  const { page, problems, close } = await scene.open('/endpoints', { theme: 'dark' });
+  await page
+    .getByRole('row', { name: /acme hooks/ })
+    .getByRole('link')
+    .click();
+  await page.getByRole('link', { name: 'Portal link for acme' }).click();
+  const dialog = page.getByRole('dialog');
+  assert.equal([await dialog.getByLabel('Owner id').inputValue(), await dialog.getByLabel('Name').inputValue()], ['acme', 'acme']);
+  assert.equal(await accessibilityMistakes(page), []);
+  await picture(page, 'portal-link-new-dark');
+  await dialog.getByRole('button', { name: 'Create the link' }).click();
+  const owner = await visit(scene.browser, await dialog.getByText('/portal/').innerText());
+  await owner.page.getByRole('row', { name: /acme hooks/ }).waitFor();
+  assert.is(await owner.page.getByRole('link', { name: 'New endpoint' }).count(), 0);
+  await dialog.getByRole('button', { name: 'Done' }).click();
+  await page.getByRole('row', { name: /acme acme read and send again active/ }).waitFor();
+  assert.is(await page.getByRole('row', { name: /Initech/ }).count(), 0);
+
+  await page.getByRole('button', { name: 'Edit acme' }).click();
+  await dialog.getByLabel('Name').fill('Acme Ltd');
+  await dialog.getByLabel('May manage endpoints').check();
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('row', { name: /Acme Ltd acme manage endpoints active/ }).waitFor();
+  await owner.page.reload();
+  await owner.page.getByRole('link', { name: 'New endpoint' }).waitFor();
+
+  await page.getByRole('searchbox', { name: 'Owner id' }).fill('hooli');
+  await page.keyboard.press('Enter');
+  await page.getByText('No portal link of hooli is in use').waitFor();
+  await page.getByRole('button', { name: 'Clear' }).click();
+  await page.getByRole('row', { name: /Initech/ }).waitFor();
+  await page.getByRole('row', { name: /Acme Ltd/ }).waitFor();
   assert.equal([...problems, ...owner.problems], []);
   await owner.close();
   await close();

@@ -13,6 +13,7 @@ import { Form } from '../../components/form/form.js';
 import { Panel } from '../../components/layout/panel.js';
 import { count } from '../../format/number.js';
 import { href, query, setQuery } from '../../router/location.js';
+import { isPortal, projectHref } from '../../router/project-path.js';
 import { may, mayManage } from '../../session/access.js';
 import { AUTHENTICATIONS } from './form/authentication-draft.js';
 import { draftOf, fieldsOf } from './form/endpoint-draft.js';
@@ -89,7 +90,7 @@ function factsOf(endpoint: Endpoint): (readonly [string, ComponentChildren])[] {
   return [
     ['URL', <span class="mono">{endpoint.url}</span>],
     ['Description', description || null],
-    ['Owner', owner],
+    ['Owner', owner && <Owner id={owner} />],
     ['Authentication', authenticationWords(authentication)],
     ['Client certificate', certificate && <CertificateEnd at={certificate.expires_at} />],
     ['Timeout', `${endpoint.http_timeout} s`],
@@ -105,6 +106,18 @@ function factsOf(endpoint: Endpoint): (readonly [string, ComponentChildren])[] {
       </>,
     ],
   ];
+}
+
+/** Whose endpoint it is; a portal link shows it to them. */
+function Owner({ id }: { readonly id: string }) {
+  return (
+    <>
+      {id}{' '}
+      {!isPortal.value && may('member') && (
+        <a href={projectHref(`/portal-links?search=${encodeURIComponent(id)}&new=1`)}>Portal link for {id}</a>
+      )}
+    </>
+  );
 }
 
 function CertificateEnd({ at }: { readonly at: string }) {

@@ -5,26 +5,31 @@ import { useList, type List } from '../../api/use-list.js';
 import { Time } from '../../components/data/time.js';
 import { Button } from '../../components/form/button.js';
 import { Page } from '../../components/layout/page.js';
+import { query, setQuery } from '../../router/location.js';
 import { projectId } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
+import { FilterBar } from '../log/filter-bar.js';
 import { InUse, RevokeButton, StateBadge } from './in-use.js';
 import { stateOf } from './key-state.js';
-import { LinkDialog } from './link-dialog.js';
+import { EditLink, NewLink, NewUrl } from './link-dialog.js';
 
 const PER_PAGE = 100;
 
-/** The portal links of a project. */
+/** The portal links of a project, or of an owner. With the query `new` the form for another one is open: links from endpoints ask for it. */
 export default function PortalLinksPage() {
-  const [isNew, setNew] = useState(false);
-  const list = useList<PortalLink>(`${projectId.value} portal links`, (cursor, signal) =>
+  const owner = query.value.get('search') ?? '';
+  const list = useList<PortalLink>(`${projectId.value} portal links ${owner}`, (cursor, signal) =>
     api()
-      .portalLinks.list({ perPage: PER_PAGE, ...(cursor ? { next_page_cursor: cursor } : {}) }, { signal })
+      .portalLinks.list(
+        { perPage: PER_PAGE, ...(owner ? { ownerId: owner } : {}), ...(cursor ? { next_page_cursor: cursor } : {}) },
+        { signal },
+      )
       .page(),
   );
   const mayChange = may('member');
   const columns = [
     { name: 'Name', cell: ({ name }: PortalLink) => name },
-    { name: 'Owner', cell: ({ owner_id: owner }: PortalLink) => <code>{owner}</code> },
+    { name: 'Owner', cell: ({ owner_id: id }: PortalLink) => <code>{id}</code> },
     { name: 'May', cell: ({ can_manage_endpoint: manages }: PortalLink) => (manages ? 'manage endpoints' : 'read and send again') },
     { name: 'State', cell: (row: PortalLink) => <StateBadge row={row} /> },
     { name: 'Last used', cell: ({ last_used_at: at }: PortalLink) => (at ? <Time at={at} look="relative" /> : 'never') },
@@ -36,36 +41,49 @@ export default function PortalLinksPage() {
       title="Portal links"
       actions={
         mayChange && (
-          <Button kind="main" keys="n" onPress={() => setNew(true)}>
+          <Button kind="main" keys="n" onPress={() => setQuery({ new: '1' })}>
             New portal link
           </Button>
         )
       }
     >
       <p class="muted">Each opens the portal of one owner, for those who have its URL. Links that ended are deleted a week later.</p>
-      <InUse<PortalLink> list={list} label="Portal links" none="No portal link is in use" columns={columns}>
+      <FilterBar searchHint="Owner id" hasTime={false} />
+      <InUse<PortalLink>
+        list={list}
+        label="Portal links"
+        none={owner ? `No portal link of ${owner} is in use` : 'No portal link is in use'}
+        columns={columns}
+      >
         <p>
-          A portal link shows a customer the endpoints that have his owner id, and their deliveries, without an account.{' '}
-          {mayChange ? 'Create one here, or from your backend when he opens your webhooks page.' : 'Ask a member of the project for one.'}
+          A portal link shows a customer the endpoints that have their owner id, and the deliveries to these, without an account.{' '}
+          {mayChange ? 'Create one here, or from your backend when they open your webhooks page.' : 'Ask a member of the project for one.'}
         </p>
       </InUse>
-      {isNew && <LinkDialog onSaved={list.refresh} onClose={() => setNew(false)} />}
+      {mayChange && query.value.has('new') && (
+        <NewLink owner={owner} onSaved={list.refresh} onClose={() => setQuery({ new: undefined }, { replace: true })} />
+      )}
     </Page>
   );
 }
 
 function Actions({ row, list }: { readonly row: PortalLink; readonly list: List<PortalLink> }) {
-  const [isOpen, setOpen] = useState(false);
+  const [open, setOpen] = useState<'edit' | 'url'>();
+  const dialog = { link: row, onSaved: list.refresh, onClose: () => setOpen(undefined) };
   if (stateOf(row) === 'revoked') return null;
   return (
     <span class="row-actions">
-      <Button label={`New URL for ${row.name}`} onPress={() => setOpen(true)}>
+      <Button label={`Edit ${row.name}`} onPress={() => setOpen('edit')}>
+        Edit…
+      </Button>
+      <Button label={`New URL for ${row.name}`} onPress={() => setOpen('url')}>
         New URL…
       </Button>
       <RevokeButton row={row} of={{ list, revoke: (id) => api().portalLinks.revoke(id) }}>
         Its URL shows nothing more of <code>{row.owner_id}</code>, also where it is open: at once, on other servers within a second.
       </RevokeButton>
-      {isOpen && <LinkDialog link={row} onSaved={list.refresh} onClose={() => setOpen(false)} />}
+      {open === 'edit' && <EditLink {...dialog} />}
+      {open === 'url' && <NewUrl {...dialog} />}
     </span>
   );
 }
