@@ -5,7 +5,7 @@ import { until } from '../support/until.js';
 import type { RunningAgent } from './running.js';
 
 /**
- * Commits events with a delivery each to the endpoint, held by the running agent, as the event writer does.
+ * Commits events with a delivery each to the endpoint, of a subscription if `of` names one, held by the running agent, as the event writer does.
  * @returns the deliveries, to be held in flight
  */
 export async function hold(
@@ -13,14 +13,15 @@ export async function hold(
   endpointId: string,
   count: number,
   event: Partial<NewEvent> = {},
+  of: string | null = null,
 ): Promise<HeldDelivery[]> {
   const { agentId } = running.wiring.lease;
   const held: HeldDelivery[] = [];
   for (let left = count; left > 0; left -= 500) {
     const events = newEvents(Math.min(left, 500), { projectId: running.projectId, ...event });
-    const deliveries = events.map((one) => newDelivery(one, { endpointId }));
+    const deliveries = events.map((one) => newDelivery(one, { endpointId, subscriptionId: of }));
     await acceptEvents(running.db.pool, batch(events, { deliveries, agentId }));
-    for (const [k, { id, occurredAtMs, eventId, projectId }] of deliveries.entries()) {
+    for (const [k, { id, occurredAtMs, eventId, projectId, subscriptionId }] of deliveries.entries()) {
       const { eventType, sourceId, headers, data } = events[k]!;
       held.push({
         projectId,
@@ -28,6 +29,8 @@ export async function hold(
         occurredAtMs,
         eventId,
         endpointId,
+        subscriptionId,
+        isTransformed: false,
         attempts: 0,
         eventType,
         sourceId,

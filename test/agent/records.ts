@@ -108,10 +108,11 @@ export async function makeSubscription(
     endpointId,
     eventTypes = ['*'],
     filter = null,
-  }: { endpointId: string; eventTypes?: readonly string[]; filter?: SubscriptionFilter | null },
+    fn = null,
+  }: { endpointId: string; eventTypes?: readonly string[]; filter?: SubscriptionFilter | null; fn?: string | null },
 ): Promise<string> {
-  return (await insertSubscription(db.knex, projectId, { name: 'subscription', endpoint_id: endpointId, event_types: eventTypes, filter }))
-    .id;
+  const fields = { name: 'subscription', endpoint_id: endpointId, event_types: eventTypes, filter, function: fn };
+  return (await insertSubscription(db.knex, projectId, fields)).id;
 }
 
 /** A source of the kind `memory` that reads a queue of the test. */

@@ -100,7 +100,7 @@ const TESTED: Record<string, readonly string[]> = {
   'test/store/people/audit-log.test.ts': ['retention.audit_days'],
   'test/server/routes/event-types.test.ts': ['limits.event_types_per_project'],
   'test/server/routes/endpoints/client-certificate.test.ts': ['limits.client_certificates_per_project'],
-  'test/server/routes/subscriptions.test.ts': [
+  'test/server/routes/subscriptions/subscriptions.test.ts': [
     'limits.endpoints_per_project',
     'limits.subscriptions_per_project',
     'limits.sources_per_project',

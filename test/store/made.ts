@@ -3,6 +3,7 @@ import { insertEndpoint, type EndpointRow } from '#store/config/endpoints';
 import { insertOrganisation } from '#store/people/organisations';
 import { insertProject, type ProjectRow } from '#store/config/projects';
 import {
+  type ActiveSubscription,
   NO_CHANGE,
   readChanges,
   readProjects,
@@ -11,7 +12,6 @@ import {
   type ProjectConfig,
   type ProjectRecord,
   type ProjectTexts,
-  type SubscriptionRecord,
 } from '#store/config/snapshot';
 import { eventCreator, type CreatedEvent } from '#store/events/create-events';
 import type { Database } from '#store/postgres/database';
@@ -117,7 +117,7 @@ export async function readSnapshot(pool: Database['pool']) {
     version: changes.at(-1)?.version,
     projects: all<ProjectRecord>('project'),
     endpoints: all<EndpointRecord>('endpoints'),
-    subscriptions: all<SubscriptionRecord>('subscriptions'),
+    subscriptions: all<ActiveSubscription>('subscriptions'),
     sources: all<PausableSource>('sources'),
   };
 }

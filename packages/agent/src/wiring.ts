@@ -16,6 +16,7 @@ import { AttemptRunner, GoneEndpoints, RequestBuilder } from './delivery/attempt
 import { Claimer } from './delivery/claimer.js';
 import { consumersOf, Scheduler } from './delivery/scheduler.js';
 import { DueTimes } from './delivery/due-times.js';
+import { SubscriptionFunctions } from './delivery/subscription-functions.js';
 import { InFlight } from './delivery/in-flight.js';
 import { DeliveryReleaser } from './delivery/release-deliveries.js';
 import { SuccessStreak } from './liveness/health.js';
@@ -109,8 +110,11 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
   });
   const requests = new RequestBuilder({ open, version: VERSION });
   const accessTokens = new AccessTokens({ sender, open });
+  const sandbox = new Sandbox(sandboxLimits(config));
+  const functions = new SubscriptionFunctions({ ...context, sandbox });
   const attempts = new AttemptRunner({
     ...context,
+    functions,
     sender,
     requests,
     accessTokens,
@@ -130,7 +134,6 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
     usage,
     committers: COMMITTERS,
   });
-  const sandbox = new Sandbox(sandboxLimits(config));
   const pauses = pausing({ ...context, agent: name, notifier });
   const transformer = new Transformer({ ...context, sandbox, overruns: new Overruns(overrunRule(config)), pause: pauses.pause });
   const throttle = new Throttle({ ...context, ratePerSecond: config.instance_ingest_rate });
@@ -179,6 +182,7 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
     await claiming;
     await consuming;
     await heartbeat.stop();
+    functions.stop();
     await scheduler.drain();
     await circuitBreakers.stop();
     await attemptWriter.settled();

@@ -304,6 +304,8 @@ export interface ChangedSubscription {
     | undefined;
   /** It matches nothing. */
   readonly is_disabled?: boolean | undefined;
+  /** JavaScript with a function transform(payload), which gets the data of an event and returns what is sent. Not over a portal link. */
+  readonly function?: string | null | undefined;
 }
 
 export interface ChangedUser {
@@ -651,6 +653,8 @@ export interface EventDelivery {
   readonly next_attempt_at: string | null;
   /** Why it failed or was discarded, or what it waits for. */
   readonly reason: string | null;
+  /** The function of its subscription has made what its endpoint gets. */
+  readonly is_transformed: boolean;
   readonly created_at: string;
   readonly updated_at: string;
   readonly event_metadata: {
@@ -1287,6 +1291,8 @@ export interface NewSubscription {
     | undefined;
   /** It matches nothing. */
   readonly is_disabled?: boolean | undefined;
+  /** JavaScript with a function transform(payload), which gets the data of an event and returns what is sent. Not over a portal link. */
+  readonly function?: string | null | undefined;
 }
 
 export interface NewTestEvent {
@@ -1517,7 +1523,10 @@ export interface SentEvent {
   readonly occurred_at: string;
   readonly event_type: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Null when its subscription has a function that has not made it yet. */
   readonly data: Readonly<Record<string, unknown>> | null;
+  /** The function of its subscription made the data. */
+  readonly is_transformed: boolean;
   readonly data_bytes: number;
 }
 
@@ -1671,6 +1680,8 @@ export interface Subscription {
   readonly name: string;
   readonly endpoint_id: string;
   readonly is_disabled: boolean;
+  /** Null over a portal link. */
+  readonly function: string | null;
   readonly filter_config: {
     readonly event_types: readonly string[];
     readonly filter: {
@@ -1680,6 +1691,37 @@ export interface Subscription {
   };
   readonly created_at: string;
   readonly updated_at: string;
+}
+
+export interface SubscriptionFunctionTest {
+  /** JavaScript with a function transform(payload). */
+  readonly function?: string | undefined;
+  /** Runs the stored function of this subscription. */
+  readonly subscription_id?: string | undefined;
+  /** The data of an event: any JSON, as it stands here byte for byte. */
+  readonly payload?: unknown | undefined;
+  /** Takes the data of this event in place of payload. */
+  readonly event_id?: string | undefined;
+  readonly type?: 'body' | undefined;
+}
+
+export interface SubscriptionFunctionTestResult {
+  /** Of null nothing is sent: `dropped`. */
+  readonly outcome: 'accepted' | 'dropped' | 'failed';
+  /** Why the attempt would fail. */
+  readonly refusal: {
+    /** docs/reference/errors.md lists them. */
+    readonly code: string;
+    readonly reason: string;
+    /** Of the function, if that is known. */
+    readonly line: number | null;
+  } | null;
+  /** Null when the function was not called. */
+  readonly duration_ms: number | null;
+  /** What the function wrote to its console. */
+  readonly log: readonly string[];
+  /** What would be sent; null unless it is accepted. */
+  readonly payload: unknown;
 }
 
 export interface Summary {
@@ -2165,6 +2207,9 @@ export function resources({ call, list }: Caller) {
       /** Tells whether a filter matches a sample, which is stored nowhere. */
       testFilter: (body: FilterTest, options?: CallOptions): Promise<FilterMatch> =>
         call({ method: 'POST', path: '/projects/{project_id}/subscriptions/test_filter', body, options }),
+      /** Runs the function of a subscription on the data of an event as an agent would, and shows what would be sent. Changes nothing. */
+      testFunction: (body: SubscriptionFunctionTest, options?: CallOptions): Promise<SubscriptionFunctionTestResult> =>
+        call({ method: 'POST', path: '/projects/{project_id}/subscriptions/test_function', body, options }),
       /** Shows a subscription. */
       get: (id: string, options?: CallOptions): Promise<Subscription> =>
         call({ method: 'GET', path: '/projects/{project_id}/subscriptions/{id}', parameters: { id: id }, options }),

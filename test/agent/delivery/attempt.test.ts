@@ -134,6 +134,8 @@ function delivery(headers: Record<string, string> = {}): HeldDelivery {
     occurredAtMs: 0,
     eventId: '0190c0de-0000-8000-8000-000000000004',
     endpointId: '0190c0de-0000-7000-8000-000000000002',
+    subscriptionId: null,
+    isTransformed: false,
     attempts: 0,
     eventType: 'order.paid',
     sourceId: null,

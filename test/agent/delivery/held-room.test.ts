@@ -16,6 +16,8 @@ function delivery(projectId: string, endpointId: string, of = body): HeldDeliver
     occurredAtMs: 0,
     eventId: 'e',
     endpointId,
+    subscriptionId: null,
+    isTransformed: false,
     attempts: 0,
     eventType: 't',
     sourceId: null,

@@ -12,6 +12,8 @@ function delivery(number: number): HeldDelivery {
     occurredAtMs: 0,
     eventId: 'e',
     endpointId: 'a',
+    subscriptionId: null,
+    isTransformed: false,
     attempts: 0,
     eventType: 't',
     sourceId: null,

@@ -33,6 +33,7 @@ async function withTokens(script: Script, test: (scene: Scene) => Promise<void>,
     sender,
     requests: new RequestBuilder({ open, version: '1' }),
     accessTokens: new AccessTokens({ sender, open }),
+    functions: { mayChange: () => false, run: () => Promise.reject(new Error('not called')) },
     goneEndpoints: { deactivate: () => undefined } as unknown as GoneEndpoints,
   });
   try {
@@ -49,7 +50,7 @@ async function withTokens(script: Script, test: (scene: Scene) => Promise<void>,
       },
       attempt: (of) => {
         const recorded = new Promise<AttemptRecord>((resolve) =>
-          runner.run(of, delivery(), performance.now(), (record) => resolve(record!)),
+          runner.run(of, delivery(), performance.now(), (record) => resolve(record as AttemptRecord)),
         );
         return within(recorded, 20_000, 'the attempt to end');
       },
@@ -66,6 +67,8 @@ function delivery(): HeldDelivery {
     occurredAtMs: 0,
     eventId: newId(),
     endpointId: newId(),
+    subscriptionId: null,
+    isTransformed: false,
     attempts: 0,
     eventType: 'order.paid',
     sourceId: null,

@@ -90,7 +90,13 @@ const planning = (perSecond = 0) =>
 /** A project with one endpoint, `a`, and a subscription with a filter for each event type. */
 function filtered(filters: Readonly<Record<string, { body?: Record<string, unknown>; headers?: Record<string, unknown> }>>): Project {
   const rows = Object.entries(filters).map(([type, filter]) => ({ id: type, endpoint_id: 'a', event_types: [type], filter }));
-  return { id: 'p', type: 'outgoing', subscriptionsOfText: new Map(), ...routedProject([endpoint('a')], rows, () => undefined) };
+  return {
+    id: 'p',
+    type: 'outgoing',
+    subscriptionsOfText: new Map(),
+    functionVersions: new Map(),
+    ...routedProject([endpoint('a')], rows, () => undefined),
+  };
 }
 
 /** Of 60,000 members, which take longest to parse. */

@@ -128,6 +128,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'put /event-types/:id': { description: 'Paid.' },
   'post /event-types/import': { openapi: '3.1.0', webhooks: { 'order.paid': { post: {} } } },
   'post /subscriptions/test_filter': { filter: {}, sample: {} },
+  'post /subscriptions/test_function': { subscription_id: newId(), payload: 1 },
   'post /eventdeliveries/forceresend': { ids: [newId()] },
   'post /auth/oidc/complete': { query: 'code=a&state=b' },
   'post /portal-links': { name: 'Acme', owner_id: 'acme' },

@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
+import { insertSubscription } from '#store/config/endpoints';
 import { makeDelivery, makeEndpoint, makeEvents } from '../../store/made.js';
 import { makeProject, startApi, type Api } from '../api.js';
 
@@ -35,6 +36,32 @@ deliveries('a delivery shows its event, endpoint and state', async () => {
       null,
     ],
   );
+});
+
+deliveries('the event of a delivery shows what its endpoint gets: what the function of the subscription made, once it has', async () => {
+  const it = await setUp('retry');
+  const { id: subscriptionId } = await insertSubscription(api.db.knex, it.projectId, {
+    name: 'masked',
+    endpoint_id: it.endpointId,
+    event_types: ['*'],
+    filter: null,
+    function: 'function transform() { return {}; }',
+  });
+  const change = (set: string) => api.db.rows(`update event_deliveries set ${set} where id = $1`, [it.id]);
+  const shown = async () => {
+    const { text, body } = await api.call('GET', `${it.path}/${it.id}/event`);
+    const { body: delivery } = await api.call('GET', `${it.path}/${it.id}`);
+    assert.is(delivery.data.is_transformed, body.data.is_transformed);
+    return [/"x-a":"b"},"data":(.*?),"is_transformed"/.exec(text)?.[1], body.data.is_transformed, body.data.data_bytes];
+  };
+  assert.equal(await shown(), ['{"n":1}', false, 7]);
+  await change(`subscription_id = '${subscriptionId}'`);
+  assert.equal(await shown(), ['null', false, 0]);
+  await change(`transformed_data = '{"n":1.50}'`);
+  assert.equal(await shown(), ['{"n":1.50}', true, 10]);
+  // It was delivered before there was a function.
+  await change(`transformed_data = null, status = 'success', next_attempt_at = null`);
+  assert.equal(await shown(), ['{"n":1}', false, 7]);
 });
 
 deliveries('deliveries are filtered by event, endpoint and several statuses', async () => {

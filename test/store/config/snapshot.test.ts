@@ -88,6 +88,7 @@ snapshots('everything that agents need is read, field by field', async () => {
       endpoint_id: endpointId,
       event_types: ['order.*', 'a,b'],
       filter: { body: { a: 1 } },
+      function_version: null,
     },
   );
   assert.equal(

@@ -127,12 +127,14 @@ deliveries('a claim brings what is needed to send', async () => {
       occurredAtMs: made!.occurredAtMs,
       eventId: made!.eventId,
       endpointId: ENDPOINT,
+      subscriptionId: null,
       attempts: 0,
+      traceparent: null,
       eventType: 'order.paid',
       sourceId: SOURCE,
-      traceparent: null,
       headers: '{"x-a":"\\u0000é"}',
       data: '{ "id":9007199254740993, "z":"it\'s \\\\ 😀" }',
+      isTransformed: false,
     },
   ]);
   assert.equal(await states(), { 'processing/5': 1 });

@@ -102,6 +102,34 @@ attempts('each of a batch has its own end', async () => {
   );
 });
 
+attempts('what a function made is stored with the attempt that sends it, and is what later claims get', async () => {
+  const [made, plain] = await held(2);
+  const retried = { status: 'retry', dueInMs: 0, httpStatus: 503, errorClass: 'status' } as const;
+  const data = '{"text":"\\u001e é","n":1.50}';
+  await recordAttempts(db.pool, [attempt(made!, { ...retried, transformedData: data }), attempt(plain!, retried)]);
+  const claim = async () => {
+    const options = { projectId: made!.projectId, statuses: ['retry'], exceptEndpoints: [], limit: 5, bytes: 1_000 } as const;
+    const { claimed } = await claimDue(db.pool, 2, options);
+    return new Map(claimed.map((one) => [one.id, [one.data, one.isTransformed]]));
+  };
+  const claimed = await claim();
+  assert.equal(claimed.get(made!.id), [data, true]);
+  assert.equal(claimed.get(plain!.id), ['{"n":1}', false]);
+  // Neither an attempt without data nor a batch that has data for another one takes it away.
+  await recordAttempts(db.pool, [
+    attempt(made!, { ...retried, number: 2, agentId: 2 }),
+    attempt(plain!, { ...retried, number: 2, agentId: 2, transformedData: '{"late":true}' }),
+  ]);
+  const again = await claim();
+  assert.equal(
+    [again.get(made!.id), again.get(plain!.id)],
+    [
+      [data, true],
+      ['{"late":true}', true],
+    ],
+  );
+});
+
 attempts('the trace of an attempt stays with its delivery until the next attempt is on record', async () => {
   const [again, over] = await held(2);
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';

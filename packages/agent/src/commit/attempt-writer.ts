@@ -8,7 +8,7 @@ import type { InFlight } from '../delivery/in-flight.js';
 import type { Failing } from '../model/failing.js';
 
 const BATCH_MAX = 500;
-/** Characters of response bodies in a batch: its texts are held several times over until it is written. */
+/** Characters of response bodies and transformed data in a batch: its texts are held several times over until it is written. */
 const BATCH_BODIES_MAX = 2_000_000;
 /** The endpoint has its request already, so a short wait adds no latency and makes batches. What a kill loses in this time is sent twice. */
 const LINGER_MS = 8;
@@ -88,7 +88,7 @@ export class AttemptWriter {
   #nextSize(): number {
     const most = Math.min(this.#waiting.length, BATCH_MAX);
     let size = 0;
-    for (let bodies = 0; size < most && bodies < BATCH_BODIES_MAX; size++) bodies += this.#waiting[size]!.responseBody?.length ?? 0;
+    for (let bodies = 0; size < most && bodies < BATCH_BODIES_MAX; size++) bodies += sizeOf(this.#waiting[size]!);
     return size;
   }
 
@@ -134,6 +134,10 @@ export class AttemptWriter {
   }
 }
 
+function sizeOf({ responseBody, transformedData }: AttemptRecord): number {
+  return (responseBody?.length ?? 0) + (transformedData?.length ?? 0);
+}
+
 function bareAttempt(attempt: AttemptRecord, error: Error): AttemptRecord {
   const delivered = attempt.status === 'success';
   return {
@@ -142,6 +146,7 @@ function bareAttempt(attempt: AttemptRecord, error: Error): AttemptRecord {
     error: null,
     responseHeaders: null,
     responseBody: null,
+    transformedData: undefined,
     status: delivered ? 'success' : 'failure',
     dueInMs: null,
     reason: delivered

@@ -1,6 +1,7 @@
 import type { Log } from '@gateway/core/logging';
 import { backoffMs, inSlices } from '@gateway/core/process';
 import {
+  type ActiveSubscription,
   NO_CHANGE,
   readChanges,
   readConfigVersion,
@@ -8,7 +9,6 @@ import {
   type ProjectTexts,
   type ReadProject,
   type PausableSource,
-  type SubscriptionRecord,
 } from '@gateway/store/config';
 import type { Database } from '@gateway/store/postgres';
 import { failAgain, type Failing } from '../model/failing.js';
@@ -91,6 +91,11 @@ export class ConfigCache {
   /** Returns undefined when the project or the endpoint is not in the cache. */
   endpoint(projectId: string, endpointId: string): Endpoint | undefined {
     return this.projects.get(projectId)?.endpoints.get(endpointId);
+  }
+
+  /** Of a subscription: null when it has no function, undefined when it is not in the cache, since it is disabled or deleted. */
+  functionVersion(projectId: string, subscriptionId: string): string | null | undefined {
+    return this.projects.get(projectId)?.functionVersions.get(subscriptionId);
   }
 
   /** False for an event type that the project rejects because it does not have it. */
@@ -240,7 +245,7 @@ export class ConfigCache {
     );
   }
 
-  readonly #onInvalid = ({ id, project_id }: SubscriptionRecord, error: unknown) =>
+  readonly #onInvalid = ({ id, project_id }: ActiveSubscription, error: unknown) =>
     this.options.log.error(
       { subscription_id: id, project_id, error },
       'A subscription has a filter that cannot be used; it matches nothing until it is changed.',
@@ -282,7 +287,7 @@ export class ConfigCache {
 
 function* load(
   texts: ProjectTexts,
-  ...given: [Project | undefined, (row: SubscriptionRecord, error: unknown) => void]
+  ...given: [Project | undefined, (row: ActiveSubscription, error: unknown) => void]
 ): Generator<void, Loaded> {
   const project = yield* projectOf(texts, ...given);
   const sources: PausableSource[] = [];

@@ -3,6 +3,7 @@ import { routedOf, routedSubscription, type RoutedProject, type RoutedSubscripti
 import {
   DEFAULT_SIGNATURE,
   DEFAULT_STRATEGY,
+  type ActiveSubscription,
   type CircuitBreakerConfig,
   type EndpointAuthentication,
   type EndpointRecord,
@@ -11,7 +12,6 @@ import {
   type SignatureConfig,
   type StoredClientCertificate,
   type Strategy,
-  type SubscriptionRecord,
 } from '@gateway/store/config';
 
 export interface Endpoint {
@@ -38,11 +38,17 @@ export interface Limit {
   readonly burst: number;
 }
 
+interface Subscription extends RoutedSubscription {
+  readonly functionVersion: string | null;
+}
+
 export interface Project extends RoutedProject<Endpoint> {
   readonly id: string;
   readonly type: ProjectRecord['type'];
   /** Subscriptions by the digests of the texts they were made of. */
-  readonly subscriptionsOfText: ReadonlyMap<string, RoutedSubscription>;
+  readonly subscriptionsOfText: ReadonlyMap<string, Subscription>;
+  /** By id of each active subscription, null for one without a function. */
+  readonly functionVersions: ReadonlyMap<string, string | null>;
   /** It rejects events of other types; absent when it accepts all. */
   readonly eventTypes?: ReadonlySet<string> | undefined;
 }
@@ -55,7 +61,7 @@ export interface Project extends RoutedProject<Endpoint> {
 export function* projectOf(
   texts: ProjectTexts,
   before: Pick<Project, 'subscriptionsOfText'> | undefined,
-  onInvalid: (row: SubscriptionRecord, error: unknown) => void,
+  onInvalid: (row: ActiveSubscription, error: unknown) => void,
 ): Generator<void, Project> {
   const record = JSON.parse(texts.project[0]!) as ProjectRecord;
   const endpoints: Endpoint[] = [];
@@ -63,16 +69,23 @@ export function* projectOf(
     endpoints.push(endpointOf(JSON.parse(text) as EndpointRecord, record));
     yield;
   }
-  const subscriptions = new Map<string, RoutedSubscription>();
+  const subscriptions = new Map<string, Subscription>();
   for (const text of texts.subscriptions) {
     const digest = hash('sha256', text, 'base64');
-    const made = before?.subscriptionsOfText.get(digest) ?? routedSubscription(JSON.parse(text) as SubscriptionRecord, onInvalid);
+    const made = before?.subscriptionsOfText.get(digest) ?? subscriptionOf(JSON.parse(text) as ActiveSubscription, onInvalid);
     if (made) subscriptions.set(digest, made);
     yield;
   }
-  const routed = routedOf(endpoints, [...subscriptions.values()]);
+  const active = [...subscriptions.values()];
+  const routed = routedOf(endpoints, active);
   const eventTypes = record.config.unknown_event_types === 'reject' ? new Set(texts.event_types) : undefined;
-  return { id: record.id, type: record.type, eventTypes, subscriptionsOfText: subscriptions, ...routed };
+  const functionVersions = new Map(active.map(({ id, functionVersion }) => [id, functionVersion]));
+  return { id: record.id, type: record.type, eventTypes, subscriptionsOfText: subscriptions, functionVersions, ...routed };
+}
+
+function subscriptionOf(row: ActiveSubscription, onInvalid: (row: ActiveSubscription, error: unknown) => void): Subscription | undefined {
+  const routed = routedSubscription(row, onInvalid);
+  return routed && { ...routed, functionVersion: row.function_version };
 }
 
 function endpointOf(row: EndpointRecord, project: ProjectRecord): Endpoint {

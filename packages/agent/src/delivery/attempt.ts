@@ -9,31 +9,39 @@ import {
   type SignatureConfig,
   type StoredClientCertificate,
 } from '@gateway/store/config';
-import type { AttemptRecord } from '@gateway/store/deliveries';
+import type { AttemptRecord, Wait } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Endpoint } from '../config/project.js';
 import type { HeldDelivery } from '../model/delivery.js';
+import { FUNCTION_WAIT, LOOKUP_WAIT } from '../flow-control/backpressure.js';
 import type { AccessTokens } from '../request/access-tokens.js';
 import { type Answer, type Sender, unsendable, type Request } from '../request/sender.js';
 import { debugLog, type DebugLog } from '../telemetry/debug-log.js';
 import { type AttemptTrace, endAttempt } from '../telemetry/tracing.js';
+import type { SubscriptionFunctions } from './subscription-functions.js';
 
 interface AttemptRunnerOptions extends Pick<AgentContext, 'log' | 'clock' | 'measure' | 'tracing'> {
   readonly sender: Sender;
   readonly requests: RequestBuilder;
   readonly accessTokens: AccessTokens;
   readonly goneEndpoints: GoneEndpoints;
+  readonly functions: Pick<SubscriptionFunctions, 'mayChange' | 'run'>;
 }
+
+/** No attempt was made: the delivery waits, or ends as discarded. */
+export type Unsent = { readonly unsent: Wait } | { readonly unsent: 'discarded'; readonly reason: string };
 
 interface Attempt {
   readonly endpoint: Endpoint;
   readonly delivery: HeldDelivery;
   readonly startedAtMs: number;
   readonly trace: AttemptTrace | undefined;
-  readonly done: (record: AttemptRecord | null) => void;
+  /** What the function made for this attempt; undefined: the body is that of before. */
+  readonly transformedData: string | undefined;
+  readonly done: (outcome: AttemptRecord | Unsent) => void;
 }
 
-/** Makes attempts: builds the request, sends it, classifies the response. */
+/** Makes attempts: runs the function of the subscription, builds the request, sends it, classifies the response. */
 export class AttemptRunner {
   readonly #debugLog: DebugLog;
 
@@ -41,11 +49,38 @@ export class AttemptRunner {
     this.#debugLog = debugLog(options.log);
   }
 
-  /** Calls `done` exactly once, perhaps before this returns; with null if no attempt was made, because the project has too many names looked up. */
-  run(endpoint: Endpoint, delivery: HeldDelivery, startedAtMs: number, done: (record: AttemptRecord | null) => void): void {
-    const { measure, tracing } = this.options;
+  /** Calls `done` exactly once, perhaps before this returns. */
+  run(endpoint: Endpoint, delivery: HeldDelivery, startedAtMs: number, done: Attempt['done']): void {
+    const { measure, functions } = this.options;
     measure?.step('wait', delivery.heldAtMs ?? startedAtMs, startedAtMs);
-    this.#send({ endpoint, delivery, startedAtMs, trace: tracing?.attempting(delivery), done });
+    if (functions.mayChange(delivery)) void this.#transform(endpoint, delivery, done);
+    else this.#send(this.#begin(endpoint, delivery, startedAtMs, done));
+  }
+
+  #begin(endpoint: Endpoint, delivery: HeldDelivery, startedAtMs: number, done: Attempt['done'], transformedData?: string): Attempt {
+    return { endpoint, delivery, startedAtMs, trace: this.options.tracing?.attempting(delivery), transformedData, done };
+  }
+
+  async #transform(endpoint: Endpoint, delivery: HeldDelivery, done: Attempt['done']): Promise<void> {
+    const { functions, clock } = this.options;
+    const requestedAtMs = clock.now();
+    const outcome = await functions.run(delivery);
+    const begin = (of: HeldDelivery, data?: string) => this.#begin(endpoint, of, performance.now(), done, data);
+    switch (outcome.kind) {
+      case 'made':
+        return this.#send(begin({ ...delivery, body: Buffer.from(outcome.data), isTransformed: true }, outcome.data));
+      case 'unchanged':
+        return this.#send(begin(delivery));
+      case 'dropped':
+        return done({ unsent: 'discarded', reason: outcome.reason });
+      case 'postponed':
+        return done({ unsent: FUNCTION_WAIT });
+      case 'failed': {
+        const attempt = begin(delivery);
+        const failed: Answer = { status: null, headers: {}, body: '', failure: { class: 'function', message: outcome.reason } };
+        return this.#end(attempt, classifyResponse(attempt, failed, requestedAtMs, outcome.durationMs));
+      }
+    }
   }
 
   #send(attempt: Attempt): void {
@@ -55,7 +90,7 @@ export class AttemptRunner {
     const { requests, accessTokens, sender, goneEndpoints, clock } = this.options;
     let requestedAtMs = clock.now();
     const answered = (answer: Answer) => {
-      if (answer.isUnsent) return attempt.done(null);
+      if (answer.isUnsent) return attempt.done({ unsent: LOOKUP_WAIT });
       const durationMs = performance.now() - startedAtMs;
       if (answer.status === 410) goneEndpoints.deactivate(endpoint);
       if (answer.status === 401) accessTokens.forget(endpoint);
@@ -213,7 +248,7 @@ export function plainSignature(key: SigningKey, body: Buffer, { hash, encoding }
 }
 
 function classifyResponse(
-  { endpoint, delivery, trace }: Attempt,
+  { endpoint, delivery, trace, transformedData }: Attempt,
   answer: Answer,
   requestedAtMs: number,
   durationMs: number,
@@ -253,6 +288,7 @@ function classifyResponse(
           : `No retry is left after attempt ${number}. ${failure?.message ?? ''}`.trim(),
     agentId: delivery.agentId,
     traceparent: trace?.traceparent ?? null,
+    transformedData,
   };
 }
 

@@ -2,9 +2,9 @@ import os from 'node:os';
 import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Endpoint } from '../config/project.js';
-import { type Backpressure, LOOKUP_WAIT, SLOW_WAITING_MAX } from '../flow-control/backpressure.js';
+import { type Backpressure, SLOW_WAITING_MAX } from '../flow-control/backpressure.js';
 import type { HeldDelivery } from '../model/delivery.js';
-import type { AttemptRunner } from './attempt.js';
+import type { AttemptRunner, Unsent } from './attempt.js';
 import type { DueTimes } from './due-times.js';
 import { type EndpointQueue, type InFlight, SLOW_AFTER_MS } from './in-flight.js';
 import { type DeliveryReleaser, inactiveReason } from './release-deliveries.js';
@@ -128,16 +128,15 @@ export class Scheduler {
     this.#sending++;
     const startedAtMs = performance.now();
     const sending = queue.begin(startedAtMs);
-    this.options.attempts.run(endpoint, delivery, startedAtMs, (record) => {
+    this.options.attempts.run(endpoint, delivery, startedAtMs, (outcome) => {
       const { inFlight, attemptWriter } = this.options;
       queue.end(sending);
       this.#sending--;
-      if (record) {
-        attemptWriter.push(record);
-        this.#learn(queue, endpoint, record, isProbe);
-      } else {
-        this.#postpone(queue, endpoint, delivery);
-      }
+      const wasSent = !('unsent' in outcome) && outcome.errorClass !== 'function';
+      if (isProbe && !wasSent) queue.probe = 'granted';
+      if ('unsent' in outcome) this.#release(queue, endpoint, delivery, outcome);
+      else attemptWriter.push(outcome);
+      if (wasSent) this.#learn(queue, endpoint, outcome, isProbe);
       // It gets a turn of its own: many others may be crowded.
       if (this.#crowded.delete(queue)) queue.isOffered = false;
       if (queue.waiting > 0 && !this.#isDraining) inFlight.offer(queue);
@@ -148,13 +147,14 @@ export class Scheduler {
     });
   }
 
-  /** No attempt was made: other names of the project are being looked up for too long. */
-  #postpone(queue: EndpointQueue, endpoint: Endpoint, delivery: HeldDelivery): void {
+  /** No attempt was made. */
+  #release(queue: EndpointQueue, endpoint: Endpoint, delivery: HeldDelivery, outcome: Unsent): void {
     const { inFlight, backpressure, releaser } = this.options;
-    inFlight.setPrompt(queue, false);
     inFlight.release([delivery]);
-    backpressure.note(endpoint, LOOKUP_WAIT, 1);
-    releaser.release([delivery], LOOKUP_WAIT);
+    if (outcome.unsent === 'discarded') return releaser.discard([delivery], outcome.reason);
+    inFlight.setPrompt(queue, false);
+    backpressure.note(endpoint, outcome.unsent, 1);
+    releaser.release([delivery], outcome.unsent);
   }
 
   #learn(queue: EndpointQueue, endpoint: Endpoint, record: AttemptRecord, isProbe: boolean): void {

@@ -12,6 +12,8 @@ export const SLOW_WAITING_MAX = 100;
 const SLOW_WAIT: Wait = { reason: 'slow', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 };
 /** How long a delivery waits in Postgres whose project has too many names looked up: by then those have ended. */
 export const LOOKUP_WAIT: Wait = { reason: 'lookup', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 };
+/** How long a delivery waits in Postgres whose function could not run. */
+export const FUNCTION_WAIT: Wait = { reason: 'function', dueInMs: 5_000, spreadMs: 10_000, paceMs: 0 };
 /** Deliveries a second that a slow or cut-off endpoint is offered per request it may have in flight: twice what a slow one answers. */
 const OFFERED_PER_SECOND = 2;
 const PROBED_WAITING_MAX = 10;
@@ -243,6 +245,7 @@ export function verdictOf({ errorClass, httpStatus }: Pick<AttemptRecord, 'error
   switch (errorClass as FailureClass | null) {
     case 'refused_address':
     case 'unsendable':
+    case 'function':
     case 'proxy':
       return null;
     case null:

@@ -3,6 +3,7 @@ import type { TransformResult } from '@gateway/sandbox';
 import { type NotificationFacts, pauseSource, resumeDueSources } from '@gateway/store/config';
 import type { AgentContext } from '../config/agent-context.js';
 import type { IngestSource } from '../model/ingest.js';
+import { isOverrun } from '../model/overrun.js';
 
 export interface PausingOptions extends Pick<AgentContext, 'config' | 'database' | 'configCache' | 'log'> {
   readonly agent: string;
@@ -70,11 +71,6 @@ export function pausing(options: PausingOptions): {
 
 /** Share of calls in the window that must overrun: a few messages that a function cannot handle do not stop its source. */
 const SHARE = 0.1;
-
-/** Whether a call has ended its process. A function that throws is cheap and does not count, nor does a call that the machine was too busy to run. */
-export function isOverrun(result: TransformResult): boolean {
-  return result.kind === 'refused' && ['timeout', 'memory', 'crashed'].includes(result.code) && !result.starved;
-}
 
 interface Window {
   readonly projectId: string;

@@ -4,8 +4,9 @@ import type { Payload, Sandbox, SandboxLimits, TransformResult } from '@gateway/
 import { createHash } from 'node:crypto';
 import type { AgentContext } from '../config/agent-context.js';
 import { type IngestSource, type Rejection } from '../model/ingest.js';
+import { isOverrun } from '../model/overrun.js';
 import { type IngestMessage, parseTransformOutput } from './parse-message.js';
-import { isOverrun, type Overruns } from './pause-sources.js';
+import type { Overruns } from './pause-sources.js';
 
 export type Transformed =
   | { readonly kind: 'messages'; readonly messages: readonly (IngestMessage | Rejection)[] }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Config } from '@gateway/core/config';
 import { silentLog } from '@gateway/core/logging';
@@ -6,13 +7,14 @@ import { eventTypeCatalogue, pauseSource } from '@gateway/store/config';
 import type { Database } from '@gateway/store/postgres';
 import type { QuarantinedMessage, ReplayableMessage } from '@gateway/store/quarantine';
 import type { AgentContext } from '../config/agent-context.js';
+import { transformedData } from '../delivery/subscription-functions.js';
 import { overrunRule, Overruns } from '../ingest/pause-sources.js';
 import { sandboxLimits } from '../ingest/transformer.js';
 import type { ReadyEvent } from '../model/delivery.js';
 import { unknownEventType, type IngestSource } from '../model/ingest.js';
 import type { DryRun } from './dry-run.js';
 import { idleSandbox } from './idle-sandbox.js';
-import { openPreviewer } from './preview.js';
+import { callOf, openPreviewer, type Preview } from './preview.js';
 import { openReplayer, type Replayed } from './replay.js';
 import { runOnce, type Ran } from './run-once.js';
 
@@ -31,6 +33,12 @@ export type Accepted =
   | { readonly kind: 'accepted'; readonly events: readonly ReadyEvent[] }
   | { readonly kind: 'quarantined'; readonly message: QuarantinedMessage }
   | { readonly kind: 'dropped' };
+
+/** What the function of a subscription made of data. */
+export interface TransformedSample extends Pick<Preview, 'refusal' | 'logs' | 'durationMs'> {
+  readonly outcome: 'accepted' | 'dropped' | 'failed';
+  readonly data: string | null;
+}
 
 export type Functions = ReturnType<typeof openFunctions>;
 
@@ -57,6 +65,15 @@ export function openFunctions({ config, database, log }: FunctionsOptions) {
   return {
     preview: previewer.preview,
     close: previewer.close,
+    /** Runs the function of a subscription as an agent does before an attempt. @throws SandboxError when functions cannot run on this machine */
+    async transform(text: string, { data, projectId }: { readonly data: string; readonly projectId: string }): Promise<TransformedSample> {
+      const key = `${projectId}:${hash('sha256', text, 'base64url')}`;
+      const [result] = await sandbox.run({ key, text, project: projectId }, [data]);
+      const made = transformedData(result!);
+      const refusal = made.kind === 'failed' ? { code: `transform_${made.code}`, reason: made.reason } : null;
+      const outcome = made.kind === 'made' ? 'accepted' : made.kind;
+      return { outcome, data: made.kind === 'made' ? made.data : null, refusal, ...callOf(result) };
+    },
     /** Replays quarantined messages at once, or tells what would become of them. Each result is settled: a failure of one leaves the others done. */
     async replay(
       messages: readonly ReplayableMessage[],

@@ -42,8 +42,7 @@ export function openPreviewer(
       const source = { projectId, id: projectId, bodyFunction };
       const message = { coordinates: '', timestamp: Date.now(), body, headers };
       const { ready, called } = await runOnce(source, message, { sandbox, maxMessageBytes: ingest.max_message_bytes });
-      const isCompiled = !(called?.kind === 'refused' && (called.code === 'not_compiled' || called.code === 'no_transform'));
-      const call = { logs: called?.logs ?? [], durationMs: called && isCompiled ? called.durationMs : null };
+      const call = callOf(called);
       if (ready === 'dropped') return { kind: 'dropped', refusal: null, results: [], ...call };
       const { events, quarantined } = ready;
       const texts = bodyFunction === null && !quarantined ? [textOf(body)] : textsOf(called);
@@ -57,6 +56,12 @@ export function openPreviewer(
     },
     close: () => sandbox.close(),
   };
+}
+
+/** What is told of a call. */
+export function callOf(called: TransformResult | undefined): Pick<Preview, 'logs' | 'durationMs'> {
+  const isCompiled = !(called?.kind === 'refused' && (called.code === 'not_compiled' || called.code === 'no_transform'));
+  return { logs: called?.logs ?? [], durationMs: called && isCompiled ? called.durationMs : null };
 }
 
 /** Without its byte order mark. */

@@ -9,6 +9,7 @@ export interface ReadyEvent extends Omit<NewEvent, 'status' | 'outcome' | 'heade
 /** A delivery that this agent has claimed and whose attempt is not recorded yet. */
 export interface HeldDelivery extends Omit<ClaimedDelivery, 'headers' | 'data'> {
   readonly headers: Readonly<Record<string, string>>;
+  /** What the function of its subscription made, if `isTransformed`. */
   readonly body: Buffer;
   readonly agentId: number;
   /** When this agent took it on, by the monotonic clock. */
@@ -16,7 +17,7 @@ export interface HeldDelivery extends Omit<ClaimedDelivery, 'headers' | 'data'> 
 }
 
 export type FailureClass =
-  'dns' | 'connect' | 'refused_address' | 'proxy' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'status' | 'unsendable';
+  'dns' | 'connect' | 'refused_address' | 'proxy' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'status' | 'unsendable' | 'function';
 
 export interface Trip {
   readonly projectId: string;

@@ -64,6 +64,7 @@ function sentence(failureClass: FailureClass, error: Error, { place, status, may
     case 'status':
     case 'proxy':
     case 'refused_address':
+    case 'function':
       return told;
   }
 }

@@ -112,6 +112,8 @@ export class DeliveryPlanner {
         occurredAtMs: delivery.occurredAtMs,
         eventId: delivery.eventId,
         endpointId: delivery.endpointId,
+        subscriptionId,
+        isTransformed: false,
         attempts: 0,
         eventType: event.eventType,
         sourceId: event.sourceId,

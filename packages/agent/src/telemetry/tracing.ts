@@ -103,6 +103,7 @@ const SENTENCES: Readonly<Record<Exclude<FailureClass, 'status'>, string>> = {
   reset: 'The endpoint closed the connection.',
   protocol: 'What the endpoint answered is not HTTP.',
   unsendable: 'The request could not be made.',
+  function: 'The function of the subscription failed.',
 };
 
 function attemptError({ errorClass, httpStatus }: AttemptRecord): SpanError | undefined {

@@ -27,6 +27,17 @@ export interface FunctionPreview {
   readonly durationMs: number | null;
 }
 
+/** What the function of a subscription makes of the data of an event. */
+export interface TransformedData {
+  readonly outcome: 'accepted' | 'dropped' | 'failed';
+  /** JSON text; null unless it is accepted. */
+  readonly data: string | null;
+  readonly refusal: Refusal | null;
+  readonly logs: readonly string[];
+  /** Null when the function was not called. */
+  readonly durationMs: number | null;
+}
+
 /** What became of a quarantined message, or would become of it (`accepted`). */
 export type ReplayResult =
   | { readonly kind: 'accepted' | 'dropped' | 'changed' }
@@ -56,6 +67,8 @@ export interface Functions {
     text: string | null,
     sample: { readonly body: Uint8Array; readonly headers?: Readonly<Record<string, string>>; readonly projectId?: string },
   ): Promise<FunctionPreview>;
+  /** Runs the function of a subscription. Rejects as `preview` does. @param sample the data of an event, as JSON text */
+  transform(text: string, sample: { readonly data: string; readonly projectId: string }): Promise<TransformedData>;
   /** Replays messages at once, those without a function too. Rejected results: a `SandboxError`, or an error of Postgres. */
   replay(
     messages: readonly ReplayableMessage[],
@@ -82,6 +95,11 @@ export function lazyFunctions(open: (() => Promise<Functions>) | undefined): Fun
   return {
     async preview(...given) {
       return (await functions()).preview(...given).catch((cause: unknown) => {
+        throw unavailable(cause);
+      });
+    },
+    async transform(...given) {
+      return (await functions()).transform(...given).catch((cause: unknown) => {
         throw unavailable(cause);
       });
     },

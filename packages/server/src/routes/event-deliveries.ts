@@ -4,11 +4,13 @@ import {
   findEventDelivery,
   listDeliveryAttempts,
   listEventDeliveries,
+  readTransformedData,
   resendEventDelivery,
   type DeliveryAttemptRow,
   type EventDeliveryRow,
 } from '@gateway/store/deliveries';
-import { findEvent } from '@gateway/store/events';
+import { readFunction } from '@gateway/store/config';
+import { findEvent, type EventRow } from '@gateway/store/events';
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { idQuery, pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
@@ -40,6 +42,7 @@ const EventDelivery = named(
     recovered: Type.Integer({ description: 'Times that it was taken from an agent that had died: each may be a second request.' }),
     next_attempt_at: nullable(Timestamp),
     reason: nullable(Type.String({ description: 'Why it failed or was discarded, or what it waits for.' })),
+    is_transformed: Type.Boolean({ description: 'The function of its subscription has made what its endpoint gets.' }),
     created_at: Timestamp,
     updated_at: Timestamp,
     event_metadata: object({ uid: Id, event_type: nullable(Type.String()) }),
@@ -77,7 +80,10 @@ const SentEvent = named(
     occurred_at: Timestamp,
     event_type: Type.String(),
     headers: Type.Record(Type.String(), Type.String()),
-    data: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
+    data: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()], {
+      description: 'Null when its subscription has a function that has not made it yet.',
+    }),
+    is_transformed: Type.Boolean({ description: 'The function of its subscription made the data.' }),
     data_bytes: Type.Integer(),
   }),
 );
@@ -132,9 +138,11 @@ export const eventDeliveryRoutes: readonly Route[] = [
     'Shows the event of a delivery as its endpoint gets it.',
     { data: SentEvent, portal: 'any', name: 'getEvent' },
     async (call) => {
-      const { event_id: eventId } = await find(call);
+      const delivery = await find(call);
+      const { event_id: eventId, is_transformed } = delivery;
       const row = found(await findEvent(call.database.pool, call.project.id, eventId), 'event', eventId);
-      const { id, occurred_at, event_type, headers, data, data_bytes } = row;
+      const { id, occurred_at, event_type, headers } = row;
+      const data = await sentData(call, delivery, row);
       return {
         message: 'event',
         data: {
@@ -143,7 +151,8 @@ export const eventDeliveryRoutes: readonly Route[] = [
           event_type,
           headers: new RawJson(headers),
           data: data === null ? null : new RawJson(data),
-          data_bytes,
+          is_transformed,
+          data_bytes: Buffer.byteLength(data ?? ''),
         },
       };
     },
@@ -191,6 +200,14 @@ export const eventDeliveryRoutes: readonly Route[] = [
 function firstBytes(text: string, max: number): string {
   const bytes = Buffer.from(text);
   return bytes.length <= max ? text : new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(0, max), { stream: true });
+}
+
+/** Null while a function has to run before anything is sent. What was delivered without one was the data of the event. */
+async function sentData({ database: { pool } }: ProjectCall, delivery: EventDeliveryRow, event: EventRow): Promise<string | null> {
+  const { project_id: projectId, id, subscription_id: subscriptionId, status, is_transformed } = delivery;
+  if (is_transformed) return readTransformedData(pool, projectId, id);
+  if (subscriptionId === null || status === 'success') return event.data;
+  return (await readFunction(pool, projectId, subscriptionId)) ? null : event.data;
 }
 
 async function find({ database, project, id }: ProjectCall): Promise<EventDeliveryRow> {

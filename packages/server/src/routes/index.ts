@@ -18,7 +18,7 @@ import { portalLinkRoutes } from './people/portal-links.js';
 import { projectRoutes } from './projects.js';
 import { quarantineRoutes } from './quarantine.js';
 import { sourceRoutes } from './sources/sources.js';
-import { subscriptionRoutes } from './subscriptions.js';
+import { subscriptionRoutes } from './subscriptions/subscriptions.js';
 import { userRoutes } from './people/users.js';
 
 export const routes: readonly Route[] = [

@@ -90,17 +90,18 @@ export async function readBreakerEndpoints(pool: Pool, ids: readonly string[]): 
 export interface SubscriptionRow extends SubscriptionRecord {
   readonly name: string;
   readonly is_disabled: boolean;
+  readonly function: string | null;
   readonly created_at: Date;
   readonly updated_at: Date;
 }
 
 export type SubscriptionFields = Pick<SubscriptionRow, 'name' | 'endpoint_id' | 'event_types' | 'filter'> &
-  Partial<Pick<SubscriptionRow, 'is_disabled'>>;
+  Partial<Pick<SubscriptionRow, 'is_disabled' | 'function'>>;
 
 const SEARCHED = ['name'];
 const { rows: subscriptions, ...subscriptionTable } = projectTable<SubscriptionRow, SubscriptionFields>(
   'subscriptions',
-  'name endpoint_id event_types filter is_disabled',
+  'name endpoint_id event_types filter is_disabled function',
   ['filter'],
   SEARCHED,
 );
@@ -149,4 +150,20 @@ export function insertSubscription(
 /** Disables an enabled subscription, and enables a disabled one; undefined when there is no such subscription. */
 export function toggleSubscription(knex: Knex, projectId: string, id: string): Promise<SubscriptionRow | undefined> {
   return subscriptions.update(knex, { project_id: projectId, id }, { is_disabled: knex.raw('not is_disabled') });
+}
+
+export interface SubscriptionFunction {
+  readonly name: string;
+  /** JavaScript. */
+  readonly text: string;
+}
+
+/** The function of a subscription, also of one that is disabled or deleted; null: it has none. One primary key probe. No lock. */
+export async function readFunction(pool: Pool, projectId: string, id: string): Promise<SubscriptionFunction | null> {
+  const { rows: found } = await pool.query<SubscriptionFunction>({
+    name: 'read-function',
+    text: `select name, function as text from subscriptions where project_id = $1 and id = $2 and function is not null`,
+    values: [projectId, id],
+  });
+  return found[0] ?? null;
 }

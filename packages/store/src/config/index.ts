@@ -33,9 +33,11 @@ export {
   listEndpoints,
   listSubscriptions,
   readBreakerEndpoints,
+  readFunction,
   setEndpointStatus,
   toggleSubscription,
   type SubscriptionFields,
+  type SubscriptionFunction,
   type SubscriptionRow,
   updateEndpoint,
   updateSubscription,
@@ -58,6 +60,7 @@ export {
 export { readRouting } from './routing-records.js';
 export { deleteProject, findProject, insertProject, listProjects, type ProjectRow, updateProject } from './projects.js';
 export {
+  type ActiveSubscription,
   type CircuitBreakerConfig,
   deactivateEndpoint,
   DEFAULT_SIGNATURE,

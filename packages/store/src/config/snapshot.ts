@@ -118,6 +118,12 @@ export interface SubscriptionRecord {
   readonly filter: SubscriptionFilter | null;
 }
 
+/** A subscription as agents know it. */
+export interface ActiveSubscription extends SubscriptionRecord {
+  /** When it was last changed, if it has a function; null: it has none. */
+  readonly function_version: string | null;
+}
+
 export interface SourceRecord {
   readonly project_id: string;
   readonly id: string;
@@ -138,7 +144,7 @@ export interface PausableSource extends SourceRecord {
 }
 
 /**
- * What agents need of a project: the JSON text of each record, so that no text is long to parse. One `ProjectRecord`, then `EndpointRecord`s, `SubscriptionRecord`s
+ * What agents need of a project: the JSON text of each record, so that no text is long to parse. One `ProjectRecord`, then `EndpointRecord`s, `ActiveSubscription`s
  * and `PausableSource`s. Of event types their names, if the project rejects others.
  */
 export type ProjectTexts = Readonly<Record<'project' | 'endpoints' | 'subscriptions' | 'sources' | 'event_types', readonly string[]>>;
@@ -192,7 +198,7 @@ export async function readProjects(pool: pg.Pool, ids: readonly string[], maxByt
            records(n, part, text) as materialized (
              select n, 'project', json_build_object('id', id, 'name', name, 'type', type, 'config', config)::text from live
              union all ${records('endpoints', 'project_id, id, url, owner_id, status, status_reason, secrets, authentication, mtls_client_cert, timeout_ms, concurrency, strategy, rate_limit, rate_limit_duration')}
-             union all ${records('subscriptions', 'project_id, id, endpoint_id, event_types, filter', 'not is_disabled')}
+             union all ${records('subscriptions', 'project_id, id, endpoint_id, event_types, filter, case when function is not null then updated_at end as function_version', 'not is_disabled')}
              union all ${records('sources', 'project_id, id, name, pub_sub, body_function, is_disabled, pauses, paused_at is not null as is_paused, pause_reason, extract(epoch from resumes_at - now()) * 1000 as resumes_in_ms')}
              union all select u.n, 'event_types', t.name from live u join event_types t on t.project_id = u.id and u.config ->> 'unknown_event_types' = 'reject'
            ),

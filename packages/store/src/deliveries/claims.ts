@@ -9,6 +9,8 @@ export type EventDeliveryStatus = 'scheduled' | 'processing' | 'retry' | 'succes
 export interface ClaimedDelivery extends EventRef {
   readonly eventId: string;
   readonly endpointId: string;
+  /** Null: the event named its endpoints. */
+  readonly subscriptionId: string | null;
   readonly attempts: number;
   readonly eventType: string;
   /** Null: created over the API. */
@@ -16,7 +18,9 @@ export interface ClaimedDelivery extends EventRef {
   /** Of the previous attempt, if it was traced. */
   readonly traceparent: string | null;
   readonly headers: string;
+  /** What the function of its subscription made, if that is stored. */
   readonly data: string;
+  readonly isTransformed: boolean;
 }
 
 /*
@@ -27,26 +31,27 @@ export interface ClaimedDelivery extends EventRef {
  */
 const CLAIM = `
   with due as (
-    select project_id, id, occurred_at, next_attempt_at, event_id from event_deliveries
+    select project_id, id, occurred_at, next_attempt_at, event_id, transformed_data from event_deliveries
     where project_id = $2 and status in ('scheduled', 'retry') and status = any ($3::event_delivery_status[])
       and next_attempt_at >= $6::timestamptz and next_attempt_at <= now() and endpoint_id <> all ($4::uuid[])
     order by next_attempt_at limit $5
     for update skip locked
   ),
   sized as (
-    select d.*, e.*, coalesce(sum(e.bytes) over (order by next_attempt_at, id rows between unbounded preceding and 1 preceding), 0) < $7::float8 as fits
+    select d.*, e.*, coalesce(sum(e.header_bytes + octet_length(coalesce(d.transformed_data, e.data))) over (order by next_attempt_at, id rows between unbounded preceding and 1 preceding), 0) < $7::float8 as fits
     from due d left join lateral (
-      select event_type, source_id, headers, data, octet_length(headers) + octet_length(data) as bytes from events e
+      select event_type, source_id, headers, data, octet_length(headers) as header_bytes from events e
       where e.project_id = d.project_id and e.id = d.event_id and e.occurred_at = d.occurred_at limit 1
     ) e on true
   ),
   claimed as (
     update event_deliveries d set status = 'processing', claimed_by = $1, next_attempt_at = null, reason = null, updated_at = now()
     from sized s where s.fits and d.project_id = s.project_id and d.id = s.id and d.occurred_at = s.occurred_at
-    returning d.project_id, d.id, d.occurred_at, d.event_id, d.endpoint_id, d.attempts, d.traceparent
+    returning d.project_id, d.id, d.occurred_at, d.event_id, d.endpoint_id, d.subscription_id, d.attempts, d.traceparent
   )
   select w.scanned_to as "scannedTo", w.is_more as "isMore", c.project_id as "projectId", c.id, (extract(epoch from c.occurred_at) * 1000)::float8 as "occurredAtMs",
-         c.event_id as "eventId", c.endpoint_id as "endpointId", c.attempts, c.traceparent, s.event_type as "eventType", s.source_id as "sourceId", s.headers, s.data
+         c.event_id as "eventId", c.endpoint_id as "endpointId", c.subscription_id as "subscriptionId", c.attempts, c.traceparent, s.event_type as "eventType", s.source_id as "sourceId",
+         s.headers, coalesce(s.transformed_data, s.data) as data, s.transformed_data is not null as "isTransformed"
   from (
     select (case when is_more then last else now() end - interval '1 second')::text as scanned_to, is_more
     from (select count(*) filter (where fits) = $5 or not coalesce(bool_and(fits), true) as is_more, max(next_attempt_at) filter (where fits) as last from sized) f

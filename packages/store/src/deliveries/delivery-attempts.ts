@@ -24,6 +24,8 @@ export interface AttemptRecord extends EventRef {
   readonly agentId: number;
   /** W3C trace context of the attempt, stored with the delivery so that the next attempt can link to it. */
   readonly traceparent: string | null;
+  /** JSON text that the function of the subscription made, in the first attempt that sends it. */
+  readonly transformedData?: string | undefined;
 }
 
 const ATTEMPT = membersOf<AttemptRecord>(
@@ -35,13 +37,13 @@ const ATTEMPT = membersOf<AttemptRecord>(
  * no longer holds (it stalled and lost its lease) keeps its status; the attempt is recorded. The join names the endpoint, so that either index leads to one
  * row: without statistics, in the partition of a new day, the planner may choose either.
  */
-const RECORD = `
+const record = (members: readonly string[], { transformed }: { readonly transformed: boolean }) => `
   with u as materialized (
     select projectId::uuid as project, id::uuid as delivery, attemptId::uuid as attempt, ${OCCURRED_AT} as occurred_at,
            timestamptz 'epoch' + requestedAtMs::bigint * interval '1 millisecond' as requested_at, endpointId::uuid as endpoint, number::smallint as number,
            durationMs::int as duration, httpStatus::smallint as http_status, errorClass as class, error, url, responseHeaders as response_headers,
-           responseBody as response_body, status::event_delivery_status as status, ${DUE_AT} as due_at, reason, agentId::int as agent, traceparent
-    from ${batchRows(ATTEMPT)}
+           responseBody as response_body, status::event_delivery_status as status, ${DUE_AT} as due_at, reason, agentId::int as agent, traceparent${transformed ? ', transformedData as transformed_data' : ''}
+    from ${batchRows(members)}
   ),
   a as (
     insert into delivery_attempts (project_id, event_delivery_id, id, occurred_at, requested_at, endpoint_id, duration_ms, number, http_status, error_class, error, url, response_headers, response_body)
@@ -51,21 +53,26 @@ const RECORD = `
   ),
   d as (
     update event_deliveries d set status = u.status, attempts = u.number, claimed_by = null, next_attempt_at = u.due_at, reason = u.reason,
-      traceparent = u.traceparent, updated_at = now()
+      traceparent = u.traceparent, updated_at = now()${transformed ? ', transformed_data = coalesce(u.transformed_data, d.transformed_data)' : ''}
     from u where d.project_id = u.project and d.id = u.delivery and d.occurred_at = u.occurred_at and d.endpoint_id = u.endpoint
       and d.claimed_by = u.agent
     returning d.project_id, d.endpoint_id, d.source_id, d.event_type, d.status
   )
   ${insertCountDeltas(finishedDeliveries('d'), madeAttempts('a'))}`;
 
+/** Most batches have no data to store. */
+const RECORD = { name: 'record-attempts', text: record(ATTEMPT, { transformed: false }) };
+const TRANSFORMED = [...ATTEMPT, 'transformedData'] as const;
+const RECORD_TRANSFORMED = { name: 'record-transformed-attempts', text: record(TRANSFORMED, { transformed: true }) };
+
 /**
  * Commits attempts and the new states of their deliveries, all or nothing. An attempt stored already is skipped; a delivery that the agent
  * no longer holds keeps its state.
  */
 export async function recordAttempts(pool: pg.Pool, attempts: readonly AttemptRecord[]): Promise<void> {
+  const isTransformed = attempts.some(({ transformedData }) => transformedData !== undefined);
   await pool.query({
-    name: 'record-attempts',
-    text: RECORD,
-    values: batchTexts(attempts, ATTEMPT),
+    ...(isTransformed ? RECORD_TRANSFORMED : RECORD),
+    values: batchTexts(attempts, isTransformed ? TRANSFORMED : ATTEMPT),
   });
 }

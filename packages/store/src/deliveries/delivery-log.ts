@@ -19,6 +19,8 @@ export interface EventDeliveryRow {
   /** Infinity: its endpoint is paused. */
   readonly next_attempt_at: Date | number | null;
   readonly reason: string | null;
+  /** The function of its subscription has made what its endpoint gets. */
+  readonly is_transformed: boolean;
   readonly created_at: Date;
   readonly updated_at: Date;
   readonly event_type: string | null;
@@ -28,7 +30,7 @@ export interface EventDeliveryRow {
 }
 
 const COLUMNS = `e.project_id, e.id, e.occurred_at, e.event_id, e.endpoint_id, e.subscription_id, e.status, e.attempts, e.recovered, e.next_attempt_at, e.reason,
-  e.created_at, e.updated_at, v.event_type, p.name as endpoint_name, p.url as endpoint_url, case when p.deleted_at is null then p.status::text else 'deleted' end as endpoint_status`;
+  e.transformed_data is not null as is_transformed, e.created_at, e.updated_at, v.event_type, p.name as endpoint_name, p.url as endpoint_url, case when p.deleted_at is null then p.status::text else 'deleted' end as endpoint_status`;
 
 const JOINS = `left join events v on v.project_id = e.project_id and v.id = e.event_id and v.occurred_at = e.occurred_at
   left join endpoints p on p.project_id = e.project_id and p.id = e.endpoint_id`;
@@ -115,6 +117,16 @@ export async function findEventDelivery(pool: Pool, projectId: string, id: strin
     values: [projectId, id, new Date(timeOfId(id))],
   });
   return rows[0];
+}
+
+/** JSON text that the function of its subscription made; null: none. */
+export async function readTransformedData(pool: Pool, projectId: string, id: string): Promise<string | null> {
+  const { rows } = await pool.query<{ data: string | null }>({
+    name: 'read-transformed-data',
+    text: `select transformed_data as data from event_deliveries where project_id = $1 and id = $2 and occurred_at = $3`,
+    values: [projectId, id, new Date(timeOfId(id))],
+  });
+  return rows[0]?.data ?? null;
 }
 
 export interface DeliveryAttemptRow {

@@ -15,6 +15,7 @@ export {
   findEventDelivery,
   listDeliveryAttempts,
   listEventDeliveries,
+  readTransformedData,
   resendEventDelivery,
 } from './delivery-log.js';
 export { discardDeleted, discardWaiting, pauseDeliveries, resumeDeliveries } from './paused-deliveries.js';

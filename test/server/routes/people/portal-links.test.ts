@@ -78,6 +78,22 @@ links('whether a link manages endpoints is changed at once, and the audit log ha
   assert.not.match(log.text, token);
 });
 
+links('a link neither shows nor sets the function of a subscription, and leaves it as it is', async () => {
+  const { path } = await makeProject(api);
+  const { token: key } = (await api.call('POST', `${path}/portal-links`, { ...acme, can_manage_endpoint: true })).body.data;
+  const endpoint = (await api.call('POST', `${path}/endpoints`, { name: 'x', url: 'https://example.com', owner_id: 'acme' })).body.data.uid;
+  const text = 'function transform({ id }) { return { id }; }';
+  const { uid } = (await api.call('POST', `${path}/subscriptions`, { name: 's', endpoint_id: endpoint, function: text })).body.data;
+  const at = `${path}/subscriptions/${uid}`;
+  assert.is((await api.call('GET', at, undefined, { key })).body.data.function, null);
+  for (const given of [null, 'function transform() { return {}; }'])
+    assert.equal(mistakes(await api.call('PUT', at, { function: given }, { key })), [
+      'function is set by the project, not over a portal link: leave it out',
+    ]);
+  assert.is((await api.call('PUT', at, { name: 'renamed' }, { key })).status, 200);
+  assert.is((await api.call('GET', at)).body.data.function, text);
+});
+
 links('a project has so many valid links, and an owner so many endpoints and subscriptions over them', async () => {
   const { path } = await makeProject(api);
   const link = () => api.call('POST', `${path}/portal-links`, { ...acme, can_manage_endpoint: true });

@@ -32,7 +32,7 @@ export function fieldsOf({
   types,
   body,
   headers,
-}: SubscriptionDraft): Required<Omit<NewSubscription, 'is_disabled'>> | undefined {
+}: SubscriptionDraft): Required<Omit<NewSubscription, 'is_disabled' | 'function'>> | undefined {
   const [bodyFilter, headerFilter] = [objectOf(body), objectOf(headers)];
   if (bodyFilter.problem !== undefined || headerFilter.problem !== undefined) return undefined;
   return {

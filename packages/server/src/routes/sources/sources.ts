@@ -5,10 +5,10 @@ import { newId } from '@gateway/core/events';
 import { deleteSource, insertSource, listSources, updateSource } from '@gateway/store/config';
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { pageQuery } from '../../http/list-query.js';
-import { assertValid, Name, named, object, oneOf } from '../../http/schema.js';
+import { assertValid, Name, named, nullable, object, oneOf } from '../../http/schema.js';
 import { maskKey } from '../../ingest/ingest.js';
 import { newMaskId } from '../../ingest/mask-id.js';
-import { BodyFunction, validateFunction } from './body-function.js';
+import { FunctionText, validateFunction } from '../transform-function.js';
 import { HTTP_NAMES, httpFields, readHttp, type HttpFields } from './http-source.js';
 import { connectionRoutes } from './connections.js';
 import { lagRoutes } from './lag.js';
@@ -19,7 +19,7 @@ import { stateRoutes } from './states.js';
 import { testFunctionRoutes } from './test-function.js';
 
 const optional = {
-  body_function: Type.Optional(BodyFunction),
+  body_function: Type.Optional(nullable(FunctionText)),
   is_disabled: Type.Optional(Type.Boolean()),
 };
 const Kind = oneOf(['pub_sub', 'http'], { description: '`pub_sub` reads a broker; `http` takes what is posted to its URL.' });
@@ -75,7 +75,7 @@ async function create(call: ProjectCall<Static<typeof NewSource>, Static<typeof 
   const { project, body, query, config, database } = call;
   const { type, name, body_function = null, is_disabled = false } = body;
   assertValid(misplaced(type, body));
-  validateFunction(body_function);
+  validateFunction(body_function, 'body_function');
   const { sources_per_project, workers_per_project } = config.limits;
   const id = newId();
   const common = { id, name, type, body_function, is_disabled };
@@ -109,7 +109,7 @@ function misplaced(type: 'pub_sub' | 'http', body: HttpFields & { readonly pub_s
 
 async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typeof CheckQuery>>) {
   const { database, project, id, body, query, config } = call;
-  validateFunction(body.body_function);
+  validateFunction(body.body_function, 'body_function');
   const stored = await requireSource(call);
   if (body.type !== undefined && body.type !== stored.type)
     assertValid([{ field: 'type', sentence: `stays ${stored.type}; create another source` }]);

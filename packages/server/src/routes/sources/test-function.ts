@@ -8,7 +8,7 @@ import { found, projectRoute, type ProjectCall, type Route } from '../../api/rou
 import { RawJson } from '../../http/response.js';
 import { assertValid, Id, named, nullable, object, oneOf } from '../../http/schema.js';
 import { Mismatch } from '../explain.js';
-import { BodyFunction } from './body-function.js';
+import { FunctionText, refusal, refusalView } from '../transform-function.js';
 
 /** What is shown of an output: an array may have 10,000 results, an event go to as many endpoints. */
 const RESULTS_MAX = 20;
@@ -20,7 +20,7 @@ const Text = nullable(Type.String());
 const TestFunction = named(
   'FunctionTest',
   object({
-    function: Type.Optional(Type.Unsafe<string>({ ...BodyFunction, type: 'string' })),
+    function: Type.Optional(FunctionText),
     source_id: Type.Optional(
       Type.Unsafe<string>({ ...Id, description: 'Runs the stored function of this source; if it has none, the message stands as it is.' }),
     ),
@@ -39,16 +39,7 @@ const TestFunction = named(
     type: Type.Optional(oneOf(['body'])),
   }),
 );
-const Refusal = Type.Unsafe<object | null>({
-  ...nullable(
-    object({
-      code: Type.String({ description: 'docs/reference/errors.md lists them.' }),
-      reason: Type.String(),
-      line: nullable(Type.Integer({ description: 'Of the function, if that is known.' })),
-    }),
-  ),
-  description: 'Why the message would be quarantined.',
-});
+const Refusal = refusal('Why the message would be quarantined.');
 const FunctionTested = named(
   'FunctionTestResult',
   object({
@@ -122,26 +113,23 @@ async function storedFunction({ knex }: ProjectCall['database'], projectId: stri
   return found(await findSource(knex, projectId, sourceId), 'source', sourceId).body_function;
 }
 
-function view({ kind, refusal, results, logs, durationMs }: FunctionPreview, routeOf: (event: PreviewedEvent | null) => unknown): unknown {
+function view(
+  { kind, refusal: refused, results, logs, durationMs }: FunctionPreview,
+  routeOf: (event: PreviewedEvent | null) => unknown,
+): unknown {
   return {
     outcome: kind === 'refused' ? 'quarantined' : kind,
-    refusal: refusalView(refusal),
+    refusal: refusalView(refused),
     duration_ms: durationMs,
     log: logs,
     result_count: results.length,
-    results: results.slice(0, RESULTS_MAX).map(({ json, event, refusal: refused }, at) => ({
+    results: results.slice(0, RESULTS_MAX).map(({ json, event, refusal: ofResult }, at) => ({
       payload: new RawJson(json),
-      refusal: refusalView(refused),
+      refusal: refusalView(ofResult),
       notes: JSON.parse(event?.notes ?? '[]') as string[],
       route: at < ROUTED_MAX ? routeOf(event) : null,
     })),
   };
-}
-
-function refusalView(refusal: FunctionPreview['refusal']): unknown {
-  if (!refusal) return null;
-  const line = /\bon line (\d+)/.exec(refusal.reason)?.[1];
-  return { code: refusal.code, reason: refusal.reason, line: line === undefined ? null : Number(line) };
 }
 
 function routeView({ rule, outcome, targets, subscriptions }: ReturnType<typeof explainRoute>): unknown {

@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import { makeProject, mistakes, startApi, type Api } from '../api.js';
-import { readSnapshot } from '../../store/made.js';
+import { makeProject, mistakes, startApi, type Api } from '../../api.js';
+import { readSnapshot } from '../../../store/made.js';
 
-const subscriptions = suite('server/routes/subscriptions');
+const subscriptions = suite('server/routes/subscriptions/subscriptions');
 
 let api: Api;
 let path: string;
@@ -65,6 +65,33 @@ subscriptions('a change touches what is given', async () => {
   assert.equal([body.data.name, body.data.filter_config.event_types, body.data.filter_config.filter.body], ['all', ['b'], { a: 1 }]);
   const emptied = await api.call('PUT', `${path}/subscriptions/${uid}`, { filter_config: { filter: {} } });
   assert.equal(emptied.body.data.filter_config.filter, { headers: {}, body: {} });
+});
+
+subscriptions('a function is kept as it is, agents are told of its changes, and null or a blank text removes it', async () => {
+  const text = 'function transform({ amount }) { return { amount }; }';
+  const created = await create({ function: text });
+  assert.equal([created.status, created.body.data.function], [201, text]);
+  const { uid } = created.body.data;
+  const version = async () => (await readSnapshot(api.db.pool)).subscriptions.find(({ id }) => id === uid)?.function_version;
+  const first = await version();
+  assert.type(first, 'string');
+  const change = async (fields: Record<string, unknown>) => (await api.call('PUT', `${path}/subscriptions/${uid}`, fields)).body.data;
+  assert.is((await change({ name: 'renamed' })).function, text);
+  assert.is((await change({ function: `${text}\n` })).function, `${text}\n`);
+  assert.is.not(await version(), first);
+  assert.is((await change({ function: ' \n' })).function, null);
+  assert.is(await version(), null);
+  await change({ function: text });
+  assert.is((await change({ function: null })).function, null);
+});
+
+subscriptions('a function that cannot be is refused with its line', async () => {
+  assert.match(
+    mistakes(await create({ function: 'function transform(p) {\n  return p +;\n}' }))[0]!,
+    /^function does not compile: .* on line 2$/,
+  );
+  assert.match(mistakes(await create({ function: 'const x = 1;' }))[0]!, /^function has no function named transform/);
+  assert.match(mistakes(await create({ function: `function transform() {}${' '.repeat(50_000)}` }))[0]!, /^function/);
 });
 
 subscriptions('mistakes are listed with their places', async () => {

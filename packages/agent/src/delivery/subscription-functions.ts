@@ -1,0 +1,164 @@
+import { createHash } from 'node:crypto';
+import { readFunction } from '@gateway/store/config';
+import type { Sandbox, TransformFunction, TransformResult } from '@gateway/sandbox';
+import type { AgentContext } from '../config/agent-context.js';
+import type { HeldDelivery } from '../model/delivery.js';
+import { isOverrun } from '../model/overrun.js';
+
+/** What the function of a subscription makes of the data of an event: JSON text, nothing to be sent, or why it failed. */
+export type Transformed =
+  | { readonly kind: 'made'; readonly data: string }
+  | { readonly kind: 'dropped' }
+  | { readonly kind: 'failed'; readonly code: string; readonly reason: string };
+
+/** Data of an event is one object, unlike what functions of sources return. */
+export function transformedData(result: TransformResult): Transformed {
+  switch (result.kind) {
+    case 'object':
+      return { kind: 'made', data: result.json };
+    case 'dropped':
+      return result;
+    case 'array':
+      return {
+        kind: 'failed',
+        code: 'not_an_object',
+        reason: `The function returned an array of ${result.items.length}, and a delivery has one object. Return an object, or null to send nothing.`,
+      };
+    case 'refused':
+      return { kind: 'failed', code: result.code, reason: result.reason };
+  }
+}
+
+/** What becomes of a delivery. */
+export type Outcome =
+  | { readonly kind: 'made'; readonly data: string }
+  /** There is no function. */
+  | { readonly kind: 'unchanged' }
+  | { readonly kind: 'dropped'; readonly reason: string }
+  | { readonly kind: 'failed'; readonly reason: string; readonly durationMs: number }
+  /** Nothing is known about it: it is to be tried later. */
+  | { readonly kind: 'postponed' };
+
+export interface SubscriptionFunctionsOptions extends Pick<AgentContext, 'configCache' | 'database' | 'log'> {
+  readonly sandbox: Pick<Sandbox, 'run' | 'cancel'>;
+}
+
+interface NamedFunction extends TransformFunction {
+  /** Of its subscription, for a person. */
+  readonly subscription: string;
+}
+
+/** Functions whose texts are kept, of up to 50,000 characters each. */
+const KEPT_MAX = 200;
+/** How long that of a disabled or deleted subscription is kept: the cache does not follow its changes. */
+const INACTIVE_MS = 5_000;
+const WARN_MS = 10_000;
+
+/**
+ * Runs the functions of subscriptions on the data of deliveries. The configuration in memory knows which active subscriptions have one; the text is read when the
+ * first delivery needs it. A subscription that was disabled or deleted still has its function for the deliveries that it made: they must not be sent unchanged.
+ */
+export class SubscriptionFunctions {
+  /** Least recently used first. */
+  readonly #functions = new Map<string, Promise<NamedFunction | null>>();
+  /** Runs under way, by key of the function. */
+  readonly #running = new Map<string, number>();
+  #stopped = false;
+  #warnedAtMs = -Infinity;
+
+  constructor(private readonly options: SubscriptionFunctionsOptions) {}
+
+  /** Whether `run` is needed before the delivery is sent. False at once for nearly all. */
+  mayChange({ projectId, subscriptionId, isTransformed }: HeldDelivery): boolean {
+    return subscriptionId !== null && !isTransformed && this.options.configCache.functionVersion(projectId, subscriptionId) !== null;
+  }
+
+  /** Never rejects. */
+  async run(delivery: HeldDelivery): Promise<Outcome> {
+    let fn: NamedFunction | null | undefined;
+    try {
+      fn = await this.#functionOf(delivery);
+      if (!fn) return { kind: 'unchanged' };
+      if (this.#stopped) return { kind: 'postponed' };
+      return this.#outcome(fn, await this.#call(fn, delivery));
+    } catch (error) {
+      if (!this.#stopped) this.#warn(error, fn);
+      return { kind: 'postponed' };
+    }
+  }
+
+  /** Ends the runs under way, and those that follow, as `postponed`. */
+  stop(): void {
+    this.#stopped = true;
+    for (const key of this.#running.keys()) this.options.sandbox.cancel(key);
+  }
+
+  async #call(fn: NamedFunction, { body }: HeldDelivery): Promise<TransformResult> {
+    const { key } = fn;
+    this.#running.set(key, (this.#running.get(key) ?? 0) + 1);
+    try {
+      const [result] = await this.options.sandbox.run(fn, [body.toString()]);
+      return result!;
+    } finally {
+      const left = this.#running.get(key)! - 1;
+      if (left > 0) this.#running.set(key, left);
+      else this.#running.delete(key);
+    }
+  }
+
+  #outcome({ key, subscription }: NamedFunction, result: TransformResult): Outcome {
+    // What waits for it keeps requests from other endpoints meanwhile.
+    if (isOverrun(result)) this.options.sandbox.cancel(key, 'waiting');
+    // The machine was too busy, and the function may be good.
+    if (result.kind === 'refused' && result.starved) return { kind: 'postponed' };
+    const made = transformedData(result);
+    switch (made.kind) {
+      case 'made':
+        return made;
+      case 'dropped':
+        return { kind: 'dropped', reason: `The function of the subscription ${subscription} returned null: nothing is sent.` };
+      case 'failed':
+        return {
+          kind: 'failed',
+          reason: `The function of the subscription ${subscription} failed. ${made.reason}`,
+          durationMs: result.durationMs,
+        };
+    }
+  }
+
+  #functionOf({ projectId, subscriptionId }: HeldDelivery): Promise<NamedFunction | null> {
+    const id = subscriptionId!;
+    const version = this.options.configCache.functionVersion(projectId, id);
+    const place = `${id} ${version ?? ''}`;
+    const known = this.#functions.get(place);
+    this.#functions.delete(place);
+    const found = known ?? this.#read(projectId, id);
+    this.#functions.set(place, found);
+    if (known) return known;
+    const forget = () => {
+      if (this.#functions.get(place) === found) this.#functions.delete(place);
+    };
+    if (version === undefined) setTimeout(forget, INACTIVE_MS).unref();
+    found.catch(forget);
+    if (this.#functions.size > KEPT_MAX) this.#functions.delete(this.#functions.keys().next().value!);
+    return found;
+  }
+
+  async #read(projectId: string, id: string): Promise<NamedFunction | null> {
+    const found = await readFunction(this.options.database.pool, projectId, id);
+    if (!found) return null;
+    const { name, text } = found;
+    const digest = createHash('sha256').update(text).digest('base64url');
+    return { key: `${id}:${digest}`, text, project: projectId, subscription: `${JSON.stringify(name)} (${id})` };
+  }
+
+  #warn(error: unknown, fn: NamedFunction | null | undefined): void {
+    const nowMs = performance.now();
+    if (nowMs - this.#warnedAtMs < WARN_MS) return;
+    this.#warnedAtMs = nowMs;
+    this.options.log.warn(
+      { error, project_id: fn?.project },
+      'Functions of subscriptions did not run, since one overran or there is no process for them; their deliveries wait.',
+    );
+  }
+}

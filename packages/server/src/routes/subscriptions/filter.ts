@@ -1,0 +1,31 @@
+import { Type, type Static } from '@sinclair/typebox';
+import type { InvalidField } from '@gateway/core/errors';
+import { compileFilter } from '@gateway/core/events';
+import { object, Word } from '../../http/schema.js';
+
+const Part = Type.Record(Type.String(), Type.Unknown(), { maxProperties: 100 });
+export const EventTypes = Type.Optional(
+  Type.Array(Word, { minItems: 1, maxItems: 200, description: '`*` is every type, `order.*` every one that begins with `order.`.' }),
+);
+export const Filter = object({ headers: Type.Optional(Part), body: Type.Optional(Part) });
+
+/** What is wrong with patterns of event types. @param place of the list in the body */
+export function patternProblems(patterns: readonly string[] = [], place: string): InvalidField[] {
+  return patterns.flatMap((pattern, index) =>
+    pattern.replace(/(^|\.)\*$/, '').includes('*')
+      ? [{ field: `${place}.${index}`, sentence: 'may have * alone or at the end after a dot, as in order.*' }]
+      : [],
+  );
+}
+
+/** What is wrong with a filter. @param place of it in the body */
+export function filterProblems(filter: Static<typeof Filter>, place: string): InvalidField[] {
+  return (['headers', 'body'] as const).flatMap((part) => {
+    try {
+      compileFilter(filter[part] ?? {});
+      return [];
+    } catch (error) {
+      return [{ field: `${place}.${part}`, sentence: (error as Error).message }];
+    }
+  });
+}

@@ -1,0 +1,69 @@
+import { Type, type Static } from '@sinclair/typebox';
+import { GatewayError } from '@gateway/core/errors';
+import { FilterBudgetError } from '@gateway/core/events';
+import { filterMismatch, lowerNames, matchesType } from '@gateway/core/routing';
+import { projectRoute, type Route } from '../../api/route.js';
+import { assertValid, named, object, Word } from '../../http/schema.js';
+import { Mismatch } from '../explain.js';
+import { EventTypes, Filter, filterProblems, patternProblems } from './filter.js';
+
+const Sample = Type.Record(Type.String(), Type.Unknown());
+const FilterTest = named(
+  'FilterTest',
+  object({
+    event_types: EventTypes,
+    filter: Filter,
+    sample: object({
+      event_type: Type.Optional(Type.Unsafe<string>({ ...Word, description: 'Left out: the event types are not tested.' })),
+      headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+      body: Type.Optional(Type.Unsafe<Readonly<Record<string, unknown>>>({ ...Sample, description: 'The data of an event.' })),
+    }),
+  }),
+);
+const FilterMatch = named(
+  'FilterMatch',
+  object({
+    matches: Type.Boolean({ description: 'Event types, headers and body do.' }),
+    headers: Type.Boolean(),
+    body: Type.Boolean(),
+    mismatches: Type.Array(Mismatch, { description: 'What does not match, and why: one of each part.' }),
+  }),
+);
+
+export const testFilterRoutes: readonly Route[] = [
+  projectRoute(
+    'POST /subscriptions/test_filter',
+    'Tells whether a filter matches a sample, which is stored nowhere.',
+    { role: 'viewer', isAudited: false, body: FilterTest, data: FilterMatch, name: 'testFilter', portal: 'any' },
+    ({ body }) => {
+      assertValid([...patternProblems(body.event_types, 'event_types'), ...filterProblems(body.filter, 'filter')]);
+      const mismatches = mismatchesOf(body);
+      const isMatched = (part: string) => mismatches.every((it) => it.part !== part);
+      const matches = mismatches.length === 0;
+      const data = { matches, headers: isMatched('headers'), body: isMatched('body'), mismatches };
+      return Promise.resolve({ message: `the filter ${matches ? 'matches' : 'does not match'}`, data });
+    },
+  ),
+];
+
+type Test = Static<typeof FilterTest>;
+/** What of a sample does not match, as events carry it: names of headers in lower case. */
+function mismatchesOf({ event_types: wanted = ['*'], filter, sample }: Test): Static<typeof Mismatch>[] {
+  const { event_type: found } = sample;
+  const isOther = found !== undefined && !wanted.some((pattern) => matchesType(pattern, found));
+  return [
+    ...(isOther ? [{ part: 'event_types' as const, wanted, found }] : []),
+    ...partMismatch('headers', lowerNames(filter.headers ?? {}), lowerNames(sample.headers ?? {})),
+    ...partMismatch('body', filter.body ?? {}, sample.body ?? {}),
+  ];
+}
+
+function partMismatch(part: 'headers' | 'body', filter: Readonly<Record<string, unknown>>, value: unknown): Static<typeof Mismatch>[] {
+  try {
+    const mismatch = filterMismatch(filter, value);
+    return mismatch ? [{ part, ...mismatch }] : [];
+  } catch (error) {
+    if (!(error instanceof FilterBudgetError)) throw error;
+    throw new GatewayError('invalid_request', { problems: [{ field: `filter.${part}`, sentence: error.message }] });
+  }
+}

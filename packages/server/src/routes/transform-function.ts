@@ -1,0 +1,44 @@
+import { compileFunction } from 'node:vm';
+import { Type, type TUnsafe } from '@sinclair/typebox';
+import type { Refusal } from '../api/functions.js';
+import { assertValid, nullable, object } from '../http/schema.js';
+
+/** The text of a transform function. */
+export const FunctionText = Type.String({ maxLength: 50_000, description: 'JavaScript with a function transform(payload).' });
+
+const FILENAME = 'transform.js';
+
+/** Compiles a transform function without running it; a blank one is none. What only running shows is told where it runs. @param field that has the text */
+export function validateFunction(text: string | null | undefined, field: string): void {
+  if (!text?.trim()) return;
+  try {
+    compileFunction(`'use strict';${text}`, [], { filename: FILENAME });
+  } catch (error) {
+    const line = new RegExp(`^${FILENAME}:(\\d+)`).exec((error as Error).stack ?? '')?.[1];
+    const where = line === undefined ? '' : ` on line ${line}`;
+    assertValid([{ field, sentence: `does not compile: ${(error as Error).message}${where}` }]);
+  }
+  if (!/\btransform\b/.test(text))
+    assertValid([{ field, sentence: 'has no function named transform; write function transform(payload) { ... }' }]);
+}
+
+/** Schema of what `refusalView` returns. @param description when it is not null */
+export function refusal(description: string): TUnsafe<object | null> {
+  return Type.Unsafe<object | null>({
+    ...nullable(
+      object({
+        code: Type.String({ description: 'docs/reference/errors.md lists them.' }),
+        reason: Type.String(),
+        line: nullable(Type.Integer({ description: 'Of the function, if that is known.' })),
+      }),
+    ),
+    description,
+  });
+}
+
+/** Why a function or its output is refused, for a person and for an editor. */
+export function refusalView(given: Refusal | null): unknown {
+  if (!given) return null;
+  const line = /\bon line (\d+)/.exec(given.reason)?.[1];
+  return { code: given.code, reason: given.reason, line: line === undefined ? null : Number(line) };
+}
