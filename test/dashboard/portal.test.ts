@@ -67,7 +67,7 @@ async function open(options: Parameters<typeof visit>[2] & { readonly managing?:
 
 const go = (page: Page, path: string) => page.goto(`${scene.api.url}/portal/${scene.projectId}${path}`);
 
-portal('an owner sees his endpoints and deliveries; those of another are neither listed nor reached by their address', async () => {
+portal('an owner sees their own endpoints and deliveries; those of another are neither listed nor reached by their address', async () => {
   const { page, problems, close } = await open();
   await page.getByRole('row', { name: /acme hooks/ }).waitFor();
   assert.is(await page.getByRole('row', { name: /globex|shop/ }).count(), 0);

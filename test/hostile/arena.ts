@@ -15,7 +15,7 @@ import type { Evidence, Order } from './tenant.js';
 /** A gateway with one agent and two tenants: a neighbour, whose deliveries are measured, and an attacker with nothing but a project key. */
 export interface Arena {
   readonly gateway: Production;
-  /** Measures the neighbour for so long, beside an attack or alone, and waits for the last of his deliveries. */
+  /** Measures the neighbour for so long, beside an attack or alone, and waits for the last of its deliveries. */
   measure(seconds: number, attack?: string): Promise<Round>;
   close(): Promise<void>;
 }
@@ -33,6 +33,21 @@ export interface Round {
   /** Largest resident sets, in megabytes, of the children of the agent the largest one. */
   readonly memory: { readonly server: number; readonly agent: number; readonly children: number };
   readonly evidence: Evidence;
+}
+
+/** Rounds as one: a ten-second round has ten deliveries above its p99, which one pause of the machine can make. */
+export function together(rounds: readonly Round[]): Round {
+  const evidence: Record<string, number> = {};
+  for (const round of rounds) for (const [what, count] of Object.entries(round.evidence)) evidence[what] = (evidence[what] ?? 0) + count;
+  const most = (of: (round: Round) => number) => Math.max(...rounds.map(of));
+  return {
+    deliveries: rounds.flatMap((it) => it.deliveries),
+    requests: rounds.flatMap((it) => it.requests),
+    failures: rounds.flatMap((it) => it.failures),
+    health: most((it) => it.health),
+    memory: { server: most((it) => it.memory.server), agent: most((it) => it.memory.agent), children: most((it) => it.memory.children) },
+    evidence,
+  };
 }
 
 const PER_SECOND = 100;

@@ -4,7 +4,7 @@ import os from 'node:os';
 import { attacks } from './attacks.js';
 import { Tenant, type Order } from './tenant.js';
 
-// An attacker has machines of his own: what he computes here is not to be taken from whoever is measured.
+// An attacker has machines of their own: what they compute here is not to be taken from whoever is measured.
 os.setPriority(19);
 process.once('disconnect', () => process.exit());
 

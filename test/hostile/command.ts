@@ -1,9 +1,10 @@
-// `npm run hostile -- [--seconds 10] [--attack <part of a name>]`: each attack beside a neighbour, in turn with the neighbour alone. docs/internals/threat-model.md
-// tells what is defended. Exits with 1 if a neighbour waits, something of his is lost, a process takes too much memory, or an attack did not take place.
+// `npm run hostile -- [--seconds 10] [--rounds 3] [--attack <part of a name>]`: each attack beside a neighbour, in turn with the neighbour alone.
+// docs/internals/threat-model.md lists what is defended. Exits with 1 if a neighbour waits or loses something, a process takes too much memory, or an attack
+// did not take place.
 import os from 'node:os';
 import { parseArgs } from 'node:util';
 import { quantile } from '../reliability/neighbourhood.js';
-import { arena, type Round } from './arena.js';
+import { arena, together, type Round } from './arena.js';
 import { attacks } from './attacks.js';
 import { faultsOf } from './judge.js';
 
@@ -11,16 +12,22 @@ import { faultsOf } from './judge.js';
 process.env['CI'] = 'true';
 
 const { values } = parseArgs({
-  options: { seconds: { type: 'string', default: '10' }, attack: { type: 'string', default: '' }, scale: { type: 'string', default: '1' } },
+  options: {
+    seconds: { type: 'string', default: '10' },
+    rounds: { type: 'string', default: '3' },
+    attack: { type: 'string', default: '' },
+    scale: { type: 'string', default: '1' },
+  },
 });
-const seconds = Number(values.seconds);
+const [seconds, rounds] = [Number(values.seconds), Number(values.rounds)];
 const chosen = attacks.filter(({ name }) => values.attack.split('|').some((part) => name.includes(part)));
-if (!(seconds > 0) || chosen.length === 0) {
-  console.error(`error: ${chosen.length === 0 ? `no attack has "${values.attack}" in its name` : '--seconds is no positive number'}`);
+if (!(seconds > 0 && rounds > 0) || chosen.length === 0) {
+  const problem = chosen.length === 0 ? `no attack has "${values.attack}" in its name` : '--seconds and --rounds must be positive numbers';
+  console.error(`error: ${problem}`);
   process.exit(2);
 }
 console.log(
-  `node ${process.version}, ${os.cpus().length} cores; ${chosen.length} attacks, ${seconds} s each, beside 100 deliveries a second`,
+  `node ${process.version}, ${os.cpus().length} cores; ${chosen.length} attacks, ${rounds} rounds of ${seconds} s each, beside 100 deliveries a second`,
 );
 
 const figures = ({ deliveries, requests, health, memory }: Round) =>
@@ -33,9 +40,10 @@ try {
   // The first of everything takes its time.
   await scene.measure(3);
   for (const attack of chosen) {
-    const alone = await scene.measure(seconds);
-
-    const beside = await scene.measure(seconds, attack.name);
+    const pairs: { readonly alone: Round; readonly beside: Round }[] = [];
+    for (let k = 0; k < rounds; k++) pairs.push({ alone: await scene.measure(seconds), beside: await scene.measure(seconds, attack.name) });
+    const alone = together(pairs.map((it) => it.alone));
+    const beside = together(pairs.map((it) => it.beside));
     const faults = faultsOf(attack, { alone, beside });
     if (faults.length > 0) failed++;
     const ratio = quantile(beside.deliveries, 0.99) / quantile(alone.deliveries, 0.99);

@@ -136,7 +136,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'post /portal-links/:id/refresh_token': {},
 };
 
-/** Routes that need nothing but the caller and his organisations. */
+/** Routes that need nothing but the caller and their organisations. */
 const CACHED = ['get /organisations', 'get /sources/types', 'post /subscriptions/test_filter', 'post /auth/logout'];
 
 /** Routes that need no database, or none without an OpenID Connect provider. */

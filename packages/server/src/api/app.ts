@@ -120,7 +120,7 @@ function mount(routes: readonly Route[], context: ServerContext): Middleware {
     const audited = audit(route);
     const isOnce = createsOnce(route);
     const requireOwned = ownedBy(route);
-    /** Authenticates the caller, takes the request from his rate limit, and checks what he may reach. */
+    /** Authenticates the caller, takes the request from the caller's rate limit, and checks what the caller may reach. */
     const admit = async (ctx: RouterContext): Promise<Partial<Pick<ProjectCall, 'caller' | 'project' | 'ownerId'> & OrganisationCall>> => {
       if (route.reach === 'open') return {};
       const caller = await ask(() => authenticate(ctx.req, context), LOOK_UP);

@@ -1,7 +1,7 @@
 import { isEmail } from '@gateway/store/people';
 import { failed } from './failure.js';
 
-/** A person as the provider describes him. */
+/** A person as the provider describes them. */
 export interface OidcPerson {
   /** With `subject` what never changes: https://openid.net/specs/openid-connect-core-1_0.html#ClaimStability */
   readonly issuer: string;
