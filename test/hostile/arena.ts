@@ -86,7 +86,7 @@ export async function arena(scale = 1): Promise<Arena> {
     closing.push(() => (receiver.closeAllConnections(), receiver.close()));
     const gateway = await production({
       settings: {
-        // What docs/guides/deploy.md advises where tenants share an instance.
+        // These and NODE_OPTIONS are what docs/guides/deploy.md advises where tenants share an instance.
         api_rate_limit: 100,
         delivery: { allowed_networks: [NETWORK] },
         source: { allowed_networks: [NETWORK] },
@@ -99,7 +99,7 @@ export async function arena(scale = 1): Promise<Arena> {
           routing_work: 500_000,
         },
       },
-      env: { GATEWAY_BASIC_AUTH: ACCOUNT },
+      env: { GATEWAY_BASIC_AUTH: ACCOUNT, NODE_OPTIONS: '--max-semi-space-size=4' },
     });
     closing.push(() => gateway.close());
     await subscribed(gateway, `http://127.0.0.1:${port}/`, ['order.created']);
