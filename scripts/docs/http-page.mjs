@@ -1,12 +1,14 @@
 // @ts-check
 import fs from 'node:fs';
 import path from 'node:path';
-import { accessOf, operationsOf } from '@gateway/server/openapi';
+import { accessOf, operationsOf, RESOURCES } from '@gateway/server/openapi';
 import { routes } from '@gateway/server/routes';
 import { code, table, withBlock } from './markdown.mjs';
 
 /** Portal links that may use a route too. */
 const OF_PORTAL = { any: ', portal link', managing: ', portal link that manages' };
+
+const hasScope = (/** @type {string} */ group) => RESOURCES[group]?.scopes.length !== 0;
 
 /**
  * The page of the management API with its list of routes.
@@ -25,7 +27,8 @@ export function httpPage(root) {
         : route.reach === 'account'
           ? 'any user'
           : accessOf(route).role + (route.portal === undefined ? '' : OF_PORTAL[route.portal]),
+    hasScope(group) ? code(accessOf(route).scope) : '',
     route.summary,
   ]);
-  return withBlock(page, 'routes', table(['Method', 'Path', 'Client', 'Role', ''], rows));
+  return withBlock(page, 'routes', table(['Method', 'Path', 'Client', 'Role', 'Scope', ''], rows));
 }

@@ -111,11 +111,17 @@ people('a key is created, used, rotated and revoked, and the audit log tells it'
   await page.keyboard.press('n');
   await page.getByLabel('Name').fill('ci');
   await page.getByLabel('It may').selectOption('viewer');
-  await page.keyboard.press('Enter');
+  await page.getByLabel('Only with some resources').check();
+  await page.getByRole('button', { name: 'Create the key' }).click();
+  await page.getByText('Scopes must not be empty').waitFor();
+  await page.getByLabel('Endpoints', { exact: true }).selectOption('read');
+  await picture(page, 'api-key-scopes-dark');
+  assert.equal(await accessibilityMistakes(page), []);
+  await page.getByRole('button', { name: 'Create the key' }).click();
   const shown = page.getByRole('dialog').getByText(/^gw_[0-9a-f]{16}_[\w-]{43}$/);
   const key = await shown.innerText();
-  const status = async (it: string) => {
-    const answer = await scene.api.call('GET', `/projects/${scene.projectId}/endpoints`, undefined, { key: it });
+  const status = async (it: string, resource = 'endpoints') => {
+    const answer = await scene.api.call('GET', `/projects/${scene.projectId}/${resource}`, undefined, { key: it });
     return answer.status;
   };
   assert.is(await status(key), 200);
@@ -126,13 +132,18 @@ people('a key is created, used, rotated and revoked, and the audit log tells it'
   await page.getByRole('button', { name: 'Rotate ci' }).click();
   await page.getByRole('button', { name: 'Create the key' }).click();
   const next = await shown.innerText();
-  assert.equal([await status(key), await status(next)], [200, 200]);
+  assert.equal([await status(key), await status(next), await status(next, 'events')], [200, 200, 403]);
   await picture(page, 'api-key-rotated-dark');
   await page.getByRole('button', { name: 'Revoke the old key' }).click();
   await until('the refusal', async () => (await status(key)) === 401);
   assert.is(await status(next), 200);
 
   await until('the list without the old key', async () => (await page.getByRole('button', { name: 'Revoke ci' }).count()) === 1);
+  await page.getByRole('button', { name: 'Edit ci' }).click();
+  await page.getByLabel('Events', { exact: true }).selectOption('write');
+  await page.getByRole('button', { name: 'Save the key' }).click();
+  await page.getByText('endpoints:read, events:write').waitFor();
+  assert.is(await status(next, 'events'), 200);
   await page.getByRole('button', { name: 'Revoke ci' }).click();
   await page.getByRole('button', { name: 'Revoke', exact: true }).click();
   await until('the refusal of the second', async () => (await status(next)) === 401);

@@ -40,6 +40,8 @@ export interface ApiKey {
   readonly mask: string;
   /** What it may do at most; null: all that its user may, or everything in its project. */
   readonly role: 'viewer' | 'member' | 'admin' | 'owner' | null | null;
+  /** Of what the role allows, what the key may do; `write` includes `read`. Null: all of it. */
+  readonly scopes: readonly Scope[] | null;
   readonly created_at: string;
   readonly expires_at: string | null;
   /** To about a minute. */
@@ -97,6 +99,14 @@ export interface BatchRetry {
   readonly dry_run: boolean;
   /** Give it as `after` to go on; null when all is done. */
   readonly next: string | null;
+}
+
+export interface ChangedApiKey {
+  readonly name?: string | undefined;
+  /** What it may do at most; null: everything. */
+  readonly role?: 'viewer' | 'member' | 'admin' | null | null | undefined;
+  /** Of what the role allows, what the key may do; `write` includes `read`. Null: all of it. */
+  readonly scopes?: readonly Scope[] | null | undefined;
 }
 
 export interface ChangedEndpoint {
@@ -346,6 +356,8 @@ export interface CreatedApiKey {
   readonly mask: string;
   /** What it may do at most; null: all that its user may, or everything in its project. */
   readonly role: 'viewer' | 'member' | 'admin' | 'owner' | null | null;
+  /** Of what the role allows, what the key may do; `write` includes `read`. Null: all of it. */
+  readonly scopes: readonly Scope[] | null;
   readonly created_at: string;
   readonly expires_at: string | null;
   /** To about a minute. */
@@ -401,6 +413,8 @@ export interface CreatedPersonalKey {
   readonly mask: string;
   /** What it may do at most; null: all that its user may, or everything in its project. */
   readonly role: 'viewer' | 'member' | 'admin' | 'owner' | null | null;
+  /** Of what the role allows, what the key may do; `write` includes `read`. Null: all of it. */
+  readonly scopes: readonly Scope[] | null;
   readonly created_at: string;
   readonly expires_at: string | null;
   /** To about a minute. */
@@ -1020,8 +1034,10 @@ export interface Membership {
 
 export interface NewApiKey {
   readonly name: string;
-  /** What it may do; everything when it is left out. */
-  readonly role?: 'viewer' | 'member' | 'admin' | undefined;
+  /** What it may do at most; null: everything. */
+  readonly role?: 'viewer' | 'member' | 'admin' | null | null | undefined;
+  /** Of what the role allows, what the key may do; `write` includes `read`. Null: all of it. */
+  readonly scopes?: readonly Scope[] | null | undefined;
   readonly expires_at?: string | null | undefined;
 }
 
@@ -1339,6 +1355,8 @@ export interface PersonalKey {
   readonly mask: string;
   /** What it may do at most; null: all that its user may, or everything in its project. */
   readonly role: 'viewer' | 'member' | 'admin' | 'owner' | null | null;
+  /** Of what the role allows, what the key may do; `write` includes `read`. Null: all of it. */
+  readonly scopes: readonly Scope[] | null;
   readonly created_at: string;
   readonly expires_at: string | null;
   /** To about a minute. */
@@ -1517,6 +1535,40 @@ export interface Resent {
     readonly error: string | null;
   }[];
 }
+
+export type Scope =
+  | 'organisations:read'
+  | 'organisations:write'
+  | 'members:read'
+  | 'members:write'
+  | 'invitations:read'
+  | 'invitations:write'
+  | 'users:read'
+  | 'users:write'
+  | 'projects:read'
+  | 'projects:write'
+  | 'summary:read'
+  | 'activity:read'
+  | 'apiKeys:read'
+  | 'apiKeys:write'
+  | 'portalLinks:read'
+  | 'portalLinks:write'
+  | 'auditLog:read'
+  | 'endpoints:read'
+  | 'endpoints:write'
+  | 'subscriptions:read'
+  | 'subscriptions:write'
+  | 'sources:read'
+  | 'sources:write'
+  | 'eventTypes:read'
+  | 'eventTypes:write'
+  | 'events:read'
+  | 'events:write'
+  | 'eventDeliveries:read'
+  | 'eventDeliveries:write'
+  | 'quarantine:read'
+  | 'quarantine:write'
+  | 'instance:read';
 
 export interface SentEvent {
   readonly uid: string;
@@ -1876,6 +1928,12 @@ export function resources({ call, list }: Caller) {
       /** Creates a personal API key, which is shown this once. */
       createApiKey: (body: NewApiKey, options?: CallOptions): Promise<CreatedPersonalKey> =>
         call({ method: 'POST', path: '/users/me/api-keys', body, isCreatedOnce: true, options }),
+      /** Shows a personal API key of the user. */
+      getApiKey: (id: string, options?: CallOptions): Promise<PersonalKey> =>
+        call({ method: 'GET', path: '/users/me/api-keys/{id}', parameters: { id: id }, options }),
+      /** Changes what is given of a personal API key of the user: here at once, on other servers within a second. */
+      updateApiKey: (id: string, body: ChangedApiKey, options?: CallOptions): Promise<PersonalKey> =>
+        call({ method: 'PUT', path: '/users/me/api-keys/{id}', parameters: { id: id }, body, options }),
       /** Lists the sessions of the user, revoked and expired ones included. */
       listSessions: (
         query?: {
@@ -2095,6 +2153,12 @@ export function resources({ call, list }: Caller) {
         },
         options?: CallOptions,
       ): Pages<ApiKey> => list({ method: 'GET', path: '/projects/{project_id}/api-keys', query, options }),
+      /** Shows an API key of the project. */
+      get: (id: string, options?: CallOptions): Promise<ApiKey> =>
+        call({ method: 'GET', path: '/projects/{project_id}/api-keys/{id}', parameters: { id: id }, options }),
+      /** Changes what is given of an API key of the project: here at once, on other servers within a second. */
+      update: (id: string, body: ChangedApiKey, options?: CallOptions): Promise<ApiKey> =>
+        call({ method: 'PUT', path: '/projects/{project_id}/api-keys/{id}', parameters: { id: id }, body, options }),
       /** Revokes an API key of the project: here at once, on other servers within a second. */
       revoke: (id: string, options?: CallOptions): Promise<ApiKey> =>
         call({ method: 'DELETE', path: '/projects/{project_id}/api-keys/{id}', parameters: { id: id }, options }),

@@ -1,7 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import { accessOf, pathOf, type Route } from '#server/api/route';
+import { RESOURCES, SCOPES } from '#server/api/resources';
+import { accessOf, pathOf, resourceOf, type Route } from '#server/api/route';
 import { routes } from '@gateway/server/routes';
 import { insertApiKey, revokeApiKey, ROLES, type Role } from '#store/config/api-keys';
 import { insertMember } from '#store/people/organisations';
@@ -80,10 +81,7 @@ access('each route, by each caller of the organisation and of another one, is de
   let denied = 0;
   for (const route of routes.filter(({ reach }) => reach !== 'open')) {
     const place = pathOf(route);
-    const path = `/api/v1${place}`
-      .replace(':project_id', project.id)
-      .replace(':organisation_id', api.owner.organisation.id)
-      .replaceAll(/:\w+/g, () => newId());
+    const path = filled(place);
     const answers = await Promise.all(
       Object.entries(keys).map(async ([holder, key]) => {
         const allowed = may(holder, route);
@@ -104,6 +102,67 @@ access('each route, by each caller of the organisation and of another one, is de
     }
   }
   assert.ok(denied > 700, `${denied} denials`);
+});
+
+/** The path of a route with made-up ids, in the project and the organisation. */
+function filled(place: string): string {
+  return `/api/v1${place}`
+    .replace(':project_id', project.id)
+    .replace(':organisation_id', api.owner.organisation.id)
+    .replaceAll(/:\w+/g, () => newId());
+}
+
+/** A key of the owner with these scopes. */
+function scoped(scopes: readonly string[], role: Role | null = null) {
+  const { organisation, user } = api.owner;
+  return insertApiKey(api.db.knex, { type: 'personal', name: 'scoped', organisationId: organisation.id, userId: user.id, role, scopes });
+}
+
+access('each route, by a key with its scope alone, is allowed, and by a key with all other scopes it is denied', async () => {
+  const made = new Map<string, ReturnType<typeof scoped>>();
+  const keyWith = (name: string, scopes: readonly string[]) => made.get(name) ?? made.set(name, scoped(scopes)).get(name)!;
+  let [allowed, denied] = [0, 0];
+  const check = async (route: Route) => {
+    const place = pathOf(route);
+    const { scope } = accessOf(route);
+    const writing = scope.replace(/:read$/, ':write');
+    const enough = SCOPES.filter((it) => it === scope || it === writing);
+    const call = (key: string) => api.call(route.method.toUpperCase(), filled(place), undefined, { key });
+    for (const it of FATAL.has(`${route.method} ${place}`) ? [] : enough) {
+      const { status, body } = await call((await keyWith(it, [it])).key);
+      assert.is.not(body.code, 'scope_missing', `${route.method} ${place} with ${it}: ${status} ${body.message}`);
+      allowed++;
+    }
+    const { key, mask } = await keyWith(
+      `all but ${scope}`,
+      SCOPES.filter((it) => !enough.includes(it)),
+    );
+    const { status, body } = await call(key);
+    const expected = [403, 'scope_missing', `this needs the scope ${scope}, which the API key gw_${mask}_… does not have`];
+    assert.equal([status, body.code, body.message], expected, `${route.method} ${place} without ${scope}`);
+    denied++;
+  };
+  await Promise.all(routes.filter(({ reach }) => reach !== 'open').map(check));
+  assert.ok(allowed > 100 && denied > 90, `${allowed} allowed, ${denied} denied`);
+});
+
+access('there is a scope for what routes of keys need, and none besides', () => {
+  const ofKeys = routes.filter(({ reach, path }) => reach !== 'open' && !/^\/(auth\/|portal$)/.test(path));
+  assert.equal([...new Set(ofKeys.map((route) => accessOf(route).scope))].sort(), [...SCOPES].sort());
+  for (const { reach, path } of routes) assert.ok(resourceOf({ reach, path }) in RESOURCES, path);
+});
+
+access('a scope adds nothing to a role, and keys of projects have scopes too', async () => {
+  const weak = await scoped(SCOPES, 'viewer');
+  const path = `/projects/${project.id}/endpoints`;
+  const refused = await api.call('POST', path, {}, { key: weak.key });
+  assert.equal([refused.status, refused.body.code], [403, 'forbidden']);
+  const fields = { type: 'project', name: 'events', organisationId: api.owner.organisation.id, projectId: project.id } as const;
+  const { key } = await insertApiKey(api.db.knex, { ...fields, scopes: ['events:write'] });
+  const event = { event_type: 'order.paid', data: {} };
+  assert.is((await api.call('POST', `/projects/${project.id}/events`, event, { key })).status, 201);
+  assert.is((await api.call('GET', `/projects/${project.id}/events`, undefined, { key })).status, 200);
+  assert.is((await api.call('GET', path, undefined, { key })).body.code, 'scope_missing');
 });
 
 access('writes of configuration, keys and people need the roles that the documentation says', () => {

@@ -124,6 +124,8 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'put /members/:user_id': { role: 'viewer' },
   'post /invitations': { email: 'grace@example.com', role: 'member' },
   'post /api-keys': { name: 'ci' },
+  'put /api-keys/:id': { name: 'ci' },
+  'put /users/me/api-keys/:id': { name: 'ci' },
   'post /event-types': { name: 'order.paid' },
   'put /event-types/:id': { description: 'Paid.' },
   'post /event-types/import': { openapi: '3.1.0', webhooks: { 'order.paid': { post: {} } } },

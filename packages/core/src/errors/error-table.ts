@@ -226,6 +226,8 @@ export const errors = {
   source_paused: row(503, 'this source is paused',
     'send the request again after {retryAfterSeconds} s, as Retry-After says; the route `resume` of the source ends a pause'),
   forbidden: row(403, '{reason}', 'use an API key of a user or project that may do this'),
+  scope_missing: row(403, 'this needs the scope {scope}, which the API key {key} does not have',
+    'use another API key, or add {scope} to the scopes of this one'),
   csrf_token_missing: row(403, 'a request of a session that changes something carries no valid x-csrf-token header',
     'send the csrf_token of GET /api/v1/auth/session in the header x-csrf-token; programs use an API key instead of a session'),
   login_failed: row(401, 'the email address or the password is wrong', 'check both; an admin of the organisation can invite you again'),

@@ -9,7 +9,7 @@ import { isId } from '@gateway/core/events';
 import { rawJsonValue } from '@gateway/core/json';
 import { healthAnswer } from '../health/healthz.js';
 import { sendErrors, send, type Answer } from '../http/response.js';
-import { reachAccount, reachOrganisation, reachProject } from '../auth/access.js';
+import { reachAccount, reachOrganisation, reachProject, requireScope } from '../auth/access.js';
 import { authenticate } from '../auth/authenticate.js';
 import { requireInstanceAdmin } from '../auth/instance-admin.js';
 import { ownedBy } from '../auth/owned.js';
@@ -128,6 +128,7 @@ function mount(routes: readonly Route[], context: ServerContext): Middleware {
       await (caller.type === 'portal' ? portalLimit : limit)(caller, ({ limit: most, remaining, resetSeconds }) => {
         ctx.set({ 'ratelimit-limit': `${most}`, 'ratelimit-remaining': `${remaining}`, 'ratelimit-reset': `${resetSeconds}` });
       });
+      requireScope(caller, access);
       const { project_id: projectId = '', organisation_id: organisationId = '' } = ctx.params;
       if (route.reach === 'project') {
         const project = await ask(() => reachProject(caller, projectId, access, context), LOOK_UP);

@@ -1,4 +1,5 @@
-import { pathOf, type Route } from './route.js';
+import { camel } from './resources.js';
+import { pathOf, resourceOf, type Route } from './route.js';
 
 /** A route as the document and the client name it. */
 export interface Operation {
@@ -13,8 +14,6 @@ export interface Operation {
   readonly name: string;
 }
 
-/** Words that paths write in lower case. */
-const COMPOUND = { eventdeliveries: 'eventDeliveries', deliveryattempts: 'deliveryAttempts' } as Readonly<Record<string, string>>;
 const VERBS = { get: 'get', post: 'create', put: 'update', delete: 'delete' } as const;
 
 /** The routes with their names. Throws for two of one name: one of them must be given a `name`. */
@@ -24,7 +23,7 @@ export function operationsOf(routes: readonly Route[]): Operation[] {
     const full = pathOf(route);
     const path = full.replaceAll(/:(\w+)/g, '{$1}');
     const parameters = [...full.matchAll(/:(\w+)/g)].map(([, parameter]) => parameter!);
-    const group = camel((route.path === '' ? full : route.path).split('/')[1]!);
+    const group = resourceOf(route);
     const name = route.name ?? nameOf(route, routes);
     if (names.has(`${group}.${name}`)) throw new Error(`${path}: another route is ${group}.${name}; give one of them a name`);
     names.add(`${group}.${name}`);
@@ -42,10 +41,6 @@ function nameOf({ method, path, reach }: Route, routes: readonly Route[]): strin
   const verb = isCollection && method === 'get' ? 'list' : VERBS[method];
   const thing = words.map((word) => pascal(camel(word))).join('');
   return verb + (verb === 'list' ? thing : thing.replace(/s$/, ''));
-}
-
-function camel(text: string): string {
-  return (COMPOUND[text] ?? text).replaceAll(/[-_](\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 export function pascal(text: string): string {

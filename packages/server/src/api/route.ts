@@ -30,6 +30,7 @@ import type { AskDatabase } from '../health/database-outage.js';
 import type { HealthProbe } from '../health/healthz.js';
 import type { Links } from '../http/links.js';
 import type { Answer } from '../http/response.js';
+import { camel } from './resources.js';
 
 /** What routes use, made once by `startServer`. */
 export interface ServerContext {
@@ -158,10 +159,17 @@ export function showOfCreated(route: Route, routes: readonly Route[]): Route | u
   return routes.find((it) => it.method === 'get' && /^(.*)\/:\w+$/.exec(pathOf(it))?.[1] === collection);
 }
 
+/** The resource of a route: the first part of its path, in camel case. */
+export function resourceOf({ reach, path }: Pick<Route, 'reach' | 'path'>): string {
+  return camel((path === '' ? pathOf({ reach, path }) : path).split('/')[1]!);
+}
+
 /** What a route asks of its caller. */
-export function accessOf({ method, role, needsPerson, portal }: Route): Access {
+export function accessOf(route: Route): Access {
+  const { method, role, needsPerson, portal } = route;
   return {
     role: role === 'instance' ? 'owner' : (role ?? (method === 'get' ? 'viewer' : 'member')),
+    scope: `${resourceOf(route)}:${method === 'get' || role === 'viewer' ? 'read' : 'write'}`,
     ...(needsPerson && { needsPerson }),
     ...(portal && { portal }),
   };

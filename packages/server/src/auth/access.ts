@@ -15,6 +15,8 @@ interface Context {
 export interface Access {
   /** The least role in the organisation; that of a project key counts in its project. */
   readonly role: Role;
+  /** What a key with scopes must have too: a resource with `read` or `write`, which includes `read`. */
+  readonly scope: string;
   /** Only a person or a credential of the process, not the key of a project. */
   readonly needsPerson?: true;
   /**
@@ -32,6 +34,24 @@ export function includes(role: Role, needed: Role): boolean {
 /** Whether a portal link may create, change and delete the endpoints of its owner. */
 export function managesEndpoints({ role }: Pick<PortalKey, 'role'>): boolean {
   return includes(role, 'member');
+}
+
+/** Throws `scope_missing` for a key that has scopes, but not that of the route. */
+export function requireScope(caller: Caller, { scope }: Pick<Access, 'scope'>): void {
+  if (caller.type === 'process' || !caller.scopes || covers(caller.scopes, scope)) return;
+  throw new GatewayError('scope_missing', { scope, key: `gw_${caller.mask}_…` });
+}
+
+/** Throws `forbidden` for a caller with scopes that gives a key another one, or none. */
+export function requireScopesFor(caller: Caller, scopes: readonly string[] | null): void {
+  if (caller.type === 'process' || !caller.scopes) return;
+  const own = caller.scopes;
+  if (!scopes?.every((scope) => covers(own, scope)))
+    throw new GatewayError('forbidden', { reason: `this API key has the scopes ${own.join(', ')} and gives no key others` });
+}
+
+function covers(scopes: readonly string[], needed: string): boolean {
+  return scopes.includes(needed) || scopes.includes(needed.replace(/:read$/, ':write'));
 }
 
 /** The caller as a person; throws `forbidden` for the keys of a project. */

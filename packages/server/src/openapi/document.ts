@@ -1,6 +1,7 @@
 import { Type, type TSchema } from '@sinclair/typebox';
 import { createsOnce, REPLAYED_HEADER } from '../api/idempotency.js';
 import { editableAt } from '../api/preconditions.js';
+import { RESOURCES } from '../api/resources.js';
 import type { Route } from '../api/route.js';
 import { Id, IGNORED, named, object } from '../http/schema.js';
 import { operationsOf, pascal, type Operation } from '../api/operation.js';
@@ -42,30 +43,6 @@ const ErrorAnswer = named(
   }),
 );
 
-/** What each group is, in the order of the document. */
-const GROUPS: Readonly<Record<string, string>> = {
-  auth: 'Sessions of people in browsers.',
-  organisations: 'Whom projects belong to.',
-  members: 'Who belongs to an organisation, and the role of each.',
-  invitations: 'To an organisation.',
-  users: 'The user of the key.',
-  projects: 'What belongs together: keys, endpoints, sources, events, and settings of all of them.',
-  summary: 'What is the matter now.',
-  activity: 'What happened when, for charts.',
-  apiKeys: 'Of a project.',
-  portalLinks: 'With which the owners of endpoints see what is theirs.',
-  portal: 'What the portal link of a request reaches.',
-  auditLog: 'Who changed what.',
-  endpoints: 'Where events are delivered, and how.',
-  subscriptions: 'Which events an endpoint gets.',
-  sources: 'Queues and topics that events come from.',
-  eventTypes: 'What events there are, with their schemas.',
-  events: 'What happened: created here, or accepted from a source.',
-  eventDeliveries: 'An event on its way to one endpoint, with its attempts.',
-  quarantine: 'Messages that could not be accepted.',
-  instance: 'Plugins, flags, licence, settings and health of the instance, for who runs it.',
-};
-
 const ERRORS = {
   400: 'The body is empty, not JSON, not UTF-8, or nested too deeply.',
   401: 'There are no credentials, or they are wrong.',
@@ -106,7 +83,7 @@ export function openApiDocument(routes: readonly Route[], { version, rootPath }:
     },
     servers: [{ url: `${rootPath}/api/v1` }],
     security: [{ key: [] }, { basic: [] }],
-    tags: [...new Set(operations.map(({ group }) => group))].map((name) => ({ name, description: GROUPS[name] })),
+    tags: [...new Set(operations.map(({ group }) => group))].map((name) => ({ name, description: RESOURCES[name]?.about })),
     paths,
     components: {
       securitySchemes: {

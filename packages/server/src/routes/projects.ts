@@ -121,7 +121,9 @@ export const projectRoutes: readonly Route[] = [
       const config = withDefaults(body.config ?? {}, {}, call.config);
       const [project, apiKey] = await database.knex.transaction(async (trx) => {
         const row = await insertProject(trx, organisationId, { name, type, config });
-        return [row, await insertApiKey(trx, { type: 'project', name: `${name}'s key`, organisationId, projectId: row.id })];
+        // It may do no more than the key that makes it.
+        const scopes = caller.type === 'process' ? null : caller.scopes;
+        return [row, await insertApiKey(trx, { type: 'project', name: `${name}'s key`, scopes, organisationId, projectId: row.id })];
       });
       const data = { ...withUid(project), api_key: keyView(apiKey) };
       return { message: 'project created; keep the key, it is not shown again', data, organisationId };

@@ -16,6 +16,8 @@ interface ApiKeyBase {
   readonly mask: string;
   /** What the key may do at most; null: what its user may, or everything in its project. */
   readonly role: Role | null;
+  /** Of what the role allows, what the key may do: `events:write` and so on; null: all of it. Sessions and portal links have none. */
+  readonly scopes: readonly string[] | null;
   readonly created_at: Date;
   readonly expires_at: Date | null;
   readonly last_used_at: Date | null;
@@ -56,6 +58,7 @@ export const KEY_COLUMNS: readonly string[] = [
   'name',
   'mask',
   'role',
+  'scopes',
   'created_at',
   'expires_at',
   'last_used_at',
@@ -65,6 +68,7 @@ type NewApiKey = {
   readonly name: string;
   readonly organisationId: string;
   readonly role?: Role | null;
+  readonly scopes?: readonly string[] | null;
   readonly expiresAt?: Date | null;
 } & (
   | { readonly type: 'personal' | 'session'; readonly userId: string }
@@ -91,6 +95,7 @@ export async function insertApiKey(knex: Knex, it: NewApiKey): Promise<ApiKeyRow
       owner_id: 'ownerId' in it ? it.ownerId : null,
       name: it.name,
       role: it.role ?? null,
+      scopes: it.scopes ?? null,
       expires_at: it.expiresAt ?? null,
       mask,
       hash,
@@ -146,6 +151,28 @@ function validKeys(knex: Knex, of: KeysOf): Knex.QueryBuilder {
   return knex('api_keys')
     .where({ ...of, revoked_at: null })
     .where((valid) => void valid.where('expires_at', '>', knex.fn.now()).orWhereNull('expires_at'));
+}
+
+/** Returns the key, also when it has expired or was revoked; undefined when there is no such key. */
+export async function findApiKeyById(knex: Knex, of: KeysOf, id: string): Promise<ListedApiKey | undefined> {
+  return knex('api_keys')
+    .where({ ...of, id })
+    .first<ListedApiKey | undefined>(...KEY_COLUMNS, 'revoked_at');
+}
+
+/** Changes what is given of a key; undefined when there is no such key. */
+export async function updateApiKey(
+  knex: Knex,
+  of: KeysOf,
+  id: string,
+  fields: Partial<Pick<ListedApiKey, 'name' | 'role' | 'scopes'>>,
+): Promise<ListedApiKey | undefined> {
+  if (Object.keys(fields).length === 0) return findApiKeyById(knex, of, id);
+  const rows: ListedApiKey[] = await knex('api_keys')
+    .where({ ...of, id })
+    .update(fields)
+    .returning([...KEY_COLUMNS, 'revoked_at']);
+  return rows[0];
 }
 
 /** Revokes a key; undefined when there is no such key. One that is revoked already stays as it is. */

@@ -2,6 +2,7 @@ export {
   type ApiKeyRow,
   countValidKeys,
   findApiKey,
+  findApiKeyById,
   insertApiKey,
   insertProjectKey,
   listApiKeys,
@@ -14,6 +15,7 @@ export {
   type Role,
   ROLES,
   type StoredApiKey,
+  updateApiKey,
   type UserKey,
 } from './api-keys.js';
 export { isOwned, ownedAmong, type OwnedThing, type OwnerShare } from './owners.js';

@@ -61,6 +61,62 @@ apiKeys('the key of a project makes and revokes none, and those of another proje
   assert.is((await api.call('GET', one.path, undefined, { key })).status, 200);
 });
 
+apiKeys('scopes are given, shown, changed at once and written to the audit log', async () => {
+  const { path, id } = await makeProject(api);
+  const { key, uid, scopes } = (await api.call('POST', `${path}/api-keys`, { name: 'ci', scopes: ['events:write'] })).body.data;
+  assert.equal(scopes, ['events:write']);
+  const may = async (it: string) => (await api.call('GET', `${path}/${it}`, undefined, { key })).status;
+  assert.equal([await may('events'), await may('endpoints')], [200, 403]);
+  const changed = await api.call('PUT', `${path}/api-keys/${uid}`, { name: 'deploys', role: 'viewer', scopes: ['endpoints:read'] });
+  const of = ({ body }: typeof changed) => [body.data.name, body.data.role, body.data.scopes];
+  const expected = ['deploys', 'viewer', ['endpoints:read']];
+  assert.equal([of(changed), of(await api.call('GET', `${path}/api-keys/${uid}`))], [expected, expected]);
+  assert.equal([await may('events'), await may('endpoints')], [403, 200]);
+  const [entry] = await api.db.rows<{ action: string; changes: object }>(
+    'select action, changes from audit_log where project_id = $1 order by id desc limit 1',
+    [id],
+  );
+  assert.equal(entry, {
+    action: 'apiKeys.update',
+    changes: {
+      name: { before: 'ci', after: 'deploys' },
+      role: { before: null, after: 'viewer' },
+      scopes: { before: ['events:write'], after: ['endpoints:read'] },
+    },
+  });
+  assert.is((await api.call('PUT', `${path}/api-keys/${uid}`, { scopes: null, role: null })).body.data.scopes, null);
+  assert.equal([await may('events'), await may('endpoints'), await may('sources')], [200, 200, 200]);
+  const [wrong] = mistakes(await api.call('POST', `${path}/api-keys`, { name: 'x', scopes: ['deliveries:read'] }));
+  assert.match(String(wrong), /^scopes\.0 must be one of .*eventDeliveries:read/);
+  assert.equal(mistakes(await api.call('POST', `${path}/api-keys`, { name: 'x', scopes: [] })), ['scopes must not be empty']);
+  assert.is((await api.call('PUT', `${(await makeProject(api)).path}/api-keys/${uid}`, { name: 'x' })).status, 404);
+});
+
+apiKeys('a personal key with scopes gives no key more than it has itself', async () => {
+  const mine = '/api/v1/users/me/api-keys';
+  const create = async (fields: object) => (await api.call('POST', mine, { name: 'scoped', ...fields })).body.data;
+  const own = ['users:write', 'projects:write', 'apiKeys:write', 'events:write'];
+  const { key, uid } = await create({ scopes: own });
+  const by = (method: string, path: string, body: object) => api.call(method, path, body, { key });
+  assert.equal((await by('POST', mine, { name: 'less', scopes: ['events:read'] })).body.data.scopes, ['events:read']);
+  const { uid: wide } = await create({ role: 'viewer' });
+  const { path } = await makeProject(api);
+  for (const [method, place, body] of [
+    ['POST', mine, { name: 'all' }],
+    ['POST', mine, { name: 'more', scopes: ['events:read', 'sources:read'] }],
+    ['PUT', `${mine}/${uid}`, { scopes: null }],
+    ['PUT', `${mine}/${wide}`, { role: 'admin' }],
+    ['POST', `${path}/api-keys`, { name: 'all' }],
+  ] as const) {
+    const { status, body: answer } = await by(method, place, body);
+    assert.equal([status, answer.code], [403, 'forbidden'], `${method} ${place} ${JSON.stringify(body)}: ${answer.message}`);
+    assert.match(answer.message, own.join(', '));
+  }
+  const { uid: project, api_key: first } = (await by('POST', '/projects', { name: 'made' })).body.data;
+  const refused = await api.call('GET', `/projects/${project}/sources`, undefined, { key: first.key });
+  assert.is(refused.body.code, 'scope_missing', 'the first key of a project that it creates');
+});
+
 apiKeys('a project has so many valid keys; revoked and expired ones do not count', async () => {
   const { path, id } = await makeProject(api);
   const create = () => api.call('POST', `${path}/api-keys`, { name: 'x' });

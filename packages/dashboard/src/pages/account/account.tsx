@@ -9,6 +9,7 @@ import { session } from '../../session/session.js';
 import { KeyList } from '../keys/key-list.js';
 import { ROLES, type KeyRing } from '../keys/key-state.js';
 import { NewKey } from '../keys/new-key.js';
+import { ALL_RESOURCES } from '../keys/scopes.js';
 import { Password } from './password.js';
 import { Profile } from './profile.js';
 import { Sessions } from './sessions.js';
@@ -41,8 +42,10 @@ function PersonalKeys() {
     label: 'Personal API keys',
     everything: EVERYTHING,
     roles: [...ROLES, ['admin', 'what admins may'], ['', EVERYTHING]],
+    resources: ALL_RESOURCES,
     list,
     create: (key) => accountApi().users.createApiKey(key),
+    update: (id, changes) => accountApi().users.updateApiKey(id, changes),
     revoke: (id) => accountApi().users.revokeApiKey(id),
     mayChange: true,
   };

@@ -2,6 +2,7 @@ import type { PersonalKey } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { Time } from '../../components/data/time.js';
 import { Button } from '../../components/form/button.js';
+import { EditKey } from './edit-key.js';
 import { InUse, RevokeButton, StateBadge } from './in-use.js';
 import { NewKey } from './new-key.js';
 import { stateOf, type KeyRing } from './key-state.js';
@@ -10,9 +11,25 @@ import { stateOf, type KeyRing } from './key-state.js';
 export function KeyList({ ring }: { readonly ring: KeyRing }) {
   const { list, label, mayChange, everything } = ring;
   const columns = [
-    { name: 'Name', cell: ({ name }: PersonalKey) => name },
-    { name: 'Begins with', cell: ({ mask }: PersonalKey) => <code>{mask}</code> },
-    { name: 'May', cell: ({ role }: PersonalKey) => role ?? everything },
+    {
+      name: 'Name',
+      cell: ({ name, mask }: PersonalKey) => (
+        <>
+          {name}
+          <br />
+          <code>{mask}</code>
+        </>
+      ),
+    },
+    {
+      name: 'May',
+      cell: ({ role, scopes }: PersonalKey) => (
+        <>
+          {role ?? everything}
+          {scopes && <p class="muted">{scopes.join(', ')}</p>}
+        </>
+      ),
+    },
     { name: 'State', cell: (row: PersonalKey) => <StateBadge row={row} /> },
     { name: 'Last used', cell: ({ last_used_at: at }: PersonalKey) => (at ? <Time at={at} look="relative" /> : 'never') },
     { name: 'Expires', cell: ({ expires_at: at }: PersonalKey) => (at ? <Time at={at} look="relative" /> : 'never') },
@@ -27,17 +44,22 @@ export function KeyList({ ring }: { readonly ring: KeyRing }) {
 }
 
 function Actions({ row, ring }: { readonly row: PersonalKey; readonly ring: KeyRing }) {
-  const [isRotating, setRotating] = useState(false);
+  const [open, setOpen] = useState<'edit' | 'rotate'>();
+  const onClose = () => setOpen(undefined);
   if (stateOf(row) === 'revoked') return null;
   return (
     <span class="row-actions">
-      <Button label={`Rotate ${row.name}`} onPress={() => setRotating(true)}>
+      <Button label={`Edit ${row.name}`} onPress={() => setOpen('edit')}>
+        Edit…
+      </Button>
+      <Button label={`Rotate ${row.name}`} onPress={() => setOpen('rotate')}>
         Rotate…
       </Button>
       <RevokeButton row={row} of={ring}>
         Requests with <code>{row.mask}</code> are refused at once, on other servers within a second.
       </RevokeButton>
-      {isRotating && <NewKey ring={ring} replaces={row} onClose={() => setRotating(false)} />}
+      {open === 'edit' && <EditKey ring={ring} row={row} onClose={onClose} />}
+      {open === 'rotate' && <NewKey ring={ring} replaces={row} onClose={onClose} />}
     </span>
   );
 }

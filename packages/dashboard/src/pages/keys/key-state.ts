@@ -1,5 +1,6 @@
-import type { NewApiKey, PersonalKey } from '@gateway/client';
+import type { ChangedApiKey, NewApiKey, PersonalKey } from '@gateway/client';
 import type { List } from '../../api/use-list.js';
+import type { Resource } from './scopes.js';
 
 /** What is done with the keys of a project, or of a person. */
 export interface KeyRing {
@@ -9,10 +10,13 @@ export interface KeyRing {
   readonly everything: string;
   /** Roles of new keys with their descriptions; the empty one is none. */
   readonly roles: readonly (readonly [role: string, label: string])[];
+  /** What its keys may have scopes for. */
+  readonly resources: readonly Resource[];
   readonly list: List<PersonalKey>;
   readonly create: (key: NewApiKey) => Promise<{ readonly key: string }>;
+  readonly update: (id: string, changes: ChangedApiKey) => Promise<unknown>;
   readonly revoke: (id: string) => Promise<unknown>;
-  /** Whether the user may create and revoke them. */
+  /** Whether the user may create, change and revoke them. */
   readonly mayChange: boolean;
 }
 

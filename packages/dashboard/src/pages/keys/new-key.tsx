@@ -1,4 +1,4 @@
-import type { NewApiKey, PersonalKey } from '@gateway/client';
+import type { PersonalKey } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { useAction } from '../../api/use-action.js';
 import { NewSecret } from '../../components/data/new-secret.js';
@@ -6,12 +6,13 @@ import { Problem } from '../../components/feedback/problem.js';
 import { toast } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
 import { Dialog } from '../../components/form/dialog.js';
-import { fieldError, Select, TextField } from '../../components/form/field.js';
+import { fieldError } from '../../components/form/field.js';
 import { FormDialog } from '../../components/form/form-dialog.js';
 import { ExpiryField, type Expiry } from './expiry.js';
+import { draftOf, fieldsOf, KeyFields } from './key-fields.js';
 import { EXPIRIES, expiryOf, type KeyRing } from './key-state.js';
 
-/** Creates a key and shows it. One that `replaces` another takes its name and role, and then offers to revoke the old one. */
+/** Creates a key and shows it. One that `replaces` another takes its name, role and scopes, and then offers to revoke the old one. */
 export function NewKey({
   ring,
   replaces,
@@ -21,13 +22,11 @@ export function NewKey({
   readonly replaces?: PersonalKey;
   readonly onClose: () => void;
 }) {
-  const [name, setName] = useState(replaces?.name ?? '');
-  const [role, setRole] = useState(replaces ? (ring.roles.find(([it]) => it === replaces.role)?.[0] ?? '') : 'member');
+  const [draft, setDraft] = useState(draftOf(replaces, ring));
   const [expiry, setExpiry] = useState<Expiry>({ choice: EXPIRIES[0][0], time: '' });
   const [key, setKey] = useState<string>();
   const creating = useAction(async () => {
-    const roles = role === '' ? {} : { role: role as NonNullable<NewApiKey['role']> };
-    const created = await ring.create({ name: name.trim(), ...roles, expires_at: expiryOf(expiry.choice, expiry.time) });
+    const created = await ring.create({ ...fieldsOf(draft), expires_at: expiryOf(expiry.choice, expiry.time) });
     setKey(created.key);
     ring.list.refresh();
   });
@@ -66,16 +65,7 @@ export function NewKey({
   }
   return (
     <FormDialog title={title} verb="Create the key" action={creating} onClose={onClose}>
-      <TextField
-        label="Name"
-        hint="What uses it: it is named in this list and in the audit log."
-        value={name}
-        onChange={setName}
-        error={fieldError(creating.error, 'name')}
-        isRequired
-        hasFocus
-      />
-      <Select label="It may" value={role} onChange={setRole} options={ring.roles} />
+      <KeyFields ring={ring} draft={draft} onChange={setDraft} error={creating.error} />
       <ExpiryField options={EXPIRIES} value={expiry} onChange={setExpiry} error={fieldError(creating.error, 'expires_at')} />
     </FormDialog>
   );

@@ -9,6 +9,7 @@ import { may } from '../../session/access.js';
 import { KeyList } from './key-list.js';
 import { ROLES, type KeyRing } from './key-state.js';
 import { NewKey } from './new-key.js';
+import { PROJECT_RESOURCES } from './scopes.js';
 
 const PER_PAGE = 100;
 
@@ -24,8 +25,10 @@ export default function ProjectKeysPage() {
     label: 'API keys',
     everything: 'everything in the project',
     roles: [...ROLES, ['', 'everything in the project']],
+    resources: PROJECT_RESOURCES,
     list,
     create: (key) => api().apiKeys.create(key),
+    update: (id, changes) => api().apiKeys.update(id, changes),
     revoke: (id) => api().apiKeys.revoke(id),
     mayChange: may('admin'),
   };

@@ -1,8 +1,13 @@
 import { Type } from '@sinclair/typebox';
-import { insertProjectKey, listApiKeys, revokeApiKey, ROLES, type ListedApiKey } from '@gateway/store/config';
+import { findApiKeyById, insertProjectKey, listApiKeys, revokeApiKey, ROLES, updateApiKey, type ListedApiKey } from '@gateway/store/config';
+import { SCOPES } from '../../api/resources.js';
 import { found, listRoute, projectRoute, type Route } from '../../api/route.js';
+import { requireScopesFor } from '../../auth/access.js';
 import { pageQuery } from '../../http/list-query.js';
 import { assertValid, Id, Name, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
+
+const Scope = named('Scope', oneOf(SCOPES));
+const SCOPES_ARE = { description: 'Of what the role allows, what the key may do; `write` includes `read`. Null: all of it.' };
 
 export const key = {
   uid: Id,
@@ -14,6 +19,7 @@ export const key = {
     enum: [...ROLES, null],
     description: 'What it may do at most; null: all that its user may, or everything in its project.',
   }),
+  scopes: nullable(Type.Array(Scope, SCOPES_ARE)),
   created_at: Timestamp,
   expires_at: nullable(Timestamp),
   last_used_at: Type.Unsafe<Date | null>({ ...nullable(Timestamp), description: 'To about a minute.' }),
@@ -25,17 +31,22 @@ export const ExpiryTime = Type.String({
   pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2})$',
   'x-sentence': 'must be a time like 2027-01-31T09:00:00Z',
 });
-export const NewApiKey = named(
-  'NewApiKey',
-  object({
-    name: Name,
-    role: Type.Optional(oneOf(['viewer', 'member', 'admin'], { description: 'What it may do; everything when it is left out.' })),
-    expires_at: Type.Optional(nullable(ExpiryTime)),
-  }),
-);
+const GIVEN_ROLES = ['viewer', 'member', 'admin'] as const;
+const given = {
+  role: Type.Optional(
+    Type.Unsafe<(typeof GIVEN_ROLES)[number] | null>({
+      type: ['string', 'null'],
+      enum: [...GIVEN_ROLES, null],
+      description: 'What it may do at most; null: everything.',
+    }),
+  ),
+  scopes: Type.Optional(nullable(Type.Array(Scope, { minItems: 1, maxItems: SCOPES.length, ...SCOPES_ARE }))),
+};
+export const NewApiKey = named('NewApiKey', object({ name: Name, ...given, expires_at: Type.Optional(nullable(ExpiryTime)) }));
+export const ChangedApiKey = named('ChangedApiKey', object({ name: Type.Optional(Name), ...given }));
 
-export function keyView({ id, name, type, mask, role, created_at, expires_at, last_used_at, revoked_at }: ListedApiKey) {
-  return { uid: id, name, type, mask: `gw_${mask}_…`, role, created_at, expires_at, last_used_at, revoked_at };
+export function keyView({ id, name, type, mask, role, scopes, created_at, expires_at, last_used_at, revoked_at }: ListedApiKey) {
+  return { uid: id, name, type, mask: `gw_${mask}_…`, role, scopes, created_at, expires_at, last_used_at, revoked_at };
 }
 
 /** Reads the expiry of a new key. Throws `invalid_request` for a time in the past. */
@@ -57,11 +68,14 @@ export const apiKeyRoutes: readonly Route[] = [
     'POST /api-keys',
     'Creates an API key of the project, which is shown this once.',
     { ...access, body: NewApiKey, data: CreatedApiKey, status: 201 },
-    async ({ database, project, body, config }) => {
+    async ({ caller, database, project, body, config }) => {
+      const scopes = body.scopes ?? null;
+      requireScopesFor(caller, scopes);
       const fields = {
         type: 'project',
         name: body.name,
         role: body.role ?? null,
+        scopes,
         organisationId: project.organisation_id,
         projectId: project.id,
         expiresAt: expiryOf(body),
@@ -77,6 +91,23 @@ export const apiKeyRoutes: readonly Route[] = [
     { query: object(pageQuery), title: 'API keys', data: ApiKey },
     ({ database, project }, page) => listApiKeys(database.knex, { type: 'project', project_id: project.id }, page),
     view,
+  ),
+  projectRoute('GET /api-keys/:id', 'Shows an API key of the project.', { data: ApiKey }, async ({ database, project, id }) => {
+    const row = found(await findApiKeyById(database.knex, { type: 'project', project_id: project.id }, id), 'API key', id);
+    return { message: 'API key', data: view(row) };
+  }),
+  projectRoute(
+    'PUT /api-keys/:id',
+    'Changes what is given of an API key of the project: here at once, on other servers within a second.',
+    { ...access, body: ChangedApiKey, data: ApiKey },
+    async ({ caller, database, project, id, body, records }) => {
+      const of = { type: 'project', project_id: project.id } as const;
+      const before = found(await findApiKeyById(database.knex, of, id), 'API key', id);
+      requireScopesFor(caller, { ...before, ...body }.scopes);
+      const row = found(await updateApiKey(database.knex, of, id, body), 'API key', id);
+      await records.forget({ masks: [row.mask] });
+      return { message: 'API key updated', data: view(row) };
+    },
   ),
   projectRoute(
     'DELETE /api-keys/:id',

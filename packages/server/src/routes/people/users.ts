@@ -1,12 +1,23 @@
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
-import { countValidKeys, insertApiKey, listApiKeys, revokeApiKey, revokeSessions, ROLES, type UserKey } from '@gateway/store/config';
+import {
+  countValidKeys,
+  findApiKeyById,
+  insertApiKey,
+  listApiKeys,
+  revokeApiKey,
+  revokeSessions,
+  ROLES,
+  updateApiKey,
+  type ApiKeyRow,
+  type UserKey,
+} from '@gateway/store/config';
 import { findUser, findUserByPassword, hashPassword, updateUser } from '@gateway/store/people';
 import { accountRoute, found, withUid, type AccountCall, type Route } from '../../api/route.js';
-import { organisationsOf, personOf } from '../../auth/access.js';
+import { organisationsOf, personOf, requireScopesFor } from '../../auth/access.js';
 import { pageOf, pageQuery, pageRequest, pageView } from '../../http/list-query.js';
 import { Id, named, object, Timestamp, assertValid } from '../../http/schema.js';
-import { expiryOf, key, keyView, NewApiKey } from './api-keys.js';
+import { ChangedApiKey, expiryOf, key, keyView, NewApiKey } from './api-keys.js';
 import { Password, PersonName, withPasswordTurn } from './password.js';
 
 export const User = named(
@@ -77,16 +88,15 @@ export const userRoutes: readonly Route[] = [
           sentence: `the user has ${KEYS_MAX} personal API keys`,
           fix: 'revoke those that are not needed',
         });
-      const role = body.role ?? null;
-      // A key that may do less makes none that may do more.
-      if (user.role && (role === null || ROLES.indexOf(role) > ROLES.indexOf(user.role)))
-        throw new GatewayError('forbidden', { reason: `this API key has the role ${user.role} and makes none with another` });
+      const { role = null, scopes = null } = body;
+      requireNoMore(user, { role, scopes });
       const [organisation] = await organisationsOf(user, call);
       if (!organisation) throw new GatewayError('forbidden', { reason: 'the user is in no organisation' });
       const row = await insertApiKey(database.knex, {
         type: 'personal',
         name: body.name,
         role,
+        scopes,
         organisationId: organisation.id,
         userId: user.user_id,
         expiresAt: expiryOf(body),
@@ -97,8 +107,40 @@ export const userRoutes: readonly Route[] = [
       };
     },
   ),
+  accountRoute(
+    'GET /users/me/api-keys/:id',
+    'Shows a personal API key of the user.',
+    { data: PersonalKey, name: 'getApiKey' },
+    async (call) => {
+      const of = { type: 'personal', user_id: userOf(call).user_id } as const;
+      const row = found(await findApiKeyById(call.database.knex, of, call.id), 'personal API key', call.id);
+      return { message: 'personal API key', data: keyView(row) };
+    },
+  ),
+  accountRoute(
+    'PUT /users/me/api-keys/:id',
+    'Changes what is given of a personal API key of the user: here at once, on other servers within a second.',
+    { body: ChangedApiKey, data: PersonalKey, name: 'updateApiKey' },
+    async (call) => {
+      const { database, body, id, records } = call;
+      const user = userOf(call);
+      const of = { type: 'personal', user_id: user.user_id } as const;
+      const before = found(await findApiKeyById(database.knex, of, id), 'personal API key', id);
+      requireNoMore(user, { ...before, ...body });
+      const row = found(await updateApiKey(database.knex, of, id, body), 'personal API key', id);
+      await records.forget({ masks: [row.mask] });
+      return { message: 'API key updated', data: keyView(row) };
+    },
+  ),
   ...keyRoutes('session', 'sessions', 'Session', 'session'),
 ];
+
+/** A key that may do less makes none that may do more. Throws `forbidden`. */
+function requireNoMore(user: UserKey, { role, scopes }: Pick<ApiKeyRow, 'role' | 'scopes'>): void {
+  requireScopesFor(user, scopes);
+  if (user.role && (role === null || ROLES.indexOf(role) > ROLES.indexOf(user.role)))
+    throw new GatewayError('forbidden', { reason: `this API key has the role ${user.role} and makes none with another` });
+}
 
 /** The user of a call; throws `forbidden` for keys of projects and of the process. */
 export function userOf({ caller }: Pick<AccountCall, 'caller'>): UserKey {

@@ -1,0 +1,42 @@
+interface Resource {
+  readonly about: string;
+  /** What its routes do that keys may use: those of sessions and portal links have no scopes. */
+  readonly scopes: readonly ('read' | 'write')[];
+}
+
+const BOTH = ['read', 'write'] as const;
+
+/** The resources of the API, in the order of its document. Tags, the members of the client, and the scopes of keys are named by them. */
+export const RESOURCES: Readonly<Record<string, Resource>> = {
+  auth: { about: 'Sessions of people in browsers.', scopes: [] },
+  organisations: { about: 'Whom projects belong to.', scopes: BOTH },
+  members: { about: 'Who belongs to an organisation, and the role of each.', scopes: BOTH },
+  invitations: { about: 'To an organisation.', scopes: BOTH },
+  users: { about: 'The user of the key.', scopes: BOTH },
+  projects: { about: 'What belongs together: keys, endpoints, sources, events, and settings of all of them.', scopes: BOTH },
+  summary: { about: 'What is the matter now.', scopes: ['read'] },
+  activity: { about: 'What happened when, for charts.', scopes: ['read'] },
+  apiKeys: { about: 'Of a project.', scopes: BOTH },
+  portalLinks: { about: 'With which the owners of endpoints see what is theirs.', scopes: BOTH },
+  portal: { about: 'What the portal link of a request reaches.', scopes: [] },
+  auditLog: { about: 'Who changed what.', scopes: ['read'] },
+  endpoints: { about: 'Where events are delivered, and how.', scopes: BOTH },
+  subscriptions: { about: 'Which events an endpoint gets.', scopes: BOTH },
+  sources: { about: 'Queues and topics that events come from.', scopes: BOTH },
+  eventTypes: { about: 'What events there are, with their schemas.', scopes: BOTH },
+  events: { about: 'What happened: created here, or accepted from a source.', scopes: BOTH },
+  eventDeliveries: { about: 'An event on its way to one endpoint, with its attempts.', scopes: BOTH },
+  quarantine: { about: 'Messages that could not be accepted.', scopes: BOTH },
+  instance: { about: 'Plugins, flags, licence, settings and health of the instance, for who runs it.', scopes: ['read'] },
+};
+
+/** All that a key can be given: `events:write` and so on. */
+export const SCOPES: readonly string[] = Object.entries(RESOURCES).flatMap(([name, { scopes }]) => scopes.map((it) => `${name}:${it}`));
+
+/** Words that paths write in lower case. */
+const COMPOUND = { eventdeliveries: 'eventDeliveries', deliveryattempts: 'deliveryAttempts' } as Readonly<Record<string, string>>;
+
+/** The name of a resource by the first part of its path. */
+export function camel(text: string): string {
+  return (COMPOUND[text] ?? text).replaceAll(/[-_](\w)/g, (_, letter: string) => letter.toUpperCase());
+}
