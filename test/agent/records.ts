@@ -125,7 +125,7 @@ export function makeSource(
     bodyFunction = null,
     workers = 1,
     ...fields
-  }: { queue: string; name?: string; bodyFunction?: string | null; workers?: number; is_disabled?: boolean },
+  }: { queue: string; name?: string; bodyFunction?: string | null; workers?: number; is_disabled?: boolean; keep_messages?: boolean },
 ): Promise<SourceRow> {
   const id = newId();
   const pubSub = { type: 'memory', workers, memory: { queue, password: sealed('hunter2', ['sources', id, 'password']) } };

@@ -167,7 +167,8 @@ export async function genericPlan(db: Database, text: string): Promise<string> {
  * of what is not over, which are partial, may be read so.
  */
 export function readWhole(plan: string): string[] {
-  const scan = /Scan (?:using (\w+) )?on ((?:events|event_deliveries|delivery_attempts|idempotency_keys|quarantined_messages)\w*)/;
+  const scan =
+    /Scan (?:using (\w+) )?on ((?:events|event_deliveries|delivery_attempts|idempotency_keys|event_messages|quarantined_messages)\w*)/;
   const lines = plan.split('\n');
   return lines.flatMap((line, k) => {
     const [, index = '', table] = scan.exec(line) ?? [];
@@ -185,6 +186,14 @@ export async function lockAwaited(db: { rows(sql: string): Promise<readonly unkn
 
 /** Removes all that the way of a message has written. (Truncating a few dozen partitions takes a second.) */
 export async function empty(db: { rows(sql: string): Promise<unknown> }): Promise<void> {
-  for (const table of ['delivery_attempts', 'event_deliveries', 'events', 'quarantined_messages', 'idempotency_keys', 'agents'])
+  for (const table of [
+    'delivery_attempts',
+    'event_deliveries',
+    'events',
+    'event_messages',
+    'quarantined_messages',
+    'idempotency_keys',
+    'agents',
+  ])
     await db.rows(`delete from ${table}`);
 }

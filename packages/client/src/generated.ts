@@ -295,6 +295,8 @@ export interface ChangedSource {
   /** JavaScript with a function transform(payload). */
   readonly body_function?: string | null | undefined;
   readonly is_disabled?: boolean | undefined;
+  /** Whether messages of up to 64 KB are kept with their events, as they came: `GET /events/:id/message` shows them. */
+  readonly keep_messages?: boolean | undefined;
 }
 
 export interface ChangedSubscription {
@@ -707,6 +709,8 @@ export interface EventExplanation {
     readonly notes: readonly string[];
     /** Of its message, when that was quarantined first. */
     readonly quarantine_status: string | null;
+    /** Of its message, which `GET /events/:id/message` shows; null when none is stored. */
+    readonly message_bytes: number | null;
   };
   /** What decides where the event goes. */
   readonly rule: 'broadcast' | 'endpoint_id' | 'owner_id' | 'subscriptions';
@@ -775,6 +779,15 @@ export interface EventExplanation {
   } | null;
 }
 
+export interface EventMessage {
+  readonly uid: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The bytes that the function of the source got. Null: more than 64 KB, which are not kept. */
+  readonly raw: string | null;
+  readonly raw_encoding: 'utf8' | 'base64';
+  readonly raw_bytes: number;
+}
+
 export interface EventType {
   readonly uid: string;
   readonly project_id: string;
@@ -837,6 +850,8 @@ export interface FunctionTest {
   readonly raw_encoding?: 'utf8' | 'base64' | undefined;
   /** Takes this quarantined message, with raw in place of its bytes, and without a function that of its source. */
   readonly quarantine_id?: string | undefined;
+  /** The same with the message that is kept of this event. */
+  readonly event_id?: string | undefined;
   /** Of the message, for filters. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly type?: 'body' | undefined;
@@ -1288,6 +1303,8 @@ export interface NewSource {
   /** JavaScript with a function transform(payload). */
   readonly body_function?: string | null | undefined;
   readonly is_disabled?: boolean | undefined;
+  /** Whether messages of up to 64 KB are kept with their events, as they came: `GET /events/:id/message` shows them. */
+  readonly keep_messages?: boolean | undefined;
 }
 
 export interface NewSubscription {
@@ -1669,6 +1686,7 @@ export interface Source {
   } | null;
   readonly body_function: string | null;
   readonly is_disabled: boolean;
+  readonly keep_messages: boolean;
   readonly paused_at: string | null;
   /** When it is read again by itself; null while a person has paused it. */
   readonly resumes_at: string | null;
@@ -2422,6 +2440,9 @@ export function resources({ call, list }: Caller) {
       /** Shows an event. */
       get: (id: string, options?: CallOptions): Promise<Event> =>
         call({ method: 'GET', path: '/projects/{project_id}/events/{id}', parameters: { id: id }, options }),
+      /** Shows the message that an event was made of, if its source keeps messages, or if it was replayed from quarantine. One message may be that of several events. */
+      getMessage: (id: string, options?: CallOptions): Promise<EventMessage> =>
+        call({ method: 'GET', path: '/projects/{project_id}/events/{id}/message', parameters: { id: id }, options }),
       /** Explains why an event went to these endpoints and not to others: the rule, its deliveries, and each subscription that does not match. */
       explain: (
         id: string,

@@ -7,6 +7,7 @@ import { silentLog } from '#core/logging/log';
 import { SLICE_MS } from '#core/process/slices';
 import { releaseOrphanedClaims } from '#agent/liveness/heartbeat';
 import { setEndpointStatus } from '#store/config/endpoints';
+import { findEventMessage, KEPT_BYTES_MAX, keptParts } from '#store/events/kept-messages';
 import { endpoint as receiver } from '../../support/endpoint.js';
 import { proxy, type Proxy } from '../../support/proxy.js';
 import { redis } from '../../support/redis.js';
@@ -368,6 +369,49 @@ accept('deliveries whose commit was answered to nobody are found and sent, once'
     assert.is(await lookForUnheld(running), 0);
   }),
 );
+
+accept('a message whose commit was answered to nobody is kept once, with its events', () =>
+  scene(async ({ running, messages, postgres }) => {
+    const lost = postgres.loseAnswer('accept-events-messages');
+    const sent = messages.many(10).map((message) => keeping(message));
+    for (const message of sent) running.wiring.eventWriter.push(message);
+    await within(lost, 20_000, 'the answer to be lost');
+    await until('all outcomes', () => messages.settled.length === 10);
+    assert.equal(messages.counts, { duplicate: 10 });
+    assert.is(await count(running, 'event_messages'), 10);
+  }),
+);
+
+accept('of two messages with one event in a batch only that of the event is kept', () =>
+  scene(async ({ running, messages }) => {
+    const [first, second] = [1, 2].map((n) => keeping(messages.ready({ coordinates: 'same', occurredAtMs: 1000 }), `{"n":${n}}`));
+    for (const message of [first!, second!]) running.wiring.eventWriter.push(message);
+    await until('both outcomes', () => messages.settled.length === 2);
+    const [event] = await running.db.rows<{ id: string }>('select id from events where project_id = $1', [running.projectId]);
+    assert.is((await findEventMessage(db.pool, running.projectId, event!.id))?.raw?.toString(), '{"n":1}');
+  }),
+);
+
+accept('a commit takes no more kept messages than a statement can carry', () =>
+  scene(async ({ running, messages, postgres }) => {
+    postgres.cut();
+    for (const message of messages.many(200)) running.wiring.eventWriter.push(keeping(message, 'x'.repeat(KEPT_BYTES_MAX - 100)));
+    postgres.restore();
+    await until('all outcomes', () => messages.settled.length === 200);
+    const sizes = await db.rows<{ n: number }>('select count(*)::int as n from event_messages where project_id = $1 group by xmin::text', [
+      running.projectId,
+    ]);
+    assert.ok(sizes.length >= 3 && sizes.every(({ n }) => n <= 65), JSON.stringify(sizes));
+  }),
+);
+
+/** The message with its own bytes to be kept. */
+function keeping(message: ReadyMessage, body = '{"n":1}'): ReadyMessage {
+  const { projectId, id, occurredAtMs, digest } = message.events[0]!;
+  return Object.assign(message, {
+    kept: { projectId, id, occurredAtMs, digest: digest!, ...keptParts({ body: Buffer.from(body), headers: {} }) },
+  });
+}
 
 accept('deliveries whose claim was answered to nobody are found and sent', () =>
   scene(async ({ running, postgres, at, endpointId }) => {

@@ -10,6 +10,7 @@ import { sealer } from '#core/crypto/sealing';
 import { silentLog } from '#core/logging/log';
 import { Health } from '#core/process/health';
 import { deleteProject } from '#store/config/projects';
+import { findEventMessage } from '#store/events/kept-messages';
 import { deleteSource, pauseSourceByPerson, resumeSource, type SourceRow, updateSource } from '#store/config/sources';
 import { empty, lockAwaited } from '../../store/batches.js';
 import { migratedDatabase } from '../../store/migrated.js';
@@ -328,6 +329,57 @@ sources('messages at the same coordinates and time are all kept in quarantine, e
     await Promise.all(['three', 'four', 'three'].map((body) => queue.send(body, { ...reused, coordinates: 'orders/0/8' })));
     const rows = await db.rows<{ raw: Buffer }>('select raw from quarantined_messages where project_id = $1', [running.projectId]);
     assert.equal(rows.map(({ raw }) => raw.toString()).sort(), ['four', 'one', 'three', 'two']);
+  }),
+);
+
+/** Event data and the bytes of the message that is kept with it. */
+async function keptOf(running: RunningAgent): Promise<[data: string, raw: string | undefined][]> {
+  const { projectId } = running;
+  const rows = await db.rows<{ id: string; data: string }>('select id, data from events where project_id = $1 order by data', [projectId]);
+  return Promise.all(rows.map(async ({ id, data }) => [data, (await findEventMessage(db.pool, projectId, id))?.raw?.toString()]));
+}
+
+sources(
+  'a source that keeps messages stores each with its events, one of the same coordinates too; what is dropped or quarantined is not',
+  () =>
+    scene(async ({ running, broker, start }) => {
+      const bodyFunction = `function transform(payload) {
+      if (payload === null) throw new Error('no');
+      return payload.length === 0 ? null : payload.map((n) => ({ event_type: 'a', data: { n } }));
+    }`;
+      await makeSource(db, running.projectId, { queue: 'q', bodyFunction, keep_messages: true });
+      start();
+      const queue = broker.queue('q');
+      const outcomes = [];
+      for (const body of [[1], [2, 3], [2, 3], [], 'null']) outcomes.push(await queue.send(body, reused));
+      assert.equal(outcomes, ['accepted', 'accepted', 'duplicate', 'dropped', 'quarantined']);
+      assert.equal(await keptOf(running), [
+        ['{"n":1}', '[1]'],
+        ['{"n":2}', '[2,3]'],
+        ['{"n":3}', '[2,3]'],
+      ]);
+      const [stored] = await db.rows('select count(*)::int as n from event_messages where project_id = $1', [running.projectId]);
+      assert.equal(stored, { n: 2 });
+    }),
+);
+
+sources('whether messages are kept changes for the next message, without a new connection', () =>
+  scene(async ({ running, broker, start, change }) => {
+    const queue = broker.queue('q');
+    const source = await makeSource(db, running.projectId, { queue: 'q' });
+    start();
+    for (const [n, keep] of [false, true, false].entries()) {
+      await change(source, { keep_messages: keep });
+      const known = () => running.configCache.sources.find(({ id }) => id === source.id)?.keep_messages === keep;
+      await until('the agent to know', known);
+      await queue.send(numbered(n));
+    }
+    assert.equal(await keptOf(running), [
+      ['{"n":0}', undefined],
+      ['{"n":1}', JSON.stringify(numbered(1))],
+      ['{"n":2}', undefined],
+    ]);
+    assert.is(queue.connections, 1);
   }),
 );
 

@@ -61,6 +61,73 @@ ingest('a webhook of GitHub becomes an event with its bytes, type and delivery i
   assert.not.match(wrong.text, /s3cret/);
 });
 
+ingest('a source that keeps messages shows what its function got beside what it made, for each event', async () => {
+  const body_function = `function transform(payload, message) {
+    return payload.lines.map((n) => ({ event_type: 'line', data: { n, bytes: message.bytes.length } }));
+  }`;
+  const fields = { body_function, forward_headers: ['x-shop'], idempotency_keys: ['body.id'], keep_messages: true };
+  const source = await httpSource(api, incoming, fields);
+  assert.is(source.view.keep_messages, true);
+  const body = '{ "id": 7, "lines": [1, 2], "card": "4242" }';
+  const headers = { 'x-shop': 'a', authorization: 'Bearer of-the-provider' };
+  const posted = await source.post(body, headers);
+  assert.equal([posted.body.data.outcome, posted.body.data.events], ['accepted', 2]);
+  const { content } = (await api.call('GET', `${incoming.path}/events?sourceId=${source.uid}`)).body.data;
+  assert.is(content.length, 2);
+  for (const { uid } of content as { uid: string }[]) {
+    const { status, body: shown } = await api.call('GET', `${incoming.path}/events/${uid}/message`);
+    const { uid: message, ...rest } = shown.data;
+    assert.equal([status, rest], [200, { headers: { 'x-shop': 'a' }, raw: body, raw_encoding: 'utf8', raw_bytes: body.length }]);
+    assert.is(message, posted.body.data.uid);
+    const explained = (await api.call('GET', `${incoming.path}/events/${uid}/explain`)).body.data.event;
+    assert.is(explained.message_bytes, body.length);
+  }
+  const tested = await api.call('POST', `${incoming.path}/sources/test_function`, { event_id: content[0].uid });
+  assert.equal(
+    tested.body.data.results.map((it: { payload: { data: unknown } }) => it.payload.data),
+    [1, 2].map((n) => ({ n, bytes: body.length })),
+  );
+
+  const before = await count('event_messages');
+  assert.is((await source.post(body, headers)).body.data.outcome, 'duplicate');
+  assert.is((await api.call('PUT', source.path, { keep_messages: false })).body.data.keep_messages, false);
+  await delay(1_100);
+  const next = (await source.post('{"id":8,"lines":[1]}')).body.data.uid;
+  assert.is(await count('event_messages'), before);
+  const { status, body: refused } = await api.call('GET', `${incoming.path}/events/${next}/message`);
+  assert.equal([status, refused.code], [404, 'not_found']);
+  assert.match(refused.fix!, 'keep_messages');
+  assert.is((await api.call('POST', `${incoming.path}/sources/test_function`, { event_id: next })).status, 404);
+  const other = `${outgoing.path}/events/${content[0].uid}/message`;
+  assert.is((await api.call('GET', other)).status, 404);
+});
+
+ingest('of a large message the event tells the size, and a test of a function asks for its bytes', async () => {
+  const large = await startApi();
+  try {
+    const project = await makeProject(large, { type: 'incoming' });
+    const source = await httpSource(large, project, { keep_messages: true });
+    const body = JSON.stringify({ text: 'x'.repeat(70_000) });
+    const { uid } = (await source.post(body)).body.data;
+    const { raw, raw_bytes } = (await large.call('GET', `${project.path}/events/${uid}/message`)).body.data;
+    assert.is(raw, null);
+    assert.ok(raw_bytes >= body.length);
+    const tested = await large.call('POST', `${project.path}/sources/test_function`, { event_id: uid });
+    assert.match(mistakes(tested).join(), `event_id names an event whose message of ${raw_bytes} bytes was too large to be kept`);
+  } finally {
+    await large.close();
+  }
+});
+
+ingest('a quarantined message that was replayed is shown with its event', async () => {
+  const source = await httpSource(api, outgoing);
+  const { uid } = (await source.post('{"event_type":')).body.data;
+  await api.call('PUT', `${outgoing.path}/quarantine/${uid}`, { raw: '{"event_type":"mended","data":{}}' });
+  assert.is((await api.call('PUT', `${outgoing.path}/quarantine/${uid}/replay`)).status, 200);
+  const { raw } = (await api.call('GET', `${outgoing.path}/events/${uid}/message`)).body.data;
+  assert.is(raw, '{"event_type":"mended","data":{}}');
+});
+
 ingest('a webhook of Stripe has its type and id in the body', async () => {
   const source = await httpSource(api, outgoing, { verifier: { type: 'stripe', secret: 'whsec_x' } });
   const body = '{"id":"evt_1","type":"charge.succeeded","data":{}}';

@@ -100,6 +100,7 @@ snapshots('everything that agents need is read, field by field', async () => {
       pub_sub: source.pub_sub,
       body_function: 'x',
       is_disabled: false,
+      keep_messages: false,
       pauses: 0,
       is_paused: false,
       pause_reason: null,

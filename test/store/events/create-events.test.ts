@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import { eventCreator, type CreatedEvent, type Creation, type EventCreator } from '#store/events/create-events';
-import type { EventRef } from '#store/events/events';
+import type { EventRef } from '#store/events/event-ref';
 import { deleteEndpoint } from '#store/config/endpoints';
 import { makeEndpoint, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import { deliveriesStatement, eventsStatement, ofDay } from '#store/retention/delete-finished';
+import { deliveriesStatement, eventsStatement, messagesStatement, ofDay } from '#store/retention/delete-finished';
 import { projectsIn } from '#store/retention/retention';
 import { genericPlan, PROJECT, readWhole } from '../batches.js';
 import { dayOf, finished, onFresh, TABLES } from '../days-of-events.js';
@@ -16,7 +16,11 @@ deleting(
       await finished(db, -200, 1500);
       await db.rows('analyze');
       const nowhere = { suffix: '_default', within: () => '' } as const;
-      const statements = [ofDay(dayOf(0)), nowhere].flatMap((place) => [deliveriesStatement(place), eventsStatement(place)]);
+      const statements = [ofDay(dayOf(0)), nowhere].flatMap((place) => [
+        deliveriesStatement(place),
+        eventsStatement(place),
+        messagesStatement(place),
+      ]);
       for (const text of statements) {
         const plan = await genericPlan(db, text);
         assert.equal(readWhole(plan), [], `${text}\n${plan}`);

@@ -1,13 +1,16 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { acceptEvents } from '#store/events/events';
+import { newId } from '#core/events/ids';
+import { acceptEvents, type NewEvent } from '#store/events/events';
+import { keptParts } from '#store/events/kept-messages';
 import { quarantineMessages } from '#store/quarantine/messages';
 import { runMaintenance } from '#store/retention/maintenance';
 import { applyRetention } from '#store/retention/retention';
 import { unfinished } from '#store/retention/retention';
 import { until } from '../../support/until.js';
-import { batch, newDelivery, newEvent, newEvents, pendingEvent, quarantinedMessage } from '../batches.js';
+import { batch, newDelivery, newEvent, newEvents, pendingEvent, quarantinedMessage, sorted } from '../batches.js';
 import { at, count, counts, DAY_MS, dayOf, DAYS, type Db, finish, finished, forget, NOTHING, onFresh, TABLES } from '../days-of-events.js';
+import { makeProject } from '../made.js';
 
 const retention = suite('store/retention/retention');
 
@@ -124,6 +127,51 @@ retention('messages in quarantine that were replayed or discarded are deleted wh
         .map(({ id }) => id)
         .sort(),
     );
+  }),
+);
+
+/** Events of a message that is kept, on a day. */
+async function keptOn(db: Db, day: number, events: readonly NewEvent[]): Promise<void> {
+  const { projectId, occurredAtMs, id } = events[0]!;
+  const parts = keptParts({ body: Buffer.from('hunter2'), headers: {} });
+  const message = { projectId, id, occurredAtMs, digest: '00'.repeat(8), ...parts };
+  await acceptEvents(db.pool, batch(sorted(events), { messages: [{ message, eventIds: events.map((event) => event.id) }] }));
+  assert.is(await count(db, `event_messages${day < -1 ? '_default' : `_${dayOf(day).replaceAll('-', '')}`}`), 1);
+}
+
+retention('kept messages are dropped with their day', () =>
+  onFresh(async (db) => {
+    await keptOn(db, 0, [newEvent({ occurredAtMs: at(0) })]);
+    assert.equal((await forget(db, 31)).dropped.length, 2);
+    assert.equal(await counts(db), [0, 0, 0]);
+    assert.is(await count(db, 'event_messages'), 0);
+    assert.is((await db.rows(`select from pg_class where relname = 'event_messages_${dayOf(0).replaceAll('-', '')}'`)).length, 0);
+  }),
+);
+
+retention('where rows are deleted, a kept message goes after the last of its events', () =>
+  onFresh(async (db) => {
+    const [first, second] = [0, 1].map((n) => {
+      const fields = { occurredAtMs: at(-200), coordinates: 'orders/0/same' };
+      return n === 0 ? newEvent(fields) : pendingEvent({ ...fields, id: newId(at(-200)) });
+    });
+    await keptOn(db, -200, [first!, second!]);
+    assert.is((await forget(db, 0)).rowsDeleted, 0);
+    assert.is((await forget(db, 50)).rowsDeleted, 1);
+    assert.equal([await count(db, 'events'), await count(db, 'event_messages')], [1, 1]);
+    await db.rows(`update events set status = 'processed', outcome = 'routed'`);
+    assert.is((await forget(db, 50)).rowsDeleted, 2);
+    assert.equal([await count(db, 'events'), await count(db, 'event_messages')], [0, 0]);
+  }),
+);
+
+retention('a project that keeps its events for a shorter time keeps their messages as short, also in a day that stays', () =>
+  onFresh(async (db) => {
+    const { id: projectId } = await makeProject(db, 'short', { retention: { days: 1 } });
+    await keptOn(db, 0, [newEvent({ occurredAtMs: at(0), projectId })]);
+    await finished(db, 0, 1);
+    assert.is((await forget(db, 5)).rowsDeleted, 2);
+    assert.equal([await count(db, 'events'), await count(db, 'event_messages')], [1, 0]);
   }),
 );
 

@@ -1,6 +1,14 @@
 import { inSlices, workOfEvents, type ProjectPace } from '@gateway/core/process';
 import type { Outcome } from '@gateway/plugin';
-import { acceptEvents, encodeSignal, type NewEvent, readMessages, type StoredMessage } from '@gateway/store/events';
+import {
+  acceptEvents,
+  encodeSignal,
+  type KeptMessage,
+  type MessageOfEvents,
+  type NewEvent,
+  readMessages,
+  type StoredMessage,
+} from '@gateway/store/events';
 import { type QuarantinedMessage, quarantineMessages } from '@gateway/store/quarantine';
 import type { UsageCounter } from '@gateway/store/usage';
 import type { AgentContext } from '../config/agent-context.js';
@@ -21,6 +29,8 @@ export interface ReadyMessage {
   /** Usually one; a transform may make several. Empty if the message is quarantined. */
   readonly events: readonly ReadyEvent[];
   readonly quarantined: QuarantinedMessage | null;
+  /** The message itself, if its source keeps messages. */
+  readonly kept?: KeptMessage | null;
   readonly trace?: MessageTrace | undefined;
   reject(rejection: Rejection): void;
   /** Another message has these ids: gives its events, or itself in quarantine, ids that its digest distinguishes. Keeps only these events. */
@@ -141,10 +151,10 @@ export class EventWriter {
     const batchSize = config.ingest.batch_size;
     const waits = this.#waitingProjects();
     let [bytes, count] = [0, 0];
-    return this.#waiting.take(batchSize, ({ projectId, events, quarantined }) => {
+    return this.#waiting.take(batchSize, ({ projectId, events, quarantined, kept }) => {
       if (waits.has(projectId) || pace.isOver(projectId)) return false;
       const rows = Math.max(1, events.length);
-      let size = quarantined?.raw.byteLength ?? 0;
+      let size = quarantined?.raw.byteLength ?? kept?.raw?.byteLength ?? 0;
       for (const event of events) {
         size += event.data.length + (event.notes?.length ?? 0);
         for (const name in event.headers) size += event.headers[name]?.length ?? 0;
@@ -211,6 +221,7 @@ export class EventWriter {
         : await acceptEvents(database.pool, {
             events,
             deliveries: plan.deliveries,
+            messages: keptOf(messages, batch),
             agentId,
             idempotencyWindowSeconds: config.ingest.idempotency_window_seconds,
           });
@@ -327,6 +338,14 @@ export class EventWriter {
         log.warn({ error, events: pending.length }, 'KV is away: events are routed by the reconciler instead of the queue.'),
       );
   }
+}
+
+/** The messages that are kept, each with the events of the batch that are its own. */
+function keptOf(messages: readonly ReadyMessage[], { owners }: Batch): MessageOfEvents[] {
+  return messages.flatMap((message) => {
+    const { kept, events } = message;
+    return kept ? [{ message: kept, eventIds: events.flatMap(({ id }) => (owners.get(id) === message ? [id] : [])) }] : [];
+  });
 }
 
 const COORDINATES_REUSED: Rejection = {

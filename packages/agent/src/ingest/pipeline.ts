@@ -1,6 +1,7 @@
 import { clampTime, eventId, messageDigest, travellingHeaders } from '@gateway/core/events';
 import { inSlices } from '@gateway/core/process';
 import type { Handle, Message, Outcome } from '@gateway/plugin';
+import { keptParts, type KeptMessage } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import { TokenBuckets, type TokenBucketsOptions } from '../flow-control/rate-limits.js';
 import type { AgentContext } from '../config/agent-context.js';
@@ -129,6 +130,7 @@ export class IncomingMessage implements ReadyMessage {
   readonly receivedAtMs: number;
   events: readonly ReadyEvent[] = [];
   quarantined: QuarantinedMessage | null = null;
+  kept: KeptMessage | null = null;
   #messageDigest: string | undefined;
   #onSettled: (() => void) | undefined;
 
@@ -174,6 +176,14 @@ export class IncomingMessage implements ReadyMessage {
     }
     if (this.trace) for (const event of events) this.trace.creating(event);
     this.events = events;
+    if (this.source.keepsMessages) this.kept = this.#keep();
+  }
+
+  #keep(): KeptMessage {
+    const { source, message } = this;
+    const occurredAtMs = clampTime(message.timestamp);
+    const id = eventId(source.id, message.coordinates, occurredAtMs);
+    return { projectId: source.projectId, id, occurredAtMs, digest: this.#digest, ...keptParts(message) };
   }
 
   #refusalOf(one: IngestMessage | Rejection): Rejection | undefined {
@@ -185,6 +195,7 @@ export class IncomingMessage implements ReadyMessage {
     const { source, message } = this;
     const occurredAtMs = clampTime(message.timestamp);
     this.events = [];
+    this.kept = null;
     this.quarantined = {
       projectId: source.projectId,
       id: eventId(source.id, message.coordinates, occurredAtMs),
@@ -204,6 +215,7 @@ export class IncomingMessage implements ReadyMessage {
     const idOf = (ordinal: number) => eventId(source.id, message.coordinates, occurredAtMs, ordinal, this.#digest);
     this.events = this.events.flatMap((event, ordinal) => (ids.has(event.id) ? [{ ...event, id: idOf(ordinal) }] : []));
     if (this.quarantined) this.quarantined = { ...this.quarantined, id: idOf(0) };
+    if (this.kept) this.kept = { ...this.kept, id: idOf(0) };
   }
 
   /** Computed once: a message may become several events. */

@@ -191,7 +191,8 @@ class RunningSource {
   accepts(record: SourceRecord): boolean {
     if (connectionKeyOf(record) !== this.#connectionKey) return false;
     const before = this.#ingestSource;
-    if (record.body_function !== this.record.body_function) this.#ingestSource = ingestSource(record);
+    const isChanged = record.body_function !== this.record.body_function || record.keep_messages !== this.record.keep_messages;
+    if (isChanged) this.#ingestSource = ingestSource(record);
     this.record = record;
     if (this.#ingestSource !== before) this.options.transformer?.change(before, this.#ingestSource);
     return true;

@@ -4,6 +4,7 @@ import type { Config } from '@gateway/core/config';
 import { silentLog } from '@gateway/core/logging';
 import type { Message } from '@gateway/plugin';
 import { eventTypeCatalogue, pauseSource } from '@gateway/store/config';
+import type { KeptMessage } from '@gateway/store/events';
 import type { Database } from '@gateway/store/postgres';
 import type { QuarantinedMessage, ReplayableMessage } from '@gateway/store/quarantine';
 import type { AgentContext } from '../config/agent-context.js';
@@ -30,7 +31,7 @@ export interface FunctionsOptions extends Pick<AgentContext, 'log'> {
 
 /** What becomes of a message: it is to be committed, or nothing is to be done. */
 export type Accepted =
-  | { readonly kind: 'accepted'; readonly events: readonly ReadyEvent[] }
+  | { readonly kind: 'accepted'; readonly events: readonly ReadyEvent[]; readonly kept: KeptMessage | null }
   | { readonly kind: 'quarantined'; readonly message: QuarantinedMessage }
   | { readonly kind: 'dropped' };
 
@@ -94,7 +95,8 @@ export function openFunctions({ config, database, log }: FunctionsOptions) {
       const types = ready.events.map(({ eventType }) => eventType);
       const unknown = await catalogue.firstUnknown(source.projectId, types);
       if (unknown !== undefined) ready.reject(unknownEventType(unknown));
-      return ready.quarantined ? { kind: 'quarantined', message: ready.quarantined } : { kind: 'accepted', events: ready.events };
+      const { quarantined, events, kept = null } = ready;
+      return quarantined ? { kind: 'quarantined', message: quarantined } : { kind: 'accepted', events, kept };
     },
   };
 }

@@ -38,13 +38,15 @@ export function unknownEventType(eventType: string): Rejection {
   return { code: 'unknown_event_type', reason };
 }
 
-/** What the pipeline needs of a source. A change of the source's function makes a new one. */
+/** What the pipeline needs of a source. A change of one of these makes a new one. */
 export interface IngestSource {
   readonly projectId: string;
   readonly id: string;
   /** Kind of the source; undefined where nothing is traced. */
   readonly type?: string;
   readonly bodyFunction: string | null;
+  /** Its messages are stored with their events. */
+  readonly keepsMessages?: boolean;
 }
 
 export type SourceState = 'reading' | 'failing' | 'stopped';
@@ -56,5 +58,6 @@ export function ingestSource(record: SourceRecord): IngestSource {
     id: record.id,
     type: record.pub_sub.type,
     bodyFunction: record.body_function?.trim() ? record.body_function : null,
+    keepsMessages: record.keep_messages,
   };
 }

@@ -1,7 +1,7 @@
 import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
-import type { NewEvent } from '@gateway/store/events';
+import type { KeptMessage, NewEvent } from '@gateway/store/events';
 import type { Database } from '@gateway/store/postgres';
 import type { QuarantinedMessage, ReplayableMessage } from '@gateway/store/quarantine';
 
@@ -56,7 +56,7 @@ export type AcceptedEvent = Omit<NewEvent, 'status' | 'outcome' | 'headers'> & {
 
 /** What becomes of a message. */
 export type AcceptedMessage =
-  | { readonly kind: 'accepted'; readonly events: readonly AcceptedEvent[] }
+  | { readonly kind: 'accepted'; readonly events: readonly AcceptedEvent[]; readonly kept: KeptMessage | null }
   | { readonly kind: 'quarantined'; readonly message: QuarantinedMessage }
   | { readonly kind: 'dropped' };
 
@@ -76,7 +76,7 @@ export interface Functions {
   ): Promise<readonly PromiseSettledResult<ReplayResult>[]>;
   /** Transforms and parses a message; commits nothing. Rejects as `preview` does. */
   accept(
-    source: { readonly projectId: string; readonly id: string; readonly bodyFunction: string | null },
+    source: { readonly projectId: string; readonly id: string; readonly bodyFunction: string | null; readonly keepsMessages: boolean },
     message: SourceMessage,
   ): Promise<AcceptedMessage>;
   close(): Promise<void>;

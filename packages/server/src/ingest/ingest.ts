@@ -69,13 +69,13 @@ function isPaused({ paused_at: pausedAt, resumes_at: resumesAt }: HttpSource): b
 /** Commits what the message becomes, as an agent does for a message of a broker. */
 async function accept(source: HttpSource, message: HttpMessage, context: ServerContext): Promise<Outcome> {
   const { functions, events: creator, database, pace, usage, plugins } = context;
-  const { project_id: projectId, id, body_function: text } = source;
+  const { project_id: projectId, id, body_function: text, keep_messages: keepsMessages } = source;
   const count = (end: 'accepted' | 'duplicate' | 'dropped' | 'failed', n = 1) => {
     if (plugins.metrics) countIngest(plugins.meter, { project: projectId, source: id }, { [end]: n });
   };
   const { body, headers, idempotencyKey } = message;
   const found = await functions.accept(
-    { projectId, id, bodyFunction: text?.trim() ? text : null },
+    { projectId, id, bodyFunction: text?.trim() ? text : null, keepsMessages },
     { coordinates: `http/${randomUUID()}`, timestamp: Date.now(), body, headers },
   );
   if (found.kind === 'dropped') {
@@ -98,9 +98,9 @@ async function accept(source: HttpSource, message: HttpMessage, context: ServerC
   pace.add(
     projectId,
     rows.length,
-    rows.reduce((bytes, { data }) => bytes + Buffer.byteLength(data), 0),
+    rows.reduce((bytes, { data }) => bytes + Buffer.byteLength(data), found.kept?.raw?.byteLength ?? 0),
   );
-  const creations = await creator.createAll(rows);
+  const creations = await creator.createAll(rows, found.kept);
   const isNew = (at: number) => !(creations[at] as { duplicate: boolean }).duplicate;
   const made = rows.filter((_, at) => isNew(at));
   for (const { data } of made) usage.event(projectId, data);

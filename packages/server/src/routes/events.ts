@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
-import { findEvent, listEvents, type EventRow } from '@gateway/store/events';
-import { found, listRoute, projectRoute, type Route } from '../api/route.js';
+import { GatewayError } from '@gateway/core/errors';
+import { bytesText, findEvent, findEventMessage, listEvents, type EventMessage, type EventRow } from '@gateway/store/events';
+import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { idQuery, pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
 import { object, Id, named, nullable, oneOf, Timestamp, Word } from '../http/schema.js';
@@ -81,6 +82,19 @@ const Event = named(
     data_bytes: Type.Integer(),
   }),
 );
+const Message = named(
+  'EventMessage',
+  object({
+    uid: Id,
+    headers: Type.Record(Type.String(), Type.String()),
+    raw: Type.Unsafe<string | null>({
+      ...nullable(Type.String()),
+      description: 'The bytes that the function of the source got. Null: more than 64 KB, which are not kept.',
+    }),
+    raw_encoding: oneOf(['utf8', 'base64']),
+    raw_bytes: Type.Integer(),
+  }),
+);
 const ListQuery = object({
   ...pageQuery,
   ...timeQuery,
@@ -94,6 +108,20 @@ const ListQuery = object({
 function view({ id, accepted_at, headers, data, notes, ...row }: EventRow): unknown {
   const json = (text: string | null) => (text === null ? null : new RawJson(text));
   return { uid: id, ...row, created_at: accepted_at, headers: json(headers), data: json(data), notes: json(notes) ?? [] };
+}
+
+function messageView({ id, headers, raw, raw_bytes }: EventMessage): unknown {
+  const text = raw ? bytesText(raw) : { raw, raw_encoding: 'utf8' };
+  return { uid: id, headers: new RawJson(headers), ...text, raw_bytes };
+}
+
+/** The message of an event; throws `not_found`. */
+export async function requireMessage({ database: { pool }, project }: ProjectCall, id: string): Promise<EventMessage> {
+  const message = await findEventMessage(pool, project.id, id);
+  if (message) return message;
+  found(await findEvent(pool, project.id, id), 'event', id);
+  const fix = 'set keep_messages of its source, which keeps the messages of later events';
+  throw new GatewayError('not_found', { thing: 'message of the event', id, fix });
 }
 
 export const eventRoutes: readonly Route[] = [
@@ -133,4 +161,10 @@ export const eventRoutes: readonly Route[] = [
     const row = found(await findEvent(database.pool, project.id, id), 'event', id);
     return { message: 'event', data: view(row) };
   }),
+  projectRoute(
+    'GET /events/:id/message',
+    'Shows the message that an event was made of, if its source keeps messages, or if it was replayed from quarantine. One message may be that of several events.',
+    { data: Message, name: 'getMessage' },
+    async (call) => ({ message: 'message of an event', data: messageView(await requireMessage(call, call.id)) }),
+  ),
 ];

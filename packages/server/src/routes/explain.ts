@@ -60,6 +60,9 @@ const EventExplanation = named(
       sentence: nullable(Type.String({ description: 'The outcome in words; null while the event is pending.' })),
       notes: Type.Array(Type.String()),
       quarantine_status: nullable(Type.String({ description: 'Of its message, when that was quarantined first.' })),
+      message_bytes: nullable(
+        Type.Integer({ description: 'Of its message, which `GET /events/:id/message` shows; null when none is stored.' }),
+      ),
     }),
     rule: oneOf(['broadcast', 'endpoint_id', 'owner_id', 'subscriptions'], { description: 'What decides where the event goes.' }),
     rule_sentence: Type.String(),

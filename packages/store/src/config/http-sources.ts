@@ -27,6 +27,7 @@ export interface HttpSource {
   readonly http: HttpSettings;
   readonly body_function: string | null;
   readonly is_disabled: boolean;
+  readonly keep_messages: boolean;
   readonly paused_at: Date | null;
   readonly resumes_at: Date | null;
 }
@@ -35,7 +36,7 @@ export interface HttpSource {
 export async function findHttpSource(pool: Pool, maskId: string): Promise<HttpSource | undefined> {
   const { rows } = await pool.query<HttpSource>({
     name: 'find-http-source',
-    text: `select s.project_id, s.id, s.http, s.body_function, s.is_disabled, s.paused_at, s.resumes_at
+    text: `select s.project_id, s.id, s.http, s.body_function, s.is_disabled, s.keep_messages, s.paused_at, s.resumes_at
            from sources s join projects p on p.id = s.project_id and p.deleted_at is null where s.mask_id = $1 and s.deleted_at is null`,
     values: [maskId],
   });

@@ -132,6 +132,8 @@ export interface SourceRecord {
   readonly pub_sub: { readonly type: string; readonly workers?: number } & Readonly<Record<string, unknown>>;
   readonly body_function: string | null;
   readonly is_disabled: boolean;
+  /** Messages are stored with the events that are made of them. */
+  readonly keep_messages: boolean;
 }
 
 export interface PausableSource extends SourceRecord {
@@ -199,7 +201,7 @@ export async function readProjects(pool: pg.Pool, ids: readonly string[], maxByt
              select n, 'project', json_build_object('id', id, 'name', name, 'type', type, 'config', config)::text from live
              union all ${records('endpoints', 'project_id, id, url, owner_id, status, status_reason, secrets, authentication, mtls_client_cert, timeout_ms, concurrency, strategy, rate_limit, rate_limit_duration')}
              union all ${records('subscriptions', 'project_id, id, endpoint_id, event_types, filter, case when function is not null then updated_at end as function_version', 'not is_disabled')}
-             union all ${records('sources', 'project_id, id, name, pub_sub, body_function, is_disabled, pauses, paused_at is not null as is_paused, pause_reason, extract(epoch from resumes_at - now()) * 1000 as resumes_in_ms')}
+             union all ${records('sources', 'project_id, id, name, pub_sub, body_function, is_disabled, keep_messages, pauses, paused_at is not null as is_paused, pause_reason, extract(epoch from resumes_at - now()) * 1000 as resumes_in_ms')}
              union all select u.n, 'event_types', t.name from live u join event_types t on t.project_id = u.id and u.config ->> 'unknown_event_types' = 'reject'
            ),
            sized as (select n, sum(octet_length(text)) as bytes from records group by n),

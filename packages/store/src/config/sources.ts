@@ -23,11 +23,11 @@ export interface SourceRow extends SourceRecord {
 }
 
 export type SourceFields = Pick<SourceRow, 'name' | 'type' | 'pub_sub' | 'body_function' | 'is_disabled'> &
-  Partial<Pick<SourceRow, 'mask_id' | 'http'>>;
+  Partial<Pick<SourceRow, 'mask_id' | 'http' | 'keep_messages'>>;
 
 const { rows, ...table } = projectTable<SourceRow, SourceFields>(
   'sources',
-  'name type pub_sub mask_id http body_function is_disabled paused_at resumes_at pause_reason paused_by pauses',
+  'name type pub_sub mask_id http body_function is_disabled keep_messages paused_at resumes_at pause_reason paused_by pauses',
   ['pub_sub', 'http'],
 );
 export const { list: listSources, find: findSource, findAnywhere: findSourceAnywhere, delete: deleteSource } = table;
@@ -201,7 +201,7 @@ export type SourceOfProject = SourceRecord &
 /** Returns the sources of all projects by project and name, disabled and paused ones included, deleted ones not. */
 export async function listSourcesOfProjects(pool: pg.Pool): Promise<SourceOfProject[]> {
   const { rows } = await pool.query<SourceOfProject>(
-    `select s.project_id, s.id, s.name, s.pub_sub, s.body_function, s.is_disabled, s.paused_at, s.resumes_at, s.pause_reason, s.paused_by, s.pauses,
+    `select s.project_id, s.id, s.name, s.pub_sub, s.body_function, s.is_disabled, s.keep_messages, s.paused_at, s.resumes_at, s.pause_reason, s.paused_by, s.pauses,
             p.name as project_name, p.type as project_type
      from projects p join sources s on s.project_id = p.id
      where p.deleted_at is null and s.deleted_at is null order by p.name, s.name, s.id`,

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { batchRows, batchTexts, clean } from '../postgres/columns.js';
 import { insertCountDeltas, finishedDeliveries } from '../counts/count-deltas.js';
-import { DUE_AT, membersOf, OCCURRED_AT, type EventRef } from '../events/events.js';
+import { DUE_AT, membersOf, OCCURRED_AT, type EventRef } from '../events/event-ref.js';
 import { WAIT_REASONS, type WaitReason } from './postponed-deliveries.js';
 
 export type EventDeliveryStatus = 'scheduled' | 'processing' | 'retry' | 'success' | 'failure' | 'discarded';

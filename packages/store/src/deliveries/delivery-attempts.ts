@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { batchRows, batchTexts } from '../postgres/columns.js';
 import { insertCountDeltas, finishedDeliveries, madeAttempts } from '../counts/count-deltas.js';
-import { DUE_AT, membersOf, OCCURRED_AT, type EventRef } from '../events/events.js';
+import { DUE_AT, membersOf, OCCURRED_AT, type EventRef } from '../events/event-ref.js';
 
 /** A request to an endpoint and the new state of its delivery. */
 export interface AttemptRecord extends EventRef {

@@ -1,7 +1,9 @@
 import type pg from 'pg';
 import { newId, timeOfId } from '@gateway/core/events';
 import { rejectsContent } from '../postgres/sqlstate.js';
-import { acceptEvents, type EventRef, type NewEvent } from './events.js';
+import type { EventRef } from './event-ref.js';
+import { acceptEvents, type NewEvent } from './events.js';
+import type { KeptMessage, MessageOfEvents } from './kept-messages.js';
 
 /** An event created over the API, to be routed by an agent. `data` is stored and sent as it is. */
 export type CreatedEvent = Pick<
@@ -14,8 +16,12 @@ export type Creation = { readonly id: string; readonly duplicate: boolean } | { 
 
 /** Creates events of many requests together. */
 export interface EventCreator {
-  /** Commits events of one message of a source, as `create` does: all of them or none. Their endpoints and owners are not looked up: routing tells of unknown ones. */
-  createAll(events: readonly NewEvent[]): Promise<readonly Creation[]>;
+  /**
+   * Commits events of one message of a source, as `create` does: all of them or none. Their endpoints and owners are not looked up: routing tells of unknown ones.
+   *
+   * @param message is kept with those that are created
+   */
+  createAll(events: readonly NewEvent[], message?: KeptMessage | null): Promise<readonly Creation[]>;
   /** Resolves after the commit. Rejects with the error of Postgres: nothing of the event was stored, or with a broken connection that is unknown. */
   create(event: CreatedEvent): Promise<Creation>;
 }
@@ -35,6 +41,7 @@ const BATCH_CHARACTERS = 4 * 1024 * 1024;
 
 interface Waiting {
   readonly rows: readonly NewEvent[];
+  readonly message: KeptMessage | null;
   readonly size: number;
   readonly resolve: (creations: readonly Creation[]) => void;
   readonly reject: (error: unknown) => void;
@@ -66,6 +73,7 @@ export function eventCreator({ pool, windowSeconds, committed }: EventCreatorOpt
       const creations = await createEvents(
         pool,
         batch.flatMap(({ rows }) => rows),
+        batch.flatMap(({ message, rows }) => (message ? [{ message, eventIds: rows.map(({ id }) => id) }] : [])),
         windowSeconds,
       );
       const made: EventRef[] = [];
@@ -84,10 +92,10 @@ export function eventCreator({ pool, windowSeconds, committed }: EventCreatorOpt
     }
   };
 
-  const createAll = (rows: readonly NewEvent[]): Promise<readonly Creation[]> =>
+  const createAll: EventCreator['createAll'] = (rows, message = null) =>
     new Promise((resolve, reject) => {
-      const size = rows.reduce((sum, { data }) => sum + data.length, 0);
-      waiting.push({ rows, size, resolve, reject });
+      const size = rows.reduce((sum, { data }) => sum + data.length, message?.raw?.byteLength ?? 0);
+      waiting.push({ rows, message, size, resolve, reject });
       // What arrives in the same turn of the event loop is committed together.
       if (waiting.length === 1 && running < COMMITS) setImmediate(next);
     });
@@ -119,7 +127,12 @@ function rowOf({ headers, ...plain }: CreatedEvent): NewEvent {
  * Commits events as pending, all or nothing, in the order of their ids. Of events with one idempotency key the first is created, the others are duplicates of it.
  * Cost: one statement, one more if an event names an endpoint or an owner, and one if a key was taken.
  */
-async function createEvents(pool: pg.Pool, rows: readonly NewEvent[], windowSeconds: number): Promise<Creation[]> {
+async function createEvents(
+  pool: pg.Pool,
+  rows: readonly NewEvent[],
+  messages: readonly MessageOfEvents[],
+  windowSeconds: number,
+): Promise<Creation[]> {
   const isMissing = await missingTargets(pool, rows);
   const creations = rows.map((row): Creation | undefined => isMissing(row));
   const keyOf = ({ projectId, idempotencyKey: key }: NewEvent) => (key === null ? undefined : `${projectId} ${key}`);
@@ -127,7 +140,7 @@ async function createEvents(pool: pg.Pool, rows: readonly NewEvent[], windowSeco
   while (left.length > 0) {
     const firsts = new Map(left.map(({ row }) => [keyOf(row) ?? row.id, row]).reverse() as [string, NewEvent][]);
     const events = [...firsts.values()].sort((one, other) => (one.id < other.id ? -1 : 1));
-    const accepted = await acceptEvents(pool, { events, deliveries: [], agentId: 0, idempotencyWindowSeconds: windowSeconds });
+    const accepted = await acceptEvents(pool, { events, messages, deliveries: [], agentId: 0, idempotencyWindowSeconds: windowSeconds });
     const idOfKey = new Map<string, string>();
     const taken: NewEvent[] = [];
     for (const row of events) {

@@ -1,17 +1,12 @@
 import type pg from 'pg';
 import { isId, timeOfId } from '@gateway/core/events';
 import { batchRows, batchTexts } from '../postgres/columns.js';
+import { DUE_AT, membersOf, OCCURRED_AT, REF, type EventRef } from './event-ref.js';
+import { insertMessages, messageTexts, type MessageOfEvents } from './kept-messages.js';
 import { insertCountDeltas, finishedDeliveries, finishedEvents } from '../counts/count-deltas.js';
 
 export type EventStatus = 'pending' | 'processed' | 'failed';
 export type MessageType = 'single' | 'fanout' | 'broadcast';
-
-export interface EventRef {
-  readonly projectId: string;
-  readonly id: string;
-  /** Broker time of the message in epoch milliseconds; the first 48 bits of the id. */
-  readonly occurredAtMs: number;
-}
 
 export interface NewEvent extends EventRef {
   readonly sourceId: string | null;
@@ -49,19 +44,13 @@ export interface NewEventDelivery extends EventRef {
 export interface EventBatch {
   readonly events: readonly NewEvent[];
   readonly deliveries: readonly NewEventDelivery[];
+  /** Of sources that keep messages. */
+  readonly messages?: readonly MessageOfEvents[];
   /** Id of the agent that holds the deliveries created as `processing`. */
   readonly agentId: number;
   readonly idempotencyWindowSeconds: number;
 }
 
-export const OCCURRED_AT = `timestamptz 'epoch' + occurredAtMs::bigint * interval '1 millisecond'`;
-export const DUE_AT = `case when dueInMs = 'Infinity' then 'infinity' else now() + dueInMs::float8 * interval '1 millisecond' end`;
-
-/** The members of a batch, in the order of its parameters. */
-export function membersOf<Row>(names: string): readonly (keyof Row & string)[] {
-  return names.split(' ') as (keyof Row & string)[];
-}
-const REF = membersOf<EventRef>('projectId id occurredAtMs');
 const EVENT = membersOf<NewEvent>(
   'projectId id occurredAtMs sourceId coordinates digest eventType messageType endpointId ownerId idempotencyKey status outcome headers notes data',
 );
@@ -80,13 +69,16 @@ function insertDeliveries(first: number): string {
     on conflict do nothing`;
 }
 
+/** Of `accept` without messages. */
+const PARAMETERS = EVENT.length + DELIVERY.length + 3;
+
 /*
  * One statement and one commit per micro-batch. Locks: only the rows it inserts, all keys first and then events in id order (the caller sorts), so two
  * agents that read the same messages after a rebalance cannot deadlock. Counting the keys makes them come first: a subplan alone would run at the first
  * event with a key, after other events are locked. `case when x in (select ...)` forces hashed subplans: joins would be nested loops on these connections,
  * quadratic in the batch.
  */
-const accept = (counted: { readonly deliveries: boolean }) => `
+const accept = (counted: { readonly deliveries: boolean }, has: { readonly messages: boolean }) => `
   with u as materialized (
     select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at, sourceId::uuid as source, coordinates, decode(digest, 'hex') as digest, eventType as type,
            messageType as message_type, endpointId as endpoint, ownerId as owner, idempotencyKey as key, status, outcome, headers, notes, data
@@ -107,27 +99,35 @@ const accept = (counted: { readonly deliveries: boolean }) => `
     returning project_id, id, source_id, status
   ),
   d as (${insertDeliveries(EVENT.length + 1)} ${counted.deliveries ? 'returning project_id, endpoint_id, source_id, event_type, status' : ''}),
+  ${has.messages ? `m as (${insertMessages(PARAMETERS + 1)}),` : ''}
   counted as (${insertCountDeltas(finishedEvents('e'), ...(counted.deliveries ? [finishedDeliveries('d')] : []))})
   select (select count(*) from e)::int as accepted, array(select id::text from e where (select count(*) from e) < $30::int) as ids`;
 
-/** Deliveries are rarely discarded at creation; without any, they need not be returned to be counted. */
-const ACCEPT = { name: 'accept-events', text: accept({ deliveries: false }) };
-const ACCEPT_DISCARDED = { name: 'accept-events-discarded', text: accept({ deliveries: true }) };
+/** Deliveries are rarely discarded at creation; without any, they need not be returned to be counted. Few sources keep messages; the others have no part in it. */
+const [ACCEPT, ACCEPT_MESSAGES, ACCEPT_DISCARDED, ACCEPT_DISCARDED_MESSAGES] = [
+  { name: 'accept-events', text: accept({ deliveries: false }, { messages: false }) },
+  { name: 'accept-events-messages', text: accept({ deliveries: false }, { messages: true }) },
+  { name: 'accept-events-discarded', text: accept({ deliveries: true }, { messages: false }) },
+  { name: 'accept-events-discarded-messages', text: accept({ deliveries: true }, { messages: true }) },
+] as const;
 
 /**
  * Commits events, distinct by id and idempotency key, with their deliveries, all or nothing. One whose id or (within its window) key exists is a duplicate and
- * changes nothing. Returns the ids of the new events, or `all`.
+ * changes nothing. A message is kept with the events that are new of it. Returns the ids of the new events, or `all`.
  */
 export async function acceptEvents(client: Pick<pg.Pool, 'query'>, batch: EventBatch): Promise<ReadonlySet<string> | 'all'> {
-  const { events, deliveries } = batch;
+  const { events, deliveries, messages = [] } = batch;
+  const isDiscarded = deliveries.some(({ status }) => status === 'discarded');
+  const keeps = messages.length > 0;
   const { rows } = await client.query<{ accepted: number; ids: string[] }>({
-    ...(deliveries.some(({ status }) => status === 'discarded') ? ACCEPT_DISCARDED : ACCEPT),
+    ...(keeps ? (isDiscarded ? ACCEPT_DISCARDED_MESSAGES : ACCEPT_MESSAGES) : isDiscarded ? ACCEPT_DISCARDED : ACCEPT),
     values: [
       ...batchTexts(events, EVENT),
       ...batchTexts(deliveries, DELIVERY),
       batch.agentId,
       batch.idempotencyWindowSeconds,
       events.length,
+      ...(keeps ? messageTexts(messages) : []),
     ],
   });
   const row = rows[0];

@@ -1,8 +1,8 @@
 export { type CreatedEvent, type Creation, eventCreator, type EventCreator } from './create-events.js';
 export { type EventFilter, eventOfKey, type EventRow, findEvent, listEvents } from './event-log.js';
+export type { EventRef } from './event-ref.js';
 export {
   acceptEvents,
-  type EventRef,
   type MessageType,
   type NewEvent,
   type NewEventDelivery,
@@ -15,4 +15,14 @@ export {
   decodeSignal,
   encodeSignal,
 } from './events.js';
+export {
+  bytesText,
+  type EventMessage,
+  eventMessageBytes,
+  findEventMessage,
+  KEPT_BYTES_MAX,
+  type KeptMessage,
+  keptParts,
+  type MessageOfEvents,
+} from './kept-messages.js';
 export { replayEvents, replaySelected } from './replay-events.js';

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { timeOfId } from '@gateway/core/events';
 import { insertCountDeltas, unfinishedEvents } from '../counts/count-deltas.js';
 import { listEventStates, type EventFilter } from './event-log.js';
-import type { EventRef } from './events.js';
+import type { EventRef } from './event-ref.js';
 
 /*
  * Locks: the rows that are finished, in the order of their ids. Agents lock the row of an event for as short, when they record its routes.

@@ -3,6 +3,7 @@ import { nearest } from '@gateway/core/errors';
 import { routingRule, type RoutingRule } from '@gateway/core/routing';
 import { readRouting, readRoutingPart, type RoutingPart } from '../config/routing-records.js';
 import type { RoutingRecords } from '../config/snapshot.js';
+import { eventMessageBytes } from '../events/kept-messages.js';
 import {
   explainDeliveries,
   findEventAnywhere,
@@ -31,6 +32,8 @@ export interface Explanation {
   /** End of the window in which messages with its idempotency key are duplicates. */
   readonly keyExpiry: Date | null;
   readonly quarantined: string | null;
+  /** Size of the message that it was made of; null when none is stored. */
+  readonly messageBytes: number | null;
 }
 
 type Explained = { readonly explanation: Explanation } | { readonly meanings: readonly OtherRecord[] };
@@ -68,17 +71,18 @@ export async function explainEvent(pool: Pool, id: string, bounds?: ExplainBound
     data: event.data,
   };
   const rule = routingRule(routed);
-  const [deliveries, records, waiting, held] = await Promise.all([
+  const [deliveries, records, waiting, held, messageBytes] = await Promise.all([
     explainDeliveries(pool, event),
     bounds ? readPart(pool, event, { ...bounds, rule }) : readRouting(pool, event.project_id, event.accepted_at),
     readRoutingBacklog(pool, event.accepted_at),
     event.idempotency_key === null ? null : keyExpiry(pool, event),
+    event.source_id === null ? null : eventMessageBytes(pool, event.project_id, event.id),
   ]);
   const now = records ? explainRoute(records, routed, bounds?.max) : null;
   const quarantined = meanings.find(({ thing }) => thing === 'quarantined message')?.detail ?? null;
   const meant = records && now ? meantName(records, event, now) : null;
   const counts = countsOf(records, now);
-  return { explanation: { event, rule, deliveries, now, counts, meant, waiting, keyExpiry: held, quarantined } };
+  return { explanation: { event, rule, deliveries, now, counts, meant, waiting, keyExpiry: held, quarantined, messageBytes } };
 }
 
 function readPart(

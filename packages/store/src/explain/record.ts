@@ -8,7 +8,18 @@ import type { ExplainedSubscription } from './explain-route.js';
 const VALUE_CHARS = 1_000;
 
 /** An explanation as JSON, with the fields of the management API. */
-export function explanationRecord({ event, rule, deliveries, now, counts, waiting, keyExpiry, quarantined, meant }: Explanation) {
+export function explanationRecord({
+  event,
+  rule,
+  deliveries,
+  now,
+  counts,
+  waiting,
+  keyExpiry,
+  quarantined,
+  messageBytes,
+  meant,
+}: Explanation) {
   const { id, project_deleted: _, data: _data, data_bytes: _bytes, headers: _headers, ...shown } = event;
   const clip = clipper();
   return {
@@ -19,6 +30,7 @@ export function explanationRecord({ event, rule, deliveries, now, counts, waitin
       notes: notesOf(event),
       sentence: event.outcome === null ? null : sentenceOf(event.outcome),
       quarantine_status: quarantined,
+      message_bytes: messageBytes,
     },
     rule,
     rule_sentence: ruleSentences[rule],

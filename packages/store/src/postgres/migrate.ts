@@ -61,7 +61,7 @@ async function analyzeFilled({ knex }: Database): Promise<void> {
 /** Tables whose rows neither `up` nor agents can recreate. */
 const IRREPLACEABLE = [
   ...['organisations', 'users', 'projects', 'endpoints', 'subscriptions', 'sources', 'api_keys', 'event_types', 'usage_days'],
-  ...['events', 'event_deliveries', 'delivery_attempts', 'quarantined_messages'],
+  ...['events', 'event_deliveries', 'delivery_attempts', 'event_messages', 'quarantined_messages'],
 ];
 
 /**

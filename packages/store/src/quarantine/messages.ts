@@ -1,5 +1,5 @@
-import { isUtf8 } from 'node:buffer';
 import type { Pool } from 'pg';
+import { bytesText } from '../events/kept-messages.js';
 import { readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
 import type { Page, PageRequest } from '../pagination/page.js';
 import { clean } from '../postgres/columns.js';
@@ -75,15 +75,10 @@ export const QUARANTINE_COLUMNS = `e.project_id, e.id, e.source_id, e.occurred_a
 /** A message with its original bytes and the edited ones, null unless edited. */
 export type QuarantinedMessageWhole = QuarantinedMessageRow & { readonly raw: Buffer; readonly edited_raw: Buffer | null };
 
-/** The bytes of a message in its records: those that a replay uses and, if edited, the original ones. Text, or base64 when they are not UTF-8. */
+/** The bytes of a message in its records: those that a replay uses and, if edited, the original ones. */
 export function quarantinedBytes({ raw, edited_raw: edited }: Pick<QuarantinedMessageWhole, 'raw' | 'edited_raw'>) {
-  const encodingOf = (bytes: Buffer) => (isUtf8(bytes) ? 'utf8' : 'base64');
-  const used = edited ?? raw;
-  return {
-    raw: used.toString(encodingOf(used)),
-    raw_encoding: encodingOf(used),
-    ...(edited ? { original_raw: raw.toString(encodingOf(raw)), original_raw_encoding: encodingOf(raw) } : {}),
-  };
+  const { raw: original_raw, raw_encoding: original_raw_encoding } = bytesText(raw);
+  return edited ? { ...bytesText(edited), original_raw, original_raw_encoding } : bytesText(raw);
 }
 
 export interface QuarantineFilter extends Span {

@@ -13,14 +13,14 @@ export async function deleteFinishedOfDay(
   const place = ofDay(day);
   const [after, until] = [Date.parse(day), Date.parse(day) + DAY_MS].map((ms) => idBound(ms, '0')) as [string, string];
   let deleted = 0;
-  for (const statement of [deliveriesStatement(place), eventsStatement(place)])
+  for (const statement of [deliveriesStatement(place), eventsStatement(place), messagesStatement(place)])
     deleted += await inBatches(client, statement, [project, after, until, before], signal);
   return deleted;
 }
 
 /** Deletes expired finished rows of the default partitions, and expired quarantined messages that were replayed or discarded. Returns how many. */
 export async function deleteFinishedElsewhere(client: pg.PoolClient, cutoffs: Cutoffs, signal?: AbortSignal): Promise<number> {
-  const statements = [deliveriesStatement(DEFAULT), eventsStatement(DEFAULT), QUARANTINED];
+  const statements = [deliveriesStatement(DEFAULT), eventsStatement(DEFAULT), messagesStatement(DEFAULT), QUARANTINED];
   let deleted = 0;
   for (let project = await nextProject(client, FIRST); project !== null; project = await nextProject(client, project)) {
     const before = cutoffs.of(project);
@@ -34,7 +34,7 @@ export async function deleteFinishedElsewhere(client: pg.PoolClient, cutoffs: Cu
 /** The next project with rows in these tables, by one primary key probe per table; null after the last. */
 async function nextProject(client: pg.PoolClient, after: string): Promise<string | null> {
   const first = (table: string) => `(select project_id from ${table} where project_id > $1 order by project_id limit 1)`;
-  const tables = ['events_default', 'event_deliveries_default', 'quarantined_messages'];
+  const tables = ['events_default', 'event_deliveries_default', 'event_messages_default', 'quarantined_messages'];
   const { rows } = await client.query<{ id: string | null }>(
     `select project_id as id from (${tables.map(first).join(' union all ')}) p order by 1 limit 1`,
     [after],
@@ -102,6 +102,22 @@ export function eventsStatement({ suffix, within }: Place): string {
                and d.id <= (left(e.id::text, 13) || '-ffff-ffff-ffffffffffff')::uuid ${within('d')} and d.occurred_at = e.occurred_at
                and d.event_id = e.id
              order by d.id limit 1) is null
+    returning 1)
+  select (select count(*)::int from gone) as deleted, (select last from batch) as last`;
+}
+
+/** Deletes kept messages without an event in their millisecond: their own are gone. Locks: the deleted rows. */
+export function messagesStatement({ suffix, within }: Place): string {
+  const table = `event_messages${suffix}`;
+  return `
+  with ${batchOf(table, within('t'))},
+  gone as (
+    delete from ${table} m
+     where m.project_id = $1 and m.id > $2 and m.id <= (select last from batch) ${within('m')} and m.occurred_at < $4
+       and (select 1 from events${suffix} e
+             where e.project_id = $1 and e.id >= (left(m.id::text, 13) || '-0000-0000-000000000000')::uuid
+               and e.id <= (left(m.id::text, 13) || '-ffff-ffff-ffffffffffff')::uuid ${within('e')} and e.occurred_at = m.occurred_at
+             order by e.id limit 1) is null
     returning 1)
   select (select count(*)::int from gone) as deleted, (select last from batch) as last`;
 }

@@ -25,7 +25,7 @@ export interface Retention {
 
 const NOTHING: Retention = { dropped: [], unfinished: [], kept: [], locked: false, rowsDeleted: 0 };
 /** In the order in which every transaction locks them. */
-const PARENTS = ['events', 'event_deliveries', 'delivery_attempts'] as const;
+const PARENTS = ['events', 'event_deliveries', 'delivery_attempts', 'event_messages'] as const;
 const LOCK_MS = 200;
 const TRIES = 4;
 const PAUSE_MS = 200;
@@ -102,10 +102,10 @@ async function oldDays(client: pg.PoolClient, before: Date): Promise<OldDay[]> {
   const { rows } = await client.query<OldDay>(
     `select to_char(to_date(right(c.relname, 8), 'YYYYMMDD'), 'YYYY-MM-DD') as day, json_object_agg(p.relname, c.relname) as tables
        from pg_inherits i join pg_class c on c.oid = i.inhrelid join pg_class p on p.oid = i.inhparent
-      where i.inhparent = any (array['events', 'event_deliveries', 'delivery_attempts']::regclass[])
+      where i.inhparent = any ($2::regclass[])
         and c.relname ~ ('^' || p.relname || '_[0-9]{8}$') and right(c.relname, 8) < $1
       group by 1 order by 1`,
-    [before.toISOString().slice(0, 10).replaceAll('-', '')],
+    [before.toISOString().slice(0, 10).replaceAll('-', ''), PARENTS],
   );
   return rows;
 }
@@ -143,13 +143,13 @@ async function dropDay(
 }
 
 /**
- * Locks: access exclusive on the three parents, as dropping a partition does anyway; with a default partition none can be detached concurrently. It is
+ * Locks: access exclusive on the parents, as dropping a partition does anyway; with a default partition none can be detached concurrently. It is
  * held for probes of partial indexes and the drop. Under the locks nothing can be added to the day.
  */
 async function dropLocked(client: pg.PoolClient, old: OldDay, cutoffs: Cutoffs): Promise<DroppedDay | 'stays'> {
   const { day, tables } = old;
   const counted = await countsOf(client, tables);
-  await client.query('lock table only events, only event_deliveries, only delivery_attempts in access exclusive mode');
+  await client.query(`lock table ${PARENTS.map((parent) => `only ${parent}`).join(', ')} in access exclusive mode`);
   if (await isUnfinished(client, day)) return 'stays';
   // A project that keeps it may have written to it, or changed its setting, since.
   const latest = await cutoffs.again();

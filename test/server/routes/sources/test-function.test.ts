@@ -117,12 +117,15 @@ testing('edited bytes take the place of those of a quarantined message, and with
 });
 
 testing('a request says which function and which message', async () => {
-  assert.equal(mistakes(await test({ function: GOOD })), ['payload is missing; give it, raw, or quarantine_id']);
+  assert.equal(mistakes(await test({ function: GOOD })), ['payload is missing; give it, raw, quarantine_id, or event_id']);
   assert.equal(mistakes(await test({ function: GOOD, payload: {}, raw: '{}' })), ['payload does not belong beside raw']);
   assert.equal(mistakes(await test({ payload: {} })), ['function is missing; give it, or source_id']);
   assert.equal(mistakes(await test({ function: GOOD, source_id: sourceId, payload: {} })), ['source_id does not belong beside function']);
   assert.equal(mistakes(await test({ function: GOOD, payload: {}, quarantine_id: newId() })), [
     'payload does not belong beside quarantine_id',
+  ]);
+  assert.equal(mistakes(await test({ function: GOOD, event_id: newId(), quarantine_id: newId() })), [
+    'event_id does not belong beside quarantine_id',
   ]);
 });
 

@@ -16,6 +16,7 @@ export const Source = named(
     ...httpView,
     body_function: nullable(Type.String()),
     is_disabled: Type.Boolean(),
+    keep_messages: Type.Boolean(),
     paused_at: nullable(Timestamp),
     resumes_at: Type.Unsafe<Date | null>({
       ...nullable(Timestamp),

@@ -21,6 +21,12 @@ import { testFunctionRoutes } from './test-function.js';
 const optional = {
   body_function: Type.Optional(nullable(FunctionText)),
   is_disabled: Type.Optional(Type.Boolean()),
+  keep_messages: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'Whether messages of up to 64 KB are kept with their events, as they came: `GET /events/:id/message` shows them.',
+    }),
+  ),
 };
 const Kind = oneOf(['pub_sub', 'http'], { description: '`pub_sub` reads a broker; `http` takes what is posted to its URL.' });
 const NewSource = named('NewSource', object({ name: Name, type: Kind, pub_sub: Type.Optional(PubSubSchema), ...httpFields, ...optional }));
@@ -73,12 +79,12 @@ export const sourceRoutes: readonly Route[] = [
 
 async function create(call: ProjectCall<Static<typeof NewSource>, Static<typeof CheckQuery>>) {
   const { project, body, query, config, database } = call;
-  const { type, name, body_function = null, is_disabled = false } = body;
+  const { type, name, body_function = null, is_disabled = false, keep_messages = false } = body;
   assertValid(misplaced(type, body));
   validateFunction(body_function, 'body_function');
   const { sources_per_project, workers_per_project } = config.limits;
   const id = newId();
-  const common = { id, name, type, body_function, is_disabled };
+  const common = { id, name, type, body_function, is_disabled, keep_messages };
   const insert = (fields: Parameters<typeof insertSource>[2]) =>
     insertSource(database.knex, project.id, fields, sources_per_project, workers_per_project);
   if (type === 'http') {
@@ -114,8 +120,10 @@ async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typ
   if (body.type !== undefined && body.type !== stored.type)
     assertValid([{ field: 'type', sentence: `stays ${stored.type}; create another source` }]);
   assertValid(misplaced(stored.type, body));
-  const { name, body_function, is_disabled } = body;
-  const plain = Object.fromEntries(Object.entries({ name, body_function, is_disabled }).filter(([, it]) => it !== undefined));
+  const { name, body_function, is_disabled, keep_messages } = body;
+  const plain = Object.fromEntries(
+    Object.entries({ name, body_function, is_disabled, keep_messages }).filter(([, it]) => it !== undefined),
+  );
   const given = stored.type === 'http' ? undefined : body.pub_sub;
   const isEnabled = !(body.is_disabled ?? stored.is_disabled);
   const isReenabled = isEnabled && stored.is_disabled;

@@ -7,6 +7,7 @@ import type { FunctionPreview, PreviewedEvent } from '../../api/functions.js';
 import { found, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { RawJson } from '../../http/response.js';
 import { assertValid, Id, named, nullable, object, oneOf } from '../../http/schema.js';
+import { requireMessage } from '../events.js';
 import { Mismatch } from '../explain.js';
 import { FunctionText, refusal, refusalView } from '../transform-function.js';
 
@@ -33,6 +34,7 @@ const TestFunction = named(
         description: 'Takes this quarantined message, with raw in place of its bytes, and without a function that of its source.',
       }),
     ),
+    event_id: Type.Optional(Type.Unsafe<string>({ ...Id, description: 'The same with the message that is kept of this event.' })),
     headers: Type.Optional(
       Type.Record(Type.String(), Type.String({ maxLength: 8192 }), { maxProperties: 100, description: 'Of the message, for filters.' }),
     ),
@@ -88,25 +90,45 @@ export const testFunctionRoutes: readonly Route[] = [
   ),
 ];
 
-async function sampleOf({ body: given, raw: payload, database, project }: ProjectCall<Static<typeof TestFunction>>) {
-  const { function: text, source_id, quarantine_id, headers = {}, raw, raw_encoding: encoding = 'utf8' } = given;
+async function sampleOf(call: ProjectCall<Static<typeof TestFunction>>) {
+  const { body: given, raw: payload, database, project } = call;
+  const { function: text, source_id, quarantine_id, event_id, headers = {}, raw, raw_encoding: encoding = 'utf8' } = given;
+  const stored = quarantine_id !== undefined ? 'quarantine_id' : event_id !== undefined ? 'event_id' : undefined;
   const hasPayload = payload !== '';
-  if (!hasPayload && raw === undefined && quarantine_id === undefined)
-    assertValid([{ field: 'payload', sentence: 'is missing; give it, raw, or quarantine_id' }]);
-  if (hasPayload && (raw !== undefined || quarantine_id !== undefined))
-    assertValid([{ field: 'payload', sentence: `does not belong beside ${raw === undefined ? 'quarantine_id' : 'raw'}` }]);
+  if (!hasPayload && raw === undefined && stored === undefined)
+    assertValid([{ field: 'payload', sentence: 'is missing; give it, raw, quarantine_id, or event_id' }]);
+  if (hasPayload && (raw !== undefined || stored !== undefined))
+    assertValid([{ field: 'payload', sentence: `does not belong beside ${stored ?? 'raw'}` }]);
+  if (quarantine_id !== undefined && event_id !== undefined)
+    assertValid([{ field: 'event_id', sentence: 'does not belong beside quarantine_id' }]);
   if (text !== undefined && source_id !== undefined) assertValid([{ field: 'source_id', sentence: 'does not belong beside function' }]);
-  const message =
-    quarantine_id === undefined
-      ? undefined
-      : found(await findQuarantinedMessage(database.pool, project.id, quarantine_id), 'quarantined message', quarantine_id);
+  const message = await storedMessage(call);
   const sourceId = source_id ?? message?.source_id;
   if (text === undefined && sourceId === undefined) assertValid([{ field: 'function', sentence: 'is missing; give it, or source_id' }]);
   const bodyFunction = text ?? (await storedFunction(database, project.id, sourceId!));
   const own = message === undefined ? {} : (JSON.parse(message.headers) as Record<string, string>);
-  const stored = message && (message.edited_raw ?? message.raw);
-  const body = raw === undefined ? (stored ?? Buffer.from(payload)) : Buffer.from(raw, encoding);
+  const body = raw === undefined ? (message?.bytes ?? Buffer.from(payload)) : Buffer.from(raw, encoding);
   return { text: bodyFunction?.trim() ? bodyFunction : null, body, headers: { ...own, ...headers } };
+}
+
+/** The message that the request names. */
+async function storedMessage(call: ProjectCall<Static<typeof TestFunction>>) {
+  const {
+    database,
+    project,
+    body: { quarantine_id, event_id, raw },
+  } = call;
+  if (quarantine_id !== undefined) {
+    const message = found(await findQuarantinedMessage(database.pool, project.id, quarantine_id), 'quarantined message', quarantine_id);
+    return { ...message, bytes: message.edited_raw ?? message.raw };
+  }
+  if (event_id === undefined) return undefined;
+  const message = await requireMessage(call, event_id);
+  if (message.raw === null && raw === undefined)
+    assertValid([
+      { field: 'event_id', sentence: `names an event whose message of ${message.raw_bytes} bytes was too large to be kept; give raw` },
+    ]);
+  return { ...message, bytes: message.raw };
 }
 
 async function storedFunction({ knex }: ProjectCall['database'], projectId: string, sourceId: string): Promise<string | null> {

@@ -1,0 +1,123 @@
+import { isUtf8 } from 'node:buffer';
+import type pg from 'pg';
+import { eventId as eventIdOf, timeOfId } from '@gateway/core/events';
+import { batchRows, batchTexts } from '../postgres/columns.js';
+import { membersOf, OCCURRED_AT, type EventRef } from './event-ref.js';
+
+/** A message that is larger, with its headers, is not kept: only its size is. */
+export const KEPT_BYTES_MAX = 65_536;
+
+/** The message of new events, of a source that keeps messages. Its id is that of its first event, whether or not that one is created. */
+export interface KeptMessage extends EventRef {
+  /** Of `raw`, as of its events. */
+  readonly digest: string;
+  /** JSON object of string to string. */
+  readonly headers: string;
+  /** Null if it is too large. */
+  readonly raw: Uint8Array | null;
+  readonly rawBytes: number;
+}
+
+/** A message with its events: it is stored if one of them is created. */
+export interface MessageOfEvents {
+  readonly message: KeptMessage;
+  readonly eventIds: readonly string[];
+}
+
+/** What is kept of a message: all, or only its size. */
+export function keptParts(message: {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}): Pick<KeptMessage, 'headers' | 'raw' | 'rawBytes'> {
+  const { body: raw } = message;
+  const headers = JSON.stringify(message.headers);
+  const rawBytes = raw.byteLength;
+  return rawBytes + headers.length > KEPT_BYTES_MAX ? { headers: '{}', raw: null, rawBytes } : { headers, raw, rawBytes };
+}
+
+type Stored = Omit<KeptMessage, 'raw'> & { readonly raw: string | null };
+const MESSAGE = membersOf<Stored>('projectId id occurredAtMs digest headers raw rawBytes');
+const LINK = ['messageId', 'eventId'] as const;
+
+/**
+ * The insert of messages one of whose events is in the CTE `e`, each once. Their parameters start at `first`. In the order of their ids, after the events: of
+ * two agents that have the same message the second waits for its events, and then finds none of them new.
+ */
+export function insertMessages(first: number): string {
+  return `insert into event_messages (project_id, id, occurred_at, digest, headers, raw, raw_bytes)
+    select projectId::uuid, id::uuid, ${OCCURRED_AT}, decode(digest, 'hex'), headers, decode(raw, 'base64'), rawBytes::int
+    from ${batchRows(MESSAGE, first)}
+    where case when id in (select messageId from ${batchRows(LINK, first + MESSAGE.length)}
+                           where case when eventId::uuid in (select id from e) then true else false end) then true else false end
+    order by 1, 2
+    on conflict do nothing`;
+}
+
+/** The parameters of `insertMessages`. */
+export function messageTexts(messages: readonly MessageOfEvents[]): string[] {
+  const base64 = (raw: Uint8Array) => Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('base64');
+  const stored = messages.map(({ message }): Stored => ({ ...message, raw: message.raw && base64(message.raw) }));
+  const links = messages.flatMap(({ message, eventIds }) => eventIds.map((eventId) => ({ messageId: message.id, eventId })));
+  return [...batchTexts(stored, MESSAGE), ...batchTexts(links, LINK)];
+}
+
+/** The bytes of a message in JSON: text, or base64 when they are not UTF-8. */
+export function bytesText(bytes: Buffer): { readonly raw: string; readonly raw_encoding: 'utf8' | 'base64' } {
+  const encoding = isUtf8(bytes) ? 'utf8' : 'base64';
+  return { raw: bytes.toString(encoding), raw_encoding: encoding };
+}
+
+/** The message that an event was made of. */
+export interface EventMessage {
+  readonly id: string;
+  /** Of the event. */
+  readonly source_id: string;
+  readonly headers: string;
+  /** Null: it was too large to be kept. */
+  readonly raw: Buffer | null;
+  readonly raw_bytes: number;
+}
+
+/**
+ * Finds the message that an event was made of, which several may be: one that its source kept, or one that was replayed from quarantine, as it was replayed. The
+ * digest tells it from another message with the same coordinates and time. Undefined when none is stored. By primary keys. No lock.
+ */
+export function findEventMessage(pool: pg.Pool, projectId: string, eventId: string): Promise<EventMessage | undefined> {
+  return find<EventMessage>(pool, projectId, eventId, { name: 'find-event-message', columns: 'id, headers, raw, raw_bytes' });
+}
+
+/** Returns the size of the message that an event was made of, also of one that was too large to be kept; null when none is stored. Cost as above. */
+export async function eventMessageBytes(pool: pg.Pool, projectId: string, eventId: string): Promise<number | null> {
+  const columns = { name: 'event-message-bytes', columns: 'raw_bytes' };
+  return (await find<Pick<EventMessage, 'raw_bytes'>>(pool, projectId, eventId, columns))?.raw_bytes ?? null;
+}
+
+async function find<Row extends pg.QueryResultRow>(
+  pool: pg.Pool,
+  projectId: string,
+  id: string,
+  { name, columns }: { readonly name: string; readonly columns: string },
+): Promise<(Row & Pick<EventMessage, 'source_id'>) | undefined> {
+  const [ms, occurredAt] = [timeOfId(id), new Date(timeOfId(id))];
+  const { rows: events } = await pool.query<{ source_id: string; coordinates: string; digest: string }>({
+    name: 'coordinates-of-event',
+    text: `select source_id, coordinates, encode(digest, 'hex') as digest from events
+           where project_id = $1 and id = $2 and occurred_at = $3 and source_id is not null and digest is not null`,
+    values: [projectId, id, occurredAt],
+  });
+  const [event] = events;
+  if (!event) return undefined;
+  const { source_id: source, coordinates, digest } = event;
+  const { rows } = await pool.query<Row>({
+    name,
+    text: `select ${columns} from (
+             select id, headers, raw, raw_bytes from event_messages
+             where project_id = $1 and id = any ($2::uuid[]) and occurred_at = $3 and digest = decode($4, 'hex')
+             union all
+             select id, headers, coalesce(edited_raw, raw), octet_length(coalesce(edited_raw, raw)) from quarantined_messages
+             where project_id = $1 and id = any ($2::uuid[]) and status = 'replayed' and substr(sha256(raw), 1, 8) = decode($4, 'hex')
+           ) m limit 1`,
+    values: [projectId, [eventIdOf(source, coordinates, ms), eventIdOf(source, coordinates, ms, 0, digest)], occurredAt, digest],
+  });
+  return rows[0] && { ...rows[0], source_id: source };
+}
