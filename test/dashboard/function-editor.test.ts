@@ -122,6 +122,53 @@ editor('a function that somebody else has saved meanwhile is shown, and neither 
   await close();
 });
 
+editor('the function of a subscription is tried on a recent event, saved, and a delivery shows what it made', async () => {
+  const { client, endpointId } = scene;
+  const { uid } = await client.subscriptions.create({
+    name: 'chat',
+    endpoint_id: endpointId,
+    filter_config: { event_types: ['chat.*'] },
+  });
+  await client.events.create({ event_type: 'order.new', data: { id: 'A-8', card: '4111' } });
+  const { page, problems, close } = await scene.open(`/subscriptions/${uid}`);
+  await page.getByRole('link', { name: 'Function', exact: true }).click();
+  await until('the data of the event', async () => (await page.getByLabel('Its data').inputValue()).includes('"A-8"'));
+  await page.getByRole('button', { name: 'Begin with an example' }).click();
+  const outcome = page.getByRole('region', { name: 'What would become of it' });
+  await outcome.getByText('"text": "Order A-8"').waitFor();
+  await write(page, 'function transform(payload) {\n  return payload.missing.id;\n}');
+  await outcome.getByText('the attempt would fail').waitFor();
+  await page.locator('.cm-mistake', { hasText: 'on line 2' }).waitFor();
+  assert.equal(await accessibilityMistakes(page), []);
+  await picture(page, 'subscription-function-wrong');
+  await page.keyboard.press('ControlOrMeta+s');
+  await page.getByText(/The function is saved/).waitFor();
+
+  const { uid: eventId } = await client.events.create({ event_type: 'chat.order', data: { id: 'A-9', card: '4111' } });
+  const deliveryOf = async () => {
+    const { content } = await client.eventDeliveries.list({ eventId }).page();
+    return content.find(({ subscription_id: id }) => id === uid);
+  };
+  const failed = await until('a failed attempt', async () => {
+    const found = await deliveryOf();
+    return found && found.attempts > 0 ? found : undefined;
+  });
+  const delivery = await scene.open(`/deliveries/${failed.uid}`);
+  await delivery.page.getByText('Nothing was sent: the function of the subscription failed.').waitFor();
+  await write(page, 'const transform = ({ id }) => ({ text: id });');
+  await page.keyboard.press('ControlOrMeta+s');
+  await until('the corrected function', async () => (await client.subscriptions.get(uid)).function?.startsWith('const'));
+  await until('the delivery', async () => (await deliveryOf())?.status === 'success');
+  await delivery.page.getByText('changed the data: its endpoint gets what the requests below show').waitFor();
+  await delivery.page.getByText('"text": "A-9"').waitFor();
+  assert.is(await delivery.page.getByText('4111').count(), 0);
+  assert.equal(await accessibilityMistakes(delivery.page), []);
+  await picture(delivery.page, 'delivery-transformed');
+  assert.equal([problems, delivery.problems], [[], []]);
+  await delivery.close();
+  await close();
+});
+
 editor('letters typed into it are no shortcuts, Tab leaves it, and what was not saved is there after another page', async () => {
   const { id } = await sourceWith('keys', WRONG);
   const { page, problems, close } = await scene.open(`/sources/${id}/function`);

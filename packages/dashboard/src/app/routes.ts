@@ -21,7 +21,7 @@ export const routes: readonly PageRoute[] = [
   { path: '/projects/:project/sources', load: () => import('../pages/sources/sources.js'), nav: { label: 'Sources', key: 's' } },
   { path: '/projects/:project/sources/new', load: () => import('../pages/sources/new-source.js') },
   { path: '/projects/:project/sources/:id', load: () => import('../pages/sources/source.js') },
-  { path: '/projects/:project/sources/:id/function', load: () => import('../pages/function/function-page.js') },
+  { path: '/projects/:project/sources/:id/function', load: () => import('../pages/function/source-function.js') },
   {
     path: '/projects/:project/endpoints',
     load: () => import('../pages/endpoints/endpoint-list.js'),
@@ -36,6 +36,7 @@ export const routes: readonly PageRoute[] = [
   },
   { path: '/projects/:project/subscriptions/new', load: () => import('../pages/subscriptions/subscription-new.js') },
   { path: '/projects/:project/subscriptions/:id', load: () => import('../pages/subscriptions/subscription.js') },
+  { path: '/projects/:project/subscriptions/:id/function', load: () => import('../pages/function/subscription-function.js') },
   {
     path: '/projects/:project/event-types',
     load: () => import('../pages/event-types/event-type-list.js'),

@@ -6,7 +6,8 @@ import { headerLines } from '../../format/json.js';
 import { milliseconds } from '../../format/time.js';
 
 /** What came back, in a word: `200`, `connection refused`. */
-export function answerOf({ http_status: status, error }: Pick<DeliveryAttempt, 'http_status' | 'error'>): string {
+export function answerOf({ http_status: status, error, error_class: kind }: DeliveryAttempt): string {
+  if (kind === 'function') return 'function failed';
   return status === null ? (error ?? 'no answer') : String(status);
 }
 
@@ -23,6 +24,7 @@ export function Attempt({
   readonly isOpen: boolean;
 }) {
   const { number, status, url, requested_at: at, duration_ms: ms, response_headers: headers, response_body: body, error } = attempt;
+  const isSent = attempt.error_class !== 'function';
   return (
     <details class="attempt" open={isOpen}>
       <summary>
@@ -37,12 +39,20 @@ export function Attempt({
       <div class="attempt-sides">
         <section>
           <h3>Request</h3>
-          <Code isRaw label="Request headers" text={requestLines(attempt, delivery, event)} />
-          {event && event.data !== null && <Code label="Request body" text={JSON.stringify(event.data)} />}
+          {isSent ? (
+            <>
+              <Code isRaw label="Request headers" text={requestLines(attempt, delivery, event)} />
+              {event && event.data !== null && <Code label="Request body" text={JSON.stringify(event.data)} />}
+            </>
+          ) : (
+            <p class="muted">Nothing was sent: the function of the subscription failed.</p>
+          )}
         </section>
         <section>
           <h3>Response</h3>
-          {headers === null ? (
+          {!isSent ? (
+            <p class="attempt-error">{error}</p>
+          ) : headers === null ? (
             <p class="muted">
               No response from <span class="mono">{url}</span>: {error ?? 'the reason is not known'}.
             </p>

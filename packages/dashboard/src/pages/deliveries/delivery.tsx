@@ -29,7 +29,9 @@ export default function DeliveryPage({ params: { id = '' } }: PageProps) {
     { everyMs: LIVE_MS },
   );
   const delivery = resource.data?.delivery;
-  const event = useResource(delivery && `${key} event`, (signal) => api().eventDeliveries.getEvent(id, { signal }));
+  const event = useResource(delivery && `${key} event ${delivery.is_transformed}`, (signal) =>
+    api().eventDeliveries.getEvent(id, { signal }),
+  );
   return (
     <Page
       title={delivery ? (delivery.event_metadata.event_type ?? 'Delivery') : 'Delivery'}
@@ -72,6 +74,7 @@ function DeliveryFacts({ delivery }: { readonly delivery: EventDelivery }) {
         <a href={projectHref(`/events/${delivery.event_id}`)}>{delivery.event_id}</a>
       ),
     ],
+    ['Function', delivery.is_transformed && <Transformed delivery={delivery} />],
     ['Delivery id', <Copyable text={delivery.uid} what="delivery id" />],
     ['Message time', <FullTime at={delivery.occurred_at} />],
     ['Last change', <FullTime at={delivery.updated_at} />],
@@ -91,6 +94,17 @@ function EndpointLink({ delivery: { endpoint_metadata: it } }: { readonly delive
           <Badge status={it.status} />
         </>
       )}
+    </>
+  );
+}
+
+/** What is shown of its requests is not the data of the event. */
+function Transformed({ delivery: { subscription_id: id } }: { readonly delivery: EventDelivery }) {
+  const words = 'changed the data: its endpoint gets what the requests below show';
+  if (isPortal.value) return <>{words}</>;
+  return (
+    <>
+      <a href={projectHref(`/subscriptions/${id}/function`)}>The function of the subscription</a> {words}
     </>
   );
 }

@@ -1,15 +1,14 @@
-import type { Source } from '@gateway/client';
 import { Code } from '../../components/data/code.js';
 import { Button } from '../../components/form/button.js';
 import type { Draft } from './use-draft.js';
 
 /** Someone else has saved another function meanwhile: both are shown, and one is chosen. */
-export function Conflict({ draft, conflict }: { readonly draft: Draft; readonly conflict: Source }) {
+export function Conflict({ draft, conflict }: { readonly draft: Draft; readonly conflict: string }) {
   return (
     <div class="problem" role="alert">
       <p class="problem-sentence">Someone has saved another function meanwhile. Yours is not saved.</p>
       <div class="function-theirs">
-        <Code isRaw label="The function as it is now" text={conflict.body_function ?? ''} />
+        <Code isRaw label="The function as it is now" text={conflict} />
       </div>
       <div class="form-actions">
         <Button onPress={draft.takeTheirs}>Take theirs</Button>

@@ -1,34 +1,36 @@
-import type { Source } from '@gateway/client';
+import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { Problem } from '../../components/feedback/problem.js';
 import { Button } from '../../components/form/button.js';
-import { Select, TextArea } from '../../components/form/field.js';
 import { Panel } from '../../components/layout/panel.js';
-import { projectHref } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
-import { PreviewResult } from '../preview/preview-result.js';
-import { usePreview } from '../preview/use-preview.js';
+import type { PreviewState } from '../preview/use-preview.js';
 import { CodeEditor } from './code-editor.js';
 import { Conflict } from './conflict.js';
-import { useDraft } from './use-draft.js';
-import { useSample } from './use-sample.js';
+import type { Draft } from './use-draft.js';
 
-const EXAMPLE = `function transform(payload) {
-  return {
-    event_type: 'order.' + payload.status,
-    data: payload,
-  };
-}
-`;
-
-/** Changes the function of a source. While it is typed it runs on a message, as an agent would run it. */
-export function FunctionEditor({ source, onSaved }: { readonly source: Source; readonly onSaved: () => void }) {
+/**
+ * Changes a function. While it is typed it runs on a sample, as an agent would run it.
+ *
+ * @param props.about what the function gets and returns
+ * @param props.children what it runs on and what that gives, for members
+ */
+export function FunctionEditor({
+  draft,
+  preview,
+  about,
+  example,
+  children,
+}: {
+  readonly draft: Draft;
+  readonly preview: PreviewState<{ readonly refusal: object | null }>;
+  readonly about: ComponentChildren;
+  readonly example: string;
+  readonly children: ComponentChildren;
+}) {
   const isMember = may('member');
-  const draft = useDraft(source, onSaved);
   const { text, isChanged, save, conflict } = draft;
-  const sample = useSample(source);
-  const preview = usePreview(isMember && sample.message ? { function: text, ...sample.message } : undefined);
-  const refusal = preview.isCurrent ? preview.result?.refusal : undefined;
+  const refusal = (preview.isCurrent ? preview.result?.refusal : undefined) as { line: number | null; reason: string } | null | undefined;
   const mistake = refusal?.line ? { line: refusal.line, sentence: refusal.reason } : undefined;
   useEffect(() => {
     if (!isChanged) return undefined;
@@ -39,10 +41,7 @@ export function FunctionEditor({ source, onSaved }: { readonly source: Source; r
   return (
     <div class="function">
       <Panel title="Function" actions={isChanged && <span class="muted">Not saved</span>}>
-        <p class="muted">
-          It gets each message and returns <code>event_type</code> and <code>data</code>, an array of such objects, or null to drop the
-          message. Without a function, messages must have that form.
-        </p>
+        <p class="muted">{about}</p>
         <CodeEditor
           label="Function"
           value={text}
@@ -53,7 +52,7 @@ export function FunctionEditor({ source, onSaved }: { readonly source: Source; r
           onRun={preview.run}
           onSave={save.run}
         />
-        {conflict && <Conflict draft={draft} conflict={conflict} />}
+        {conflict !== undefined && <Conflict draft={draft} conflict={conflict} />}
         {save.error && <Problem error={save.error} />}
         {isMember && (
           <div class="form-actions">
@@ -61,7 +60,7 @@ export function FunctionEditor({ source, onSaved }: { readonly source: Source; r
               Save
             </Button>
             {isChanged && <Button onPress={draft.undo}>Undo changes</Button>}
-            {text.trim() === '' && <Button onPress={() => draft.replace(EXAMPLE)}>Begin with an example</Button>}
+            {text.trim() === '' && <Button onPress={() => draft.replace(example)}>Begin with an example</Button>}
           </div>
         )}
         {isMember && (
@@ -70,15 +69,7 @@ export function FunctionEditor({ source, onSaved }: { readonly source: Source; r
           </p>
         )}
       </Panel>
-      {isMember && (
-        <Panel title="Runs on">
-          <Select label="Message" value={sample.chosen} options={sample.options} onChange={sample.choose} hint={sample.hint} />
-          {sample.error && <Problem error={sample.error} />}
-          <TextArea label="Its text" rows={8} isMono value={sample.text} onChange={sample.setText} />
-          <PreviewResult preview={preview} />
-          {sample.quarantineId && <a href={projectHref(`/quarantine/${sample.quarantineId}`)}>To the quarantined message, to replay it</a>}
-        </Panel>
-      )}
+      {isMember && <Panel title="Runs on">{children}</Panel>}
     </div>
   );
 }

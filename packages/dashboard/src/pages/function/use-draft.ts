@@ -1,8 +1,22 @@
-import { GatewayApiError, type Source } from '@gateway/client';
+import { GatewayApiError, type CallOptions } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { api } from '../../api/client.js';
 import { useAction, type Action } from '../../api/use-action.js';
 import { toast } from '../../components/feedback/toast.js';
+
+/** What has a function. */
+interface Owner {
+  readonly uid: string;
+  readonly updated_at: string;
+}
+
+/** How the function of an owner is read and saved. */
+export interface Place<It extends Owner> {
+  readonly textOf: (it: It) => string | null;
+  readonly read: (uid: string) => Promise<It>;
+  readonly write: (uid: string, text: string | null, options: CallOptions) => Promise<It>;
+  /** What to know about a function that was saved. */
+  readonly saved: string;
+}
 
 export interface Draft {
   readonly text: string;
@@ -13,52 +27,52 @@ export interface Draft {
   readonly isChanged: boolean;
   readonly undo: () => void;
   readonly save: Action<[]>;
-  /** The source as someone else has saved it meanwhile, with another function. */
-  readonly conflict: Source | undefined;
+  /** Another function that someone else has saved meanwhile. */
+  readonly conflict: string | undefined;
   readonly takeTheirs: () => void;
   readonly saveMine: () => void;
 }
 
-interface State {
-  /** The source that the text was begun from. */
-  readonly base: Source;
+interface State<It> {
+  /** What the text was begun from. */
+  readonly base: It;
   readonly text: string;
   readonly revision: number;
 }
 
-/** Texts that were not saved, by source: another page may be looked at meanwhile. */
-const kept = new Map<string, State>();
-
-const functionOf = ({ body_function: text }: Source) => text ?? '';
+/** Texts that were not saved, by owner: another page may be looked at meanwhile. */
+const kept = new Map<string, State<unknown>>();
 
 /** A function that is changed, until it is saved. */
-export function useDraft(source: Source, onSaved: () => void): Draft {
-  const [state, setState] = useState<State>(() => kept.get(source.uid) ?? { base: source, text: functionOf(source), revision: 0 });
-  const [conflict, setConflict] = useState<Source>();
-  const { base, text } = state;
+export function useDraft<It extends Owner>(owner: It, place: Place<It>, onSaved: () => void): Draft {
+  const functionOf = (it: It) => place.textOf(it) ?? '';
+  const [state, setState] = useState<State<It>>(
+    () => (kept.get(owner.uid) as State<It> | undefined) ?? { base: owner, text: functionOf(owner), revision: 0 },
+  );
+  const [conflict, setConflict] = useState<It>();
+  const { base, text, revision } = state;
   const isChanged = text !== functionOf(base);
 
-  const change = (make: (before: State) => Partial<State>) =>
+  const change = (make: (before: State<It>) => Partial<State<It>>) =>
     setState((before) => {
       const next = { ...before, ...make(before) };
-      if (next.text === functionOf(next.base)) kept.delete(source.uid);
-      else kept.set(source.uid, next);
+      if (next.text === functionOf(next.base)) kept.delete(owner.uid);
+      else kept.set(owner.uid, next);
       return next;
     });
-  const replace = (next: string, on = base) => change(({ revision }) => ({ base: on, text: next, revision: revision + 1 }));
+  const replace = (next: string, on = base) => change((before) => ({ base: on, text: next, revision: before.revision + 1 }));
 
-  const store = async (on: Source): Promise<void> => {
-    const body = { body_function: text.trim() === '' ? null : text };
+  const store = async (on: It): Promise<void> => {
     try {
-      const saved = await api().sources.update(on.uid, body, {}, { headers: { 'if-match': `"${on.updated_at}"` } });
+      const saved = await place.write(on.uid, text.trim() === '' ? null : text, { headers: { 'if-match': `"${on.updated_at}"` } });
       setConflict(undefined);
       change(() => ({ base: saved }));
-      toast('The function is saved. Agents use it for the next message.');
+      toast(place.saved);
       onSaved();
     } catch (error) {
       if (!(error instanceof GatewayApiError) || error.code !== 'stale') throw error;
-      const now = await api().sources.get(on.uid);
-      // Someone has paused or renamed it: that is no conflict.
+      const now = await place.read(on.uid);
+      // Someone has changed something else of it, such as its name: that is no conflict.
       if (functionOf(now) === functionOf(on)) return store(now);
       setConflict(now);
     }
@@ -66,13 +80,14 @@ export function useDraft(source: Source, onSaved: () => void): Draft {
   const save = useAction(() => (isChanged ? store(base) : Promise.resolve()));
   const saveMine = useAction(() => store(conflict ?? base));
   return {
-    ...state,
+    text,
+    revision,
     type: (next) => change(() => ({ text: next })),
     replace,
     isChanged,
     undo: () => replace(functionOf(base)),
     save: { ...save, error: save.error ?? saveMine.error },
-    conflict,
+    conflict: conflict && functionOf(conflict),
     takeTheirs: () => {
       if (conflict) replace(functionOf(conflict), conflict);
       setConflict(undefined);

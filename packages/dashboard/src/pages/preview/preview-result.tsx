@@ -1,10 +1,10 @@
 import type { FunctionTestResult } from '@gateway/client';
-import { Badge } from '../../components/data/badge.js';
 import { Code } from '../../components/data/code.js';
-import { Problem } from '../../components/feedback/problem.js';
-import { milliseconds } from '../../format/time.js';
+import { PreviewVerdict } from './preview-verdict.js';
 import { PreviewedRoute } from './previewed-route.js';
-import type { Preview } from './use-preview.js';
+import type { PreviewState } from './use-preview.js';
+
+type Preview = PreviewState<FunctionTestResult>;
 
 const OUTCOMES = {
   accepted: ['ok', 'would be accepted'],
@@ -13,25 +13,15 @@ const OUTCOMES = {
 } as const;
 
 /** What an agent would make of a message: its events with their routes, or why there are none. */
-export function PreviewResult({ preview: { result, error, isCurrent, run } }: { readonly preview: Preview }) {
-  if (error && isCurrent) return <Problem error={error} retry={run} />;
-  if (!result) return <p class="muted">Trying it…</p>;
-  const { outcome, refusal, duration_ms: ms, log, results, result_count: total } = result;
-  const [tone, words] = OUTCOMES[outcome];
+export function PreviewResult({ preview }: { readonly preview: Preview }) {
+  const { outcome, results = [], result_count: total = 0 } = preview.result ?? {};
   return (
-    <section class="preview" aria-label="What would become of it" aria-busy={!isCurrent}>
-      <p class="preview-verdict" role="status">
-        <Badge status={outcome} tone={tone} label={words} />
-        {!isCurrent && <span class="muted">trying it again…</span>}
-        {isCurrent && ms !== null && <span class="muted number">ran for {milliseconds(Math.max(ms, 1))}</span>}
-      </p>
-      {refusal && <p class="preview-refusal">{refusal.reason}</p>}
-      {log.length > 0 && <Code isRaw label="Console" text={log.join('\n')} />}
+    <PreviewVerdict preview={preview} outcome={outcome && OUTCOMES[outcome]}>
       {results.map((it, index) => (
         <Result key={index} result={it} name={total === 1 ? 'Event' : `Event ${index + 1} of ${total}`} />
       ))}
       {total > results.length && <p class="muted">The first {results.length} are shown.</p>}
-    </section>
+    </PreviewVerdict>
   );
 }
 

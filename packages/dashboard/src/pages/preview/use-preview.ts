@@ -1,13 +1,12 @@
-import type { FunctionTest, FunctionTestResult } from '@gateway/client';
+import type { CallOptions } from '@gateway/client';
 import { useEffect, useState } from 'preact/hooks';
-import { api } from '../../api/client.js';
 
 /** Typing pauses this long before the text is tried. */
 const PAUSE_MS = 400;
 
-export interface Preview {
+export interface PreviewState<Result> {
   /** Of the newest message and function that were tried; kept while others are. */
-  readonly result: FunctionTestResult | undefined;
+  readonly result: Result | undefined;
   readonly error: Error | undefined;
   /** The result is of what is given now. */
   readonly isCurrent: boolean;
@@ -15,10 +14,13 @@ export interface Preview {
   readonly run: () => void;
 }
 
-/** Tries a function on a message whenever one of them has changed, once typing pauses. Undefined tries nothing. */
-export function usePreview(test: FunctionTest | undefined): Preview {
+/** Tries a function on a sample whenever one of them has changed, once typing pauses. Undefined tries nothing. */
+export function usePreview<Test, Result>(
+  test: Test | undefined,
+  attempt: (test: Test, options: CallOptions) => Promise<Result>,
+): PreviewState<Result> {
   const key = test && JSON.stringify(test);
-  const [state, setState] = useState<{ key?: string; result?: FunctionTestResult; error?: Error }>({});
+  const [state, setState] = useState<{ key?: string; result?: Result; error?: Error }>({});
   const [round, setRound] = useState(0);
   const tried = key === undefined ? undefined : `${round} ${key}`;
   useEffect(() => {
@@ -26,12 +28,10 @@ export function usePreview(test: FunctionTest | undefined): Preview {
     const closing = new AbortController();
     const { signal } = closing;
     const timer = setTimeout(() => {
-      api()
-        .sources.testFunction(test, { signal })
-        .then(
-          (result) => signal.aborted || setState({ key: tried, result }),
-          (error: unknown) => signal.aborted || setState({ key: tried, error: error as Error }),
-        );
+      attempt(test, { signal }).then(
+        (result) => signal.aborted || setState({ key: tried, result }),
+        (error: unknown) => signal.aborted || setState({ key: tried, error: error as Error }),
+      );
     }, PAUSE_MS);
     return () => {
       clearTimeout(timer);

@@ -14,7 +14,7 @@ import { tell } from './replay.js';
 export function MessageEditor({ message, onChange }: { readonly message: WholeQuarantinedMessage; readonly onChange: () => void }) {
   const before = textOf(message);
   const [text, setText] = useState(before);
-  const preview = usePreview({ quarantine_id: message.uid, raw: text });
+  const preview = usePreview({ quarantine_id: message.uid, raw: text }, (test, options) => api().sources.testFunction(test, options));
   const isBinary = message.raw_encoding === 'base64';
   const save = useAction(async () => {
     if (text !== before || isBinary) {

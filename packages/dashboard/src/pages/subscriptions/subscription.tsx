@@ -17,6 +17,7 @@ import { projectHref, projectId, projectPath } from '../../router/project-path.j
 import { mayManage } from '../../session/access.js';
 import { draftOf, fieldsOf } from './subscription-draft.js';
 import { SubscriptionForm } from './subscription-form.js';
+import { SubscriptionTabs } from './subscription-tabs.js';
 
 export default function SubscriptionPage({ params: { id = '' } }: PageProps) {
   const resource = useResource(`${projectId.value} subscription ${id}`, (signal) => api().subscriptions.get(id, { signal }));
@@ -27,6 +28,7 @@ export default function SubscriptionPage({ params: { id = '' } }: PageProps) {
       above={<a href={projectHref('/subscriptions')}>Subscriptions</a>}
       actions={data && <Actions subscription={data} onChange={resource.refresh} />}
     >
+      <SubscriptionTabs id={id} shown="settings" />
       <Loaded resource={resource} lines={12}>
         {(subscription) => (
           <>

@@ -1,0 +1,20 @@
+import { isPortal, projectHref } from '../../router/project-path.js';
+
+const TABS = [
+  ['settings', 'Settings', ''],
+  ['function', 'Function', '/function'],
+] as const;
+
+/** Leads to the parts of a subscription. The function has a page of its own, with its editor; the portal has none. */
+export function SubscriptionTabs({ id, shown }: { readonly id: string; readonly shown: (typeof TABS)[number][0] }) {
+  if (isPortal.value) return null;
+  return (
+    <nav class="tabs" aria-label="Parts of the subscription">
+      {TABS.map(([name, label, place]) => (
+        <a key={name} href={projectHref(`/subscriptions/${id}${place}`)} aria-current={name === shown ? 'page' : undefined}>
+          {label}
+        </a>
+      ))}
+    </nav>
+  );
+}
