@@ -73,6 +73,27 @@ endpoints('an operator finds what fails, reads why, mends the endpoint, sends ag
   await close();
 });
 
+endpoints('a list of many is narrowed to those whose circuit breaker is open', async () => {
+  const { uid } = await scene.client.endpoints.create({ name: 'ledger', url: mended.url });
+  const nowMs = Date.now();
+  const times = { since_ms: nowMs, until_ms: nowMs + 600_000, forget_ms: nowMs + 900_000 };
+  const record = { project_id: scene.projectId, state: 'open', ...times, requests: 9, failures: 9, trips: 1 };
+  const breakers = scene.api.kv.map('breakers');
+  await breakers.change([{ field: uid, from: undefined, to: JSON.stringify(record) }]);
+  const { page, problems, close } = await scene.open('/endpoints');
+  const names = () => page.getByRole('row').getByRole('link').allInnerTexts();
+  await page.getByRole('row', { name: /billing/ }).waitFor();
+  await page.getByLabel('Circuit breaker').selectOption('Breaker open');
+  await until('the open one alone', async () => (await names()).join() === 'ledger');
+  assert.match(page.url(), /breaker=open/);
+  assert.equal(await accessibilityMistakes(page), []);
+  await picture(page, 'endpoints-breaker-open');
+  await page.getByLabel('Circuit breaker').selectOption('Breaker closed');
+  await until('the others', async () => !(await names()).includes('ledger') && (await names()).includes('billing'));
+  assert.equal(problems, []);
+  await close();
+});
+
 endpoints('a secret is shown once, and a rotated one says until when the old one signs', async () => {
   const { page, problems, close } = await scene.open('/endpoints/new');
   await page.getByLabel('Name').fill('crm');

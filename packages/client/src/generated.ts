@@ -2232,6 +2232,8 @@ export function resources({ call, list }: Caller) {
           readonly q?: string | undefined;
           readonly ownerId?: string | undefined;
           readonly status?: 'active' | 'inactive' | 'paused' | undefined;
+          /** States of the circuit breaker. KV has them: while it is away, 503. */
+          readonly circuitBreaker?: readonly ('closed' | 'open' | 'half_open')[] | undefined;
         },
         options?: CallOptions,
       ): Pages<Endpoint> => list({ method: 'GET', path: '/projects/{project_id}/endpoints', query, options }),

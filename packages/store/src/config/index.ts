@@ -18,6 +18,7 @@ export {
   updateApiKey,
   type UserKey,
 } from './api-keys.js';
+export type { Among } from './soft-deletes.js';
 export { isOwned, ownedAmong, type OwnedThing, type OwnerShare } from './owners.js';
 export { findPortalLink, type PortalLinkRow, refreshPortalLink, updatePortalLink } from './portal-links.js';
 export { generateSecret, liveSecrets, rotateSecret, sealSecret, withSecret, resealSecrets } from './secrets.js';

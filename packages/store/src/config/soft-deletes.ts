@@ -55,9 +55,9 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
      * @param where columns that are undefined do not count
      * @param search only rows that hold this text, in any case. Cost: up to all rows of the project, whose number is bounded
      */
-    list: (knex: Knex, project_id: string, where: Values, page: PageRequest, search?: string) => {
+    list: (knex: Knex, project_id: string, where: Values, page: PageRequest, search?: string, among?: Among) => {
       const given = Object.fromEntries(Object.entries({ project_id, ...where }).filter(([, it]) => it !== undefined));
-      return rows.list(knex, (query) => void query.where(given).where(holding(searched, search)), page);
+      return rows.list(knex, (query) => void query.where(given).where(holding(searched, search)).where(idsOf(among)), page);
     },
     /**
      * @param fields may have the id, which sealed texts in them are bound to
@@ -85,6 +85,17 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
       rows.find(knex, { id, project_id: knex.raw('any (array(select id from projects where deleted_at is null))') }),
     update: (knex: Knex, project_id: string, id: string, fields: Partial<Fields>) => rows.update(knex, { project_id, id }, fields),
     delete: (knex: Knex, project_id: string, id: string) => rows.delete(knex, { project_id, id }),
+  };
+}
+
+/** Rows by their ids: only these, or all except these. */
+export type Among = { readonly only: readonly string[] } | { readonly except: readonly string[] };
+
+function idsOf(among: Among | undefined): Knex.QueryCallback {
+  return (query) => {
+    if (!among) return;
+    if ('only' in among) void query.whereRaw('id = any (?::uuid[])', [among.only as string[]]);
+    else void query.whereRaw('id <> all (?::uuid[])', [among.except as string[]]);
   };
 }
 

@@ -341,6 +341,50 @@ endpoints('the circuit breaker of an endpoint is shown, in lists too, and closed
   assert.equal(moved.body.data.circuit_breaker, closed, 'it may be mended by its new URL');
 });
 
+endpoints('a list has the endpoints whose circuit breaker is in a state, by pages, and says so while KV is away', async () => {
+  const { path, id } = await makeProject(api);
+  const made = async (name: string) =>
+    (await api.call('POST', `${path}/endpoints`, { name, url: 'https://example.com' })).body.data.uid as string;
+  const names = ['open', 'also open', 'probed', 'counting', 'healthy'] as const;
+  const uids = new Map<string, string>();
+  for (const name of names) uids.set(name, await made(name));
+  const times = { since_ms: 0, until_ms: Date.now() + 60_000, requests: 9, failures: 8, trips: 1, forget_ms: 0 };
+  const record = (name: string, state: BreakerRecord['state'], project_id = id) => ({
+    field: uids.get(name)!,
+    from: undefined,
+    to: JSON.stringify({ ...times, project_id, state } satisfies BreakerRecord),
+  });
+  const records = [
+    ...[record('open', 'open'), record('also open', 'open'), record('probed', 'half_open'), record('counting', 'closed')],
+    { ...record('open', 'open', project.id), field: newId() },
+  ];
+  await api.kv.map('breakers').change(records);
+  const listed = async (query: string) => {
+    const { body } = await api.call('GET', `${path}/endpoints?sort=ASC&${query}`);
+    return body.data.content.map((it: { name: string }) => it.name);
+  };
+  assert.equal(await listed('circuitBreaker=open'), ['open', 'also open']);
+  assert.equal(await listed('circuitBreaker=half_open'), ['probed']);
+  assert.equal(await listed('circuitBreaker=open&circuitBreaker=half_open'), ['open', 'also open', 'probed']);
+  assert.equal(await listed('circuitBreaker=closed'), ['counting', 'healthy']);
+  assert.equal(await listed('circuitBreaker=closed&circuitBreaker=half_open'), ['probed', 'counting', 'healthy']);
+  assert.equal(await listed('circuitBreaker=open&q=also&status=active'), ['also open']);
+  assert.equal(await listed('status=paused&circuitBreaker=open'), []);
+  const first = (await api.call('GET', `${path}/endpoints?sort=ASC&perPage=1&circuitBreaker=open`)).body.data.pagination;
+  assert.equal(await listed(`perPage=1&circuitBreaker=open&next_page_cursor=${first.next_page_cursor}`), ['also open']);
+  await api.kv.map('breakers').change(records.map(({ field, to }) => ({ field, from: to, to: undefined })));
+  assert.equal(await listed('circuitBreaker=open'), []);
+  const { map } = api.kv;
+  try {
+    api.kv.map = () => ({ ...map.call(api.kv, 'breakers'), all: () => Promise.reject(new Error('away')) });
+    const { status, body } = await api.call('GET', `${path}/endpoints?circuitBreaker=closed`);
+    assert.equal([status, body.code], [503, 'kv_away']);
+    assert.is((await api.call('GET', `${path}/endpoints`)).body.data.content[0].circuit_breaker, null);
+  } finally {
+    api.kv.map = map;
+  }
+});
+
 endpoints('an endpoint that is not there is a 404 on every route of it', async () => {
   for (const id of [newId(), 'nonsense', '%00']) {
     for (const [method, rest, body] of [

@@ -22,6 +22,14 @@ const STATUSES = [
   ['inactive', 'Inactive'],
 ] as const;
 
+/** Values are states, as the API has them. */
+const BREAKERS = [
+  ['', 'Any circuit breaker'],
+  ['open,half_open', 'Breaker open'],
+  ['closed', 'Breaker closed'],
+] as const;
+
+type BreakerState = NonNullable<Endpoint['circuit_breaker']>['state'];
 type Row = Endpoint & { readonly attempts: Attempts | undefined };
 
 export default function EndpointList() {
@@ -30,6 +38,7 @@ export default function EndpointList() {
     <Page title="Endpoints" isFull actions={mayCreate && <NewLink what="endpoint" path="/endpoints/new" />}>
       <FilterBar searchHint={isPortal.value ? 'Name or URL' : 'Name, URL or owner'} hasTime={false}>
         <FilterSelect name="status" label="Status" options={STATUSES} />
+        <FilterSelect name="breaker" label="Circuit breaker" options={BREAKERS} />
       </FilterBar>
       <LiveLog<Row>
         label="Endpoints"
@@ -52,8 +61,13 @@ export default function EndpointList() {
 /** A page of endpoints with what happened to each in the last day. */
 async function read(page: { perPage: number; next_page_cursor?: string }, signal: AbortSignal) {
   const status = query.value.get('status') as Endpoint['status'] | null;
+  const breaker = query.value.get('breaker');
+  const circuitBreaker = breaker?.split(',') as BreakerState[] | undefined;
   const q = query.value.get('search');
-  const list = api().endpoints.list({ ...page, ...(status ? { status } : {}), ...(q ? { q } : {}) }, { signal });
+  const list = api().endpoints.list(
+    { ...page, ...(status ? { status } : {}), ...(circuitBreaker ? { circuitBreaker } : {}), ...(q ? { q } : {}) },
+    { signal },
+  );
   const { content, pagination } = await list.page();
   const attempts = await attemptsOf(
     content.map(({ uid }) => uid),

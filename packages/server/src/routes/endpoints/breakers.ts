@@ -1,0 +1,56 @@
+import { explainKvError, GatewayError } from '@gateway/core/errors';
+import { withTimeout } from '@gateway/core/process';
+import type { Among } from '@gateway/store/config';
+import { expediteDeliveries } from '@gateway/store/deliveries';
+import { breakerView, readBreakers, resetBreaker, type BreakerRecord, type BreakerView, type Kv } from '@gateway/store/kv';
+import type { ProjectCall } from '../../api/route.js';
+
+const READ_MS = 200;
+const RESET_MS = 2_000;
+const RETRY_AFTER_SECONDS = 5;
+
+/** The circuit breakers of endpoints at one moment. */
+export interface Breakers {
+  /** Null while KV is away. */
+  of(endpointId: string): BreakerView | null;
+  /** The endpoints of a project whose breakers are in one of these states. Throws `kv_away`. */
+  among(projectId: string, states: readonly BreakerView['state'][]): Among;
+}
+
+/** Reads the breakers. KV holds those of endpoints that have failed lately, and no others: the cost is theirs, however many endpoints there are. */
+export async function readBreakersNow(kv: Kv): Promise<Breakers> {
+  let records: ReadonlyMap<string, BreakerRecord>;
+  try {
+    records = await withTimeout(readBreakers(kv), READ_MS);
+  } catch (cause) {
+    const outcome = 'the states of circuit breakers, which the list is filtered by, are not known';
+    return {
+      of: () => null,
+      among() {
+        throw new GatewayError('kv_away', { outcome, retryAfterSeconds: RETRY_AFTER_SECONDS }, { cause });
+      },
+    };
+  }
+  return {
+    of: (endpointId) => breakerView(records.get(endpointId)),
+    among(projectId, states) {
+      const isWanted = states.includes('closed');
+      // Of those that are not closed: the wanted, or all but the wanted.
+      const ids = [...records].flatMap(([id, { project_id, state }]) =>
+        project_id === projectId && state !== 'closed' && states.includes(state) !== isWanted ? [id] : [],
+      );
+      return isWanted ? { except: ids } : { only: ids };
+    },
+  };
+}
+
+/** Closes the breaker of the endpoint and sends what waits for it. Throws `kv_away`; the place and the reason go to the log only. */
+export async function closeBreaker({ kv, config, log, database, project, id }: ProjectCall): Promise<void> {
+  try {
+    await withTimeout(resetBreaker(kv, id), RESET_MS);
+  } catch (cause) {
+    log.warn({ endpoint_id: id, error: explainKvError(cause, config.kv) }, 'KV is away: a circuit breaker could not be closed.');
+    throw new GatewayError('kv_away', { outcome: 'the circuit breaker is as it was', retryAfterSeconds: RETRY_AFTER_SECONDS }, { cause });
+  }
+  await expediteDeliveries(database.pool, { projectId: project.id, endpointId: id }, ['breaker']);
+}
