@@ -19,7 +19,7 @@ from convoy.api.portal_links import create_portal_link
 from convoy.api.sources import create_source, load_sources_paged
 from convoy.api.subscriptions import (
     create_subscription, get_subscriptions, post_v_1_projects_project_id_sources_test_function as test_function, test_subscription_filter,
-    toggle_subscription_status,
+    test_subscription_function, toggle_subscription_status, update_subscription,
 )
 from convoy.models import DatastoreEventDeliveryStatus as Status
 
@@ -64,6 +64,12 @@ for _ in range(2):
 function = {"function": "function transform(it) { console.log('seen'); return it; }", "payload": {"event_type": "x", "data": {"n": 1}}, "type": "body"}
 tested = call(test_function, body=models.ModelsFunctionRequest.from_dict(function))
 assert (tested.payload["data"], tested.log) == ({"n": 1}, ["seen"]), tested
+masks = "function transform({ n }) { console.log('seen'); return { masked: n }; }"
+changed = call(update_subscription, subscription.uid, body=models.ModelsUpdateSubscription.from_dict({"name": "all", "function": masks}))
+assert changed.function == masks, changed
+tested = call(test_subscription_function, body=models.ModelsFunctionRequest.from_dict({"function": masks, "payload": {"n": 1}, "type": "body"}))
+assert (tested.payload["masked"], tested.log) == (1, ["seen"]), tested
+call(update_subscription, subscription.uid, body=models.ModelsUpdateSubscription.from_dict({"function": "const transform = (it) => it;"}))
 
 kind = {"name": "new.single", "description": "first", "category": "billing", "json_schema": {"type": "object"}}
 event_type = call(create_event_type, body=models.ModelsCreateEventType.from_dict(kind))
