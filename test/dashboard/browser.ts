@@ -2,8 +2,10 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import { chromium, type Browser, type Locator, type Page } from 'playwright-core';
+import * as assert from 'uvu/assert';
 import { services } from '../support/services.js';
+import { until } from '../support/until.js';
 
 /** Screenshots are looked at by people; git ignores them. */
 const pictures = fileURLToPath(new URL('../../.tests/pictures/', import.meta.url));
@@ -21,11 +23,10 @@ const FLAGS = [
 /** Sizes of the window that pages are made for. */
 export const SIZES = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } } as const;
 
-/** A page of the browser that keeps what went wrong in it. */
 export interface Visit {
   readonly page: Page;
-  /** Errors of scripts, refused content and requests that failed. */
   readonly problems: readonly string[];
+  /** Throws if something went wrong in it: an error of a script, refused content, a request that failed. */
   close(): Promise<void>;
 }
 
@@ -80,7 +81,14 @@ export async function visit(
     if (response.status() >= 500) problems.push(`${response.status()} ${response.url()}`);
   });
   await page.goto(url);
-  return { page, problems, close: () => context.close() };
+  return {
+    page,
+    problems,
+    async close() {
+      await context.close();
+      assert.equal(problems, []);
+    },
+  };
 }
 
 const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
@@ -108,6 +116,48 @@ export async function accessibilityMistakes(page: Page): Promise<string[]> {
         `${id}: ${help}: ${nodes.map(({ target, failureSummary }) => `${target.join(' ')} (${failureSummary ?? ''})`).join('; ')}`,
     );
   });
+}
+
+/** Asserts that what is shown is accessible and no wider than the window, after a picture of it if it has a name. */
+export async function inspect(page: Page, name?: string): Promise<void> {
+  if (name !== undefined) await picture(page, name);
+  assert.equal(await accessibilityMistakes(page), [], name);
+  const wide = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+  assert.ok(wide <= 0, `${name ?? page.url()} is ${wide} px too wide`);
+}
+
+/** Shows another page of the dashboard, without loading it anew, and waits for its content. */
+export async function show(page: Page, path: string): Promise<void> {
+  await page.evaluate(`history.pushState(null, '', '${path}'); dispatchEvent(new PopStateEvent('popstate'))`);
+  await page.waitForLoadState('networkidle');
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await loaded(page);
+}
+
+/** Waits until nothing is loading. */
+export async function loaded(page: Page): Promise<void> {
+  await until('the content', async () => (await page.locator('.loading').count()) === 0);
+}
+
+/** A part of the page, by its heading. */
+export function panel(page: Page, name: string): Locator {
+  return page.getByRole('region', { name, exact: true });
+}
+
+/** Presses keys one after another. */
+export async function press(page: Page, ...keys: readonly string[]): Promise<void> {
+  for (const key of keys) await page.keyboard.press(key);
+}
+
+/** Presses a button by the keyboard. */
+export async function push(page: Page, name: string): Promise<void> {
+  await page.getByRole('button', { name, exact: true }).focus();
+  await page.keyboard.press('Enter');
+}
+
+/** Takes the focus out of a field, so that letters are shortcuts again. */
+export async function leaveField(page: Page): Promise<void> {
+  await page.evaluate('document.activeElement.blur()');
 }
 
 /** Writes `.tests/pictures/<name>.png`. */

@@ -2,8 +2,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { until } from '../support/until.js';
 import { endpoint, type Endpoint } from '../support/endpoint.js';
-import { accessibilityMistakes, picture } from './browser.js';
-import { dashboardScene, type Scene } from './scene.js';
+import { inspect, leaveField, press } from './browser.js';
+import { dashboardScene, failures, ONCE, subscribed, type Scene } from './scene.js';
 
 const deliveries = suite('dashboard/deliveries');
 
@@ -17,25 +17,17 @@ deliveries.before(async () => {
   billing = await endpoint({
     answer: { status: 500, headers: { 'x-note': HOSTILE }, body: `{"reason":${JSON.stringify(HOSTILE)},"total":1.10}` },
   });
-  const once = { type: 'linear', duration: 1, retry_count: 0 } as const;
-  const { uid } = await scene.client.endpoints.create({ name: 'billing', url: billing.url, strategy: once });
-  await scene.client.subscriptions.create({ name: 'invoices', endpoint_id: uid, filter_config: { event_types: ['invoice.*'] } });
+  await subscribed(scene.client, { name: 'billing', url: billing.url, strategy: ONCE }, { event_types: ['invoice.*'] });
   for (let n = 0; n < 3; n++) await scene.client.events.create({ event_type: 'invoice.sent', data: { n, note: HOSTILE } });
-  await failed(3);
+  await failures(scene, 3);
 });
 deliveries.after(async () => {
   await scene.close();
   await billing.close();
 });
 
-const failed = (count: number) =>
-  until(`${count} failed deliveries`, async () => {
-    const { content } = await scene.client.eventDeliveries.list({ status: ['failure'] }).page();
-    return content.length === count;
-  });
-
 deliveries('an operator finds a failed delivery, reads why, sends it again, and sees it succeed', async () => {
-  const { page, problems, close } = await scene.open('/deliveries');
+  const { page, close } = await scene.open('/deliveries');
   await page.getByLabel('Status').selectOption('Failed');
   await page
     .getByRole('row', { name: /invoice\.sent.*billing/ })
@@ -46,8 +38,7 @@ deliveries('an operator finds a failed delivery, reads why, sends it again, and 
   await page.getByText('Attempt 1', { exact: true }).waitFor();
   await page.getByLabel('Response headers', { exact: true }).getByText('HTTP 500').waitFor();
   await page.getByLabel('Response body', { exact: true }).getByText('1.10').waitFor();
-  assert.equal(await accessibilityMistakes(page), []);
-  await picture(page, 'delivery-failed');
+  await inspect(page, 'delivery-failed');
   billing.answer({ status: 200, body: 'thanks' });
   await page.getByRole('button', { name: 'Send again' }).click();
   await page.getByText('Attempt 2', { exact: true }).waitFor();
@@ -56,13 +47,12 @@ deliveries('an operator finds a failed delivery, reads why, sends it again, and 
   await page.goBack();
   await until('two rows', async () => (await page.getByRole('row', { name: /invoice/ }).count()) === 2);
   assert.is(await page.getByLabel('Status').inputValue(), 'failure');
-  assert.equal(problems, []);
   await close();
 });
 
 deliveries('payloads, answers and names are shown as text, whatever they hold', async () => {
   await scene.client.events.create({ event_type: HOSTILE, data: { [HOSTILE]: HOSTILE }, custom_headers: { 'x-note': HOSTILE } });
-  const { page, problems, close } = await scene.open(`/deliveries?search=${encodeURIComponent(HOSTILE)}`);
+  const { page, close } = await scene.open(`/deliveries?search=${encodeURIComponent(HOSTILE)}`);
   await page.getByRole('link', { name: HOSTILE }).first().click();
   await page.getByRole('heading', { name: HOSTILE }).waitFor();
   await page.getByLabel('Request body', { exact: true }).getByText('onerror').waitFor();
@@ -72,67 +62,57 @@ deliveries('payloads, answers and names are shown as text, whatever they hold', 
   await page.reload();
   assert.is(await page.evaluate('window.hacked'), undefined);
   assert.is(await page.locator('img').count(), 0);
-  assert.equal(problems, []);
   await close();
 });
 
 deliveries('all that a filter matches is sent again after a count, with its progress', async () => {
   billing.answer({ status: 500 });
   for (let n = 0; n < 4; n++) await scene.client.events.create({ event_type: 'invoice.due', data: { n } });
-  await failed(6);
+  await failures(scene, 6);
   billing.answer({ status: 200 });
-  const { page, problems, close } = await scene.open('/deliveries?status=failure&search=invoice.due');
+  const { page, close } = await scene.open('/deliveries?status=failure&search=invoice.due');
   await page
     .getByRole('row', { name: /invoice\.due/ })
     .first()
     .waitFor();
   await page.getByRole('button', { name: 'Send again…' }).click();
   await page.getByText('4 failed deliveries of invoice.due, all times.').waitFor();
-  assert.equal(await accessibilityMistakes(page), []);
-  await picture(page, 'deliveries-resend');
+  await inspect(page, 'deliveries-resend');
   await page.getByRole('button', { name: 'Send 4 again' }).click();
   await page.getByText('4 were sent again.').waitFor();
   await page.getByRole('button', { name: 'Close' }).click();
   await page.getByText('No deliveries match these filters').waitFor();
-  await failed(2);
-  assert.equal(problems, []);
+  await failures(scene, 2);
   await close();
 });
 
 deliveries('everything is done with the keyboard alone', async () => {
   billing.answer({ status: 500 });
   await scene.client.events.create({ event_type: 'invoice.late', data: {} });
-  await failed(3);
+  await failures(scene, 3);
   billing.answer({ status: 200 });
-  const { page, problems, close } = await scene.open('/overview');
-  const press = async (...keys: string[]) => {
-    for (const key of keys) await page.keyboard.press(key);
-  };
+  const { page, close } = await scene.open('/overview');
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
-  await press('g', 'd');
+  await press(page, 'g', 'd');
   await page.getByRole('heading', { name: 'Deliveries' }).waitFor();
-  await press('?');
+  await press(page, '?');
   await page.getByRole('dialog').getByText('Next row').waitFor();
-  await press('Escape');
-  await press('/');
+  await press(page, 'Escape');
+  await press(page, '/');
   await page.keyboard.type('invoice.late');
-  await press('Enter');
+  await press(page, 'Enter');
   await until('the rows of the search', async () => (await page.getByRole('row', { name: /invoice\.late/ }).count()) === 2);
-  await page.evaluate('document.activeElement.blur()');
-  await press('j');
-  await press('j');
-  await press('k');
-  await press('Enter');
+  await leaveField(page);
+  await press(page, 'j', 'j', 'k', 'Enter');
   await page.getByRole('heading', { name: 'invoice.late' }).waitFor();
   await page.goBack();
   await page
     .getByRole('row', { name: /invoice\.late.*failure/ })
     .getByRole('link')
     .focus();
-  await press('r');
+  await press(page, 'r');
   await page.getByText('invoice.late is sent again.').waitFor();
-  await failed(2);
-  assert.equal(problems, []);
+  await failures(scene, 2);
   await close();
 });
 
@@ -143,7 +123,7 @@ deliveries('a log of thousands renders the rows that are seen, and the reader is
     const { content } = await scene.client.eventDeliveries.list({ perPage: 100 }).page();
     return content.length === 100 && content.every(({ event_metadata: { event_type: type } }) => type === 'load.test');
   });
-  const { page, problems, close } = await scene.open('/deliveries');
+  const { page, close } = await scene.open('/deliveries');
   const body = page.locator('.log-body');
   await page
     .getByRole('row', { name: /load\.test/ })
@@ -165,7 +145,6 @@ deliveries('a log of thousands renders the rows that are seen, and the reader is
     .getByRole('row', { name: /invoice\.new/ })
     .first()
     .waitFor();
-  assert.equal(problems, []);
   await close();
 });
 

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { schemaRows } from '#dashboard/pages/event-types/schema-rows';
-import { accessibilityMistakes, picture } from './browser.js';
+import { inspect, leaveField, picture, press, push } from './browser.js';
 import { dashboardScene, type Scene } from './scene.js';
 
 const eventTypes = suite('dashboard/event-types');
@@ -83,9 +83,9 @@ eventTypes('schemas that refer to themselves or are no schemas end', () => {
 });
 
 eventTypes('an event type is created with schema and example, and its page tells a receiver what comes', async () => {
-  const { page, problems, close } = await scene.open('/event-types');
+  const { page, close } = await scene.open('/event-types');
   await page.getByText('No event types yet').waitFor();
-  assert.equal(await accessibilityMistakes(page), []);
+  await inspect(page);
   await page.getByRole('link', { name: 'Create the first event type' }).click();
   await page.getByLabel('Name').fill('order.paid');
   await page.getByLabel('Description').fill('The money has come in.');
@@ -98,62 +98,50 @@ eventTypes('an event type is created with schema and example, and its page tells
   await page.getByText(/^Schema must be .*\(at type\)$/).waitFor();
   await page.getByLabel('Schema').fill(JSON.stringify(schema, null, 2));
   await page.getByRole('row', { name: /items\[\]\.sku string/ }).waitFor();
-  assert.equal(await accessibilityMistakes(page), []);
-  await picture(page, 'event-type-new-light');
+  await inspect(page, 'event-type-new-light');
   await page.getByRole('button', { name: 'Create' }).click();
   await page.getByRole('heading', { name: 'order.paid' }).waitFor();
   assert.match(page.url(), '/event-types/order.paid');
   await page.getByRole('row', { name: /number string Of the order, as the customer has it\. \(like \^A/ }).waitFor();
   const command = (await page.getByLabel('Command', { exact: true }).textContent()) ?? '';
-  assert.equal(await accessibilityMistakes(page), []);
-  await picture(page, 'event-type-light');
+  await inspect(page, 'event-type-light');
   // The line does what it says, in a shell.
   const env = { ...process.env, GATEWAY_KEY: scene.api.owner.api_key.key };
   const { stdout } = await promisify(execFile)('sh', ['-c', command], { env });
   assert.is((JSON.parse(stdout) as { status: boolean }).status, true);
   const [request] = await scene.shop.received(1);
   assert.equal(JSON.parse(String(request!.body)), example);
-  assert.equal(problems, []);
   await close();
 });
 
 eventTypes('an event type is found, edited, deprecated and made current with the keyboard', async () => {
-  const { page, problems, close } = await scene.open('/overview', { theme: 'dark' });
-  const press = async (...keys: string[]) => {
-    for (const key of keys) await page.keyboard.press(key);
-  };
-  const push = async (name: string) => {
-    await page.getByRole('button', { name, exact: true }).focus();
-    await press('Enter');
-  };
+  const { page, close } = await scene.open('/overview', { theme: 'dark' });
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
-  await press('g', 't');
+  await press(page, 'g', 't');
   await page.getByRole('row', { name: /order\.paid.*current.*The money has come in\..*schema, example/ }).waitFor();
   await picture(page, 'event-types-dark');
-  await press('/');
+  await press(page, '/');
   await page.keyboard.type('MONEY');
-  await press('Enter');
+  await press(page, 'Enter');
   await page.getByRole('row', { name: /order\.paid/ }).waitFor();
-  assert.equal(await accessibilityMistakes(page), []);
-  await page.evaluate('document.activeElement.blur()');
-  await press('j', 'Enter');
+  await inspect(page);
+  await leaveField(page);
+  await press(page, 'j', 'Enter');
   await page.getByRole('heading', { name: 'order.paid' }).waitFor();
   await page.getByRole('button', { name: 'Edit' }).waitFor();
-  await press('e');
+  await press(page, 'e');
   await page.getByLabel('Description').fill('Paid in full.');
   await scene.client.eventTypes.update((await scene.client.eventTypes.list().page()).content[0]!.uid, { description: 'Paid by card.' });
-  await push('Save');
+  await push(page, 'Save');
   await page.getByText('owner@example.com has changed this event type').waitFor();
-  await push('Save mine on top');
+  await push(page, 'Save mine on top');
   await page.getByText('Saved.', { exact: true }).waitFor();
   await page.locator('main').getByText('Paid in full.').waitFor();
-  await push('Deprecate');
+  await push(page, 'Deprecate');
   await page.getByText('its events are delivered as before, and receivers').waitFor();
-  assert.equal(await accessibilityMistakes(page), []);
-  await picture(page, 'event-type-deprecated-dark');
-  await push('Make current');
+  await inspect(page, 'event-type-deprecated-dark');
+  await push(page, 'Make current');
   await page.getByRole('button', { name: 'Deprecate' }).waitFor();
-  assert.equal(problems, []);
   await close();
 });
 
@@ -171,19 +159,18 @@ eventTypes('webhooks of an OpenAPI document are imported, and what is wrong with
     info: { title: 'Orders', version: '1' },
     webhooks: { 'order.shipped': webhook('On its way'), 'order.paid': webhook('Paid'), 'a/b new?': webhook('An odd name') },
   };
-  const { page, problems, close } = await scene.open('/event-types');
+  const { page, close } = await scene.open('/event-types');
   await page.getByRole('button', { name: 'Import…' }).click();
   await page.getByLabel('OpenAPI document').fill('{"openapi": "2.0"}');
   await page.getByRole('button', { name: 'Import', exact: true }).click();
   await page.getByRole('alert').waitFor();
-  assert.equal(await accessibilityMistakes(page), []);
+  await inspect(page);
   await page
     .getByLabel('File')
     .setInputFiles({ name: 'openapi.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(document)) });
   await page.getByRole('button', { name: 'Import', exact: true }).click();
   await page.getByText('2 created, 1 updated, 0 unchanged.').waitFor();
-  assert.equal(await accessibilityMistakes(page), []);
-  await picture(page, 'event-types-imported');
+  await inspect(page, 'event-types-imported');
   await page.getByRole('dialog').getByRole('link', { name: 'a/b new?' }).click();
   await page.getByRole('heading', { name: 'a/b new?' }).waitFor();
   await page.getByText('An odd name').waitFor();
@@ -193,19 +180,17 @@ eventTypes('webhooks of an OpenAPI document are imported, and what is wrong with
   await page.getByText('It has no schema').waitFor();
   await page.goto(`${scene.api.url}/projects/${scene.projectId}/event-types/order.gone`);
   await page.getByText('There is no event type order.gone').waitFor();
-  assert.equal(problems, []);
   await close();
 });
 
 eventTypes('a test event of a type sends its example', async () => {
-  const { page, problems, close } = await scene.open(`/endpoints/${scene.endpointId}?test=1`, { isPhone: true });
+  const { page, close } = await scene.open(`/endpoints/${scene.endpointId}?test=1`, { isPhone: true });
   const before = scene.shop.requests.length;
   await page.getByLabel('Event type').fill('order.paid');
   await page.getByRole('button', { name: 'Send', exact: true }).click();
   await page.getByText('It was delivered after').waitFor();
   assert.equal(JSON.parse(String(scene.shop.requests[before]!.body)), example);
   await picture(page, 'endpoint-test-phone');
-  assert.equal(problems, []);
   await close();
 });
 

@@ -4,7 +4,7 @@ import type { InstanceSetting, Project } from '@gateway/client';
 import { matching, textOf } from '#dashboard/pages/instance/setting-filter';
 import { configOf, draftOf } from '#dashboard/pages/project/project-draft';
 import { until } from '../support/until.js';
-import { accessibilityMistakes, picture } from './browser.js';
+import { press } from './browser.js';
 import { dashboardScene, type Scene } from './scene.js';
 
 const instance = suite('dashboard/instance');
@@ -16,33 +16,9 @@ instance.before(async () => {
 });
 instance.after(() => scene.close());
 
-const looks = { light: {}, dark: { theme: 'dark' }, phone: { isPhone: true } } as const;
-for (const [look, options] of Object.entries(looks)) {
-  instance(`the pages of the instance and of a project are accessible and fit: ${look}`, async () => {
-    const { page, problems, close } = await scene.open('/overview', options);
-    const show = async (name: string, path: string) => {
-      await page.evaluate(`history.pushState(null, '', '${path}'); dispatchEvent(new PopStateEvent('popstate'))`);
-      await page.getByRole('heading', { level: 1 }).waitFor();
-      await until('the content', async () => (await page.locator('.loading').count()) === 0);
-      await page.waitForLoadState('networkidle');
-      await picture(page, `${name}-${look}`);
-      assert.equal(await accessibilityMistakes(page), [], name);
-      const wide = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
-      assert.ok(wide <= 0, `${name} is ${wide} px too wide`);
-    };
-    await show('instance-health', '/instance');
-    await show('instance-settings', '/instance?tab=settings');
-    await show('instance-plugins', '/instance?tab=plugins');
-    await show('project-settings', `/projects/${scene.projectId}/settings`);
-    assert.equal(problems, []);
-    await close();
-  });
-}
-
 instance('where the value of a setting came from is found by keyboard, and no secret is shown', async () => {
-  const { page, problems, close } = await scene.open('/overview');
-  await page.keyboard.press('g');
-  await page.keyboard.press('i');
+  const { page, close } = await scene.open('/overview');
+  await press(page, 'g', 'i');
   await page.getByText(/^Server \d/).waitFor();
   await page.getByRole('row', { name: /^postgres ok/i }).waitFor();
   await page.getByRole('group', { name: 'Agents' }).getByText('alive').waitFor();
@@ -65,14 +41,13 @@ instance('where the value of a setting came from is found by keyboard, and no se
   await page.getByRole('button', { name: 'Plugins, flags and licence' }).click();
   await page.getByRole('row', { name: /kafka \(source\) active/ }).waitFor();
   await page.getByRole('region', { name: 'Licence' }).getByText('community').waitFor();
-  assert.equal(problems, []);
   await close();
 });
 
 instance(
   'a project is renamed and configured, two edits do not overwrite each other, and it is deleted after its name was typed',
   async () => {
-    const { page, problems, close } = await scene.open('/settings');
+    const { page, close } = await scene.open('/settings');
     await page.getByLabel('Name', { exact: true }).fill('Orders, live');
     await page.getByLabel('Days that events are kept').fill('0');
     await page.getByRole('button', { name: 'Save' }).click();
@@ -103,7 +78,6 @@ instance(
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     assert.not.match(page.url(), uid);
-    assert.equal(problems, []);
     await close();
   },
 );

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { accessibilityMistakes, picture, visit } from './browser.js';
+import { inspect, visit } from './browser.js';
 import { dashboardScene, type Scene } from './scene.js';
 
 const portalLinks = suite('dashboard/portal-links');
@@ -13,7 +13,7 @@ portalLinks.before(async () => {
 portalLinks.after(() => scene.close());
 
 portalLinks('an operator gives an owner a portal link, a new URL for it, and revokes it', async () => {
-  const { page, problems, close } = await scene.open('/overview');
+  const { page, close } = await scene.open('/overview');
   const shown = page.getByRole('dialog').getByText('/portal/');
   await page.getByRole('link', { name: 'Portal links' }).click();
   await page.getByText('No portal link is in use').waitFor();
@@ -30,8 +30,7 @@ portalLinks('an operator gives an owner a portal link, a new URL for it, and rev
   await page.getByText('It opens the portal of acme').waitFor();
   await page.getByRole('button', { name: 'Copy URL' }).click();
   assert.is(await page.evaluate('navigator.clipboard.readText()'), url);
-  await picture(page, 'portal-link-url-light');
-  assert.equal(await accessibilityMistakes(page), []);
+  await inspect(page, 'portal-link-url-light');
   await page.getByRole('button', { name: 'Done' }).click();
   await page.getByRole('row', { name: /Acme acme read and send again active/ }).waitFor();
 
@@ -62,16 +61,14 @@ portalLinks('an operator gives an owner a portal link, a new URL for it, and rev
   await scene.client.portalLinks.create({ name: 'Globex', owner_id: 'globex', can_manage_endpoint: true });
   await page.reload();
   await page.getByRole('row', { name: /Globex globex manage endpoints active/ }).waitFor();
-  await picture(page, 'portal-links-dark');
-  assert.equal(await accessibilityMistakes(page), []);
-  assert.equal([...problems, ...owner.problems], []);
+  await inspect(page, 'portal-links-dark');
   await owner.close();
   await close();
 });
 
 portalLinks('the page of an endpoint leads to a link for its owner; links are found by their owner, and edited', async () => {
   await scene.client.portalLinks.create({ name: 'Initech', owner_id: 'initech' });
-  const { page, problems, close } = await scene.open('/endpoints', { theme: 'dark' });
+  const { page, close } = await scene.open('/endpoints', { theme: 'dark' });
   await page
     .getByRole('row', { name: /acme hooks/ })
     .getByRole('link')
@@ -79,8 +76,7 @@ portalLinks('the page of an endpoint leads to a link for its owner; links are fo
   await page.getByRole('link', { name: 'Portal link for acme' }).click();
   const dialog = page.getByRole('dialog');
   assert.equal([await dialog.getByLabel('Owner id').inputValue(), await dialog.getByLabel('Name').inputValue()], ['acme', 'acme']);
-  assert.equal(await accessibilityMistakes(page), []);
-  await picture(page, 'portal-link-new-dark');
+  await inspect(page, 'portal-link-new-dark');
   await dialog.getByRole('button', { name: 'Create the link' }).click();
   const owner = await visit(scene.browser, await dialog.getByText('/portal/').innerText());
   await owner.page.getByRole('row', { name: /acme hooks/ }).waitFor();
@@ -103,7 +99,6 @@ portalLinks('the page of an endpoint leads to a link for its owner; links are fo
   await page.getByRole('button', { name: 'Clear' }).click();
   await page.getByRole('row', { name: /Initech/ }).waitFor();
   await page.getByRole('row', { name: /Acme Ltd/ }).waitFor();
-  assert.equal([...problems, ...owner.problems], []);
   await owner.close();
   await close();
 });

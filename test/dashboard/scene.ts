@@ -1,10 +1,14 @@
 import { startAgent } from '@gateway/agent';
-import { GatewayClient } from '@gateway/client';
+import { GatewayClient, type NewEndpoint, type NewSubscription } from '@gateway/client';
 import type { ActiveSource } from '@gateway/core/plugins';
 import type { Browser } from 'playwright-core';
 import { silentLog } from '#core/logging/log';
+import { insertSource } from '#store/config/sources';
+import { quarantineMessages } from '#store/quarantine/messages';
 import { activated, configOf, startApi, type Api } from '../server/api.js';
+import { quarantinedMessage } from '../store/batches.js';
 import { endpoint, type Endpoint } from '../support/endpoint.js';
+import { until } from '../support/until.js';
 import { openBrowser, visit, type Visit } from './browser.js';
 
 /** A server with its dashboard, an agent, a project with one endpoint that gets everything, and a browser. */
@@ -21,6 +25,8 @@ export interface Scene {
   readonly endpointId: string;
   /** Opens a page of the project, signed in: `open('/events')`. */
   open(path: string, options?: Parameters<typeof visit>[2]): Promise<Visit>;
+  /** Gives the user another role in the organisation. */
+  become(role: 'viewer' | 'owner'): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -47,6 +53,9 @@ export async function emptyInstance({ file = {}, sources = {} }: Options = {}) {
     api,
     browser,
     cookie,
+    async become(role: 'viewer' | 'owner') {
+      await api.db.pool.query('update organisation_members set role = $1 where user_id = $2', [role, api.owner.user.id]);
+    },
     async close() {
       await browser.close();
       await agent.close();
@@ -57,12 +66,11 @@ export async function emptyInstance({ file = {}, sources = {} }: Options = {}) {
 
 /** Starts what the tests of a file share. Close it. */
 export async function dashboardScene(options: Options = {}): Promise<Scene> {
-  const [{ api, browser, cookie, close }, shop] = await Promise.all([emptyInstance(options), endpoint()]);
+  const [{ api, browser, cookie, become, close }, shop] = await Promise.all([emptyInstance(options), endpoint()]);
   const account = new GatewayClient({ url: api.url + api.config.root_path, key: api.owner.api_key.key });
   const { uid: projectId } = await account.projects.create({ name: 'Orders' });
   const client = account.project(projectId);
-  const { uid: endpointId } = await client.endpoints.create({ name: 'shop', url: shop.url });
-  await client.subscriptions.create({ name: 'everything', endpoint_id: endpointId, filter_config: { event_types: ['*'] } });
+  const { endpointId } = await subscribed(client, { name: 'shop', url: shop.url }, { event_types: ['*'] });
   return {
     api,
     cookie,
@@ -76,6 +84,7 @@ export async function dashboardScene(options: Options = {}): Promise<Scene> {
       await it.page.locator('main#content').waitFor();
       return it;
     },
+    become,
     async close() {
       await close();
       await shop.close();
@@ -93,4 +102,61 @@ export async function sessionOf({ url, config }: Api, email: string, password: s
   const [cookie = ''] = response.headers.getSetCookie();
   if (!response.ok) throw new Error(`signing in answered ${response.status}: ${await response.text()}`);
   return cookie.split(';')[0] ?? '';
+}
+
+/** A strategy of an endpoint: a delivery has failed after its first request. */
+export const ONCE = { type: 'linear', duration: 1, retry_count: 0 } as const;
+
+/** An endpoint that gets events; the subscription has its name. */
+export async function subscribed(client: GatewayClient, fields: NewEndpoint, filter_config: NewSubscription['filter_config']) {
+  const { uid: endpointId } = await client.endpoints.create(fields);
+  const { uid: subscriptionId } = await client.subscriptions.create({ name: fields.name, endpoint_id: endpointId, filter_config });
+  return { endpointId, subscriptionId };
+}
+
+/** Waits until so many deliveries have failed and were not sent again. */
+export async function failures({ client }: Scene, count: number, endpointId?: string): Promise<void> {
+  await until(`${count} failed deliveries`, async () => {
+    const { content } = await client.eventDeliveries.list({ status: ['failure'], ...(endpointId && { endpointId }) }).page();
+    return content.length === count;
+  });
+}
+
+/** A function that throws on messages without a status, and what agents tell of it. */
+export const THROWING = `function transform(order) {
+  return { event_type: 'order.' + order.status.toLowerCase(), data: order };
+}`;
+export const THREW = 'The transform function threw a TypeError on line 2: Cannot read properties of undefined.';
+
+interface Refusing {
+  readonly body_function?: string | null;
+  readonly is_disabled?: boolean;
+  readonly code?: string;
+  readonly reason?: string;
+}
+
+/** A source whose broker does not answer, with messages in quarantine, oldest first. */
+export async function quarantined(
+  { api, projectId }: Scene,
+  name: string,
+  messages: readonly (string | Buffer)[],
+  { body_function = THROWING, is_disabled = true, code = 'transform_threw', reason = THREW }: Refusing = {},
+): Promise<{ readonly sourceId: string; readonly ids: readonly string[] }> {
+  const pub_sub = { type: 'kafka', kafka: { brokers: ['localhost:1'], topic_name: 'orders' } };
+  const source = { name, type: 'pub_sub', pub_sub, body_function, is_disabled } as const;
+  const { id: sourceId } = await insertSource(api.db.knex, projectId, source);
+  const rows = messages.map((message, n) =>
+    quarantinedMessage({
+      projectId,
+      sourceId,
+      occurredAtMs: Date.now() - 60_000 + n,
+      coordinates: `${name}/0/${n}`,
+      code,
+      reason,
+      headers: '{"x-shop":"7"}',
+      raw: Buffer.from(message),
+    }),
+  );
+  await quarantineMessages(api.db.pool, rows);
+  return { sourceId, ids: rows.map(({ id }) => id) };
 }

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { oidcProvider, type TestProvider } from '../support/oidc-provider.js';
 import { freePort } from '../support/ports.js';
-import { accessibilityMistakes, openBrowser, picture, visit } from './browser.js';
+import { inspect, openBrowser, visit } from './browser.js';
 import { startApi, makeProject, type Api } from '../server/api.js';
 
 const signIn = suite('dashboard/sign-in');
@@ -33,18 +33,16 @@ signIn.after(async () => {
 
 signIn('a person signs in with the provider and comes back to the page of the link', async () => {
   provider.account = { sub: 'owner', email: api.owner.user.email, email_verified: true };
-  const { page, problems, close } = await visit(browser, `${api.url}${project}/deliveries?status=failure`);
+  const { page, close } = await visit(browser, `${api.url}${project}/deliveries?status=failure`);
   const button = page.getByRole('button', { name: 'Sign in with Keycloak' });
   await button.waitFor();
   await page.getByLabel('Password').waitFor();
-  assert.equal(await accessibilityMistakes(page), []);
-  await picture(page, 'sign-in-provider');
+  await inspect(page, 'sign-in-provider');
   await button.click();
   await page.getByRole('button', { name: 'Sign out' }).waitFor();
   assert.is(page.url(), `${api.url}${project}/deliveries?status=failure`);
   await page.reload();
   await page.getByRole('button', { name: 'Sign out' }).waitFor();
-  assert.equal(problems, []);
   await close();
 });
 
@@ -52,33 +50,30 @@ signIn('an invited person accepts by signing in with the provider', async () => 
   const invitations = `/organisations/${api.owner.organisation.id}/invitations`;
   const { body } = await api.call('POST', invitations, { email: 'ada@example.com', role: 'member' });
   provider.account = { sub: 'ada', email: 'ada@example.com', email_verified: true, given_name: 'Ada' };
-  const { page, problems, close } = await visit(browser, `${api.url}/#invitation=${body.data.token}`);
+  const { page, close } = await visit(browser, `${api.url}/#invitation=${body.data.token}`);
   await page.getByText('Signing in as ada@example.com accepts it.').waitFor();
   await page.getByRole('button', { name: 'Sign in with Keycloak' }).click();
   await page.getByRole('button', { name: 'Sign out' }).waitFor();
   await page.waitForURL(`${api.url}${project}/**`);
   assert.ok((await api.call('GET', invitations)).body.data.content[0].accepted_at);
-  assert.equal(problems, []);
   await close();
 });
 
 signIn('who may not sign in reads why, and gets back to the sign-in page', async () => {
   provider.account = { sub: 'stranger', email: 'stranger@example.com', email_verified: true };
-  const { page, problems, close } = await visit(browser, `${api.url}${project}/overview`);
+  const { page, close } = await visit(browser, `${api.url}${project}/overview`);
   await page.getByRole('button', { name: 'Sign in with Keycloak' }).click();
   await page.getByText('This gateway does not let stranger@example.com in: no one has invited this address').waitFor();
-  assert.equal(await accessibilityMistakes(page), []);
-  await picture(page, 'sign-in-refused');
+  await inspect(page, 'sign-in-refused');
   await page.getByRole('link', { name: 'Back to the sign-in page' }).click();
   await page.getByRole('button', { name: 'Sign in with Keycloak' }).waitFor();
-  assert.equal(problems, []);
   await close();
 });
 
 signIn('nobody is sent to another host afterwards', async () => {
   provider.account = { sub: 'owner', email: api.owner.user.email, email_verified: true };
   for (const target of ['https://evil.example.com/x', '//evil.example.com/x', '/\\evil.example.com/x', 'javascript:alert(1)']) {
-    const { page, problems, close } = await visit(browser, `${api.url}/`);
+    const { page, close } = await visit(browser, `${api.url}/`);
     await page.getByRole('button', { name: 'Sign in with Keycloak' }).waitFor();
     // Instead of what the page has kept.
     await page.route('**/api/v1/auth/oidc/complete', async (route) => {
@@ -88,7 +83,6 @@ signIn('nobody is sent to another host afterwards', async () => {
     await page.getByRole('button', { name: 'Sign in with Keycloak' }).click();
     await page.getByRole('button', { name: 'Sign out' }).waitFor();
     assert.is(new URL(page.url()).origin, new URL(api.url).origin, target);
-    assert.equal(problems, [], target);
     await close();
   }
 });

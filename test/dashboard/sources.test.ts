@@ -5,7 +5,7 @@ import { fieldsOf, kindOf, labelOf, MASK, submitted, type Schema } from '#dashbo
 import { sourceOf } from '../server/api.js';
 import { kafka, type KafkaBroker } from '../support/kafka.js';
 import { until } from '../support/until.js';
-import { accessibilityMistakes, picture } from './browser.js';
+import { inspect, picture } from './browser.js';
 import { dashboardScene, type Scene } from './scene.js';
 
 const sources = suite('dashboard/sources');
@@ -45,7 +45,7 @@ sources.after(async () => {
 
 sources('a Kafka source with a wrong password says so; corrected, it is read, and its lag and position are shown', async () => {
   const topic = await broker.topic({ partitions: 2 });
-  const { page, problems, close } = await scene.open('/sources');
+  const { page, close } = await scene.open('/sources');
   await page.getByText('No sources yet').waitFor();
   await page.getByRole('link', { name: 'Create a source' }).click();
   await page.getByLabel('Where messages come from').selectOption('Kafka topic (kafka)');
@@ -62,8 +62,7 @@ sources('a Kafka source with a wrong password says so; corrected, it is read, an
     .getByText(/password/)
     .first()
     .waitFor();
-  assert.equal(await accessibilityMistakes(page), []);
-  await picture(page, 'source-refused');
+  await inspect(page, 'source-refused');
   await page.getByLabel('Password').fill(broker.users.plain.password);
   await page.getByRole('button', { name: 'Test connection' }).click();
   await page.getByText('The connection works.').waitFor();
@@ -74,8 +73,7 @@ sources('a Kafka source with a wrong password says so; corrected, it is read, an
   await scene.shop.received(before + 1);
   await page.getByText('active', { exact: true }).waitFor();
   await page.getByRole('group', { name: 'Partitions' }).getByRole('row').nth(2).waitFor({ timeout: 25_000 });
-  assert.equal(await accessibilityMistakes(page), []);
-  await picture(page, 'source-status');
+  await inspect(page, 'source-status');
 
   await page.getByRole('button', { name: 'Pause' }).click();
   await page.getByText('The source is paused. Its messages wait with their broker.').waitFor();
@@ -96,12 +94,11 @@ sources('a Kafka source with a wrong password says so; corrected, it is read, an
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('The source is changed.').waitFor();
   await page.getByRole('heading', { name: 'orders of the shop' }).waitFor();
-  assert.equal(problems, []);
   await close();
 });
 
 sources('a plugin that the dashboard has never seen has its form, and what the API refuses stands at its field', async () => {
-  const { page, problems, close } = await scene.open('/sources/new?type=spool', { theme: 'dark' });
+  const { page, close } = await scene.open('/sources/new?type=spool', { theme: 'dark' });
   await page.getByRole('heading', { name: 'Spool folder (spool)' }).waitFor();
   await page.getByLabel('Name', { exact: true }).fill('files');
   await page.getByText('Where the files are.').waitFor();
@@ -116,8 +113,7 @@ sources('a plugin that the dashboard has never seen has its form, and what the A
   await page.getByRole('button', { name: 'Test connection' }).click();
   await page.getByText('Batch size must be an integer').waitFor();
   await until('the focus at the field', () => page.evaluate<boolean>("document.activeElement.name === 'batch_size'"));
-  assert.equal(await accessibilityMistakes(page), []);
-  await picture(page, 'source-new-dark');
+  await inspect(page, 'source-new-dark');
   await page.getByLabel('Batch size').fill('10');
   await page.getByRole('button', { name: 'Create source' }).click();
   await page.getByText(/There is no folder \/gone/).waitFor();
@@ -136,12 +132,11 @@ sources('a plugin that the dashboard has never seen has its form, and what the A
   await page.getByRole('button', { name: 'Delete…' }).click();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await page.getByText('files is deleted.').waitFor();
-  assert.equal(problems, []);
   await close();
 });
 
 sources('an HTTP source gets its verification, and its URL to copy, with the keyboard alone', async () => {
-  const { page, problems, close } = await scene.open('/overview');
+  const { page, close } = await scene.open('/overview');
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
   for (const key of ['g', 's']) await page.keyboard.press(key);
   await page.getByRole('heading', { name: 'Sources' }).waitFor();
@@ -162,7 +157,7 @@ sources('an HTTP source gets its verification, and its URL to copy, with the key
   await page.getByText(new RegExp(`/ingest/${stored.mask_id}$`)).waitFor();
   await page.getByRole('button', { name: 'Copy URL' }).press('Enter');
   assert.match(await page.evaluate<string>('navigator.clipboard.readText()'), new RegExp(`^https?://.*/ingest/${stored.mask_id}$`));
-  assert.equal(await accessibilityMistakes(page), []);
+  await inspect(page);
   await page.getByRole('link', { name: 'Settings', exact: true }).click();
   await page.getByLabel('Verification', { exact: true }).selectOption('HMAC signature');
   await page.getByRole('group', { name: 'Verification' }).getByLabel('Header').fill('X-Signature');
@@ -170,14 +165,12 @@ sources('an HTTP source gets its verification, and its URL to copy, with the key
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('Hash is missing', { exact: true }).waitFor();
   await picture(page, 'source-http');
-  assert.equal(problems, []);
   await close();
 });
 
 sources('a source that a viewer looks at has no buttons', async () => {
-  const { content } = await scene.client.organisations.list();
-  await scene.api.db.rows(`update organisation_members set role = 'viewer' where organisation_id = '${content[0]!.uid}'`);
-  const { page, problems, close } = await scene.open('/sources', { isPhone: true });
+  await scene.become('viewer');
+  const { page, close } = await scene.open('/sources', { isPhone: true });
   await page
     .getByRole('row', { name: /github/ })
     .getByRole('link')
@@ -186,7 +179,6 @@ sources('a source that a viewer looks at has no buttons', async () => {
   await until('no buttons', async () => (await page.getByRole('button', { name: 'Pause' }).count()) === 0);
   assert.is(await page.getByRole('button', { name: 'Delete…' }).count(), 0);
   await picture(page, 'source-phone');
-  assert.equal(problems, []);
   await close();
 });
 

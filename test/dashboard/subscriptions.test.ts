@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Page } from 'playwright-core';
 import { until } from '../support/until.js';
-import { accessibilityMistakes, picture } from './browser.js';
+import { inspect, leaveField, press, push } from './browser.js';
 import { dashboardScene, type Scene } from './scene.js';
 
 const subscriptions = suite('dashboard/subscriptions');
@@ -25,7 +25,7 @@ const verdict = (page: Page) => page.getByRole('region', { name: 'Does it match?
 
 subscriptions('why an event reached nobody leads to the filter, which is mended against that event', async () => {
   const { uid } = await scene.client.events.create({ event_type: 'order.paid', data: { total: 42 }, custom_headers: { 'x-region': 'eu' } });
-  const { page, problems, close } = await scene.open('/overview');
+  const { page, close } = await scene.open('/overview');
   await page.getByRole('link', { name: 'Events', exact: true }).first().click();
   await page
     .getByRole('row', { name: /order\.paid.*no subscription matches/ })
@@ -35,8 +35,7 @@ subscriptions('why an event reached nobody leads to the filter, which is mended 
   await page.getByRole('link', { name: 'large orders' }).click();
   await verdict(page).getByText('Its filter wants total to be at least 100; it is 42.').waitFor();
   assert.is(await page.getByLabel('Sample').inputValue(), uid);
-  assert.equal(await accessibilityMistakes(page), []);
-  await picture(page, 'subscription-light');
+  await inspect(page, 'subscription-light');
   await page.getByLabel('Filter on the data').fill('{"total": {"$gte": 40}}');
   await verdict(page).getByText('The sample would be delivered.').waitFor();
   await page.getByRole('button', { name: 'Save' }).click();
@@ -48,12 +47,11 @@ subscriptions('why an event reached nobody leads to the filter, which is mended 
     event_types: ['order.*'],
     filter: { body: { total: { $gte: 40 } }, headers: { 'X-Region': 'eu' } },
   });
-  assert.equal(problems, []);
   await close();
 });
 
 subscriptions('a new subscription is tried on a sample while it is typed, and mistakes stand at their fields', async () => {
-  const { page, problems, close } = await scene.open('/subscriptions/new', { theme: 'dark' });
+  const { page, close } = await scene.open('/subscriptions/new', { theme: 'dark' });
   await page.getByLabel('Name').fill('gold customers');
   await page.getByLabel('Endpoint', { exact: true }).selectOption('shop');
   await page.getByLabel('Event types').fill('customer.*, *.closed');
@@ -71,8 +69,7 @@ subscriptions('a new subscription is tried on a sample while it is typed, and mi
   await verdict(page).getByText('It wants the event types customer.*, account.closed; this is order.paid.').waitFor();
   await verdict(page).getByText('Its filter wants tier to be one of ["gold","platinum"]; it is "silver".').waitFor();
   assert.is(await page.getByLabel('Sample').inputValue(), '');
-  assert.equal(await accessibilityMistakes(page), []);
-  await picture(page, 'subscription-new-dark');
+  await inspect(page, 'subscription-new-dark');
   await page.getByLabel('Event type', { exact: true }).fill('customer.changed');
   await page.getByLabel('Data', { exact: true }).fill('{"tier": "gold"}');
   await page.getByLabel('Headers', { exact: true }).fill('X-Region: us');
@@ -84,50 +81,40 @@ subscriptions('a new subscription is tried on a sample while it is typed, and mi
   const before = scene.shop.requests.length;
   await scene.client.events.create({ event_type: 'customer.changed', data: { tier: 'gold' }, custom_headers: { 'x-region': 'us' } });
   await scene.shop.received(before + 1);
-  assert.equal(problems, []);
   await close();
 });
 
 subscriptions('a subscription is found, disabled, enabled and deleted with the keyboard', async () => {
-  const { page, problems, close } = await scene.open('/overview');
-  const press = async (...keys: string[]) => {
-    for (const key of keys) await page.keyboard.press(key);
-  };
-  const push = async (name: string) => {
-    await page.getByRole('button', { name, exact: true }).focus();
-    await press('Enter');
-  };
+  const { page, close } = await scene.open('/overview');
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
-  await press('g', 'b');
+  await press(page, 'g', 'b');
   await page.getByRole('row', { name: /gold customers.*enabled.*customer\.\*.*tier, header x-REGION.*shop/ }).waitFor();
-  assert.equal(await accessibilityMistakes(page), []);
-  await picture(page, 'subscriptions-light');
-  await press('/');
+  await inspect(page, 'subscriptions-light');
+  await press(page, '/');
   await page.keyboard.type('GOLD');
-  await press('Enter');
+  await press(page, 'Enter');
   await until('the row of the search', async () => (await page.getByRole('row').count()) === 2);
-  await page.evaluate('document.activeElement.blur()');
-  await press('j', 'Enter');
+  await leaveField(page);
+  await press(page, 'j', 'Enter');
   await page.getByRole('heading', { name: 'gold customers' }).waitFor();
-  await push('Disable');
+  await push(page, 'Disable');
   await page.getByText('It matches nothing until it is enabled.').waitFor();
   await page.goBack();
   await page.getByRole('row', { name: /gold customers.*disabled/ }).waitFor();
   await page.goForward();
-  await push('Enable');
+  await push(page, 'Enable');
   await page.getByRole('button', { name: 'Disable' }).waitFor();
-  await push('Delete…');
+  await push(page, 'Delete…');
   await page.getByRole('dialog').getByText('Events that it matches no longer go').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).focus();
-  await press('Enter');
+  await press(page, 'Enter');
   await page.getByText('gold customers was deleted.').waitFor();
   await until('one row', async () => (await page.getByRole('row').count()) === 2);
-  assert.equal(problems, []);
   await close();
 });
 
 subscriptions('of two who edit at once the second reads what the first has changed', async () => {
-  const { page, problems, close } = await scene.open(`/subscriptions/${largeId}`);
+  const { page, close } = await scene.open(`/subscriptions/${largeId}`);
   await page.getByLabel('Event types').fill('order.paid');
   await scene.client.subscriptions.update(largeId, { filter_config: { filter: { body: { total: 1 } } } });
   await page.getByRole('button', { name: 'Save' }).click();
@@ -135,21 +122,16 @@ subscriptions('of two who edit at once the second reads what the first has chang
   await page.getByRole('button', { name: 'Drop mine, show theirs' }).click();
   assert.is(await page.getByLabel('Event types').inputValue(), 'order.*');
   assert.match(await page.getByLabel('Filter on the data').inputValue(), '"total": 1');
-  assert.equal(problems, []);
   await close();
 });
 
 subscriptions('a viewer tries filters and changes nothing; on a phone the page fits', async () => {
-  const { content } = await scene.client.organisations.list();
-  await scene.api.db.rows(`update organisation_members set role = 'viewer' where organisation_id = '${content[0]!.uid}'`);
-  const { page, problems, close } = await scene.open(`/subscriptions/${largeId}`, { isPhone: true });
+  await scene.become('viewer');
+  const { page, close } = await scene.open(`/subscriptions/${largeId}`, { isPhone: true });
   await verdict(page).getByText('The sample would').waitFor();
   await until('the role', async () => (await page.getByRole('button', { name: 'Save' }).count()) === 0);
   assert.is(await page.getByRole('button', { name: /Disable|Delete/ }).count(), 0);
-  await picture(page, 'subscription-phone');
-  const wide = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
-  assert.ok(wide <= 0, `${wide} px too wide`);
-  assert.equal(problems, []);
+  await inspect(page, 'subscription-phone');
   await close();
 });
 

@@ -2,12 +2,10 @@ import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Page } from 'playwright-core';
-import { eventId } from '#core/events/ids';
-import { insertSource } from '#store/config/sources';
-import { quarantineMessages } from '#store/quarantine/messages';
 import { endpoint, type Endpoint } from '../support/endpoint.js';
 import { until } from '../support/until.js';
-import { dashboardScene, type Scene } from './scene.js';
+import { panel } from './browser.js';
+import { dashboardScene, failures, ONCE, quarantined, subscribed, type Scene } from './scene.js';
 
 // What an operator does most, from the overview on, by the mouse alone: docs/internals/dashboard.md tells the clicks. A choice in a select is one.
 const tasks = suite('dashboard/tasks');
@@ -19,32 +17,21 @@ let sourceId: string;
 tasks.before(async () => {
   scene = await dashboardScene();
   billing = await endpoint({ answer: { status: 500, body: 'out of order' } });
-  const strategy = { type: 'linear', duration: 1, retry_count: 0 } as const;
-  const { uid } = await scene.client.endpoints.create({ name: 'billing', url: billing.url, strategy });
-  await scene.client.subscriptions.create({
-    name: 'invoices',
-    endpoint_id: uid,
-    filter_config: { event_types: ['invoice.*'], filter: { body: { total: { $gte: 1 } } } },
-  });
-  ({ id: sourceId } = await insertSource(scene.api.db.knex, scene.projectId, {
-    name: 'orders',
-    type: 'pub_sub',
-    pub_sub: { type: 'kafka', kafka: { brokers: ['localhost:1'], topic_name: 'orders' } },
-    body_function: null,
-    is_disabled: false,
-  }));
+  const invoices = { event_types: ['invoice.*'], filter: { body: { total: { $gte: 1 } } } };
+  await subscribed(scene.client, { name: 'billing', url: billing.url, strategy: ONCE }, invoices);
+  const notJson = { code: 'not_json', reason: 'The message is not JSON.' };
+  const source = { body_function: null, is_disabled: false, ...notJson };
+  ({ sourceId } = await quarantined(scene, 'orders', ['{"event_type":"order.paid","data":{}'], source));
   await scene.client.apiKeys.create({ name: 'ci' });
   for (let n = 1; n <= 2; n++) await scene.client.events.create({ event_type: 'invoice.sent', data: { total: n } });
-  await until('failed deliveries', async () => (await failures()).length === 2);
+  await failures(scene, 2);
 });
 tasks.after(async () => {
   await scene.close();
   await billing.close();
 });
 
-const failures = async () => (await scene.client.eventDeliveries.list({ status: ['failure'] }).page()).content;
-const panel = (shown: Page, name: string) => shown.getByRole('region', { name, exact: true });
-const press = (shown: Page, name: string) => shown.getByRole('button', { name, exact: true }).click();
+const click = (shown: Page, name: string) => shown.getByRole('button', { name, exact: true }).click();
 const follow = (shown: Page, name: string | RegExp) => shown.getByRole('link', { name, exact: true }).first().click();
 const goTo = (shown: Page, name: string) => shown.getByRole('navigation').getByRole('link', { name, exact: true }).click();
 
@@ -52,7 +39,7 @@ const goTo = (shown: Page, name: string) => shown.getByRole('navigation').getByR
 function task(name: string, run: (shown: Page) => Promise<void>): void {
   tasks(name, async () => {
     const documented = new RegExp(`^\\| ${name} \\|.*\\| (\\d+) \\|$`, 'm').exec(page)?.[1];
-    const { page: shown, problems, close } = await scene.open('/overview');
+    const { page: shown, close } = await scene.open('/overview');
     await shown.getByRole('heading', { name: 'Overview' }).waitFor();
     let clicks = 0;
     await shown.exposeFunction('countClick', () => clicks++);
@@ -64,7 +51,6 @@ function task(name: string, run: (shown: Page) => Promise<void>): void {
     }, true)`);
     await run(shown);
     assert.is(clicks, Number(documented), 'clicks, compared with docs/internals/dashboard.md');
-    assert.equal(problems, []);
     await close();
   });
 }
@@ -73,10 +59,10 @@ task('Find what failed in the last hour and send it again', async (shown) => {
   billing.answer({ status: 200 });
   await follow(shown, 'Failed deliveries');
   await shown.getByLabel('Time').selectOption('Last hour');
-  await press(shown, 'Send again…');
-  await press(shown, 'Send 2 again');
+  await click(shown, 'Send again…');
+  await click(shown, 'Send 2 again');
   await shown.getByText('2 were sent again.').waitFor();
-  await until('no failed delivery', async () => (await failures()).length === 0);
+  await failures(scene, 0);
 });
 
 task('Find why an event was not delivered', async (shown) => {
@@ -90,38 +76,32 @@ task('Find why an event was not delivered', async (shown) => {
 task('Pause an endpoint', async (shown) => {
   await goTo(shown, 'Endpoints');
   await follow(shown, 'billing');
-  await press(shown, 'Pause');
+  await click(shown, 'Pause');
   await panel(shown, 'State').getByText('Its deliveries are held until it is activated.').waitFor();
 });
 
 task('Rotate a secret', async (shown) => {
   await goTo(shown, 'Endpoints');
   await follow(shown, 'billing');
-  await press(shown, 'Rotate…');
-  await press(shown, 'Rotate');
+  await click(shown, 'Rotate…');
+  await click(shown, 'Rotate');
   await shown.getByText(/^whsec_[A-Za-z0-9+/]{43}=$/).waitFor();
 });
 
 task('Find why a message was quarantined, correct it and replay it', async (shown) => {
-  const [code, reason, coordinates, occurredAtMs] = ['not_json', 'The message is not JSON.', 'orders/0/1', Date.now()];
-  const id = eventId(sourceId, coordinates, occurredAtMs);
-  const raw = Buffer.from('{"event_type":"order.paid","data":{}');
-  await quarantineMessages(scene.api.db.pool, [
-    { projectId: scene.projectId, id, sourceId, occurredAtMs, coordinates, code, reason, headers: '{}', raw },
-  ]);
   await panel(shown, 'Health').getByRole('link', { name: 'Quarantine' }).click();
   await follow(shown, 'Not JSON');
-  await press(shown, 'Edit and replay');
+  await click(shown, 'Edit and replay');
   await shown.getByLabel('Message that is replayed').click();
   await shown.getByLabel('Message that is replayed').fill('{"event_type":"order.paid","data":{}}');
-  await press(shown, 'Save and replay');
+  await click(shown, 'Save and replay');
   await shown.getByText('It is replayed: its event is on the way.').waitFor();
 });
 
 task('Pause a source', async (shown) => {
   await goTo(shown, 'Sources');
   await follow(shown, 'orders');
-  await press(shown, 'Pause');
+  await click(shown, 'Pause');
   await shown.getByText('The source is paused. Its messages wait with their broker.').waitFor();
 });
 
@@ -131,7 +111,7 @@ task('Change the function of a source', async (shown) => {
   await follow(shown, 'Function');
   await shown.getByRole('textbox', { name: 'Function' }).click();
   await shown.keyboard.insertText('function transform(data) { return { event_type: "order.paid", data }; }');
-  await press(shown, 'Save');
+  await click(shown, 'Save');
   await until('the function', async () => (await scene.client.sources.get(sourceId)).body_function?.includes('order.paid'));
 });
 
@@ -145,17 +125,17 @@ task('Find who changed an endpoint', async (shown) => {
 
 task('Revoke a key', async (shown) => {
   await goTo(shown, 'API keys');
-  await press(shown, 'Revoke ci');
-  await press(shown, 'Revoke');
+  await click(shown, 'Revoke ci');
+  await click(shown, 'Revoke');
   await until('the revoked key', async () => (await shown.getByRole('button', { name: 'Revoke ci' }).count()) === 0);
 });
 
 task('Invite a colleague', async (shown) => {
   await goTo(shown, 'People');
-  await press(shown, 'Invite…');
+  await click(shown, 'Invite…');
   await shown.getByLabel('Email').click();
   await shown.getByLabel('Email').fill('ada@example.com');
-  await press(shown, 'Make the link');
+  await click(shown, 'Make the link');
   await shown.getByText('/#invitation=').waitFor();
 });
 
