@@ -6,7 +6,7 @@ interface Cells<Row> {
   readonly isNumber?: boolean;
 }
 
-/** A table of rows that fit on a page; `Log` is for long lists. */
+/** A table of rows that fit on a page; `Log` is for long lists. On phones a row is a card, with the names of the columns beside its values. */
 export function Table<Row extends { readonly uid: string }>({
   label,
   columns,
@@ -18,22 +18,23 @@ export function Table<Row extends { readonly uid: string }>({
 }) {
   return (
     <div class="table" role="group" aria-label={label} tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
+      {/* Roles: some screen readers see no table where its display is another one. */}
+      <table role="table">
+        <thead role="rowgroup">
+          <tr role="row">
             {columns.map(({ name, isNumber }) => (
-              <th key={name} scope="col" class={isNumber ? 'number-cell' : ''}>
+              <th key={name} role="columnheader" scope="col" class={isNumber ? 'number-cell' : ''}>
                 {name}
               </th>
             ))}
           </tr>
         </thead>
-        <tbody>
+        <tbody role="rowgroup">
           {rows.map((row) => (
-            <tr key={row.uid}>
+            <tr key={row.uid} role="row">
               {columns.map(({ name, cell, isNumber }) => (
-                <td key={name} class={isNumber ? 'number number-cell' : ''}>
-                  {cell(row)}
+                <td key={name} role="cell" data-name={name} class={isNumber ? 'number number-cell' : ''}>
+                  <div>{cell(row)}</div>
                 </td>
               ))}
             </tr>

@@ -1,32 +1,22 @@
 import type { AuditEntry } from '@gateway/client';
-import { changesOf } from './changes.js';
+import { Table } from '../../components/data/table.js';
+import { changesOf, type Change } from './changes.js';
+
+type Row = Change & { readonly uid: string };
 
 /** Each value that changed, before and after. */
 export function Changes({ changes }: Pick<AuditEntry, 'changes'>) {
-  const rows = changesOf(changes);
+  const rows = changesOf(changes).map((it) => ({ ...it, uid: it.field }));
   if (rows.length === 0) return <p class="muted">No value changed.</p>;
   return (
-    <div class="table" role="group" aria-label="Changes" tabIndex={0}>
-      <table class="changes">
-        <thead>
-          <tr>
-            <th scope="col">Field</th>
-            <th scope="col">Before</th>
-            <th scope="col">After</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ field, before, after }) => (
-            <tr key={field}>
-              <td>
-                <code>{field}</code>
-              </td>
-              <td>{before !== undefined && <del>{before}</del>}</td>
-              <td>{after !== undefined && <ins>{after}</ins>}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <div class="changes">
+      <Table<Row> label="Changes" columns={columns} rows={rows} />
     </div>
   );
 }
+
+const columns = [
+  { name: 'Field', cell: ({ field }: Row) => <code>{field}</code> },
+  { name: 'Before', cell: ({ before }: Row) => before !== undefined && <del>{before}</del> },
+  { name: 'After', cell: ({ after }: Row) => after !== undefined && <ins>{after}</ins> },
+];

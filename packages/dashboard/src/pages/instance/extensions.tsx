@@ -48,11 +48,12 @@ const pluginColumns = [
   { name: 'State', cell: ({ state }: Plugin) => <Badge status={state} tone={state === 'active' ? 'ok' : 'plain'} /> },
   {
     name: 'Why not',
-    cell: ({ reason, fix }: Plugin) => (
-      <>
-        {reason && capital(reason)} {fix && <span class="muted">{capital(fix)}</span>}
-      </>
-    ),
+    cell: ({ reason, fix }: Plugin) =>
+      reason && (
+        <>
+          {capital(reason)} {fix && <span class="muted">{capital(fix)}</span>}
+        </>
+      ),
   },
   { name: 'Version', cell: ({ version }: Plugin) => version },
   { name: 'From', cell: ({ from }: Plugin) => from },

@@ -41,7 +41,7 @@ export function ProjectFields({
         <Select
           label="Wait"
           options={[
-            ['exponential', 'Exponential: each wait is twice the one before'],
+            ['exponential', 'Exponential: each wait doubles'],
             ['linear', 'Linear: the same wait each time'],
           ]}
           {...choice('retryType')}

@@ -11,7 +11,7 @@ const ofProvider: Schema = {
 
 /** How requests prove who sends them: the words of each kind, and its fields. */
 const KINDS: Readonly<Record<Verifier['type'], readonly [label: string, fields: Schema]>> = {
-  noop: ['None: everybody who knows the URL may send', {}],
+  noop: ['None: the URL is enough', {}],
   basic_auth: [
     'Basic authentication',
     group('basic_auth', { username: { type: 'string', title: 'User name' }, password: { ...secret, title: 'Password' } }),

@@ -13,8 +13,8 @@ import { readProjects } from '../../session/projects.js';
 import { session } from '../../session/session.js';
 
 const TYPES = [
-  ['outgoing', 'Outgoing: your events go to the endpoints of others'],
-  ['incoming', 'Incoming: webhooks of others come in and go to your endpoints'],
+  ['outgoing', 'Outgoing: your events go to others'],
+  ['incoming', 'Incoming: webhooks of others come to you'],
 ] as const;
 type Type = (typeof TYPES)[number][0];
 

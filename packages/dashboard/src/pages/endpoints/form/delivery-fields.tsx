@@ -9,7 +9,7 @@ const LIMITS = [
 ] as const;
 const RETRIES = [
   ['project', 'As the project'],
-  ['exponential', 'Exponential: each wait is twice the one before'],
+  ['exponential', 'Exponential: each wait doubles'],
   ['linear', 'Linear: the same wait each time'],
 ] as const;
 
