@@ -23,17 +23,27 @@ interface State<Row> {
   readonly held: Page<Row> | undefined;
 }
 
+/** The part of a query that asks for a page of a list. */
+export interface PageQuery {
+  readonly perPage: number;
+  readonly next_page_cursor?: string;
+}
+
+/** The first page is there soon; further ones are larger. */
+const FIRST: PageQuery = { perPage: 50 };
+const FURTHER = 200;
+
 /**
  * Reads a list of the API page by page, and follows its beginning.
  *
  * @param key names the list with its filters: another key is read anew
- * @param load reads the page after a cursor, or the first
+ * @param load reads a page
  * @param options.everyMs reads the first page again so often, while the browser shows it
  * @param options.isHeld new rows wait for `showFresh`: the user reads further down
  */
 export function useList<Row extends { readonly uid: string }>(
   key: string,
-  load: (cursor: string | undefined, signal: AbortSignal) => Promise<Page<Row>>,
+  load: (page: PageQuery, signal: AbortSignal) => Promise<Page<Row>>,
   { everyMs, isHeld = () => false }: { everyMs?: number | undefined; isHeld?: () => boolean } = {},
 ): List<Row> {
   const empty: State<Row> = { key, rows: undefined, cursor: null, error: undefined, held: undefined };
@@ -51,7 +61,7 @@ export function useList<Row extends { readonly uid: string }>(
 
   const read = async (signal: AbortSignal): Promise<void> => {
     try {
-      const page = await load(undefined, signal);
+      const page = await load(FIRST, signal);
       if (!signal.aborted) update((before) => withFirstPage(before, page, latest.current.isHeld()));
     } catch (error) {
       if (!signal.aborted) update((before) => ({ ...before, error: error as Error }));
@@ -64,7 +74,7 @@ export function useList<Row extends { readonly uid: string }>(
     if (isLoadingMore.current || cursor === null) return;
     isLoadingMore.current = true;
     latest.current
-      .load(cursor, AbortSignal.timeout(30_000))
+      .load({ perPage: FURTHER, next_page_cursor: cursor }, AbortSignal.timeout(30_000))
       .then((page) =>
         update((before) =>
           before.cursor === cursor

@@ -17,6 +17,11 @@ export const path = computed(() => place.value.path);
 /** Query of the page that is shown: filters are kept here, so that links and the back button restore them. */
 export const query = computed(() => new URLSearchParams(place.value.search));
 
+/** A parameter of the query, such as a filter; empty when it is left out. */
+export function param(name: string): string {
+  return query.value.get(name) ?? '';
+}
+
 function current(): Place {
   const { pathname, search } = location;
   return { path: pathname.slice(root.length) || '/', search };

@@ -14,7 +14,6 @@ import { Password } from './password.js';
 import { Profile } from './profile.js';
 import { Sessions } from './sessions.js';
 
-const PER_PAGE = 100;
 const EVERYTHING = 'everything that I may';
 
 /** The account of the user who is signed in. */
@@ -33,11 +32,7 @@ export default function AccountPage() {
 
 function PersonalKeys() {
   const [isNew, setNew] = useState(false);
-  const list = useList<PersonalKey>('personal API keys', (cursor, signal) =>
-    accountApi()
-      .users.listApiKeys({ perPage: PER_PAGE, ...(cursor ? { next_page_cursor: cursor } : {}) }, { signal })
-      .page(),
-  );
+  const list = useList<PersonalKey>('personal API keys', (page, signal) => accountApi().users.listApiKeys(page, { signal }).page());
   const ring: KeyRing = {
     label: 'Personal API keys',
     everything: EVERYTHING,

@@ -12,15 +12,9 @@ import { session } from '../../session/session.js';
 import { stateOf } from '../keys/key-state.js';
 import { browserOf } from './browser-name.js';
 
-const PER_PAGE = 50;
-
 /** Where the user is signed in. */
 export function Sessions() {
-  const list = useList<PersonalKey>('sessions', (cursor, signal) =>
-    accountApi()
-      .users.listSessions({ perPage: PER_PAGE, ...(cursor ? { next_page_cursor: cursor } : {}) }, { signal })
-      .page(),
-  );
+  const list = useList<PersonalKey>('sessions', (page, signal) => accountApi().users.listSessions(page, { signal }).page());
   const columns = [
     {
       name: 'Browser',

@@ -1,13 +1,14 @@
 import type { AuditEntry } from '@gateway/client';
 import { useRef } from 'preact/hooks';
 import { accountApi } from '../../api/client.js';
+import { given } from '../../api/given.js';
 import { useList } from '../../api/use-list.js';
 import { useResource } from '../../api/use-resource.js';
 import { Paged } from '../../components/data/paged.js';
 import { Empty } from '../../components/feedback/empty.js';
 import { Page } from '../../components/layout/page.js';
 import { useRowKeys } from '../../keyboard/row-keys.js';
-import { query } from '../../router/location.js';
+import { param, query } from '../../router/location.js';
 import { may } from '../../session/access.js';
 import { projects } from '../../session/projects.js';
 import { FilterBar, FilterSelect } from '../log/filter-bar.js';
@@ -17,7 +18,6 @@ import { OrganisationSwitch, shownOrganisation, type ShownOrganisation } from '.
 import { actionWords, RESOURCES } from './actions.js';
 import { Entry } from './entry.js';
 
-const PER_PAGE = 50;
 const LIVE_MS = 5_000;
 const MEMBERS_MAX = 200;
 
@@ -40,9 +40,9 @@ export default function AuditPage() {
 function AuditLog({ organisation: { uid: id } }: { readonly organisation: ShownOrganisation }) {
   const list = useList<AuditEntry>(
     `audit log ${id} ${query.value.toString()}`,
-    (cursor, signal) =>
+    (page, signal) =>
       accountApi()
-        .auditLog.list(id, { ...auditFilter(), perPage: PER_PAGE, ...(cursor ? { next_page_cursor: cursor } : {}) }, { signal })
+        .auditLog.list(id, { ...auditFilter(), ...page }, { signal })
         .page(),
     { everyMs: isOpenEnded() ? LIVE_MS : undefined },
   );
@@ -82,21 +82,14 @@ function AuditLog({ organisation: { uid: id } }: { readonly organisation: ShownO
 
 /** The filters of the query, for the API. */
 function auditFilter() {
-  const of = (name: string) => query.value.get(name) ?? '';
-  const [search, actor, what, project] = [of('search'), of('who'), of('what'), of('project')];
-  return {
-    ...shownRange(),
-    ...(search ? { resourceId: search } : {}),
-    ...(actor ? { actorId: actor } : {}),
-    ...(what ? { action: what } : {}),
-    ...(project ? { projectId: project } : {}),
-  };
+  const [resourceId, actorId, action, projectId] = ['search', 'who', 'what', 'project'].map(param);
+  return { ...shownRange(), ...given({ resourceId, actorId, action, projectId }) };
 }
 
 /** All that is done to a resource, and the action that a link asks for. */
 function whatOptions(): readonly (readonly [string, string])[] {
   const all = Object.entries(RESOURCES).map(([name, { word }]) => [`${name}.*`, `${word}s`] as const);
-  const chosen = query.value.get('what') ?? '';
+  const chosen = param('what');
   const other = chosen && !all.some(([value]) => value === chosen) ? [[chosen, actionWords(chosen)] as const] : [];
   return [['', 'Anything'], ...other, ...all];
 }
@@ -107,7 +100,7 @@ function ActorFilter({ organisation }: { readonly organisation: string }) {
     const { content } = await accountApi().members.list(organisation, { perPage: MEMBERS_MAX }, { signal }).page();
     return content.map((member) => [member.uid, nameOf(member)] as const).sort(([, a], [, b]) => a.localeCompare(b));
   });
-  const chosen = query.value.get('who') ?? '';
+  const chosen = param('who');
   const other = chosen && !data.some(([uid]) => uid === chosen) ? [[chosen, 'Someone else'] as const] : [];
   return <FilterSelect name="who" label="Who" options={[['', 'Anyone'], ...other, ...data]} />;
 }

@@ -1,5 +1,6 @@
 import type { GatewayClient } from '@gateway/client';
-import { query } from '../../router/location.js';
+import { given } from '../../api/given.js';
+import { param } from '../../router/location.js';
 import { isPortal } from '../../router/project-path.js';
 import { searchOf, type Search } from '../log/search.js';
 import { shownRange } from '../log/time-range.js';
@@ -19,14 +20,13 @@ export const STATUSES = [
 
 /** The list that the query of the page asks for. */
 export function deliveryFilter(): ListQuery & Search {
-  const status = query.value.get('status') ?? '';
-  const statuses: readonly Status[] = status === 'waiting' ? ['scheduled', 'processing'] : status ? [status as Status] : [];
-  const endpointId = query.value.get('endpoint');
+  const status = param('status');
+  const statuses: readonly Status[] | undefined =
+    status === 'waiting' ? ['scheduled', 'processing'] : status ? [status as Status] : undefined;
   return {
     ...shownRange(),
-    ...searched(query.value.get('search') ?? ''),
-    ...(statuses.length > 0 ? { status: statuses } : {}),
-    ...(endpointId ? { endpointId } : {}),
+    ...searched(param('search')),
+    ...given({ status: statuses, endpointId: param('endpoint') }),
   };
 }
 

@@ -1,9 +1,8 @@
 import type { EventDelivery } from '@gateway/client';
-import { useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
 import { ButtonLink } from '../../components/form/button.js';
 import { Page } from '../../components/layout/page.js';
-import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { isPortal, projectHref, projectId } from '../../router/project-path.js';
 import { FilterBar, FilterSelect } from '../log/filter-bar.js';
 import { LiveLog } from '../log/live-log.js';
@@ -13,9 +12,7 @@ import { EndpointFilter } from './endpoint-filter.js';
 import { ResendAll, resendNow } from './resend.js';
 
 export default function DeliveryLog() {
-  const focused = useRef<EventDelivery | undefined>(undefined);
   const [round, setRound] = useState(0);
-  useShortcuts([{ keys: 'r', label: 'Send the row again', run: () => focused.current && resendNow(focused.current) }]);
   return (
     <Page title="Deliveries" isFull actions={<ResendAll onDone={() => setRound(round + 1)} />}>
       <FilterBar searchHint={isPortal.value ? 'Start of an id' : 'Event type, or start of an id'}>
@@ -33,7 +30,7 @@ export default function DeliveryLog() {
             .page()
         }
         hrefOf={({ uid }) => projectHref(`/deliveries/${uid}`)}
-        onRow={(row) => (focused.current = row)}
+        rowKey={{ key: 'r', label: 'Send the row again', run: resendNow }}
       >
         <p>A delivery is made for each endpoint that an event goes to. They appear here while they happen.</p>
         {!isPortal.value && <ButtonLink href={projectHref('/events')}>Look at the events</ButtonLink>}

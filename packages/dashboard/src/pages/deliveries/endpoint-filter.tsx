@@ -1,6 +1,6 @@
 import { api } from '../../api/client.js';
 import { useResource } from '../../api/use-resource.js';
-import { query } from '../../router/location.js';
+import { param } from '../../router/location.js';
 import { projectId } from '../../router/project-path.js';
 import { FilterSelect } from '../log/filter-bar.js';
 
@@ -8,7 +8,7 @@ const MOST = 100;
 
 /** Chooses an endpoint. A project may have more than fit into a list: one that a link names is in it too. */
 export function EndpointFilter() {
-  const chosen = query.value.get('endpoint') ?? '';
+  const chosen = param('endpoint');
   const { data } = useResource(`${projectId.value} endpoints to filter by`, async (signal) => {
     const { content } = await api().endpoints.list({ perPage: MOST }, { signal }).page();
     return content.map(({ uid, name }) => [uid, name] as const).sort(([, a], [, b]) => a.localeCompare(b));

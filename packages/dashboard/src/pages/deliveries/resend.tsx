@@ -1,15 +1,16 @@
 import type { EventDelivery } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
+import { given } from '../../api/given.js';
 import { useAction } from '../../api/use-action.js';
 import { Problem } from '../../components/feedback/problem.js';
 import { toast, toastError } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
 import { Dialog } from '../../components/form/dialog.js';
 import { maySend } from '../../session/access.js';
-import { query } from '../../router/location.js';
+import { param } from '../../router/location.js';
 import { BatchDialog } from '../log/batch-dialog.js';
-import { rangeWords } from '../log/time-range.js';
+import { closedRange, rangeWords } from '../log/time-range.js';
 import type { RunStep } from '../log/use-batch.js';
 import { deliveryFilter } from './delivery-filter.js';
 
@@ -76,9 +77,9 @@ const SENDABLE = { failure: 'failed deliveries', discarded: 'discarded deliverie
 /** Sends all deliveries again that the filters of the log match: those that failed, unless another status is chosen. */
 export function ResendAll({ onDone }: { readonly onDone: () => void }) {
   const [isOpen, setOpen] = useState(false);
-  const chosen = query.value.get('status') ?? '';
+  const chosen = param('status');
   const status = (chosen || 'failure') as keyof typeof SENDABLE;
-  const { startDate, endDate, endpointId, event_type: eventType, query: idStart } = deliveryFilter();
+  const { endpointId, event_type: eventType, query: idStart } = deliveryFilter();
   // Neither by the start of an id, nor while they wait to be sent anyway.
   if (!(status in SENDABLE) || idStart !== undefined || !maySend()) return null;
   const close = () => {
@@ -98,14 +99,7 @@ export function ResendAll({ onDone }: { readonly onDone: () => void }) {
             held: 'of them wait until their paused endpoint is activated.',
             left: 'more are left alone: their endpoint is inactive or deleted.',
           }}
-          step={stepOf({
-            status,
-            startDate: startDate ?? new Date(0).toISOString(),
-            // Those that fail from now on are not meant.
-            endDate: endDate ?? new Date().toISOString(),
-            ...(endpointId ? { endpointId } : {}),
-            ...(eventType ? { event_type: eventType } : {}),
-          })}
+          step={stepOf({ status, ...closedRange(), ...given({ endpointId, event_type: eventType }) })}
           onClose={close}
         />
       )}

@@ -1,5 +1,7 @@
 import type { Endpoint } from '@gateway/client';
 import { api } from '../../api/client.js';
+import { given } from '../../api/given.js';
+import type { PageQuery } from '../../api/use-list.js';
 import { Badge } from '../../components/data/badge.js';
 import type { Column } from '../../components/data/log.js';
 import { Time } from '../../components/data/time.js';
@@ -7,7 +9,7 @@ import { ButtonLink } from '../../components/form/button.js';
 import { NewLink } from '../../components/form/new-link.js';
 import { Page } from '../../components/layout/page.js';
 import { compact, percent } from '../../format/number.js';
-import { query } from '../../router/location.js';
+import { param } from '../../router/location.js';
 import { isPortal, projectHref, projectId } from '../../router/project-path.js';
 import { mayManage } from '../../session/access.js';
 import { FilterBar, FilterSelect } from '../log/filter-bar.js';
@@ -59,15 +61,14 @@ export default function EndpointList() {
 }
 
 /** A page of endpoints with what happened to each in the last day. */
-async function read(page: { perPage: number; next_page_cursor?: string }, signal: AbortSignal) {
-  const status = query.value.get('status') as Endpoint['status'] | null;
-  const breaker = query.value.get('breaker');
-  const circuitBreaker = breaker?.split(',') as BreakerState[] | undefined;
-  const q = query.value.get('search');
-  const list = api().endpoints.list(
-    { ...page, ...(status ? { status } : {}), ...(circuitBreaker ? { circuitBreaker } : {}), ...(q ? { q } : {}) },
-    { signal },
-  );
+async function read(page: PageQuery, signal: AbortSignal) {
+  const breaker = param('breaker');
+  const filter = given({
+    status: param('status') as Endpoint['status'],
+    circuitBreaker: breaker ? (breaker.split(',') as BreakerState[]) : undefined,
+    q: param('search'),
+  });
+  const list = api().endpoints.list({ ...page, ...filter }, { signal });
   const { content, pagination } = await list.page();
   const attempts = await attemptsOf(
     content.map(({ uid }) => uid),

@@ -1,6 +1,7 @@
 import type { Endpoint } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
+import { given } from '../../api/given.js';
 import { useAction } from '../../api/use-action.js';
 import { useDraft } from '../../api/use-draft.js';
 import { NewSecret } from '../../components/data/new-secret.js';
@@ -27,7 +28,7 @@ export default function EndpointNew() {
   const [created, setCreated] = useState<Created>();
   const create = useAction(async () => {
     const { secret } = more;
-    const endpoint = await api().endpoints.create({ ...fieldsOf(draft.values), ...(secret ? { secret } : {}) });
+    const endpoint = await api().endpoints.create({ ...fieldsOf(draft.values), ...given({ secret }) });
     const types = typesOf(more.types);
     setCreated({ endpoint, ...(types.length > 0 ? await subscribed(endpoint, types) : {}) });
   });

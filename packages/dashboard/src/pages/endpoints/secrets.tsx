@@ -1,6 +1,7 @@
 import type { Endpoint } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
+import { given } from '../../api/given.js';
 import { useAction } from '../../api/use-action.js';
 import { useDraft } from '../../api/use-draft.js';
 import { NewSecret } from '../../components/data/new-secret.js';
@@ -68,7 +69,7 @@ function Rotate({
   const [rotated, setRotated] = useState<Endpoint>();
   const rotate = useAction(async () => {
     const { hours, secret } = values;
-    setRotated(await api().endpoints.expireSecret(endpointId, { expiration: Number(hours), ...(secret ? { secret } : {}) }));
+    setRotated(await api().endpoints.expireSecret(endpointId, { expiration: Number(hours), ...given({ secret }) }));
     onRotated();
   });
   if (rotated) {

@@ -1,13 +1,14 @@
 import type { EventType } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
+import { given } from '../../api/given.js';
 import { Badge } from '../../components/data/badge.js';
 import type { Column } from '../../components/data/log.js';
 import { Time } from '../../components/data/time.js';
 import { Button, ButtonLink } from '../../components/form/button.js';
 import { NewLink } from '../../components/form/new-link.js';
 import { Page } from '../../components/layout/page.js';
-import { query } from '../../router/location.js';
+import { param } from '../../router/location.js';
 import { projectHref, projectId } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
 import { FilterBar } from '../log/filter-bar.js';
@@ -38,12 +39,11 @@ export default function EventTypeList() {
         label="Event types"
         name={`${projectId.value} event types`}
         columns={columns}
-        load={(page, signal) => {
-          const q = query.value.get('search');
-          return api()
-            .eventTypes.list({ ...page, ...(q ? { q } : {}) }, { signal })
-            .page();
-        }}
+        load={(page, signal) =>
+          api()
+            .eventTypes.list({ ...page, ...given({ q: param('search') }) }, { signal })
+            .page()
+        }
         hrefOf={(type) => projectHref(pathOf(type))}
       >
         <p>Event types tell receivers what they get: description, schema and example.</p>

@@ -1,5 +1,6 @@
 import type { GatewayClient } from '@gateway/client';
-import { query } from '../../router/location.js';
+import { given } from '../../api/given.js';
+import { param } from '../../router/location.js';
 import { searchOf, type Search } from '../log/search.js';
 import { shownRange } from '../log/time-range.js';
 
@@ -14,12 +15,9 @@ export const STATUSES = [
 
 /** The list that the query of the page asks for. */
 export function eventFilter(): ListQuery & Search {
-  const status = query.value.get('status') as ListQuery['status'] | null;
-  const sourceId = query.value.get('source');
   return {
     ...shownRange(),
-    ...searchOf(query.value.get('search') ?? ''),
-    ...(status ? { status } : {}),
-    ...(sourceId ? { sourceId } : {}),
+    ...searchOf(param('search')),
+    ...given({ status: param('status') as NonNullable<ListQuery['status']>, sourceId: param('source') }),
   };
 }

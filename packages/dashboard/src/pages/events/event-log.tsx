@@ -1,9 +1,8 @@
 import type { Event } from '@gateway/client';
-import { useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
 import { ButtonLink } from '../../components/form/button.js';
 import { Page } from '../../components/layout/page.js';
-import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { projectHref, projectId } from '../../router/project-path.js';
 import { FilterBar, FilterSelect } from '../log/filter-bar.js';
 import { LiveLog } from '../log/live-log.js';
@@ -13,9 +12,7 @@ import { ReplayAll, routeNow } from './replay.js';
 import { SourceFilter } from './source-filter.js';
 
 export default function EventLog() {
-  const focused = useRef<Event | undefined>(undefined);
   const [round, setRound] = useState(0);
-  useShortcuts([{ keys: 'r', label: 'Route the row again', run: () => focused.current && routeNow(focused.current) }]);
   return (
     <Page title="Events" isFull actions={<ReplayAll onDone={() => setRound(round + 1)} />}>
       <FilterBar searchHint="Event type, or start of an id">
@@ -33,7 +30,7 @@ export default function EventLog() {
             .page()
         }
         hrefOf={({ uid }) => projectHref(`/events/${uid}`)}
-        onRow={(row) => (focused.current = row)}
+        rowKey={{ key: 'r', label: 'Route the row again', run: routeNow }}
       >
         <p>Events come from sources, which read a queue or a topic, or over the API.</p>
         <ButtonLink href={projectHref('/start')}>Deliver a first message</ButtonLink>

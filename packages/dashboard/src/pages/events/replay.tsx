@@ -1,13 +1,14 @@
 import type { Event } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
+import { given } from '../../api/given.js';
 import { useAction } from '../../api/use-action.js';
 import { Problem } from '../../components/feedback/problem.js';
 import { toast, toastError } from '../../components/feedback/toast.js';
 import { Button } from '../../components/form/button.js';
 import { may } from '../../session/access.js';
 import { BatchDialog } from '../log/batch-dialog.js';
-import { rangeWords } from '../log/time-range.js';
+import { closedRange, rangeWords } from '../log/time-range.js';
 import type { RunStep } from '../log/use-batch.js';
 import { eventFilter } from './event-filter.js';
 
@@ -39,18 +40,11 @@ export function ReplayButton({ id, onDone }: { readonly id: string; readonly onD
 /** Routes all events again that the filters of the log match. */
 export function ReplayAll({ onDone }: { readonly onDone: () => void }) {
   const [isOpen, setOpen] = useState(false);
-  const { startDate, endDate, query: idStart, event_type: type, sourceId, status } = eventFilter();
+  const { query: idStart, event_type: type, sourceId, status } = eventFilter();
   if (idStart !== undefined || status === 'pending' || !may('member')) return null;
   const close = () => {
     setOpen(false);
     onDone();
-  };
-  const selection = {
-    startDate: startDate ?? new Date(0).toISOString(),
-    endDate: endDate ?? new Date().toISOString(),
-    ...(type ? { event_type: type } : {}),
-    ...(sourceId ? { sourceId } : {}),
-    ...(status ? { status } : {}),
   };
   const words = { processed: 'processed events', failed: 'failed events', any: 'events' }[status ?? 'any'];
   return (
@@ -64,7 +58,7 @@ export function ReplayAll({ onDone }: { readonly onDone: () => void }) {
             action: (count) => `Route ${count} again`,
             done: (count) => `${count} were routed again`,
           }}
-          step={stepOf(selection)}
+          step={stepOf({ ...closedRange(), ...given({ event_type: type, sourceId, status }) })}
           onClose={close}
         />
       )}

@@ -2,7 +2,7 @@ import type { Event, FunctionTest, QuarantinedMessage, Source } from '@gateway/c
 import { useEffect, useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
 import { useResource } from '../../api/use-resource.js';
-import { query, setQuery } from '../../router/location.js';
+import { param, setQuery } from '../../router/location.js';
 import { projectId } from '../../router/project-path.js';
 import { textOf } from '../quarantine/bytes.js';
 import { reasonOf } from '../quarantine/reasons.js';
@@ -27,8 +27,8 @@ export interface Sample {
 
 /** The message that the function runs on: `?message=` names a quarantined one, `?event=` that of an event. Its text may be changed. */
 export function useSample(source: Source): Sample {
-  const quarantineId = query.value.get('message') ?? '';
-  const eventId = query.value.get('event') ?? '';
+  const quarantineId = param('message');
+  const eventId = param('event');
   const chosen = quarantineId ? `message ${quarantineId}` : eventId ? `event ${eventId}` : '';
   const [typed, setTyped] = useState<{ of: string; text: string }>({ of: '', text: OWN });
 

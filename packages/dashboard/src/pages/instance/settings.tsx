@@ -8,7 +8,7 @@ import { Loaded } from '../../components/feedback/loading.js';
 import { Checkbox } from '../../components/form/field.js';
 import { count } from '../../format/number.js';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
-import { query, setQuery } from '../../router/location.js';
+import { param, query, setQuery } from '../../router/location.js';
 import { matching, textOf } from './setting-filter.js';
 
 type Row = InstanceSetting & { readonly uid: string };
@@ -17,7 +17,7 @@ type Row = InstanceSetting & { readonly uid: string };
 export function Settings() {
   const settings = useResource('instance settings', async (signal) => (await accountApi().instance.listSettings({ signal })).content);
   const field = useRef<HTMLInputElement>(null);
-  const [search, setSearch] = useState(query.value.get('search') ?? '');
+  const [search, setSearch] = useState(param('search'));
   const isSet = query.value.get('set') === '1';
   useShortcuts([{ keys: '/', label: 'Search', run: () => field.current?.select() }]);
   return (
@@ -27,7 +27,7 @@ export function Settings() {
           ref={field}
           type="search"
           value={search}
-          placeholder="Name, words of the description, value or origin"
+          placeholder="Name, description, value or origin"
           aria-label="Search the settings"
           aria-keyshortcuts="/"
           title="Key: /"

@@ -1,11 +1,12 @@
 import type { PortalLink } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
+import { given } from '../../api/given.js';
 import { useList, type List } from '../../api/use-list.js';
 import { Time } from '../../components/data/time.js';
 import { Button } from '../../components/form/button.js';
 import { Page } from '../../components/layout/page.js';
-import { query, setQuery } from '../../router/location.js';
+import { param, query, setQuery } from '../../router/location.js';
 import { projectId } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
 import { FilterBar } from '../log/filter-bar.js';
@@ -13,17 +14,12 @@ import { InUse, RevokeButton, StateBadge } from './in-use.js';
 import { stateOf } from './key-state.js';
 import { EditLink, NewLink, NewUrl } from './link-dialog.js';
 
-const PER_PAGE = 100;
-
 /** The portal links of a project, or of an owner. With the query `new` the form for another one is open: links from endpoints ask for it. */
 export default function PortalLinksPage() {
-  const owner = query.value.get('search') ?? '';
-  const list = useList<PortalLink>(`${projectId.value} portal links ${owner}`, (cursor, signal) =>
+  const owner = param('search');
+  const list = useList<PortalLink>(`${projectId.value} portal links ${owner}`, (page, signal) =>
     api()
-      .portalLinks.list(
-        { perPage: PER_PAGE, ...(owner ? { ownerId: owner } : {}), ...(cursor ? { next_page_cursor: cursor } : {}) },
-        { signal },
-      )
+      .portalLinks.list({ ...given({ ownerId: owner }), ...page }, { signal })
       .page(),
   );
   const mayChange = may('member');

@@ -11,16 +11,10 @@ import { ROLES, type KeyRing } from './key-state.js';
 import { NewKey } from './new-key.js';
 import { PROJECT_RESOURCES } from './scopes.js';
 
-const PER_PAGE = 100;
-
 /** The keys of a project. */
 export default function ProjectKeysPage() {
   const [isNew, setNew] = useState(false);
-  const list = useList<ApiKey>(`${projectId.value} API keys`, (cursor, signal) =>
-    api()
-      .apiKeys.list({ perPage: PER_PAGE, ...(cursor ? { next_page_cursor: cursor } : {}) }, { signal })
-      .page(),
-  );
+  const list = useList<ApiKey>(`${projectId.value} API keys`, (page, signal) => api().apiKeys.list(page, { signal }).page());
   const ring: KeyRing = {
     label: 'API keys',
     everything: 'everything in the project',

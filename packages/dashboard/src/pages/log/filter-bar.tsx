@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useId, useRef, useState } from 'preact/hooks';
 import { Button } from '../../components/form/button.js';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
-import { query, setQuery } from '../../router/location.js';
+import { param, query, setQuery } from '../../router/location.js';
 import { RANGES } from './time-range.js';
 
 /** Search, filters and time range of a log; all are kept in the query. `hasTime` is false for a list of what has no time. Without a hint there is nothing to search. */
@@ -16,7 +16,7 @@ export function FilterBar({
   readonly children?: ComponentChildren;
 }) {
   const field = useRef<HTMLInputElement>(null);
-  const search = query.value.get('search') ?? '';
+  const search = param('search');
   const [typed, setTyped] = useState(search);
   const before = useRef(search);
   // Back button and links change the query.
@@ -78,7 +78,7 @@ export function FilterSelect({
   readonly label: string;
   readonly options: readonly (readonly [value: string, label: string])[];
 }) {
-  const value = query.value.get(name) ?? '';
+  const value = param(name);
   return (
     <select
       aria-label={label}
@@ -101,12 +101,7 @@ function FilterTime({ name, label }: { readonly name: string; readonly label: st
   return (
     <span class="filter-time">
       <label for={id}>{label}</label>
-      <input
-        id={id}
-        type="datetime-local"
-        value={query.value.get(name) ?? ''}
-        onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
-      />
+      <input id={id} type="datetime-local" value={param(name)} onChange={(event) => setQuery({ [name]: event.currentTarget.value })} />
     </span>
   );
 }

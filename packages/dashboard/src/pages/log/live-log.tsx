@@ -1,12 +1,13 @@
 import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import type { Page as ApiPage } from '@gateway/client';
-import { useList } from '../../api/use-list.js';
+import { useList, type PageQuery } from '../../api/use-list.js';
 import { Log, type Column } from '../../components/data/log.js';
 import { Empty } from '../../components/feedback/empty.js';
 import { Loading } from '../../components/feedback/loading.js';
 import { Problem } from '../../components/feedback/problem.js';
 import { Button } from '../../components/form/button.js';
+import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { query } from '../../router/location.js';
 import { isOpenEnded } from './time-range.js';
 
@@ -24,24 +25,26 @@ export function LiveLog<Row extends { readonly uid: string }>({
   columns,
   load,
   hrefOf,
-  onRow,
+  rowKey,
   children,
 }: {
   readonly label: string;
   readonly name: string;
   readonly columns: readonly Column<Row>[];
-  readonly load: (page: { perPage: number; next_page_cursor?: string }, signal: AbortSignal) => Promise<ApiPage<Row>>;
+  readonly load: (page: PageQuery, signal: AbortSignal) => Promise<ApiPage<Row>>;
   readonly hrefOf: (row: Row) => string;
-  readonly onRow?: (row: Row) => void;
+  /** What a key does with the row that has the focus. */
+  readonly rowKey?: { readonly key: string; readonly label: string; readonly run: (row: Row) => void };
   readonly children: ComponentChildren;
 }) {
   const isAtStart = useRef(true);
+  const focused = useRef<Row | undefined>(undefined);
+  useShortcuts(rowKey ? [{ keys: rowKey.key, label: rowKey.label, run: () => focused.current && rowKey.run(focused.current) }] : []);
   const isFiltered = query.value.size > 0;
-  const list = useList<Row>(
-    `${name} ${query.value.toString()}`,
-    (cursor, signal) => load(cursor ? { perPage: 200, next_page_cursor: cursor } : { perPage: 50 }, signal),
-    { everyMs: isOpenEnded() ? LIVE_MS : undefined, isHeld: () => !isAtStart.current },
-  );
+  const list = useList(`${name} ${query.value.toString()}`, load, {
+    everyMs: isOpenEnded() ? LIVE_MS : undefined,
+    isHeld: () => !isAtStart.current,
+  });
   const { rows, error, freshCount } = list;
   return (
     <>
@@ -73,7 +76,7 @@ export function LiveLog<Row extends { readonly uid: string }>({
               isAtStart.current = atStart;
               if (atStart) list.showFresh();
             }}
-            {...(onRow ? { onRow } : {})}
+            onRow={(row) => (focused.current = row)}
           />
         </div>
       )}

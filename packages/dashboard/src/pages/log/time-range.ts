@@ -1,4 +1,4 @@
-import { query } from '../../router/location.js';
+import { param, query } from '../../router/location.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -15,12 +15,17 @@ export const RANGES = [
 
 /** Start and end that the query asks for now, for the API; an open side is left out. */
 export function shownRange(nowMs = Date.now()): { startDate?: string; endDate?: string } {
-  const asked = query.value.get('range') ?? '';
+  const asked = param('range');
   if (asked === 'custom') {
     return { ...timeOf('startDate', query.value.get('from')), ...timeOf('endDate', query.value.get('to')) };
   }
   const lengthMs = RANGES.find(([value]) => value === asked)?.[2];
   return lengthMs === undefined ? {} : { startDate: new Date(nowMs - lengthMs).toISOString() };
+}
+
+/** The same for work on all rows of the range: those that come from now on are not meant. */
+export function closedRange(): { startDate: string; endDate: string } {
+  return { startDate: new Date(0).toISOString(), endDate: new Date().toISOString(), ...shownRange() };
 }
 
 function timeOf(name: string, text: string | null): Record<string, string> {
@@ -35,7 +40,7 @@ export function isOpenEnded(): boolean {
 
 /** For a sentence: `last hour`, `all times`. */
 export function rangeWords(): string {
-  const asked = query.value.get('range') ?? '';
+  const asked = param('range');
   const label = RANGES.find(([value]) => value === asked)?.[1] ?? RANGES[0][1];
   return label.toLowerCase();
 }

@@ -5,7 +5,7 @@ import { useResource } from '../../api/use-resource.js';
 import { Problem } from '../../components/feedback/problem.js';
 import { ButtonLink } from '../../components/form/button.js';
 import { Page } from '../../components/layout/page.js';
-import { query } from '../../router/location.js';
+import { param } from '../../router/location.js';
 import { projectHref, projectId } from '../../router/project-path.js';
 import { FilterSelect } from '../log/filter-bar.js';
 import { useStates } from '../sources/use-states.js';
@@ -30,7 +30,7 @@ const RANGES = [
 ] as const;
 
 export default function Overview() {
-  const asked = query.value.get('range') ?? '';
+  const asked = param('range');
   const minutes = (RANGES.find(([value]) => value === asked) ?? RANGES[0])[2];
   const project = projectId.value;
   const now = useResource(

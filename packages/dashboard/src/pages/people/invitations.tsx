@@ -10,18 +10,13 @@ import { ConfirmButton } from '../../components/form/confirm.js';
 import { Panel } from '../../components/layout/panel.js';
 import type { ShownOrganisation } from './organisation.js';
 
-const PER_PAGE = 50;
 const TONES: Readonly<Record<string, Tone>> = { open: 'info', accepted: 'ok' };
 const NONE = { content: [], pagination: { next_page_cursor: null } };
 
 /** The invitations of an organisation; none without an id, for those who may not see them. */
 export function useInvitations(organisation: string | undefined): List<Invitation> {
-  return useList<Invitation>(`${organisation} invitations`, (cursor, signal) =>
-    organisation === undefined
-      ? Promise.resolve(NONE as never)
-      : accountApi()
-          .invitations.list(organisation, { perPage: PER_PAGE, ...(cursor ? { next_page_cursor: cursor } : {}) }, { signal })
-          .page(),
+  return useList<Invitation>(`${organisation} invitations`, (page, signal) =>
+    organisation === undefined ? Promise.resolve(NONE as never) : accountApi().invitations.list(organisation, page, { signal }).page(),
   );
 }
 

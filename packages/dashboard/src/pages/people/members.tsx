@@ -14,8 +14,6 @@ import { may } from '../../session/access.js';
 import { readSession, session } from '../../session/session.js';
 import { givableRoles, type ShownOrganisation } from './organisation.js';
 
-const PER_PAGE = 100;
-
 /** `Ada Lovelace`, or the address of a person without a name. */
 export function nameOf({ first_name: first, last_name: last, email }: Pick<Member, 'first_name' | 'last_name' | 'email'>): string {
   return `${first} ${last}`.trim() || email;
@@ -23,10 +21,8 @@ export function nameOf({ first_name: first, last_name: last, email }: Pick<Membe
 
 /** The members of an organisation. Admins change and remove them, owners also owners. */
 export function Members({ organisation }: { readonly organisation: ShownOrganisation }) {
-  const list = useList<Member>(`${organisation.uid} members`, (cursor, signal) =>
-    accountApi()
-      .members.list(organisation.uid, { perPage: PER_PAGE, ...(cursor ? { next_page_cursor: cursor } : {}) }, { signal })
-      .page(),
+  const list = useList<Member>(`${organisation.uid} members`, (page, signal) =>
+    accountApi().members.list(organisation.uid, page, { signal }).page(),
   );
   const mine = session.value?.user.uid;
   const mayChange = ({ role }: Member) => may(role === 'owner' ? 'owner' : 'admin', organisation.role);

@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
+import { given } from '../../api/given.js';
 import { Button } from '../../components/form/button.js';
-import { query } from '../../router/location.js';
 import { may } from '../../session/access.js';
 import { BatchDialog } from '../log/batch-dialog.js';
-import { rangeWords } from '../log/time-range.js';
+import { closedRange, rangeWords } from '../log/time-range.js';
 import type { RunStep } from '../log/use-batch.js';
 import { quarantineFilter } from './quarantine-filter.js';
 import { reasonOf } from './reasons.js';
@@ -12,20 +12,14 @@ import { reasonOf } from './reasons.js';
 /** Replays or discards all quarantined messages that the filters of the log match. */
 export function QuarantineBatches({ onDone }: { readonly onDone: () => void }) {
   const [open, setOpen] = useState<'replay' | 'discard'>();
-  const { startDate, endDate, code, sourceId, status } = quarantineFilter();
+  const { code, sourceId, status } = quarantineFilter();
   if (status !== 'quarantined' || !may('member')) return null;
   const close = () => {
     setOpen(undefined);
     onDone();
   };
-  const selection = {
-    startDate: startDate ?? new Date(0).toISOString(),
-    // Those that come from now on are not meant.
-    endDate: endDate ?? new Date().toISOString(),
-    ...(code ? { code } : {}),
-    ...(sourceId ? { sourceId } : {}),
-  };
-  const filters = [code && `“${reasonOf(code).label}”`, query.value.get('source') && 'of this source', rangeWords()];
+  const selection = { ...closedRange(), ...given({ code, sourceId }) };
+  const filters = [code && `“${reasonOf(code).label}”`, sourceId && 'of this source', rangeWords()];
   const what = `quarantined messages, ${filters.filter(Boolean).join(', ')}`;
   return (
     <>

@@ -1,5 +1,6 @@
 import type { GatewayClient } from '@gateway/client';
-import { query } from '../../router/location.js';
+import { given } from '../../api/given.js';
+import { param } from '../../router/location.js';
 import { shownRange } from '../log/time-range.js';
 import { REASONS } from './reasons.js';
 
@@ -17,13 +18,10 @@ export const CODES = [['', 'Any reason'] as const, ...Object.entries(REASONS).ma
 
 /** The list that the query of the page asks for. */
 export function quarantineFilter(): ListQuery {
-  const status = query.value.get('status') ?? 'quarantined';
-  const code = query.value.get('code');
-  const sourceId = query.value.get('source');
+  const status = param('status') || 'quarantined';
   return {
     ...shownRange(),
     ...(status === 'any' ? {} : { status: status as NonNullable<ListQuery['status']> }),
-    ...(code ? { code } : {}),
-    ...(sourceId ? { sourceId } : {}),
+    ...given({ code: param('code'), sourceId: param('source') }),
   };
 }

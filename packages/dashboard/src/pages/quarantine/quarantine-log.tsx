@@ -1,8 +1,7 @@
 import type { QuarantinedMessage } from '@gateway/client';
-import { useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
 import { Page } from '../../components/layout/page.js';
-import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { projectHref, projectId } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
 import { SourceFilter } from '../events/source-filter.js';
@@ -14,9 +13,7 @@ import { CODES, quarantineFilter, STATUSES } from './quarantine-filter.js';
 import { replayNow } from './replay.js';
 
 export default function QuarantineLog() {
-  const focused = useRef<QuarantinedMessage | undefined>(undefined);
   const [round, setRound] = useState(0);
-  useShortcuts(may('member') ? [{ keys: 'r', label: 'Replay the row', run: () => focused.current && replayNow(focused.current) }] : []);
   return (
     <Page title="Quarantine" isFull actions={<QuarantineBatches onDone={() => setRound(round + 1)} />}>
       <FilterBar>
@@ -35,7 +32,7 @@ export default function QuarantineLog() {
             .page()
         }
         hrefOf={({ uid }) => projectHref(`/quarantine/${uid}`)}
-        onRow={(row) => (focused.current = row)}
+        {...(may('member') && { rowKey: { key: 'r', label: 'Replay the row', run: replayNow } })}
       >
         <p>Messages that cannot be accepted are kept here with their bytes and the reason, until they are replayed or discarded.</p>
         <p>

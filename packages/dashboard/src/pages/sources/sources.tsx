@@ -10,7 +10,7 @@ import { ButtonLink } from '../../components/form/button.js';
 import { NewLink } from '../../components/form/new-link.js';
 import { Page } from '../../components/layout/page.js';
 import { count } from '../../format/number.js';
-import { query } from '../../router/location.js';
+import { param } from '../../router/location.js';
 import { projectHref, projectId } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
 import { FilterSelect } from '../log/filter-bar.js';
@@ -38,7 +38,7 @@ export default function SourcesPage() {
   });
   const states = useStates();
   const isMember = may('member');
-  const wanted = query.value.get('state') ?? '';
+  const wanted = param('state');
   const error = sources.error ?? states.error;
   const rows = sources.data
     ?.map((source): Row => ({ uid: source.uid, source, state: states.data?.get(source.uid) }))

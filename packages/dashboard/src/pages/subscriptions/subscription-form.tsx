@@ -4,7 +4,7 @@ import { errorBelow, fieldError, Select, TextArea, TextField } from '../../compo
 import { Form } from '../../components/form/form.js';
 import { Panel } from '../../components/layout/panel.js';
 import { objectOf } from '../../format/json.js';
-import { query } from '../../router/location.js';
+import { param } from '../../router/location.js';
 import { useEndpointChoice } from './endpoint-names.js';
 import { MatchTest, type Samples } from './match-test.js';
 import { emptySample } from './sample.js';
@@ -33,7 +33,7 @@ export function SubscriptionForm({
   readonly children?: ComponentChildren;
 }) {
   const { values, set } = draft;
-  const sample = useDraft<Samples>({ ...emptySample, event: query.value.get('event') ?? '' });
+  const sample = useDraft<Samples>({ ...emptySample, event: param('event') });
   const match = useMatchTest(values, sample.values);
   const endpoints = useEndpointChoice(values.endpointId);
   const filterError = (part: 'body' | 'headers') =>

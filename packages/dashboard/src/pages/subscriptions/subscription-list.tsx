@@ -1,11 +1,13 @@
 import type { Subscription } from '@gateway/client';
 import { api } from '../../api/client.js';
+import { given } from '../../api/given.js';
+import type { PageQuery } from '../../api/use-list.js';
 import { Badge } from '../../components/data/badge.js';
 import type { Column } from '../../components/data/log.js';
 import { ButtonLink } from '../../components/form/button.js';
 import { NewLink } from '../../components/form/new-link.js';
 import { Page } from '../../components/layout/page.js';
-import { query } from '../../router/location.js';
+import { param } from '../../router/location.js';
 import { projectHref, projectId } from '../../router/project-path.js';
 import { mayManage } from '../../session/access.js';
 import { EndpointFilter } from '../deliveries/endpoint-filter.js';
@@ -41,10 +43,9 @@ export default function SubscriptionList() {
   );
 }
 
-async function read(page: { perPage: number; next_page_cursor?: string }, signal: AbortSignal) {
-  const endpointId = query.value.get('endpoint');
-  const q = query.value.get('search');
-  const list = api().subscriptions.list({ ...page, ...(endpointId ? { endpointId } : {}), ...(q ? { q } : {}) }, { signal });
+async function read(page: PageQuery, signal: AbortSignal) {
+  const filter = given({ endpointId: param('endpoint'), q: param('search') });
+  const list = api().subscriptions.list({ ...page, ...filter }, { signal });
   const { content, pagination } = await list.page();
   const names = await endpointNames(
     content.map(({ endpoint_id: id }) => id),

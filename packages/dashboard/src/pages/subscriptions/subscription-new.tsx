@@ -1,18 +1,18 @@
 import { api } from '../../api/client.js';
+import { given } from '../../api/given.js';
 import { useAction } from '../../api/use-action.js';
 import { useDraft } from '../../api/use-draft.js';
 import { toast } from '../../components/feedback/toast.js';
 import { Button, ButtonLink } from '../../components/form/button.js';
 import { Page } from '../../components/layout/page.js';
-import { navigate, query } from '../../router/location.js';
+import { navigate, param } from '../../router/location.js';
 import { projectHref, projectPath } from '../../router/project-path.js';
 import { fieldsOf, newSubscription } from './subscription-draft.js';
 import { SubscriptionForm } from './subscription-form.js';
 
 /** The query may name the endpoint and the event types: links from their pages do. */
 export default function SubscriptionNew() {
-  const [endpointId, types] = ['endpoint', 'types'].map((name) => query.value.get(name) ?? undefined);
-  const draft = useDraft({ ...newSubscription, ...(endpointId ? { endpointId } : {}), ...(types ? { types } : {}) });
+  const draft = useDraft({ ...newSubscription, ...given({ endpointId: param('endpoint'), types: param('types') }) });
   const fields = fieldsOf(draft.values);
   const create = useAction(async () => {
     if (!fields) return;
