@@ -1,9 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { until } from '../support/until.js';
+import { accessibilityMistakes, picture } from './browser.js';
 import { dashboardScene, type Scene } from './scene.js';
 
 const events = suite('dashboard/events');
+
+const HOSTILE = '<img src=x onerror=window.hacked=1>';
 
 let scene: Scene;
 events.before(async () => {
@@ -41,6 +44,51 @@ events('numbers of a payload keep the digits that they came with', async () => {
   const data = page.getByLabel('Data, as it is sent', { exact: true });
   await data.getByText('12345678901234567890').waitFor();
   assert.match((await data.textContent()) ?? '', '"price": 1.10');
+  await close();
+});
+
+events('the message that an event was made of stands beside it, in its forms, and whatever it holds stays text', async () => {
+  const { client } = scene;
+  const body_function = 'function transform(order) { return { event_type: "kept.order", data: { total: order.total } }; }';
+  const { uid: sourceId, url } = await client.sources.create({ name: 'kept', type: 'http', body_function, forward_headers: ['x-shop'] });
+  const post = (note: string) =>
+    fetch(scene.api.url + url, { method: 'POST', body: JSON.stringify({ total: 200, note }), headers: { 'x-shop': HOSTILE } });
+  await post('not kept');
+  const [before] = (await client.events.list({ sourceId }).page()).content;
+  const { page, problems, close } = await scene.open(`/events/${before!.uid}`);
+  const what = page.getByRole('region', { name: 'What happened' });
+  await what.getByText('Message is not kept.').waitFor();
+  await what.getByRole('link', { name: 'Keep messages' }).click();
+  await page.getByRole('checkbox', { name: 'Keep messages' }).check();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('The source is changed.').waitFor();
+  await page.goto(page.url().replace('?tab=settings', ''));
+  await page.getByText('messages, with their events').waitFor();
+  await new Promise((resolve) => setTimeout(resolve, 1_100));
+
+  await post(HOSTILE);
+  const { uid } = (await client.events.list({ sourceId }).page()).content[0]!;
+  await page.goto(page.url().replace(/sources.*/, `events/${uid}`));
+  await what.getByText(/Message of \d+ B/).waitFor();
+  const message = page.getByRole('region', { name: /^Message/ });
+  await message.getByLabel('Message', { exact: true }).getByText(HOSTILE).waitFor();
+  await message.getByLabel('Headers of the message').getByText(HOSTILE).waitFor();
+  assert.not.match((await page.getByLabel('Data, as it is sent', { exact: true }).textContent()) ?? '', 'onerror');
+  await message.getByRole('button', { name: 'JSON' }).click();
+  await message.getByLabel('JSON', { exact: true }).getByText('"note"').waitFor();
+  await message.getByRole('button', { name: 'Hex' }).click();
+  await message.getByLabel('Bytes', { exact: true }).getByText('000000').waitFor();
+  assert.equal(await accessibilityMistakes(page), []);
+  await picture(page, 'event-message');
+  assert.is(await page.evaluate('window.hacked'), undefined);
+
+  // The editor runs on it.
+  await page.goto(page.url().replace(/events.*/, `sources/${sourceId}/function?event=${uid}`));
+  await page.getByText('"total": 200').waitFor();
+  assert.match(await page.getByLabel('Its text').inputValue(), '"note":"<img');
+  await page.getByLabel('Message', { exact: true }).selectOption({ value: `event ${before!.uid}` });
+  await page.getByText(/The message is not kept: this is the data of the event/).waitFor();
+  assert.equal(problems, []);
   await close();
 });
 

@@ -15,7 +15,7 @@ const CLAIMED_WITHIN_MS = 5_000;
 
 /** An explanation for a person, safe for a terminal. */
 export function explanationText(explanation: Explanation): string {
-  const { event, rule, waiting, keyExpiry, quarantined, meant } = explanation;
+  const { event, rule, waiting, keyExpiry, quarantined, messageBytes, meant } = explanation;
   const { event_type: type, source_id: sourceId, idempotency_key: key, outcome } = event;
   const place = `${event.source_name ?? 'gone'} (${sourceId}), coordinates ${event.coordinates}`;
   const held = keyExpiry
@@ -30,6 +30,7 @@ export function explanationText(explanation: Explanation): string {
     ['owner_id', event.owner_id],
     ['idempotency_key', key && `${key}; ${held}`],
     ['quarantine', quarantined && `its message was in quarantine first, and is ${quarantined} there`],
+    ['message', messageBytes === null ? null : `${messageBytes} bytes; \`gateway utils explain ${event.id} --message\` writes them`],
     ['notes', notesOf(event).join('; ') || null],
     ['rule', ruleSentences[rule]],
     ['status', outcome === null ? pendingText(event.accepted_at, waiting) : `${event.status}: ${outcome}. ${sentenceOf(outcome)}`],
@@ -133,6 +134,15 @@ function subscriptionLines({ event, deliveries: { first, counts }, now }: Explan
   const same = total === now.targets.length && now.targets.every((it) => went.has(`${it.endpoint.id} ${it.subscription?.id ?? null}`));
   if (event.outcome !== null && !same && total <= first.length) lines.push('', `as the project is now, it ${targetsText(now)}`);
   return lines;
+}
+
+/** The error for an event without the bytes of its message. `size`: of one that was too large to be kept. */
+export function messageNotKept(id: string, size: number | undefined): GatewayError {
+  const fix =
+    size === undefined
+      ? 'set keep_messages of its source, which keeps the messages of later events'
+      : `it has ${size} bytes; messages of up to 64 KB are kept, with their headers`;
+  return new GatewayError('not_found', { thing: 'message of the event', id, fix });
 }
 
 /** The error for an id that no event has: what has it instead, and what to run. */

@@ -1,19 +1,20 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startAgent } from '@gateway/agent';
-import { newId } from '#core/events/ids';
+import { messageDigest, newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
 import { setEndpointStatus } from '#store/config/endpoints';
 import { deleteSubscription, updateSubscription } from '#store/config/endpoints';
 import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
 import type { CreatedEvent } from '#store/events/create-events';
 import { createEvent } from '../../../store/made.js';
-import { encodeSignal } from '#store/events/events';
+import { acceptEvents, encodeSignal } from '#store/events/events';
+import { KEPT_BYTES_MAX, keptParts } from '#store/events/kept-messages';
 import { MemoryKv } from '#store/kv/memory-kv';
 import { quarantineMessages } from '#store/quarantine/messages';
 import { makeEndpoint, makeProject, makeSubscription } from '../../../agent/records.js';
 import { agentConfig, pluginsOf, type Migrated } from '../../../agent/running.js';
-import { quarantinedMessage } from '../../../store/batches.js';
+import { batch, newEvent, quarantinedMessage } from '../../../store/batches.js';
 import { migratedDatabase } from '../../../store/migrated.js';
 import { connectionOf } from '../../../support/database.js';
 import { endpoint as receiver, type Endpoint } from '../../../support/endpoint.js';
@@ -188,6 +189,30 @@ explain('what came from outside cannot steer the terminal', async () => {
   const id = await create(projectId, { eventType: 'a\u001b[2Jb', ownerId: 'x\u202ey' });
   const { stdout } = await run(id);
   assert.ok(stdout.includes('a\\x1b[2Jb') && stdout.includes('x\\u202ey'), stdout);
+});
+
+explain('it tells of the message that the event was made of, and --message writes its bytes', async () => {
+  const projectId = await makeProject(db);
+  const raw = Buffer.from([0x7b, 0x1b, 0xff]);
+  const events = [raw, Buffer.alloc(KEPT_BYTES_MAX + 1)].map((body) => {
+    const event = newEvent({ projectId, digest: messageDigest(body) });
+    const { id, occurredAtMs } = event;
+    const message = { projectId, id, occurredAtMs, digest: event.digest!, ...keptParts({ body, headers: {} }) };
+    return { event, messages: [{ message, eventIds: [id] }] };
+  });
+  for (const { event, messages } of events) await acceptEvents(db.pool, batch([event], { messages }));
+  const [kept, large] = events.map(({ event }) => event.id) as [string, string];
+  const shown = await run(kept);
+  assert.match(shown.stdout, new RegExp(`^message +3 bytes; \`gateway utils explain ${kept} --message\` writes them$`, 'm'));
+  assert.is(JSON.parse((await run(kept, '--json')).stdout).event.message_bytes, 3);
+  const { stdout } = await run(kept, '--message');
+  assert.is(stdout, raw.toString());
+  assert.match((await run(large, '--message')).stderr, /it has 65537 bytes; messages of up to 64 KB are kept/);
+  const none = await create(projectId);
+  assert.not.match((await run(none)).stdout, /^message/m);
+  const refused = await run(none, '--message');
+  assert.equal([refused.code, refused.stdout], [1, '']);
+  assert.match(refused.stderr, /message of the event .* not found.*keep_messages/s);
 });
 
 explain.run();

@@ -13,6 +13,7 @@ import { headerLines } from '../../format/json.js';
 import { bytes } from '../../format/number.js';
 import type { PageProps } from '../../router/match.js';
 import { projectHref, projectId } from '../../router/project-path.js';
+import { Message } from './message.js';
 import { ReplayButton } from './replay.js';
 import { Routing } from './routing.js';
 import { Timeline } from './timeline.js';
@@ -26,6 +27,7 @@ export default function EventPage({ params: { id = '' } }: PageProps) {
     (signal) => api().events.explain(id, {}, { signal }),
     { everyMs: LIVE_MS },
   );
+  const messageBytes = explained.data?.event.message_bytes ?? null;
   const status = explained.data?.event.status ?? event.data?.status;
   return (
     <Page
@@ -44,11 +46,14 @@ export default function EventPage({ params: { id = '' } }: PageProps) {
             <Panel title="Why it went there">
               <Loaded resource={explained}>{(explanation) => <Routing explanation={explanation} />}</Loaded>
             </Panel>
-            <Panel title={`Event, ${bytes(data.data_bytes)}`}>
-              <EventFacts event={data} sourceName={explained.data?.event.source_name ?? null} />
-              <Code label="Data, as it is sent" text={JSON.stringify(data.data)} />
-              {Object.keys(data.headers).length > 0 && <Code isRaw label="Custom headers" text={headerLines(data.headers)} />}
-            </Panel>
+            <div class="event-parts">
+              {messageBytes !== null && <Message eventId={id} size={messageBytes} />}
+              <Panel title={`Event, ${bytes(data.data_bytes)}`}>
+                <EventFacts event={data} sourceName={explained.data?.event.source_name ?? null} />
+                <Code label="Data, as it is sent" text={JSON.stringify(data.data)} />
+                {Object.keys(data.headers).length > 0 && <Code isRaw label="Custom headers" text={headerLines(data.headers)} />}
+              </Panel>
+            </div>
           </>
         )}
       </Loaded>

@@ -2,10 +2,11 @@ import type { EventExplanation } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { Badge } from '../../components/data/badge.js';
 import { Time } from '../../components/data/time.js';
-import { count } from '../../format/number.js';
+import { bytes, count } from '../../format/number.js';
 import { capital } from '../../format/sentence.js';
 import { milliseconds } from '../../format/time.js';
 import { projectHref } from '../../router/project-path.js';
+import { may } from '../../session/access.js';
 
 interface Moment {
   readonly at: string;
@@ -50,6 +51,7 @@ function momentsOf(explanation: EventExplanation): Moment[] {
         </>
       ),
     },
+    ...(isApi ? [] : [{ at: event.occurred_at, ...messageMoment(event) }]),
     { at: event.accepted_at, name: 'Accepted', tone: 'ok', text: 'committed, and only then acknowledged' },
     {
       at: event.accepted_at,
@@ -91,6 +93,17 @@ function momentsOf(explanation: EventExplanation): Moment[] {
     };
   });
   return [...made, ...sent.sort((one, other) => one.at.localeCompare(other.at))];
+}
+
+/** What of its message is stored, beside what the function of the source made of it. */
+function messageMoment({ message_bytes: size, source_id: id, source_name: name }: EventExplanation['event']): Omit<Moment, 'at'> {
+  if (size !== null) return { name: 'Message', tone: 'ok', text: <>of {bytes(size)}, shown beside the event that was made of it</> };
+  const option = name !== null && may('member') && <a href={projectHref(`/sources/${id}?tab=settings`)}>Keep messages</a>;
+  return {
+    name: 'Message',
+    tone: 'info',
+    text: <>is not kept. {option && <>{option} in the settings of the source, to see those of later events.</>}</>,
+  };
 }
 
 function routedText({ event, delivery_counts: counts, pending_before: before }: EventExplanation): string {

@@ -18,7 +18,7 @@ export interface Sample {
   readonly chosen: string;
   readonly choose: (value: string) => void;
   /** For the request that runs the function; undefined while a message is read. */
-  readonly message: Pick<FunctionTest, 'raw' | 'quarantine_id'> | undefined;
+  readonly message: Pick<FunctionTest, 'raw' | 'quarantine_id' | 'event_id'> | undefined;
   readonly quarantineId: string;
   readonly error: Error | undefined;
   /** What to know about the chosen message. */
@@ -42,12 +42,10 @@ export function useSample(source: Source): Sample {
     ]);
     return { quarantined: quarantined.content, events: events.content };
   });
-  const read = useResource(chosen ? `${projectId.value} sample ${chosen}` : undefined, async (signal) =>
-    quarantineId
-      ? textOf(await api().quarantine.get(quarantineId, { signal }))
-      : messageOf(await api().events.get(eventId, { signal }), source),
+  const read = useResource(chosen ? `${projectId.value} sample ${chosen}` : undefined, (signal) =>
+    quarantineId ? quarantined(quarantineId, signal) : ofEvent(eventId, source, signal),
   );
-  const readText = read.data;
+  const readText = read.data?.text;
   useEffect(() => {
     if (chosen && readText !== undefined) setTyped((it) => (it.of === chosen ? it : { of: chosen, text: readText }));
   }, [chosen, readText]);
@@ -66,14 +64,14 @@ export function useSample(source: Source): Sample {
     },
     message: !isReady
       ? undefined
-      : quarantineId
-        ? { quarantine_id: quarantineId, ...(isChanged ? { raw: typed.text } : {}) }
+      : read.data?.stored
+        ? { ...read.data.stored, ...(isChanged ? { raw: typed.text } : {}) }
         : { raw: typed.text },
     quarantineId,
     error: read.error ?? offered.error,
     hint:
-      eventId && source.body_function
-        ? 'Messages are not kept once they are accepted: this is the data of the event that the function made of it.'
+      eventId && source.body_function && read.data && !read.data.stored
+        ? 'The message is not kept: this is the data of the event that the function made of it. A source can keep messages, see its settings.'
         : undefined,
   };
 }
@@ -91,6 +89,23 @@ function optionsOf(offered: Offered | undefined, chosen: string): (readonly [str
   ];
   const other = chosen && !known.some(([value]) => value === chosen) ? [[chosen, 'The message of the link'] as const] : [];
   return [['', 'A sample of my own'], ...other, ...known];
+}
+
+/** The text of a stored message, and how a request names the message itself. */
+interface Read {
+  readonly text: string;
+  readonly stored: Pick<FunctionTest, 'quarantine_id' | 'event_id'> | undefined;
+}
+
+async function quarantined(id: string, signal: AbortSignal): Promise<Read> {
+  return { text: textOf(await api().quarantine.get(id, { signal })), stored: { quarantine_id: id } };
+}
+
+async function ofEvent(id: string, source: Source, signal: AbortSignal): Promise<Read> {
+  const { event } = await api().events.explain(id, {}, { signal });
+  const { raw, raw_encoding } = event.message_bytes === null ? { raw: null } : await api().events.getMessage(id, { signal });
+  if (raw !== null) return { text: textOf({ raw, raw_encoding }), stored: { event_id: id } };
+  return { text: messageOf(await api().events.get(id, { signal }), source), stored: undefined };
 }
 
 /** The message of an event as far as it is kept: of a source without a function, what it was. */

@@ -1,25 +1,19 @@
 import type { WholeQuarantinedMessage } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { Code } from '../../components/data/code.js';
 import { Checkbox } from '../../components/form/field.js';
 import { Panel } from '../../components/layout/panel.js';
 import { Tabs, tabValue } from '../../components/layout/tabs.js';
 import { bytes } from '../../format/number.js';
 import { may } from '../../session/access.js';
-import { bytesOf, hexDump, textOf, type Raw } from './bytes.js';
+import type { Raw } from './bytes.js';
+import { BytesAs, FORMS } from './bytes-as.js';
 import { MessageEditor } from './message-editor.js';
-
-const LOOKS = [
-  ['text', 'Text'],
-  ['json', 'JSON'],
-  ['hex', 'Hex'],
-] as const;
 
 /** The bytes of a message in several forms, and a form to change them. */
 export function MessageBytes({ message, onChange }: { readonly message: WholeQuarantinedMessage; readonly onChange: () => void }) {
   const [isOriginal, setOriginal] = useState(false);
   const canEdit = message.status === 'quarantined' && may('member');
-  const tabs = [...LOOKS, ...(canEdit ? ([['edit', 'Edit and replay']] as const) : [])];
+  const tabs = [...FORMS, ...(canEdit ? ([['edit', 'Edit and replay']] as const) : [])];
   const shown = tabValue('bytes', tabs);
   const { original_raw: original, original_raw_encoding: encoding = 'utf8' } = message;
   const raw: Raw = isOriginal && original !== undefined ? { raw: original, raw_encoding: encoding } : message;
@@ -29,19 +23,8 @@ export function MessageBytes({ message, onChange }: { readonly message: WholeQua
       {original !== undefined && shown !== 'edit' && (
         <Checkbox label="As it came, before it was edited" isOn={isOriginal} onChange={setOriginal} />
       )}
-      {shown === 'text' && <Code isRaw label="Message" text={textOf(raw)} />}
-      {shown === 'json' && <Json text={textOf(raw)} />}
-      {shown === 'hex' && <Code isRaw label="Bytes" text={hexDump(bytesOf(raw))} />}
+      <BytesAs form={shown} raw={raw} />
       {shown === 'edit' && <MessageEditor message={message} onChange={onChange} />}
     </Panel>
   );
-}
-
-function Json({ text }: { readonly text: string }) {
-  try {
-    JSON.parse(text);
-  } catch (error) {
-    return <p>It is not JSON: {(error as Error).message}.</p>;
-  }
-  return <Code label="JSON" text={text} />;
 }

@@ -12,6 +12,7 @@ import { Form } from '../../components/form/form.js';
 import { navigate } from '../../router/location.js';
 import { projectPath } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
+import { KeepMessages } from './keep-messages.js';
 
 /** Creates or changes a source that reads a broker. The connection is a form made from the schema of its plugin. */
 export function BrokerForm({
@@ -27,6 +28,7 @@ export function BrokerForm({
   const pubSub = source?.pub_sub as { workers?: number; [connection: string]: unknown } | undefined;
   const stored = (pubSub?.[type] ?? {}) as Value;
   const [name, setName] = useState(source?.name ?? '');
+  const [keeps, setKeeps] = useState(source?.keep_messages ?? false);
   const [workers, setWorkers] = useState(String(pubSub?.workers ?? 1));
   const [value, setValue] = useState<Value>(stored);
   const [works, setWorks] = useState<string>();
@@ -42,7 +44,7 @@ export function BrokerForm({
     setWorks(undefined);
     test.clear();
     const check = skipCheck ? { skip_check: true } : {};
-    const body = { name, pub_sub: asked() };
+    const body = { name, keep_messages: keeps, pub_sub: asked() };
     if (source) {
       await api().sources.update(source.uid, body, check, { headers: { 'if-match': `"${source.updated_at}"` } });
       toast('The source is changed.');
@@ -84,6 +86,7 @@ export function BrokerForm({
         onChange={setWorkers}
         error={fieldError(error, 'pub_sub.workers')}
       />
+      <KeepMessages isOn={keeps} onChange={setKeeps} />
       {works && (
         <p class="source-works" role="status">
           {works}

@@ -9,6 +9,7 @@ import { Form } from '../../components/form/form.js';
 import { navigate } from '../../router/location.js';
 import { projectPath } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
+import { KeepMessages } from './keep-messages.js';
 import { VerifierFields } from './verifier-fields.js';
 
 const linesOf = (text: string) =>
@@ -20,6 +21,7 @@ const linesOf = (text: string) =>
 /** Creates or changes a source that takes requests. What is left empty in a new one is what its provider needs. */
 export function HttpForm({ source, onSaved }: { readonly source?: Source; readonly onSaved?: () => void }) {
   const [name, setName] = useState(source?.name ?? '');
+  const [keeps, setKeeps] = useState(source?.keep_messages ?? false);
   const [verifier, setVerifier] = useState<Verifier>(source?.verifier ?? { type: 'noop' });
   const [type, setType] = useState(source?.event_type ?? '');
   const [location, setLocation] = useState(source?.event_type_location ?? '');
@@ -35,6 +37,7 @@ export function HttpForm({ source, onSaved }: { readonly source?: Source; readon
       isGiven ? { [field]: value } : source ? { [field]: empty } : {};
     const body = {
       name,
+      keep_messages: keeps,
       verifier,
       ...whenGiven('event_type', type !== '', type, null),
       ...whenGiven('event_type_location', location !== '', location, null),
@@ -122,6 +125,7 @@ export function HttpForm({ source, onSaved }: { readonly source?: Source; readon
           onChange={(chosen) => setAnswerType(chosen === 'text/plain' ? 'text/plain' : 'application/json')}
         />
       )}
+      <KeepMessages isOn={keeps} onChange={setKeeps} />
     </Form>
   );
 }

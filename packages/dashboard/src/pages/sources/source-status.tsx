@@ -44,6 +44,7 @@ function SourceFacts({ source }: { readonly source: Source }) {
         ...connectionFacts(pubSub),
         ['Workers', pubSub ? (pubSub.workers ?? 1) : null],
         ['Function', functionWords(source)],
+        ['Kept', source.keep_messages ? 'messages, with their events' : null],
         ['Paused', pausedAt && <FullTime at={pausedAt} />],
         ['Paused by', pausedAt && by],
         ['Resumes', pausedAt && (resumesAt ? <FullTime at={resumesAt} /> : 'when someone resumes it')],
