@@ -70,17 +70,15 @@ endpoints('a list of many is narrowed to those whose circuit breaker is open', a
   const record = { project_id: scene.projectId, state: 'open', ...times, requests: 9, failures: 9, trips: 1 };
   const breakers = scene.api.kv.map('breakers');
   await breakers.change([{ field: uid, from: undefined, to: JSON.stringify(record) }]);
-  const { page, problems, close } = await scene.open('/endpoints');
+  const { page, close } = await scene.open('/endpoints');
   const names = () => page.getByRole('row').getByRole('link').allInnerTexts();
   await page.getByRole('row', { name: /billing/ }).waitFor();
   await page.getByLabel('Circuit breaker').selectOption('Breaker open');
   await until('the open one alone', async () => (await names()).join() === 'ledger');
   assert.match(page.url(), /breaker=open/);
-  assert.equal(await accessibilityMistakes(page), []);
-  await picture(page, 'endpoints-breaker-open');
+  await inspect(page, 'endpoints-breaker-open');
   await page.getByLabel('Circuit breaker').selectOption('Breaker closed');
   await until('the others', async () => !(await names()).includes('ledger') && (await names()).includes('billing'));
-  assert.equal(problems, []);
   await close();
 });
 
