@@ -42,7 +42,7 @@ publishing('how a source is read is in KV soon after it has changed, with the su
   const lags = new SourceLags();
   const kv = new MemoryKv();
   const stop = publishLags({ kv, lease: Object.assign(new AgentLease(), { agentId: 7 }), log: silentLog, lags }, 50);
-  const state = async () => (await readSourceStates(kv, ['kafka'], [7])).get('kafka');
+  const state = async () => (await readSourceStates(kv, { projectId: 'p', sourceIds: ['kafka'], agentIds: [7] })).get('kafka');
   const becomes = (wanted: string) => until(wanted, async () => (await state())?.state === wanted);
   try {
     lags.begin({ projectId: 'p', id: 'kafka' });

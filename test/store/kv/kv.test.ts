@@ -129,6 +129,17 @@ for (const { name, volatile, open } of implementations) {
     assert.equal(texts(await pull(one.queue('create-event'))), ['a']);
   });
 
+  each('many texts are got together, in the order of their names', async ({ one, other }) => {
+    const names = Array.from({ length: 2_500 }, (_, n) => `many:{p}:${n}`);
+    for (const n of [0, 999, 1_000, 2_499]) await one.set(names[n]!, `text ${n}`, { ttlMs: 60_000 });
+    const found = (await other.getAll(names)).map((text, n) => (text === undefined ? [] : [[n, text] as const])).flat();
+    assert.equal(
+      found,
+      [0, 999, 1_000, 2_499].map((n) => [n, `text ${n}`]),
+    );
+    assert.equal(await other.getAll([]), []);
+  });
+
   each('a text that is set is got by everybody until its time is over', async ({ one, other }) => {
     assert.is(await one.get('name'), undefined);
     await one.set('name', 'text 😀\n', { ttlMs: 60_000 });

@@ -78,6 +78,8 @@ async function useAll(one: Kv, other: Kv): Promise<void> {
   await one.set('answer', '43', { ttlMs: 10_000, ifAbsent: true });
   assert.is(await other.get('answer'), '42');
   assert.is(await other.get('nothing'), undefined);
+  for (const n of [1, 2]) await one.set(`answers:{p}:${n}`, `${n}`, { ttlMs: 10_000 });
+  assert.equal(await other.getAll(['answers:{p}:1', 'answers:{p}:2', 'answers:{p}:3']), ['1', '2', undefined]);
 }
 
 let trusted: Authority;

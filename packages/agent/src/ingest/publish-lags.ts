@@ -19,8 +19,8 @@ export function publishLags(
     try {
       const { agentId } = lease;
       const isWhole = ++turn % TURNS === 0;
-      for (const { sourceId, state, partitions } of lags.states({ isNewsOnly: !isWhole })) {
-        await writeSourceState(kv, { sourceId, agentId }, state);
+      for (const { projectId, sourceId, state, partitions } of lags.states({ isNewsOnly: !isWhole })) {
+        await writeSourceState(kv, { projectId, sourceId, agentId }, state);
         if (!isWhole && partitions.length > 0) await writeSourceLag(kv, { sourceId, agentId }, partitions);
       }
       if (!isWhole) return;

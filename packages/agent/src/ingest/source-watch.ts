@@ -148,14 +148,14 @@ export class SourceLags {
   }
 
   /** The sources whose state is known, with their lag; or those alone of which there is news since the last call. */
-  states({ isNewsOnly = false } = {}): { sourceId: string; state: KeptState; partitions: PartitionLag[] }[] {
+  states({ isNewsOnly = false } = {}): { projectId: string; sourceId: string; state: KeptState; partitions: PartitionLag[] }[] {
     return [...this.#sources].flatMap(([sourceId, known]) => {
-      const { state, isNews, partitions } = known;
+      const { projectId, state, isNews, partitions } = known;
       if (!state || (isNewsOnly && !isNews)) return [];
       known.isNews = false;
       const lags = [...partitions.values()];
       const messages = lags.length === 0 ? null : lags.reduce((sum, it) => sum + it.messages, 0);
-      return [{ sourceId, state: { ...state, messages }, partitions: lags }];
+      return [{ projectId, sourceId, state: { ...state, messages }, partitions: lags }];
     });
   }
 

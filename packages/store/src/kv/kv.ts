@@ -55,6 +55,8 @@ export interface Kv {
   /** Takes tokens of a bucket shared by all agents. */
   takeTokens(bucket: string, ratePerSecond: number, wanted: number, capacity?: number): Promise<TakenTokens>;
   get(name: string): Promise<string | undefined>;
+  /** The texts of these names, in their order. The names must have one `{part}` in common, which keeps them on one node of a Cluster. */
+  getAll(names: readonly string[]): Promise<(string | undefined)[]>;
   /** Sets a text for `ttlMs`; with `ifAbsent` only when there is none. */
   set(name: string, text: string, options: { readonly ttlMs: number; readonly ifAbsent?: boolean }): Promise<void>;
   /** Rejects when KV does not answer or accepts no writes. */

@@ -49,6 +49,10 @@ export class MemoryKv implements Kv {
     return found.text;
   }
 
+  getAll(names: readonly string[]): Promise<(string | undefined)[]> {
+    return Promise.all(names.map((name) => this.get(name)));
+  }
+
   async set(name: string, text: string, { ttlMs, ifAbsent = false }: { ttlMs: number; ifAbsent?: boolean }): Promise<void> {
     if (ifAbsent && (await this.get(name)) !== undefined) return;
     this.#texts.delete(name);

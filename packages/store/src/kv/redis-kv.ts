@@ -54,6 +54,8 @@ end
 return made`;
 /** Changes per script, so that it does not block Redis for long. */
 const CHANGES_MAX = 500;
+/** Names per MGET, likewise. */
+const NAMES_MAX = 1_000;
 
 type StreamEntry = [id: string, fields: string[]];
 
@@ -86,6 +88,15 @@ export class RedisKv implements Kv {
 
   async get(name: string): Promise<string | undefined> {
     return (await answered(this.#redis, this.#redis.get(PREFIX + name))) ?? undefined;
+  }
+
+  async getAll(names: readonly string[]): Promise<(string | undefined)[]> {
+    const texts: (string | null)[] = [];
+    for (let k = 0; k < names.length; k += NAMES_MAX) {
+      const keys = names.slice(k, k + NAMES_MAX).map((name) => PREFIX + name);
+      texts.push(...(await answered(this.#redis, this.#redis.mget(keys))));
+    }
+    return texts.map((text) => text ?? undefined);
   }
 
   async set(name: string, text: string, { ttlMs, ifAbsent = false }: { ttlMs: number; ifAbsent?: boolean }): Promise<void> {

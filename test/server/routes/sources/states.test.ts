@@ -36,8 +36,12 @@ states('each source is active, or says why not', async () => {
   assert.equal(before.get(http), ['active', null, null]);
 
   const agentId = await registerAgent(api.db.pool, 'one', 60_000);
-  await writeSourceState(api.kv, { sourceId: orders, agentId }, { state: 'reading', reason: null, messages: 12 });
-  await writeSourceState(api.kv, { sourceId: returns, agentId }, { state: 'failing', reason: 'The password is wrong.', messages: null });
+  await writeSourceState(api.kv, { projectId: project.id, sourceId: orders, agentId }, { state: 'reading', reason: null, messages: 12 });
+  await writeSourceState(
+    api.kv,
+    { projectId: project.id, sourceId: returns, agentId },
+    { state: 'failing', reason: 'The password is wrong.', messages: null },
+  );
   const known = await shown();
   assert.equal(known.get(orders), ['active', null, 12]);
   assert.equal(known.get(returns), ['failing', 'The password is wrong.', null]);

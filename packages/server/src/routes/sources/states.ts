@@ -33,12 +33,15 @@ export const stateRoutes: readonly Route[] = [
     { data: object({ content: Type.Array(State) }), name: 'listStates' },
     async ({ database, kv, project }) => {
       const page = { perPage: SOURCES_MAX, sort: 'DESC', direction: 'next' } as const;
-      const [{ content: rows }, agents] = await Promise.all([listSources(database.knex, project.id, {}, page), listReaders(database.pool)]);
-      const ids = rows.filter(({ type }) => type !== 'http').map(({ id }) => id);
-      const known = await withTimeout(readSourceStates(kv, ids, agents), READ_MS).catch(() => undefined);
+      const [{ content: rows }, agentIds] = await Promise.all([
+        listSources(database.knex, project.id, {}, page),
+        listReaders(database.pool),
+      ]);
+      const sourceIds = rows.filter(({ type }) => type !== 'http').map(({ id }) => id);
+      const known = await withTimeout(readSourceStates(kv, { projectId: project.id, sourceIds, agentIds }), READ_MS).catch(() => undefined);
       const absence = !known
         ? 'KV does not answer; agents report there.'
-        : agents.length === 0
+        : agentIds.length === 0
           ? 'No agent that reads sources is running.'
           : 'No agent has reported the source within half a minute. It may be new.';
       return { message: 'source states', data: { content: rows.map((row) => stateOf(row, known?.get(row.id), absence)) } };
