@@ -13,11 +13,11 @@ const HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</s
 let scene: Scene;
 let billing: Endpoint;
 deliveries.before(async () => {
-  scene = await dashboardScene();
   billing = await endpoint({
     answer: { status: 500, headers: { 'x-note': HOSTILE }, body: `{"reason":${JSON.stringify(HOSTILE)},"total":1.10}` },
   });
-  await subscribed(scene.client, { name: 'billing', url: billing.url, strategy: ONCE }, { event_types: ['invoice.*'] });
+  const fields = { name: 'billing', url: billing.url, strategy: ONCE };
+  scene = await dashboardScene({}, ({ client }) => subscribed(client, fields, { event_types: ['invoice.*'] }));
   for (let n = 0; n < 3; n++) await scene.client.events.create({ event_type: 'invoice.sent', data: { n, note: HOSTILE } });
   await failures(scene, 3);
 });

@@ -15,13 +15,14 @@ let billing: Endpoint;
 let mended: Endpoint;
 let billingId: string;
 endpoints.before(async () => {
-  scene = await dashboardScene();
   billing = await endpoint({ answer: { status: 500, body: '{"error":"database is read-only"}' } });
   mended = await endpoint();
   const authentication = { type: 'bearer', bearer: { token: 'the-old-token' } } as const;
   const fields = { name: 'billing', url: billing.url, strategy: ONCE, authentication };
   const invoices = { event_types: ['invoice.*'], filter: { body: { total: { $gte: 1 } } } };
-  ({ endpointId: billingId } = await subscribed(scene.client, fields, invoices));
+  scene = await dashboardScene({}, async ({ client }) => {
+    ({ endpointId: billingId } = await subscribed(client, fields, invoices));
+  });
 });
 endpoints.after(async () => {
   await scene.close();

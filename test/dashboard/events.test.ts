@@ -10,11 +10,11 @@ const HOSTILE = '<img src=x onerror=window.hacked=1>';
 
 let scene: Scene;
 events.before(async () => {
-  scene = await dashboardScene();
-  const { client, endpointId } = scene;
-  for await (const { uid } of client.subscriptions.list()) await client.subscriptions.delete(uid);
-  const filter = { body: { total: { $gte: 100 } } };
-  await client.subscriptions.create({ name: 'large', endpoint_id: endpointId, filter_config: { event_types: ['order.*'], filter } });
+  scene = await dashboardScene({}, async ({ client, endpointId }) => {
+    for await (const { uid } of client.subscriptions.list()) await client.subscriptions.delete(uid);
+    const filter = { body: { total: { $gte: 100 } } };
+    await client.subscriptions.create({ name: 'large', endpoint_id: endpointId, filter_config: { event_types: ['order.*'], filter } });
+  });
 });
 events.after(() => scene.close());
 

@@ -43,9 +43,15 @@ interface Options {
 }
 
 /** A server that was just set up by `gateway bootstrap`, an agent, and a browser. Close it. */
-export async function emptyInstance({ file = {}, sources = {} }: Options = {}) {
+export function emptyInstance(options: Options = {}) {
+  return instance(options, async () => undefined);
+}
+
+/** `prepare` runs before the agent starts: an agent learns of later changes within a second or so, and until then routes by what it knows. */
+async function instance<Prepared>({ file = {}, sources = {} }: Options, prepare: (api: Api) => Promise<Prepared>) {
   const settings = { ...SETTINGS, ...file };
   const [api, browser] = await Promise.all([startApi({ file: settings, sources }), openBrowser()]);
+  const prepared = await prepare(api);
   const config = configOf(api.db, { ...settings, server: { http: { port: 0, agent_port: 0, bind: '127.0.0.1' } } });
   const agent = await startAgent({ config, plugins: await activated(sources, { source: settings.source }), log: silentLog, kv: api.kv });
   const cookie = await sessionOf(api, api.owner.user.email, api.owner.password);
@@ -53,6 +59,7 @@ export async function emptyInstance({ file = {}, sources = {} }: Options = {}) {
     api,
     browser,
     cookie,
+    prepared,
     async become(role: 'viewer' | 'owner') {
       await api.db.pool.query('update organisation_members set role = $1 where user_id = $2', [role, api.owner.user.id]);
     },
@@ -64,13 +71,21 @@ export async function emptyInstance({ file = {}, sources = {} }: Options = {}) {
   };
 }
 
-/** Starts what the tests of a file share. Close it. */
-export async function dashboardScene(options: Options = {}): Promise<Scene> {
-  const [{ api, browser, cookie, become, close }, shop] = await Promise.all([emptyInstance(options), endpoint()]);
-  const account = new GatewayClient({ url: api.url + api.config.root_path, key: api.owner.api_key.key });
-  const { uid: projectId } = await account.projects.create({ name: 'Orders' });
-  const client = account.project(projectId);
-  const { endpointId } = await subscribed(client, { name: 'shop', url: shop.url }, { event_types: ['*'] });
+/** Starts what the tests of a file share. What `prepare` makes in the project the agent knows from the start. Close it. */
+export async function dashboardScene(
+  options: Options = {},
+  prepare?: (made: Pick<Scene, 'client' | 'endpointId'>) => Promise<unknown>,
+): Promise<Scene> {
+  const shop = await endpoint();
+  const { api, browser, cookie, prepared, become, close } = await instance(options, async ({ url, config, owner }) => {
+    const account = new GatewayClient({ url: url + config.root_path, key: owner.api_key.key });
+    const { uid: projectId } = await account.projects.create({ name: 'Orders' });
+    const client = account.project(projectId);
+    const { endpointId } = await subscribed(client, { name: 'shop', url: shop.url }, { event_types: ['*'] });
+    await prepare?.({ client, endpointId });
+    return { projectId, client, endpointId };
+  });
+  const { projectId, client, endpointId } = prepared;
   return {
     api,
     cookie,

@@ -10,14 +10,14 @@ const subscriptions = suite('dashboard/subscriptions');
 let scene: Scene;
 let largeId: string;
 subscriptions.before(async () => {
-  scene = await dashboardScene();
-  const { client, endpointId } = scene;
-  for await (const { uid } of client.subscriptions.list()) await client.subscriptions.delete(uid);
-  ({ uid: largeId } = await client.subscriptions.create({
-    name: 'large orders',
-    endpoint_id: endpointId,
-    filter_config: { event_types: ['order.*'], filter: { body: { total: { $gte: 100 } }, headers: { 'X-Region': 'eu' } } },
-  }));
+  scene = await dashboardScene({}, async ({ client, endpointId }) => {
+    for await (const { uid } of client.subscriptions.list()) await client.subscriptions.delete(uid);
+    ({ uid: largeId } = await client.subscriptions.create({
+      name: 'large orders',
+      endpoint_id: endpointId,
+      filter_config: { event_types: ['order.*'], filter: { body: { total: { $gte: 100 } }, headers: { 'X-Region': 'eu' } } },
+    }));
+  });
 });
 subscriptions.after(() => scene.close());
 

@@ -15,10 +15,10 @@ let scene: Scene;
 let billing: Endpoint;
 let sourceId: string;
 tasks.before(async () => {
-  scene = await dashboardScene();
   billing = await endpoint({ answer: { status: 500, body: 'out of order' } });
   const invoices = { event_types: ['invoice.*'], filter: { body: { total: { $gte: 1 } } } };
-  await subscribed(scene.client, { name: 'billing', url: billing.url, strategy: ONCE }, invoices);
+  const fields = { name: 'billing', url: billing.url, strategy: ONCE };
+  scene = await dashboardScene({}, ({ client }) => subscribed(client, fields, invoices));
   const notJson = { code: 'not_json', reason: 'The message is not JSON.' };
   const source = { body_function: null, is_disabled: false, ...notJson };
   ({ sourceId } = await quarantined(scene, 'orders', ['{"event_type":"order.paid","data":{}'], source));
