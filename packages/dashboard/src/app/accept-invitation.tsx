@@ -81,15 +81,7 @@ function Accept({ token, invitation: it }: { readonly token: string; readonly in
     navigate('/', { replace: true });
   });
   return (
-    <Form
-      onSubmit={action.run}
-      error={action.error}
-      actions={
-        <Button kind="main" type="submit" isRunning={action.isRunning}>
-          {it.has_account ? 'Accept and sign in' : 'Make my account'}
-        </Button>
-      }
-    >
+    <Form action={action} verb={it.has_account ? 'Accept and sign in' : 'Make my account'}>
       <div class="field">
         <label for="invited-email">Email</label>
         <input id="invited-email" type="email" autocomplete="username" value={it.email} readOnly />

@@ -1,5 +1,6 @@
 import { useEffect, useId } from 'preact/hooks';
 import { ButtonLink } from '../components/form/button.js';
+import { Options } from '../components/form/options.js';
 import { href, navigate, path } from '../router/location.js';
 import { projectId } from '../router/project-path.js';
 import { may } from '../session/access.js';
@@ -27,14 +28,11 @@ export function ProjectSwitch() {
             Project
           </label>
           <select id={id} value={shown} onChange={(event) => open(event.currentTarget.value)}>
-            {!known.some(({ uid }) => uid === shown) && (
-              <option value={shown ?? ''}>{shown ? 'Another project' : 'Choose a project'}</option>
-            )}
-            {known.map(({ uid, name }) => (
-              <option key={uid} value={uid} selected={uid === shown}>
-                {name}
-              </option>
-            ))}
+            <Options
+              options={known.map(({ uid, name }) => [uid, name])}
+              chosen={shown ?? ''}
+              other={shown ? 'Another project' : 'Choose a project'}
+            />
           </select>
         </>
       )}

@@ -53,15 +53,7 @@ function Password({ hasFocus }: { readonly hasFocus: boolean }) {
   const [password, setPassword] = useState('');
   const action = useAction(() => signIn(email, password));
   return (
-    <Form
-      onSubmit={action.run}
-      error={action.error}
-      actions={
-        <Button kind="main" type="submit" isRunning={action.isRunning}>
-          Sign in
-        </Button>
-      }
-    >
+    <Form action={action} verb="Sign in">
       <TextField
         label="Email"
         type="email"

@@ -1,6 +1,11 @@
 const plain = new Intl.NumberFormat('en');
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
+/** A number as it was typed. What is none goes to the server as it is, which says what is wrong with it. */
+export function typedNumber(typed: string): number {
+  return typed.trim() === '' || Number.isNaN(Number(typed)) ? (typed as unknown as number) : Number(typed);
+}
+
 /** `12,480`. */
 export function count(value: number): string {
   return plain.format(value);

@@ -3,7 +3,7 @@ import type { Resource } from '../../api/use-resource.js';
 import { Problem } from './problem.js';
 
 /** Grey lines that keep the room of what is loading. */
-export function Loading({ lines = 6 }: { readonly lines?: number }) {
+export function Loading({ lines = 6 }: { readonly lines?: number | undefined }) {
   return (
     <div class="loading" role="status" aria-label="Loading">
       {Array.from({ length: lines }, (_, index) => (
@@ -27,7 +27,7 @@ export function Loaded<Data>({
   return (
     <>
       {error && <Problem error={error} retry={refresh} />}
-      {data === undefined ? !error && <Loading {...(lines === undefined ? {} : { lines })} /> : children(data)}
+      {data === undefined ? !error && <Loading lines={lines} /> : children(data)}
     </>
   );
 }

@@ -7,9 +7,9 @@ interface Look {
   readonly kind?: 'main' | 'danger' | 'quiet' | 'plain';
   readonly children: ComponentChildren;
   /** For a button whose content does not say what it does. */
-  readonly label?: string;
+  readonly label?: string | undefined;
   /** The key that does the same, as long as it is shown. In the help it is called by the label, or by the content, which is then a text. */
-  readonly keys?: string;
+  readonly keys?: string | undefined;
 }
 
 /** A button; one with `isRunning` cannot be pressed again, and keeps its size. */

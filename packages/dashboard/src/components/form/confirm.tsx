@@ -45,7 +45,7 @@ export function ConfirmButton({
   };
   return (
     <>
-      <Button {...(keys ? { keys } : {})} {...(spoken ? { label: spoken } : {})} onPress={() => setOpen(true)}>
+      <Button keys={keys} label={spoken} onPress={() => setOpen(true)}>
         {label}
       </Button>
       {isOpen && (

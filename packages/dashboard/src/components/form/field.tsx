@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 import { GatewayApiError } from '@gateway/client';
+import { Options, type Choices } from './options.js';
 
 export interface FieldProps {
   readonly label: string;
@@ -120,8 +121,8 @@ export function TextArea({ rows = 4, isMono = false, ...field }: FieldProps & { 
   );
 }
 
-/** A choice of one. */
-export function Select({ options, ...field }: FieldProps & { readonly options: readonly (readonly [value: string, label: string])[] }) {
+/** A choice of one; see `Options`. */
+export function Select({ options, other, ...field }: FieldProps & { readonly options: Choices; readonly other?: string }) {
   return (
     <Field {...field}>
       {(wiring) => (
@@ -132,11 +133,7 @@ export function Select({ options, ...field }: FieldProps & { readonly options: r
           disabled={field.isDisabled}
           onChange={(event) => field.onChange(event.currentTarget.value)}
         >
-          {options.map(([value, label]) => (
-            <option key={value} value={value} selected={value === field.value}>
-              {label}
-            </option>
-          ))}
+          <Options options={options} chosen={field.value} other={other} />
         </select>
       )}
     </Field>

@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks';
 import { accountApi } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
 import { toast } from '../../components/feedback/toast.js';
-import { Button } from '../../components/form/button.js';
 import { fieldError, TextField } from '../../components/form/field.js';
 import { Form } from '../../components/form/form.js';
 import { Panel } from '../../components/layout/panel.js';
@@ -20,15 +19,7 @@ export function Password() {
   });
   return (
     <Panel title="Password">
-      <Form
-        onSubmit={action.run}
-        error={action.error}
-        actions={
-          <Button type="submit" isRunning={action.isRunning}>
-            Change the password
-          </Button>
-        }
-      >
+      <Form action={action} verb="Change the password" kind="plain">
         {/* For password managers. */}
         <input type="email" autocomplete="username" value={session.value?.user.email} readOnly hidden />
         <TextField

@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks';
 import { accountApi } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
 import { toast } from '../../components/feedback/toast.js';
-import { Button } from '../../components/form/button.js';
 import { fieldError, TextField } from '../../components/form/field.js';
 import { Form } from '../../components/form/form.js';
 import { Panel } from '../../components/layout/panel.js';
@@ -20,19 +19,7 @@ export function Profile() {
   });
   return (
     <Panel title="Name">
-      <Form
-        onSubmit={action.run}
-        error={action.error}
-        actions={
-          <Button
-            type="submit"
-            isRunning={action.isRunning}
-            isDisabled={first.trim() === user?.first_name && last.trim() === user.last_name}
-          >
-            Save the name
-          </Button>
-        }
-      >
+      <Form action={action} verb="Save the name" kind="plain" isReady={first.trim() !== user?.first_name || last.trim() !== user.last_name}>
         <TextField
           label="First name"
           autocomplete="given-name"

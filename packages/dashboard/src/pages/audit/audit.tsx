@@ -6,6 +6,7 @@ import { useList } from '../../api/use-list.js';
 import { useResource } from '../../api/use-resource.js';
 import { Paged } from '../../components/data/paged.js';
 import { Empty } from '../../components/feedback/empty.js';
+import { byName } from '../../components/form/options.js';
 import { Page } from '../../components/layout/page.js';
 import { useRowKeys } from '../../keyboard/row-keys.js';
 import { param, query } from '../../router/location.js';
@@ -53,7 +54,7 @@ function AuditLog({ organisation: { uid: id } }: { readonly organisation: ShownO
     <>
       <FilterBar searchHint="Id of what was changed">
         <ActorFilter organisation={id} />
-        <FilterSelect name="what" label="What" options={whatOptions()} />
+        <WhatFilter />
         <FilterSelect
           name="project"
           label="Project"
@@ -86,21 +87,17 @@ function auditFilter() {
   return { ...shownRange(), ...given({ resourceId, actorId, action, projectId }) };
 }
 
-/** All that is done to a resource, and the action that a link asks for. */
-function whatOptions(): readonly (readonly [string, string])[] {
+/** All that is done to a resource. A link may ask for one action. */
+function WhatFilter() {
   const all = Object.entries(RESOURCES).map(([name, { word }]) => [`${name}.*`, `${word}s`] as const);
-  const chosen = param('what');
-  const other = chosen && !all.some(([value]) => value === chosen) ? [[chosen, actionWords(chosen)] as const] : [];
-  return [['', 'Anything'], ...other, ...all];
+  return <FilterSelect name="what" label="What" options={[['', 'Anything'], ...all]} other={actionWords(param('what'))} />;
 }
 
-/** The members, and the key or former member that a link asks for. */
+/** The members. A link may ask for a key, or a former member. */
 function ActorFilter({ organisation }: { readonly organisation: string }) {
   const { data = [] } = useResource(`${organisation} members to filter by`, async (signal) => {
     const { content } = await accountApi().members.list(organisation, { perPage: MEMBERS_MAX }, { signal }).page();
-    return content.map((member) => [member.uid, nameOf(member)] as const).sort(([, a], [, b]) => a.localeCompare(b));
+    return byName(content.map((member) => ({ uid: member.uid, name: nameOf(member) })));
   });
-  const chosen = param('who');
-  const other = chosen && !data.some(([uid]) => uid === chosen) ? [[chosen, 'Someone else'] as const] : [];
-  return <FilterSelect name="who" label="Who" options={[['', 'Anyone'], ...other, ...data]} />;
+  return <FilterSelect name="who" label="Who" options={[['', 'Anyone'], ...data]} other="Someone else" />;
 }

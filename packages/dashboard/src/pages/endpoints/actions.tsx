@@ -1,7 +1,7 @@
 import type { Endpoint } from '@gateway/client';
 import { api } from '../../api/client.js';
-import { useAction } from '../../api/use-action.js';
-import { toast, toastError } from '../../components/feedback/toast.js';
+import { toast } from '../../components/feedback/toast.js';
+import { ActionButton } from '../../components/form/action-button.js';
 import { Button } from '../../components/form/button.js';
 import { ConfirmButton } from '../../components/form/confirm.js';
 import { navigate, query, setQuery } from '../../router/location.js';
@@ -13,15 +13,6 @@ import { TestEvent } from './test-event.js';
 export function EndpointActions({ endpoint, onChange }: { readonly endpoint: Endpoint; readonly onChange: () => void }) {
   const { uid, name, status } = endpoint;
   const isActive = status === 'active';
-  const toggle = useAction(async () => {
-    try {
-      await (isActive ? api().endpoints.pause(uid) : api().endpoints.activate(uid));
-      toast(isActive ? `${name} is paused: its deliveries are held.` : `${name} is active: what was held is sent.`);
-      onChange();
-    } catch (error) {
-      toastError(error);
-    }
-  });
   const isTesting = query.value.has('test');
   const test = () => setQuery({ test: '1' });
   if (!maySend()) return null;
@@ -32,9 +23,17 @@ export function EndpointActions({ endpoint, onChange }: { readonly endpoint: End
       </Button>
       {mayManage() && (
         <>
-          <Button keys="p" kind={isActive ? 'plain' : 'main'} isRunning={toggle.isRunning} onPress={toggle.run}>
+          <ActionButton
+            keys="p"
+            kind={isActive ? 'plain' : 'main'}
+            work={async () => {
+              await (isActive ? api().endpoints.pause(uid) : api().endpoints.activate(uid));
+              toast(isActive ? `${name} is paused: its deliveries are held.` : `${name} is active: what was held is sent.`);
+              onChange();
+            }}
+          >
             {isActive ? 'Pause' : 'Activate'}
-          </Button>
+          </ActionButton>
           <ConfirmButton
             label="Delete…"
             title={`Delete ${name}?`}

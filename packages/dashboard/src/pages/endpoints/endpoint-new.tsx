@@ -6,7 +6,7 @@ import { useAction } from '../../api/use-action.js';
 import { useDraft } from '../../api/use-draft.js';
 import { NewSecret } from '../../components/data/new-secret.js';
 import { Problem } from '../../components/feedback/problem.js';
-import { Button, ButtonLink } from '../../components/form/button.js';
+import { ButtonLink } from '../../components/form/button.js';
 import { fieldError, TextField } from '../../components/form/field.js';
 import { Form } from '../../components/form/form.js';
 import { Page } from '../../components/layout/page.js';
@@ -36,18 +36,7 @@ export default function EndpointNew() {
   return (
     <Page title="New endpoint" above={<a href={projectHref('/endpoints')}>Endpoints</a>}>
       <Panel title="What is sent where">
-        <Form
-          onSubmit={create.run}
-          error={create.error}
-          actions={
-            <>
-              <Button kind="main" type="submit" isRunning={create.isRunning}>
-                Create
-              </Button>
-              <ButtonLink href={projectHref('/endpoints')}>Cancel</ButtonLink>
-            </>
-          }
-        >
+        <Form action={create} verb="Create" actions={<ButtonLink href={projectHref('/endpoints')}>Cancel</ButtonLink>}>
           <EndpointFields draft={draft} error={create.error}>
             <TextField
               label="Event types"

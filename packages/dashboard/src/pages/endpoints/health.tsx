@@ -1,4 +1,3 @@
-import { api } from '../../api/client.js';
 import { useResource } from '../../api/use-resource.js';
 import type { Line } from '../../components/chart/options.js';
 import { TimeChart } from '../../components/chart/time-chart.js';
@@ -8,12 +7,11 @@ import { compact, count, percent } from '../../format/number.js';
 import { query } from '../../router/location.js';
 import { projectHref, projectId } from '../../router/project-path.js';
 import { FilterSelect } from '../log/filter-bar.js';
-import { filled, type Steps } from '../overview/activity.js';
+import { readActivity, type Steps } from '../overview/activity.js';
 import { LastError } from './last-error.js';
 import { shareOf } from './state.js';
 
 const LIVE_MS = 10_000;
-const HOUR_MS = 3_600_000;
 
 /** The first is shown without a query. */
 const RANGES = [
@@ -27,22 +25,13 @@ export function Health({ id }: { readonly id: string }) {
   const [range, words, hours] = RANGES.find(([value]) => value === query.value.get('range')) ?? RANGES[0];
   const activity = useResource(
     `${projectId.value} activity of ${id} ${range}`,
-    async (signal) => {
-      const toMs = Date.now();
-      const fromMs = toMs - hours * HOUR_MS;
-      const [startDate, endDate] = [fromMs, toMs].map((ms) => new Date(ms).toISOString()) as [string, string];
-      const read = await api().activity.get({ endpointId: id, startDate, endDate }, { signal });
-      // The step that is not over counts too: these are numbers, not rates.
-      return filled(read, { fromMs, toMs: toMs + read.step_seconds * 1000 });
-    },
+    // The step that is not over counts too: these are numbers, not rates.
+    (signal) => readActivity(hours * 60, signal, { endpointId: id, isWhole: false }),
     { everyMs: LIVE_MS },
   );
   const failed = projectHref(`/deliveries?endpoint=${id}&status=failure`);
   return (
-    <Panel
-      title="Health"
-      actions={<FilterSelect name="range" label="Time of the chart" options={RANGES.map(([value, label]) => [value, label])} />}
-    >
+    <Panel title="Health" actions={<FilterSelect name="range" label="Time of the chart" options={RANGES} />}>
       <Loaded resource={activity} lines={6}>
         {(steps) => {
           const attempts = totals(steps);

@@ -62,18 +62,7 @@ function EditForm({ endpoint, onSaved, onEnd }: { readonly endpoint: Endpoint; r
   });
   const submit = () => edit.save(changed(fieldsOf(draftOf(edit.base)), fieldsOf(draft.values)));
   return (
-    <Form
-      onSubmit={submit}
-      error={edit.error}
-      actions={
-        <>
-          <Button kind="main" type="submit" isRunning={edit.isRunning}>
-            Save
-          </Button>
-          <Button onPress={onEnd}>Cancel</Button>
-        </>
-      }
-    >
+    <Form action={{ ...edit, run: submit }} verb="Save" actions={<Button onPress={onEnd}>Cancel</Button>}>
       <EndpointFields draft={draft} error={edit.error} />
       <Conflict
         what="endpoint"

@@ -1,11 +1,9 @@
 import type { Endpoint } from '@gateway/client';
 import { api } from '../../api/client.js';
-import { useAction } from '../../api/use-action.js';
 import { Badge } from '../../components/data/badge.js';
 import { Time } from '../../components/data/time.js';
-import { Problem } from '../../components/feedback/problem.js';
 import { toast } from '../../components/feedback/toast.js';
-import { Button } from '../../components/form/button.js';
+import { ActionButton } from '../../components/form/action-button.js';
 import { mayManage } from '../../session/access.js';
 import { stateOf, type Attempts } from './state.js';
 
@@ -20,14 +18,9 @@ export function StateLine({
   readonly onChange: () => void;
 }) {
   const { label, tone, sentence, until } = stateOf(endpoint, attempts);
-  const closing = useAction(async () => {
-    await api().endpoints.resetCircuitBreaker(endpoint.uid);
-    toast('The circuit breaker is closed: what waits is sent.');
-    onChange();
-  });
   const isTripped = endpoint.circuit_breaker !== null && endpoint.circuit_breaker.state !== 'closed';
   return (
-    <section class={`endpoint-state ${tone}`} aria-label="State">
+    <section class={`notice endpoint-state ${tone}`} aria-label="State">
       <p role="status">
         <Badge status={label} tone={tone} /> <span class="mono">{endpoint.url}</span>
       </p>
@@ -42,12 +35,17 @@ export function StateLine({
       </p>
       {isTripped && endpoint.status === 'active' && mayManage() && (
         <div>
-          <Button isRunning={closing.isRunning} onPress={closing.run}>
+          <ActionButton
+            work={async () => {
+              await api().endpoints.resetCircuitBreaker(endpoint.uid);
+              toast('The circuit breaker is closed: what waits is sent.');
+              onChange();
+            }}
+          >
             Send now: close the breaker
-          </Button>
+          </ActionButton>
         </div>
       )}
-      {closing.error && <Problem error={closing.error} />}
     </section>
   );
 }

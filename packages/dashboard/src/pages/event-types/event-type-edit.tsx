@@ -26,16 +26,10 @@ export function EventTypeEdit({ type, onSaved }: { readonly type: EventType; rea
   return (
     <EventTypeForm
       draft={draft}
-      error={edit.error}
-      onSubmit={() => before && after && edit.save(changed(before, after))}
-      actions={
-        <>
-          <Button kind="main" type="submit" isRunning={edit.isRunning} isDisabled={!after}>
-            Save
-          </Button>
-          <Button onPress={end}>Cancel</Button>
-        </>
-      }
+      action={{ ...edit, run: () => before && after && edit.save(changed(before, after)) }}
+      verb="Save"
+      isReady={after !== undefined}
+      actions={<Button onPress={end}>Cancel</Button>}
     >
       <Conflict what="event type" edit={edit} onTheirs={(theirs) => draft.replace(draftOf(theirs))} />
     </EventTypeForm>

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Draft } from '../../api/use-draft.js';
 import { errorBelow, fieldError, TextArea, TextField } from '../../components/form/field.js';
-import { Form } from '../../components/form/form.js';
+import { Form, type FormProps } from '../../components/form/form.js';
 import { Panel } from '../../components/layout/panel.js';
 import { valueOf } from '../../format/json.js';
 import type { EventTypeDraft } from './event-type-draft.js';
@@ -11,28 +11,23 @@ import { SchemaTable } from './schema-table.js';
  * What an event type is, and beside it the fields as readers will see them.
  *
  * @param props.isNew a type that is there keeps its name: events and subscriptions refer to it
- * @param props.children shown above the buttons
  */
 export function EventTypeForm({
   draft: { values, set },
-  error,
   isNew = false,
-  onSubmit,
-  actions,
   children,
-}: {
+  ...form
+}: Omit<FormProps, 'children'> & {
   readonly draft: Draft<EventTypeDraft>;
-  readonly error: Error | undefined;
   readonly isNew?: boolean;
-  readonly onSubmit: () => void;
-  readonly actions: ComponentChildren;
   readonly children?: ComponentChildren;
 }) {
+  const { error } = form.action;
   const [schema, example] = [valueOf(values.schema), valueOf(values.example)];
   return (
     <div class="beside">
       <Panel title="Event type">
-        <Form onSubmit={onSubmit} error={error} actions={actions}>
+        <Form {...form}>
           {isNew && (
             <TextField
               label="Name"

@@ -2,7 +2,7 @@ import { api } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
 import { useDraft } from '../../api/use-draft.js';
 import { toast } from '../../components/feedback/toast.js';
-import { Button, ButtonLink } from '../../components/form/button.js';
+import { ButtonLink } from '../../components/form/button.js';
 import { Page } from '../../components/layout/page.js';
 import { navigate } from '../../router/location.js';
 import { projectHref, projectPath } from '../../router/project-path.js';
@@ -23,17 +23,11 @@ export default function EventTypeNew() {
     <Page title="New event type" above={<a href={projectHref('/event-types')}>Event types</a>}>
       <EventTypeForm
         draft={draft}
-        error={create.error}
         isNew
-        onSubmit={create.run}
-        actions={
-          <>
-            <Button kind="main" type="submit" isRunning={create.isRunning} isDisabled={!fields}>
-              Create
-            </Button>
-            <ButtonLink href={projectHref('/event-types')}>Cancel</ButtonLink>
-          </>
-        }
+        action={create}
+        verb="Create"
+        isReady={fields !== undefined}
+        actions={<ButtonLink href={projectHref('/event-types')}>Cancel</ButtonLink>}
       />
     </Page>
   );

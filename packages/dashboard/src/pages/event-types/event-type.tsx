@@ -1,10 +1,10 @@
 import { GatewayApiError, type EventType } from '@gateway/client';
 import { api } from '../../api/client.js';
-import { useAction } from '../../api/use-action.js';
 import { useResource } from '../../api/use-resource.js';
 import { Empty } from '../../components/feedback/empty.js';
 import { Loaded } from '../../components/feedback/loading.js';
-import { toast, toastError } from '../../components/feedback/toast.js';
+import { toast } from '../../components/feedback/toast.js';
+import { ActionButton } from '../../components/form/action-button.js';
 import { Button, ButtonLink } from '../../components/form/button.js';
 import { Page } from '../../components/layout/page.js';
 import { query, setQuery } from '../../router/location.js';
@@ -65,15 +65,6 @@ function Actions({
   readonly onChange: () => void;
 }) {
   const isDeprecated = deprecatedAt !== null;
-  const toggle = useAction(async () => {
-    try {
-      await api().eventTypes.update(uid, { deprecated: !isDeprecated });
-      toast(isDeprecated ? `${name} is current again.` : `${name} is deprecated: its events are delivered as before.`);
-      onChange();
-    } catch (error) {
-      toastError(error);
-    }
-  });
   const begin = () => setQuery({ edit: '1' });
   return (
     <>
@@ -81,9 +72,15 @@ function Actions({
       {mayManage() && <ButtonLink href={projectHref(`/subscriptions/new?types=${encodeURIComponent(name)}`)}>Subscribe</ButtonLink>}
       {may('member') && (
         <>
-          <Button isRunning={toggle.isRunning} onPress={toggle.run}>
+          <ActionButton
+            work={async () => {
+              await api().eventTypes.update(uid, { deprecated: !isDeprecated });
+              toast(isDeprecated ? `${name} is current again.` : `${name} is deprecated: its events are delivered as before.`);
+              onChange();
+            }}
+          >
             {isDeprecated ? 'Make current' : 'Deprecate'}
-          </Button>
+          </ActionButton>
           <Button keys="e" onPress={begin}>
             Edit
           </Button>

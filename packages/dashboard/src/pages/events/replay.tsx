@@ -2,9 +2,8 @@ import type { Event } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
 import { given } from '../../api/given.js';
-import { useAction } from '../../api/use-action.js';
-import { Problem } from '../../components/feedback/problem.js';
 import { toast, toastError } from '../../components/feedback/toast.js';
+import { ActionButton } from '../../components/form/action-button.js';
 import { Button } from '../../components/form/button.js';
 import { may } from '../../session/access.js';
 import { BatchDialog } from '../log/batch-dialog.js';
@@ -21,19 +20,18 @@ export function routeNow({ uid, event_type: type }: Event): void {
 
 /** Routes the event of a page again. */
 export function ReplayButton({ id, onDone }: { readonly id: string; readonly onDone: () => void }) {
-  const action = useAction(async () => {
-    await api().events.replay(id);
-    toast('The event is routed again: endpoints that have no delivery of it get one.');
-    onDone();
-  });
   if (!may('member')) return null;
   return (
-    <>
-      <Button keys="r" isRunning={action.isRunning} onPress={action.run}>
-        Route again
-      </Button>
-      {action.error && <Problem error={action.error} />}
-    </>
+    <ActionButton
+      keys="r"
+      work={async () => {
+        await api().events.replay(id);
+        toast('The event is routed again: endpoints that have no delivery of it get one.');
+        onDone();
+      }}
+    >
+      Route again
+    </ActionButton>
   );
 }
 

@@ -1,14 +1,14 @@
 import { api } from '../../api/client.js';
 import { useResource } from '../../api/use-resource.js';
+import { byName } from '../../components/form/options.js';
 import { projectId } from '../../router/project-path.js';
 import { FilterSelect } from '../log/filter-bar.js';
 
 /** Chooses a source. */
 export function SourceFilter() {
-  const { data = [] } = useResource(`${projectId.value} sources to filter by`, async (signal) => {
-    const { content } = await api().sources.list({ perPage: 100 }, { signal }).page();
-    return content.map(({ uid, name }) => [uid, name] as const).sort(([, a], [, b]) => a.localeCompare(b));
-  });
+  const { data = [] } = useResource(`${projectId.value} sources to filter by`, async (signal) =>
+    byName((await api().sources.list({ perPage: 100 }, { signal }).page()).content),
+  );
   if (data.length === 0) return null;
   return <FilterSelect name="source" label="Source" options={[['', 'Any source'], ...data]} />;
 }

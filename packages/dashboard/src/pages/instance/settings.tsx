@@ -6,6 +6,7 @@ import { Table } from '../../components/data/table.js';
 import { Empty } from '../../components/feedback/empty.js';
 import { Loaded } from '../../components/feedback/loading.js';
 import { Checkbox } from '../../components/form/field.js';
+import { Description } from '../../components/schema-form/description.js';
 import { count } from '../../format/number.js';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { param, query, setQuery } from '../../router/location.js';
@@ -67,8 +68,9 @@ const columns = [
     cell: ({ key, summary }: Row) => (
       <span class="setting-name">
         <code>{key}</code>
-        {/* Code stands between backticks. */}
-        <span class="muted">{summary.split('`').map((part, index) => (index % 2 === 1 ? <code key={part}>{part}</code> : part))}</span>
+        <span class="muted">
+          <Description text={summary} />
+        </span>
       </span>
     ),
   },

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useRef, useState } from 'preact/hooks';
 import { Button } from '../../components/form/button.js';
+import { Options, type Choices } from '../../components/form/options.js';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { param, query, setQuery } from '../../router/location.js';
 import { RANGES } from './time-range.js';
@@ -52,7 +53,7 @@ export function FilterBar({
         />
       )}
       {children}
-      {hasTime && <FilterSelect name="range" label="Time" options={RANGES.map(([value, label]) => [value, label])} />}
+      {hasTime && <FilterSelect name="range" label="Time" options={RANGES} />}
       {query.value.get('range') === 'custom' && (
         <>
           <FilterTime name="from" label="From" />
@@ -68,15 +69,17 @@ export function FilterBar({
   );
 }
 
-/** A filter that is one of some values; the empty one is no filter. */
+/** A filter that is one of some values; the empty one is no filter. See `Options`. */
 export function FilterSelect({
   name,
   label,
   options,
+  other,
 }: {
   readonly name: string;
   readonly label: string;
-  readonly options: readonly (readonly [value: string, label: string])[];
+  readonly options: Choices;
+  readonly other?: string;
 }) {
   const value = param(name);
   return (
@@ -86,11 +89,7 @@ export function FilterSelect({
       class={value ? 'chosen' : ''}
       onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
     >
-      {options.map(([option, text]) => (
-        <option key={option} value={option} selected={option === value}>
-          {text}
-        </option>
-      ))}
+      <Options options={options} chosen={value} other={other} />
     </select>
   );
 }

@@ -1,4 +1,5 @@
 import type { Activity } from '@gateway/client';
+import { api } from '../../api/client.js';
 import type { Line } from '../../components/chart/options.js';
 import { rate } from '../../format/number.js';
 
@@ -24,6 +25,21 @@ export function filled({ step_seconds: stepSeconds, content }: Activity, { fromM
   const atMs: number[] = [];
   for (let at = Math.ceil(fromMs / stepMs) * stepMs; at + stepMs <= toMs; at += stepMs) atMs.push(at);
   return { atMs, stepSeconds, steps: atMs.map((at) => known.get(at)) };
+}
+
+type Filter = NonNullable<Parameters<ReturnType<typeof api>['activity']['get']>[0]>;
+
+/** Reads what happened in so many minutes until now; with the step that is not over when `isWhole` is false. */
+export async function readActivity(
+  minutes: number,
+  signal: AbortSignal,
+  { isWhole = true, ...filter }: Filter & { readonly isWhole?: boolean } = {},
+): Promise<Steps> {
+  const toMs = Date.now();
+  const fromMs = toMs - minutes * 60_000;
+  const times = { startDate: new Date(fromMs).toISOString(), endDate: new Date(toMs).toISOString() };
+  const read = await api().activity.get({ ...filter, ...times }, { signal });
+  return filled(read, { fromMs, toMs: isWhole ? toMs : toMs + read.step_seconds * 1_000 });
 }
 
 /** A line of what a step counts, per second. */

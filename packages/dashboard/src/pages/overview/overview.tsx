@@ -1,5 +1,4 @@
-import type { SourceState } from '@gateway/client';
-import type { Summary } from '@gateway/client';
+import type { SourceState, Summary } from '@gateway/client';
 import { api } from '../../api/client.js';
 import { useResource } from '../../api/use-resource.js';
 import { Problem } from '../../components/feedback/problem.js';
@@ -9,7 +8,7 @@ import { param } from '../../router/location.js';
 import { projectHref, projectId } from '../../router/project-path.js';
 import { FilterSelect } from '../log/filter-bar.js';
 import { useStates } from '../sources/use-states.js';
-import { filled, type Recent } from './activity.js';
+import { readActivity, type Recent } from './activity.js';
 import { Charts } from './charts.js';
 import { FailingEndpoints, useFailing } from './failing-endpoints.js';
 import { findingsOf, type Finding } from './findings.js';
@@ -47,24 +46,9 @@ export default function Overview() {
   );
   const failing = useFailing();
   const states = useStates();
-  const activity = useResource(
-    `${project} activity ${minutes}`,
-    async (signal) => {
-      const toMs = Date.now();
-      const fromMs = toMs - minutes * MINUTE_MS;
-      const read = await api().activity.get(
-        { startDate: new Date(fromMs).toISOString(), endDate: new Date(toMs).toISOString() },
-        { signal },
-      );
-      return filled(read, { fromMs, toMs });
-    },
-    { everyMs: ACTIVITY_MS },
-  );
+  const activity = useResource(`${project} activity ${minutes}`, (signal) => readActivity(minutes, signal), { everyMs: ACTIVITY_MS });
   return (
-    <Page
-      title="Overview"
-      actions={<FilterSelect name="range" label="Time of the charts" options={RANGES.map(([value, label]) => [value, label])} />}
-    >
+    <Page title="Overview" actions={<FilterSelect name="range" label="Time of the charts" options={RANGES} />}>
       {now.error && <Problem error={now.error} retry={now.refresh} />}
       {now.data && isNew(now.data.summary) ? (
         <Start />
@@ -105,7 +89,7 @@ function isNew({ endpoints: { active, paused, inactive } }: Summary): boolean {
 
 function Start() {
   return (
-    <section class="findings start" aria-label="Health">
+    <section class="notice info findings start" aria-label="Health">
       <p class="findings-verdict">This project has no endpoint yet, so nothing is delivered.</p>
       <ButtonLink kind="main" href={projectHref('/start')}>
         Deliver a first message
@@ -122,7 +106,7 @@ function behindOf(states: ReadonlyMap<string, SourceState> | undefined): number 
 
 /** Whether the project is healthy, and if not, what to open next. */
 function Findings({ findings }: { readonly findings: readonly Finding[] | undefined }) {
-  if (!findings) return <section class="findings unknown" aria-label="Health" />;
+  if (!findings) return <section class="notice findings" aria-label="Health" />;
   const tone = findings.some((it) => it.tone === 'bad') ? 'bad' : findings.length > 0 ? 'warn' : 'ok';
   const verdict = {
     ok: 'Healthy: messages are accepted, routed and delivered.',
@@ -130,7 +114,7 @@ function Findings({ findings }: { readonly findings: readonly Finding[] | undefi
     bad: 'Something is wrong.',
   }[tone];
   return (
-    <section class={`findings ${tone}`} aria-label="Health">
+    <section class={`notice findings ${tone}`} aria-label="Health">
       <p class="findings-verdict" role="status">
         {verdict}
       </p>

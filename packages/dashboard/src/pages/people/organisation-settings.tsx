@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks';
 import { accountApi } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
 import { toast } from '../../components/feedback/toast.js';
-import { Button } from '../../components/form/button.js';
 import { ConfirmButton } from '../../components/form/confirm.js';
 import { fieldError, TextField } from '../../components/form/field.js';
 import { Form } from '../../components/form/form.js';
@@ -23,15 +22,7 @@ export function OrganisationSettings({ organisation: { uid, name: known, role } 
   return (
     <Panel title="Organisation" actions={<NewOrganisation />}>
       {may('admin', role) ? (
-        <Form
-          onSubmit={action.run}
-          error={action.error}
-          actions={
-            <Button type="submit" isRunning={action.isRunning} isDisabled={name.trim() === known}>
-              Rename
-            </Button>
-          }
-        >
+        <Form action={action} verb="Rename" kind="plain" isReady={name.trim() !== known}>
           <TextField label="Name" value={name} onChange={setName} error={fieldError(action.error, 'name')} isRequired />
         </Form>
       ) : (

@@ -1,3 +1,4 @@
+import { Options } from '../../components/form/options.js';
 import { query, setQuery } from '../../router/location.js';
 import { roleIn, type Role } from '../../session/access.js';
 import { preferredProject } from '../../session/projects.js';
@@ -27,11 +28,7 @@ export function OrganisationSwitch({ shown }: { readonly shown: ShownOrganisatio
       value={shown.uid}
       onChange={(event) => setQuery({ organisation: event.currentTarget.value })}
     >
-      {mine.map(({ uid, name }) => (
-        <option key={uid} value={uid} selected={uid === shown.uid}>
-          {name}
-        </option>
-      ))}
+      <Options options={mine.map(({ uid, name }) => [uid, name])} chosen={shown.uid} />
     </select>
   );
 }

@@ -1,4 +1,5 @@
 import type { ChangedProject, Project } from '@gateway/client';
+import { typedNumber as number } from '../../format/number.js';
 
 /** A project as its form has it: numbers as they are typed. */
 export interface ProjectDraft {
@@ -48,10 +49,6 @@ export function draftOf({ name, config }: Project): ProjectDraft {
     unknownTypes: unknown ?? 'accept',
   };
 }
-
-/** A number as it was typed. What is none goes to the server as it is, which says what is wrong with it. */
-const number = (typed: string): number =>
-  typed.trim() === '' || Number.isNaN(Number(typed)) ? (typed as unknown as number) : Number(typed);
 
 /** The whole configuration, as the API takes it. */
 export function configOf(draft: ProjectDraft): NonNullable<ChangedProject['config']> {

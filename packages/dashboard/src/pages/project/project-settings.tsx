@@ -8,7 +8,6 @@ import { Facts } from '../../components/data/facts.js';
 import { FullTime } from '../../components/data/time.js';
 import { Loaded } from '../../components/feedback/loading.js';
 import { toast } from '../../components/feedback/toast.js';
-import { Button } from '../../components/form/button.js';
 import { Conflict } from '../../components/form/conflict.js';
 import { Form } from '../../components/form/form.js';
 import { Page } from '../../components/layout/page.js';
@@ -88,15 +87,7 @@ function SettingsForm({ project, onSaved }: { readonly project: Project; readonl
     );
   }
   return (
-    <Form
-      onSubmit={() => edit.save(changes)}
-      error={edit.error}
-      actions={
-        <Button kind="main" type="submit" isRunning={edit.isRunning} isDisabled={Object.keys(changes).length === 0}>
-          Save
-        </Button>
-      }
-    >
+    <Form action={{ ...edit, run: () => edit.save(changes) }} verb="Save" isReady={Object.keys(changes).length > 0}>
       <ProjectFields draft={draft} error={edit.error} />
       <Conflict what="project" edit={edit} onTheirs={(theirs) => draft.replace(draftOf(theirs))} />
     </Form>

@@ -1,9 +1,7 @@
 import type { QuarantinedMessage, QuarantineReplay } from '@gateway/client';
 import { api } from '../../api/client.js';
-import { useAction } from '../../api/use-action.js';
-import { Problem } from '../../components/feedback/problem.js';
 import { toast, toastError } from '../../components/feedback/toast.js';
-import { Button } from '../../components/form/button.js';
+import { ActionButton } from '../../components/form/action-button.js';
 import { may } from '../../session/access.js';
 
 /** Tells what became of a replayed message. */
@@ -28,26 +26,27 @@ export function replayNow({ uid, status }: QuarantinedMessage): void {
 
 /** Replays or discards the message of a page. */
 export function MessageActions({ id, onDone }: { readonly id: string; readonly onDone: () => void }) {
-  const replay = useAction(async () => {
-    tell(await api().quarantine.replay(id));
-    onDone();
-  });
-  const discard = useAction(async () => {
-    await api().quarantine.discard(id);
-    toast('The message is discarded. It is kept for a while, and not replayed.');
-    onDone();
-  });
   if (!may('member')) return null;
-  const error = replay.error ?? discard.error;
   return (
     <>
-      <Button isRunning={discard.isRunning} onPress={discard.run}>
+      <ActionButton
+        work={async () => {
+          await api().quarantine.discard(id);
+          toast('The message is discarded. It is kept for a while, and not replayed.');
+          onDone();
+        }}
+      >
         Discard
-      </Button>
-      <Button keys="r" isRunning={replay.isRunning} onPress={replay.run}>
+      </ActionButton>
+      <ActionButton
+        keys="r"
+        work={async () => {
+          tell(await api().quarantine.replay(id));
+          onDone();
+        }}
+      >
         Replay
-      </Button>
-      {error && <Problem error={error} />}
+      </ActionButton>
     </>
   );
 }

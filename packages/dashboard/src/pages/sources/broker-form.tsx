@@ -59,20 +59,15 @@ export function BrokerForm({
   const isRefused = save.error instanceof GatewayApiError && save.error.code === 'source_check_failed';
   return (
     <Form
-      onSubmit={save.run}
-      error={error}
+      action={{ ...save, error }}
+      verb={may('member') ? (source ? 'Save' : 'Create source') : undefined}
       marksRequired
       remedy={isRefused && <Button onPress={() => save.run(true)}>{source ? 'Save without the test' : 'Create without the test'}</Button>}
       actions={
         may('member') && (
-          <>
-            <Button kind="main" type="submit" isRunning={save.isRunning}>
-              {source ? 'Save' : 'Create source'}
-            </Button>
-            <Button isRunning={test.isRunning} onPress={test.run}>
-              Test connection
-            </Button>
-          </>
+          <Button isRunning={test.isRunning} onPress={test.run}>
+            Test connection
+          </Button>
         )
       }
     >

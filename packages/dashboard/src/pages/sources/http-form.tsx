@@ -3,7 +3,6 @@ import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
 import { toast } from '../../components/feedback/toast.js';
-import { Button } from '../../components/form/button.js';
 import { fieldError, Select, TextArea, TextField } from '../../components/form/field.js';
 import { Form } from '../../components/form/form.js';
 import { navigate } from '../../router/location.js';
@@ -58,18 +57,7 @@ export function HttpForm({ source, onSaved }: { readonly source?: Source; readon
   const { error } = save;
   const byProvider = source ? '' : ' Left empty: what the provider of the verification sends.';
   return (
-    <Form
-      onSubmit={save.run}
-      error={error}
-      marksRequired
-      actions={
-        may('member') && (
-          <Button kind="main" type="submit" isRunning={save.isRunning}>
-            {source ? 'Save' : 'Create source'}
-          </Button>
-        )
-      }
-    >
+    <Form action={save} verb={may('member') ? (source ? 'Save' : 'Create source') : undefined} marksRequired>
       <TextField label="Name" value={name} onChange={setName} isRequired error={fieldError(error, 'name')} hasFocus={!source} />
       <VerifierFields verifier={verifier} stored={source?.verifier ?? undefined} onChange={setVerifier} error={error} />
       <TextField

@@ -1,9 +1,7 @@
 import type { Source } from '@gateway/client';
 import { api } from '../../api/client.js';
-import { useAction } from '../../api/use-action.js';
-import { Problem } from '../../components/feedback/problem.js';
 import { toast } from '../../components/feedback/toast.js';
-import { Button } from '../../components/form/button.js';
+import { ActionButton } from '../../components/form/action-button.js';
 import { ConfirmButton } from '../../components/form/confirm.js';
 import { localTime } from '../../format/time.js';
 import { navigate } from '../../router/location.js';
@@ -13,7 +11,7 @@ import { may } from '../../session/access.js';
 /** Pauses, resumes, enables or deletes a source. */
 export function SourceActions({ source, onChange }: { readonly source: Source; readonly onChange: () => void }) {
   const { uid, name, type, is_disabled: isDisabled, paused_at: pausedAt } = source;
-  const turn = useAction(async () => {
+  const turn = async () => {
     if (isDisabled) {
       await api().sources.update(uid, { is_disabled: false });
       toast('The source is enabled.');
@@ -27,7 +25,7 @@ export function SourceActions({ source, onChange }: { readonly source: Source; r
       );
     }
     onChange();
-  });
+  };
   const word = isDisabled ? 'Enable' : pausedAt ? 'Resume' : 'Pause';
   if (!may('member')) return null;
   return (
@@ -47,10 +45,9 @@ export function SourceActions({ source, onChange }: { readonly source: Source; r
           quarantined messages are kept.
         </p>
       </ConfirmButton>
-      <Button keys="p" isRunning={turn.isRunning} onPress={turn.run}>
+      <ActionButton keys="p" work={turn}>
         {word}
-      </Button>
-      {turn.error && <Problem error={turn.error} />}
+      </ActionButton>
     </>
   );
 }

@@ -3,7 +3,6 @@ import { useRef, useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
 import { Code } from '../../components/data/code.js';
-import { Button } from '../../components/form/button.js';
 import { fieldError, TextField } from '../../components/form/field.js';
 import { Form } from '../../components/form/form.js';
 import { projectHref } from '../../router/project-path.js';
@@ -32,15 +31,7 @@ export function EndpointStep({ known, onMade }: { readonly known: Endpoint | und
           <a href={projectHref(`/endpoints/${endpoint.uid}`)}>{endpoint.name}</a> gets its messages at <code>{endpoint.url}</code>.
         </p>
       ) : may('member') ? (
-        <Form
-          onSubmit={action.run}
-          error={action.error}
-          actions={
-            <Button kind="main" type="submit" isRunning={action.isRunning}>
-              Add the endpoint
-            </Button>
-          }
-        >
+        <Form action={action} verb="Add the endpoint">
           <TextField
             label="URL"
             type="url"

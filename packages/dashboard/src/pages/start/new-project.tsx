@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks';
 import { accountApi } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
 import { Empty } from '../../components/feedback/empty.js';
-import { Button } from '../../components/form/button.js';
 import { fieldError, Select, TextField } from '../../components/form/field.js';
 import { Form } from '../../components/form/form.js';
 import { Page } from '../../components/layout/page.js';
@@ -38,15 +37,7 @@ export default function NewProjectPage() {
           <p>That takes the role admin in an organisation. Ask an admin or owner of yours to create one, or to change your role.</p>
         </Empty>
       ) : (
-        <Form
-          onSubmit={action.run}
-          error={action.error}
-          actions={
-            <Button kind="main" type="submit" isRunning={action.isRunning}>
-              Create the project
-            </Button>
-          }
-        >
+        <Form action={action} verb="Create the project">
           <p>A project holds sources, endpoints and subscriptions, and the events that pass between them. It has API keys of its own.</p>
           <TextField
             label="Name"

@@ -29,7 +29,6 @@ export function MatchTest({ draft, match }: { readonly draft: Draft<Samples>; re
     if (first && recent.data) take.run(first);
   }, [recent.data === undefined]);
   const options = (recent.data ?? []).map(({ uid, label }) => [uid, label] as const);
-  const isOther = values.event !== '' && !options.some(([uid]) => uid === values.event);
   const edit = (field: 'type' | 'headers' | 'body') => (text: string) => replace({ ...values, [field]: text, event: '' });
   return (
     <Panel title="Does it match?">
@@ -37,7 +36,8 @@ export function MatchTest({ draft, match }: { readonly draft: Draft<Samples>; re
       <Select
         label="Sample"
         value={values.event}
-        options={[['', 'My own'], ...(isOther ? [[values.event, 'The event of the link'] as const] : []), ...options]}
+        options={[['', 'My own'], ...options]}
+        other="The event of the link"
         onChange={(event) => (event === '' ? set('event')('') : take.run(event))}
       />
       {take.error && <Problem error={take.error} />}

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useDraft, type Draft } from '../../api/use-draft.js';
 import { errorBelow, fieldError, Select, TextArea, TextField } from '../../components/form/field.js';
-import { Form } from '../../components/form/form.js';
+import { Form, type FormProps } from '../../components/form/form.js';
 import { Panel } from '../../components/layout/panel.js';
 import { objectOf } from '../../format/json.js';
 import { param } from '../../router/location.js';
@@ -14,24 +14,18 @@ import { useMatchTest } from './use-match-test.js';
 /**
  * What a subscription sends where, and beside it whether a sample matches.
  *
- * @param props.error of the last try to save it
- * @param props.children shown above the buttons
  */
 export function SubscriptionForm({
   draft,
-  error,
   isNew = false,
-  onSubmit,
-  actions,
   children,
-}: {
+  ...form
+}: Omit<FormProps, 'children'> & {
   readonly draft: Draft<SubscriptionDraft>;
-  readonly error: Error | undefined;
   readonly isNew?: boolean;
-  readonly onSubmit: () => void;
-  readonly actions: ComponentChildren;
   readonly children?: ComponentChildren;
 }) {
+  const { error } = form.action;
   const { values, set } = draft;
   const sample = useDraft<Samples>({ ...emptySample, event: param('event') });
   const match = useMatchTest(values, sample.values);
@@ -41,7 +35,7 @@ export function SubscriptionForm({
   return (
     <div class="beside">
       <Panel title="What it sends where">
-        <Form onSubmit={onSubmit} error={error} actions={actions}>
+        <Form {...form}>
           <TextField
             label="Name"
             value={values.name}

@@ -3,7 +3,7 @@ import { given } from '../../api/given.js';
 import { useAction } from '../../api/use-action.js';
 import { useDraft } from '../../api/use-draft.js';
 import { toast } from '../../components/feedback/toast.js';
-import { Button, ButtonLink } from '../../components/form/button.js';
+import { ButtonLink } from '../../components/form/button.js';
 import { Page } from '../../components/layout/page.js';
 import { navigate, param } from '../../router/location.js';
 import { projectHref, projectPath } from '../../router/project-path.js';
@@ -24,17 +24,11 @@ export default function SubscriptionNew() {
     <Page title="New subscription" above={<a href={projectHref('/subscriptions')}>Subscriptions</a>}>
       <SubscriptionForm
         draft={draft}
-        error={create.error}
         isNew
-        onSubmit={create.run}
-        actions={
-          <>
-            <Button kind="main" type="submit" isRunning={create.isRunning} isDisabled={!fields}>
-              Create
-            </Button>
-            <ButtonLink href={projectHref('/subscriptions')}>Cancel</ButtonLink>
-          </>
-        }
+        action={create}
+        verb="Create"
+        isReady={fields !== undefined}
+        actions={<ButtonLink href={projectHref('/subscriptions')}>Cancel</ButtonLink>}
       />
     </Page>
   );

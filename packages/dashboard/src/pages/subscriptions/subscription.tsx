@@ -1,13 +1,13 @@
 import type { ChangedSubscription, Subscription } from '@gateway/client';
 import { api } from '../../api/client.js';
-import { useAction } from '../../api/use-action.js';
 import { changed, useDraft } from '../../api/use-draft.js';
 import { useEdit } from '../../api/use-edit.js';
 import { useResource } from '../../api/use-resource.js';
 import { Badge } from '../../components/data/badge.js';
 import { Loaded } from '../../components/feedback/loading.js';
-import { toast, toastError } from '../../components/feedback/toast.js';
-import { Button, ButtonLink } from '../../components/form/button.js';
+import { toast } from '../../components/feedback/toast.js';
+import { ActionButton } from '../../components/form/action-button.js';
+import { ButtonLink } from '../../components/form/button.js';
 import { ConfirmButton } from '../../components/form/confirm.js';
 import { Conflict } from '../../components/form/conflict.js';
 import { Page } from '../../components/layout/page.js';
@@ -52,21 +52,19 @@ function Actions({
   readonly subscription: Subscription;
   readonly onChange: () => void;
 }) {
-  const toggle = useAction(async () => {
-    try {
-      await api().subscriptions.toggleStatus(uid);
-      toast(isOff ? `${name} is enabled.` : `${name} is disabled: it matches nothing.`);
-      onChange();
-    } catch (error) {
-      toastError(error);
-    }
-  });
   if (!mayManage()) return null;
   return (
     <>
-      <Button kind={isOff ? 'main' : 'plain'} isRunning={toggle.isRunning} onPress={toggle.run}>
+      <ActionButton
+        kind={isOff ? 'main' : 'plain'}
+        work={async () => {
+          await api().subscriptions.toggleStatus(uid);
+          toast(isOff ? `${name} is enabled.` : `${name} is disabled: it matches nothing.`);
+          onChange();
+        }}
+      >
         {isOff ? 'Enable' : 'Disable'}
-      </Button>
+      </ActionButton>
       <ConfirmButton
         label="Delete…"
         title={`Delete ${name}?`}
@@ -98,15 +96,11 @@ function EditForm({ subscription, onSaved }: { readonly subscription: Subscripti
   return (
     <SubscriptionForm
       draft={draft}
-      error={edit.error}
-      onSubmit={() => before && after && edit.save(changed(before, after))}
+      action={{ ...edit, run: () => before && after && edit.save(changed(before, after)) }}
+      verb={mayManage() ? 'Save' : undefined}
+      isReady={after !== undefined}
       actions={
         <>
-          {mayManage() && (
-            <Button kind="main" type="submit" isRunning={edit.isRunning} isDisabled={!after}>
-              Save
-            </Button>
-          )}
           <ButtonLink href={projectHref(`/endpoints/${subscription.endpoint_id}`)}>Open the endpoint</ButtonLink>
           {event && <ButtonLink href={projectHref(`/events/${event}`)}>Back to the event</ButtonLink>}
         </>

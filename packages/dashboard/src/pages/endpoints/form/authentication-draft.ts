@@ -1,9 +1,7 @@
 import type { Endpoint } from '@gateway/client';
+import { MASK } from '../../../components/schema-form/schema.js';
 
 type Authentication = NonNullable<Endpoint['authentication']>;
-
-/** What the API shows instead of a secret; sent back it keeps the stored one. */
-export const MASK = '********';
 
 export const AUTHENTICATIONS = [
   ['none', 'None'],

@@ -1,6 +1,8 @@
 import type { ChangedEndpoint, Endpoint, NewEndpoint } from '@gateway/client';
+import { typedNumber as number } from '../../../format/number.js';
+import { MASK } from '../../../components/schema-form/schema.js';
 import { isPortal } from '../../../router/project-path.js';
-import { authenticationOf, draftOfAuthentication, MASK, type AuthenticationDraft } from './authentication-draft.js';
+import { authenticationOf, draftOfAuthentication, type AuthenticationDraft } from './authentication-draft.js';
 
 /** An endpoint as its form has it: numbers as they are typed. */
 export interface EndpointDraft {
@@ -70,10 +72,6 @@ export function draftOf(endpoint: Endpoint): EndpointDraft {
     retryMaxSeconds: strategy ? text(strategy.max_seconds, '') : newEndpoint.retryMaxSeconds,
   };
 }
-
-/** A number as it was typed. What is none goes to the server as it is, which says what is wrong with it. */
-const number = (typed: string): number =>
-  typed.trim() === '' || Number.isNaN(Number(typed)) ? (typed as unknown as number) : Number(typed);
 
 function certificateOf({ certificate, certificateKey: key, hasKey }: EndpointDraft): NewEndpoint['mtls_client_cert'] {
   if (certificate.trim() === '') return null;
