@@ -25,7 +25,6 @@ export const SIZES = { desktop: { width: 1280, height: 800 }, phone: { width: 39
 
 export interface Visit {
   readonly page: Page;
-  readonly problems: readonly string[];
   /** Throws if something went wrong in it: an error of a script, refused content, a request that failed. */
   close(): Promise<void>;
 }
@@ -83,7 +82,6 @@ export async function visit(
   await page.goto(url);
   return {
     page,
-    problems,
     async close() {
       await context.close();
       assert.equal(problems, []);
@@ -94,7 +92,7 @@ export async function visit(
 const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 /** What axe-core finds against WCAG 2.2 AA and its best practices, a line each with the elements. */
-export async function accessibilityMistakes(page: Page): Promise<string[]> {
+async function accessibilityMistakes(page: Page): Promise<string[]> {
   const source = readFileSync(axe, 'utf8');
   // Not as an element: the policy of the page refuses inline scripts.
   await page.evaluate(source);

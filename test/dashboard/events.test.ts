@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { until } from '../support/until.js';
-import { accessibilityMistakes, picture } from './browser.js';
+import { inspect } from './browser.js';
 import { dashboardScene, type Scene } from './scene.js';
 
 const events = suite('dashboard/events');
@@ -55,7 +55,7 @@ events('the message that an event was made of stands beside it, in its forms, an
     fetch(scene.api.url + url, { method: 'POST', body: JSON.stringify({ total: 200, note }), headers: { 'x-shop': HOSTILE } });
   await post('not kept');
   const [before] = (await client.events.list({ sourceId }).page()).content;
-  const { page, problems, close } = await scene.open(`/events/${before!.uid}`);
+  const { page, close } = await scene.open(`/events/${before!.uid}`);
   const what = page.getByRole('region', { name: 'What happened' });
   await what.getByText('Message is not kept.').waitFor();
   await what.getByRole('link', { name: 'Keep messages' }).click();
@@ -78,8 +78,7 @@ events('the message that an event was made of stands beside it, in its forms, an
   await message.getByLabel('JSON', { exact: true }).getByText('"note"').waitFor();
   await message.getByRole('button', { name: 'Hex' }).click();
   await message.getByLabel('Bytes', { exact: true }).getByText('000000').waitFor();
-  assert.equal(await accessibilityMistakes(page), []);
-  await picture(page, 'event-message');
+  await inspect(page, 'event-message');
   assert.is(await page.evaluate('window.hacked'), undefined);
 
   // The editor runs on it.
@@ -88,7 +87,6 @@ events('the message that an event was made of stands beside it, in its forms, an
   assert.match(await page.getByLabel('Its text').inputValue(), '"note":"<img');
   await page.getByLabel('Message', { exact: true }).selectOption({ value: `event ${before!.uid}` });
   await page.getByText(/The message is not kept: this is the data of the event/).waitFor();
-  assert.equal(problems, []);
   await close();
 });
 
