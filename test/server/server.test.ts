@@ -1,6 +1,7 @@
 import { createServer } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import pg from 'pg';
 import { database } from '../support/database.js';
 import { freePort, loopback } from '../support/ports.js';
 import { until, within } from '../support/until.js';
@@ -109,18 +110,28 @@ server(
 server('database.max_open_connections and max_builder_connections: many requests at once open no more', async () => {
   const most = async (connections: object) => {
     const api = await startApi({ file: { database: connections } });
-    try {
-      const { path } = await makeProject(api);
-      const requests = Array.from({ length: 60 }, (_, n) => [
-        api.call('POST', `${path}/events`, { event_type: 'a', data: { n } }),
-        api.call('GET', `${path}/endpoints`),
-      ]);
-      for (const { status } of await Promise.all(requests.flat())) assert.ok(status < 300, `${status}`);
+    const blocker = new pg.Client(api.db.url);
+    const open = async () => {
       const [row] = await api.db.rows<{ n: number }>(
         `select count(*)::int as n from pg_stat_activity where datname = current_database() and application_name like 'gateway-server%'`,
       );
       return row!.n;
+    };
+    try {
+      const { path } = await makeProject(api);
+      await blocker.connect();
+      // Nothing is answered, so that each request asks for a connection of its own.
+      await blocker.query('begin; lock table events, endpoints in access exclusive mode');
+      const requests = Array.from({ length: 60 }, (_, n) => [
+        api.call('POST', `${path}/events`, { event_type: 'a', data: { n } }),
+        api.call('GET', `${path}/endpoints`),
+      ]).flat();
+      await until('more than four connections', async () => (await open()) > 4, { withinMs: 2_000 }).catch(() => undefined);
+      await blocker.query('rollback');
+      for (const { status } of await Promise.all(requests)) assert.ok(status < 300, `${status}`);
+      return await open();
     } finally {
+      await blocker.end();
       await api.close();
     }
   };

@@ -157,7 +157,7 @@ owned('a batch sends again only what belongs to the owner', async () => {
 
 owned('the event of a delivery tells its data and headers, not where it came from or went to beside', async () => {
   const { body } = await api.call('GET', `${path}/eventdeliveries/${mine.eventdeliveries}/event`, undefined, { key });
-  assert.equal(Object.keys(body.data).sort(), ['data', 'data_bytes', 'event_type', 'headers', 'occurred_at', 'uid']);
+  assert.equal(Object.keys(body.data).sort(), ['data', 'data_bytes', 'event_type', 'headers', 'is_transformed', 'occurred_at', 'uid']);
   assert.equal([body.data.data, body.data.headers], [{ n: 1 }, { 'x-a': 'b' }]);
 });
 
