@@ -106,7 +106,7 @@ people('a key is created, used, rotated and revoked, and the audit log tells it'
   await page.keyboard.press('n');
   await page.getByLabel('Name').fill('ci');
   await page.getByLabel('It may').selectOption('viewer');
-  await page.getByLabel('Only with some resources').check();
+  await page.getByLabel('Limit to some resources').check();
   await page.getByRole('button', { name: 'Create the key' }).click();
   await page.getByText('Scopes must not be empty').waitFor();
   await page.getByLabel('Endpoints', { exact: true }).selectOption('read');

@@ -7,8 +7,15 @@ import { Copy } from './copy.js';
 /** Longer texts are cut until they are asked for: a browser lays out a megabyte for seconds. */
 const SHOWN_MAX = 50_000;
 
-/** Text of a message, header or body: never HTML, whatever it holds. JSON is indented, unless `isRaw`. */
-export function Code({ text, label, isRaw = false }: { readonly text: string; readonly label: string; readonly isRaw?: boolean }) {
+interface CodeProps {
+  readonly text: string;
+  readonly label: string;
+  readonly isRaw?: boolean;
+  readonly isTable?: boolean;
+}
+
+/** Text of a message, header or body: never HTML, whatever it holds. JSON is indented, unless `isRaw`; the lines of a table are not wrapped. */
+export function Code({ text, label, isRaw = false, isTable = false }: CodeProps) {
   const [isWhole, setWhole] = useState(false);
   const laidOut = isRaw ? text : pretty(text);
   const isCut = !isWhole && laidOut.length > SHOWN_MAX;
@@ -19,7 +26,7 @@ export function Code({ text, label, isRaw = false }: { readonly text: string; re
         <Copy text={text} what={label} />
       </figcaption>
       {/* It scrolls, so it must be reachable by keyboard. */}
-      <pre tabIndex={0} aria-label={label}>
+      <pre class={isTable ? 'unwrapped' : undefined} tabIndex={0} aria-label={label}>
         {isCut ? laidOut.slice(0, SHOWN_MAX) : laidOut}
       </pre>
       {isCut && <Button onPress={() => setWhole(true)}>Show all {bytes(laidOut.length)}</Button>}

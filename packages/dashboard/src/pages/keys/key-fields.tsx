@@ -48,8 +48,8 @@ export function KeyFields({
       />
       <Select label="It may" value={role} onChange={(it) => onChange({ ...draft, role: it })} options={ring.roles} />
       <Checkbox
-        label="Only with some resources"
-        hint="Scopes: of what it may, only what is chosen."
+        label="Limit to some resources"
+        hint="Scopes. The key reaches only what is chosen here, within its role."
         isOn={scopes !== null}
         onChange={(isOn) => onChange({ ...draft, scopes: isOn ? [] : null })}
       />

@@ -12,7 +12,7 @@ export const FORMS = [
 export function BytesAs({ form, raw }: { readonly form: string; readonly raw: Raw }) {
   if (form === 'text') return <Code isRaw label="Message" text={textOf(raw)} />;
   if (form === 'json') return <Json text={textOf(raw)} />;
-  if (form === 'hex') return <Code isRaw label="Bytes" text={hexDump(bytesOf(raw))} />;
+  if (form === 'hex') return <Code isRaw isTable label="Bytes" text={hexDump(bytesOf(raw))} />;
   return null;
 }
 
