@@ -123,7 +123,7 @@ pictures('pages are there in a second, and nothing moves while they load', async
   const measured: string[] = [];
   for (const [name, path] of Object.entries(pages)) {
     const { shift, paintMs } = await best(path);
-    if (shift > 0.1 || paintMs > 2_500)
+    if (shift > 0.05 || paintMs > 2_500)
       measured.push(`${name}: layout shift ${shift.toFixed(3)}, largest paint after ${Math.round(paintMs)} ms`);
   }
   assert.equal(measured, []);
