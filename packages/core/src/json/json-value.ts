@@ -56,15 +56,19 @@ function spells(quoted: string, name: string): boolean {
   return quoted.includes('\\') && JSON.parse(quoted) === name;
 }
 
-/** The depth of the objects and arrays of a JSON text; 0 for a plain value. The text need not be valid. */
+const STRUCTURE = /["[\]{}]/g;
+
+/** The depth of the objects and arrays of a JSON text; 0 for a plain value. The text need not be valid: a megabyte without structure takes a millisecond. */
 export function nesting(text: string): number {
   let depth = 0;
   let deepest = 0;
-  for (let at = 0; at < text.length; at++) {
+  STRUCTURE.lastIndex = 0;
+  while (STRUCTURE.test(text)) {
+    const at = STRUCTURE.lastIndex - 1;
     const code = text.charCodeAt(at);
-    if (code === QUOTE) at = skipString(text, at) - 1;
+    if (code === QUOTE) STRUCTURE.lastIndex = skipString(text, at);
     else if (code === OPEN_BRACE || code === OPEN_BRACKET) deepest = Math.max(deepest, ++depth);
-    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--;
+    else depth--;
   }
   return deepest;
 }

@@ -23,8 +23,8 @@ interface RequestLimitOptions {
 }
 
 /** Refusals are answered after this time, but only so many of them wait. */
-const REFUSED_MS = 200;
-const REFUSED_MAX = 100;
+const REFUSED_MS = 500;
+const REFUSED_MAX = 1000;
 
 /** Limits the requests of each credential, or what else has an id. Servers count together in KV, or each on its own while it is unavailable. */
 export function requestLimit({ ratePerSecond, burst, kv, code = 'too_many_requests' }: RequestLimitOptions): RequestLimit {

@@ -24,32 +24,43 @@ export interface QuarantinedMessage {
  * inserted rows, in one order.
  */
 export async function quarantineMessages(pool: Pool, messages: readonly QuarantinedMessage[]): Promise<ReadonlySet<QuarantinedMessage>> {
-  const bytes = messages.map((m) => Buffer.from(m.raw.buffer, m.raw.byteOffset, m.raw.byteLength));
+  const raw = piecesOf(messages.map((message) => message.raw));
+  const refs = (['projectId', 'id'] as const).map((name) => messages.map((m) => m[name]));
   const { rowCount } = await pool.query({
     name: 'quarantine-messages',
     text: `insert into quarantined_messages (project_id, id, source_id, occurred_at, coordinates, code, reason, headers, raw)
-           select project, id, source, timestamptz 'epoch' + ms * interval '1 millisecond', coordinates, code, reason, headers, raw
-           from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[])
-             as u(project, id, source, ms, coordinates, code, reason, headers, raw)
+           select project, id, source, timestamptz 'epoch' + ms * interval '1 millisecond', coordinates, code, reason, headers, ${PIECE}
+           from unnest($2::int[], $3::int[], $4::uuid[], $5::uuid[], $6::uuid[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[])
+             as u(start, length, project, id, source, ms, coordinates, code, reason, headers)
            order by project, id
            on conflict do nothing`,
     values: [
-      ...(['projectId', 'id', 'sourceId', 'occurredAtMs'] as const).map((name) => messages.map((m) => m[name])),
+      ...raw,
+      ...refs,
+      ...(['sourceId', 'occurredAtMs'] as const).map((name) => messages.map((m) => m[name])),
       messages.map((m) => clean(m.coordinates)),
       messages.map((m) => m.code),
       messages.map((m) => clean(m.reason)),
       messages.map((m) => m.headers),
-      bytes,
     ],
   });
   if (rowCount === messages.length) return new Set();
   const { rows } = await pool.query<{ n: number }>({
     name: 'other-quarantined-messages',
-    text: `select n::int - 1 as n from unnest($1::uuid[], $2::uuid[], $3::bytea[]) with ordinality u(project, id, raw, n)
-           join quarantined_messages e on e.project_id = u.project and e.id = u.id where e.raw <> u.raw`,
-    values: [messages.map((m) => m.projectId), messages.map((m) => m.id), bytes],
+    text: `select n::int - 1 as n from unnest($2::int[], $3::int[], $4::uuid[], $5::uuid[]) with ordinality u(start, length, project, id, n)
+           join quarantined_messages e on e.project_id = u.project and e.id = u.id where e.raw <> ${PIECE}`,
+    values: [...raw, ...refs],
   });
   return new Set(rows.map(({ n }) => messages[n]!));
+}
+
+const PIECE = 'substring($1::bytea from start + 1 for length)';
+
+/** The bytes of all in one parameter, which is sent as it is (an array of bytes as hex, several times over), where each piece starts, and its length. */
+function piecesOf(pieces: readonly Uint8Array[]): [bytes: Buffer, starts: number[], lengths: number[]] {
+  const lengths = pieces.map(({ byteLength }) => byteLength);
+  let end = 0;
+  return [Buffer.concat(pieces), lengths.map((length) => (end += length) - length), lengths];
 }
 
 export interface QuarantinedMessageRow {
