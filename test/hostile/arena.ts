@@ -97,6 +97,7 @@ export async function arena(scale = 1): Promise<Arena> {
           workers_per_project: 200 * scale,
           events_per_second: 200,
           routing_work: 500_000,
+          event_loop_ms: 75,
         },
       },
       env: { GATEWAY_BASIC_AUTH: ACCOUNT, NODE_OPTIONS: '--max-semi-space-size=4' },

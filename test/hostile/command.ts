@@ -19,6 +19,7 @@ const { values } = parseArgs({
     scale: { type: 'string', default: '1' },
   },
 });
+const WARMING_SECONDS = 3;
 const [seconds, rounds] = [Number(values.seconds), Number(values.rounds)];
 const chosen = attacks.filter(({ name }) => values.attack.split('|').some((part) => name.includes(part)));
 if (!(seconds > 0 && rounds > 0) || chosen.length === 0) {
@@ -40,6 +41,8 @@ try {
   // The first of everything takes its time.
   await scene.measure(3);
   for (const attack of chosen) {
+    // Code that runs for the first time is several times slower, and an agent that has run for a while has run most of it.
+    await scene.measure(WARMING_SECONDS, attack.name);
     const pairs: { readonly alone: Round; readonly beside: Round }[] = [];
     for (let k = 0; k < rounds; k++) pairs.push({ alone: await scene.measure(seconds), beside: await scene.measure(seconds, attack.name) });
     const alone = together(pairs.map((it) => it.alone));

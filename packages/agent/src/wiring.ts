@@ -22,6 +22,7 @@ import { DeliveryReleaser } from './delivery/release-deliveries.js';
 import { SuccessStreak } from './liveness/health.js';
 import { BacklogPacing, Backpressure } from './flow-control/backpressure.js';
 import { type BreakerPolicy, CircuitBreakers } from './flow-control/circuit-breakers.js';
+import { LoopShares } from './flow-control/loop-shares.js';
 import { RateLimits } from './flow-control/rate-limits.js';
 import { showGauges } from './gauges.js';
 import { overrunRule, Overruns, pausing } from './ingest/pause-sources.js';
@@ -71,6 +72,7 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
   const notifier = new Notifier({ ...context, mailer });
 
   const dueTimes = new DueTimes();
+  const loopShares = new LoopShares(config.limits.event_loop_ms);
   const releaser = new DeliveryReleaser({ ...context, dueTimes });
   const { max_outstanding: maxOutstanding, max_outstanding_bytes: maxOutstandingBytes } = delivery;
   const inFlight = new InFlight({ lease, releaser, maxOutstanding, maxOutstandingBytes });
@@ -100,7 +102,8 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
     },
   };
   const observers = [billing, successStreak, notifier, ...(measure ? [measure] : [])];
-  const attemptWriter = new AttemptWriter({ ...held, observers, writers: WRITERS });
+  const responsePace = new ProjectPace(config.limits.response_bytes_per_second, 1);
+  const attemptWriter = new AttemptWriter({ ...held, observers, responsePace, writers: WRITERS });
   const sender = new Sender({
     allowedNetworks: delivery.allowed_networks,
     maxResponseBytes: config.max_response_size * 1024,
@@ -121,16 +124,17 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
     goneEndpoints: new GoneEndpoints({ ...context, notifier }),
   });
   const consumers = consumersOf(config.consumer_pool_size);
-  const scheduler = new Scheduler({ ...held, attempts, attemptWriter, releaser, consumers });
+  const scheduler = new Scheduler({ ...held, attempts, attemptWriter, releaser, loopShares, consumers });
 
   // Messages: from the source to the commit.
   const routingPace = new ProjectPace(config.limits.routing_work);
   const planner = new DeliveryPlanner({ ...held, routingPace, claimsFirstAttempts: readsSources });
-  const router = new PendingRouter({ ...held, planner });
+  const router = new PendingRouter({ ...held, planner, loopShares });
+  const pace = new ProjectPace(config.limits.events_per_second);
   const eventWriter = new EventWriter({
     ...held,
     planner,
-    pace: new ProjectPace(config.limits.events_per_second),
+    pace,
     usage,
     committers: COMMITTERS,
   });
@@ -142,6 +146,8 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
     throttle,
     transformer,
     eventWriter,
+    pace,
+    loopShares,
     maxMessageBytes: ingest.max_message_bytes,
     accepts: (projectId, eventType) => configCache.accepts(projectId, eventType),
   });
@@ -153,7 +159,7 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
     notifier,
     plugins: plugins.sources,
     openSecret: open,
-    window: ingest.window,
+    window: windowOf(config),
     maxWorkers: config.limits.workers_per_project,
     lags,
   });
@@ -245,4 +251,9 @@ function policyOf({ circuitBreaker: own }: Endpoint, { circuit_breaker: settings
     openMs,
     openMaxMs: Math.max(openMs, settings.max_error_timeout * 1000),
   };
+}
+
+/** Messages that a project may not have accepted within a second would only fill the memory of the agent. */
+function windowOf({ ingest, limits }: Pick<Config, 'ingest' | 'limits'>): number {
+  return limits.events_per_second === 0 ? ingest.window : Math.min(ingest.window, limits.events_per_second);
 }

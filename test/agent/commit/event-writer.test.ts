@@ -627,6 +627,32 @@ accept('a function that makes many events of a message is committed at the pace 
   ),
 );
 
+accept('messages of others do not wait for the commits of large ones, which leave a committer free', () =>
+  scene(async ({ running, messages }) => {
+    const other = await db.connect();
+    const large = (n: number) =>
+      messages.ready({ coordinates: `large ${n}`, data: JSON.stringify('x'.repeat(100_000)), idempotencyKey: 'same' });
+    try {
+      await other.query('begin');
+      await other.query(
+        "insert into idempotency_keys (project_id, key, event_id, expires_at) values ($1, 'same', gen_random_uuid(), now() + interval '1 hour')",
+        [running.projectId],
+      );
+      for (let n = 0; n < 130; n++) running.wiring.eventWriter.push(large(n));
+      await lockAwaited(db, 'the large commits to wait');
+      const neighbour = newId();
+      for (const message of messages.many(20, { projectId: neighbour }))
+        running.wiring.eventWriter.push({ ...message, projectId: neighbour });
+      await until('theirs', () => messages.settled.length === 20);
+      assert.not(messages.settled.some(([coordinates]) => coordinates.startsWith('large')));
+      await other.query('rollback');
+    } finally {
+      await other.end();
+    }
+    await until('all outcomes', () => messages.settled.length === 150);
+  }),
+);
+
 accept('without routing in the accepting agent every event takes both queues, or the first one when it names its endpoints', () =>
   scene(
     async ({ running, messages, at, endpointId }) => {

@@ -1,11 +1,15 @@
 import type { Message, Outcome } from '@gateway/plugin';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { ReadyMessage } from '#agent/commit/event-writer';
 import { Pipeline, Throttle } from '#agent/ingest/pipeline';
 import { Transformer } from '#agent/ingest/transformer';
 import type { Measure } from '#agent/telemetry/measure';
 import type { IngestSource } from '#agent/model/ingest';
+import type { TransformResult } from '@gateway/sandbox';
 import { newId } from '#core/events/ids';
+import { ProjectPace } from '#core/process/project-pace';
+import { LoopShares } from '#agent/flow-control/loop-shares';
 import { silentLog } from '#core/logging/log';
 import { SLICE_MS } from '#core/process/slices';
 import { empty } from '../../store/batches.js';
@@ -38,6 +42,8 @@ async function scene(test: (scene: Scene) => Promise<void>, { ratePerSecond = 0 
   const counted: Outcome[] = [];
   const { eventWriter, sandbox } = running.wiring;
   const it = new Pipeline({
+    pace: new ProjectPace(0),
+    loopShares: new LoopShares(0),
     throttle: new Throttle({ kv: running.kv, ratePerSecond, lease: { agents: 1 }, log: silentLog }),
     transformer: new Transformer({ sandbox, log: silentLog }),
     eventWriter,
@@ -308,6 +314,8 @@ pipeline('the rate holds messages back and loses none', () =>
 pipeline('a project with a backlog takes turns at the rate with others', async () => {
   const passed: string[] = [];
   const it = new Pipeline({
+    pace: new ProjectPace(0),
+    loopShares: new LoopShares(0),
     throttle: { unlimited: false, take: () => Promise.resolve(2) },
     transformer: {} as Transformer,
     eventWriter: { push: ({ projectId }) => void passed.push(projectId) },
@@ -324,6 +332,87 @@ pipeline('a project with a backlog takes turns at the rate with others', async (
   hand('other', 0);
   await until('all to pass', () => passed.length === 11);
   assert.is(passed.indexOf('other'), 1);
+});
+
+/** A pipeline without sandbox, and a way to hand messages of projects over. */
+function bare({ perSecond = 0, eventWriter }: { perSecond?: number; eventWriter: { push(message: ReadyMessage): void } }) {
+  const pace = new ProjectPace(perSecond);
+  const it = new Pipeline({
+    pace,
+    loopShares: new LoopShares(0),
+    throttle: { unlimited: true, take: (wanted) => Promise.resolve(wanted) },
+    transformer: new Transformer({
+      sandbox: {
+        run: (_fn, payloads, onResult) => {
+          const results = payloads.map(() => OUTPUT);
+          for (const [index, result] of results.entries()) onResult?.(index, result);
+          return Promise.resolve(results);
+        },
+      },
+      log: silentLog,
+    }),
+    eventWriter,
+    maxMessageBytes: 10_000,
+  });
+  const hand = (projectId: string, n: number, bodyFunction: string | null = null) =>
+    it.handle(() => ({ projectId, id: newId(), bodyFunction }))({
+      coordinates: `${projectId}/0/${n}`,
+      timestamp: Date.now(),
+      body: Buffer.from(GOOD),
+      headers: {},
+    });
+  return { pace, hand };
+}
+const OUTPUT: TransformResult = { kind: 'array', items: Array.from({ length: 1000 }, () => GOOD), logs: [], durationMs: 1 };
+
+pipeline('messages of a project over its pace wait before anything is done for them, and those of others pass', async () => {
+  const passed: string[] = [];
+  const { hand } = bare({ perSecond: 100, eventWriter: { push: ({ projectId }) => void passed.push(projectId) } });
+  for (let n = 0; n < 60; n++) void hand('backlog', n);
+  await until('the first to pass', () => passed.length > 0);
+  void hand('other', 0);
+  await until('the other to pass', () => passed.includes('other'));
+  assert.ok(passed.length < 40, `${passed.length} passed before`);
+  await until('all to pass', () => passed.length === 61);
+});
+
+pipeline('messages that a function drops do not count', async () => {
+  const dropped: TransformResult = { kind: 'dropped', logs: [], durationMs: 1 };
+  const pace = new ProjectPace(10);
+  const it = new Pipeline({
+    pace,
+    loopShares: new LoopShares(0),
+    throttle: { unlimited: true, take: (wanted) => Promise.resolve(wanted) },
+    transformer: new Transformer({ sandbox: { run: (_fn, payloads) => Promise.resolve(payloads.map(() => dropped)) }, log: silentLog }),
+    eventWriter: { push: () => assert.unreachable() },
+    maxMessageBytes: 10_000,
+  });
+  const handle = it.handle(() => ({ projectId: 'p', id: newId(), bodyFunction: 'function transform() { return null; }' }));
+  for (let n = 0; n < 20; n++)
+    assert.is(await handle({ coordinates: `a/0/${n}`, timestamp: Date.now(), body: Buffer.from(GOOD), headers: {} }), 'dropped');
+  assert.not(pace.isOver('p'));
+});
+
+pipeline('a thousand results of a message are parsed a few at a time', async () => {
+  let turns = 0;
+  const turn = (): void => void (turns++, (next = setImmediate(turn)));
+  const parsedAt: number[] = [];
+  const { hand } = bare({
+    eventWriter: {
+      push: (message) => {
+        parsedAt.push(message.events.length, turns);
+        message.settle('accepted');
+      },
+    },
+  });
+  let next = setImmediate(turn);
+  await Promise.all(Array.from({ length: 10 }, (_, n) => hand('p', n, 'function transform() {}')));
+  clearImmediate(next);
+  assert.equal(
+    parsedAt.filter((_, k) => k % 2 === 0),
+    Array(10).fill(1000),
+  );
+  assert.ok(parsedAt.at(-1)! - parsedAt[1]! >= 9, `10,000 events were made in ${turns} turns`);
 });
 
 pipeline('an intake that stops leaves what has not passed the throttle to the broker, and commits the rest', () =>
@@ -348,6 +437,8 @@ pipeline('the event loop turns between messages that take long to parse', async 
   const turn = (): void => void (turns++, (next = setImmediate(turn)));
   const turnsAt: number[] = [];
   const it = new Pipeline({
+    pace: new ProjectPace(0),
+    loopShares: new LoopShares(0),
     throttle: { unlimited: true, take: (wanted) => Promise.resolve(wanted) },
     transformer: new Transformer({ sandbox: { run: () => Promise.resolve([]) }, log: silentLog }),
     eventWriter: {

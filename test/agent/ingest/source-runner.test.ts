@@ -7,6 +7,8 @@ import { SourceRunner } from '#agent/ingest/source-runner';
 import { Transformer } from '#agent/ingest/transformer';
 import { AgentLease } from '#agent/model/lease';
 import { sealer } from '#core/crypto/sealing';
+import { ProjectPace } from '#core/process/project-pace';
+import { LoopShares } from '#agent/flow-control/loop-shares';
 import { silentLog } from '#core/logging/log';
 import { Health } from '#core/process/health';
 import { deleteProject } from '#store/config/projects';
@@ -59,6 +61,8 @@ async function scene(
     const health = new Health();
     const lease = new AgentLease();
     const pipeline = new Pipeline({
+      pace: new ProjectPace(0),
+      loopShares: new LoopShares(0),
       throttle: new Throttle({ kv: running.kv, ratePerSecond: 0, lease, log: silentLog }),
       transformer: new Transformer({ sandbox, log: silentLog }),
       eventWriter,
@@ -529,6 +533,25 @@ sources('a secret that cannot be opened is told without any of it, and no connec
     assert.ok(reason.length > 10 && !reason.includes(foreign.slice(10, 30)) && !reason.includes('hunter2'), reason);
     assert.is(broker.queue('q').connections, 0);
   }),
+);
+
+const begunAtMs: number[] = [];
+sources('sources of a project start one after the other', () =>
+  scene(
+    async ({ running, start }) => {
+      for (let n = 0; n < 9; n++) await makeSource(db, running.projectId, { queue: `q${n}` });
+      start();
+      await until('all to start', () => begunAtMs.length === 9);
+      const took = Math.max(...begunAtMs) - Math.min(...begunAtMs);
+      assert.ok(took > 150, `nine sources started within ${took} ms`);
+    },
+    {
+      watch: async (_connection, { signal }) => {
+        begunAtMs.push(performance.now());
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      },
+    },
+  ),
 );
 
 sources('no more messages are in flight than the window says', () =>

@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { silentLog } from '#core/logging/log';
 import { type IngestSource, rejectCodes } from '#agent/model/ingest';
+import { parseTransformOutput } from '#agent/ingest/parse-message';
 import { Overruns } from '#agent/ingest/pause-sources';
 import { Transformer, type Transformed } from '#agent/ingest/transformer';
 import { REFUSALS, Sandbox } from '@gateway/sandbox';
@@ -33,9 +34,9 @@ const source = (bodyFunction: string, id = 's'): IngestSource => ({ projectId: '
 
 /** The data of a result that is one event. */
 function dataOf(transformed: Transformed): unknown {
-  if (transformed.kind !== 'messages') return transformed;
-  const [message] = transformed.messages;
-  return message && 'data' in message ? JSON.parse(message.data) : message;
+  if (transformed.kind !== 'results') return transformed;
+  const message = parseTransformOutput(transformed.results[0]!);
+  return 'data' in message ? JSON.parse(message.data) : message;
 }
 
 transform('each message gets its own result, in thousands at once and of several sources', () =>
@@ -92,7 +93,7 @@ transform('a change costs no process: what is running is not wanted any more, an
     await new Promise((resolve) => setTimeout(resolve, 30));
     transformer.change(before, source('function transform() { return null; }'));
     const kinds = (await Promise.all(results)).map(({ kind }) => kind);
-    assert.ok(kinds.includes('changed') && kinds.every((kind) => kind === 'changed' || kind === 'messages'), kinds.join(' '));
+    assert.ok(kinds.includes('changed') && kinds.every((kind) => kind === 'changed' || kind === 'results'), kinds.join(' '));
     assert.equal(
       (await guestProcesses()).filter((pid) => processes.includes(pid)),
       processes,

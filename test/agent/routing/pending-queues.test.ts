@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import type { NewEvent } from '#store/events/events';
+import { BODY_AT_ONCE_MAX } from '#agent/routing/plan-deliveries';
 import { encodeSignal } from '#store/events/events';
 import { redis } from '../../support/redis.js';
 import { until } from '../../support/until.js';
@@ -149,6 +150,36 @@ queues('a large body that no filter of its project matches is looked at once', (
     },
     { limits: { routing_work: 1_000 } },
   ),
+);
+
+queues('events do not wait for the large bodies of others, which are routed one after the other', () =>
+  scene(async ({ running, at, endpointId, put }) => {
+    const eager = await makeProject(db);
+    const { id } = await makeEndpoint(db, eager, { url: at.url });
+    await makeSubscription(db, eager, { endpointId: id, filter: { body: { a: 1 } } });
+    await running.configCache.refresh();
+    const { planner } = running.wiring;
+    const routeInSteps = planner.routeInSteps.bind(planner);
+    let isHeld = true;
+    let [begun, most] = [0, 0];
+    planner.routeInSteps = function* (project, event) {
+      if (event.data.length > BODY_AT_ONCE_MAX) {
+        most = Math.max(most, ++begun);
+        while (isHeld) yield;
+        begun--;
+      }
+      return yield* routeInSteps(project, event);
+    };
+    running.wiring.start();
+    await put(5, { projectId: eager, data: JSON.stringify({ a: 1, text: 'x'.repeat(100_000) }) });
+    await put(50);
+    await delivered(running, endpointId, 50);
+    assert.is(at.requests.length, 50);
+    isHeld = false;
+    await delivered(running, id, 5);
+    assert.is(most, 1);
+    await until('both queues to be empty', () => bothEmpty(running));
+  }),
 );
 
 queues('limits.routing_work: events with many deliveries wait their time, and all are made', () =>

@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { LoopShares } from '#agent/flow-control/loop-shares';
 import { ProjectPace } from '#core/process/project-pace';
 import { PendingRouter } from '#agent/routing/pending-router';
 import { DeliveryPlanner } from '#agent/routing/plan-deliveries';
@@ -36,7 +37,7 @@ function scene(test: (scene: Scene & { put: Put }) => Promise<void>, settings: R
 function router({ wiring, database, configCache }: RunningAgent, agentId = wiring.lease.agentId, claimsFirstAttempts = true) {
   const { inFlight, backpressure, dueTimes } = wiring;
   const planner = new DeliveryPlanner({ inFlight, backpressure, dueTimes, routingPace: new ProjectPace(0), claimsFirstAttempts });
-  return new PendingRouter({ database, configCache, inFlight, planner, lease: { agentId } });
+  return new PendingRouter({ database, configCache, inFlight, planner, lease: { agentId }, loopShares: new LoopShares(0) });
 }
 
 pending('pending events are read, routed and delivered', () =>

@@ -7,6 +7,8 @@ import type { HeldDelivery } from '#agent/model/delivery';
 import { PendingRouter } from '#agent/routing/pending-router';
 import { tracing } from '#agent/telemetry/tracing';
 import { newId } from '#core/events/ids';
+import { ProjectPace } from '#core/process/project-pace';
+import { LoopShares } from '#agent/flow-control/loop-shares';
 import { silentLog } from '#core/logging/log';
 import type { NewEvent } from '#store/events/events';
 import { flushed, producer, type Producer } from '../../e2e/traced.js';
@@ -43,6 +45,7 @@ const of = (from: Producer) => (span: OtlpSpan) => span.traceId === from.traceId
 /** A router of the running agent, or one that Postgres refuses. */
 function router({ wiring, database, configCache }: RunningAgent, agentId = wiring.lease.agentId) {
   return new PendingRouter({
+    loopShares: new LoopShares(0),
     database,
     configCache,
     inFlight: wiring.inFlight,
@@ -64,6 +67,8 @@ function hand(
   { body, headers = {}, coordinates = newId(), ratePerSecond = 0 }: Handed,
 ): ReturnType<ReturnType<Pipeline['handle']>> {
   const pipeline = new Pipeline({
+    pace: new ProjectPace(0),
+    loopShares: new LoopShares(0),
     throttle: new Throttle({ kv, ratePerSecond, lease: { agents: 1 }, log: silentLog }),
     transformer: new Transformer({ sandbox: wiring.sandbox, log: silentLog }),
     eventWriter: wiring.eventWriter,

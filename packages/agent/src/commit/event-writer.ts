@@ -32,6 +32,8 @@ export interface ReadyMessage {
   /** The message itself, if its source keeps messages. */
   readonly kept?: KeptMessage | null;
   readonly trace?: MessageTrace | undefined;
+  /** What was counted for it in the pace of its project before it was pushed. */
+  readonly counted?: number;
   reject(rejection: Rejection): void;
   /** Another message has these ids: gives its events, or itself in quarantine, ids that its digest distinguishes. Keeps only these events. */
   distinguish(ids: ReadonlySet<string>): void;
@@ -59,6 +61,19 @@ const LOOK_MS = 20;
 /** Content in one commit, unless one message alone exceeds it. Its parameters are a few texts, whose length is limited on both sides. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 
+/** Bytes or events from which a message is large: it is committed with others of its kind, so that small ones do not wait for it. */
+const LARGE_BYTES = 64 * 1024;
+const LARGE_EVENTS = 100;
+
+interface Waiting {
+  readonly projectId: string;
+  readonly message: ReadyMessage;
+  readonly rows: number;
+  readonly bytes: number;
+  /** By the monotonic clock; the pace of its project says so. */
+  readonly dueAtMs: number;
+}
+
 interface Batch {
   readonly events: NewEvent[];
   readonly plan: DeliveryPlan;
@@ -69,11 +84,12 @@ interface Batch {
 export class EventWriter {
   readonly #batches: BatchWriter<ReadyMessage, boolean>;
   readonly #debugLog: DebugLog;
-  readonly #waiting = new ProjectQueues<ReadyMessage>();
+  readonly #waiting = new ProjectQueues<Waiting>();
   /** Since when projects have been busy, by the monotonic clock. */
   readonly #busySinceMs = new Map<string, number>();
   #lookTimer: NodeJS.Timeout | undefined;
   #committing = 0;
+  #committingLarge = 0;
   #scheduled = false;
 
   constructor(private readonly options: EventWriterOptions) {
@@ -101,7 +117,10 @@ export class EventWriter {
 
   /** Returns at once. The message is settled after its commit, which is retried until it succeeds or the writer is stopped. */
   push(message: ReadyMessage): void {
-    this.#waiting.push(message);
+    const { projectId, events } = message;
+    const [rows, bytes] = [Math.max(1, events.length), bytesOf(message)];
+    const waitMs = this.options.pace.add(projectId, Math.max(0, workOfEvents(rows, bytes) - (message.counted ?? 0)));
+    this.#waiting.push({ projectId, message, rows, bytes, dueAtMs: performance.now() + waitMs });
     this.#schedule();
   }
 
@@ -109,7 +128,7 @@ export class EventWriter {
   stop(): void {
     this.#batches.stop();
     clearTimeout(this.#lookTimer);
-    for (const message of this.#waiting.take(Infinity)) message.settle('later');
+    for (const { message } of this.#waiting.take(Infinity)) message.settle('later');
   }
 
   #schedule(): void {
@@ -119,9 +138,9 @@ export class EventWriter {
     setImmediate(() => {
       this.#scheduled = false;
       while (this.#committing < committers) {
-        const messages = this.#next();
-        if (messages.length === 0) break;
-        void this.#commitNext(messages);
+        const next = this.#next();
+        if (next.messages.length === 0) break;
+        void this.#commitNext(next);
       }
       // The end of a commit looks again too, but there may be none.
       if (this.#waiting.size > 0)
@@ -132,9 +151,10 @@ export class EventWriter {
     });
   }
 
-  async #commitNext(messages: readonly ReadyMessage[]): Promise<void> {
+  async #commitNext({ messages, isLarge }: { readonly messages: readonly ReadyMessage[]; readonly isLarge: boolean }): Promise<void> {
     const { config, inFlight, log } = this.options;
     this.#committing++;
+    if (isLarge) this.#committingLarge++;
     try {
       const hasRoom = config.ingest.inline_routing && (inFlight.room > 0 || (await inFlight.waitForRoom(PATIENCE_MS)));
       for (const message of await this.#batches.write(messages, hasRoom)) message.settle('later');
@@ -142,29 +162,31 @@ export class EventWriter {
       log.error({ error }, 'A batch could not be committed for a reason that is a defect of the gateway.');
     }
     this.#committing--;
+    if (isLarge) this.#committingLarge--;
     this.#schedule();
   }
 
-  /** Takes what the next commit accepts. A message counts for as many as it has events, so that a commit stays short also when a function makes many. */
-  #next(): ReadyMessage[] {
-    const { config, pace } = this.options;
+  /**
+   * Takes what the next commit accepts: small messages, or large ones, for which one committer is never used. A message counts for as many as it has events, so
+   * that a commit stays short also when a function makes many.
+   */
+  #next(): { readonly messages: readonly ReadyMessage[]; readonly isLarge: boolean } {
+    const { config, committers } = this.options;
     const batchSize = config.ingest.batch_size;
     const waits = this.#waitingProjects();
-    let [bytes, count] = [0, 0];
-    return this.#waiting.take(batchSize, ({ projectId, events, quarantined, kept }) => {
-      if (waits.has(projectId) || pace.isOver(projectId)) return false;
-      const rows = Math.max(1, events.length);
-      let size = quarantined?.raw.byteLength ?? kept?.raw?.byteLength ?? 0;
-      for (const event of events) {
-        size += event.data.length + (event.notes?.length ?? 0);
-        for (const name in event.headers) size += event.headers[name]?.length ?? 0;
-      }
-      const fits = count === 0 || (count + rows <= batchSize && bytes + size <= BATCH_BYTES);
-      if (!fits) return false;
-      [bytes, count] = [bytes + size, count + rows];
-      pace.add(projectId, workOfEvents(rows, size));
+    const nowMs = performance.now();
+    const mayBeLarge = committers === 1 || this.#committingLarge < committers - 1;
+    let [bytes, rows, isLarge] = [0, 0, false];
+    const taken = this.#waiting.take(batchSize, (next) => {
+      if (next.dueAtMs > nowMs || waits.has(next.projectId)) return false;
+      const isFirst = rows === 0;
+      const nextIsLarge = next.bytes > LARGE_BYTES || next.rows > LARGE_EVENTS;
+      if (isFirst ? nextIsLarge && !mayBeLarge : nextIsLarge !== isLarge) return false;
+      if (!isFirst && (rows + next.rows > batchSize || bytes + next.bytes > BATCH_BYTES)) return false;
+      [bytes, rows, isLarge] = [bytes + next.bytes, rows + next.rows, nextIsLarge];
       return true;
     });
+    return { messages: taken.map(({ message }) => message), isLarge };
   }
 
   /** The projects that wait for room. */
@@ -338,6 +360,16 @@ export class EventWriter {
         log.warn({ error, events: pending.length }, 'KV is away: events are routed by the reconciler instead of the queue.'),
       );
   }
+}
+
+/** The bytes of what is committed for a message: its events, or itself in quarantine or kept. */
+function bytesOf({ events, quarantined, kept }: ReadyMessage): number {
+  let bytes = quarantined?.raw.byteLength ?? kept?.raw?.byteLength ?? 0;
+  for (const event of events) {
+    bytes += event.data.length + (event.notes?.length ?? 0);
+    for (const name in event.headers) bytes += event.headers[name]?.length ?? 0;
+  }
+  return bytes;
 }
 
 /** The messages that are kept, each with the events of the batch that are its own. */

@@ -206,9 +206,14 @@ export class InFlight {
     this.#ready.push(queue);
   }
 
-  /** Removes and returns the offered queue whose turn it is. Its `isOffered` stays true until the caller resets it. */
-  nextReady(): EndpointQueue | undefined {
-    return this.#ready.take(1)[0];
+  /** Whether an offered queue waits for its turn. */
+  get hasReady(): boolean {
+    return this.#ready.size > 0;
+  }
+
+  /** Removes and returns the offered queue whose turn it is, of the projects that may have one. Its `isOffered` stays true until the caller resets it. */
+  nextReady(mayRun?: (queue: EndpointQueue) => boolean): EndpointQueue | undefined {
+    return this.#ready.take(1, mayRun)[0];
   }
 
   /** Sets whether the endpoint answers promptly, also for later queues of the endpoint. */

@@ -3,6 +3,7 @@ import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Endpoint } from '../config/project.js';
 import { type Backpressure, SLOW_WAITING_MAX } from '../flow-control/backpressure.js';
+import type { LoopShares } from '../flow-control/loop-shares.js';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { AttemptRunner, Unsent } from './attempt.js';
 import type { DueTimes } from './due-times.js';
@@ -16,12 +17,15 @@ interface SchedulerOptions extends Pick<AgentContext, 'configCache' | 'lease' | 
   readonly attemptWriter: { push(attempt: AttemptRecord): void };
   readonly releaser: DeliveryReleaser;
   readonly dueTimes: DueTimes;
+  readonly loopShares: LoopShares;
   readonly consumers: number;
 }
 
 const LOOK_MS = 500;
 /** Requests are begun for so long in one turn of the event loop: to sign large bodies for many endpoints takes a while. */
 const TURN_MS = 4;
+/** How often projects that are over their share of the event loop are looked at. */
+const SHARES_MS = 2;
 
 /** Decides which held delivery is sent next. Endpoints take turns, so that a large backlog, or an endpoint that never answers, does not hold up others. */
 export class Scheduler {
@@ -33,6 +37,7 @@ export class Scheduler {
   #isDraining = false;
   #isPumping = false;
   #isPumpingSoon = false;
+  #sharesTimer: NodeJS.Timeout | undefined;
 
   constructor(private readonly options: SchedulerOptions) {
     options.inFlight.onReady(() => {
@@ -52,21 +57,22 @@ export class Scheduler {
     this.options.inFlight.close();
     while (this.#sending > 0) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
     clearInterval(this.#lookTimer);
+    clearTimeout(this.#sharesTimer);
   }
 
   /** Sends what it may. A request may end before `send` returns and call this again: the running loop goes on then, since nested calls could overflow the stack. */
   #pump(): void {
-    const { inFlight, lease, consumers } = this.options;
+    const { inFlight, lease, loopShares, consumers } = this.options;
     if (this.#isPumping || this.#isPumpingSoon || !lease.isHeld) return;
     this.#isPumping = true;
     const untilMs = performance.now() + TURN_MS;
     try {
       while (this.#sending < consumers) {
         if (performance.now() > untilMs) return this.#pumpSoon();
-        const queue = inFlight.nextReady();
-        if (!queue) return;
+        const queue = inFlight.nextReady(({ projectId }) => !loopShares.isOver(projectId));
+        if (!queue) return this.#pumpLater();
         queue.isOffered = false;
-        if (queue.waiting > 0) this.#takeTurn(queue);
+        if (queue.waiting > 0) loopShares.run(queue.projectId, () => this.#takeTurn(queue));
         inFlight.dropIdle(queue);
       }
     } finally {
@@ -80,6 +86,14 @@ export class Scheduler {
       this.#isPumpingSoon = false;
       this.#pump();
     });
+  }
+
+  #pumpLater(): void {
+    if (!this.options.inFlight.hasReady) return;
+    this.#sharesTimer ??= setTimeout(() => {
+      this.#sharesTimer = undefined;
+      this.#pump();
+    }, SHARES_MS);
   }
 
   #takeTurn(queue: EndpointQueue): void {
@@ -129,22 +143,31 @@ export class Scheduler {
     const startedAtMs = performance.now();
     const sending = queue.begin(startedAtMs);
     this.options.attempts.run(endpoint, delivery, startedAtMs, (outcome) => {
-      const { inFlight, attemptWriter } = this.options;
       queue.end(sending);
       this.#sending--;
-      const wasSent = !('unsent' in outcome) && outcome.errorClass !== 'function';
-      if (isProbe && !wasSent) queue.probe = 'granted';
-      if ('unsent' in outcome) this.#release(queue, endpoint, delivery, outcome);
-      else attemptWriter.push(outcome);
-      if (wasSent) this.#learn(queue, endpoint, outcome, isProbe);
-      // It gets a turn of its own: many others may be crowded.
-      if (this.#crowded.delete(queue)) queue.isOffered = false;
-      if (queue.waiting > 0 && !this.#isDraining) inFlight.offer(queue);
-      else inFlight.dropIdle(queue);
+      this.options.loopShares.run(queue.projectId, () => this.#end(queue, endpoint, delivery, { outcome, isProbe }));
       if (this.#crowded.size > 0) this.#uncrowd(1);
       this.#pump();
       if (this.#sending === 0) for (const wake of this.#idleWaiters.splice(0)) wake();
     });
+  }
+
+  #end(
+    queue: EndpointQueue,
+    endpoint: Endpoint,
+    delivery: HeldDelivery,
+    { outcome, isProbe }: { readonly outcome: AttemptRecord | Unsent; readonly isProbe: boolean },
+  ): void {
+    const { inFlight, attemptWriter } = this.options;
+    const wasSent = !('unsent' in outcome) && outcome.errorClass !== 'function';
+    if (isProbe && !wasSent) queue.probe = 'granted';
+    if ('unsent' in outcome) this.#release(queue, endpoint, delivery, outcome);
+    else attemptWriter.push(outcome);
+    if (wasSent) this.#learn(queue, endpoint, outcome, isProbe);
+    // It gets a turn of its own: many others may be crowded.
+    if (this.#crowded.delete(queue)) queue.isOffered = false;
+    if (queue.waiting > 0 && !this.#isDraining) inFlight.offer(queue);
+    else inFlight.dropIdle(queue);
   }
 
   /** No attempt was made. */

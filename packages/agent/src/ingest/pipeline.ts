@@ -1,16 +1,17 @@
 import { clampTime, eventId, messageDigest, travellingHeaders } from '@gateway/core/events';
-import { inSlices } from '@gateway/core/process';
+import { inSlices, type ProjectPace, workOfEvents } from '@gateway/core/process';
 import type { Handle, Message, Outcome } from '@gateway/plugin';
 import { keptParts, type KeptMessage } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import { TokenBuckets, type TokenBucketsOptions } from '../flow-control/rate-limits.js';
 import type { AgentContext } from '../config/agent-context.js';
+import type { LoopShares } from '../flow-control/loop-shares.js';
 import type { EventWriter, ReadyMessage } from '../commit/event-writer.js';
 import type { ReadyEvent } from '../model/delivery.js';
 import { unknownEventType, type IngestSource, type Rejection } from '../model/ingest.js';
 import { ProjectQueues } from '../model/project-queues.js';
 import type { MessageTrace } from '../telemetry/trace-message.js';
-import { checkNesting, decodeMessage, type IngestMessage, parseIngestMessage } from './parse-message.js';
+import { checkNesting, decodeMessage, type IngestMessage, parseIngestMessage, parseTransformOutput } from './parse-message.js';
 import type { Transformed, Transformer } from './transformer.js';
 
 export interface PipelineOptions extends Pick<AgentContext, 'measure' | 'tracing'> {
@@ -18,18 +19,31 @@ export interface PipelineOptions extends Pick<AgentContext, 'measure' | 'tracing
   readonly transformer: Transformer;
   readonly eventWriter: Pick<EventWriter, 'push'>;
   readonly maxMessageBytes: number;
+  /** Messages of a project that is over its share wait before anything is done for them. */
+  readonly pace: ProjectPace;
+  readonly loopShares: LoopShares;
   /** False for an event type that the project rejects. */
   readonly accepts?: (projectId: string, eventType: string) => boolean;
 }
 
-/** Messages handled in one turn of the event loop at most, so that deliveries go on in between; fewer when they are large. */
+/** Messages handled in one turn of the event loop at most, and their bytes unless one has more, so that deliveries go on in between. */
 const TURN_MAX = 100;
+const TURN_BYTES_MAX = 64 * 1024;
+/** How often projects that wait for their pace are looked at. */
+const LOOK_MS = 10;
+
+/** Results of a function, and their characters, that are parsed at once: a fraction of a millisecond. */
+const RESULTS_AT_ONCE = 16;
+const CHARACTERS_AT_ONCE = 64 * 1024;
 
 /** Takes the messages of sources at the ingest rate, projects in turn, transforms and parses them, and passes them to the event writer. */
 export class Pipeline {
   readonly #stop = new AbortController();
   readonly #waiting = new ProjectQueues<IncomingMessage>();
   #running = false;
+  #wake: (() => void) | undefined;
+  /** By project: results that are parsed in steps wait for each other, as each of many at a time would take its part of every turn of the event loop. */
+  readonly #parsing = new Map<string, Promise<void>>();
 
   constructor(private readonly options: PipelineOptions) {}
 
@@ -41,6 +55,7 @@ export class Pipeline {
         if (this.#stop.signal.aborted) return incoming.settle('later');
         this.#waiting.push(incoming);
         if (!this.#running) void this.#run();
+        else this.#wake?.();
       });
   }
 
@@ -54,22 +69,57 @@ export class Pipeline {
     const { throttle, measure } = this.options;
     this.#running = true;
     await new Promise((resolve) => setImmediate(resolve));
+    // What the throttle grants and the pace of projects leaves is for those that come next.
+    let granted = 0;
     while (this.#waiting.size > 0) {
       const wanted = Math.min(this.#waiting.size, TURN_MAX);
-      const granted = throttle.unlimited ? wanted : await throttle.take(wanted, this.#stop.signal);
+      if (throttle.unlimited) granted = wanted;
+      else if (granted === 0) granted = await throttle.take(wanted, this.#stop.signal);
       if (granted === 0) break;
-      const passing = this.#waiting.take(granted);
-      measure?.step('throttle', passing[0]?.receivedAtMs ?? performance.now());
+      let bytes = 0;
+      const passing = this.#waiting.take(granted, (incoming) => {
+        const { byteLength } = incoming.message.body;
+        if ((bytes > 0 && bytes + byteLength > TURN_BYTES_MAX) || !this.#mayPass(incoming)) return false;
+        bytes += byteLength;
+        return true;
+      });
+      granted -= passing.length;
+      if (passing.length === 0) {
+        await this.#anotherMessage();
+        continue;
+      }
+      measure?.step('throttle', passing[0]!.receivedAtMs);
       await inSlices(this.#passAll(passing));
       if (this.#waiting.size > 0) await new Promise((resolve) => setImmediate(resolve));
     }
     this.#running = false;
   }
 
+  #mayPass(incoming: IncomingMessage): boolean {
+    const { pace, loopShares } = this.options;
+    const { projectId, message } = incoming;
+    if (pace.isOver(projectId) || loopShares.isOver(projectId)) return false;
+    incoming.counted = workOfEvents(1, message.body.byteLength);
+    pace.add(projectId, incoming.counted);
+    return true;
+  }
+
+  /** Resolves when a message comes, or a project may be within its pace again. */
+  #anotherMessage(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, LOOK_MS);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
   *#passAll(passing: readonly IncomingMessage[]): Generator<void, void> {
+    const { loopShares } = this.options;
     for (const incoming of passing) {
       if (!this.options.throttle.unlimited) incoming.trace?.throttled();
-      this.#pass(incoming);
+      loopShares.run(incoming.projectId, () => this.#pass(incoming));
       yield;
     }
   }
@@ -80,7 +130,7 @@ export class Pipeline {
     const { maxMessageBytes, transformer } = this.options;
     const text = decodeMessage(message.body, maxMessageBytes);
     if (typeof text === 'string') {
-      if (bodyFunction === null) return this.#accept(incoming, [parseIngestMessage(text)]);
+      if (bodyFunction === null) return this.#acceptAll(incoming, [parseIngestMessage(text)]);
       const tooDeep = checkNesting(text);
       if (tooDeep) return this.#reject(incoming, tooDeep);
     } else if (bodyFunction === null || text.code !== 'not_utf8') return this.#reject(incoming, text);
@@ -97,9 +147,9 @@ export class Pipeline {
     }
     incoming.trace?.transformed(transformed.kind, transformed.kind === 'refused' ? transformed.rejection.code : undefined);
     switch (transformed.kind) {
-      case 'messages': {
+      case 'results': {
         const settled = incoming.whenSettled();
-        this.#accept(incoming, transformed.messages);
+        this.#parse(incoming, transformed.results);
         return settled;
       }
       case 'dropped':
@@ -111,9 +161,31 @@ export class Pipeline {
     }
   }
 
-  #accept(incoming: IncomingMessage, messages: readonly (IngestMessage | Rejection)[]): void {
-    if (messages.length === 0) return incoming.settle('dropped');
-    incoming.accept(messages);
+  #parse(incoming: IncomingMessage, results: readonly string[]): void {
+    if (results.length === 0) return incoming.settle('dropped');
+    const characters = results.reduce((sum, { length }) => sum + length, 0);
+    if (results.length <= RESULTS_AT_ONCE && characters <= CHARACTERS_AT_ONCE)
+      return this.#acceptAll(incoming, results.map(parseTransformOutput));
+    const { projectId } = incoming;
+    const steps = this.#acceptInSteps(incoming, results);
+    const parsing = (this.#parsing.get(projectId) ?? Promise.resolve())
+      .then(() => this.options.loopShares.runInSlices(projectId, steps))
+      .finally(() => {
+        if (this.#parsing.get(projectId) === parsing) this.#parsing.delete(projectId);
+      });
+    this.#parsing.set(projectId, parsing);
+  }
+
+  #acceptAll(incoming: IncomingMessage, messages: readonly (IngestMessage | Rejection)[]): void {
+    for (const message of messages) if (!incoming.accept(message, messages.length)) break;
+    this.options.eventWriter.push(incoming);
+  }
+
+  *#acceptInSteps(incoming: IncomingMessage, results: readonly string[]): Generator<void, void> {
+    for (const result of results) {
+      if (!incoming.accept(parseTransformOutput(result), results.length)) break;
+      yield;
+    }
     this.options.eventWriter.push(incoming);
   }
 
@@ -128,9 +200,10 @@ export class IncomingMessage implements ReadyMessage {
   readonly trace: MessageTrace | undefined;
   /** When its source handed it over, by the monotonic clock; 0 if metrics are off. */
   readonly receivedAtMs: number;
-  events: readonly ReadyEvent[] = [];
+  events: ReadyEvent[] = [];
   quarantined: QuarantinedMessage | null = null;
   kept: KeptMessage | null = null;
+  counted = 0;
   #messageDigest: string | undefined;
   #onSettled: (() => void) | undefined;
 
@@ -157,26 +230,32 @@ export class IncomingMessage implements ReadyMessage {
   }
 
   settle(outcome: Outcome): void {
+    if (outcome === 'dropped') this.options.pace.add(this.projectId, -this.counted);
     this.options.measure?.settled(this.source, outcome, this.receivedAtMs);
     this.trace?.settled(outcome);
     this.settled(outcome);
     this.#onSettled?.();
   }
 
-  /** Makes the events of the parsed messages. One that is rejected rejects all: a decision about half of a message would be hard to explain. */
-  accept(parsed: readonly (IngestMessage | Rejection)[]): void {
-    const events: (ReadyEvent & { readonly headers: Record<string, string> })[] = [];
-    for (const [ordinal, one] of parsed.entries()) {
-      const refusal = this.#refusalOf(one);
-      if (refusal) {
-        const reason = parsed.length === 1 ? refusal.reason : `Result ${ordinal + 1} of ${parsed.length}: ${refusal.reason}`;
-        return this.reject({ code: refusal.code, reason });
-      }
-      events.push(this.#event(one as IngestMessage, ordinal));
+  /**
+   * Makes the event of the next of `count` parsed messages. False when it is rejected, and all with it: a decision about half of a message would be hard to
+   * explain.
+   */
+  accept(parsed: IngestMessage | Rejection, count: number): boolean {
+    const { events, trace } = this;
+    const refusal = this.#refusalOf(parsed);
+    if (refusal) {
+      this.reject({
+        code: refusal.code,
+        reason: count === 1 ? refusal.reason : `Result ${events.length + 1} of ${count}: ${refusal.reason}`,
+      });
+      return false;
     }
-    if (this.trace) for (const event of events) this.trace.creating(event);
-    this.events = events;
+    events.push(this.#event(parsed as IngestMessage, events.length));
+    if (events.length < count) return true;
+    if (trace) for (const event of events) trace.creating(event);
     if (this.source.keepsMessages) this.kept = this.#keep();
+    return true;
   }
 
   #keep(): KeptMessage {

@@ -1,5 +1,5 @@
 import type { Log } from '@gateway/core/logging';
-import { backoffMs } from '@gateway/core/process';
+import { backoffMs, ProjectPace } from '@gateway/core/process';
 import { PluginError, type Handle, type SourceContext } from '@gateway/plugin';
 import type { PausableSource, SourceRecord } from '@gateway/store/config';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,7 +10,8 @@ import type { Pipeline } from './pipeline.js';
 import { clientIdOf, connectionKeyOf, connectionOf, SourceWatch, type SourceWatchOptions } from './source-watch.js';
 import type { Transformer } from './transformer.js';
 
-export interface SourceRunnerOptions extends Pick<AgentContext, 'configCache' | 'health' | 'log'>, Omit<SourceWatchOptions, 'advise'> {
+export interface SourceRunnerOptions
+  extends Pick<AgentContext, 'configCache' | 'health' | 'log'>, Omit<SourceWatchOptions, 'advise' | 'startsInMs'> {
   readonly pipeline: Pipeline;
   readonly transformer?: Pick<Transformer, 'abandon' | 'change'>;
   readonly notifier?: { source(source: SourceRecord, state: SourceState, reason?: string): void };
@@ -26,6 +27,8 @@ const ABANDON_MS = 5_000;
 /** After this long a broker that does not answer no longer keeps the agent from being ready. */
 const STARTING_MAX_MS = 10_000;
 
+const STARTS_PER_SECOND = 40;
+
 /** A share of the readers must last this long before it is taken on: an agent that restarts is then back, and others change nothing. */
 const STEADY_MS = 10_000;
 
@@ -35,6 +38,9 @@ export class SourceRunner {
   readonly #closing = new Map<string, RunningSource>();
   readonly #paused = new Map<string, string>();
   readonly #watches = new Map<string, SourceWatch>();
+  /** Clients of brokers take milliseconds to start: those of one project start one after the other. */
+  readonly #starts = new ProjectPace(STARTS_PER_SECOND, 0);
+  readonly #watchStarts = new ProjectPace(STARTS_PER_SECOND, 0);
   #stopping = false;
   #startedAtMs: number | undefined;
   #isStarted = false;
@@ -97,7 +103,10 @@ export class SourceRunner {
     this.#showPaused(paused);
     for (const [id, record] of wanted) {
       if (!this.#running.has(id) && !this.#closing.has(id))
-        this.#running.set(id, new RunningSource(record, this.#componentOf(record), this.options));
+        this.#running.set(
+          id,
+          new RunningSource(record, this.#componentOf(record), { ...this.options, startsInMs: this.#starts.add(record.project_id, 1) }),
+        );
     }
   }
 
@@ -114,7 +123,8 @@ export class SourceRunner {
     for (const [id, record] of enabled) {
       if (this.#watches.has(id)) continue;
       const advise = (advice: string | null) => this.#running.get(id)?.advise(advice);
-      this.#watches.set(id, new SourceWatch(record, { ...this.options, advise }));
+      const startsInMs = this.#watchStarts.add(record.project_id, 1);
+      this.#watches.set(id, new SourceWatch(record, { ...this.options, advise, startsInMs }));
     }
   }
 
@@ -178,7 +188,7 @@ class RunningSource {
   constructor(
     private record: SourceRecord,
     readonly component: string,
-    private readonly options: SourceRunnerOptions,
+    private readonly options: SourceRunnerOptions & { readonly startsInMs: number },
   ) {
     this.#ingestSource = ingestSource(record);
     this.#connectionKey = connectionKeyOf(record);
@@ -252,6 +262,7 @@ class RunningSource {
   }
 
   async #supervise(): Promise<void> {
+    await sleep(this.options.startsInMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
     for (let failures = 0; !this.#stop.signal.aborted;) {
       const startedAtMs = performance.now();
       try {

@@ -16,6 +16,7 @@ export interface SourceWatchOptions {
   readonly lags?: SourceLags | undefined;
   /** Shows what an operator should change; null when there is nothing. */
   readonly advise: (advice: string | null) => void;
+  readonly startsInMs: number;
 }
 
 /** Calls the `watch` of a source's plugin while the source is enabled, and again when it fails. What fails is told by `run`, which has the same errors. */
@@ -46,6 +47,7 @@ export class SourceWatch {
   async #supervise(): Promise<void> {
     const { log, lags, advise } = this.options;
     const { signal } = this.#stop;
+    await sleep(this.options.startsInMs, undefined, { signal }).catch(() => undefined);
     for (let failures = 1; !signal.aborted; failures++) {
       try {
         if (!(await this.#watch())) return;

@@ -5,11 +5,11 @@ import { createHash } from 'node:crypto';
 import type { AgentContext } from '../config/agent-context.js';
 import { type IngestSource, type Rejection } from '../model/ingest.js';
 import { isOverrun } from '../model/overrun.js';
-import { type IngestMessage, parseTransformOutput } from './parse-message.js';
 import type { Overruns } from './pause-sources.js';
 
 export type Transformed =
-  | { readonly kind: 'messages'; readonly messages: readonly (IngestMessage | Rejection)[] }
+  /** What the function returned, as JSON texts. */
+  | { readonly kind: 'results'; readonly results: readonly string[] }
   | { readonly kind: 'dropped' }
   | { readonly kind: 'refused'; readonly rejection: Rejection }
   /** The sandbox was closed or the source paused meanwhile: nothing is decided. */
@@ -53,10 +53,10 @@ const STOPPED: Transformed = { kind: 'stopped' };
 const BATCH_MAX = 256;
 /** Batches of one source under way: enough that a child works while the results of the last batch are read. */
 const BATCHES_MAX = 2;
-/** Expected output of a batch. A function that makes a thousand events of each message runs for a few messages at a time. */
-const BATCH_OUTPUT_BYTES = 4 * 1024 * 1024;
-/** Output of the functions of a project that waits for its commit; above it no further call begins. */
-const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
+/** Expected output of a batch. A function that makes a thousand events of each message runs for one or two messages at a time. */
+const BATCH_OUTPUT_BYTES = 1024 * 1024;
+/** Output of the functions of a project that waits for its commit; above it no further call begins. As much as two commits take. */
+const OUTPUT_BYTES_MAX = 8 * 1024 * 1024;
 /** What an event takes beside its JSON. */
 const EVENT_BYTES = 500;
 const FIRST_OUTPUT_BYTES = BATCH_OUTPUT_BYTES / 16;
@@ -247,9 +247,9 @@ function bytesOf(result: TransformResult): number {
 function transformed(result: TransformResult): Transformed {
   switch (result.kind) {
     case 'object':
-      return { kind: 'messages', messages: [parseTransformOutput(result.json)] };
+      return { kind: 'results', results: [result.json] };
     case 'array':
-      return { kind: 'messages', messages: result.items.map(parseTransformOutput) };
+      return { kind: 'results', results: result.items };
     case 'dropped':
       return { kind: 'dropped' };
     case 'refused':

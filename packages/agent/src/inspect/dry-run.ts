@@ -1,10 +1,12 @@
 import { basename } from 'node:path';
 import type { Config } from '@gateway/core/config';
+import { ProjectPace } from '@gateway/core/process';
 import type { Message } from '@gateway/plugin';
 import { Sandbox } from '@gateway/sandbox';
 import type { QuarantinedMessage, ReplayableMessage } from '@gateway/store/quarantine';
 import type { AgentContext } from '../config/agent-context.js';
 import type { ReadyMessage } from '../commit/event-writer.js';
+import { LoopShares } from '../flow-control/loop-shares.js';
 import { Pipeline } from '../ingest/pipeline.js';
 import { sandboxLimits, Transformer } from '../ingest/transformer.js';
 import type { ReadyEvent } from '../model/delivery.js';
@@ -63,7 +65,8 @@ export function transformAndParse(
 ): Promise<ReadyMessage | 'dropped'> {
   return new Promise((resolve, reject) => {
     const throttle = { unlimited: true, take: (wanted: number) => Promise.resolve(wanted) };
-    const pipeline = new Pipeline({ throttle, transformer, eventWriter: { push: resolve }, maxMessageBytes });
+    const shares = { pace: new ProjectPace(0), loopShares: new LoopShares(0) };
+    const pipeline = new Pipeline({ throttle, transformer, eventWriter: { push: resolve }, maxMessageBytes, ...shares });
     const settled = pipeline.handle(() => source)(message);
     settled.then((outcome) => (outcome === 'dropped' ? resolve(outcome) : reject(new Error(`not decided: ${outcome}`))), reject);
   });

@@ -6,8 +6,11 @@ import type { InFlight } from '../delivery/in-flight.js';
 import { needsMatching } from '@gateway/core/routing';
 import type { Routing } from '../telemetry/trace-message.js';
 import type { PendingRouter } from './pending-router.js';
+import { BODY_AT_ONCE_MAX } from './plan-deliveries.js';
 
 const BATCH_MAX = 200;
+/** Events with large bodies that wait here at a time; signals beyond are pulled again in ten seconds. */
+const LARGE_MAX = 32;
 
 export interface QueueOptions extends Pick<AgentContext, 'kv' | 'log' | 'tracing'> {
   readonly router: PendingRouter;
@@ -43,6 +46,7 @@ async function consume(
   work: (events: PendingEvent[], routing: Routing) => Promise<ReadonlySet<string>>,
 ): Promise<void> {
   const queue = kv.queue(name);
+  const large = new LargeEvents();
   for (let failures = 0; !signal.aborted;) {
     try {
       if (!(await inFlight.waitForRoom(1_000))) continue;
@@ -55,9 +59,24 @@ async function consume(
         return ref ?? [];
       });
       const postponed = new Set(router.postponed);
-      const left = await work(await router.read(refs.filter(({ projectId }) => !postponed.has(projectId))), { by: name, since });
-      const isDone = (ref: EventRef | null) => !ref || !(postponed.has(ref.projectId) || left.has(ref.id));
-      await queue.done(signals.filter(({ text }) => isDone(decodeSignal(text))).map(({ ticket }) => ticket));
+      const routing: Routing = { by: name, since };
+      const ticketsOf = (isTheirs: (ref: EventRef | null) => boolean) =>
+        signals.flatMap(({ text, ticket }) => (isTheirs(decodeSignal(text)) ? ticket : []));
+      const later = new Set<string>();
+      const small: PendingEvent[] = [];
+      for (const event of await router.read(refs.filter(({ projectId }) => !postponed.has(projectId)))) {
+        if (event.data.length <= BODY_AT_ONCE_MAX) {
+          small.push(event);
+          continue;
+        }
+        later.add(event.id);
+        large.route(event, async () => {
+          if (signal.aborted || (await work([event], routing)).size > 0) return;
+          await queue.done(ticketsOf((ref) => ref?.id === event.id));
+        });
+      }
+      for (const id of await work(small, routing)) later.add(id);
+      await queue.done(ticketsOf((ref) => !ref || !(postponed.has(ref.projectId) || later.has(ref.id))));
       failures = 0;
     } catch (error) {
       if (signal.aborted) return;
@@ -65,5 +84,31 @@ async function consume(
         log.warn({ error, queue: name }, 'A queue cannot be worked on; trying again. Events wait in Postgres meanwhile.');
       await new Promise((resolve) => setTimeout(resolve, backoffMs(failures, { capMs: 5_000 })).unref());
     }
+  }
+  await large.idle();
+}
+
+/** Events with large bodies, each project's one after the other: filters may have to parse them, for which the events of others do not wait. */
+class LargeEvents {
+  readonly #ids = new Set<string>();
+  /** By project: the last of its events that wait. */
+  readonly #last = new Map<string, Promise<void>>();
+
+  /** Without effect when too many wait, or this one does. If `work` fails, the signal is pulled again. */
+  route({ projectId, id }: PendingEvent, work: () => Promise<void>): void {
+    if (this.#ids.has(id) || this.#ids.size >= LARGE_MAX) return;
+    this.#ids.add(id);
+    const done = (this.#last.get(projectId) ?? Promise.resolve())
+      .then(work)
+      .catch(() => undefined)
+      .then(() => {
+        this.#ids.delete(id);
+        if (this.#last.get(projectId) === done) this.#last.delete(projectId);
+      });
+    this.#last.set(projectId, done);
+  }
+
+  async idle(): Promise<void> {
+    await Promise.all(this.#last.values());
   }
 }

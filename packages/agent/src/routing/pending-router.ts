@@ -2,6 +2,7 @@ import { inSlices } from '@gateway/core/process';
 import { type EventRef, type PendingEvent, readPending, recordRoutes } from '@gateway/store/events';
 import type { AgentContext } from '../config/agent-context.js';
 import type { InFlight } from '../delivery/in-flight.js';
+import type { LoopShares } from '../flow-control/loop-shares.js';
 import type { AgentLease } from '../model/lease.js';
 import { mayChange, routingOutcomes } from '@gateway/core/routing';
 import type { Routing } from '../telemetry/trace-message.js';
@@ -10,6 +11,7 @@ import type { DeliveryPlanner } from './plan-deliveries.js';
 export interface PendingRouterOptions extends Pick<AgentContext, 'database' | 'configCache' | 'measure' | 'tracing'> {
   readonly inFlight: Pick<InFlight, 'room'>;
   readonly planner: DeliveryPlanner;
+  readonly loopShares: LoopShares;
   readonly lease: Pick<AgentLease, 'agentId'>;
 }
 
@@ -77,10 +79,13 @@ export class PendingRouter {
    * latest.
    */
   async #routesOf(pending: readonly PendingEvent[]) {
-    const { configCache } = this.options;
+    const { configCache, loopShares } = this.options;
     // Two signals of one event may have come in one pull.
     const events = new Map(pending.map((event) => [event.id, event]));
-    const routes = await inSlices(this.#routeEach([...events.values()].sort((a, b) => (a.id < b.id ? -1 : 1))));
+    const steps = this.#routeEach([...events.values()].sort((a, b) => (a.id < b.id ? -1 : 1)));
+    const [only] = pending;
+    // Others would wait for the share of its project.
+    const routes = await (only && events.size === 1 ? loopShares.runInSlices(only.projectId, steps) : inSlices(steps));
     if (!routes.some(({ outcome }) => mayChange(outcome))) return routes;
     await configCache.refresh();
     const isLate = ({ outcome, event, project }: (typeof routes)[number]) =>

@@ -166,12 +166,16 @@ export const settings = {
 
   'limits.events_per_second': { type: 'integer', default: 0, min: 0,
     summary: 'Events of a project that each agent accepts from its sources per second, and each server over the API and from its HTTP sources; one counts again for each 16 KB, and quarantined messages count too. Beyond, messages wait, and requests are answered with 429. 0: no limit but instance_ingest_rate and api_rate_limit.' },
+  'limits.event_loop_ms': { type: 'integer', default: 500, min: 0, max: 1000,
+    summary: 'Milliseconds of its event loop that each agent spends on messages and deliveries of a project in a second in which others have some too; about a third of what they take is counted. They wait beyond. 0: no limit.' },
+  'limits.response_bytes_per_second': { type: 'integer', default: 1_048_576, min: 0,
+    summary: 'Bytes of response bodies that each agent records for a project in a second; of responses beyond, the first 1,000 characters. 0: no limit but max_response_size.' },
   'limits.routing_work': { type: 'integer', default: 5_000_000, min: 0,
     summary: 'Routing that each agent does for a project in a second, in comparisons of filters; a character of a body that filters look at counts as one, a second delivery of an event and each further one as 1,000. Events wait beyond. 0: no limit.' },
 
   'ingest.max_message_bytes': { type: 'integer', default: 1_048_576, min: 1,
     summary: 'Largest message that is accepted; larger ones are quarantined.' },
-  'ingest.window': { type: 'integer', default: 1000, min: 1, summary: 'Messages in flight per partition or worker; 1 is strict lockstep.' },
+  'ingest.window': { type: 'integer', default: 1000, min: 1, summary: 'Messages in flight per partition or worker, at most limits.events_per_second; 1 is strict lockstep.' },
   'ingest.batch_size': { type: 'integer', default: 500, min: 1, max: 5000, summary: 'Most messages that one commit accepts, and most events, unless one message alone makes more.' },
   'ingest.idempotency_window_seconds': { type: 'integer', default: 86_400, min: 0, max: 315_360_000,
     summary: 'Seconds during which an idempotency key makes no second event.' },

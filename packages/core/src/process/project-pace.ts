@@ -12,8 +12,14 @@ export function workOfEvents(events: number, bytes: number): number {
 export class ProjectPace {
   readonly #projects = new Map<string, { readonly done: number; readonly atMs: number }>();
 
-  /** @param perSecond work that this process does for one project; 0: any amount */
-  constructor(private readonly perSecond: number) {}
+  /**
+   * @param perSecond work that this process does for one project; 0: any amount
+   * @param burstSeconds for how long of it a project that needed nothing for a while may do at once
+   */
+  constructor(
+    private readonly perSecond: number,
+    private readonly burstSeconds = BURST_SECONDS,
+  ) {}
 
   /** The projects whose events have to wait now. */
   get over(): readonly string[] {
@@ -21,13 +27,19 @@ export class ProjectPace {
   }
 
   isOver(projectId: string): boolean {
-    return this.#projects.has(projectId) && this.#doneFor(projectId, performance.now()) > this.perSecond * BURST_SECONDS;
+    return this.#projects.has(projectId) && this.#doneFor(projectId, performance.now()) > this.perSecond * this.burstSeconds;
   }
 
-  add(projectId: string, work: number): void {
-    if (this.perSecond === 0 || work === 0) return;
+  /**
+   * Counts work of a project, or less than zero for what was counted and not done. Returns after how many milliseconds it is the turn of this work: when what was
+   * counted before is within the share.
+   */
+  add(projectId: string, work: number): number {
+    if (this.perSecond === 0 || work === 0) return 0;
     const atMs = performance.now();
-    this.#projects.set(projectId, { done: this.#doneFor(projectId, atMs) + work, atMs });
+    const before = this.#doneFor(projectId, atMs);
+    this.#projects.set(projectId, { done: Math.max(0, before + work), atMs });
+    return Math.max(0, (before / this.perSecond - this.burstSeconds) * 1000);
   }
 
   #doneFor(projectId: string, nowMs: number): number {

@@ -6,19 +6,21 @@ export const SLICE_MS = 2;
 /**
  * Runs a generator to its end, and lets the event loop turn at the first `yield` after each two milliseconds. Resolves with what it returns, rejects with what it
  * throws. Keep its yields less than a millisecond apart.
- * @param onSlice gets the milliseconds of each slice: the turns in between are not counted
+ * @param onSlice gets the milliseconds of each slice: the turns in between are not counted. The next slice waits for the promise that it may return.
  */
-export async function inSlices<Result>(steps: Generator<unknown, Result>, onSlice?: (ms: number) => void): Promise<Result> {
+export async function inSlices<Result>(steps: Generator<unknown, Result>, onSlice?: (ms: number) => unknown): Promise<Result> {
   for (;;) {
     const startedAtMs = performance.now();
+    let pause;
     try {
       let step;
       do step = steps.next();
       while (!step.done && performance.now() - startedAtMs < SLICE_MS);
       if (step.done) return step.value;
     } finally {
-      onSlice?.(performance.now() - startedAtMs);
+      pause = onSlice?.(performance.now() - startedAtMs);
     }
     await nextTurn();
+    await pause;
   }
 }
