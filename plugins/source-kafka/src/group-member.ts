@@ -16,8 +16,6 @@ const HEARTBEAT_MS = 300;
 const REBALANCE_MS = 10_000;
 /** The longest poll of an idle topic. A new message ends it at once; heartbeats and leaving the group wait for it. */
 const POLL_MS = 300;
-/** Of a partition in one fetch: kafkajs decodes all of a fetch at once, a millisecond for a hundred messages. A larger batch is sent whole. */
-const FETCH_BYTES = 256 * 1024;
 /** Messages that are handed over in one turn of the event loop. */
 const TURN_MAX = 50;
 /** A topic that has grown is noticed after this long; kafkajs looks every five minutes. */
@@ -102,7 +100,6 @@ export class GroupMember implements ReaderContext {
       heartbeatInterval: HEARTBEAT_MS,
       rebalanceTimeout: REBALANCE_MS,
       minBytes: 1,
-      maxBytesPerPartition: FETCH_BYTES,
       maxWaitTimeInMs: POLL_MS,
       metadataMaxAge: METADATA_MS,
       allowAutoTopicCreation: false,
