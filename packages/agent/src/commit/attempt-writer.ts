@@ -64,7 +64,7 @@ export class AttemptWriter {
   /** Without most of its response body, if those of its project are too many. */
   #shortened(attempt: AttemptRecord): AttemptRecord {
     const { projectId, responseBody } = attempt;
-    if (responseBody === null || responseBody.length <= SHORT_BODY) return attempt;
+    if (!responseBody || responseBody.length <= SHORT_BODY) return attempt;
     const { responsePace } = this.options;
     if (responsePace.isOver(projectId)) return { ...attempt, responseBody: responseBody.slice(0, SHORT_BODY) };
     responsePace.add(projectId, responseBody.length);
