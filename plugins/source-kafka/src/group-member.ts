@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Batches, ErrorChain, InFlight, PluginError, settles, type Handle, type Message, type SourceContext } from '@gateway/plugin';
 import type { Consumer, ConsumerGroupJoinEvent, EachBatchPayload } from 'kafkajs';
 import { logTo, openClient, type Client } from './client.js';
@@ -16,8 +15,6 @@ const HEARTBEAT_MS = 300;
 const REBALANCE_MS = 10_000;
 /** The longest poll of an idle topic. A new message ends it at once; heartbeats and leaving the group wait for it. */
 const POLL_MS = 300;
-/** Messages that are handed over in one turn of the event loop. */
-const TURN_MAX = 50;
 /** A topic that has grown is noticed after this long; kafkajs looks every five minutes. */
 const METADATA_MS = 5_000;
 const PARTITIONS_AT_ONCE = 16;
@@ -175,8 +172,7 @@ export class GroupMember implements ReaderContext {
     let last: string | undefined;
     const isAssigned = () => this.#readers.get(reader.partition) === reader;
     try {
-      for (const [n, record] of batch.messages.entries()) {
-        if (n > 0 && n % TURN_MAX === 0) await nextTurn();
+      for (const record of batch.messages) {
         while (!reader.hasRoom) {
           await reader.room();
           await heartbeat();
