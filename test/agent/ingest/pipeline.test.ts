@@ -335,20 +335,22 @@ pipeline('a project with a backlog takes turns at the rate with others', async (
 });
 
 /** A pipeline without sandbox, and a way to hand messages of projects over. */
-function bare({ perSecond = 0, eventWriter }: { perSecond?: number; eventWriter: { push(message: ReadyMessage): void } }) {
+function bare({
+  perSecond = 0,
+  result = { kind: 'dropped', logs: [], durationMs: 1 },
+  eventWriter,
+}: {
+  perSecond?: number;
+  result?: TransformResult;
+  eventWriter: { push(message: ReadyMessage): void };
+}) {
   const pace = new ProjectPace(perSecond);
   const it = new Pipeline({
     pace,
     loopShares: new LoopShares(0),
     throttle: { unlimited: true, take: (wanted) => Promise.resolve(wanted) },
     transformer: new Transformer({
-      sandbox: {
-        run: (_fn, payloads, onResult) => {
-          const results = payloads.map(() => OUTPUT);
-          for (const [index, result] of results.entries()) onResult?.(index, result);
-          return Promise.resolve(results);
-        },
-      },
+      sandbox: { run: (_fn, payloads) => Promise.resolve(payloads.map(() => result)) },
       log: silentLog,
     }),
     eventWriter,
@@ -363,7 +365,6 @@ function bare({ perSecond = 0, eventWriter }: { perSecond?: number; eventWriter:
     });
   return { pace, hand };
 }
-const OUTPUT: TransformResult = { kind: 'array', items: Array.from({ length: 1000 }, () => GOOD), logs: [], durationMs: 1 };
 
 pipeline('messages of a project over its pace wait before anything is done for them, and those of others pass', async () => {
   const passed: string[] = [];
@@ -377,19 +378,8 @@ pipeline('messages of a project over its pace wait before anything is done for t
 });
 
 pipeline('messages that a function drops do not count', async () => {
-  const dropped: TransformResult = { kind: 'dropped', logs: [], durationMs: 1 };
-  const pace = new ProjectPace(10);
-  const it = new Pipeline({
-    pace,
-    loopShares: new LoopShares(0),
-    throttle: { unlimited: true, take: (wanted) => Promise.resolve(wanted) },
-    transformer: new Transformer({ sandbox: { run: (_fn, payloads) => Promise.resolve(payloads.map(() => dropped)) }, log: silentLog }),
-    eventWriter: { push: () => assert.unreachable() },
-    maxMessageBytes: 10_000,
-  });
-  const handle = it.handle(() => ({ projectId: 'p', id: newId(), bodyFunction: 'function transform() { return null; }' }));
-  for (let n = 0; n < 20; n++)
-    assert.is(await handle({ coordinates: `a/0/${n}`, timestamp: Date.now(), body: Buffer.from(GOOD), headers: {} }), 'dropped');
+  const { pace, hand } = bare({ perSecond: 10, eventWriter: { push: () => assert.unreachable() } });
+  for (let n = 0; n < 20; n++) assert.is(await hand('p', n, 'function transform() { return null; }'), 'dropped');
   assert.not(pace.isOver('p'));
 });
 
@@ -397,7 +387,9 @@ pipeline('a thousand results of a message are parsed a few at a time', async () 
   let turns = 0;
   const turn = (): void => void (turns++, (next = setImmediate(turn)));
   const parsedAt: number[] = [];
+  const items = Array.from({ length: 1000 }, () => GOOD);
   const { hand } = bare({
+    result: { kind: 'array', items, logs: [], durationMs: 1 },
     eventWriter: {
       push: (message) => {
         parsedAt.push(message.events.length, turns);

@@ -3,7 +3,7 @@ import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Endpoint } from '../config/project.js';
 import { type Backpressure, SLOW_WAITING_MAX } from '../flow-control/backpressure.js';
-import type { LoopShares } from '../flow-control/loop-shares.js';
+import { type LoopShares, SHARES_LOOK_MS } from '../flow-control/loop-shares.js';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { AttemptRunner, Unsent } from './attempt.js';
 import type { DueTimes } from './due-times.js';
@@ -24,8 +24,6 @@ interface SchedulerOptions extends Pick<AgentContext, 'configCache' | 'lease' | 
 const LOOK_MS = 500;
 /** Requests are begun for so long in one turn of the event loop: to sign large bodies for many endpoints takes a while. */
 const TURN_MS = 4;
-/** How often projects that are over their share of the event loop are looked at. */
-const SHARES_MS = 2;
 
 /** Decides which held delivery is sent next. Endpoints take turns, so that a large backlog, or an endpoint that never answers, does not hold up others. */
 export class Scheduler {
@@ -93,7 +91,7 @@ export class Scheduler {
     this.#sharesTimer ??= setTimeout(() => {
       this.#sharesTimer = undefined;
       this.#pump();
-    }, SHARES_MS);
+    }, SHARES_LOOK_MS);
   }
 
   #takeTurn(queue: EndpointQueue): void {

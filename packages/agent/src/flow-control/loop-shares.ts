@@ -1,12 +1,12 @@
 import { inSlices, ProjectPace } from '@gateway/core/process';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 
 /** Milliseconds that a project has at once. */
 const AT_ONCE_MS = 2;
 /** How long projects share the event loop after work of two of them. */
 const SHARING_MS = 1_000;
 /** How often work that waits looks whether it may go on. */
-const LOOK_MS = 2;
+export const SHARES_LOOK_MS = 2;
 
 /**
  * Shares of the event loop, by project. A message passes several turns of the loop until it is delivered, and waits in each for what others do there: work of a
@@ -38,10 +38,11 @@ export class LoopShares {
 
   /** Does work of a project in slices, as its share allows. Resolves and rejects as `inSlices`. */
   runInSlices<Result>(projectId: string, steps: Generator<unknown, Result>): Promise<Result> {
-    return inSlices(steps, async (ms) => {
-      this.#count(projectId, ms);
-      while (this.isOver(projectId)) await sleep(LOOK_MS);
-    });
+    const pause = async () => {
+      await nextTurn();
+      while (this.isOver(projectId)) await sleep(SHARES_LOOK_MS);
+    };
+    return inSlices(steps, (ms) => this.#count(projectId, ms), pause);
   }
 
   #count(projectId: string, ms: number): void {

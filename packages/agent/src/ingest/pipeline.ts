@@ -10,6 +10,7 @@ import type { EventWriter, ReadyMessage } from '../commit/event-writer.js';
 import type { ReadyEvent } from '../model/delivery.js';
 import { unknownEventType, type IngestSource, type Rejection } from '../model/ingest.js';
 import { ProjectQueues } from '../model/project-queues.js';
+import { ProjectTurns } from '../model/project-turns.js';
 import type { MessageTrace } from '../telemetry/trace-message.js';
 import { checkNesting, decodeMessage, type IngestMessage, parseIngestMessage, parseTransformOutput } from './parse-message.js';
 import type { Transformed, Transformer } from './transformer.js';
@@ -42,8 +43,8 @@ export class Pipeline {
   readonly #waiting = new ProjectQueues<IncomingMessage>();
   #running = false;
   #wake: (() => void) | undefined;
-  /** By project: results that are parsed in steps wait for each other, as each of many at a time would take its part of every turn of the event loop. */
-  readonly #parsing = new Map<string, Promise<void>>();
+  /** Results that are parsed in steps wait for each other: each of many at a time would take its part of every turn of the event loop. */
+  readonly #parsing = new ProjectTurns();
 
   constructor(private readonly options: PipelineOptions) {}
 
@@ -168,12 +169,7 @@ export class Pipeline {
       return this.#acceptAll(incoming, results.map(parseTransformOutput));
     const { projectId } = incoming;
     const steps = this.#acceptInSteps(incoming, results);
-    const parsing = (this.#parsing.get(projectId) ?? Promise.resolve())
-      .then(() => this.options.loopShares.runInSlices(projectId, steps))
-      .finally(() => {
-        if (this.#parsing.get(projectId) === parsing) this.#parsing.delete(projectId);
-      });
-    this.#parsing.set(projectId, parsing);
+    void this.#parsing.run(projectId, () => this.options.loopShares.runInSlices(projectId, steps));
   }
 
   #acceptAll(incoming: IncomingMessage, messages: readonly (IngestMessage | Rejection)[]): void {

@@ -3,6 +3,7 @@ import { decodeSignal, encodeSignal, type EventRef, type PendingEvent } from '@g
 import type { QueueName } from '@gateway/store/kv';
 import type { AgentContext } from '../config/agent-context.js';
 import type { InFlight } from '../delivery/in-flight.js';
+import { ProjectTurns } from '../model/project-turns.js';
 import { needsMatching } from '@gateway/core/routing';
 import type { Routing } from '../telemetry/trace-message.js';
 import type { PendingRouter } from './pending-router.js';
@@ -46,7 +47,7 @@ async function consume(
   work: (events: PendingEvent[], routing: Routing) => Promise<ReadonlySet<string>>,
 ): Promise<void> {
   const queue = kv.queue(name);
-  const large = new LargeEvents();
+  const apart = new LargeEvents(log);
   for (let failures = 0; !signal.aborted;) {
     try {
       if (!(await inFlight.waitForRoom(1_000))) continue;
@@ -62,53 +63,53 @@ async function consume(
       const routing: Routing = { by: name, since };
       const ticketsOf = (isTheirs: (ref: EventRef | null) => boolean) =>
         signals.flatMap(({ text, ticket }) => (isTheirs(decodeSignal(text)) ? ticket : []));
-      const later = new Set<string>();
-      const small: PendingEvent[] = [];
-      for (const event of await router.read(refs.filter(({ projectId }) => !postponed.has(projectId)))) {
-        if (event.data.length <= BODY_AT_ONCE_MAX) {
-          small.push(event);
-          continue;
-        }
-        later.add(event.id);
-        large.route(event, async () => {
+      const events = await router.read(refs.filter(({ projectId }) => !postponed.has(projectId)));
+      const large = events.filter(({ data }) => data.length > BODY_AT_ONCE_MAX);
+      for (const event of large) {
+        apart.push(event, async () => {
           if (signal.aborted || (await work([event], routing)).size > 0) return;
           await queue.done(ticketsOf((ref) => ref?.id === event.id));
         });
       }
+      const later = new Set(large.map(({ id }) => id));
+      const small = events.filter(({ id }) => !later.has(id));
       for (const id of await work(small, routing)) later.add(id);
       await queue.done(ticketsOf((ref) => !ref || !(postponed.has(ref.projectId) || later.has(ref.id))));
       failures = 0;
     } catch (error) {
-      if (signal.aborted) return;
+      if (signal.aborted) break;
       if (failures++ === 0)
         log.warn({ error, queue: name }, 'A queue cannot be worked on; trying again. Events wait in Postgres meanwhile.');
       await new Promise((resolve) => setTimeout(resolve, backoffMs(failures, { capMs: 5_000 })).unref());
     }
   }
-  await large.idle();
+  await apart.idle();
 }
 
-/** Events with large bodies, each project's one after the other: filters may have to parse them, for which the events of others do not wait. */
+/** Events with large bodies, which filters may have to parse: those of a project are routed one after the other, and the events of others do not wait for them. */
 class LargeEvents {
+  readonly #turns = new ProjectTurns();
   readonly #ids = new Set<string>();
-  /** By project: the last of its events that wait. */
-  readonly #last = new Map<string, Promise<void>>();
 
-  /** Without effect when too many wait, or this one does. If `work` fails, the signal is pulled again. */
-  route({ projectId, id }: PendingEvent, work: () => Promise<void>): void {
+  constructor(private readonly log: AgentContext['log']) {}
+
+  /** Without effect when too many wait, or this one still does: its signal is pulled again. */
+  push({ projectId, id }: PendingEvent, route: () => Promise<void>): void {
     if (this.#ids.has(id) || this.#ids.size >= LARGE_MAX) return;
     this.#ids.add(id);
-    const done = (this.#last.get(projectId) ?? Promise.resolve())
-      .then(work)
-      .catch(() => undefined)
-      .then(() => {
-        this.#ids.delete(id);
-        if (this.#last.get(projectId) === done) this.#last.delete(projectId);
-      });
-    this.#last.set(projectId, done);
+    const failed = (error: unknown) =>
+      this.log.warn(
+        { error, project_id: projectId, event_id: id },
+        'A large event cannot be routed now; it is tried again in ten seconds.',
+      );
+    void this.#turns
+      .run(projectId, route)
+      .catch(failed)
+      .finally(() => this.#ids.delete(id));
   }
 
-  async idle(): Promise<void> {
-    await Promise.all(this.#last.values());
+  /** Resolves when none is being routed. */
+  idle(): Promise<void> {
+    return this.#turns.idle();
   }
 }

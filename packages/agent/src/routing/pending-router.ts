@@ -6,7 +6,7 @@ import type { LoopShares } from '../flow-control/loop-shares.js';
 import type { AgentLease } from '../model/lease.js';
 import { mayChange, routingOutcomes } from '@gateway/core/routing';
 import type { Routing } from '../telemetry/trace-message.js';
-import type { DeliveryPlanner } from './plan-deliveries.js';
+import { BODY_AT_ONCE_MAX, type DeliveryPlanner } from './plan-deliveries.js';
 
 export interface PendingRouterOptions extends Pick<AgentContext, 'database' | 'configCache' | 'measure' | 'tracing'> {
   readonly inFlight: Pick<InFlight, 'room'>;
@@ -84,8 +84,9 @@ export class PendingRouter {
     const events = new Map(pending.map((event) => [event.id, event]));
     const steps = this.#routeEach([...events.values()].sort((a, b) => (a.id < b.id ? -1 : 1)));
     const [only] = pending;
-    // Others would wait for the share of its project.
-    const routes = await (only && events.size === 1 ? loopShares.runInSlices(only.projectId, steps) : inSlices(steps));
+    // A large body comes alone. Whatever comes with others, or before them, does not make them wait for the share of its project.
+    const isLarge = only && events.size === 1 && only.data.length > BODY_AT_ONCE_MAX;
+    const routes = await (isLarge ? loopShares.runInSlices(only.projectId, steps) : inSlices(steps));
     if (!routes.some(({ outcome }) => mayChange(outcome))) return routes;
     await configCache.refresh();
     const isLate = ({ outcome, event, project }: (typeof routes)[number]) =>
