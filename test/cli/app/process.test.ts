@@ -1,11 +1,14 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createServer } from 'node:net';
 import { once } from 'node:events';
+import fs from 'node:fs';
+import { createServer } from 'node:net';
+import path from 'node:path';
 import { installation, manifestOf } from '../../core/plugin-packages.js';
 import { database, type Database } from '../../support/database.js';
 import { gateway, runGateway } from '../../support/gateway.js';
 import { freePort } from '../../support/ports.js';
+import { discard, tempFolder } from '../../support/start/keep.js';
 
 const running = suite('cli/app/process');
 let db: Database;
@@ -57,6 +60,21 @@ for (const [command, key] of [
     assert.is(lines.at(-1)?.message, 'Stopped.');
   });
 }
+
+running('the heap grows fourfold before all of it is marked', async () => {
+  const collect = `const v8 = require('node:v8');
+    for (const flag of ['--trace-gc-verbose', '--expose-gc']) v8.setFlagsFromString(flag);
+    process.on('SIGUSR2', require('node:vm').runInNewContext('gc'));`;
+  const folder = tempFolder('collecting');
+  fs.writeFileSync(path.join(folder, 'collect.cjs'), collect);
+  const config = await settings();
+  const it = gateway(['agent'], { config, env: { NODE_OPTIONS: `--require=${path.join(folder, 'collect.cjs')}` } });
+  await it.healthy(config.server.http.agent_port);
+  process.kill(it.pid, 'SIGUSR2');
+  await it.line(/HeapController\] factor 4\.0 /);
+  await it.terminate();
+  discard(folder);
+});
 
 running('without an encryption key neither starts, and the error says how to make one', async () => {
   for (const command of ['server', 'agent']) {
