@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { quantile } from '../reliability/neighbourhood.js';
 import { arena, together, type Round } from './arena.js';
 import { attacks } from './attacks.js';
-import { faultsOf } from './judge.js';
+import { faultsOf, p99Of } from './judge.js';
 
 // What cannot be had on this machine is a failure here: nothing would be proved.
 process.env['CI'] = 'true';
@@ -31,9 +31,14 @@ console.log(
   `node ${process.version}, ${os.cpus().length} cores; ${chosen.length} attacks, ${rounds} rounds of ${seconds} s each, beside 100 deliveries a second`,
 );
 
-const figures = ({ deliveries, requests, health, memory }: Round) =>
-  `p50 ${quantile(deliveries, 0.5).toFixed(1)}, p99 ${quantile(deliveries, 0.99).toFixed(1)} ms; API p99 ${quantile(requests, 0.99).toFixed(0)} ms; ` +
-  `healthz ${health.toFixed(0)} ms; server ${memory.server}, agent ${memory.agent}, sandbox ${memory.children} MB`;
+const figures = (rounds: readonly Round[]) => {
+  const { deliveries, requests, health, memory } = together(rounds);
+  const each = rounds.map((round) => p99Of([round]).toFixed(1));
+  return (
+    `p50 ${quantile(deliveries, 0.5).toFixed(1)}, p99 ${p99Of(rounds).toFixed(1)} ms (${each.join(', ')}); API p99 ${quantile(requests, 0.99).toFixed(0)} ms; ` +
+    `healthz ${health.toFixed(0)} ms; server ${memory.server}, agent ${memory.agent}, sandbox ${memory.children} MB`
+  );
+};
 
 const scene = await arena(Number(values.scale));
 let failed = 0;
@@ -45,16 +50,15 @@ try {
     await scene.measure(WARMING_SECONDS, attack.name);
     const pairs: { readonly alone: Round; readonly beside: Round }[] = [];
     for (let k = 0; k < rounds; k++) pairs.push({ alone: await scene.measure(seconds), beside: await scene.measure(seconds, attack.name) });
-    const alone = together(pairs.map((it) => it.alone));
-    const beside = together(pairs.map((it) => it.beside));
+    const [alone, beside] = [pairs.map((it) => it.alone), pairs.map((it) => it.beside)];
     const faults = faultsOf(attack, { alone, beside });
     if (faults.length > 0) failed++;
-    const ratio = quantile(beside.deliveries, 0.99) / quantile(alone.deliveries, 0.99);
+    const ratio = p99Of(beside) / p99Of(alone);
     console.log(
       `${faults.length > 0 ? '✘' : '•'} ${attack.name}: p99 ${ratio.toFixed(2)}×\n    alone   ${figures(alone)}\n    beside  ${figures(beside)}`,
     );
     console.log(
-      `    ${Object.entries(beside.evidence)
+      `    ${Object.entries(together(beside).evidence)
         .map(([what, count]) => `${what}: ${count}`)
         .join(', ')}`,
     );

@@ -19,7 +19,7 @@ hostile.after(() => scene?.close());
 for (const attack of attacks.filter(({ isLong }) => !isLong))
   hostile(attack.name, async () => {
     const beside = await scene.measure(SECONDS, attack.name);
-    assert.equal(faultsOf(attack, { beside }), []);
+    assert.equal(faultsOf(attack, { beside: [beside] }), []);
     const worst = Math.max(...beside.deliveries);
     console.log(`  ${attack.name}: ${worst.toFixed(0)} ms at most`);
     assert.ok(worst < PATIENCE_MS, `${worst} ms: as long as the attack`);

@@ -1,5 +1,5 @@
 import { quantile } from '../reliability/neighbourhood.js';
-import type { Round } from './arena.js';
+import { together, type Round } from './arena.js';
 import type { Attack } from './attacks.js';
 
 /** Megabytes that a process may have. */
@@ -8,11 +8,20 @@ const RATIO_MAX = 1.5;
 /** What a look at the clock of a busy machine is worth. */
 const NOISE_MS = 5;
 
+/** The p99 of deliveries in milliseconds, as the median of rounds: one pause of the machine is all of the slowest deliveries of its round. */
+export function p99Of(rounds: readonly Round[]): number {
+  return quantile(
+    rounds.map(({ deliveries }) => quantile(deliveries, 0.99)),
+    0.5,
+  );
+}
+
 /** What an attack did to a neighbour, as sentences; empty when nothing. */
 export function faultsOf(
   { seen, never = [], isControl }: Attack,
-  { alone, beside }: { readonly alone?: Round; readonly beside: Round },
+  { alone, beside: rounds }: { readonly alone?: readonly Round[]; readonly beside: readonly Round[] },
 ): string[] {
+  const beside = together(rounds);
   const faults = [
     ...seen.filter((what) => !beside.evidence[what]).map((what) => `"${what}" was not seen`),
     ...never.filter((what) => beside.evidence[what]).map((what) => `"${what}" was seen`),
@@ -23,7 +32,7 @@ export function faultsOf(
     if (has > most) faults.push(`${which} had ${has} MB, more than ${most}`);
   }
   if (alone && !isControl) {
-    const [without, with_] = [alone, beside].map(({ deliveries }) => quantile(deliveries, 0.99)) as [number, number];
+    const [without, with_] = [p99Of(alone), p99Of(rounds)];
     if (with_ > RATIO_MAX * without + NOISE_MS)
       faults.push(`the p99 of the neighbour rose from ${without.toFixed(1)} to ${with_.toFixed(1)} ms`);
   }

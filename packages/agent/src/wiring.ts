@@ -102,8 +102,7 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
     },
   };
   const observers = [billing, successStreak, notifier, ...(measure ? [measure] : [])];
-  const responsePace = new ProjectPace(config.limits.response_bytes_per_second, 1);
-  const attemptWriter = new AttemptWriter({ ...held, observers, responsePace, writers: WRITERS });
+  const attemptWriter = new AttemptWriter({ ...held, observers, writers: WRITERS });
   const sender = new Sender({
     allowedNetworks: delivery.allowed_networks,
     maxResponseBytes: config.max_response_size * 1024,
@@ -121,6 +120,7 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
     sender,
     requests,
     accessTokens,
+    responsePace: new ProjectPace(config.limits.response_bytes_per_second, 1),
     goneEndpoints: new GoneEndpoints({ ...context, notifier }),
   });
   const consumers = consumersOf(config.consumer_pool_size);

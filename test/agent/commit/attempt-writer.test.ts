@@ -1,7 +1,5 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newId } from '#core/events/ids';
-import { ProjectPace } from '#core/process/project-pace';
 import { AttemptWriter } from '#agent/commit/attempt-writer';
 import type { AttemptRecord } from '#store/deliveries/delivery-attempts';
 import { acceptEvents, type NewEventDelivery } from '#store/events/events';
@@ -27,7 +25,7 @@ interface Scene {
   held(count: number): Promise<NewEventDelivery[]>;
 }
 
-async function scene(test: (scene: Scene) => Promise<void>, { responseBytes = 0 } = {}): Promise<void> {
+async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   const postgres = await proxy({ port: Number(new URL(db.url).port) });
   const database = openDatabase(agentConfig(db.url, {}, postgres.port).database, { poolSize: 2, name: 'gateway-agent' });
   const { log, lines } = keptLog();
@@ -36,7 +34,6 @@ async function scene(test: (scene: Scene) => Promise<void>, { responseBytes = 0 
     database,
     log,
     writers: 2,
-    responsePace: new ProjectPace(responseBytes, 1),
     lease: { agentId: 1 },
     inFlight: { recorded: () => undefined },
     dueTimes: { add: () => undefined },
@@ -82,27 +79,6 @@ record('a batch holds few attempts whose response bodies are large', () =>
     assert.is(await stored(), 7);
     assert.equal(recorded.map((list) => list.length).sort(), [1, 3, 3]);
   }),
-);
-
-record(
-  'limits.response_bytes_per_second: of the response bodies of a project beyond, the beginning is recorded, and all of those of others',
-  () =>
-    scene(
-      async ({ attemptWriter, recorded, held }) => {
-        const responseBody = 'x'.repeat(50_000);
-        const other = newId();
-        const deliveries = await held(6);
-        for (const delivery of deliveries.slice(0, 5)) attemptWriter.push({ ...attempt(delivery), responseBody });
-        attemptWriter.push({ ...attempt(deliveries[0]!), responseBody: 'short' });
-        attemptWriter.push({ ...attempt({ ...deliveries[5]!, projectId: other }), responseBody });
-        await within(attemptWriter.settled(), 20_000, 'the records');
-        const lengths = (isOther: boolean) =>
-          recorded.flat().flatMap((it) => ((it.projectId === other) === isOther ? it.responseBody!.length : []));
-        assert.equal(lengths(false), [50_000, 50_000, 50_000, 1_000, 1_000, 5]);
-        assert.equal(lengths(true), [50_000]);
-      },
-      { responseBytes: 100_000 },
-    ),
 );
 
 record('a single attempt is written without waiting for others', () =>

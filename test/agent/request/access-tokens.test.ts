@@ -8,6 +8,7 @@ import { Sender } from '#agent/request/sender';
 import { sealer } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
+import { ProjectPace } from '#core/process/project-pace';
 import type { AttemptRecord } from '#store/deliveries/delivery-attempts';
 import { endpoint as receiverOf, type Endpoint as Receiver, type Script } from '../../support/endpoint.js';
 import { within } from '../../support/until.js';
@@ -33,6 +34,7 @@ async function withTokens(script: Script, test: (scene: Scene) => Promise<void>,
     sender,
     requests: new RequestBuilder({ open, version: '1' }),
     accessTokens: new AccessTokens({ sender, open }),
+    responsePace: new ProjectPace(0),
     functions: { mayChange: () => false, run: () => Promise.reject(new Error('not called')) },
     goneEndpoints: { deactivate: () => undefined } as unknown as GoneEndpoints,
   });

@@ -3,6 +3,7 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Sender, type Answer, type Request, type SenderOptions } from '#agent/request/sender';
+import { ProjectPace } from '#core/process/project-pace';
 import { endpoint, type Endpoint } from '../../support/endpoint.js';
 import { askingServers, nameServer, type NameServer } from '../../support/name-server.js';
 import { freePort } from '../../support/ports.js';
@@ -212,6 +213,41 @@ send('a body that expands to a gigabyte gives the cap and no more, and takes no 
       assert.ok(peakMb() - before < 60, `${peakMb() - before} MB more than before`);
     },
     { maxResponseBytes: 1024 * 1024 },
+  ),
+);
+
+for (const [what, body, headers] of [
+  ['as it is', 'x'.repeat(50_000), {}],
+  ['compressed', gzipSync('x'.repeat(60_000)), { 'content-encoding': 'gzip' }],
+] as const)
+  send(
+    `limits.response_bytes_per_second: of responses of a project beyond, the beginning is kept, and all of those of others: ${what}`,
+    () =>
+      withEndpoint({ answer: { body, headers } }, (receiver) =>
+        withSender(
+          async (post) => {
+            const responsePace = new ProjectPace(100_000, 1);
+            const lengths = async (projectId: string, count: number) => {
+              const answers = await Promise.all(Array.from({ length: count }, () => post(receiver.url, { projectId, responsePace })));
+              return answers.map((answer) => answer.body.length).sort((a, b) => b - a);
+            };
+            assert.equal(await lengths('p', 5), [50_000, 50_000, 50_000, 1_000, 1_000]);
+            assert.equal(await lengths('q', 1), [50_000]);
+          },
+          { maxResponseBytes: 50_000 },
+        ),
+      ),
+  );
+
+send('what a response may have had and did not is not counted', () =>
+  withEndpoint({ answer: { body: gzipSync('x'.repeat(2000)), headers: { 'content-encoding': 'gzip' } } }, (receiver) =>
+    withSender(
+      async (post) => {
+        const responsePace = new ProjectPace(100_000, 1);
+        for (let k = 0; k < 20; k++) assert.is((await post(receiver.url, { responsePace })).body.length, 2000);
+      },
+      { maxResponseBytes: 50_000 },
+    ),
   ),
 );
 

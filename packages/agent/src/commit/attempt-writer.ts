@@ -1,4 +1,3 @@
-import type { ProjectPace } from '@gateway/core/process';
 import { recordAttempts, type AttemptRecord } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
 import type { AgentLease } from '../model/lease.js';
@@ -13,8 +12,6 @@ const BATCH_MAX = 500;
 const BATCH_BODIES_MAX = 2_000_000;
 /** The endpoint has its request already, so a short wait adds no latency and makes batches. What a kill loses in this time is sent twice. */
 const LINGER_MS = 8;
-/** What is recorded of a response body in any case. */
-const SHORT_BODY = 1_000;
 
 export interface AttemptObserver {
   /** @param isOurs whether this agent still held the delivery, so that no other agent counts its end */
@@ -26,8 +23,6 @@ export interface AttemptWriterOptions extends Pick<AgentContext, 'database' | 'l
   readonly inFlight: Pick<InFlight, 'recorded'>;
   readonly dueTimes: Pick<DueTimes, 'add'>;
   readonly observers: readonly AttemptObserver[];
-  /** Of the bytes of response bodies. */
-  readonly responsePace: ProjectPace;
   readonly writers: number;
 }
 
@@ -57,18 +52,8 @@ export class AttemptWriter {
 
   /** Returns at once. The batch is written after 8 ms, or earlier with 500 attempts, as soon as a writer is free. */
   push(attempt: AttemptRecord): void {
-    this.#waiting.push(this.#shortened(attempt));
+    this.#waiting.push(attempt);
     this.#schedule();
-  }
-
-  /** Without most of its response body, if those of its project are too many. */
-  #shortened(attempt: AttemptRecord): AttemptRecord {
-    const { projectId, responseBody } = attempt;
-    if (!responseBody || responseBody.length <= SHORT_BODY) return attempt;
-    const { responsePace } = this.options;
-    if (responsePace.isOver(projectId)) return { ...attempt, responseBody: responseBody.slice(0, SHORT_BODY) };
-    responsePace.add(projectId, responseBody.length);
-    return attempt;
   }
 
   /** Resolves when every attempt is recorded or given up. */

@@ -64,6 +64,8 @@ const BATCH_BYTES = 4 * 1024 * 1024;
 /** Bytes or events from which a message is large: it is committed with others of its kind, so that small ones do not wait for it. */
 const LARGE_BYTES = 64 * 1024;
 const LARGE_EVENTS = 100;
+/** Content of large messages in one commit, unless one alone exceeds it: to write it to the connection takes the event loop a millisecond or two. */
+const LARGE_BATCH_BYTES = 1024 * 1024;
 
 interface Waiting {
   readonly projectId: string;
@@ -182,7 +184,7 @@ export class EventWriter {
       const isFirst = rows === 0;
       const nextIsLarge = next.bytes > LARGE_BYTES || next.rows > LARGE_EVENTS;
       if (isFirst ? nextIsLarge && !mayBeLarge : nextIsLarge !== isLarge) return false;
-      if (!isFirst && (rows + next.rows > batchSize || bytes + next.bytes > BATCH_BYTES)) return false;
+      if (!isFirst && (rows + next.rows > batchSize || bytes + next.bytes > (nextIsLarge ? LARGE_BATCH_BYTES : BATCH_BYTES))) return false;
       [bytes, rows, isLarge] = [bytes + next.bytes, rows + next.rows, nextIsLarge];
       return true;
     });

@@ -1,6 +1,7 @@
 import { createHmac, hash } from 'node:crypto';
 import type { Open } from '@gateway/core/crypto';
 import { newId } from '@gateway/core/events';
+import type { ProjectPace } from '@gateway/core/process';
 import {
   deactivateEndpoint,
   type NotificationFacts,
@@ -26,6 +27,7 @@ interface AttemptRunnerOptions extends Pick<AgentContext, 'log' | 'clock' | 'mea
   readonly accessTokens: AccessTokens;
   readonly goneEndpoints: GoneEndpoints;
   readonly functions: Pick<SubscriptionFunctions, 'mayChange' | 'run'>;
+  readonly responsePace: ProjectPace;
 }
 
 /** No attempt was made: the delivery waits, or ends as discarded. */
@@ -87,7 +89,7 @@ export class AttemptRunner {
     const { endpoint, delivery, trace } = attempt;
     // In this order, so that the recorded attempt does not end before its response came.
     let startedAtMs = performance.now();
-    const { requests, accessTokens, sender, goneEndpoints, clock } = this.options;
+    const { requests, accessTokens, sender, goneEndpoints, responsePace, clock } = this.options;
     let requestedAtMs = clock.now();
     const answered = (answer: Answer) => {
       if (answer.isUnsent) return attempt.done({ unsent: LOOKUP_WAIT });
@@ -107,7 +109,7 @@ export class AttemptRunner {
       } catch (error) {
         return answered(unsendable((error as Error).message));
       }
-      sender.send(request, answered);
+      sender.send({ ...request, responsePace }, answered);
     });
   }
 

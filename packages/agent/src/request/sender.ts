@@ -12,6 +12,7 @@ import {
   type ConnectionUse,
   type RequestDispatcher,
 } from '@gateway/core/http';
+import type { ProjectPace } from '@gateway/core/process';
 import type { SecureContext } from 'node:tls';
 import type { Dispatcher } from 'undici';
 import { CertifiedPools, type IdentifiedCertificate } from './certified-pools.js';
@@ -39,6 +40,8 @@ export interface Request {
   readonly timeoutMs: number;
   /** Shown to the endpoint. Undefined: none. */
   readonly certificate?: IdentifiedCertificate | undefined;
+  /** Of the bytes of response bodies: little is kept of a response while its project is over it. Undefined: no such limit. */
+  readonly responsePace?: ProjectPace;
 }
 
 export interface SenderOptions {
@@ -51,6 +54,8 @@ export interface SenderOptions {
 
 /** Bytes read past the limit so that the connection can be reused; a longer response closes its connection. */
 const DRAIN_BYTES = 256 * 1024;
+/** What is kept of a response body in any case. */
+const SHORT_BYTES = 1_000;
 const KEEP_ALIVE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 
@@ -98,10 +103,10 @@ export class Sender {
       done(unsendable(`The endpoint's URL cannot be read.`));
       return;
     }
-    const { projectId, timeoutMs, headers, body, certificate } = request;
+    const { projectId, headers, body, certificate } = request;
     const lookup = () => this.#names.stateOf(url.hostname, projectId);
     const { maxResponseBytes: maxBytes } = this.options;
-    const exchange = new Exchange(url, { maxBytes, timeoutMs, lookup, done, showsCertificate: certificate !== undefined });
+    const exchange = new Exchange(url, request, { maxBytes, lookup, done });
     const { origin } = url;
     try {
       // A connection that the request needs is opened at once.
@@ -121,11 +126,9 @@ export class Sender {
 
 interface ExchangeOptions {
   readonly maxBytes: number;
-  readonly timeoutMs: number;
   /** Whether the name of the endpoint is being looked up, or waits for that. */
   readonly lookup: () => 'asking' | 'waiting' | undefined;
   readonly done: (answer: Answer) => void;
-  readonly showsCertificate: boolean;
 }
 
 class Exchange implements Dispatcher.DispatchHandler {
@@ -135,6 +138,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   #status: number | null = null;
   #headers: Record<string, string> = {};
   readonly #chunks: Buffer[] = [];
+  #maxBytes = 0;
+  /** Counted in the pace before it is known how long the body is. */
+  #reserved = 0;
   #kept = 0;
   #read = 0;
   #isEndless = false;
@@ -142,15 +148,16 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   constructor(
     private readonly url: URL,
+    private readonly request: Request,
     private readonly options: ExchangeOptions,
   ) {
-    this.#timer = setTimeout(() => this.#timeOut(), options.timeoutMs);
+    this.#timer = setTimeout(() => this.#timeOut(), request.timeoutMs);
   }
 
   #timeOut(): void {
-    const { timeoutMs, lookup } = this.options;
+    const { timeoutMs } = this.request;
     // A request that is on its way needs no lookup.
-    const state = this.#abort ? undefined : lookup();
+    const state = this.#abort ? undefined : this.options.lookup();
     if (state === 'waiting') this.#withdraw();
     else if (state === 'asking') this.onError(LookupError.ofSilence(this.url.hostname, timeoutMs));
     else this.#settle(timeoutFailure(timeoutMs, this.#status));
@@ -179,13 +186,34 @@ class Exchange implements Dispatcher.DispatchHandler {
       this.#headers[(rawHeaders[k] as Buffer).toString('latin1').toLowerCase()] = (rawHeaders[k + 1] as Buffer).toString('latin1');
     }
     this.#isEndless = Number(this.#headers['content-length']) > this.options.maxBytes + DRAIN_BYTES;
+    this.#maxBytes ||= this.#reserve();
     return true;
+  }
+
+  /** Returns how many bytes of the body are kept, and counts them until it is known how many there are. */
+  #reserve(): number {
+    const { maxBytes } = this.options;
+    const { projectId, responsePace } = this.request;
+    const length = this.#encoding ? NaN : Number(this.#headers['content-length']);
+    const most = length < maxBytes ? length : maxBytes;
+    if (!responsePace || most <= SHORT_BYTES) return maxBytes;
+    if (responsePace.isOver(projectId)) return SHORT_BYTES;
+    responsePace.add(projectId, most);
+    this.#reserved = most;
+    return maxBytes;
+  }
+
+  /** How the body is compressed, if it is. */
+  get #encoding(): string | undefined {
+    // https://www.rfc-editor.org/rfc/rfc9110#name-content-codings: their names have no case.
+    const encoding = this.#headers['content-encoding']?.trim().toLowerCase();
+    return encoding === '' || encoding === 'identity' ? undefined : encoding;
   }
 
   onData(chunk: Buffer): boolean {
     this.#read += chunk.length;
-    if (this.#kept < this.options.maxBytes) {
-      const piece = chunk.subarray(0, this.options.maxBytes - this.#kept);
+    if (this.#kept < this.#maxBytes) {
+      const piece = chunk.subarray(0, this.#maxBytes - this.#kept);
       this.#chunks.push(piece);
       this.#kept += piece.length;
     }
@@ -203,7 +231,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   onError(error: Error): void {
     if (error instanceof LookupsBusyError) return this.#withdraw();
     const { requests, hasAnswered } = this.#connection ?? { requests: 1, hasAnswered: true };
-    const mayWantCertificate = requests === 1 && this.url.protocol === 'https:' && !this.options.showsCertificate;
+    const mayWantCertificate = requests === 1 && this.url.protocol === 'https:' && !this.request.certificate;
     const failure = failureOf(error, { place: this.url.host, status: this.#status, mayWantCertificate });
     this.#settle(failure, failure.class === 'reset' && requests > 1 && !hasAnswered);
   }
@@ -213,21 +241,13 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#settled = true;
     clearTimeout(this.#timer);
     const failure = broken ?? redirectFailure(this.#status, this.#headers);
-    // https://www.rfc-editor.org/rfc/rfc9110#name-content-codings: their names have no case.
-    const encoding = this.#headers['content-encoding']?.trim().toLowerCase();
-    if (!encoding || encoding === 'identity' || this.#kept === 0) {
-      this.options.done({
-        status: this.#status,
-        headers: this.#headers,
-        body: Buffer.concat(this.#chunks).toString('utf8'),
-        failure,
-        isIdleLoss,
-      });
-      return;
-    }
-    decompress(Buffer.concat(this.#chunks), encoding, this.options.maxBytes, (body) =>
-      this.options.done({ status: this.#status, headers: this.#headers, body, failure }),
-    );
+    const done = (body: string) => {
+      this.request.responsePace?.add(this.request.projectId, body.length - this.#reserved);
+      this.options.done({ status: this.#status, headers: this.#headers, body, failure, isIdleLoss });
+    };
+    const bytes = Buffer.concat(this.#chunks);
+    if (this.#encoding && bytes.length > 0) decompress(bytes, this.#encoding, this.#maxBytes, done);
+    else done(bytes.toString('utf8'));
   }
 }
 

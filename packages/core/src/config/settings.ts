@@ -169,7 +169,7 @@ export const settings = {
   'limits.event_loop_ms': { type: 'integer', default: 500, min: 0, max: 1000,
     summary: 'Milliseconds of its event loop that each agent spends on messages and deliveries of a project in a second in which others have some too; about a third of what they take is counted. They wait beyond. 0: no limit.' },
   'limits.response_bytes_per_second': { type: 'integer', default: 1_048_576, min: 0,
-    summary: 'Bytes of response bodies that each agent records for a project in a second; of responses beyond, the first 1,000 characters. 0: no limit but max_response_size.' },
+    summary: 'Bytes of response bodies that each agent keeps for a project in a second; of responses beyond, the first 1,000 bytes. 0: no limit but max_response_size.' },
   'limits.routing_work': { type: 'integer', default: 5_000_000, min: 0,
     summary: 'Routing that each agent does for a project in a second, in comparisons of filters; a character of a body that filters look at counts as one, a second delivery of an event and each further one as 1,000. Events wait beyond. 0: no limit.' },
 
