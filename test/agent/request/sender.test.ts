@@ -227,11 +227,12 @@ for (const [what, body, headers] of [
         withSender(
           async (post) => {
             const responsePace = new ProjectPace(100_000, 1);
-            const lengths = async (projectId: string, count: number) => {
-              const answers = await Promise.all(Array.from({ length: count }, () => post(receiver.url, { projectId, responsePace })));
+            const lengths = async (projectId: string, count: number, url = receiver.url) => {
+              const answers = await Promise.all(Array.from({ length: count }, () => post(url, { projectId, responsePace })));
               return answers.map((answer) => answer.body.length).sort((a, b) => b - a);
             };
             assert.equal(await lengths('p', 5), [50_000, 50_000, 50_000, 1_000, 1_000]);
+            await withEndpoint({ answer: { body: 'short' } }, async ({ url }) => assert.equal(await lengths('p', 1, url), [5]));
             assert.equal(await lengths('q', 1), [50_000]);
           },
           { maxResponseBytes: 50_000 },

@@ -2,15 +2,13 @@ import { constants, createBrotliDecompress, createGunzip, createInflate } from '
 
 /** Decompresses a body up to `maxBytes`, and calls `done` once; a truncated or broken body gives what can be read of it. Never throws. */
 export function decompress(compressed: Buffer, encoding: string, maxBytes: number, done: (text: string) => void): void {
-  // As large as what is wanted, up to its default.
-  const chunkSize = Math.max(constants.Z_MIN_CHUNK, Math.min(constants.Z_DEFAULT_CHUNK, maxBytes));
   const stream =
     encoding === 'gzip' || encoding === 'x-gzip'
-      ? createGunzip({ finishFlush: constants.Z_SYNC_FLUSH, chunkSize })
+      ? createGunzip({ finishFlush: constants.Z_SYNC_FLUSH })
       : encoding === 'deflate'
-        ? createInflate({ finishFlush: constants.Z_SYNC_FLUSH, chunkSize })
+        ? createInflate({ finishFlush: constants.Z_SYNC_FLUSH })
         : encoding === 'br'
-          ? createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH, chunkSize })
+          ? createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH })
           : undefined;
   if (!stream) {
     done(`(${compressed.length} bytes with content-encoding ${encoding})`);

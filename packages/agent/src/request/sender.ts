@@ -246,7 +246,8 @@ class Exchange implements Dispatcher.DispatchHandler {
       this.options.done({ status: this.#status, headers: this.#headers, body, failure, isIdleLoss });
     };
     const bytes = Buffer.concat(this.#chunks);
-    if (this.#encoding && bytes.length > 0) decompress(bytes, this.#encoding, this.#maxBytes, done);
+    const encoding = this.#encoding;
+    if (encoding && bytes.length > 0) decompress(bytes, encoding, this.#maxBytes, done);
     else done(bytes.toString('utf8'));
   }
 }

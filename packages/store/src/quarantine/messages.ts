@@ -60,10 +60,7 @@ const PIECE = 'substring($1::bytea from start + 1 for length)';
 function piecesOf(pieces: readonly Uint8Array[]): [bytes: Buffer, starts: number[], lengths: number[]] {
   const lengths = pieces.map(({ byteLength }) => byteLength);
   let end = 0;
-  const [only] = pieces;
-  // Most large ones come alone, and are not copied.
-  const bytes = only && pieces.length === 1 ? Buffer.from(only.buffer, only.byteOffset, only.byteLength) : Buffer.concat(pieces);
-  return [bytes, lengths.map((length) => (end += length) - length), lengths];
+  return [Buffer.concat(pieces), lengths.map((length) => (end += length) - length), lengths];
 }
 
 export interface QuarantinedMessageRow {
