@@ -1,7 +1,11 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import http from 'node:http';
+import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { makeProject, mistakes, startApi, type Api } from '../api.js';
+import { makeProject, mistakes, startApi, type Answer, type Api } from '../api.js';
 import { httpSource, sign } from './http-source.js';
 
 const ingest = suite('server/ingest/ingest');
@@ -163,15 +167,66 @@ ingest(
     });
     const one = await source.post('{"meta":{"kind":7},"owner_id":"shop"}', { 'x-id': 'a' }, '?n=1');
     const row = await event(one.body.data.uid);
-    assert.equal([row['event_type'], row['idempotency_key']], ['7', `${source.uid}:a 1`]);
+    assert.equal([row['event_type'], row['idempotency_key']], ['7', `${source.uid}:["a","1"]`]);
     assert.equal(await api.db.rows('select owner_id from events where id = $1', [one.body.data.uid]), [{ owner_id: null }]);
     const other = await event((await source.post('{}', { 'x-id': 'a' }, '?n=2')).body.data.uid);
-    assert.equal([other['event_type'], other['idempotency_key']], ['other', `${source.uid}:a 2`]);
+    assert.equal([other['event_type'], other['idempotency_key']], ['other', `${source.uid}:["a","2"]`]);
     assert.is((await event((await source.post('{}', { 'x-id': 'a' })).body.data.uid))['idempotency_key'], null);
     const broken = await source.post('{"a":1},"owner_id":"shop"', { 'x-id': 'b' });
     assert.equal([broken.status, broken.body.data.outcome], [202, 'quarantined']);
   },
 );
+
+ingest(
+  'requests whose keys differ in a digit, a type or where one part ends are no duplicates of each other, and each is one of itself',
+  async () => {
+    const long = 'x'.repeat(500);
+    const values = ['7', '"7"', '7.0', '"7:1"', '[7]', '"[7]"', '{"7":7}', 'true', '"true"', '"null"', `"${long}"`, `"${long}x"`, '"é"'];
+    const digits = ['1830000000000000001', '1830000000000000002', '1.830000000000000001e18', '0.1', '0.10000000000000000001'];
+    const hashed = createHash('sha256').update(`["${long}"]`).digest('hex');
+    const one = [...values, ...digits, `"${hashed}"`, `"sha256=${hashed}"`].map((id) => `{"id":${id}}`);
+    const seats = [
+      '"Hall 2","seat":"14"',
+      '"Hall","seat":"2 14"',
+      '"a\\",\\"b","seat":"c"',
+      '"a","seat":"b\\",\\"c"',
+      '1,"seat":"2"',
+      '"1","seat":2',
+    ];
+    const body_function = 'function transform(p) { return [1, 2].map((n) => ({ event_type: "x", data: { n } })); }';
+    const rows: [Record<string, unknown>, string[]][] = [
+      [{ idempotency_keys: ['body.id'] }, one],
+      [{ idempotency_keys: ['body.id'], body_function }, one],
+      [{ idempotency_keys: ['body.list.0.id'] }, one.map((it) => `{"list":[${it}]}`)],
+      [{ idempotency_keys: ['body.room', 'body.seat'] }, seats.map((it) => `{"room":${it}}`)],
+    ];
+    for (const [fields, bodies] of rows) {
+      const source = await httpSource(api, incoming, fields);
+      for (const outcome of ['accepted', 'duplicate'])
+        for (const body of bodies) assert.is((await source.post(body)).body.data.outcome, outcome, `${JSON.stringify(fields)} ${body}`);
+      const made = bodies.length * ('body_function' in fields ? 2 : 1);
+      assert.equal(await api.db.rows('select count(*)::int as n from events where source_id = $1', [source.uid]), [{ n: made }]);
+    }
+    const spelled = await httpSource(api, incoming, { idempotency_keys: ['body.id'] });
+    assert.is((await spelled.post('{"id":"a"}')).body.data.outcome, 'accepted');
+    assert.is((await spelled.post('{ "\\u0069d" : "\\u0061" }')).body.data.outcome, 'duplicate');
+    for (const empty of ['null', '""', '[]', '{ }'])
+      for (let n = 0; n < 2; n++) assert.is((await spelled.post(`{"id":${empty}}`)).body.data.outcome, 'accepted', empty);
+  },
+);
+
+ingest('values of a repeated header or parameter are not those of one with a comma', async () => {
+  const source = await httpSource(api, incoming, { idempotency_keys: ['header.X-Id', 'query.n'] });
+  const post = async (ids: string[], query: string) => {
+    const request = http.request(api.url + source.url + query, { method: 'POST', headers: { 'X-Id': ids } });
+    request.end('{}');
+    const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+    return (JSON.parse(await text(response)) as Answer['body']).data.outcome as string;
+  };
+  for (const outcome of ['accepted', 'duplicate'])
+    for (const ids of [['a, b'], ['a', 'b'], ['b', 'a']])
+      for (const query of ['?n=1&n=2', '?n=1,2']) assert.is(await post(ids, query), outcome, `${ids.join('|')} ${query}`);
+});
 
 ingest('what can never be an event is quarantined with its reason, and the sender need not repeat it', async () => {
   const source = await httpSource(api, incoming, { event_type_location: 'header.X-Topic' });

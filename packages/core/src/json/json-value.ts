@@ -50,6 +50,17 @@ export function rawJsonElements(text: string): string[] {
   }
 }
 
+/** The raw text of the value at a path of names and array indexes in a valid JSON text, undefined if absent: numbers keep their digits. */
+export function rawJsonAt(text: string, path: readonly string[]): string | undefined {
+  let at: string | undefined = text.trim();
+  for (const name of path) {
+    if (at?.startsWith('{')) at = rawJsonValue(at, name);
+    else if (at?.startsWith('[') && /^(0|[1-9]\d*)$/.test(name)) at = rawJsonElements(at)[Number(name)];
+    else return undefined;
+  }
+  return at;
+}
+
 /** True if a quoted name, perhaps with escapes, is this one. */
 function spells(quoted: string, name: string): boolean {
   if (quoted.length <= name.length + 2) return quoted.length === name.length + 2 && quoted.startsWith(name, 1);

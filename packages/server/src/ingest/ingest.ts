@@ -53,7 +53,7 @@ export function ingestRouter(context: ServerContext): Router {
       const verifier = openConnection(source.http.verifier, Verifier, source.id, sealer.open) as VerifierFields;
       const reason = whyUnverified(verifier, { headers, body });
       if (reason !== undefined) throw new GatewayError('signature_invalid', { reason });
-      const message = messageOf(source, { headers, query: ctx.query, body });
+      const message = messageOf(source, { request: ctx.req, query: ctx.query, body });
       answer(ctx, source, await ask(() => accept(source, message, context), COMMIT));
     } finally {
       release();

@@ -1,8 +1,7 @@
-import { memberAt } from '@gateway/core/events';
-import type { IncomingHttpHeaders } from 'node:http';
+import { rawJsonAt } from '@gateway/core/json';
 
 const LOCATION = /^(?:request\.)?(header|body|query(?:param)?)\.(.+)$/i;
-/** Of values in a message that become part of a name. */
+/** Of an event type. */
 const VALUE_LENGTH_MAX = 4_096;
 
 /** Form of a location in settings, as JSON Schema has it. */
@@ -10,26 +9,43 @@ export const LOCATION_PATTERN = '^([Rr]equest\\.)?([Hh]eader|[Bb]ody|[Qq]uery([P
 
 /** What of a request locations look into. */
 export interface Located {
-  readonly headers: IncomingHttpHeaders;
+  /** Values of repeated headers apart: joined by commas they could be one value with a comma. */
+  readonly headers: () => Readonly<Record<string, readonly string[] | undefined>>;
   readonly query: Readonly<Record<string, string | string[] | undefined>>;
-  /** The parsed body; undefined when it is no JSON. */
-  readonly json: () => unknown;
+  /** The text of the body; undefined when it is no JSON. */
+  readonly json: () => string | undefined;
 }
 
-/** The value at `header.X-Topic`, `body.data.id` or `query.type`; undefined when there is none that is a text, a number or a boolean. */
-export function valueAt(location: string, { headers, query, json }: Located): string | undefined {
+/** The text, number or boolean at `header.X-Topic`, `body.data.id` or `query.type`; undefined when there is none. */
+export function valueAt(location: string, request: Located): string | undefined {
+  const json = jsonAt(location, request) ?? '';
+  const text = json.startsWith('"') ? (JSON.parse(json) as string) : json;
+  return /^($|[[{]|null$)/.test(json) || text === '' || text.length > VALUE_LENGTH_MAX ? undefined : text;
+}
+
+/**
+ * What stands at a location as JSON: two texts are equal only if the values and their types are. Numbers, objects and arrays stand as they were sent, because
+ * parsing a number would lose digits. Undefined when there is nothing, `null`, or an empty value, which tells no two requests apart.
+ */
+export function jsonAt(location: string, { headers, query, json }: Located): string | undefined {
   const [, part = '', name = ''] = LOCATION.exec(location) ?? [];
   const found = (() => {
     switch (part.toLowerCase()) {
       case 'header':
-        return headers[name.toLowerCase()];
-      case 'body':
-        return memberAt(json(), name.split('.'));
+        return jsonOf(headers(), name.toLowerCase());
+      case 'body': {
+        const raw = rawJsonAt(json() ?? '', name.split('.'));
+        // A string can be spelled in several ways.
+        return raw?.startsWith('"') ? JSON.stringify(JSON.parse(raw)) : raw;
+      }
       default:
-        return Object.hasOwn(query, name) ? query[name] : undefined;
+        return jsonOf(query, name);
     }
   })();
-  if (typeof found !== 'string' && typeof found !== 'number' && typeof found !== 'boolean') return undefined;
-  const text = String(found);
-  return text === '' || text.length > VALUE_LENGTH_MAX ? undefined : text;
+  return found === undefined || /^(null|""|\[\s*\]|\{\s*\})$/.test(found) ? undefined : found;
+}
+
+function jsonOf(values: Readonly<Record<string, string | readonly string[] | undefined>>, name: string): string | undefined {
+  const given = Object.hasOwn(values, name) ? values[name] : undefined;
+  return JSON.stringify(Array.isArray(given) && given.length === 1 ? given[0] : given);
 }
