@@ -1,11 +1,12 @@
 import fs from 'node:fs';
 import http from 'node:http';
+import { inspect } from 'node:util';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import plugin, { type Auth } from '@gateway/source-kafka';
 import { proxyProcess } from '#core/http/process-proxy';
 import { sourceGuard } from '#core/http/ssrf-guard';
-import { clientCredentials } from '#source-kafka/oauth-bearer';
+import { clientCredentials, oauthBearer } from '#source-kafka/oauth-bearer';
 import { httpProxy } from '../support/http-proxy.js';
 import { kafka } from '../support/kafka.js';
 import { freePort, loopback } from '../support/ports.js';
@@ -26,6 +27,9 @@ const provider = http.createServer((request, response) => {
   });
 });
 const token_endpoint = `http://127.0.0.1:${await loopback(provider)}/token`;
+
+const schema = new URL('../../plugins/source-kafka/connection.json', import.meta.url);
+const isValid = validator(JSON.parse(fs.readFileSync(schema, 'utf8')) as object);
 
 /** A token without a signature, which the broker takes until its time. */
 function jwt(secondsLeft: number): string {
@@ -70,6 +74,24 @@ oauth('a topic is read with tokens for client credentials', async () => {
   await until('the message', () => run.messages.length === 1);
   await run.stop();
   assert.equal(run.bodies(), ['one']);
+});
+
+oauth('extensions are sent with the token, as RFC 7628 frames them, and the broker takes the login', async () => {
+  const extensions = { logicalCluster: 'lkc-1', identityPoolId: 'pool-a b' };
+  await plugin.check(connectionOf(await broker.topic(), { extensions }), context());
+  const sent: string[] = [];
+  const saslAuthenticate = ({ request }: { request: { encode: () => Buffer } }) => {
+    sent.push(request.encode().subarray(4).toString());
+    return Promise.resolve('');
+  };
+  const login = oauthBearer(() => Promise.resolve('t'), extensions).authenticationProvider({ saslAuthenticate } as never);
+  await login.authenticate();
+  assert.equal(sent, ['n,,\u0001auth=Bearer t\u0001logicalCluster=lkc-1\u0001identityPoolId=pool-a b\u0001\u0001']);
+  const valid = (given: object) => isValid({ ...connectionOf('orders'), auth: { ...auth, extensions: given } });
+  assert.ok(valid(extensions));
+  for (const wrong of [{ auth: 'x' }, { 'a-b': 'x' }, { a: 'x\u0001auth=Bearer u' }, { a: '' }, { a: 1 }])
+    assert.not.ok(valid(wrong), inspect(wrong));
+  assert.not.ok(isValid({ ...connectionOf('orders'), auth: { type: 'plain', username: 'a', password: 'b', extensions } }));
 });
 
 oauth('the token is asked for through the proxy of the process, and a proxy that is away is what the error names', async () => {
@@ -157,9 +179,7 @@ for (const [what, [given, more, message, fix]] of Object.entries(mistakes)) {
 }
 
 oauth('the schema takes the fields of its mechanism and no others', () => {
-  const valid = validator(
-    JSON.parse(fs.readFileSync(new URL('../../plugins/source-kafka/connection.json', import.meta.url), 'utf8')) as object,
-  );
+  const valid = isValid;
   assert.ok(valid(connectionOf('orders')));
   assert.ok(valid(connectionOf('orders', { scope: 'kafka', tls: true })));
   for (const field of ['token_endpoint', 'client_id', 'client_secret']) {

@@ -2,7 +2,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import { type Admin, Kafka, type KafkaConfig, logLevel, type Message, Partitioners, type Producer } from 'kafkajs';
 import { services } from './services.js';
-import { type KafkaListeners, kafkaUsers } from './start/kafka.js';
+import { type KafkaListeners, type KafkaServer, kafkaUsers } from './start/kafka.js';
 import { until } from './until.js';
 
 /** The shared Kafka, as a test uses it. */
@@ -13,6 +13,8 @@ export interface KafkaBroker {
   readonly users: typeof kafkaUsers;
   /** The authority's certificate, as the text of its PEM file. */
   readonly ca: string;
+  /** PEM of a client certificate that the authority signed, and of its key. */
+  readonly identity: { readonly client_cert: string; readonly client_key: string };
   /** Makes a topic with a random name and waits until it has leaders. */
   topic(options?: { partitions?: number; configEntries?: Record<string, string> }): Promise<string>;
   /** Sends messages and waits until the broker has them. The partition is the message's own, else that of its key, else they take turns. */
@@ -32,10 +34,8 @@ export interface KafkaBroker {
  * Connects to the shared Kafka.
  * @param options.server another one, of `own.kafka()`
  */
-export async function kafka(
-  options: { server?: { readonly listeners: KafkaListeners; readonly caFile: string } } = {},
-): Promise<KafkaBroker> {
-  const { listeners, caFile } = options.server ?? (await services.kafka());
+export async function kafka(options: { server?: Pick<KafkaServer, 'listeners' | 'caFile' | 'client'> } = {}): Promise<KafkaBroker> {
+  const { listeners, caFile, client: own } = options.server ?? (await services.kafka());
   const client = (config: Partial<KafkaConfig> = {}) =>
     new Kafka({ clientId: 'test', brokers: [listeners.plaintext], logLevel: logLevel.NOTHING, ...config });
   const shared = client();
@@ -54,6 +54,7 @@ export async function kafka(
     listeners,
     users: kafkaUsers,
     ca: fs.readFileSync(caFile, 'utf8'),
+    identity: { client_cert: fs.readFileSync(own.certificate, 'utf8'), client_key: fs.readFileSync(own.key, 'utf8') },
     client,
     topic: async ({ partitions = 1, configEntries = {} } = {}) => {
       const topic = randomName('topic');

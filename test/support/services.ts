@@ -14,7 +14,7 @@ interface Shared {
   /** Database 0. `redis()` takes one of your own. */
   redis: Pick<RedisServer, 'url'>;
   /** Each listener as `host:port`, and the file with the authority's certificate. `kafka()` makes topics of your own. */
-  kafka: Pick<KafkaServer, 'listeners' | 'caFile'>;
+  kafka: Pick<KafkaServer, 'listeners' | 'caFile' | 'client'>;
   /** The programs, which every file starts for itself. */
   prometheus: PrometheusPrograms;
   /** The program; `openBrowser()` starts one of your own. */
@@ -45,24 +45,27 @@ const kinds: { readonly [Name in Service]: Kind<Name> } = {
   },
   kafka: {
     start: () => startKafka(),
-    write: ({ listeners, caFile }) => ({
+    write: ({ listeners, caFile, client }) => ({
       TEST_KAFKA_BROKERS: listeners.plaintext,
       TEST_KAFKA_SASL_PLAINTEXT: listeners.saslPlaintext,
       TEST_KAFKA_SASL_SSL: listeners.saslSsl,
       TEST_KAFKA_SSL: listeners.ssl,
+      TEST_KAFKA_MUTUAL: listeners.mutual,
+      TEST_KAFKA_SASL_MUTUAL: listeners.saslMutual,
       TEST_KAFKA_CA: caFile,
+      TEST_KAFKA_CLIENT_CERTIFICATE: client.certificate,
+      TEST_KAFKA_CLIENT_KEY: client.key,
     }),
     read: (env) => {
       const plaintext = env['TEST_KAFKA_BROKERS'];
       if (!plaintext) return undefined;
-      const saslPlaintext = env['TEST_KAFKA_SASL_PLAINTEXT'];
-      const saslSsl = env['TEST_KAFKA_SASL_SSL'];
-      const ssl = env['TEST_KAFKA_SSL'];
-      const caFile = env['TEST_KAFKA_CA'];
-      if (saslPlaintext && saslSsl && ssl && caFile) return { listeners: { plaintext, saslPlaintext, saslSsl, ssl }, caFile };
-      throw new Error(
-        'TEST_KAFKA_BROKERS is set: set TEST_KAFKA_SASL_PLAINTEXT, TEST_KAFKA_SASL_SSL, TEST_KAFKA_SSL and TEST_KAFKA_CA too, or none',
-      );
+      const names = ['SASL_PLAINTEXT', 'SASL_SSL', 'SSL', 'MUTUAL', 'SASL_MUTUAL', 'CA', 'CLIENT_CERTIFICATE', 'CLIENT_KEY'];
+      const missing = names.filter((name) => !env[`TEST_KAFKA_${name}`]);
+      if (missing.length > 0) throw new Error(`TEST_KAFKA_BROKERS is set: set TEST_KAFKA_${missing.join(', TEST_KAFKA_')} too, or none`);
+      const [saslPlaintext, saslSsl, ssl, mutual, saslMutual, caFile, certificate, key] = names.map(
+        (name) => env[`TEST_KAFKA_${name}`],
+      ) as [string, string, string, string, string, string, string, string];
+      return { listeners: { plaintext, saslPlaintext, saslSsl, ssl, mutual, saslMutual }, caFile, client: { certificate, key } };
     },
   },
   prometheus: {

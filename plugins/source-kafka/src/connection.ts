@@ -1,4 +1,5 @@
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
 import { PluginError } from '@gateway/plugin';
 import type { Mechanism, SASLOptions } from 'kafkajs';
 import type { MskIam } from './msk-iam.js';
@@ -19,6 +20,9 @@ export interface Auth extends Partial<ClientCredentials & MskIam> {
   readonly password?: string;
   readonly tls?: boolean;
   readonly ca?: string;
+  readonly client_cert?: string;
+  readonly client_key?: string;
+  readonly extensions?: Readonly<Record<string, string>>;
 }
 
 /** The settings of the plugin; `settings.json` describes them to their user. */
@@ -43,10 +47,12 @@ export function groupOf(connection: Connection, sourceId: string): string {
 /** The kafkajs settings to reach the cluster. Throws a `PluginError` when fields contradict each other. */
 export function clusterConfig({ brokers, auth = {} }: Connection) {
   const sasl = saslOf(auth, brokers);
-  if (auth.ca !== undefined) checkAuthority(auth.ca, auth.tls);
+  const { ca, client_cert: cert, client_key: key, tls } = auth;
+  if (ca !== undefined) checkAuthority(ca, tls);
+  if (cert !== undefined || key !== undefined) checkIdentity(auth);
   return {
     brokers: [...brokers],
-    ...(auth.tls && { ssl: auth.ca === undefined ? {} : { ca: [auth.ca] } }),
+    ...(tls && { ssl: { ...(ca !== undefined && { ca: [ca] }), ...(cert !== undefined && { cert, key }) } }),
     ...(sasl && { sasl }),
   };
 }
@@ -65,6 +71,41 @@ function checkAuthority(ca: string, tls: boolean | undefined): void {
       fix: 'Paste the whole file, from BEGIN CERTIFICATE to END CERTIFICATE.',
       cause,
     });
+  }
+}
+
+/** Node would tell of a wrong certificate or key only when it connects, and without the field. */
+function checkIdentity({ client_cert: cert = '', client_key: key = '', tls }: Auth, now = new Date()): void {
+  const refuse = (message: string, fix: string, cause?: unknown) => new PluginError(message, { fix, cause });
+  if (!tls) throw refuse('auth.client_cert is given, but auth.tls is off, so it would not be shown.', 'Set auth.tls to true.');
+  let own: X509Certificate;
+  let privateKey: KeyObject;
+  try {
+    own = new X509Certificate(cert);
+  } catch (cause) {
+    throw refuse('auth.client_cert is not a PEM certificate.', 'Paste the whole file, from BEGIN CERTIFICATE to END CERTIFICATE.', cause);
+  }
+  try {
+    privateKey = createPrivateKey(key);
+  } catch {
+    const isLocked = key.includes('ENCRYPTED');
+    throw refuse(
+      `auth.client_key ${isLocked ? 'is locked with a passphrase' : 'is not a PEM private key'}.`,
+      isLocked ? 'Give it without one: openssl pkey -in client.key' : 'Paste the whole file, from BEGIN PRIVATE KEY to END PRIVATE KEY.',
+    );
+  }
+  if (!own.checkPrivateKey(privateKey)) {
+    const fix = 'Give the key that the certificate was requested with, and the own certificate first in auth.client_cert.';
+    throw refuse('auth.client_key is not the key of the first certificate in auth.client_cert.', fix);
+  }
+  const expiresAt = new Date(own.validTo);
+  if (expiresAt <= now)
+    throw refuse(`auth.client_cert expired at ${expiresAt.toISOString()}.`, 'Give a new certificate, and its key, in auth.client_key.');
+  try {
+    createSecureContext({ cert, key });
+  } catch (cause) {
+    const { reason = 'OpenSSL refuses it' } = cause as { reason?: string };
+    throw refuse(`auth.client_cert cannot be used for TLS: ${reason}.`, 'Give another certificate.', cause);
   }
 }
 
@@ -100,9 +141,10 @@ function saslOf(auth: Auth, brokers: readonly string[]): SASLOptions | Mechanism
     return oauthBearer(renewed(async () => (await import('./msk-iam.js')).mskToken(iam)));
   }
   if (type === 'oauthbearer') {
-    const { token_endpoint, client_id, client_secret, scope } = auth;
+    const { token_endpoint, client_id, client_secret, scope, extensions } = auth;
     if (token_endpoint && client_id && client_secret) {
-      return oauthBearer(clientCredentials({ token_endpoint, client_id, client_secret, ...(scope !== undefined && { scope }) }));
+      const client = { token_endpoint, client_id, client_secret, ...(scope !== undefined && { scope }) };
+      return oauthBearer(clientCredentials(client), extensions);
     }
     throw new PluginError('auth.type is "oauthbearer", but auth.token_endpoint, auth.client_id or auth.client_secret is missing.', {
       fix: 'Give all three.',

@@ -50,6 +50,15 @@ export function explain(error: unknown, connection: Connection, group: string | 
     const fix = 'Check auth.username and auth.password, and that auth.type and auth.hash match how this user was created on the cluster.';
     return because(`${broker} refused the user "${auth.username}" (${mechanismOf(auth)}).`, fix);
   }
+  // In TLS 1.3 a broker judges the certificate after the client has connected.
+  if (is(/alert (certificate required|bad certificate|unknown ca|certificate (unknown|expired|revoked)|unsupported certificate)/i)) {
+    if (auth.client_cert === undefined) {
+      const fix = 'Set auth.client_cert and auth.client_key, or give the port of a listener without ssl.client.auth.';
+      return because(`${broker} asks for a client certificate, and the source has none.`, fix);
+    }
+    const fix = 'Add the authority that signed it to the truststore of the cluster, or give another certificate and key.';
+    return because(`${broker} refused the certificate in auth.client_cert.`, fix);
+  }
   const authority = auth.ca === undefined ? 'a public authority' : 'the authority in auth.ca';
   const network = explainNetwork(chain, { place: broker, authority, fixes: NETWORK_FIXES });
   if (network) return network;
@@ -118,11 +127,12 @@ export function idleMembers(topic: string, partitions: number, workers = 1): Adv
 }
 
 /** Who logs in. */
-export function userOf({ type, username, client_id: client, access_key_id: key, role_arn: role }: Auth): string {
+export function userOf({ type, username, client_id: client, access_key_id: key, role_arn: role, client_cert: cert }: Auth): string {
   if (role !== undefined) return `the role ${role}`;
   if (type === 'aws_msk_iam') return key === undefined ? 'the credentials of this process' : `the access key ${key}`;
   if (client !== undefined) return `the client "${client}"`;
-  return username === undefined ? 'the anonymous user' : `the user "${username}"`;
+  if (username !== undefined) return `the user "${username}"`;
+  return cert === undefined ? 'the anonymous user' : 'the owner of the client certificate';
 }
 
 /** A broker that closes without an error usually expects TLS or a login. */

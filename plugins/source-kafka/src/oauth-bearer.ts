@@ -23,13 +23,15 @@ export interface ClientCredentials {
 /**
  * SASL/OAUTHBEARER with a token of `tokenOf` at each login (RFC 7628). The mechanism of kafkajs does not read the answer, so it takes a refusal for an
  * acceptance, and the next request fails for no visible reason.
+ * @param extensions names and values for the broker (RFC 7628, 3.1), such as the cluster behind a shared address
  */
-export function oauthBearer(tokenOf: () => Promise<string>): Mechanism {
+export function oauthBearer(tokenOf: () => Promise<string>, extensions: Readonly<Record<string, string>> = {}): Mechanism {
+  const pairs = Object.entries(extensions).map(([name, value]) => `${name}=${value}${SEPARATOR}`);
   return {
     mechanism: 'oauthbearer',
     authenticationProvider: ({ saslAuthenticate }) => ({
       authenticate: async () => {
-        const login = `n,,${SEPARATOR}auth=Bearer ${await tokenOf()}${SEPARATOR}${SEPARATOR}`;
+        const login = `n,,${SEPARATOR}auth=Bearer ${await tokenOf()}${SEPARATOR}${pairs.join('')}${SEPARATOR}`;
         const challenge = await saslAuthenticate({ request: framed(login), response: text });
         // The broker has refused the token, and rejects the login once this is acknowledged.
         if (challenge) await saslAuthenticate({ request: framed(SEPARATOR), response: text });

@@ -15,6 +15,10 @@ export interface KafkaListeners {
   readonly saslPlaintext: string;
   readonly saslSsl: string;
   readonly ssl: string;
+  /** Over TLS, and only with a certificate of the authority. */
+  readonly mutual: string;
+  /** The same with a login. */
+  readonly saslMutual: string;
 }
 
 /** A single-node Kafka of our own. */
@@ -22,6 +26,8 @@ export interface KafkaServer extends ServerProcess {
   readonly listeners: KafkaListeners;
   /** The file with the certificate of the authority that signed the broker's. */
   readonly caFile: string;
+  /** The files of a client certificate that the authority signed, and of its key. */
+  readonly client: { readonly certificate: string; readonly key: string };
 }
 
 /** Who may log in at the SASL listeners; SCRAM with both hashes. */
@@ -50,15 +56,17 @@ export async function startKafka({
   const { ca, key, certificate } = certificates(path.join(folder, 'tls'));
   const keystore = path.join(folder, 'tls', 'keystore.pem');
   fs.writeFileSync(keystore, [key, certificate, ca].map((file) => fs.readFileSync(file, 'utf8')).join(''));
-  const ports = await freePorts(5);
-  const [plaintext, controller, saslPlaintext, saslSsl, ssl] = ports.map((port) => `127.0.0.1:${port}`) as [
+  const ports = await freePorts(7);
+  const [plaintext, controller, saslPlaintext, saslSsl, ssl, mutual, saslMutual] = ports.map((port) => `127.0.0.1:${port}`) as [
+    string,
+    string,
     string,
     string,
     string,
     string,
     string,
   ];
-  const listeners = { plaintext, saslPlaintext, saslSsl, ssl };
+  const listeners = { plaintext, saslPlaintext, saslSsl, ssl, mutual, saslMutual };
   const properties = path.join(folder, 'server.properties');
   fs.writeFileSync(properties, serverProperties({ folder, listeners, controller, ca, keystore, proxied }));
   format(jars, properties);
@@ -73,7 +81,7 @@ export async function startKafka({
     startWithinMs: 90_000,
   });
   await server.start();
-  return Object.assign(server, { listeners, caFile: ca });
+  return Object.assign(server, { listeners, caFile: ca, client: { certificate, key } });
 }
 
 /** The JVM's arguments. The second compiler is left out: it makes the start slower, and a broker of tests has no long run to win it back. */
@@ -115,8 +123,8 @@ function serverProperties(of: {
   keystore: string;
   proxied: { readonly port: number; readonly advertisedPort: number } | undefined;
 }): string {
-  const { plaintext, saslPlaintext, saslSsl, ssl } = of.listeners;
-  const usual = `PLAINTEXT://${plaintext},SASL_PLAINTEXT://${saslPlaintext},SASL_SSL://${saslSsl},SSL://${ssl}`;
+  const { plaintext, saslPlaintext, saslSsl, ssl, mutual, saslMutual } = of.listeners;
+  const usual = `PLAINTEXT://${plaintext},SASL_PLAINTEXT://${saslPlaintext},SASL_SSL://${saslSsl},SSL://${ssl},MUTUAL://${mutual},SASL_MUTUAL://${saslMutual}`;
   const proxiedAt = (port: number | undefined) => (port === undefined ? '' : `,PROXIED://127.0.0.1:${port}`);
   const bound = `${usual}${proxiedAt(of.proxied?.port)}`;
   const mechanisms = 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512';
@@ -139,12 +147,15 @@ function serverProperties(of: {
     listeners: `${bound},CONTROLLER://${of.controller}`,
     'advertised.listeners': `${usual}${proxiedAt(of.proxied?.advertisedPort)}`,
     'listener.security.protocol.map':
-      'PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL,SSL:SSL',
+      'PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL,SSL:SSL,MUTUAL:SSL,SASL_MUTUAL:SASL_SSL',
     'sasl.enabled.mechanisms': `${mechanisms},OAUTHBEARER`,
     ...sasl('sasl_plaintext'),
     'listener.name.sasl_plaintext.sasl.enabled.mechanisms': `${mechanisms},OAUTHBEARER`,
     'listener.name.sasl_plaintext.oauthbearer.sasl.jaas.config': bearer,
     ...sasl('sasl_ssl'),
+    ...sasl('sasl_mutual'),
+    'listener.name.mutual.ssl.client.auth': 'required',
+    'listener.name.sasl_mutual.ssl.client.auth': 'required',
     'ssl.keystore.type': 'PEM',
     'ssl.keystore.location': of.keystore,
     'ssl.truststore.type': 'PEM',

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { Button } from '../form/button.js';
 import { Checkbox, Select, TextArea, TextField } from '../form/field.js';
 import { Description } from './description.js';
-import { kindOf, labelOf, MASK, type Schema } from './schema.js';
+import { isLongText, kindOf, labelOf, MASK, type Schema } from './schema.js';
 
 export interface SchemaFieldProps {
   readonly name: string;
@@ -88,20 +88,23 @@ function Secret({ name, schema, value, onChange, isRequired, stored, error }: Sc
   const label = labelOf(name, schema);
   const isStored = stored === MASK;
   const isRemoved = isStored && value === undefined;
+  const state = isRemoved ? 'Removed when you save' : isStored ? 'Stored; type to replace it' : '';
+  // A password field would join the lines of a key in PEM.
+  const told = isLongText(schema) && state !== '' ? `${schema.description ?? ''} ${state}.` : schema.description;
+  const field = {
+    ...{ name, label, error },
+    hint: told && <Description text={told} />,
+    isRequired: isRequired && !isStored,
+    value: typeof value === 'string' && value !== MASK ? value : '',
+    onChange: (typed: string) => onChange(typed !== '' ? typed : isStored ? MASK : undefined),
+  };
   return (
     <div class="schema-secret">
-      <TextField
-        type="password"
-        name={name}
-        label={label}
-        hint={schema.description && <Description text={schema.description} />}
-        error={error}
-        autocomplete="new-password"
-        isRequired={isRequired && !isStored}
-        value={typeof value === 'string' && value !== MASK ? value : ''}
-        placeholder={isRemoved ? 'Removed when you save' : isStored ? 'Stored; type to replace it' : ''}
-        onChange={(typed) => onChange(typed !== '' ? typed : isStored ? MASK : undefined)}
-      />
+      {isLongText(schema) ? (
+        <TextArea {...field} rows={4} isMono />
+      ) : (
+        <TextField {...field} type="password" autocomplete="new-password" placeholder={state} />
+      )}
       {isStored && !isRequired && (
         <Button
           kind="quiet"

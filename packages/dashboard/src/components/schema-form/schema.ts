@@ -28,6 +28,11 @@ const LONG_TEXT = 10_000;
 
 export type Kind = 'secret' | 'choice' | 'switch' | 'number' | 'lines' | 'long-text' | 'text' | 'group' | 'json';
 
+/** Whether a string may have several lines. */
+export function isLongText({ maxLength = 0 }: Schema): boolean {
+  return maxLength > LONG_TEXT;
+}
+
 /** The input for a field. */
 export function kindOf(schema: Schema): Kind {
   const type = [schema.type].flat().find((it) => it !== 'null');
@@ -44,7 +49,7 @@ export function kindOf(schema: Schema): Kind {
       return typeof schema.items === 'object' && schema.items.type === 'string' ? 'lines' : 'json';
     case 'string':
       if (schema['x-secret']) return 'secret';
-      return (schema.maxLength ?? 0) > LONG_TEXT ? 'long-text' : 'text';
+      return isLongText(schema) ? 'long-text' : 'text';
     default:
       return schema.properties ? 'group' : 'json';
   }
