@@ -78,6 +78,6 @@ async function storedKey(
   const found = await records.apiKey(mask);
   if (!found || !matchesApiKey(key, found.hash)) return undefined;
   if (found.revoked_at) throw refused('was revoked');
-  if (found.row.expires_at && found.row.expires_at <= new Date()) throw refused('has expired');
+  if (found.row.expires_at !== null && !(found.row.expires_at > new Date())) throw refused('has expired');
   return found.row;
 }

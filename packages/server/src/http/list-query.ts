@@ -85,6 +85,9 @@ export function timeRange({ startDate, endDate }: { startDate?: string; endDate?
 function dateOf(field: string, text: string, timeOfDay: string): Date {
   const zoned = /(Z|[+-]\d{2}:?\d{2})$/.test(text.slice(10)) ? text : `${text}Z`;
   const date = new Date(text.length === 10 ? text + timeOfDay : zoned.replace(' ', 'T'));
-  if (Number.isNaN(date.getTime())) assertValid([{ field, sentence: 'is not a date of the calendar' }]);
+  const day = new Date(text.slice(0, 10));
+  // JavaScript reads the 30th of February as the 2nd of March.
+  if (Number.isNaN(date.getTime()) || !day.toISOString().startsWith(text.slice(0, 10)))
+    assertValid([{ field, sentence: 'is not a date of the calendar' }]);
   return date;
 }

@@ -63,7 +63,7 @@ export function ingestRouter(context: ServerContext): Router {
 }
 
 function isPaused({ paused_at: pausedAt, resumes_at: resumesAt }: HttpSource): boolean {
-  return pausedAt !== null && (resumesAt === null || resumesAt.getTime() > Date.now());
+  return pausedAt !== null && !(resumesAt !== null && resumesAt.getTime() <= Date.now());
 }
 
 /** Commits what the message becomes, as an agent does for a message of a broker. */

@@ -32,18 +32,18 @@ export function databaseConnection(settings: DatabaseSettings, name: string) {
     ...(options.keepAliveIdleSeconds ? { keepAliveInitialDelayMillis: options.keepAliveIdleSeconds * 1000 } : {}),
     sslnegotiation: options.direct ? 'direct' : 'postgres',
     ...(options.channelBinding ? { enableChannelBinding: true } : {}),
-    ...(options.session ? { options: options.session } : {}),
+    session: options.session,
     ssl: tlsOf(options),
   } as const satisfies pg.ClientConfig & Readonly<Record<string, unknown>>;
 }
 
 /** The same at Postgres itself, past the pooler; undefined without `database.direct.host`. Throws `invalid_settings` for what a pooler would not keep. */
-export function directConnection<Connection extends pg.ClientConfig>(
+export function directConnection<Connection extends pg.ClientConfig & { readonly session: string | undefined }>(
   { direct }: DatabaseSettings,
   connection: Connection,
 ): Connection | undefined {
   if (direct?.host === undefined) return undefined;
-  if (connection.options) {
+  if (connection.session) {
     const sentence =
       'database.options holds options=…, which a pooler in transaction mode (database.direct.host is set) would not keep; set them for the role in Postgres';
     throw new GatewayError('invalid_settings', { problems: [{ key: 'database.options', origin: 'database.options', sentence }] });

@@ -4,6 +4,8 @@ import pg from 'pg';
 import type { Meter } from '@gateway/core/metrics/meter';
 import { databaseConnection, directConnection, type DatabaseSettings } from './connection.js';
 import { DeadConnectionDetector } from './dead-connections.js';
+import { SessionClient, type SessionConfig, type SessionStart } from './session-client.js';
+import { pooledParameters, sessionOptions } from './session-settings.js';
 
 export type { DatabaseSettings } from './connection.js';
 
@@ -33,7 +35,13 @@ const require = createRequire(import.meta.url);
 
 // Statements of the hot path find their rows by primary key. After `migrate up` tables have no statistics, and the planner would choose sequential
 // scans; these settings forbid them, and plan once.
-const PLANNING = '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c plan_cache_mode=force_generic_plan -c jit=off';
+const PLANNING = {
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  plan_cache_mode: 'force_generic_plan',
+  jit: 'off',
+};
 
 /** Connections of a process for advisory locks: maintenance, counts, and a sample with its second one. */
 const SESSIONS = 4;
@@ -49,29 +57,35 @@ export function openDatabase(
   const connection = databaseConnection(settings, name);
   const { max_builder_connections: builderSize = 10, idle_timeout_seconds: idleSeconds = 60 } = settings;
   const direct = directConnection(settings, connection);
-  const connect = async (more: pg.ClientConfig) => {
-    const client = new pg.Client(more);
+  const started = (more: Readonly<Record<string, string>> = {}) => ({
+    ...pooledParameters,
+    options: sessionOptions(more, connection.session),
+  });
+  const pooled: SessionStart = direct ? pooledParameters : started();
+  const connect = async (more: SessionConfig) => {
+    const client = new SessionClient(more);
     client.on('error', () => undefined);
     await client.connect();
     return client;
   };
-  const detectorAt = (place: pg.ClientConfig) =>
-    new DeadConnectionDetector((withinMs) => connect({ ...place, connectionTimeoutMillis: withinMs, query_timeout: withinMs }));
-  const openPool = (more: pg.PoolConfig, watch: DeadConnectionDetector) => {
-    const opened = new pg.Pool({ query_timeout: answerMs + 1_000, idleTimeoutMillis: idleSeconds * 1000, ...more });
+  const detectorAt = (place: typeof connection, start: SessionStart) =>
+    new DeadConnectionDetector((withinMs) => connect({ ...place, start, connectionTimeoutMillis: withinMs, query_timeout: withinMs }));
+  const openPool = (more: pg.PoolConfig & SessionConfig, watch: DeadConnectionDetector) => {
+    const Client = SessionClient as unknown as typeof pg.Client;
+    const opened = new pg.Pool({ query_timeout: answerMs + 1_000, idleTimeoutMillis: idleSeconds * 1000, Client, ...more });
     // An idle connection that the server closes is replaced on next use; an error event without a listener would end the process.
     opened.on('error', () => undefined);
     opened.on('connect', (client) => watch.watch(client));
     return opened;
   };
   const openSessions = (max: number) => {
-    const options = [...(connection.options ? [connection.options] : []), PLANNING].join(' ');
-    return openPool({ ...(direct ?? connection), max, statement_timeout: answerMs, options }, sessionDetector);
+    const start = started({ ...PLANNING, statement_timeout: String(answerMs) });
+    return openPool({ ...(direct ?? connection), max, start }, sessionDetector);
   };
-  const detector = detectorAt(connection);
+  const detector = detectorAt(connection, pooled);
   // A pooler announces PIDs that are not those of backends: each place is asked about its own connections.
-  const sessionDetector = direct ? detectorAt(direct) : detector;
-  const pool = direct ? openPool({ ...connection, max: poolSize }, detector) : openSessions(poolSize);
+  const sessionDetector = direct ? detectorAt(direct, started()) : detector;
+  const pool = direct ? openPool({ ...connection, start: pooled, max: poolSize }, detector) : openSessions(poolSize);
   if (direct) pool.on('connect', prepareNothing);
   const sessions = direct ? openSessions(SESSIONS) : pool;
   const openBuilder = () => {
@@ -79,7 +93,7 @@ export function openDatabase(
     const opened = create({
       client: 'pg',
       // A function: knex would clone an object, with the certificates.
-      connection: () => ({ ...connection }),
+      connection: () => ({ ...connection, start: pooled }),
       pool: { min: 0, max: builderSize, idleTimeoutMillis: idleSeconds * 1000 },
       acquireConnectionTimeout: Math.max(10_000, connection.connectionTimeoutMillis * 2),
       // Otherwise errors, which are logged, contain values of statements that use a `?` operator of jsonb.
@@ -87,6 +101,7 @@ export function openDatabase(
       // Errors are thrown; knex would also print them.
       log: { warn() {}, error() {}, deprecate() {}, debug() {} },
     });
+    Object.assign(opened.client as object, { driver: { Client: SessionClient } });
     poolOf(opened).on('createSuccess', (_id, client) => detector.watch(client));
     return opened;
   };
@@ -101,7 +116,7 @@ export function openDatabase(
     pool,
     sessions,
     async connect() {
-      const client = await connect(direct ?? connection);
+      const client = await connect({ ...(direct ?? connection), start: started() });
       sessionDetector.watch(client);
       return client;
     },

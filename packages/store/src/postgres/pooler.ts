@@ -3,10 +3,12 @@ import type pg from 'pg';
 import { withConnection } from './advisory-lock.js';
 import type { DatabaseSettings } from './connection.js';
 import type { Database } from './database.js';
+import { requireSettings } from './session-settings.js';
 
 /**
- * Makes sure that sessions last where they have to, and that both ways lead to one database. Throws `database_pooled` for a pooler in transaction mode without
- * `database.direct.host`, or behind it, and `invalid_settings` when that is another Postgres.
+ * Makes sure that sessions last where they have to, that both ways lead to one database, and that its settings mean what statements expect. Throws
+ * `database_pooled` for a pooler in transaction mode without `database.direct.host`, or behind it, `invalid_settings` when that is another Postgres,
+ * `database_setting` and `database_encoding`.
  */
 export async function requireSessions({ pool, sessions }: Pick<Database, 'pool' | 'sessions'>, settings: DatabaseSettings): Promise<void> {
   const { host = settings.host, port } = settings.direct?.host === undefined ? settings : settings.direct;
@@ -16,7 +18,9 @@ export async function requireSessions({ pool, sessions }: Pick<Database, 'pool' 
   if (isShared) {
     throw new GatewayError('database_pooled', { host, port, reason: 'several connections share one session, as in transaction mode' });
   }
+  await requireSettings(pool, settings);
   if (pool === sessions) return;
+  await requireSettings(sessions, { ...settings, host, port });
   const [pooled, direct] = await Promise.all([pool, sessions].map(identityOf));
   if (pooled === direct) return;
   const sentence = `database.direct.host leads to another Postgres than database.host: ${host}:${port} is not behind ${settings.host}:${settings.port}`;
