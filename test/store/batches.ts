@@ -174,7 +174,9 @@ export function readWhole(plan: string): string[] {
     const [, index = '', table] = scan.exec(line) ?? [];
     const condition = /^ *Index Cond: (.*)/.exec(lines[k + 1] ?? '')?.[1];
     const isNarrow = index.endsWith('_endpoint_id_id_idx') ? condition?.includes('endpoint_id = ') : condition !== undefined;
-    return table === undefined || isNarrow || /Bitmap|_(next_attempt_at|claimed_by|accepted_at)_idx /.test(line) ? [] : [table];
+    return table === undefined || isNarrow || /Bitmap|_(next_attempt_at|claimed_by|accepted_at|project_id_endpoint_id)_idx /.test(line)
+      ? []
+      : [table];
   });
 }
 

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import pg from 'pg';
 import { newId } from '#core/events/ids';
-import { insertEndpoint, insertSubscription } from '#store/config/endpoints';
+import { deleteEndpoint, insertEndpoint, insertSubscription, setEndpointStatus } from '#store/config/endpoints';
 import { insertProject } from '#store/config/projects';
 import { deactivateEndpoint } from '#store/config/snapshot';
 import { insertSource } from '#store/config/sources';
@@ -9,7 +9,7 @@ import { bootstrapUser } from '#store/people/users';
 import { applyPendingDeltas } from '#store/counts/count-deltas';
 import { recordAttempts } from '#store/deliveries/delivery-attempts';
 import { claimDue, readClaimed, releaseDeliveries, recoverDeliveries } from '#store/deliveries/claims';
-import { pauseDeliveries, resumeDeliveries, discardWaiting } from '#store/deliveries/paused-deliveries';
+import { settleDeliveries, sweepDeliveries } from '#store/deliveries/settle-deliveries';
 import { acceptEvents, readPending, readStalePending, recordRoutes } from '#store/events/events';
 import { registerAgent, sendHeartbeat, deregisterAgent } from '#store/deliveries/agents';
 import { addUsage } from '#store/usage/usage';
@@ -152,13 +152,16 @@ async function useAll(db: Database): Promise<void> {
   ]);
   await readClaimed(pool, agent, 0);
   await releaseDeliveries(pool, agent, [fourth!], { to: 'due', dueInMs: 0 });
-  await pauseDeliveries(pool, { projectId: project.id, endpointId: endpoint.id });
-  await resumeDeliveries(pool, { projectId: project.id, endpointId: endpoint.id });
+  for (const status of ['paused', 'active'] as const) {
+    await setEndpointStatus(knex, project.id, endpoint.id, { status, reason: null });
+    await settleDeliveries(pool, { projectId: project.id, endpointId: endpoint.id });
+  }
   await sendHeartbeat(pool, agent, 3_600_000, [project.id]);
   await recoverDeliveries(pool, { orphans: false });
   await recoverDeliveries(pool, { orphans: true });
   await deactivateEndpoint(pool, project.id, endpoint.id, 'It answered 410 Gone.', '{}' as never);
-  await discardWaiting(pool, { projectId: project.id, endpointId: endpoint.id }, 'The endpoint was deleted.');
+  await deleteEndpoint(knex, project.id, endpoint.id);
+  await sweepDeliveries(pool, 3_600);
   await addUsage(pool, [{ projectId: project.id, day: '2026-01-01', events: 1, deliveries: 1, bytes: 10 }]);
   await applyPendingDeltas(pool);
   await runMaintenance(pool);

@@ -10,7 +10,6 @@ import { hostname } from 'node:os';
 import { EventWriter } from './commit/event-writer.js';
 import type { AgentContext } from './config/agent-context.js';
 import type { Endpoint } from './config/project.js';
-import { resumePaused } from './config/resume-paused.js';
 import { type AttemptObserver, AttemptWriter } from './commit/attempt-writer.js';
 import { AttemptRunner, GoneEndpoints, RequestBuilder } from './delivery/attempt.js';
 import { Claimer } from './delivery/claimer.js';
@@ -32,6 +31,7 @@ import { SourceLags } from './ingest/source-watch.js';
 import { SourceRunner } from './ingest/source-runner.js';
 import { sandboxLimits, Transformer } from './ingest/transformer.js';
 import { Heartbeat } from './liveness/heartbeat.js';
+import { startSweeps } from './liveness/sweep-deliveries.js';
 import { Clock } from './model/clock.js';
 import { AgentLease } from './model/lease.js';
 import type { Mailer } from './notifications/mailer.js';
@@ -166,7 +166,7 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
 
   const heartbeat = new Heartbeat({ ...held, router, scheduler, claimer, name, readsSources, onRenewed: () => sources.share() });
   configCache.on('gateway_due', (projectId) => (projectId === '' ? claimer.checkAll() : dueTimes.add(projectId, 0)));
-  const stopResuming = resumePaused(context);
+  const stopSweeps = startSweeps(context);
   const stopPublishing = publishLags({ ...context, lags });
   const stopShowing = measure && showGauges(plugins, { ...held, circuitBreakers, sandbox, lags });
   const queues = new AbortController();
@@ -180,7 +180,7 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
     };
     const timer = setTimeout(giveUp, Math.max(0, config.agent.drain_timeout_seconds - CLOSING_SECONDS) * 1000);
     queues.abort();
-    stopResuming();
+    const sweeping = stopSweeps();
     pauses.close();
     const claiming = claimer.stop();
     pipeline.stop();
@@ -188,6 +188,7 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
     await claiming;
     await consuming;
     await heartbeat.stop();
+    await sweeping;
     functions.stop();
     await scheduler.drain();
     await circuitBreakers.stop();

@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Webhook } from 'standardwebhooks';
 import { deleteEndpoint, setEndpointStatus, updateEndpoint } from '#store/config/endpoints';
-import { pauseDeliveries, resumeDeliveries } from '#store/deliveries/paused-deliveries';
+import { settleDeliveries } from '#store/deliveries/settle-deliveries';
 import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
 import { registerAgent } from '#store/deliveries/agents';
 import { consumersOf } from '#agent/delivery/scheduler';
@@ -372,13 +372,13 @@ deliver('pausing holds what waits, activating sends it', () =>
     await push(id, 5);
     await at.received(1);
     await setEndpointStatus(db.knex, projectId, id, { status: 'paused', reason: 'By hand.' });
-    await pauseDeliveries(db.pool, { projectId, endpointId: id });
+    await settleDeliveries(db.pool, { projectId, endpointId: id });
     await until('the agent to know', () => configCache.endpoint(projectId, id)?.status === 'paused');
     answer({});
     await become(running, id, { success: 1, 'scheduled held': 4 });
 
     await setEndpointStatus(db.knex, projectId, id, { status: 'active', reason: null });
-    await resumeDeliveries(db.pool, { projectId, endpointId: id });
+    await settleDeliveries(db.pool, { projectId, endpointId: id });
     await become(running, id, { success: 5 });
     assert.is(at.requests.length, 5);
   }),
@@ -390,8 +390,6 @@ deliver('an agent that is late to hear of an activation leaves nothing held', ()
     const { id, at } = await open();
     await setEndpointStatus(db.knex, projectId, id, { status: 'paused', reason: 'By hand.' });
     await until('the agent to know', () => configCache.endpoint(projectId, id)?.status === 'paused');
-    // The API releases what is held before this agent holds the next one.
-    await resumeDeliveries(db.pool, { projectId, endpointId: id });
     await push(id, 2);
     await become(running, id, { 'scheduled held': 2 });
     await setEndpointStatus(db.knex, projectId, id, { status: 'active', reason: null });

@@ -6,7 +6,7 @@ import { applyPendingDeltas, startCountUpdates } from '#store/counts/count-delta
 import { recordAttempts, type AttemptRecord } from '#store/deliveries/delivery-attempts';
 import { resendEventDelivery } from '#store/deliveries/delivery-log';
 import { claimDue, recoverDeliveries, releaseDeliveries } from '#store/deliveries/claims';
-import { discardWaiting } from '#store/deliveries/paused-deliveries';
+import { settleDeliveries } from '#store/deliveries/settle-deliveries';
 import { retryDeliveries, findRetryProjects } from '#store/deliveries/retry';
 import { acceptEvents, recordRoutes, type NewEventDelivery } from '#store/events/events';
 import type { Database } from '#store/postgres/database';
@@ -116,8 +116,8 @@ counts('deliveries that are given back or recovered are not counted, those that 
   await recoverDeliveries(db.pool, { orphans: true });
   await assertCounted(db);
   assert.is(await nOf('discarded'), 2);
-  await discardWaiting(db.pool, { projectId: PROJECT, endpointId: OTHER }, 'The endpoint is inactive.');
-  await discardWaiting(db.pool, { projectId: PROJECT }, 'The project was deleted.');
+  await settleDeliveries(db.pool, { projectId: PROJECT, endpointId: OTHER });
+  await settleDeliveries(db.pool, { projectId: PROJECT });
   await assertCounted(db);
   assert.is(await nOf('discarded'), 9);
 });

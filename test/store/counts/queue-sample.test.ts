@@ -5,7 +5,8 @@ import { newId } from '#core/events/ids';
 import { deleteProject } from '#store/config/projects';
 import { applyPendingDeltas } from '#store/counts/count-deltas';
 import { recordAttempts } from '#store/deliveries/delivery-attempts';
-import { pauseDeliveries } from '#store/deliveries/paused-deliveries';
+import { setEndpointStatus } from '#store/config/endpoints';
+import { settleDeliveries } from '#store/deliveries/settle-deliveries';
 import { acceptEvents } from '#store/events/events';
 import { COUNTINGS, readQueueSample, type QueueSample } from '#store/counts/queue-sample';
 import { lastSample, takeSample } from '#store/counts/stored-sample';
@@ -66,7 +67,8 @@ samples('work that is not over is there by all its labels with the age of the ol
     db.pool,
     retried.map((delivery) => attempt(delivery, { status: 'retry', dueInMs: 60_000, httpStatus: null, errorClass: 'dns' })),
   );
-  await pauseDeliveries(db.pool, { projectId, endpointId: pausedId });
+  await setEndpointStatus(db.knex, projectId, pausedId, { status: 'paused', reason: null });
+  await settleDeliveries(db.pool, { projectId, endpointId: pausedId });
   await acceptPending(db, 3, { projectId, occurredAtMs: Date.now() - 50_000 });
 
   const { sample } = await sampled();

@@ -1,7 +1,6 @@
 import { backoffMs } from '@gateway/core/process';
 import {
   deregisterAgent,
-  discardDeleted,
   listReaders,
   notifyDue,
   readClaimed,
@@ -147,7 +146,6 @@ export class Heartbeat {
     if (isSweep) {
       const released = await releaseOrphanedClaims(this.options, UNKNOWN_CLAIM_MS);
       if (released > 0) measure?.recovered(released);
-      await discardDeleted(database.pool);
     }
     const recovered = await recoverDeliveries(database.pool, { orphans: isSweep });
     if (recovered === 0) return;

@@ -17,12 +17,12 @@ import {
   type ProjectRow,
 } from '@gateway/store/config';
 import type { Membership } from '@gateway/store/people';
-import { discardWaiting } from '@gateway/store/deliveries';
 import { accountRoute, found, projectRoute, withUid, type ProjectCall, type Route } from '../api/route.js';
 import { includes, organisationsOf } from '../auth/access.js';
 import type { Caller } from '../auth/caller.js';
 import { pageOf, pageQuery, pageRequest, pageView } from '../http/list-query.js';
 import { integer, object, Id, Name, named, nullable, oneOf, StrategySchema, Timestamp, assertValid } from '../http/schema.js';
+import { settle } from './settle.js';
 
 const RateLimitSchema = object({
   count: integer(0, 1_000_000, 'Requests to one endpoint in `duration`, of all agents together; 0 is no limit.'),
@@ -157,11 +157,12 @@ export const projectRoutes: readonly Route[] = [
     'DELETE',
     'Deletes a project: its sources stop, its keys are revoked, its waiting deliveries are discarded.',
     { role: 'admin', needsPerson: true },
-    async ({ database, project, records }) => {
+    async (call) => {
+      const { database, project, records } = call;
       const masks = await masksOfProject(database.knex, project.id);
       await deleteProject(database.knex, project.id);
       await records.forget({ project: project.id, masks });
-      await discardWaiting(database.pool, { projectId: project.id }, 'The project was deleted.');
+      await settle(call);
       return { message: 'project deleted', data: null };
     },
   ),

@@ -18,6 +18,6 @@ export {
   readTransformedData,
   resendEventDelivery,
 } from './delivery-log.js';
-export { discardDeleted, discardWaiting, pauseDeliveries, resumeDeliveries } from './paused-deliveries.js';
+export { settleDeliveries, sweepDeliveries } from './settle-deliveries.js';
 export { expediteDeliveries, postponeDue, type Wait, WAIT_REASONS, type WaitReason } from './postponed-deliveries.js';
 export { findRetryProjects, retryDeliveries, type RetryOutcome, type RetryTally } from './retry.js';

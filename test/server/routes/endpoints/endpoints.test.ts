@@ -2,8 +2,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { sealer } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
-import { findEndpoint, type EndpointRow } from '#store/config/endpoints';
+import { deleteEndpoint, findEndpoint, type EndpointRow } from '#store/config/endpoints';
 import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
+import { sweepDeliveries } from '#store/deliveries/settle-deliveries';
 import type { BreakerRecord } from '#store/kv/circuit-breakers';
 import { makeDelivery, makeEvents } from '../../../store/made.js';
 import { encryptionKey, makeProject, mistakes, startApi, type Api } from '../../api.js';
@@ -261,6 +262,30 @@ endpoints('a deleted endpoint is gone and what waited for it is discarded', asyn
   assert.is((await api.call('GET', `${project.path}/endpoints/${uid}`)).status, 404);
   const { data } = (await api.call('GET', `${project.path}/eventdeliveries/${delivery}`)).body;
   assert.equal([data.status, data.reason, data.endpoint_metadata.status], ['discarded', 'The endpoint was deleted.', 'deleted']);
+});
+
+endpoints('a deletion that was killed after its commit is finished by a second one', async () => {
+  const { uid } = (await create()).body.data;
+  const [eventId] = await makeEvents(api.db, project.id, [{ atMs: Date.now() - 3 }]);
+  const delivery = await makeDelivery(api.db, { projectId: project.id, eventId: eventId!, endpointId: uid });
+  await deleteEndpoint(api.db.knex, project.id, uid);
+  assert.is((await api.call('DELETE', `${project.path}/endpoints/${uid}`)).status, 404);
+  assert.is((await api.call('GET', `${project.path}/eventdeliveries/${delivery}`)).body.data.status, 'discarded');
+});
+
+endpoints('an activation whose deliveries cannot be changed now has succeeded: the sweep releases them', async () => {
+  const { uid } = (await create()).body.data;
+  const [eventId] = await makeEvents(api.db, project.id, [{ atMs: Date.now() - 4 }]);
+  const delivery = await makeDelivery(api.db, { projectId: project.id, eventId: eventId!, endpointId: uid, status: 'retry' });
+  const dueAt = async () => (await api.call('GET', `${project.path}/eventdeliveries/${delivery}`)).body.data.next_attempt_at;
+  await api.call('PUT', `${project.path}/endpoints/${uid}/pause`);
+  await api.db.rows(`create function away() returns trigger language plpgsql as $$ begin raise 'away'; end $$`);
+  await api.db.rows('create trigger away before update on event_deliveries for each row execute function away()');
+  const active = await api.call('POST', `${project.path}/endpoints/${uid}/activate`);
+  await api.db.rows('drop function away cascade');
+  assert.equal([active.status, active.body.data.status, await dueAt()], [200, 'active', null]);
+  await sweepDeliveries(api.db.pool, 60);
+  assert.ok(await dueAt());
 });
 
 endpoints('an endpoint has a rate limit when it says so, and changing it hastens what waits for it', async () => {

@@ -14,11 +14,12 @@ import {
   updateEndpoint,
   type EndpointRow,
 } from '@gateway/store/config';
-import { discardWaiting, expediteDeliveries, pauseDeliveries, resumeDeliveries } from '@gateway/store/deliveries';
+import { expediteDeliveries } from '@gateway/store/deliveries';
 import type { BreakerView } from '@gateway/store/kv';
 import { found, listRoute, projectRoute, type ProjectCall, type Route, type ServerContext } from '../../api/route.js';
 import { pageQuery, searchQuery } from '../../http/list-query.js';
 import { assertValid, object, oneOf, Word } from '../../http/schema.js';
+import { settle } from '../settle.js';
 import { closeBreaker, readBreakersNow } from './breakers.js';
 import { certificateProblems, certificateView } from './client-certificate.js';
 import { columnsOf, DEFAULTS, fieldProblems, movedProblems, secretProblems } from './endpoint-fields.js';
@@ -121,9 +122,10 @@ export const endpointRoutes: readonly Route[] = [
     'DELETE /endpoints/:id',
     'Deletes an endpoint and its subscriptions; its waiting deliveries are discarded.',
     { portal: 'managing' },
-    async ({ database, project, id }) => {
-      found(await deleteEndpoint(database.knex, project.id, id), 'endpoint', id);
-      await discardWaiting(database.pool, { projectId: project.id, endpointId: id }, 'The endpoint was deleted.');
+    async (call) => {
+      const isDeleted = await deleteEndpoint(call.database.knex, call.project.id, call.id);
+      await settle(call, call.id);
+      found(isDeleted, 'endpoint', call.id);
       return { message: 'endpoint deleted', data: null };
     },
   ),
@@ -133,7 +135,7 @@ export const endpointRoutes: readonly Route[] = [
     { data: Endpoint, portal: 'managing' },
     async (call) => {
       const row = await setStatus(call, { status: 'paused', reason: 'It was paused over the API.' });
-      await pauseDeliveries(call.database.pool, { projectId: call.project.id, endpointId: row.id });
+      await settle(call, row.id);
       return { message: 'endpoint paused', data: await viewNow(call, row) };
     },
   ),
@@ -143,7 +145,7 @@ export const endpointRoutes: readonly Route[] = [
     { data: Endpoint, portal: 'managing' },
     async (call) => {
       const row = await setStatus(call, { status: 'active', reason: null });
-      await resumeDeliveries(call.database.pool, { projectId: call.project.id, endpointId: row.id });
+      await settle(call, row.id);
       return { message: 'endpoint activated', data: await viewNow(call, row) };
     },
   ),

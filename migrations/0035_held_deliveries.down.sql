@@ -1,0 +1,2 @@
+drop index endpoints_deleted;
+drop index event_deliveries_held;

@@ -1,0 +1,64 @@
+import { sweepDeliveries } from '@gateway/store/deliveries';
+import type { AgentContext } from '../config/agent-context.js';
+
+const SWEEP_MS = 30_000;
+/** Writes of this agent that saw the endpoint as paused have ended after this. */
+const SETTLED_MS = 3_000;
+const MINUTE_SECONDS = 60;
+/** The first sweep finds what was left while no agent ran. */
+const DELETED_FIRST_SECONDS = 24 * 60 * MINUTE_SECONDS;
+/** Many sweeps, in case some fail. */
+const DELETED_SECONDS = 15 * MINUTE_SECONDS;
+
+/**
+ * Settles deliveries that wait although their endpoint or project can no longer have them: soon after the start, every 30 s, and soon after this agent has learned
+ * that an endpoint is no longer paused, since it may have held some until then. Returns what stops it.
+ */
+export function startSweeps({
+  database: { pool },
+  configCache,
+  log,
+}: Pick<AgentContext, 'database' | 'configCache' | 'log'>): () => Promise<void> {
+  const stop = new AbortController();
+  let timer: NodeJS.Timeout;
+  let running: Promise<void> | undefined;
+  let isHurried = true;
+  let deletedSeconds = DELETED_FIRST_SECONDS;
+
+  const sweep = async () => {
+    isHurried = false;
+    try {
+      const deliveries = await sweepDeliveries(pool, deletedSeconds, stop.signal);
+      deletedSeconds = DELETED_SECONDS;
+      if (deliveries > 0) log.info({ deliveries }, 'Deliveries that their endpoints or projects left behind were released or discarded.');
+    } catch (error) {
+      log.warn({ error }, 'Deliveries that their endpoints or projects left behind could not be looked for; trying again.');
+    }
+    running = undefined;
+    schedule(isHurried ? SETTLED_MS : SWEEP_MS);
+  };
+  const schedule = (inMs: number) => {
+    clearTimeout(timer);
+    if (!stop.signal.aborted) timer = setTimeout(() => void (running = sweep()), inMs);
+  };
+  const pausedNow = () => {
+    const ids = new Set<string>();
+    for (const { endpoints } of configCache.projects.values())
+      for (const { id, status } of endpoints.values()) if (status === 'paused') ids.add(id);
+    return ids;
+  };
+  let paused = pausedNow();
+  configCache.onChange(() => {
+    const before = paused;
+    paused = pausedNow();
+    if (isHurried || [...before].every((id) => paused.has(id))) return;
+    isHurried = true;
+    if (!running) schedule(SETTLED_MS);
+  });
+  schedule(SETTLED_MS);
+  return async () => {
+    stop.abort();
+    clearTimeout(timer);
+    await running;
+  };
+}
