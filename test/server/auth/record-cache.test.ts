@@ -1,5 +1,6 @@
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import { serialize } from 'node:v8';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
@@ -12,6 +13,7 @@ import { deleteProject, findProject, insertProject, updateProject } from '#store
 import { bootstrapUser } from '#store/people/users';
 import type { Kv } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';
+import { KV_VERSIONS } from '#store/kv/versions';
 import { migratedDatabase } from '../../store/migrated.js';
 import { openRedisKv } from '../../store/redis-kv.js';
 import { proxy } from '../../support/proxy.js';
@@ -238,6 +240,59 @@ lookups('who may write KV makes no key and hands no project to another', () =>
     }
   }),
 );
+
+/** An entry as releases before versions wrote and read it. */
+const before = {
+  entry: (name: string, value: unknown) => {
+    const bytes = serialize({ name, untilMs: Date.now() + 30_000, value });
+    return Buffer.concat([createHmac('sha256', key).update(bytes).digest(), bytes]).toString('base64');
+  },
+  isValid: (text: string) => {
+    const all = Buffer.from(text, 'base64');
+    return createHmac('sha256', key).update(all.subarray(32)).digest().equals(all.subarray(0, 32));
+  },
+};
+
+lookups('an entry of another release is no answer, either way, and each release forgets what the other changes', () =>
+  withRedis(async (kv) => {
+    const it = on(patient(kv));
+    const name = `cache:key:${maskOfOwner()}`;
+    const stored = (await findApiKey(db.knex, maskOfOwner()))!;
+    // Scopes are younger than keys: without them a key is refused everything.
+    const { scopes: _, ...row } = stored.row;
+    await kv.set(name, before.entry(name, { ...stored, row }), { ttlMs: 30_000 });
+    assert.equal(await it.apiKey(maskOfOwner()), stored);
+    await kv.set(name, before.entry(name, { ...stored, revoked_at: new Date() }), { ttlMs: 30_000 });
+    assert.equal(await it.apiKey(maskOfOwner()), stored);
+    assert.ok(before.isValid((await kv.get(name))!), 'it stays for those that can read it');
+
+    await own.client.flushdb();
+    await it.apiKey(maskOfOwner());
+    await until('the entry of this release', () => kv.get(name));
+    assert.not.ok(before.isValid((await kv.get(name))!), 'the other release asks Postgres');
+    await kv.set(name, before.entry(name, stored), { ttlMs: 30_000 });
+    await it.forget({ masks: [maskOfOwner()] });
+    assert.not.ok(before.isValid((await kv.get(name))!), 'a key that was revoked here is forgotten by the other release');
+  }),
+);
+
+lookups('the shape of records is that of their version', async () => {
+  const { id } = await project();
+  const fields = (value: object) => Object.keys(value).sort().join(' ');
+  const found = (await findApiKey(db.knex, maskOfOwner()))!;
+  const [membership] = await on(patient(new MemoryKv())).organisations(owner.user.id);
+  // A change of one is a new version: raise KV_VERSIONS.record, and write the new fields here.
+  assert.equal(
+    [KV_VERSIONS.record, fields(found), fields(found.row), fields(membership!), fields((await findProject(db.knex, id))!)],
+    [
+      2,
+      'hash revoked_at row',
+      'created_at expires_at id last_used_at mask name organisation_id owner_id project_id role scopes type user_id',
+      'created_at id name role updated_at',
+      'config created_at id name organisation_id type updated_at',
+    ],
+  );
+});
 
 lookups('while KV is away Postgres is asked, and a change of that time is not undone when KV is back', async () => {
   const away = await proxy({ port: own.connection.port });

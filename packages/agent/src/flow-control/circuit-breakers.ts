@@ -1,4 +1,4 @@
-import type { BreakerRecord, SharedMap } from '@gateway/store/kv';
+import { decodeValue, encodeValue, type BreakerRecord, type SharedMap } from '@gateway/store/kv';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Endpoint } from '../config/project.js';
 import type { EndpointQueues, Trip } from '../model/delivery.js';
@@ -255,8 +255,10 @@ export class CircuitBreakers {
     for (const [endpointId, text] of answer.entries) {
       let known = this.#known.get(endpointId);
       if (known && known.text === text) continue;
-      const record = JSON.parse(text) as BreakerRecord;
-      if (!known) this.#known.set(endpointId, (known = { ...NOTHING, projectId: record.project_id }));
+      const record = recordOf(text);
+      if (!known && !record) continue;
+      known ??= { ...NOTHING, projectId: record!.project_id };
+      this.#known.set(endpointId, known);
       known.text = text;
       known.isUnsaved = false;
       this.#put(endpointId, known, record);
@@ -322,9 +324,9 @@ export class CircuitBreakers {
   ): Promise<boolean> {
     for (let tries = 0; tries < TRIES && !this.#isAway; tries++) {
       const from = known.text;
-      const to = next(from === undefined ? undefined : (JSON.parse(from) as BreakerRecord), true);
+      const to = next(recordOf(from), true);
       if (to === undefined) return false;
-      const text = to === null ? undefined : JSON.stringify(to);
+      const text = to === null ? undefined : encodeValue('breaker', to);
       try {
         const [made] = await this.#map.change([{ field: endpointId, from, to: text }]);
         if (made) {
@@ -336,7 +338,7 @@ export class CircuitBreakers {
         const { nowMs, entries } = await this.#map.all();
         this.#offsetMs = nowMs - performance.now();
         known.text = entries.get(endpointId);
-        this.#put(endpointId, known, known.text === undefined ? undefined : (JSON.parse(known.text) as BreakerRecord));
+        this.#put(endpointId, known, recordOf(known.text));
       } catch {
         this.#isAway = true;
       }
@@ -358,6 +360,9 @@ export class CircuitBreakers {
     this.options.inFlight.wake(endpointId);
   }
 }
+
+/** Undefined also for a record of another release: then each counts on its own. */
+const recordOf = (text: string | undefined) => decodeValue<BreakerRecord>('breaker', text);
 
 const NOTHING = {
   text: undefined,

@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { deserialize, serialize } from 'node:v8';
 import { findApiKey, findProject, type ProjectRow, type StoredApiKey } from '@gateway/store/config';
 import { organisationsOfUser, type Membership } from '@gateway/store/people';
+import { KV_VERSIONS } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
 import type { KvFallback } from '../health/kv-fallback.js';
 
@@ -60,7 +61,7 @@ export function recordCache(
     const known = text === undefined ? undefined : (valueOf(name, text, key) as T | undefined);
     if (known !== undefined) return known;
     const loaded = await load();
-    // An invalid entry that exists marks a change and stays.
+    // An invalid entry that exists marks a change, or is that of a server of another release, and stays.
     if (found && loaded !== undefined && text === undefined) {
       const entry = entryOf(name, loaded, { key, untilMs: Date.now() + KV_MS });
       void kv.ask((it) => it.set(name, entry, { ttlMs: KV_MS, ifAbsent: true }));
@@ -99,13 +100,13 @@ const projectName = (id: string) => `cache:project:${id}`;
 const organisationsName = (userId: string) => `cache:organisations:${userId}`;
 const keyName = (mask: string) => `cache:key:${mask}`;
 
-/** Signed with its name and expiry. Not encrypted: entries hold no secret, and at this rate the random nonces of AES-GCM would repeat. */
+/** Signed with its name, expiry and version: a server of another release takes it for invalid. Not encrypted: entries hold no secret, and at this rate the random nonces of AES-GCM would repeat. */
 function entryOf(name: string, value: unknown, { key, untilMs }: { key: Buffer; untilMs: number }): string {
   const bytes = serialize({ name, untilMs, value });
   return Buffer.concat([signature(bytes, key), bytes]).toString('base64');
 }
 
-/** Undefined for an entry with another key or name, or that has expired. */
+/** Undefined for an entry with another key, version or name, or that has expired. */
 function valueOf(name: string, text: string, key: Buffer): unknown {
   const all = Buffer.from(text, 'base64');
   const bytes = all.subarray(SIGNATURE_BYTES);
@@ -120,5 +121,5 @@ function valueOf(name: string, text: string, key: Buffer): unknown {
 }
 
 function signature(bytes: Buffer, key: Buffer): Buffer {
-  return createHmac('sha256', key).update(bytes).digest();
+  return createHmac('sha256', key).update(`record ${KV_VERSIONS.record}\n`).update(bytes).digest();
 }

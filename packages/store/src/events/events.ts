@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { isId, timeOfId } from '@gateway/core/events';
+import { KV_VERSIONS } from '../kv/versions.js';
 import { batchRows, batchTexts } from '../postgres/columns.js';
 import { DUE_AT, membersOf, OCCURRED_AT, REF, type EventRef } from './event-ref.js';
 import { insertMessages, messageTexts, type MessageOfEvents } from './kept-messages.js';
@@ -224,13 +225,13 @@ export async function recordRoutes(
   return new Set(rows[0]?.ids);
 }
 
-/** Returns the text that stands for an event in the create-event queue. */
+/** Returns the text that stands for an event in the create-event queue: its project, itself, and the version of the text, which releases before versions left out. */
 export function encodeSignal({ projectId, id }: Pick<EventRef, 'projectId' | 'id'>): string {
-  return `${projectId} ${id}`;
+  return `${projectId} ${id} ${KV_VERSIONS.signal}`;
 }
 
-/** Returns the event that a signal names; null when the text is not two ids. The time comes from the event's id. */
+/** Returns the event that a signal names; null when this release cannot read it. The time comes from the event's id. */
 export function decodeSignal(text: string): EventRef | null {
-  const [projectId, id] = text.split(' ');
-  return projectId && id && isId(projectId) && isId(id) ? { projectId, id, occurredAtMs: timeOfId(id) } : null;
+  const [projectId, id, version = '1'] = text.split(' ');
+  return version === String(KV_VERSIONS.signal) && projectId && id && isId(projectId) && isId(id) ? { projectId, id, occurredAtMs: timeOfId(id) } : null;
 }

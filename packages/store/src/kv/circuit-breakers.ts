@@ -1,4 +1,5 @@
 import type { Kv } from './kv.js';
+import { decodeValue } from './versions.js';
 
 /** The shared state of an endpoint's circuit breaker; without a record it is closed. Times are by KV's clock. */
 export interface BreakerRecord {
@@ -20,7 +21,12 @@ export interface BreakerRecord {
 /** Returns the records by endpoint id; an endpoint without one has a closed breaker. Rejects when KV is down. */
 export async function readBreakers(kv: Kv): Promise<ReadonlyMap<string, BreakerRecord>> {
   const { entries } = await kv.map('breakers').all();
-  return new Map([...entries].map(([endpointId, text]) => [endpointId, JSON.parse(text) as BreakerRecord]));
+  return new Map(
+    [...entries].flatMap(([endpointId, text]) => {
+      const record = decodeValue<BreakerRecord>('breaker', text);
+      return record ? [[endpointId, record]] : [];
+    }),
+  );
 }
 
 /** An endpoint's circuit breaker in the API and CLI. */
@@ -48,6 +54,6 @@ export async function resetBreaker(kv: Kv, endpointId: string): Promise<boolean>
     const text = entries.get(endpointId);
     if (text === undefined) return false;
     const [done] = await map.change([{ field: endpointId, from: text, to: undefined }]);
-    if (done) return (JSON.parse(text) as BreakerRecord).state !== 'closed';
+    if (done) return decodeValue<BreakerRecord>('breaker', text)?.state !== 'closed';
   }
 }

@@ -1,4 +1,5 @@
 import type { Kv } from './kv.js';
+import { decodeValue, encodeValue } from './versions.js';
 
 /** What an agent knows of a partition of a source, or of its queue, which has no name. */
 export interface PartitionLag {
@@ -32,7 +33,7 @@ export async function writeSourceLag(
   { sourceId, agentId }: { readonly sourceId: string; readonly agentId: number },
   all: readonly PartitionLag[],
 ): Promise<void> {
-  await kv.set(nameOf(sourceId, agentId), JSON.stringify(lagOf(all, Date.now())), { ttlMs: LAG_TTL_MS });
+  await kv.set(nameOf(sourceId, agentId), encodeValue('source-lag', lagOf(all, Date.now())), { ttlMs: LAG_TTL_MS });
 }
 
 /**
@@ -41,7 +42,7 @@ export async function writeSourceLag(
  */
 export async function readSourceLag(kv: Kv, sourceId: string, agentIds: readonly number[]): Promise<SourceLag | undefined> {
   const texts = await Promise.all(agentIds.map((agentId) => kv.get(nameOf(sourceId, agentId))));
-  const reports = texts.flatMap((text) => (text === undefined ? [] : [JSON.parse(text) as SourceLag]));
+  const reports = texts.flatMap((text) => decodeValue<SourceLag>('source-lag', text) ?? []);
   reports.sort((one, other) => one.reportedAtMs - other.reportedAtMs);
   const latest = reports.at(-1);
   if (!latest || reports.length === 1) return latest;

@@ -1,5 +1,6 @@
 import type { Kv } from './kv.js';
 import { LAG_TTL_MS } from './source-lags.js';
+import { decodeValue, encodeValue } from './versions.js';
 
 /** How a source is read. */
 export interface SourceState {
@@ -28,7 +29,9 @@ export async function writeSourceState(
   { projectId, sourceId, agentId }: OfProject & { readonly sourceId: string; readonly agentId: number },
   state: SourceState,
 ): Promise<void> {
-  await kv.set(nameOf(projectId, sourceId, agentId), JSON.stringify({ ...state, reportedAtMs: Date.now() }), { ttlMs: LAG_TTL_MS });
+  await kv.set(nameOf(projectId, sourceId, agentId), encodeValue('source-state', { ...state, reportedAtMs: Date.now() }), {
+    ttlMs: LAG_TTL_MS,
+  });
 }
 
 /**
@@ -43,7 +46,7 @@ export async function readSourceStates(
   const found = new Map<string, ReportedState>();
   for (const [k, id] of sourceIds.entries()) {
     const ofSource = texts.slice(k * agentIds.length, (k + 1) * agentIds.length);
-    const state = together(ofSource.flatMap((text) => (text === undefined ? [] : [JSON.parse(text) as ReportedState])));
+    const state = together(ofSource.flatMap((text) => decodeValue<ReportedState>('source-state', text) ?? []));
     if (state) found.set(id, state);
   }
   return found;
