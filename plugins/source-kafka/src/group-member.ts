@@ -62,7 +62,7 @@ export class GroupMember implements ReaderContext {
   #closing: Promise<void> | undefined;
   #isClosed = false;
   #isConnected = false;
-  #seenAt = Date.now();
+  #seenAt = performance.now();
   #rejectedAt: number | undefined;
   /** Readers whose settled prefix has grown. One request at a time commits those of all. */
   readonly #commits = new Batches<PartitionReader>(() => this.#commit(), { afterMs: COMMIT_MS });
@@ -192,7 +192,7 @@ export class GroupMember implements ReaderContext {
 
   #listen(): void {
     const { events, on } = this.#consumer;
-    const seen = () => (this.#seenAt = Date.now());
+    const seen = () => (this.#seenAt = performance.now());
     on(events.HEARTBEAT, seen);
     on(events.FETCH, seen);
     on(events.FETCH_START, ({ payload: { nodeId } }) => {
@@ -246,7 +246,7 @@ export class GroupMember implements ReaderContext {
 
   settled(reader: PartitionReader, isAcknowledged: boolean): void {
     if (this.#wasFull && this.hasRoom()) this.#wakeReaders();
-    if (!isAcknowledged) this.#rejectedAt ??= Date.now();
+    if (!isAcknowledged) this.#rejectedAt ??= performance.now();
     this.#commits.add(reader);
   }
 
@@ -283,7 +283,7 @@ export class GroupMember implements ReaderContext {
   #tick(): void {
     this.#wakeReaders();
     if (this.#isDraining) return;
-    const now = Date.now();
+    const now = performance.now();
     if (now - this.#seenAt > STALL_MS) {
       this.#fail(
         new PluginError(`Reading the topic "${this.topic}" stalled for ${STALL_MS / 1000} seconds: no poll and no heartbeat.`, {

@@ -65,10 +65,18 @@ export interface Token {
 /** Uses a token until it nears its end; callers at once share one request. Rejects as `ask` does. */
 export function renewed(ask: () => Promise<Token>): () => Promise<string> {
   let token: Token | undefined;
+  // By the monotonic clock: the wall clock may be set while the token is in use.
+  let freshUntilMs = 0;
   let asking: Promise<Token> | undefined;
+  const askNow = async () => {
+    const askedAtMs = performance.now();
+    token = await ask();
+    freshUntilMs = askedAtMs + (token.endsAt - token.askedAt) * RENEW_AT;
+    return token;
+  };
   return async () => {
-    const isFresh = token && Date.now() - token.askedAt < (token.endsAt - token.askedAt) * RENEW_AT;
-    return (isFresh ? token! : (token = await (asking ??= ask().finally(() => (asking = undefined))))).value;
+    const isFresh = token && performance.now() < freshUntilMs;
+    return (isFresh ? token! : await (asking ??= askNow().finally(() => (asking = undefined)))).value;
   };
 }
 

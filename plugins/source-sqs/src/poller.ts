@@ -62,7 +62,7 @@ export class Poller {
 
   /** Extends the visibility of messages that take longer than half of it. */
   extend(): void {
-    const now = Date.now();
+    const now = performance.now();
     for (const [receiptHandle, message] of this.#unsettled) {
       if (message.extendAt > now) continue;
       message.extendAt = this.#extendAt();
@@ -86,15 +86,15 @@ export class Poller {
   }
 
   #extendAt(): number {
-    return Date.now() + this.#queue.visibilitySeconds * 500;
+    return performance.now() + this.#queue.visibilitySeconds * 500;
   }
 
   async #pollOnce(signal: AbortSignal): Promise<void> {
-    const began = Date.now();
+    const began = performance.now();
     const receive = (poll: AbortSignal) => this.#queue.receive(this.#window - this.#inFlight.size, poll);
     const messages = await untilAborted(signal, receive, { graceMs: LAST_POLL_MS });
     for (const message of messages ?? []) this.#take(message, signal);
-    if (messages?.length === 0 && Date.now() - began < SHORT_POLL_MS) await pause(PAUSE_MS, signal);
+    if (messages?.length === 0 && performance.now() - began < SHORT_POLL_MS) await pause(PAUSE_MS, signal);
   }
 
   #take(received: Received, signal: AbortSignal): void {

@@ -77,6 +77,9 @@ clock(
 
 clock('a difference that the duration of the question explains is none', () => {
   const it = new Clock();
+  const { now } = performance;
+  const monotonicMs = now.call(performance);
+  performance.now = () => monotonicMs;
   const nowMs = realNow();
   Date.now = () => nowMs;
   const offsets = (
@@ -88,9 +91,10 @@ clock('a difference that the duration of the question explains is none', () => {
       [5_000, 10],
     ] as const
   ).map(([aheadMs, durationMs]) => {
-    it.adjust(nowMs + aheadMs, nowMs - durationMs);
+    it.adjust(nowMs + aheadMs, monotonicMs - durationMs);
     return it.offsetMs;
   });
+  performance.now = now;
   assert.equal(offsets, [0, -5, 5, -4_990, 5_000]);
 });
 
@@ -99,5 +103,40 @@ clock('a step of the clock between two heartbeats moves nothing', () => {
   shift(3_600_000);
   assert.ok(Math.abs(it.now() - realNow()) < 60_000);
 });
+
+clock('a step of the clock while Postgres is asked moves nothing', () => {
+  for (const stepMs of [3_600_000, -3_600_000]) {
+    const it = new Clock();
+    const askedAtMs = performance.now();
+    shift(stepMs);
+    it.adjust(realNow(), askedAtMs);
+    assert.ok(Math.abs(it.now() - realNow()) < 1_000, `${it.now() - realNow()} ms off`);
+    shift(0);
+  }
+});
+
+clock(
+  'when the clock is set nothing is signed until Postgres has been asked again, also what waits for a token or a function',
+  async () => {
+    const db = await migratedDatabase();
+    try {
+      await withAgent(db, async ({ running, at, endpointId }) => {
+        const { lease } = running.wiring;
+        for (const stepMs of [3_600_000, -3_600_000, 0]) {
+          await until('the lease to be held', () => lease.isHeld);
+          shift(stepMs);
+          assert.not.ok(lease.isHeld);
+          const before = at.requests.length;
+          running.wiring.inFlight.hold(await hold(running, endpointId, 1));
+          await delivered(running, endpointId, before + 1);
+          const signed = Number(at.requests.at(-1)!.headers['webhook-timestamp']) * 1000;
+          assert.ok(Math.abs(signed - realNow()) < 10_000, `signed ${signed - realNow()} ms off`);
+        }
+      });
+    } finally {
+      await db.close();
+    }
+  },
+);
 
 clock.run();

@@ -59,11 +59,11 @@ export class Heartbeat {
 
   /** Registers this agent with a lease, then starts the heartbeats. Rejects if Postgres cannot register it. */
   async start(): Promise<void> {
-    const { database, lease } = this.options;
-    const renewed = lease.begin();
+    const renewed = this.options.lease.begin();
     await this.#register();
+    // Before anything is signed: the clock of this machine may be wrong.
+    await this.#beat([]);
     renewed();
-    lease.readers = await listReaders(database.pool);
     this.#schedule(0);
   }
 
@@ -108,16 +108,12 @@ export class Heartbeat {
   }
 
   async #renew(): Promise<number> {
-    const { database, configCache, inFlight, scheduler, dueTimes, claimer, lease, clock, log, onRenewed } = this.options;
+    const { configCache, inFlight, scheduler, dueTimes, claimer, lease, log, onRenewed } = this.options;
     // What delayed this heartbeat may have delayed those of all agents: they get one interval before their claims are taken.
     const isLate = !lease.isHeld;
     const isFirst = this.#heartbeats === 0;
     let renewed = lease.begin();
-    const askedAtMs = Date.now();
-    const found = await sendHeartbeat(database.pool, lease.agentId, LEASE_MS, [...configCache.projects.keys()]);
-    clock.adjust(found.nowMs, askedAtMs);
-    lease.agents = found.agents;
-    lease.readers = found.readers;
+    const found = await this.#beat([...configCache.projects.keys()]);
     if (!found.alive) {
       renewed = lease.begin();
       await this.#register();
@@ -137,6 +133,16 @@ export class Heartbeat {
     }
     if (found.oldestPendingMs !== null && found.oldestPendingMs > FORGOTTEN_MS) await this.#reconcile(found.oldestPendingMs);
     return Math.min(HEARTBEAT_MS, (found.nextDeadInMs ?? Infinity) + AFTER_LEASE_MS);
+  }
+
+  async #beat(projectIds: readonly string[]) {
+    const { database, lease, clock } = this.options;
+    const askedAtMs = performance.now();
+    const found = await sendHeartbeat(database.pool, lease.agentId, LEASE_MS, projectIds);
+    clock.adjust(found.nowMs, askedAtMs);
+    lease.agents = found.agents;
+    lease.readers = found.readers;
+    return found;
   }
 
   async #recover(anyDead: boolean): Promise<void> {

@@ -9,10 +9,14 @@ export class Clock {
     return Math.round(this.#originMs + performance.now());
   }
 
-  /** @param askedAtMs when Postgres was asked for its time, by `Date.now()`: it answered between then and now, so a smaller difference is none */
+  /**
+   * @param askedAtMs when Postgres was asked for its time, by the monotonic clock: it answered between then and now, so a smaller difference is none, and the wall
+   * clock may have been set meanwhile
+   */
   adjust(postgresMs: number, askedAtMs: number): void {
-    const nowMs = Date.now();
-    this.offsetMs = Math.round(Math.min(postgresMs - askedAtMs, Math.max(postgresMs - nowMs, 0)));
-    this.#originMs = nowMs + this.offsetMs - performance.now();
+    const nowMs = performance.now();
+    const wallOriginMs = Date.now() - nowMs;
+    this.#originMs = Math.min(postgresMs - askedAtMs, Math.max(postgresMs - nowMs, wallOriginMs));
+    this.offsetMs = Math.round(this.#originMs - wallOriginMs);
   }
 }

@@ -71,7 +71,7 @@ export function loginGuard(
     meter.add('gateway_api_login_failures_total', { credential: kind, outcome: 'wrong' });
     const lockedMs = await count(digest('address', address), 1);
     if (lockedMs > 0 && !(await memory.get(`locked ${address}`))) {
-      await memory.set(`locked ${address}`, String(Date.now() + lockedMs), { ttlMs: lockedMs });
+      await memory.set(`locked ${address}`, String(performance.now() + lockedMs), { ttlMs: lockedMs });
       const proxy = isForwarded ? ' It is a proxy that server.trusted_proxies does not name, so all its clients are locked out.' : '';
       log.warn(
         { address, seconds: Math.ceil(lockedMs / 1000) },
@@ -91,7 +91,7 @@ export function loginGuard(
 
   async function refuseLocked(address: string, { kind }: Account): Promise<void> {
     const until = await memory.get(`locked ${address}`);
-    if (until !== undefined) throw refused(kind, `from ${address}`, Number(until) - Date.now());
+    if (until !== undefined) throw refused(kind, `from ${address}`, Number(until) - performance.now());
   }
 
   function refused(credential: Account['kind'], where: string, waitMs: number): GatewayError {
