@@ -68,6 +68,7 @@ export function cachedEndpoint(fields: Partial<Endpoint> = {}): Endpoint {
     sealedSecrets: [],
     sealedAuthentication: null,
     sealedCertificate: null,
+    unreadable: null,
     timeoutMs: 7_000,
     concurrency: null,
     strategy: DEFAULT_STRATEGY,

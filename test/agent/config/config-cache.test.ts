@@ -515,7 +515,7 @@ memory('twenty of the largest filters take no memory to speak of, and larger one
     );
     await configCache.refresh();
     assert.is(configCache.projects.get(projectId)?.subscriptions.length, 20);
-    assert.ok(lines.some(({ level, sentence }) => level === 'error' && sentence.includes('filter that cannot be used')));
+    assert.ok(lines.some(({ level, sentence }) => level === 'error' && sentence.includes('filter that this agent cannot read')));
     // The driver keeps the text of its last answer.
     const grownMore = heapMb() - before;
     assert.ok(grownMore < 64, `it grew by ${grownMore} MB`);

@@ -30,6 +30,7 @@ async function withTokens(script: Script, test: (scene: Scene) => Promise<void>,
   const { open } = sealer(ENCRYPTION_KEY);
   const runner = new AttemptRunner({
     log: silentLog,
+    lease: { isHeld: true } as ConstructorParameters<typeof AttemptRunner>[0]['lease'],
     clock: { now: () => Date.now() } as ConstructorParameters<typeof AttemptRunner>[0]['clock'],
     sender,
     requests: new RequestBuilder({ open, version: '1' }),
@@ -162,7 +163,9 @@ tokens('the token server is held to the addresses of endpoints, and a secret of 
   );
   await withTokens(token('abc'), async ({ server, endpoint, attempt }) => {
     const foreign = endpoint({ client_secret: sealed('s', ['endpoints', newId(), 'authentication']) });
-    assert.match((await attempt(foreign)).error!, /cannot be decrypted/);
+    const unsent = (await attempt(foreign)) as unknown as { unsent: string; reason: string };
+    assert.is(unsent.unsent, 'unreadable');
+    assert.match(unsent.reason, /cannot be decrypted/);
     assert.is(server.requests.length, 0);
   });
 });

@@ -95,6 +95,8 @@ function filtered(filters: Readonly<Record<string, { body?: Record<string, unkno
     type: 'outgoing',
     subscriptionsOfText: new Map(),
     functionVersions: new Map(),
+    unreadable: new Set(),
+    unreadableFilter: undefined,
     ...routedProject([endpoint('a')], rows, () => undefined),
   };
 }

@@ -93,6 +93,17 @@ export class ConfigCache {
     return this.projects.get(projectId)?.endpoints.get(endpointId);
   }
 
+  /** Leaves the deliveries of an endpoint to other agents until its configuration changes. @param reason the rest of a sentence */
+  markUnreadable(endpoint: Endpoint, reason: string): void {
+    endpoint.unreadable = reason;
+    this.projects.get(endpoint.projectId)?.unreadable.add(endpoint);
+  }
+
+  /** Projects of which events that subscriptions decide on wait for another agent. */
+  get unroutable(): readonly string[] {
+    return [...this.#projects.values()].flatMap(({ id, unreadableFilter }) => (unreadableFilter === undefined ? [] : id));
+  }
+
   /** Of a subscription: null when it has no function, undefined when it is not in the cache, since it is disabled or deleted. */
   functionVersion(projectId: string, subscriptionId: string): string | null | undefined {
     return this.projects.get(projectId)?.functionVersions.get(subscriptionId);
@@ -248,7 +259,7 @@ export class ConfigCache {
   readonly #onInvalid = ({ id, project_id }: ActiveSubscription, error: unknown) =>
     this.options.log.error(
       { subscription_id: id, project_id, error },
-      'A subscription has a filter that cannot be used; it matches nothing until it is changed.',
+      'A subscription has a filter that this agent cannot read; events of its project that subscriptions decide on wait for another agent, or until it is changed.',
     );
 
   /** Follows notifications on a connection of its own. Reconnects when it is lost, and then assumes that notifications were missed. */

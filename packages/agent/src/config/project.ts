@@ -1,4 +1,6 @@
 import { hash } from 'node:crypto';
+import { isSealed } from '@gateway/core/crypto';
+import { GatewayError } from '@gateway/core/errors';
 import { routedOf, routedSubscription, type RoutedProject, type RoutedSubscription } from '@gateway/core/routing';
 import {
   DEFAULT_SIGNATURE,
@@ -31,6 +33,8 @@ export interface Endpoint {
   readonly signature: SignatureConfig;
   readonly limit: Limit | null;
   readonly circuitBreaker: CircuitBreakerConfig | undefined;
+  /** Why this agent cannot read it, as when a newer release has saved it. Its deliveries are left to other agents. */
+  unreadable: string | null;
 }
 
 export interface Limit {
@@ -51,6 +55,10 @@ export interface Project extends RoutedProject<Endpoint> {
   readonly functionVersions: ReadonlyMap<string, string | null>;
   /** It rejects events of other types; absent when it accepts all. */
   readonly eventTypes?: ReadonlySet<string> | undefined;
+  /** The endpoints that this agent cannot read: their deliveries are left to other agents. */
+  readonly unreadable: Set<Endpoint>;
+  /** A subscription whose filter this agent cannot read: events that subscriptions decide on are left to other agents. */
+  readonly unreadableFilter: string | undefined;
 }
 
 /**
@@ -70,9 +78,14 @@ export function* projectOf(
     yield;
   }
   const subscriptions = new Map<string, Subscription>();
+  let unreadableFilter: string | undefined;
+  const invalid = (row: ActiveSubscription, error: unknown) => {
+    unreadableFilter = row.id;
+    onInvalid(row, error);
+  };
   for (const text of texts.subscriptions) {
     const digest = hash('sha256', text, 'base64');
-    const made = before?.subscriptionsOfText.get(digest) ?? subscriptionOf(JSON.parse(text) as ActiveSubscription, onInvalid);
+    const made = before?.subscriptionsOfText.get(digest) ?? subscriptionOf(JSON.parse(text) as ActiveSubscription, invalid);
     if (made) subscriptions.set(digest, made);
     yield;
   }
@@ -80,7 +93,9 @@ export function* projectOf(
   const routed = routedOf(endpoints, active);
   const eventTypes = record.config.unknown_event_types === 'reject' ? new Set(texts.event_types) : undefined;
   const functionVersions = new Map(active.map(({ id, functionVersion }) => [id, functionVersion]));
-  return { id: record.id, type: record.type, eventTypes, subscriptionsOfText: subscriptions, functionVersions, ...routed };
+  const unreadable = new Set(endpoints.filter((endpoint) => endpoint.unreadable));
+  const { id, type } = record;
+  return { id, type, eventTypes, subscriptionsOfText: subscriptions, functionVersions, unreadable, unreadableFilter, ...routed };
 }
 
 function subscriptionOf(row: ActiveSubscription, onInvalid: (row: ActiveSubscription, error: unknown) => void): Subscription | undefined {
@@ -89,7 +104,7 @@ function subscriptionOf(row: ActiveSubscription, onInvalid: (row: ActiveSubscrip
 }
 
 function endpointOf(row: EndpointRecord, project: ProjectRecord): Endpoint {
-  return {
+  const endpoint: Endpoint = {
     projectId: row.project_id,
     id: row.id,
     url: row.url,
@@ -105,7 +120,43 @@ function endpointOf(row: EndpointRecord, project: ProjectRecord): Endpoint {
     signature: project.config.signature ?? DEFAULT_SIGNATURE,
     limit: limitOf(row, project),
     circuitBreaker: project.config.circuit_breaker,
+    unreadable: null,
   };
+  endpoint.unreadable = whyUnreadable(endpoint);
+  return endpoint;
+}
+
+/** Why the secrets of an endpoint cannot be opened, as the rest of a sentence. @param error what opening them threw */
+export function whyNotOpened(error: unknown): string {
+  return error instanceof GatewayError ? error.message : 'its secrets have a form that this version does not know';
+}
+
+/** What this release knows. A newer one may have saved more, and an agent that guesses would send what the endpoint refuses, or lose it. */
+const KNOWN = {
+  status: ['active', 'inactive', 'paused'],
+  authentication: ['api_key', 'basic', 'bearer', 'oauth2'],
+  strategy: ['linear', 'exponential'],
+  'signature hash': ['SHA256', 'SHA512'],
+  'signature encoding': ['hex', 'base64'],
+} as const;
+
+function whyUnreadable({ status, strategy, signature, sealedSecrets, sealedAuthentication, sealedCertificate }: Endpoint): string | null {
+  const values: { readonly [Name in keyof typeof KNOWN]: string | undefined } = {
+    status,
+    authentication: sealedAuthentication?.type,
+    strategy: strategy.type,
+    'signature hash': signature.hash,
+    'signature encoding': signature.encoding,
+  };
+  for (const [name, value] of Object.entries(values)) {
+    const known: readonly string[] = KNOWN[name as keyof typeof KNOWN];
+    if (value !== undefined && !known.includes(value)) return `its ${name} ${JSON.stringify(value)} is not known to this version`;
+  }
+  // A secret that is not sealed as this version does. Whether its key opens it, the first delivery tells.
+  const sealed = [...sealedSecrets.map(({ value }) => value), ...(sealedCertificate ? [sealedCertificate.client_key] : [])];
+  return sealed.every((text) => typeof text === 'string' && isSealed(text))
+    ? null
+    : 'a secret is sealed in a way that this version does not know';
 }
 
 /** The burst in parts of the limit. A larger one doubles the rate of the first seconds; with a smaller one few agents reach the limit. */

@@ -12,7 +12,7 @@ import {
 } from '@gateway/store/config';
 import type { AttemptRecord, Wait } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
-import type { Endpoint } from '../config/project.js';
+import { whyNotOpened, type Endpoint } from '../config/project.js';
 import type { HeldDelivery } from '../model/delivery.js';
 import { FUNCTION_WAIT, LOOKUP_WAIT } from '../flow-control/backpressure.js';
 import type { AccessTokens } from '../request/access-tokens.js';
@@ -21,7 +21,7 @@ import { debugLog, type DebugLog } from '../telemetry/debug-log.js';
 import { type AttemptTrace, endAttempt } from '../telemetry/tracing.js';
 import type { SubscriptionFunctions } from './subscription-functions.js';
 
-interface AttemptRunnerOptions extends Pick<AgentContext, 'log' | 'clock' | 'measure' | 'tracing'> {
+interface AttemptRunnerOptions extends Pick<AgentContext, 'log' | 'clock' | 'lease' | 'measure' | 'tracing'> {
   readonly sender: Sender;
   readonly requests: RequestBuilder;
   readonly accessTokens: AccessTokens;
@@ -30,8 +30,9 @@ interface AttemptRunnerOptions extends Pick<AgentContext, 'log' | 'clock' | 'mea
   readonly responsePace: ProjectPace;
 }
 
-/** No attempt was made: the delivery waits, or ends as discarded. */
-export type Unsent = { readonly unsent: Wait } | { readonly unsent: 'discarded'; readonly reason: string };
+/** No attempt was made: the delivery waits, ends as discarded, or is left to an agent that can read its endpoint or whose lease holds. */
+export type Unsent =
+  { readonly unsent: Wait } | { readonly unsent: 'discarded' | 'unreadable'; readonly reason: string } | { readonly unsent: 'lapsed' };
 
 interface Attempt {
   readonly endpoint: Endpoint;
@@ -89,10 +90,11 @@ export class AttemptRunner {
     const { endpoint, delivery, trace } = attempt;
     // In this order, so that the recorded attempt does not end before its response came.
     let startedAtMs = performance.now();
-    const { requests, accessTokens, sender, goneEndpoints, responsePace, clock } = this.options;
+    const { requests, accessTokens, sender, goneEndpoints, responsePace, clock, lease } = this.options;
     let requestedAtMs = clock.now();
     const answered = (answer: Answer) => {
       if (answer.isUnsent) return attempt.done({ unsent: LOOKUP_WAIT });
+      if (answer.isUnreadable) return attempt.done({ unsent: 'unreadable', reason: answer.failure?.message ?? '' });
       const durationMs = performance.now() - startedAtMs;
       if (answer.status === 410) goneEndpoints.deactivate(endpoint);
       if (answer.status === 401) accessTokens.forget(endpoint);
@@ -100,6 +102,8 @@ export class AttemptRunner {
     };
     accessTokens.of(endpoint, (token, failure) => {
       if (failure) return answered(failure);
+      // The lease may have ended during the wait, as when the clock was set: the time to sign with is not known then.
+      if (!lease.isHeld) return attempt.done({ unsent: 'lapsed' });
       // Again, without the wait for the token: the time that is recorded is the one that is signed.
       startedAtMs = performance.now();
       requestedAtMs = clock.now();
@@ -107,7 +111,7 @@ export class AttemptRunner {
       try {
         request = requests.build(endpoint, delivery, requestedAtMs, { trace, token });
       } catch (error) {
-        return answered(unsendable((error as Error).message));
+        return answered({ ...unsendable((error as Error).message), isUnreadable: error instanceof Unreadable });
       }
       sender.send({ ...request, responsePace }, answered);
     });
@@ -120,6 +124,9 @@ export class AttemptRunner {
     done(record);
   }
 }
+
+/** A secret that this agent cannot open: it has another key, or another version. */
+class Unreadable extends Error {}
 
 interface Opened {
   readonly keys: readonly { readonly key: SigningKey; readonly expiresAtMs: number }[];
@@ -139,7 +146,7 @@ export class RequestBuilder {
     this.#userAgent = `gateway/${options.version}`;
   }
 
-  /** Throws when the encryption key does not open a secret. `trace` replaces the trace context of the event; `token` is an access token of the endpoint. */
+  /** Throws `Unreadable` when the encryption key does not open a secret, and another error when there is none to sign with. `trace` replaces the trace context of the event; `token` is an access token of the endpoint. */
   build(
     endpoint: Endpoint,
     delivery: HeldDelivery,
@@ -183,7 +190,8 @@ export class RequestBuilder {
 
   #openedOf(endpoint: Endpoint): Opened {
     let opened = this.#opened.get(endpoint);
-    if (!opened) {
+    if (opened) return opened;
+    try {
       opened = {
         keys: endpoint.sealedSecrets.map((secret) => ({
           key: signingKey(this.options.open(secret.value, ['endpoints', endpoint.id, 'secrets'])),
@@ -192,8 +200,10 @@ export class RequestBuilder {
         authentication: endpoint.sealedAuthentication ? this.#authentication(endpoint.sealedAuthentication, endpoint.id) : [],
         certificate: endpoint.sealedCertificate ? this.#certificate(endpoint.sealedCertificate, endpoint.id) : undefined,
       };
-      this.#opened.set(endpoint, opened);
+    } catch (cause) {
+      throw new Unreadable(whyNotOpened(cause), { cause });
     }
+    this.#opened.set(endpoint, opened);
     return opened;
   }
 

@@ -92,7 +92,7 @@ export class Claimer {
   }
 
   async #claimProject(projectId: string): Promise<'more' | 'done'> {
-    const { database, inFlight, backpressure, dueTimes, lease, measure } = this.options;
+    const { database, configCache, inFlight, backpressure, dueTimes, lease, measure } = this.options;
     const share = this.#shareOf(projectId);
     // Nothing calls when others leave room.
     if (share.full.length > 0 || share.bytes <= 0) dueTimes.add(projectId, POSTPONE_MS);
@@ -106,7 +106,9 @@ export class Claimer {
     const unproven = backpressure.unproven(projectId);
     // Nothing calls when time alone has made them slow.
     if (unproven.length > 0) dueTimes.add(projectId, POSTPONE_MS);
-    const exceptEndpoints = [...withheld.map(({ endpointId }) => endpointId), ...unproven, ...share.full];
+    // Those it cannot read stay due: an agent that can read them claims them.
+    const unreadable = [...(configCache.projects.get(projectId)?.unreadable ?? [])].map(({ id }) => id);
+    const exceptEndpoints = [...withheld.map(({ endpointId }) => endpointId), ...unproven, ...share.full, ...unreadable];
     const { claimed, scannedTo, isMore } = await claimDue(database.pool, agentId, {
       projectId,
       statuses: this.#statuses,

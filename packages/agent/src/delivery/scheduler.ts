@@ -99,6 +99,7 @@ export class Scheduler {
     const endpoint = configCache.endpoint(queue.projectId, queue.endpointId);
     // The end of one of its requests gives it another turn.
     if (queue.sending >= backpressure.capOf(endpoint)) return;
+    if (endpoint?.unreadable) return this.#leave(queue);
     if (endpoint?.status === 'active') {
       // Whatever removes the obstacle, or the next look, gives it another turn.
       if (!this.#maySend(queue, endpoint)) return;
@@ -170,9 +171,11 @@ export class Scheduler {
 
   /** No attempt was made. */
   #release(queue: EndpointQueue, endpoint: Endpoint, delivery: HeldDelivery, outcome: Unsent): void {
-    const { inFlight, backpressure, releaser } = this.options;
+    const { inFlight, backpressure, releaser, configCache } = this.options;
     inFlight.release([delivery]);
     if (outcome.unsent === 'discarded') return releaser.discard([delivery], outcome.reason);
+    if (outcome.unsent === 'unreadable') configCache.markUnreadable(endpoint, outcome.reason);
+    if (outcome.unsent === 'unreadable' || outcome.unsent === 'lapsed') return releaser.release([delivery], 0);
     inFlight.setPrompt(queue, false);
     backpressure.note(endpoint, outcome.unsent, 1);
     releaser.release([delivery], outcome.unsent);
@@ -196,6 +199,13 @@ export class Scheduler {
       queue.isOffered = false;
       this.options.inFlight.offer(queue);
     }
+  }
+
+  /** Returns what waits for an endpoint that this agent cannot read: it is due for others. */
+  #leave(queue: EndpointQueue): void {
+    const waiting = queue.takeAllBut(0);
+    this.options.inFlight.release(waiting);
+    this.options.releaser.release(waiting, 0);
   }
 
   /** The endpoint is out of service: Postgres keeps the delivery until the endpoint is active again, or discards it. */

@@ -27,6 +27,10 @@ const SENTENCES = {
   kv: ['KV is away: events are routed without it.', 'KV is back.'],
   clock: ['The clock of this machine differs from that of Postgres.', 'The clock of this machine agrees with that of Postgres again.'],
   projects: ['Projects cannot be loaded; the others go on.', 'All projects are loaded again.'],
+  unreadable: [
+    'Configuration of a newer version, or of another key, cannot be read; what needs it waits for another agent.',
+    'All configuration can be read again.',
+  ],
   endpoints: ['No delivery succeeds, to any endpoint.', 'Deliveries succeed again.'],
 } as const;
 
@@ -114,6 +118,24 @@ export function reportHealth(
     }
   };
 
+  const checkReadable = () => {
+    const found = [...configCache.projects.values()].flatMap(({ unreadable, unreadableFilter }) => [
+      ...[...unreadable].map(({ id, unreadable: reason }) => `endpoint ${id} (${reason})`),
+      ...(unreadableFilter === undefined ? [] : [`the filter of subscription ${unreadableFilter}`]),
+    ]);
+    if (found.length > 0) {
+      const more = found.length > PROJECTS_NAMED ? ` and ${found.length - PROJECTS_NAMED} more` : '';
+      report(
+        'unreadable',
+        'degraded',
+        `This agent cannot read ${found.slice(0, PROJECTS_NAMED).join(', ')}${more}. Nothing is attempted, and what needs it waits for an agent that can. Start agents of the version that saved it, with the key of the database, or save it again.`,
+      );
+    } else if (health.of('unreadable')) {
+      report('unreadable', 'ok');
+      health.forget('unreadable');
+    }
+  };
+
   const checkClock = () => {
     const seconds = Math.round(clock.offsetMs / 1000);
     if (seconds === 0) return report('clock', 'ok');
@@ -126,6 +148,7 @@ export function reportHealth(
     void checkPostgres();
     checkEndpoints();
     checkProjects();
+    checkReadable();
     checkClock();
     if (checks++ % (health.of('kv')?.state === 'degraded' ? CHECKS_PER_KV_PING_AWAY : CHECKS_PER_KV_PING) === 0) void checkKv();
   };

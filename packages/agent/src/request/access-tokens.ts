@@ -1,6 +1,6 @@
 import type { Open } from '@gateway/core/crypto';
 import { isHeaderValue } from '@gateway/core/events';
-import type { Endpoint } from '../config/project.js';
+import { whyNotOpened, type Endpoint } from '../config/project.js';
 import { unsendable, type Answer, type Sender } from './sender.js';
 
 /** Of tokens whose server does not say how long they are valid. */
@@ -53,13 +53,13 @@ export class AccessTokens {
       for (const done of waiting) done(token, failure);
     };
     const { oauth2 } = endpoint.sealedAuthentication as Extract<Endpoint['sealedAuthentication'], { type: 'oauth2' }>;
-    const { url, client_id: id, scope, audience } = oauth2;
     let secret: string;
     try {
       secret = this.options.open(oauth2.client_secret, ['endpoints', endpoint.id, 'authentication']);
     } catch (error) {
-      return settle(null, unsendable((error as Error).message));
+      return settle(null, { ...unsendable(whyNotOpened(error)), isUnreadable: true });
     }
+    const { url, client_id: id, scope, audience } = oauth2;
     const form = new URLSearchParams({ grant_type: 'client_credentials', ...(scope && { scope }), ...(audience && { audience }) });
     const headers = [
       ...['content-type', 'application/x-www-form-urlencoded', 'accept', 'application/json'],

@@ -30,6 +30,8 @@ export interface Answer {
   readonly isIdleLoss?: boolean;
   /** Nothing was sent, and this says nothing about the endpoint: the project has too many other names looked up. */
   readonly isUnsent?: boolean;
+  /** Nothing was sent: this agent cannot read the endpoint, and another one may. */
+  readonly isUnreadable?: boolean;
 }
 
 export interface Request {

@@ -21,9 +21,10 @@ const RECONCILED: Routing = { by: 'reconciler', since: new Map() };
 export class PendingRouter {
   constructor(private readonly options: PendingRouterOptions) {}
 
-  /** Projects whose events stay pending now: they are over their share of routing, or they cannot be loaded. */
+  /** Projects whose events stay pending now: they are over their share of routing, or they cannot be loaded or read. */
   get postponed(): readonly string[] {
-    return [...this.options.configCache.unloaded, ...this.options.planner.postponed];
+    const { configCache, planner } = this.options;
+    return [...configCache.unloaded, ...configCache.unroutable, ...planner.postponed];
   }
 
   read(refs: readonly EventRef[]): Promise<PendingEvent[]> {

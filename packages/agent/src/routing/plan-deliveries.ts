@@ -1,6 +1,6 @@
 import { eventDeliveryId, FilterBudget } from '@gateway/core/events';
 import { parseInSteps } from '@gateway/core/json';
-import { route, type RoutableEvent, type Route, type Target } from '@gateway/core/routing';
+import { needsMatching, route, type RoutableEvent, type Route, type Target } from '@gateway/core/routing';
 import { WAIT_REASONS } from '@gateway/store/deliveries';
 import type { NewEventDelivery } from '@gateway/store/events';
 import type { Endpoint, Project } from '../config/project.js';
@@ -30,6 +30,9 @@ const refuse = (): never => {
   throw LARGE_BODY;
 };
 
+/** True when a subscription decides whose filter this agent cannot read. */
+const isUnreadable = (project: Project, event: RoutableEvent) => project.unreadableFilter !== undefined && needsMatching(event);
+
 type PlannedEvent = Pick<ReadyEvent, 'projectId' | 'id' | 'occurredAtMs' | 'eventType' | 'sourceId' | 'headers' | 'data'>;
 
 export interface DeliveryPlan {
@@ -50,12 +53,12 @@ export class DeliveryPlanner {
   }
 
   /**
-   * Routes an event; undefined when it is to stay pending, and to be routed later: its project is over its share, or a filter asks for its body, which is too large
-   * to be parsed at once.
+   * Routes an event; undefined when it is to stay pending, and to be routed later: its project is over its share, a filter cannot be read, or asks for its body,
+   * which is too large to be parsed at once.
    */
   route(project: Project | undefined, event: RoutableEvent): Route<Endpoint> | undefined {
     if (!project) return route(project, event);
-    if (this.options.routingPace.isOver(project.id)) return undefined;
+    if (this.options.routingPace.isOver(project.id) || isUnreadable(project, event)) return undefined;
     const budget = new FilterBudget();
     try {
       const routed = route(project, event, budget, event.data.length > BODY_AT_ONCE_MAX ? refuse : undefined);
@@ -71,7 +74,7 @@ export class DeliveryPlanner {
   *routeInSteps(project: Project | undefined, event: RoutableEvent): Generator<void, Route<Endpoint> | undefined> {
     const routed = this.route(project, event);
     const { routingPace } = this.options;
-    if (routed || !project || routingPace.isOver(project.id)) return routed;
+    if (routed || !project || routingPace.isOver(project.id) || isUnreadable(project, event)) return routed;
     // Before the work, so that no other event of the project begins meanwhile.
     routingPace.add(project.id, event.data.length);
     const { value, sizes } = yield* parseInSteps(event.data);
@@ -143,6 +146,7 @@ export class DeliveryPlanner {
 
   /** Claimed by this agent, left to be claimed, or discarded, depending on the endpoint and on the room. */
   #firstState(endpoint: Endpoint, hasRoom: boolean): Pick<NewEventDelivery, 'status' | 'dueInMs' | 'reason'> {
+    if (endpoint.unreadable) return { status: 'scheduled', dueInMs: 0, reason: null };
     switch (endpoint.status) {
       case 'inactive':
         return { status: 'discarded', dueInMs: 0, reason: inactiveReason(endpoint) };
