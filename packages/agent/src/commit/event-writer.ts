@@ -280,6 +280,7 @@ export class EventWriter {
     const events: NewEvent[] = [];
     const owners = new Map<string, ReadyMessage>();
     const keys = new Set<string>();
+    if (!configCache.isCurrent()) void configCache.refresh();
     // A batch that has begun to fit is routed as a whole: cutting it to the room that is left would make tiny batches under load.
     const plan = planner.plan(agentId, hasRoom ? Math.max(inFlight.room, config.ingest.batch_size) : 0);
     for (const message of messages) {
@@ -292,7 +293,10 @@ export class EventWriter {
         if (key !== null) keys.add(key);
 
         const headers = JSON.stringify(event.headers);
-        const routed = plan.room > 0 ? planner.route(configCache.projects.get(event.projectId), event) : undefined;
+        const routed =
+          plan.room > 0 && configCache.isCurrent(event.projectId)
+            ? planner.route(configCache.projects.get(event.projectId), event)
+            : undefined;
         // Failures are left to the queues, which make sure that the configuration is up to date before they decide.
         if (!routed || (routingOutcomes[routed.outcome].status === 'failed' && mayChange(routed.outcome))) {
           events.push({ ...event, headers, status: 'pending', outcome: null });

@@ -23,6 +23,9 @@ export const PROJECT_BYTES_MAX = 16 * 1024 * 1024;
 const READ_BURST_MS = 200;
 const READ_SHARE = 1 / 200;
 
+/** Nothing is routed by an older configuration. More than a heartbeat, which tells whether it has changed. */
+export const CONFIG_AGE_MAX_MS = 3_000;
+
 interface Loaded {
   readonly project: Project;
   readonly sources: readonly PausableSource[];
@@ -36,6 +39,10 @@ export class ConfigCache {
   /** Changed projects that were read too much lately, and how much each was: milliseconds, which its share takes off as time goes by. */
   readonly #postponed = new Set<string>();
   readonly #readMs = new Map<string, { readonly spent: number; readonly atMs: number }>();
+  /** When the configuration was known to be the latest, but for projects with a later change that is not loaded yet: since when those may differ. */
+  #currentAtMs = -Infinity;
+  #version = 0n;
+  readonly #changedSinceMs = new Map<string, number>();
   sources: readonly PausableSource[] = [];
   readonly #listeners: (() => void)[] = [];
   readonly #channels = new Map<string, (payload: string) => void>();
@@ -68,6 +75,24 @@ export class ConfigCache {
   /** Those of which nothing is loaded: what comes for them waits. */
   get unloaded(): readonly string[] {
     return [...this.#skipped.keys()].filter((id) => !this.#projects.has(id));
+  }
+
+  /** Whether events may be routed by it: false when Postgres may have a change of the project that is older than the bound. Without a project, of any. */
+  isCurrent(projectId?: string): boolean {
+    const nowMs = performance.now();
+    const sinceMs = (projectId === undefined ? undefined : this.#changedSinceMs.get(projectId)) ?? this.#currentAtMs;
+    return Math.min(sinceMs, this.#currentAtMs) > nowMs - CONFIG_AGE_MAX_MS;
+  }
+
+  /** Projects with a change older than the bound that is not loaded yet: what comes for them waits. */
+  get outdated(): readonly string[] {
+    return [...this.#changedSinceMs.keys()].filter((id) => !this.isCurrent(id));
+  }
+
+  /** Tells that Postgres had this version when it was asked, by the monotonic clock. Reads changes when it is another one. */
+  seen(version: string, askedAtMs: number): void {
+    if (BigInt(version) === this.#version) this.#currentAtMs = Math.max(this.#currentAtMs, askedAtMs);
+    else void this.refresh();
   }
 
   /** Reads everything and starts to follow changes. Throws when Postgres does not answer. */
@@ -155,12 +180,16 @@ export class ConfigCache {
   async #readChanges(): Promise<void> {
     const { pool } = this.database;
     // A database that was restored has an older version: everything is read again, and what is not found is dropped.
-    const isRestored = (await readConfigVersion(pool)) < BigInt(this.#place.version);
+    const version = await readConfigVersion(pool);
+    const isRestored = version < BigInt(this.#place.version);
     let place = isRestored ? NO_CHANGE : this.#place;
     const found = new Set<string>();
     for (;;) {
+      const askedAtMs = performance.now();
       const changes = await readChanges(pool, place, PAGE);
       const last = changes.at(-1);
+      for (const { id } of changes) if (!this.#changedSinceMs.has(id)) this.#changedSinceMs.set(id, this.#currentAtMs);
+      if (changes.length < PAGE) [this.#currentAtMs, this.#version] = [askedAtMs, version];
       if (!last) break;
       await this.#loadChanged(changes.map(({ id }) => id));
       place = last;
@@ -168,7 +197,7 @@ export class ConfigCache {
       else this.#place = place;
     }
     if (!isRestored) return this.#loadChanged([...this.#postponed]);
-    for (const held of [this.#projects, this.#sources, this.#skipped])
+    for (const held of [this.#projects, this.#sources, this.#skipped, this.#changedSinceMs])
       for (const id of [...held.keys()]) if (!found.has(id)) held.delete(id);
     this.#place = place;
     this.#tell();
@@ -239,9 +268,10 @@ export class ConfigCache {
   /** Takes over what was loaded. What cannot be loaded stays as it was before. */
   #keep(id: string, loaded: Loaded | null, readAtMs: number): void {
     if (!loaded) {
-      if (!this.#skipped.has(id)) for (const held of [this.#projects, this.#sources, this.#readMs]) held.delete(id);
+      if (!this.#skipped.has(id)) for (const held of [this.#projects, this.#sources, this.#readMs, this.#changedSinceMs]) held.delete(id);
       return;
     }
+    this.#changedSinceMs.delete(id);
     this.#projects.set(id, loaded.project);
     if (loaded.sources.length > 0) this.#sources.set(id, { sources: loaded.sources, readAtMs });
     else this.#sources.delete(id);

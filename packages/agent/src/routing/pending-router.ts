@@ -21,10 +21,10 @@ const RECONCILED: Routing = { by: 'reconciler', since: new Map() };
 export class PendingRouter {
   constructor(private readonly options: PendingRouterOptions) {}
 
-  /** Projects whose events stay pending now: they are over their share of routing, or they cannot be loaded or read. */
+  /** Projects whose events stay pending now: they are over their share of routing, or they cannot be loaded or read, or have a change that is not loaded yet. */
   get postponed(): readonly string[] {
     const { configCache, planner } = this.options;
-    return [...configCache.unloaded, ...configCache.unroutable, ...planner.postponed];
+    return [...configCache.unloaded, ...configCache.unroutable, ...configCache.outdated, ...planner.postponed];
   }
 
   read(refs: readonly EventRef[]): Promise<PendingEvent[]> {
@@ -47,6 +47,7 @@ export class PendingRouter {
     const { agentId } = lease;
     const plan = planner.plan(agentId, inFlight.room);
     const routingSinceMs = measure ? performance.now() : 0;
+    if (!this.options.configCache.isCurrent()) await this.options.configCache.refresh();
     const routes = await this.#routesOf(pending);
     const left = new Set(pending.map(({ id }) => id));
     for (const { event } of routes) left.delete(event.id);
@@ -105,6 +106,7 @@ export class PendingRouter {
     const { configCache, planner } = this.options;
     const routes = [];
     for (const event of events) {
+      if (!configCache.isCurrent(event.projectId)) continue;
       const project = configCache.projects.get(event.projectId);
       const parsed = { ...event, headers: JSON.parse(event.headers) as Record<string, string> };
       const routed = yield* planner.routeInSteps(project, parsed);

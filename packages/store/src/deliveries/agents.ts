@@ -32,6 +32,8 @@ export async function deregisterAgent(pool: pg.Pool, id: number): Promise<void> 
 export interface Heartbeat {
   /** Postgres' time when the statement began, in epoch milliseconds. */
   readonly nowMs: number;
+  /** The counter that every write to the configuration raises. */
+  readonly configVersion: string;
   /** False: this agent's row was deleted; its claims are void and it must register again. */
   readonly alive: boolean;
   readonly agents: number;
@@ -49,7 +51,7 @@ export async function sendHeartbeat(pool: pg.Pool, id: number, ttlMs: number, pr
   const { rows } = await pool.query<Omit<Heartbeat, 'dueInMs'> & { due: Record<string, number> | null }>({
     name: 'heartbeat',
     text: `with renewed as (update agents set expires_at = now() + $2::float8 * interval '1 millisecond' where id = $1 returning 1)
-           select (extract(epoch from now()) * 1000)::float8 as "nowMs", exists (select from renewed) as alive,
+           select (extract(epoch from now()) * 1000)::float8 as "nowMs", (select version from config_version) as "configVersion", exists (select from renewed) as alive,
                   (select count(*) from agents where expires_at > now())::int as agents,
                   ${READERS} as readers,
                   exists (select from agents where expires_at <= now() and id <> $1) as "anyDead",
