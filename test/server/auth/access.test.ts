@@ -27,16 +27,14 @@ access.before(async () => {
   for (const role of ROLES) {
     const user = await insertUser(knex, { email: `${role}@roles.example`, first_name: role, last_name: '', passwordHash: '' });
     await insertMember(knex, { organisationId, userId: user.id, role });
-    keys[role] = (await insertApiKey(knex, { type: 'personal', name: role, organisationId, userId: user.id })).key;
+    keys[role] = (await insertApiKey(knex, { type: 'personal', name: role, userId: user.id })).key;
   }
   for (const role of ['viewer', 'member', 'admin'] as const) {
     const fields = { name: role, organisationId, role, projectId: project.id } as const;
     keys[`project ${role}`] = (await insertApiKey(knex, { type: 'project', ...fields })).key;
   }
   const { owner } = api;
-  keys['weak owner'] = (
-    await insertApiKey(knex, { type: 'personal', name: 'weak', organisationId, userId: owner.user.id, role: 'viewer' })
-  ).key;
+  keys['weak owner'] = (await insertApiKey(knex, { type: 'personal', name: 'weak', userId: owner.user.id, role: 'viewer' })).key;
   const link = { type: 'portal', name: 'acme', organisationId, projectId: project.id, ownerId: 'acme' } as const;
   const expiresAt = new Date(Date.now() + 3_600_000);
   keys['portal'] = (await insertApiKey(knex, { ...link, role: 'viewer', expiresAt })).key;
@@ -114,8 +112,8 @@ function filled(place: string): string {
 
 /** A key of the owner with these scopes. */
 function scoped(scopes: readonly string[], role: Role | null = null) {
-  const { organisation, user } = api.owner;
-  return insertApiKey(api.db.knex, { type: 'personal', name: 'scoped', organisationId: organisation.id, userId: user.id, role, scopes });
+  const { user } = api.owner;
+  return insertApiKey(api.db.knex, { type: 'personal', name: 'scoped', userId: user.id, role, scopes });
 }
 
 access('each route, by a key with its scope alone, is allowed, and by a key with all other scopes it is denied', async () => {

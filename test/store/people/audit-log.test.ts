@@ -44,9 +44,8 @@ auditLog('entries older than retention.audit_days are deleted, the others stay',
 });
 
 auditLog('ended sessions are deleted a day later, and the last use of a key is recorded', async () => {
-  const { user, organisation } = await scene();
-  const make = (expiresAt: Date) =>
-    insertApiKey(db.knex, { type: 'session', name: 'browser', organisationId: organisation.id, userId: user.id, expiresAt });
+  const { user } = await scene();
+  const make = (expiresAt: Date) => insertApiKey(db.knex, { type: 'session', name: 'browser', userId: user.id, expiresAt });
   const [old, recent] = [await make(new Date(Date.now() - 2 * 86_400_000)), await make(new Date(Date.now() - 60_000))];
   const at = new Date('2026-11-21T09:00:00Z');
   await recordKeyUse(db.pool, new Map([[recent.id, at]]));

@@ -11,7 +11,6 @@ export type Role = (typeof ROLES)[number];
 
 interface ApiKeyBase {
   readonly id: string;
-  readonly organisation_id: string;
   readonly name: string;
   readonly mask: string;
   /** What the key may do at most; null: what its user may, or everything in its project. */
@@ -51,7 +50,6 @@ export interface StoredApiKey {
 export const KEY_COLUMNS: readonly string[] = [
   'id',
   'type',
-  'organisation_id',
   'user_id',
   'project_id',
   'owner_id',
@@ -66,15 +64,15 @@ export const KEY_COLUMNS: readonly string[] = [
 
 type NewApiKey = {
   readonly name: string;
-  readonly organisationId: string;
   readonly role?: Role | null;
   readonly scopes?: readonly string[] | null;
   readonly expiresAt?: Date | null;
 } & (
   | { readonly type: 'personal' | 'session'; readonly userId: string }
-  | { readonly type: 'project'; readonly projectId: string }
+  | { readonly type: 'project'; readonly organisationId: string; readonly projectId: string }
   | {
       readonly type: 'portal';
+      readonly organisationId: string;
       readonly projectId: string;
       readonly ownerId: string;
       readonly role: 'viewer' | 'member';
@@ -89,7 +87,7 @@ export async function insertApiKey(knex: Knex, it: NewApiKey): Promise<ApiKeyRow
     .insert({
       id: newId(),
       type: it.type,
-      organisation_id: it.organisationId,
+      organisation_id: 'organisationId' in it ? it.organisationId : null,
       user_id: 'userId' in it ? it.userId : null,
       project_id: 'projectId' in it ? it.projectId : null,
       owner_id: 'ownerId' in it ? it.ownerId : null,
@@ -182,6 +180,31 @@ export async function revokeApiKey(knex: Knex, of: KeysOf, id: string): Promise<
     .update({ revoked_at: knex.raw('coalesce(revoked_at, now())') })
     .returning([...KEY_COLUMNS, 'revoked_at']);
   return rows[0];
+}
+
+/**
+ * Creates a key of a user for a caller who acts with the key or session `by`; undefined when that was revoked meanwhile. Lock: the user's row, so that what ends all
+ * credentials of a user ends the new key too.
+ */
+export function insertUserKey(
+  knex: Knex,
+  by: string,
+  key: Extract<NewApiKey, { userId: string }>,
+): Promise<(ApiKeyRow & { readonly key: string }) | undefined> {
+  return knex.transaction(async (trx) => {
+    await trx('users').where({ id: key.userId }).forShare().first('id');
+    const maker = await trx('api_keys').where({ id: by, revoked_at: null }).first<{ id: string } | undefined>('id');
+    return maker && insertApiKey(trx, key);
+  });
+}
+
+/** Revokes the personal keys and sessions of a user, and returns those that were valid. */
+export async function revokeUserKeys(knex: Knex, userId: string): Promise<Pick<ListedApiKey, 'type' | 'name' | 'mask'>[]> {
+  const rows: Pick<ListedApiKey, 'type' | 'name' | 'mask'>[] = await knex('api_keys')
+    .where({ user_id: userId, revoked_at: null })
+    .update({ revoked_at: knex.fn.now() })
+    .returning(['type', 'name', 'mask']);
+  return rows;
 }
 
 /** Revokes the sessions of a user except one. Returns the masks of those that were revoked. */

@@ -5,6 +5,7 @@ export {
   findApiKeyById,
   insertApiKey,
   insertProjectKey,
+  insertUserKey,
   listApiKeys,
   type ListedApiKey,
   masksOfProject,

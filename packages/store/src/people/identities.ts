@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { revokeUserKeys } from '../config/api-keys.js';
 import type { UserRow } from './users.js';
 
 /** A person at an OpenID Connect provider. */
@@ -25,4 +26,39 @@ export async function insertIdentity(knex: Knex, userId: string, { issuer, subje
     .ignore()
     .returning('user_id');
   return rows.length > 0;
+}
+
+/** What ended when the owner of an address took over an account. */
+export interface TakenOver {
+  readonly had_password: boolean;
+  readonly sessions: number;
+  /** Names of personal keys. */
+  readonly api_keys: readonly string[];
+  readonly identities: number;
+  /** Of the sessions and keys. */
+  readonly masks: readonly string[];
+}
+
+/**
+ * Gives an account to the person who has proven its email address. Undefined when that was proven before. Otherwise another person may have made the account, since
+ * whoever invites an address also has the link that accepts the invitation: its password, sessions, personal keys and other identities end. Lock: the user's row.
+ *
+ * @param trx a transaction, in which the identity belongs to the user already
+ */
+export async function takeOver(trx: Knex, userId: string, { issuer, subject }: Identity): Promise<TakenOver | undefined> {
+  const user = await trx('users')
+    .where({ id: userId, email_verified_at: null })
+    .forUpdate()
+    .first<{ password_hash: string } | undefined>('password_hash');
+  if (!user) return undefined;
+  await trx('users').where({ id: userId }).update({ email_verified_at: trx.fn.now(), password_hash: '' });
+  const keys = await revokeUserKeys(trx, userId);
+  const identities = await trx('user_identities').where({ user_id: userId }).whereNot({ issuer, subject }).delete();
+  return {
+    had_password: user.password_hash !== '',
+    sessions: keys.filter(({ type }) => type === 'session').length,
+    api_keys: keys.filter(({ type }) => type === 'personal').map(({ name }) => name),
+    identities,
+    masks: keys.map(({ mask }) => mask),
+  };
 }

@@ -1,6 +1,6 @@
 export { type AuditEntry, type AuditRow, insertAuditEntries, listAuditLog } from './audit-log.js';
 export { claimRequest, finishRequest, releaseRequest } from './idempotent-requests.js';
-export { findUserByIdentity, type Identity, insertIdentity } from './identities.js';
+export { findUserByIdentity, type Identity, insertIdentity, takeOver, type TakenOver } from './identities.js';
 export {
   countOpenInvitations,
   findInvitationsTo,
@@ -24,15 +24,18 @@ export {
   type Membership,
   organisationsOfUser,
   type OrganisationRow,
+  putFirst,
   updateOrganisation,
 } from './organisations.js';
 export { hashPassword } from './passwords.js';
 export {
   type BootstrappedUser,
   bootstrapUser,
+  changePassword,
   findUser,
   findUserByEmail,
   findUserByPassword,
+  hasPassword,
   insertUser,
   isEmail,
   isInstanceAdmin,

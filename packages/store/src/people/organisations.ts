@@ -65,12 +65,12 @@ export async function deleteOrganisation(knex: Knex, id: string): Promise<boolea
   });
 }
 
-/** Returns the organisations of which the user is a member, oldest first, with the role in each; an empty list when there are none. */
+/** Returns the organisations of which the user is a member, the one joined first before the others, with the role in each; an empty list when there are none. */
 export function organisationsOfUser(knex: Knex, userId: string): Promise<Membership[]> {
   return knex('organisations')
     .join('organisation_members', 'organisation_members.organisation_id', 'organisations.id')
     .where('organisation_members.user_id', userId)
-    .orderBy('organisations.id')
+    .orderBy(['organisation_members.created_at', 'organisations.id'])
     .select<Membership[]>([...COLUMNS, 'organisation_members.role']);
 }
 
@@ -97,6 +97,12 @@ export async function insertMember(
         `case when ${rank('excluded.role')} > ${rank('organisation_members.role')} then excluded.role else organisation_members.role end`,
       ),
     });
+}
+
+/** Puts an organisation before the others of a member: it is the one that the dashboard offers first. */
+export async function putFirst(knex: Knex, { organisationId, userId }: { organisationId: string; userId: string }): Promise<void> {
+  const first = knex.raw(`(select min(created_at) - interval '1 millisecond' from organisation_members where user_id = ?)`, [userId]);
+  await knex('organisation_members').where({ organisation_id: organisationId, user_id: userId }).update({ created_at: first });
 }
 
 /** The values of the enum stand in the order in which they were added. */

@@ -23,7 +23,8 @@ export interface BootstrappedUser {
   readonly api_key: { readonly id: string; readonly name: string; readonly type: 'personal'; readonly key: string };
 }
 
-const EMAIL = /^[^\s@]+@[^\s@]+$/;
+/** Printable ASCII: no two addresses look alike or differ only to some rule for capitals. */
+const EMAIL = /^[!-?A-~]+@[!-?A-~]+$/;
 const EMAIL_MAX = 320;
 const COLUMNS = ['id', 'email', 'first_name', 'last_name', 'created_at', 'updated_at'];
 
@@ -47,9 +48,10 @@ export async function bootstrapUser(
       last_name: lastName,
       passwordHash,
       isInstanceAdmin: true,
+      isProven: true,
     });
     const organisation = await insertOrganisation(trx, { name: 'Default Organisation', userId: id });
-    const apiKey = await insertApiKey(trx, { type: 'personal', name: 'Default Key', organisationId: organisation.id, userId: id });
+    const apiKey = await insertApiKey(trx, { type: 'personal', name: 'Default Key', userId: id });
     return {
       user: { id, email, first_name, last_name },
       password,
@@ -59,18 +61,32 @@ export async function bootstrapUser(
   });
 }
 
-/** Creates a user. An empty `passwordHash` admits no password. Throws `email_in_use`; inside a transaction, that is then over. */
+/**
+ * Creates a user. An empty `passwordHash` admits no password. `isProven`: the address is known to be that of the user. Throws `email_in_use`; inside a transaction,
+ * that is then over.
+ */
 export async function insertUser(
   knex: Knex,
   {
     passwordHash,
     isInstanceAdmin: is_instance_admin = false,
+    isProven = false,
     ...fields
-  }: Pick<UserRow, 'email' | 'first_name' | 'last_name'> & { readonly passwordHash: string; readonly isInstanceAdmin?: boolean },
+  }: Pick<UserRow, 'email' | 'first_name' | 'last_name'> & {
+    readonly passwordHash: string;
+    readonly isInstanceAdmin?: boolean;
+    readonly isProven?: boolean;
+  },
 ): Promise<UserRow> {
   try {
     const rows: UserRow[] = await knex('users')
-      .insert({ id: newId(), ...fields, password_hash: passwordHash, is_instance_admin })
+      .insert({
+        id: newId(),
+        ...fields,
+        password_hash: passwordHash,
+        is_instance_admin,
+        email_verified_at: isProven ? knex.fn.now() : null,
+      })
       .returning(COLUMNS);
     return rows[0]!;
   } catch (error) {
@@ -88,28 +104,43 @@ export function findUserByEmail(knex: Knex, email: string): Promise<UserRow | un
   return knex('users').whereRaw('lower(email) = lower(?)', [email]).first<UserRow | undefined>(COLUMNS);
 }
 
-/** Returns the user with this email address and password; undefined for a wrong one, after the same time whether the address is known or not. */
-export async function findUserByPassword(knex: Knex, email: string, password: string): Promise<UserRow | undefined> {
+/** Returns the user with this email address and password, and its hash; undefined for a wrong one, after the same time whether the address is known or not. */
+export async function findUserByPassword(
+  knex: Knex,
+  email: string,
+  password: string,
+): Promise<{ readonly user: UserRow; readonly passwordHash: string } | undefined> {
   const found = await knex('users')
     .whereRaw('lower(email) = lower(?)', [email])
     .first<(UserRow & { password_hash: string }) | undefined>(...COLUMNS, 'password_hash');
   unknownHash ??= hashPassword(generatePassword());
   const hash = found && found.password_hash !== '' ? found.password_hash : await unknownHash;
   if (!(await verifyPassword(password, hash)) || !found) return undefined;
-  const { password_hash: _, ...user } = found;
-  return user;
+  const { password_hash: passwordHash, ...user } = found;
+  return { user, passwordHash };
 }
 let unknownHash: Promise<string> | undefined;
+
+/** Whether the user still has the password that was verified against `passwordHash`. Lock: the user's row, so that it keeps it until the transaction ends. */
+export async function hasPassword(trx: Knex, id: string, passwordHash: string): Promise<boolean> {
+  const found = await trx('users').where({ id, password_hash: passwordHash }).forShare().first<{ id: string } | undefined>('id');
+  return found !== undefined;
+}
+
+/** Changes a password that was verified against the hash `before`; false when the user has another one by now. */
+export async function changePassword(knex: Knex, id: string, before: string, after: string): Promise<boolean> {
+  return (await knex('users').where({ id, password_hash: before }).update({ password_hash: after, updated_at: knex.fn.now() })) > 0;
+}
 
 /** Changes what is given; undefined when there is no such user. */
 export async function updateUser(
   knex: Knex,
   id: string,
-  { passwordHash, ...fields }: Partial<Pick<UserRow, 'first_name' | 'last_name'>> & { readonly passwordHash?: string },
+  fields: Partial<Pick<UserRow, 'first_name' | 'last_name'>>,
 ): Promise<UserRow | undefined> {
   const rows: UserRow[] = await knex('users')
     .where({ id })
-    .update({ ...fields, ...(passwordHash === undefined ? {} : { password_hash: passwordHash }), updated_at: knex.fn.now() })
+    .update({ ...fields, updated_at: knex.fn.now() })
     .returning(COLUMNS);
   return rows[0];
 }

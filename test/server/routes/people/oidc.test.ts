@@ -235,7 +235,10 @@ oidc('without passwords the provider is the only way in', async () => {
   const { answer } = await signIn(open, { sub: 'bob', email: 'bob@example.com', email_verified: true });
   assert.equal(
     answer.body.data.organisations.map((it: { uid: string; role: string }) => [it.uid, it.role]),
-    [[organisation.id, 'viewer']],
+    [
+      [JOINED, 'member'],
+      [organisation.id, 'viewer'],
+    ],
   );
 });
 

@@ -20,7 +20,7 @@ async function member(role: Role): Promise<{ id: string; key: string }> {
   const organisationId = api.owner.organisation.id;
   const { id } = await insertUser(knex, { email: `${role}-${Math.random()}@example.com`, first_name: '', last_name: '', passwordHash: '' });
   await insertMember(knex, { organisationId, userId: id, role });
-  return { id, key: (await insertApiKey(knex, { type: 'personal', name: role, organisationId, userId: id })).key };
+  return { id, key: (await insertApiKey(knex, { type: 'personal', name: role, userId: id })).key };
 }
 
 organisations('an organisation is created, renamed and deleted by its owner, but not while projects belong to it', async () => {

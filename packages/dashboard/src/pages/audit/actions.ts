@@ -31,6 +31,7 @@ const VERBS: Readonly<Record<string, string>> = {
 /** `Endpoint changed`; what has no word of its own is told as it is: `Endpoint: expire secret`. */
 export function actionWords(action: string): string {
   if (action === 'auth.login') return 'Signed in';
+  if (action === 'auth.takeOver') return 'Account taken over by the owner of its address';
   const [resource = '', name = ''] = action.split('.');
   const word = RESOURCES[resource]?.word ?? spaced(resource);
   const verb = VERBS[name];

@@ -9,19 +9,32 @@ import {
   insertMember,
   insertUser,
   markAccepted,
+  organisationsOfUser,
+  putFirst,
+  takeOver,
+  type TakenOver,
   type UserRow,
 } from '@gateway/store/people';
 import type { OpenCall } from '../../api/route.js';
 import type { OidcPerson } from '../../auth/oidc/person.js';
+import { auditSignIn } from './session.js';
 
 interface Admitted {
   readonly user: UserRow;
-  readonly joined: readonly { readonly organisation_id: string; readonly role: Role }[];
+  readonly joined: readonly Joined[];
+  /** Set when nobody had proven the address of the account before. */
+  readonly taken: TakenOver | undefined;
+}
+
+interface Joined {
+  readonly organisation_id: string;
+  readonly role: Role;
 }
 
 /**
- * The user of a person who has signed in with the provider: the one linked to this identity, or else the one with the email address, who is linked to it.
- * Open invitations to the address are accepted. Throws `oidc_refused`.
+ * The user of a person who has signed in with the provider: the one linked to this identity, or else the one with the email address, who is linked to it. An
+ * account whose address was never proven is taken over: its other credentials end. Open invitations to the address are accepted, and whoever comes for the first
+ * time joins `oidc.organisation` too. Throws `oidc_refused`.
  */
 export async function admitPerson(call: OpenCall, person: OidcPerson): Promise<Admitted> {
   const { database, records } = call;
@@ -30,20 +43,32 @@ export async function admitPerson(call: OpenCall, person: OidcPerson): Promise<A
   const admitted = await database.knex.transaction(async (trx): Promise<Admitted> => {
     const invitations = email === undefined ? [] : await findInvitationsTo(trx, email);
     const found = known ?? (email === undefined ? undefined : await findUserByEmail(trx, email));
-    const joined = found || invitations.length > 0 ? invitations : [await joining(call, person)];
+    if (!found && invitations.length === 0 && call.config.oidc.organisation === undefined)
+      throw refused(person, 'no one has invited this address', 'ask an admin of the organisation to invite it, and sign in again');
     const { first_name, last_name } = person;
-    const user = found ?? (await insertUser(trx, { email: email!, first_name, last_name, passwordHash: '' }));
+    const user = found ?? (await insertUser(trx, { email: email!, first_name, last_name, passwordHash: '', isProven: true }));
     if (!known && !(await insertIdentity(trx, user.id, person)))
       throw refused(
         person,
         'its account is linked to another person at the provider',
         'ask the operator of this gateway to unlink that person',
       );
+    const taken = found && (await takeOver(trx, user.id, person));
+    // Others can make an account and invitations for an address before its owner comes.
+    const own = !found || (taken && !known) ? await joining(call) : undefined;
+    const joined = [...(own ? [own] : []), ...invitations];
     for (const { organisation_id: organisationId, role } of joined) await insertMember(trx, { organisationId, userId: user.id, role });
+    if (own) await putFirst(trx, { organisationId: own.organisation_id, userId: user.id });
     for (const invitation of invitations) await markAccepted(trx, invitation);
-    return { user, joined };
+    if (taken) {
+      const { masks: _, ...ended } = taken;
+      const organisations = await organisationsOfUser(trx, user.id);
+      await auditSignIn(trx, call, user, { action: 'auth.takeOver', keyId: null, organisations }, () => ({ ended: { before: ended } }));
+    }
+    return { user, joined, taken };
   });
-  if (admitted.joined.length > 0) await records.forget({ users: [admitted.user.id] });
+  const { user, joined, taken } = admitted;
+  if (joined.length > 0 || taken) await records.forget({ users: [user.id], masks: taken?.masks ?? [] });
   return admitted;
 }
 
@@ -57,15 +82,18 @@ function trustedEmail({ config }: OpenCall, person: OidcPerson, isKnown: boolean
   if (email !== undefined && isEmailVerified) return email;
   if (isKnown && domains.length === 0) return undefined;
   if (email === undefined)
-    throw refused(person, 'the provider tells no email address', 'ask the operator of this gateway to check oidc.scopes');
+    throw refused(
+      person,
+      'the provider tells no email address in printable ASCII',
+      'ask the operator of this gateway to check oidc.scopes',
+    );
   throw refused(person, 'the provider has not verified the address', 'verify it at the provider, and sign in again');
 }
 
-/** What a new person joins without an invitation. */
-async function joining({ config, database }: OpenCall, person: OidcPerson): Promise<Admitted['joined'][number]> {
+/** What a new person joins without an invitation; undefined without `oidc.organisation`. */
+async function joining({ config, database }: OpenCall): Promise<Joined | undefined> {
   const { organisation, role } = config.oidc;
-  if (organisation === undefined)
-    throw refused(person, 'no one has invited this address', 'ask an admin of the organisation to invite it, and sign in again');
+  if (organisation === undefined) return undefined;
   if (!(await findOrganisation(database.knex, organisation)))
     throw new GatewayError('oidc_unavailable', { reason: 'oidc.organisation names an organisation that does not exist' });
   return { organisation_id: organisation, role };

@@ -8,6 +8,7 @@ import {
   findUserByEmail,
   findUserByPassword,
   hashPassword,
+  hasPassword,
   insertMember,
   insertUser,
   type InvitationRow,
@@ -58,9 +59,9 @@ export const authRoutes: readonly Route[] = [
       const { email, password } = body;
       requirePasswords(call);
       const account = { kind: 'password', name: email.toLowerCase(), credential: `${email}\n${password}` } as const;
-      const user = await logins(request, account, () => withPasswordTurn(() => findUserByPassword(database.knex, email, password)));
-      if (!user) throw new GatewayError('login_failed');
-      return startSession(call, user, { method: 'password' });
+      const found = await logins(request, account, () => withPasswordTurn(() => findUserByPassword(database.knex, email, password)));
+      if (!found) throw new GatewayError('login_failed');
+      return startSession(call, found.user, { method: 'password', passwordHash: found.passwordHash });
     },
   ),
   accountRoute(
@@ -117,20 +118,23 @@ export const authRoutes: readonly Route[] = [
       const { email, organisation_id: organisationId, role } = invitation;
       const known = await findUserByEmail(database.knex, email);
       const login = { kind: 'password', name: email, credential: `${email}\n${body.password}` } as const;
-      if (known && !(await logins(request, login, () => withPasswordTurn(() => findUserByPassword(database.knex, email, body.password)))))
-        throw new GatewayError('login_failed');
-      const passwordHash = known ? '' : await withPasswordTurn(() => hashPassword(body.password));
+      const verified =
+        known && (await logins(request, login, () => withPasswordTurn(() => findUserByPassword(database.knex, email, body.password))));
+      if (known && !verified) throw new GatewayError('login_failed');
+      const passwordHash = verified?.passwordHash ?? (await withPasswordTurn(() => hashPassword(body.password)));
       const user = await database.knex.transaction(async (trx) => {
         // Locked and looked at again: of two acceptances at once the second finds it accepted.
         if (!(await findOpenInvitation(trx, body.token))) throw new GatewayError('invitation_invalid');
         const { first_name = '', last_name = '' } = body;
+        if (known && !(await hasPassword(trx, known.id, passwordHash))) throw new GatewayError('login_failed');
+        // Its address is not proven: who made the invitation has the token too.
         const row = known ?? (await insertUser(trx, { email, first_name, last_name, passwordHash }));
         await insertMember(trx, { organisationId, userId: row.id, role });
         await markAccepted(trx, invitation);
         return row;
       });
       await records.forget({ users: [user.id] });
-      return startSession(call, user, { method: 'invitation', joined: [invitation] });
+      return startSession(call, user, { method: 'invitation', passwordHash, joined: [invitation] });
     },
   ),
 ];

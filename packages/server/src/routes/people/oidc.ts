@@ -35,9 +35,14 @@ export const oidcRoutes: readonly Route[] = [
     async (call) => {
       const { sessions, request } = call;
       const person = await signedInPerson(call);
-      const { user, joined } = await admitPerson(call, person);
+      const { user, joined, taken } = await admitPerson(call, person);
       const { headers, ...answer } = await startSession(call, user, { method: 'oidc', joined });
-      return { ...answer, headers: { 'set-cookie': [...headers['set-cookie'], sessions.signIn.write(request)] } };
+      const ended = 'signed in; the password, sessions and API keys of the account have ended, since no one had proven its email address';
+      return {
+        ...answer,
+        message: taken ? ended : answer.message,
+        headers: { 'set-cookie': [...headers['set-cookie'], sessions.signIn.write(request)] },
+      };
     },
   ),
 ];

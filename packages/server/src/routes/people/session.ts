@@ -1,7 +1,15 @@
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { insertApiKey, ROLES, type Role } from '@gateway/store/config';
-import { insertAuditEntries, isInstanceAdmin, type Membership, organisationsOfUser, type UserRow } from '@gateway/store/people';
+import {
+  hasPassword,
+  insertAuditEntries,
+  isInstanceAdmin,
+  type Membership,
+  organisationsOfUser,
+  type UserRow,
+} from '@gateway/store/people';
+import type { Database } from '@gateway/store/postgres';
 import { withUid, type OpenCall } from '../../api/route.js';
 import { stringify } from '../../http/response.js';
 import { Id, named, object, oneOf, Timestamp } from '../../http/schema.js';
@@ -26,6 +34,8 @@ export const Session = named(
 /** How a person has signed in, and what the person has joined thereby. */
 export interface SignedIn {
   readonly method: 'password' | 'invitation' | 'oidc';
+  /** The hash against which the password that the person has given was verified. */
+  readonly passwordHash?: string;
   readonly joined?: readonly { readonly organisation_id: string; readonly role: Role }[];
 }
 
@@ -35,32 +45,24 @@ export function requireNative({ credentials }: OpenCall): void {
     throw new GatewayError('forbidden', { reason: 'this process does not accept logins: server.auth.native is off' });
 }
 
-/** Creates a session of the user with its entries in the audit log, all or nothing, and sets its cookie. */
-export async function startSession(call: OpenCall, user: UserRow, { method, joined = [] }: SignedIn) {
-  const { database, sessions, request, headers, addressOf, requestId } = call;
+/**
+ * Creates a session of the user with its entries in the audit log, all or nothing, and sets its cookie. Throws `login_failed` when the password that the person has
+ * given is that of the user no longer.
+ */
+export async function startSession(call: OpenCall, user: UserRow, { method, passwordHash, joined = [] }: SignedIn) {
+  const { database, sessions, request, headers } = call;
   const organisations = await organisationsOfUser(database.knex, user.id);
   const [organisation] = organisations;
   if (!organisation) throw new GatewayError('forbidden', { reason: `${user.email} is a member of no organisation` });
   const expiresAt = new Date(Date.now() + SESSION_MS);
   const name = (headers['user-agent'] ?? 'unknown browser').slice(0, NAME_MAX);
   const key = await database.knex.transaction(async (trx) => {
-    const row = await insertApiKey(trx, { type: 'session', name, organisationId: organisation.id, userId: user.id, expiresAt });
-    const entries = organisations.map(({ id }) => {
+    if (passwordHash !== undefined && !(await hasPassword(trx, user.id, passwordHash))) throw new GatewayError('login_failed');
+    const row = await insertApiKey(trx, { type: 'session', name, userId: user.id, expiresAt });
+    await auditSignIn(trx, call, user, { action: 'auth.login', keyId: row.id, organisations }, ({ id }) => {
       const role = joined.find((it) => it.organisation_id === id)?.role;
-      return {
-        organisation_id: id,
-        project_id: null,
-        actor_type: 'user' as const,
-        actor_id: user.id,
-        key_id: row.id,
-        action: 'auth.login',
-        resource_id: user.id,
-        changes: stringify({ method: { after: method }, ...(role && { role: { after: role } }) }),
-        address: addressOf(request),
-        request_id: requestId,
-      };
+      return { method: { after: method }, ...(role && { role: { after: role } }) };
     });
-    await insertAuditEntries(trx, entries);
     return row;
   });
   return {
@@ -68,6 +70,29 @@ export async function startSession(call: OpenCall, user: UserRow, { method, join
     data: await sessionView(call, user, organisations, { ...key, expires_at: expiresAt }),
     headers: { 'set-cookie': [sessions.write(request, key.key, expiresAt)] },
   };
+}
+
+/** Writes to the audit log of each organisation what a sign-in of the user has changed there. */
+export async function auditSignIn(
+  trx: Database['knex'],
+  { request, addressOf, requestId }: OpenCall,
+  user: UserRow,
+  { action, keyId, organisations }: { action: string; keyId: string | null; organisations: readonly Membership[] },
+  changesOf: (organisation: Membership) => object,
+): Promise<void> {
+  const entries = organisations.map((organisation) => ({
+    organisation_id: organisation.id,
+    project_id: null,
+    actor_type: 'user' as const,
+    actor_id: user.id,
+    key_id: keyId,
+    action,
+    resource_id: user.id,
+    changes: stringify(changesOf(organisation)),
+    address: addressOf(request),
+    request_id: requestId,
+  }));
+  await insertAuditEntries(trx, entries);
 }
 
 /** A session as the API shows it. */

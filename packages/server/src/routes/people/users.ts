@@ -3,7 +3,7 @@ import { GatewayError } from '@gateway/core/errors';
 import {
   countValidKeys,
   findApiKeyById,
-  insertApiKey,
+  insertUserKey,
   listApiKeys,
   revokeApiKey,
   revokeSessions,
@@ -12,11 +12,11 @@ import {
   type ApiKeyRow,
   type UserKey,
 } from '@gateway/store/config';
-import { findUser, findUserByPassword, hashPassword, updateUser } from '@gateway/store/people';
+import { changePassword, findUser, findUserByPassword, hashPassword, updateUser } from '@gateway/store/people';
 import { accountRoute, found, withUid, type AccountCall, type Route } from '../../api/route.js';
-import { organisationsOf, personOf, requireScopesFor } from '../../auth/access.js';
+import { personOf, requireScopesFor } from '../../auth/access.js';
 import { pageOf, pageQuery, pageRequest, pageView } from '../../http/list-query.js';
-import { Id, named, object, Timestamp, assertValid } from '../../http/schema.js';
+import { Id, named, object, Timestamp } from '../../http/schema.js';
 import { ChangedApiKey, expiryOf, key, keyView, NewApiKey } from './api-keys.js';
 import { Password, PersonName, withPasswordTurn } from './password.js';
 
@@ -66,9 +66,10 @@ export const userRoutes: readonly Route[] = [
       const { email } = found(await findUser(database.knex, caller.user_id), 'user', caller.user_id);
       const { current_password: current, password } = body;
       const account = { kind: 'password', name: email, credential: `${email}\n${current}` } as const;
-      if (!(await logins(request, account, () => withPasswordTurn(() => findUserByPassword(database.knex, email, current)))))
-        assertValid([{ field: 'current_password', sentence: 'is wrong' }]);
-      await updateUser(database.knex, caller.user_id, { passwordHash: await withPasswordTurn(() => hashPassword(password)) });
+      const verified = await logins(request, account, () => withPasswordTurn(() => findUserByPassword(database.knex, email, current)));
+      const hash = verified && (await withPasswordTurn(() => hashPassword(password)));
+      if (!hash || !(await changePassword(database.knex, caller.user_id, verified.passwordHash, hash)))
+        throw new GatewayError('invalid_request', { problems: [{ field: 'current_password', sentence: 'is wrong' }] });
       const masks = await revokeSessions(database.knex, caller.user_id, caller.type === 'session' ? caller.id : undefined);
       await records.forget({ masks });
       return { message: 'password changed; other sessions have ended', data: null };
@@ -90,17 +91,9 @@ export const userRoutes: readonly Route[] = [
         });
       const { role = null, scopes = null } = body;
       requireNoMore(user, { role, scopes });
-      const [organisation] = await organisationsOf(user, call);
-      if (!organisation) throw new GatewayError('forbidden', { reason: 'the user is in no organisation' });
-      const row = await insertApiKey(database.knex, {
-        type: 'personal',
-        name: body.name,
-        role,
-        scopes,
-        organisationId: organisation.id,
-        userId: user.user_id,
-        expiresAt: expiryOf(body),
-      });
+      const fields = { type: 'personal', name: body.name, role, scopes, userId: user.user_id, expiresAt: expiryOf(body) } as const;
+      const row = await insertUserKey(database.knex, user.id, fields);
+      if (!row) throw new GatewayError('unauthorized', { reason: 'the credential of this request was revoked', fix: 'sign in again' });
       return {
         message: 'API key created; keep it, it is not shown again',
         data: { ...keyView({ ...row, revoked_at: null }), key: row.key },
