@@ -42,13 +42,24 @@ export function requireScope(caller: Caller, { scope }: Pick<Access, 'scope'>): 
   throw new GatewayError('scope_missing', { scope, key: `gw_${caller.mask}_…` });
 }
 
-/** Throws `forbidden` for a caller with scopes that gives a key another one, or none. */
+/**
+ * Every route that gives access calls it: to a key, a link or a person. `scopes` are those of the access; null: all, as people have. Throws `forbidden` for a caller
+ * that lacks one of them.
+ */
 export function requireScopesFor(caller: Caller, scopes: readonly string[] | null): void {
   if (caller.type === 'process' || !caller.scopes) return;
   const own = caller.scopes;
-  if (!scopes?.every((scope) => covers(own, scope)))
-    throw new GatewayError('forbidden', { reason: `this API key has the scopes ${own.join(', ')} and gives no key others` });
+  const lacking = scopes?.filter((scope) => !covers(own, scope));
+  if (lacking?.length === 0) return;
+  const given = lacking ? `the scopes ${lacking.join(', ')}` : 'access without scopes';
+  throw new GatewayError('forbidden', { reason: `this API key has the scopes ${own.join(', ')} and cannot give ${given}` });
 }
+
+/** What a portal link may do for its owner, as scopes of keys. A test compares them with the routes. */
+export const LINK_SCOPES: Readonly<Record<PortalKey['role'], readonly string[]>> = {
+  viewer: ['activity:read', 'endpoints:write', 'eventDeliveries:write', 'eventTypes:read', 'subscriptions:read'],
+  member: ['activity:read', 'endpoints:write', 'eventDeliveries:write', 'eventTypes:read', 'subscriptions:write'],
+};
 
 function covers(scopes: readonly string[], needed: string): boolean {
   return scopes.includes(needed) || scopes.includes(needed.replace(/:read$/, ':write'));

@@ -16,7 +16,7 @@ import {
   type InvitationRow,
 } from '@gateway/store/people';
 import { accountRoute, found, organisationRoute, withUid, type OrganisationCall, type Route } from '../../api/route.js';
-import { organisationsOf, personOf } from '../../auth/access.js';
+import { includes, organisationsOf, personOf, requireScopesFor } from '../../auth/access.js';
 import { pageOf, pageQuery, pageRequest, pageView } from '../../http/list-query.js';
 import { assertValid, Id, Name, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
 
@@ -149,6 +149,7 @@ export const organisationRoutes: readonly Route[] = [
       const { database, organisation: it, body, caller, config } = call;
       if (!isEmail(body.email)) assertValid([{ field: 'email', sentence: 'must be an email address' }]);
       requireOwner(call, body.role);
+      requireScopesFor(caller, null);
       const { invitations_per_organisation: max } = config.limits;
       if ((await countOpenInvitations(database.knex, it.id)) >= max)
         throw new GatewayError('conflict', {
@@ -193,6 +194,7 @@ async function change(call: OrganisationCall, role: Role | undefined) {
   const { user_id: id = '' } = params;
   const before = found(await findMember(database.knex, it.id, id), 'member', id);
   requireOwner(call, before.role, role);
+  if (role && !includes(before.role, role)) requireScopesFor(call.caller, null);
   const row = found(await changeMember(database.knex, it.id, id, role), 'member', id);
   await records.forget({ users: [id] });
   return row;

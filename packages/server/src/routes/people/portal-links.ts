@@ -9,7 +9,7 @@ import {
   type PortalLinkRow,
 } from '@gateway/store/config';
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
-import { managesEndpoints } from '../../auth/access.js';
+import { LINK_SCOPES, managesEndpoints, requireScopesFor } from '../../auth/access.js';
 import { pageQuery } from '../../http/list-query.js';
 import { assertValid, Id, ignoring, Name, named, nullable, object, oneOf, Timestamp, Word } from '../../http/schema.js';
 import { expiryOf, ExpiryTime, key } from './api-keys.js';
@@ -98,14 +98,16 @@ export const portalLinkRoutes: readonly Route[] = [
     'Creates a portal link, with which an owner sees its endpoints and their deliveries. Its token is shown this once.',
     { body: NewPortalLink, data: CreatedPortalLink, status: 201 },
     async (call) => {
-      const { database, project, body, config } = call;
+      const { caller, database, project, body, config } = call;
+      const role = roleOf(body.can_manage_endpoint === true);
+      requireScopesFor(caller, LINK_SCOPES[role]);
       const link = {
         type: 'portal',
         name: body.name,
         organisationId: project.organisation_id,
         projectId: project.id,
         ownerId: body.owner_id,
-        role: roleOf(body.can_manage_endpoint === true),
+        role,
         expiresAt: endOf(body),
       } as const;
       const full = { things: 'portal links', max: config.limits.portal_links_per_project, setting: 'limits.portal_links_per_project' };
@@ -132,8 +134,9 @@ export const portalLinkRoutes: readonly Route[] = [
     'PUT /portal-links/:id',
     'Changes what is given of a portal link: here at once, on other servers within a second. Its owner stays.',
     { body: ChangedPortalLink, data: PortalLink },
-    async ({ database, project, id, body, records }) => {
+    async ({ caller, database, project, id, body, records }) => {
       const { name, can_manage_endpoint: managing } = body;
+      if (managing) requireScopesFor(caller, LINK_SCOPES.member);
       const changes = { ...(name !== undefined && { name }), ...(managing !== undefined && { role: roleOf(managing) }) } as const;
       const row = found(await updatePortalLink(database.knex, project.id, id, changes), 'portal link', id);
       await records.forget({ masks: [row.mask] });
@@ -155,7 +158,9 @@ export const portalLinkRoutes: readonly Route[] = [
     'Gives a portal link that was not revoked another token, shown this once. The one before ends: here at once, on other servers within a second.',
     { body: named('PortalLinkRefresh', object({ expires_at })), data: CreatedPortalLink },
     async (call) => {
-      const { database, project, id, body, records } = call;
+      const { caller, database, project, id, body, records } = call;
+      const { role } = found(await findPortalLink(database.knex, project.id, id), 'portal link', id);
+      requireScopesFor(caller, LINK_SCOPES[role]);
       const fresh = found(await refreshPortalLink(database.knex, project.id, id, endOf(body)), 'portal link that is not revoked', id);
       await records.forget({ masks: [fresh.oldMask] });
       return { message: 'token refreshed; keep the url, it is not shown again', data: viewWithToken(fresh.row, fresh.key, call) };

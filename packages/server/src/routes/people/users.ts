@@ -63,6 +63,8 @@ export const userRoutes: readonly Route[] = [
     async (call) => {
       const { database, records, body, logins, request } = call;
       const caller = userOf(call);
+      // It opens sessions, which have no scopes and the role of the user.
+      requireNoMore(caller, { role: null, scopes: null });
       const { email } = found(await findUser(database.knex, caller.user_id), 'user', caller.user_id);
       const { current_password: current, password } = body;
       const account = { kind: 'password', name: email, credential: `${email}\n${current}` } as const;
@@ -128,7 +130,7 @@ export const userRoutes: readonly Route[] = [
   ...keyRoutes('session', 'sessions', 'Session', 'session'),
 ];
 
-/** A key that may do less makes none that may do more. Throws `forbidden`. */
+/** A key that may do less makes no credential that may do more. Throws `forbidden`. */
 function requireNoMore(user: UserKey, { role, scopes }: Pick<ApiKeyRow, 'role' | 'scopes'>): void {
   requireScopesFor(user, scopes);
   if (user.role && (role === null || ROLES.indexOf(role) > ROLES.indexOf(user.role)))
