@@ -109,7 +109,7 @@ const TESTED: Record<string, readonly string[]> = {
   ],
   'test/server/routes/sources/sources.test.ts': ['server.connection_tests', 'source.allowed_networks', 'limits.workers_per_project'],
   'test/server/routes/sources/test-function.test.ts': ['server.function_tests'],
-  'test/server/server.test.ts': ['database.max_open_connections', 'server.project_concurrency'],
+  'test/server/server.test.ts': ['database.max_open_connections', 'server.http.body_timeout_seconds', 'server.project_concurrency'],
   'test/server/tls.test.ts': ['server.http.ssl', 'server.http.ssl_cert_file', 'server.http.ssl_key_file'],
   'test/store/counts/sampler.test.ts': ['query_timeout'],
   'test/store/kv/redis-connection.test.ts': [

@@ -1,4 +1,5 @@
-import { createServer } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import pg from 'pg';
@@ -7,6 +8,7 @@ import { freePort, loopback } from '../support/ports.js';
 import { until, within } from '../support/until.js';
 import { migratedDatabase } from '../store/migrated.js';
 import { configOf, makeProject, refusal, sourceOf, startApi } from './api.js';
+import { httpSource, sign } from './ingest/http-source.js';
 
 const server = suite('server/server');
 
@@ -106,6 +108,72 @@ server(
     }
   },
 );
+
+server('bodies that arrive slowly over a portal link, or unsigned at a source, keep nothing else waiting, and end with 408', async () => {
+  const api = await startApi({ file: { server: { http: { port: 0, bind: '127.0.0.1', body_timeout_seconds: 3 } } } });
+  const sockets: Socket[] = [];
+  const answers: string[] = [];
+  const begin = (path: string, authorization: string) => {
+    const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
+    const at = answers.push('') - 1;
+    socket.on('data', (bytes) => (answers[at] += bytes.toString())).on('error', () => undefined);
+    socket.write(`POST ${path} HTTP/1.1\r\nhost: a\r\n${authorization}content-type: application/json\r\ncontent-length: 5000\r\n\r\n{"a":`);
+    sockets.push(socket);
+    return new Promise<void>((resolve) => socket.once('connect', resolve));
+  };
+  try {
+    const { path } = await makeProject(api);
+    const incoming = await makeProject(api, { type: 'incoming' });
+    const source = await httpSource(api, incoming, { event_type: 'a', verifier: { type: 'github', secret: 's3cret' } });
+    const { token } = (await api.call('POST', `${path}/portal-links`, { name: 'l', owner_id: 'acme' })).body.data;
+    const test = `/api/v1${path}/subscriptions/test_filter`;
+    await Promise.all(Array.from({ length: 30 }, () => begin(test, `authorization: Bearer ${token}\r\n`)));
+    await Promise.all(Array.from({ length: 270 }, () => begin(source.url, '')));
+    const quick = await within(
+      Promise.all([
+        api.call('POST', `${path}/events`, { event_type: 'a', data: {} }),
+        api.call('POST', `${path}/subscriptions/test_filter`, { schema: {}, body: {} }, { key: token }),
+        source.post('{}', { 'x-hub-signature-256': `sha256=${sign('s3cret', '{}')}` }),
+      ]),
+      2_500,
+      'answers',
+    );
+    assert.equal([quick[0].status, quick[2].status], [201, 200]);
+    assert.is.not(quick[1].status, 429);
+    await until('each slow body to be answered and its connection closed', () => sockets.every(({ closed }) => closed));
+    for (const answer of answers) {
+      assert.match(answer, /^HTTP\/1.1 408 /);
+      assert.match(answer, '"code":"body_slow"');
+    }
+  } finally {
+    for (const socket of sockets) socket.destroy();
+    await api.close();
+  }
+});
+
+server('requests that one connection sends before it has answers run one after the other', async () => {
+  let [running, most] = [0, 0];
+  const slow = sourceOf({ type: 'object' }, async () => {
+    most = Math.max(most, ++running);
+    await delay(20);
+    running--;
+  });
+  const api = await startApi({ sources: { slow } });
+  try {
+    const { path } = await makeProject(api);
+    const body = JSON.stringify({ name: 's', type: 'pub_sub', pub_sub: { type: 'slow', slow: {} } });
+    const head = `POST /api/v1${path}/sources HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${api.owner.api_key.key}\r\n`;
+    const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
+    let text = '';
+    socket.on('data', (bytes) => (text += bytes.toString()));
+    socket.write(`${head}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`.repeat(5));
+    await until('five answers', () => text.split('HTTP/1.1 201').length === 6);
+    assert.is(most, 1);
+    socket.destroy();
+  } finally {
+    await api.close();
+  }
+});
 
 server('database.max_open_connections and max_builder_connections: many requests at once open no more', async () => {
   const most = async (connections: object) => {

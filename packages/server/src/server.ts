@@ -31,13 +31,17 @@ import { serveDashboard } from './dashboard.js';
 import { askDatabase } from './health/database-outage.js';
 import { healthProbe } from './health/healthz.js';
 import { kvFallback } from './health/kv-fallback.js';
+import { largestBody } from './http/body.js';
+import { BODY_BYTES_PER_SECOND, bodyRoom } from './http/body-room.js';
 import { linksOf } from './http/links.js';
 import { ingestRouter } from './ingest/ingest.js';
 import { documentRouter } from './openapi/pages.js';
 import { routes } from './routes/index.js';
 import { readTlsPair, reloadCertificates, tlsFiles } from './tls.js';
 
+/** Besides what its body may take. */
 const REQUEST_TIMEOUT_MS = 60_000;
+const TIMEOUTS_CHECKED_MS = 5_000;
 /** Closing takes at most this long; running requests get ten seconds of it. */
 const CLOSE_MS = 30_000;
 /** How long the start waits for KV, so that the first requests find it. */
@@ -119,6 +123,7 @@ export async function startServer({
       ...services,
       probeHealth: healthProbe(services),
       ask: askDatabase(services),
+      receive: bodyRoom({ messageBytes: largestBody(config), timeoutSeconds: config.server.http.body_timeout_seconds }),
       takeShare: requestShares(config.server.project_concurrency),
       keyUse,
       sessions,
@@ -138,7 +143,10 @@ export async function startServer({
       lifecycle.add('metrics', () => metrics.close());
     }
     await connecting;
-    const listener = await serve((request, response) => void app(request, response), { config, tls, log });
+    const listener = await serve(
+      inTurn((request, response) => void app(request, response)),
+      { config, tls, log },
+    );
     lifecycle.add('http', () => {
       closing = true;
       return listener.close();
@@ -150,13 +158,26 @@ export async function startServer({
   }
 }
 
+/** Works on the requests of a connection one after the other: a response has its socket when those before it are sent. */
+function inTurn(app: RequestListener): RequestListener {
+  return (request, response) => {
+    if (response.socket) app(request, response);
+    else response.once('socket', () => app(request, response));
+  };
+}
+
 async function serve(
   app: RequestListener,
   { config, tls, log }: { config: Config; tls: Omit<Parameters<typeof reloadCertificates>[1], 'log'> | undefined; log: Log },
 ): Promise<{ port: number; close(): Promise<void> }> {
-  const { port, bind } = config.server.http;
+  const { http } = config.server;
+  const { port, bind } = http;
   const place = { port, bind, setting: 'server.http.port (PORT)', flag: '--port' };
-  const options = { requestTimeout: REQUEST_TIMEOUT_MS };
+  const options = {
+    // For bodies that no route reads; those that are read have an answer of their own before.
+    requestTimeout: REQUEST_TIMEOUT_MS + 1000 * (http.body_timeout_seconds + Math.ceil(largestBody(config) / BODY_BYTES_PER_SECOND)),
+    connectionsCheckingInterval: TIMEOUTS_CHECKED_MS,
+  };
   if (!tls) {
     const server = createServer(options, app);
     return { port: await listen(server, place), close: () => closeListener(server) };

@@ -5,6 +5,9 @@ import { explainListenError } from '../errors/connection-errors.js';
 
 /** Seconds that requests in flight have to end when a listener closes. */
 const CLOSE_SECONDS = 10;
+const HEADERS_TIMEOUT_MS = 10_000;
+/** A connection on which nothing moves for so long is closed, as when a client does not read its answer. */
+const STILL_MS = 120_000;
 
 /**
  * On every answer; a listener may replace them. None is made for a browser: it must run, embed and store nothing of them.
@@ -25,6 +28,8 @@ export function listen(server: Server, place: Parameters<typeof explainListenErr
     server.prependListener('request', (request, response) => {
       response.setHeaders(request.socket instanceof TLSSocket ? TLS_HEADERS : HEADERS);
     });
+    server.headersTimeout = HEADERS_TIMEOUT_MS;
+    server.timeout = STILL_MS;
     server.once('error', (error) => reject(explainListenError(error, place)));
     server.listen(place.port, place.bind, () => resolve((server.address() as AddressInfo).port));
   });

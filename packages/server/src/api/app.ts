@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
 import Koa, { type Context, type Middleware, type Next } from 'koa';
 import { Router, type RouterContext } from '@koa/router';
 import { GatewayError } from '@gateway/core/errors';
@@ -15,7 +14,7 @@ import { requireInstanceAdmin } from '../auth/instance-admin.js';
 import { ownedBy } from '../auth/owned.js';
 import { dialectOf, speakConvoy } from '../convoy/dialect.js';
 import type { Effect } from '../health/database-outage.js';
-import { readBody, unstorableStrings } from '../http/body.js';
+import { largestBody, parseBody, requireJson, unstorableStrings } from '../http/body.js';
 import { object, assertValid, bodyValidator, queryValidator, takeIgnored } from '../http/schema.js';
 import { measureRequests } from './measure.js';
 import { auditor } from './audit.js';
@@ -32,7 +31,7 @@ import {
   type ServerContext,
 } from './route.js';
 import { apiRouters } from './routers.js';
-import { LARGE_BYTES } from './shares.js';
+import { LARGE_BYTES, type Release } from './shares.js';
 
 /** The HTTP application of the control plane; `pages` need no key: the documentation, the dashboard, and what takes webhooks. Middleware runs in the order below. */
 export function createApp(
@@ -96,22 +95,20 @@ function throwUnknown(ctx: Context, rootPath: string): never {
   throw new GatewayError('method_not_allowed', { method: ctx.method, path: ctx.path, allowed: allowed.join(' or ') });
 }
 
-/** Room in a body besides the data of an event. */
-const ENVELOPE_BYTES = 262_144;
 const LOOK_UP = { effect: 'looks_up', withinMs: 10_000 } as const;
 /** For a whole route: longer than a statement may take. */
 const RUN_MS = 40_000;
 
 /** Mounts the routes. Each request passes authentication, the rate limit, the check of what it may reach, its share, and validation before the route runs. */
 function mount(routes: readonly Route[], context: ServerContext): Middleware {
-  const { ask, config, limit, portalLimit, takeShare } = context;
+  const { ask, config, limit, portalLimit, receive, takeShare } = context;
   const routers = apiRouters(`${config.root_path}/api/v1`);
-  // Configuration is small: bodies of other routes have at most LARGE_BYTES.
-  const messageLimit = config.ingest.max_message_bytes + ENVELOPE_BYTES;
   const audit = auditor(routes);
   const once = runOnce(context);
   for (const route of routes) {
-    const readValid = bodyReader(route, route.carriesMessage ? messageLimit : LARGE_BYTES);
+    const validBody = bodyValidation(route);
+    // Configuration is small: bodies of other routes have at most LARGE_BYTES.
+    const bodyLimit = route.carriesMessage ? largestBody(config) : LARGE_BYTES;
     const validateQuery = queryValidator(route.query ?? object({}));
     const effect = effectOf(route);
     const hasLocation = showOfCreated(route, routes) !== undefined;
@@ -150,12 +147,22 @@ function mount(routes: readonly Route[], context: ServerContext): Middleware {
       for (const id of Object.values(params)) if (!isId(id)) throw new GatewayError('not_found', { thing: 'id', id });
       const query = dialect.query(ctx.query);
       assertValid(validateQuery(query));
-      // Before the body is read: those that wait hold none.
-      const owner = project?.id ?? caller?.id ?? context.addressOf(request);
-      const release = await takeShare(request, owner, { isGrouped: route.isGrouped === true });
+      const paced = route.isGrouped ? project?.id : undefined;
+      if (paced !== undefined) context.pace.require(paced);
+      if (route.body) requireJson(request);
+      // Before a share is taken: a body that arrives slowly keeps nobody waiting.
+      const sender = { id: caller?.id ?? context.addressOf(request), isStranger: !caller };
+      const held = route.body && (await receive(request, { limit: bodyLimit, sender }));
+      const owner = caller?.type === 'portal' ? `links of ${project!.id}` : (project?.id ?? sender.id);
+      let release: Release;
       try {
-        if (route.isGrouped && project) context.pace.require(project.id);
-        const { body, raw, ignored } = await readValid(request, dialect.body);
+        release = await takeShare(owner, { bytes: held?.bytes.length ?? 0, isGrouped: route.isGrouped === true });
+      } finally {
+        held?.release();
+      }
+      try {
+        if (paced !== undefined) context.pace.require(paced);
+        const { body, raw, ignored } = validBody(held?.bytes, dialect.body);
         // A route gets what its reach says. On Node 20 each member that follows a spread takes half a microsecond.
         const call = {
           request,
@@ -209,18 +216,18 @@ function location(
   return `${links.base}${collection}/${(answer.data as { uid: string }).uid}`;
 }
 
-/** Reads and validates the body of a route. Only the member that is kept as text may hold strings that Postgres cannot store. */
-function bodyReader(
-  { body: schema, raw }: Route,
-  limit: number,
-): (
-  request: IncomingMessage,
+/** Parses and validates the body of a route. Only the member that is kept as text may hold strings that Postgres cannot store. */
+function bodyValidation({
+  body: schema,
+  raw,
+}: Route): (
+  bytes: Buffer | undefined,
   rewrite: (body: unknown) => readonly string[],
-) => Promise<Pick<AccountCall, 'body' | 'raw'> & { ignored: readonly string[] }> {
-  if (!schema) return () => Promise.resolve({ body: undefined, raw: '', ignored: [] });
+) => Pick<AccountCall, 'body' | 'raw'> & { ignored: readonly string[] } {
+  if (!schema) return () => ({ body: undefined, raw: '', ignored: [] });
   const validate = bodyValidator(schema);
-  return async (request, rewrite) => {
-    const { value, text } = await readBody(request, limit);
+  return (bytes, rewrite) => {
+    const { value, text } = parseBody(bytes!);
     const rewritten = rewrite(value);
     assertValid(validate(value));
     const ignored = [...rewritten, ...takeIgnored(schema, value)];

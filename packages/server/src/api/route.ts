@@ -28,6 +28,7 @@ import type { TakeShare } from './shares.js';
 import { pageOf, pageRequest, pageView, type pageQuery } from '../http/list-query.js';
 import type { AskDatabase } from '../health/database-outage.js';
 import type { HealthProbe } from '../health/healthz.js';
+import type { ReceiveBody } from '../http/body-room.js';
 import type { Links } from '../http/links.js';
 import type { Answer } from '../http/response.js';
 import { camel } from './resources.js';
@@ -47,6 +48,7 @@ export interface ServerContext {
   readonly limit: RequestLimit;
   /** Of portal links, in the place of `limit`. */
   readonly portalLimit: RequestLimit;
+  readonly receive: ReceiveBody;
   readonly takeShare: TakeShare;
   /** Of the connection tests of a project. */
   readonly tests: RequestLimit;

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '@gateway/core/errors';
 
 /** How many may wait for each that is worked on; a client that does not wait for its answers meets this. */
@@ -42,17 +41,12 @@ export const LARGE_BYTES = 65_536;
 /** A grouped request holds no connection of its own. */
 const GROUPED_FACTOR = 32;
 
-/** Takes the share of a project, or of whoever sends the request, for a request: large ones get a quarter, those that commit together many times as much. */
-export type TakeShare = (request: IncomingMessage, owner: string, options: { readonly isGrouped: boolean }) => Promise<Release>;
+/** Takes the share of an owner for a request: those with large bodies get a quarter, those that commit together many times as much. */
+export type TakeShare = (owner: string, options: { readonly bytes: number; readonly isGrouped: boolean }) => Promise<Release>;
 
 /** @param most requests of an owner at a time: `server.project_concurrency` */
 export function requestShares(most: number): TakeShare {
   const shareOf = (count: number) => new Shares(count, 'server.project_concurrency');
   const [single, large, grouped] = [shareOf(most), shareOf(Math.ceil(most / 4)), shareOf(most * GROUPED_FACTOR)];
-  return (request, owner, { isGrouped }) => (isLarge(request) ? large : isGrouped ? grouped : single).take(owner);
-}
-
-/** A body that is large, or says nothing of its size. */
-function isLarge({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > LARGE_BYTES;
+  return (owner, { bytes, isGrouped }) => (bytes > LARGE_BYTES ? large : isGrouped ? grouped : single).take(owner);
 }

@@ -1,14 +1,26 @@
 import type { IncomingMessage } from 'node:http';
+import type { Config } from '@gateway/core/config';
 import { GatewayError, type InvalidField } from '@gateway/core/errors';
 import { nesting, NESTING_MAX, withoutExcerpt } from '@gateway/core/json';
 
+/** Room in a body besides the data of an event. */
+const ENVELOPE_BYTES = 262_144;
+
+/** The bytes of the largest body of any route. */
+export function largestBody({ ingest }: Pick<Config, 'ingest'>): number {
+  return ingest.max_message_bytes + ENVELOPE_BYTES;
+}
+
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Reads a JSON body of at most `limit` bytes and keeps its text: events keep their bytes, while body parsers replace invalid bytes by U+FFFD. */
-export async function readBody(request: IncomingMessage, limit: number): Promise<{ value: unknown; text: string }> {
-  const given = request.headers['content-type'] ?? '';
-  const bytes = await readBytes(request, limit);
+/** Throws `unsupported_media_type` for a request whose body is said to be no JSON. */
+export function requireJson({ headers }: IncomingMessage): void {
+  const given = headers['content-type'] ?? '';
   if (!/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(given)) throw new GatewayError('unsupported_media_type', { given });
+}
+
+/** Parses a JSON body and keeps its text: events keep their bytes, while body parsers replace invalid bytes by U+FFFD. */
+export function parseBody(bytes: Buffer): { value: unknown; text: string } {
   if (bytes.byteLength === 0) throw new GatewayError('bad_body', { reason: 'is empty' });
   let text: string;
   try {
@@ -22,30 +34,6 @@ export async function readBody(request: IncomingMessage, limit: number): Promise
   } catch (cause) {
     throw new GatewayError('bad_body', { reason: `is not JSON: ${withoutExcerpt(cause)}` }, { cause });
   }
-}
-
-/** Reads a body of at most `limit` bytes. Throws `body_too_large`, `unsupported_media_type` for one that is compressed, and `bad_body` for one that is cut off. */
-export async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
-  const tooLarge = () => new GatewayError('body_too_large', { limit });
-  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge();
-  const encoding = request.headers['content-encoding'] ?? 'identity';
-  if (encoding !== 'identity') throw new GatewayError('unsupported_media_type', { given: `content-encoding: ${encoding}` });
-  const chunks: Buffer[] = [];
-  let length = 0;
-  try {
-    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      length += chunk.length;
-      if (length > limit) break;
-      chunks.push(chunk);
-    }
-  } catch (cause) {
-    // The client went away or sent broken chunks: not an internal error.
-    throw new GatewayError('bad_body', { reason: 'ended before it was whole' }, { cause });
-  }
-  if (length <= limit) return Buffer.concat(chunks);
-  // Drains the rest: closing the connection now would lose the response.
-  request.resume();
-  throw tooLarge();
 }
 
 /** Finds the strings that Postgres cannot store: those with U+0000 or half of a surrogate pair. */

@@ -42,6 +42,7 @@ export function sendErrors({ log, challenge }: { log: Log; challenge: string }) 
         const { httpStatus, message, code, fix, details } = error;
         // A browser would ask for the credentials of a Basic challenge itself, before the page can.
         if (httpStatus === 401) ctx.set('www-authenticate', ctx.get('sec-fetch-dest') === 'empty' ? 'Bearer' : challenge);
+        if (!ctx.req.complete) endUnread(ctx, code);
         const { retryAfterSeconds } = details as { readonly retryAfterSeconds?: number };
         if (retryAfterSeconds !== undefined) ctx.set('retry-after', String(retryAfterSeconds));
         const errors = isGatewayError(error, 'invalid_request') ? { errors: error.details.problems } : {};
@@ -60,6 +61,14 @@ export function sendErrors({ log, challenge }: { log: Log; challenge: string }) 
       });
     }
   };
+}
+
+/** How long a client may go on to send the body of a request that was refused. Closing the connection at once would lose the response to it. */
+const DRAINED_MS = 5_000;
+
+function endUnread({ req, res }: Context, code: string): void {
+  if (code === 'body_slow') res.shouldKeepAlive = false;
+  else setTimeout(() => req.complete || req.destroy(), DRAINED_MS).unref();
 }
 
 /** JSON text that goes into a response unchanged: `1.10` and integers beyond 2^53 keep their digits. */

@@ -6,8 +6,9 @@ import type { HttpSource } from '@gateway/store/config';
 import { quarantineMessages } from '@gateway/store/quarantine';
 import { countIngest } from '@gateway/core/metrics/meter';
 import type { ServerContext } from '../api/route.js';
+import type { Release } from '../api/shares.js';
+import { networkOf } from '../auth/client-address.js';
 import { derivedKey } from '../auth/process-credentials.js';
-import { readBytes } from '../http/body.js';
 import { send } from '../http/response.js';
 import { isMaskId } from './mask-id.js';
 import { messageOf, type HttpMessage } from './message.js';
@@ -33,7 +34,7 @@ export function maskKey(encryptionKey: string | undefined): Buffer {
 
 /** `POST /ingest/<mask id>`: takes the webhooks of providers. Needs no API key; each source says how requests are verified. */
 export function ingestRouter(context: ServerContext): Router {
-  const { ask, config, limit, sealer, takeShare } = context;
+  const { addressOf, ask, config, limit, receive, sealer, takeShare } = context;
   const key = maskKey(config.encryption_key);
   const sources = httpSourceCache(context.database);
   const router = new Router({ prefix: `${config.root_path}/ingest` });
@@ -45,15 +46,21 @@ export function ingestRouter(context: ServerContext): Router {
       throw new GatewayError('not_found', { thing: 'source', fix: 'check the URL; a source may be disabled' });
     if (isPaused(source)) throw new GatewayError('source_paused', { retryAfterSeconds: PAUSED_SECONDS });
     await limit({ id: `source:${source.id}` });
-    const { headers } = ctx.req;
-    const release = await takeShare(ctx.req, source.project_id, { isGrouped: true });
+    context.pace.require(source.project_id);
+    const sender = { id: `${source.id} ${networkOf(addressOf(ctx.req))}`, isStranger: true };
+    const held = await receive(ctx.req, { limit: config.ingest.max_message_bytes, sender });
+    let release: Release;
+    try {
+      const verifier = openConnection(source.http.verifier, Verifier, source.id, sealer.open) as VerifierFields;
+      const reason = whyUnverified(verifier, { headers: ctx.req.headers, body: held.bytes });
+      if (reason !== undefined) throw new GatewayError('signature_invalid', { reason });
+      release = await takeShare(source.id, { bytes: held.bytes.length, isGrouped: true });
+    } finally {
+      held.release();
+    }
     try {
       context.pace.require(source.project_id);
-      const body = await readBytes(ctx.req, config.ingest.max_message_bytes);
-      const verifier = openConnection(source.http.verifier, Verifier, source.id, sealer.open) as VerifierFields;
-      const reason = whyUnverified(verifier, { headers, body });
-      if (reason !== undefined) throw new GatewayError('signature_invalid', { reason });
-      const message = messageOf(source, { request: ctx.req, query: ctx.query, body });
+      const message = messageOf(source, { request: ctx.req, query: ctx.query, body: held.bytes });
       answer(ctx, source, await ask(() => accept(source, message, context), COMMIT));
     } finally {
       release();
