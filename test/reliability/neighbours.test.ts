@@ -48,7 +48,7 @@ neighbours('each of nine hostile endpoints gets its class and its sentence in th
 });
 
 neighbours('of a gigabyte and of a gzip bomb no more is kept than max_response_size', async () => {
-  for (const endpoint of scene.hostile.all.filter(({ failure }) => failure === null)) {
+  for (const endpoint of scene.hostile.all.filter(({ name }) => name.startsWith('answers a g'))) {
     const attempts = await scene.attempts(endpoint);
     for (const { response_body } of attempts) assert.is(response_body, 'x'.repeat(KEPT_BYTES), endpoint.name);
   }

@@ -1,7 +1,15 @@
 import { createHmac } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { nextAttemptInMs, retryAfterSeconds, RequestBuilder, plainSignature, signingKey, standardSignature } from '#agent/delivery/attempt';
+import {
+  classifyResponse,
+  nextAttemptInMs,
+  retryAfterSeconds,
+  RequestBuilder,
+  plainSignature,
+  signingKey,
+  standardSignature,
+} from '#agent/delivery/attempt';
 import type { Strategy } from '#store/config/snapshot';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
@@ -88,6 +96,18 @@ schedule('what the endpoint asks for prolongs a wait, never shortens it, and end
   assert.is(nextAttemptInMs(strategy, 4, 90), null);
 });
 
+schedule('an answer that was cut is recorded by its status, with a remark', () => {
+  const remark = 'example.com closed the connection in the middle of its answer.';
+  const classify = (status: number) => {
+    const attempt = { endpoint: cachedEndpoint({}), delivery: delivery(), startedAtMs: 0, trace: undefined, transformedData: undefined };
+    const answer = { status, headers: {}, body: 'hal', failure: null, remark };
+    const record = classifyResponse({ ...attempt, done: () => undefined }, answer, Date.now(), 5);
+    return [record.status, record.httpStatus, record.errorClass, record.error, record.responseBody];
+  };
+  assert.equal(classify(200), ['success', 200, null, remark, 'hal']);
+  assert.equal(classify(503), ['retry', 503, 'status', `The endpoint answered 503. ${remark}`, 'hal']);
+});
+
 // https://www.rfc-editor.org/rfc/rfc9110#name-retry-after
 schedule('Retry-After is seconds or a date', () => {
   const nowMs = Date.UTC(2026, 10, 21, 12, 0, 0);
@@ -96,6 +116,29 @@ schedule('Retry-After is seconds or a date', () => {
   assert.is(retryAfterSeconds('Sat, 21 Nov 2026 12:02:00 GMT', nowMs), 120);
   assert.is(retryAfterSeconds('Sat, 21 Nov 2026 11:00:00 GMT', nowMs), 0);
   assert.is(retryAfterSeconds('99999999999', nowMs), 99_999_999_999);
+});
+
+schedule('a date of Retry-After is UTC in each form of HTTP, wherever the agent runs', () => {
+  const nowMs = Date.UTC(2026, 10, 1, 12, 0, 0);
+  const { TZ } = process.env;
+  try {
+    for (const zone of ['UTC', 'America/New_York', 'Asia/Kolkata']) {
+      process.env['TZ'] = zone;
+      for (const date of [
+        'Sun, 01 Nov 2026 12:02:00 GMT',
+        'Sunday, 01-Nov-26 12:02:00 GMT',
+        'Sun Nov  1 12:02:00 2026',
+        'Sun Nov 01 12:02:00 2026',
+        'Sun, 01 Nov 2026 12:02:00',
+        'Sun, 01 Nov 2026 12:02:00 UTC',
+        'Sun, 01 Nov 2026 13:02:00 +0100',
+      ])
+        assert.is(retryAfterSeconds(date, nowMs), 120, `${date} in ${zone}`);
+    }
+  } finally {
+    if (TZ === undefined) delete process.env['TZ'];
+    else process.env['TZ'] = TZ;
+  }
 });
 
 schedule('a Retry-After that makes no sense is none', () => {

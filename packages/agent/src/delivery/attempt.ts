@@ -259,7 +259,8 @@ export function plainSignature(key: SigningKey, body: Buffer, { hash, encoding }
     .digest(encoding);
 }
 
-function classifyResponse(
+/** The record of an attempt that was made, or could not be. @param durationMs of the request */
+export function classifyResponse(
   { endpoint, delivery, trace, transformedData }: Attempt,
   answer: Answer,
   requestedAtMs: number,
@@ -267,7 +268,8 @@ function classifyResponse(
 ): AttemptRecord {
   const number = delivery.attempts + 1;
   const delivered = answer.failure === null && answer.status !== null && answer.status >= 200 && answer.status < 300;
-  const failure = delivered ? null : (answer.failure ?? { class: 'status' as const, message: `The endpoint answered ${answer.status}.` });
+  const message = `The endpoint answered ${answer.status}. ${answer.remark ?? ''}`.trim();
+  const failure = delivered ? null : (answer.failure ?? { class: 'status' as const, message });
   const gone = answer.status === 410;
   const dueInMs =
     delivered || gone
@@ -287,7 +289,7 @@ function classifyResponse(
     url: endpoint.url,
     httpStatus: answer.status,
     errorClass: failure?.class ?? null,
-    error: failure?.message ?? null,
+    error: failure?.message ?? answer.remark ?? null,
     responseHeaders: answer.status === null ? null : JSON.stringify(answer.headers),
     responseBody: answer.body,
     status: delivered ? 'success' : dueInMs === null ? 'failure' : 'retry',
@@ -336,7 +338,9 @@ export function retryAfterSeconds(value: string | undefined, nowMs: number): num
   const text = value.trim();
   if (/^\d+$/.test(text)) return Number(text);
   // Date.parse finds a date in nearly every text that holds a number; those of HTTP begin with the day of the week.
-  const dateMs = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text) ? Date.parse(text) : NaN;
+  const isDate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text);
+  // https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7: the form of asctime names no zone, and means UTC.
+  const dateMs = isDate ? Date.parse(/([a-z]|[+-]\d{4})$/i.test(text) ? text : `${text} GMT`) : NaN;
   return Number.isNaN(dateMs) ? null : Math.max(0, (dateMs - nowMs) / 1000);
 }
 

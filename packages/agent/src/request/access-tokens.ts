@@ -89,12 +89,13 @@ function tokenOf({ status, body }: Answer): { text: string; seconds: number } | 
 
 /** The answer of a token server as the failure of an attempt. Of its words only a code of the RFC is told. */
 function failureOf(answer: Answer, host: string): Answer {
-  const { failure, status, body, isUnsent } = answer;
+  const { failure, status, body, remark, isUnsent } = answer;
   if (isUnsent) return answer;
   const { error } = parsed(body);
   const code = typeof error === 'string' && /^\w{1,40}$/.test(error) ? ` ${error}` : '';
   const reason =
     failure?.message ??
+    (status === 200 && remark ? remark : undefined) ??
     (status === 200
       ? 'its answer has no access_token that a header can carry.'
       : `it answered ${status}${code}. Check url, client_id, client_secret and scope of the authentication.`);

@@ -30,6 +30,15 @@ export function timeoutFailure(timeoutMs: number, status: number | null): Failur
   return { class: 'timeout', message };
 }
 
+/** What servers answer with 400 to a request without TLS on a port for it: nginx, Apache and Go. */
+const WANTS_TLS = /plain HTTP request was sent to HTTPS port|plain HTTP to an SSL-enabled|HTTP request to an HTTPS server/;
+
+/** The remark on an answer that asks for TLS; undefined for any other. */
+export function tlsRemark({ protocol, host }: URL, status: number | null, body: string): string | undefined {
+  if (status !== 400 || protocol !== 'http:' || !WANTS_TLS.test(body)) return undefined;
+  return `${host} speaks TLS, so its URL has to begin with https://.`;
+}
+
 /** Redirects are not followed: an endpoint must not choose where else a signed request goes. Null for any other answer. */
 export function redirectFailure(status: number | null, headers: Readonly<Record<string, string>>): Failure | null {
   const { location } = headers;
@@ -54,9 +63,7 @@ function sentence(failureClass: FailureClass, error: Error, { place, status, may
         ? `${place} closed the connection without an answer${mayWantCertificate ? '; it may require a client certificate' : ''}.`
         : `${place} closed the connection in the middle of its answer.`;
     case 'protocol':
-      return code === 'HPE_HEADER_OVERFLOW' || code === 'UND_ERR_HEADERS_OVERFLOW'
-        ? `The headers of what ${place} answers are too large.`
-        : `What ${place} answers cannot be read: ${told}.`;
+      return `What ${place} answers cannot be read: ${told}.`;
     case 'unsendable':
       return `The request cannot be sent: ${told}.`;
     case 'dns':

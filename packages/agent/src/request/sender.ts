@@ -17,15 +17,17 @@ import type { SecureContext } from 'node:tls';
 import type { Dispatcher } from 'undici';
 import { CertifiedPools, type IdentifiedCertificate } from './certified-pools.js';
 import { decompress } from './decompress.js';
-import { failureOf, redirectFailure, timeoutFailure, type Failure } from './failure.js';
+import { failureOf, redirectFailure, timeoutFailure, tlsRemark, type Failure } from './failure.js';
 
 export interface Answer {
   readonly status: number | null;
   readonly headers: Readonly<Record<string, string>>;
   /** Decompressed, cut to the limit. */
   readonly body: string;
-  /** Null: the response is complete, whatever its status, and no redirect. */
+  /** Null: the endpoint answered, whatever its status, and with no redirect. */
   readonly failure: Failure | null;
+  /** What is odd about an answer, for a person: its status counts also if the rest of it did not come, or cannot be read. */
+  readonly remark?: string | undefined;
   /** The request went out on a reused connection that ended without a byte: it was probably closed while idle, which says nothing about the endpoint. */
   readonly isIdleLoss?: boolean;
   /** Nothing was sent, and this says nothing about the endpoint: the project has too many other names looked up. */
@@ -162,7 +164,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     const state = this.#abort ? undefined : this.options.lookup();
     if (state === 'waiting') this.#withdraw();
     else if (state === 'asking') this.onError(LookupError.ofSilence(this.url.hostname, timeoutMs));
-    else this.#settle(timeoutFailure(timeoutMs, this.#status));
+    else this.#settle(timeoutFailure(timeoutMs, this.#statusRead()));
     this.#abort?.();
   }
 
@@ -230,11 +232,21 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#settle(null);
   }
 
+  /** A status that was read counts, however the answer goes on. */
+  #statusRead(): number | null {
+    const head = this.#status === null && !this.#settled ? this.#connection?.cutHead() : undefined;
+    if (head) {
+      this.#status = head.status;
+      this.#headers = Object.fromEntries(head.fields);
+    }
+    return this.#status;
+  }
+
   onError(error: Error): void {
     if (error instanceof LookupsBusyError) return this.#withdraw();
     const { requests, hasAnswered } = this.#connection ?? { requests: 1, hasAnswered: true };
     const mayWantCertificate = requests === 1 && this.url.protocol === 'https:' && !this.request.certificate;
-    const failure = failureOf(error, { place: this.url.host, status: this.#status, mayWantCertificate });
+    const failure = failureOf(error, { place: this.url.host, status: this.#statusRead(), mayWantCertificate });
     this.#settle(failure, failure.class === 'reset' && requests > 1 && !hasAnswered);
   }
 
@@ -242,10 +254,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#settled) return;
     this.#settled = true;
     clearTimeout(this.#timer);
-    const failure = broken ?? redirectFailure(this.#status, this.#headers);
+    const status = this.#status;
+    const failure = status === null ? broken : redirectFailure(status, this.#headers);
     const done = (body: string) => {
       this.request.responsePace?.add(this.request.projectId, body.length - this.#reserved);
-      this.options.done({ status: this.#status, headers: this.#headers, body, failure, isIdleLoss });
+      const remark = broken?.message ?? tlsRemark(this.url, status, body);
+      this.options.done({ status, headers: this.#headers, body, failure, remark, isIdleLoss });
     };
     const bytes = Buffer.concat(this.#chunks);
     const encoding = this.#encoding;

@@ -1,0 +1,125 @@
+/** Maximum size of a response head, as in curl. */
+export const HEAD_MAX = 300 * 1024;
+/** Of the fields of a larger head those are kept that come first, and those that decide. undici refuses heads above 16 KB. */
+const KEPT_BYTES = 12 * 1024;
+const DECIDING = /^(content-encoding|content-length|location|retry-after|transfer-encoding)$/;
+const DECIDING_BYTES = 3 * 1024;
+
+const TOKEN = 1;
+const TEXT = 2;
+/** https://www.rfc-editor.org/rfc/rfc9110#name-tokens: the characters of a field name, and of a field value. */
+const KINDS = new Uint8Array(256).map((_, byte) => {
+  const isText = byte === 0x09 || (byte >= 0x20 && byte !== 0x7f);
+  return (isText ? TEXT : 0) | (/[!#$%&'*+.^_`|~0-9A-Za-z-]/.test(String.fromCharCode(byte)) ? TOKEN : 0);
+});
+
+/** True if the bytes begin with the complete head of a final response that undici can read as it is. Runs once for each response, so it allocates nothing. */
+export function isPlainHead(bytes: Buffer): boolean {
+  // `HTTP/1.0 ` or `HTTP/1.1 `.
+  if (bytes.length < 16 || bytes.readUInt32BE(0) !== 0x48545450 || (bytes.readUInt32BE(4) | 1) !== 0x2f312e31 || bytes[8] !== 0x20)
+    return false;
+  const status = 100 * (bytes[9]! - 0x30) + 10 * (bytes[10]! - 0x30) + bytes[11]! - 0x30;
+  if (!(status >= 200 && status <= 999) || (bytes[12] !== 0x20 && bytes[12] !== 0x0d)) return false;
+  let lengths = 0;
+  let at = 12;
+  while (at < bytes.length && at < KEPT_BYTES) {
+    while (KINDS[bytes[at]!]! & TEXT) at++;
+    if (bytes[at] !== 0x0d || bytes[at + 1] !== 0x0a || at > KEPT_BYTES) return false;
+    at += 2;
+    // Of a response that can have no body undici takes a length for a mistake.
+    if (bytes[at] === 0x0d) return bytes[at + 1] === 0x0a && lengths <= (status === 204 || status === 304 ? 0 : 1);
+    const start = at;
+    while (KINDS[bytes[at]!]! & TOKEN) at++;
+    if (bytes[at] !== 0x3a || at === start) return false;
+    const framing = framingOf(bytes, start, at);
+    if (!framing) continue;
+    lengths++;
+    while (bytes[++at] === 0x20);
+    const from = at;
+    while (framing === 'length' ? bytes[at]! >= 0x30 && bytes[at]! <= 0x39 : (bytes[at]! | 0x20) === CHUNKED[at - from]) at++;
+    if (bytes[at] !== 0x0d || (framing === 'length' ? at === from || at - from > 15 : at - from !== 7)) return false;
+  }
+  return false;
+}
+
+const CHUNKED = Buffer.from('chunked');
+
+/** By what distinguishes `content-length` and `transfer-encoding` from other names in use. */
+function framingOf(bytes: Buffer, start: number, end: number): 'length' | 'coding' | undefined {
+  const length = end - start;
+  if (length !== 14 && length !== 17) return undefined;
+  const [first, last] = [bytes[start]! | 0x20, bytes[end - 1]! | 0x20];
+  if (length === 14) return first === 0x63 && last === 0x68 && bytes[start + 7] === 0x2d ? 'length' : undefined;
+  return first === 0x74 && last === 0x67 && bytes[start + 8] === 0x2d ? 'coding' : undefined;
+}
+
+export interface Head {
+  readonly status: number;
+  /** Names in lower case, in the order in which they came. */
+  readonly fields: readonly (readonly [name: string, value: string])[];
+}
+
+/** `HTTP/2 200` is what some servers write in HTTP/1.1. */
+const STATUS_LINE = /^HTTP\/(?:1\.[01]|2(?:\.0)?) +([1-9]\d\d)(?!\d)/;
+
+/**
+ * Reads a head as leniently as curl does: folded lines are joined, control characters become spaces, and lines that are no field are dropped.
+ * Of an incomplete head the complete lines count. Undefined if its status line is not one of HTTP, or is incomplete.
+ */
+export function readHead(text: string): Head | undefined {
+  const [line = '', ...lines] = text.slice(0, text.lastIndexOf('\n') + 1).split(/\r?\n/);
+  const status = lines.length === 0 ? undefined : STATUS_LINE.exec(line)?.[1];
+  if (status === undefined) return undefined;
+  const fields: [string, string][] = [];
+  const room = { other: KEPT_BYTES, deciding: DECIDING_BYTES };
+  const keep = (name: string, value: string) => {
+    const kind = DECIDING.test(name) ? 'deciding' : 'other';
+    if ((room[kind] -= name.length + value.length + 4) >= 0) fields.push([name, value]);
+  };
+  // https://www.rfc-editor.org/rfc/rfc9112#section-5.2
+  for (const field of lines
+    .join('\n')
+    .replace(/\n[ \t]+/g, ' ')
+    .split('\n')) {
+    const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+)[ \t]*:(.*)$/s.exec(field) ?? [];
+    // eslint-disable-next-line no-control-regex
+    if (name !== undefined && value !== undefined) keep(name.toLowerCase(), value.replace(/[\0-\x08\x0a-\x1f\x7f]/g, ' ').trim());
+  }
+  return { status: Number(status), fields };
+}
+
+/**
+ * Writes a head so that undici can read it. Its connection closes after the response: where a body ends that was announced in two ways is a guess,
+ * and what follows must not be taken for the answer to another request.
+ */
+export function mendedHead({ status, fields }: Head): Buffer {
+  const kept = fields.filter(([name]) => !/^(content-length|transfer-encoding|connection|keep-alive)$/.test(name));
+  const lines = kept.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  return Buffer.from(`HTTP/1.1 ${status} \r\n${lines}${framing(status, fields)}connection: close\r\n\r\n`, 'latin1');
+}
+
+/** The field that says where the body ends: https://www.rfc-editor.org/rfc/rfc9112#section-6.3 */
+function framing(status: number, fields: Head['fields']): string {
+  const given = (wanted: string) => fields.filter(([name]) => name === wanted).flatMap(([, value]) => value.split(','));
+  if (status === 204 || status === 304) return '';
+  const codings = given('transfer-encoding')
+    .map((coding) => coding.trim().toLowerCase())
+    .filter((coding) => coding !== 'identity');
+  if (codings.at(-1) === 'chunked') return 'transfer-encoding: chunked\r\n';
+  const lengths = given('content-length');
+  if (codings.length > 0 || lengths.length === 0) return '';
+  // Of several the smallest: nobody waits for bytes that do not come.
+  const length = Math.min(...lengths.map((text) => (/^\s*\+?\d+\s*$/.test(text) ? Number(text) : 0)));
+  return length <= Number.MAX_SAFE_INTEGER ? `content-length: ${length}\r\n` : '';
+}
+
+/** Why the first bytes of a peer are no response of HTTP/1.1, for a person. */
+export function otherProtocol(bytes: Buffer): string {
+  // https://www.rfc-editor.org/rfc/rfc9113#section-4.1: a frame of type SETTINGS or GOAWAY, on stream 0.
+  const isFrame = bytes.length >= 9 && bytes[0] === 0 && (bytes[3] === 4 || bytes[3] === 7) && bytes.readUInt32BE(5) === 0;
+  if (isFrame) return 'it speaks HTTP/2 only, and endpoints are called with HTTP/1.1';
+  // https://www.rfc-editor.org/rfc/rfc8446#section-5.1: an alert.
+  if (bytes[0] === 0x15 && bytes[1] === 3) return 'it speaks TLS, so its URL has to begin with https://';
+  const [line = ''] = bytes.toString('latin1', 0, 40).split(/[\r\n]/);
+  return /^[\x20-\x7e]+$/.test(line) ? `it begins with ${JSON.stringify(line)}, which is not HTTP/1.1` : 'it is not HTTP/1.1';
+}
