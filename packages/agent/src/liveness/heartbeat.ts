@@ -1,7 +1,6 @@
 import { backoffMs } from '@gateway/core/process';
 import {
   deregisterAgent,
-  listReaders,
   notifyDue,
   readClaimed,
   recoverDeliveries,
