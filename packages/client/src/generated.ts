@@ -1644,7 +1644,7 @@ export interface Source {
   readonly url: string | null;
   readonly verifier: {
     /** `noop` accepts every request; the last ones are signatures of providers, which need `secret` alone. */
-    readonly type: 'noop' | 'basic_auth' | 'api_key' | 'hmac' | 'github' | 'shopify' | 'stripe' | 'standard_webhooks';
+    readonly type: 'noop' | 'basic_auth' | 'api_key' | 'hmac' | 'github' | 'shopify' | 'stripe' | 'slack' | 'zoom' | 'standard_webhooks';
     /** What the provider signs with. */
     readonly secret?: string | undefined;
     readonly basic_auth?:
@@ -1668,6 +1668,25 @@ export interface Source {
           readonly encoding: 'hex' | 'base64';
           /**  */
           readonly secret?: string | undefined;
+        }
+      | undefined;
+    /** What the provider asks before it sends: the request is answered and makes no event. */
+    readonly handshake?:
+      | {
+          readonly type:
+            | 'hub_challenge'
+            | 'websub'
+            | 'slack'
+            | 'monday'
+            | 'microsoft_graph'
+            | 'event_grid'
+            | 'dropbox'
+            | 'okta'
+            | 'zoom'
+            | 'x'
+            | 'reachable';
+          /** Of `hub_challenge`, and if you like of `websub`: what `hub.verify_token` must be. */
+          readonly token?: string | undefined;
         }
       | undefined;
   } | null;
@@ -1844,7 +1863,7 @@ export interface User {
 
 export interface Verifier {
   /** `noop` accepts every request; the last ones are signatures of providers, which need `secret` alone. */
-  readonly type: 'noop' | 'basic_auth' | 'api_key' | 'hmac' | 'github' | 'shopify' | 'stripe' | 'standard_webhooks';
+  readonly type: 'noop' | 'basic_auth' | 'api_key' | 'hmac' | 'github' | 'shopify' | 'stripe' | 'slack' | 'zoom' | 'standard_webhooks';
   /** What the provider signs with. */
   readonly secret?: string | undefined;
   readonly basic_auth?:
@@ -1868,6 +1887,25 @@ export interface Verifier {
         readonly encoding: 'hex' | 'base64';
         /**  */
         readonly secret?: string | undefined;
+      }
+    | undefined;
+  /** What the provider asks before it sends: the request is answered and makes no event. */
+  readonly handshake?:
+    | {
+        readonly type:
+          | 'hub_challenge'
+          | 'websub'
+          | 'slack'
+          | 'monday'
+          | 'microsoft_graph'
+          | 'event_grid'
+          | 'dropbox'
+          | 'okta'
+          | 'zoom'
+          | 'x'
+          | 'reachable';
+        /** Of `hub_challenge`, and if you like of `websub`: what `hub.verify_token` must be. */
+        readonly token?: string | undefined;
       }
     | undefined;
 }

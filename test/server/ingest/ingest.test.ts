@@ -228,6 +228,71 @@ ingest('values of a repeated header or parameter are not those of one with a com
       for (const query of ['?n=1&n=2', '?n=1,2']) assert.is(await post(ids, query), outcome, `${ids.join('|')} ${query}`);
 });
 
+ingest('a form becomes an event: its payload, or an object of its fields; what is signed is the body as it came', async () => {
+  const signed = await httpSource(api, incoming, { verifier: { type: 'github', secret: 's3cret' }, idempotency_keys: ['body.id'] });
+  const form = { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8', 'x-github-event': 'push' };
+  const body = 'payload=%7B%22id%22%3A+1830000000000000001%2C%22t%22%3A%22%C3%A9%22%7D';
+  const headers = { ...form, 'x-hub-signature-256': `sha256= ${sign('s3cret', body)}` };
+  const { data, event_type } = await event((await signed.post(body, headers)).body.data.uid);
+  assert.equal([event_type, data], ['push', '{"id": 1830000000000000001,"t":"é"}']);
+  assert.is((await signed.post(body, headers)).body.data.outcome, 'duplicate');
+  assert.is((await signed.post(`${body}+`, headers)).status, 401);
+
+  const source = await httpSource(api, incoming);
+  const made = async (text: string) => (await event((await source.post(text, form)).body.data.uid))['data'];
+  assert.is(await made('command=%2Fdeploy&text=a+b&text=c&__proto__=x'), '{"command":"/deploy","text":["a b","c"],"__proto__":"x"}');
+  assert.is(await made('payload=%7B%7D&other=1'), '{"payload":"{}","other":"1"}');
+  assert.is(await made('{"a":1}'), '{"a":1}');
+  for (const odd of ['payload=x', 'payload=%5B1%5D', '']) assert.is((await source.post(odd, form)).body.data.outcome, 'quarantined', odd);
+});
+
+ingest('the handshake of a provider is answered as its source says, and makes no event', async () => {
+  const handshake = { type: 'hub_challenge', token: 't0ken' };
+  const source = await httpSource(api, incoming, {
+    verifier: { type: 'hmac', hmac: { header: 'x-s', hash: 'SHA256', encoding: 'hex', secret: 's3cret' }, handshake },
+  });
+  assert.equal(source.view.verifier.handshake, { type: 'hub_challenge', token: '********' });
+  const get = (query: string, url = source.url) =>
+    fetch(`${api.url}${url}?hub.mode=subscribe&hub.challenge=%3Cscript%3E&hub.verify_token=${query}`);
+  const before = [await count('events'), await count('quarantined_messages')];
+  const answer = await get('t0ken');
+  assert.equal([answer.status, await answer.text()], [200, '<script>']);
+  assert.equal(
+    [answer.headers.get('content-type'), answer.headers.get('x-content-type-options')],
+    ['text/plain; charset=utf-8', 'nosniff'],
+  );
+  assert.is((await get('other')).status, 401);
+  assert.is((await get('t0ken', `/ingest/${'x'.repeat(30)}`)).status, 404);
+  const plain = await httpSource(api, incoming);
+  const none = await get('t0ken', plain.url);
+  assert.equal([none.status, none.headers.get('allow')], [405, 'POST']);
+
+  const slack = await httpSource(api, incoming, { verifier: { type: 'slack', secret: 's3cret', handshake: { type: 'slack' } } });
+  const asked = '{"type":"url_verification","challenge":"42"}';
+  assert.is((await slack.post(asked)).status, 401);
+  const at = String(Math.floor(Date.now() / 1000));
+  const headers = { 'x-slack-request-timestamp': at, 'x-slack-signature': `v0=${sign('s3cret', `v0:${at}:${asked}`)}` };
+  assert.equal([(await slack.post(asked, headers)).text, await count('events'), await count('quarantined_messages')], ['42', ...before]);
+  const okta = await httpSource(api, incoming, {
+    verifier: { type: 'api_key', api_key: { header_name: 'authorization', header_value: 'k-1' }, handshake: { type: 'okta' } },
+  });
+  const verify = (key: string) => fetch(api.url + okta.url, { headers: { authorization: key, 'x-okta-verification-challenge': 'c' } });
+  assert.equal([(await verify('k-2')).status, await (await verify('k-1')).text()], [401, '{"verification":"c"}']);
+  const head = await httpSource(api, incoming, { verifier: { type: 'noop', handshake: { type: 'reachable' } } });
+  assert.is((await fetch(api.url + head.url, { method: 'HEAD' })).status, 200);
+});
+
+ingest('a webhook of Svix is verified, and made once', async () => {
+  const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+  const source = await httpSource(api, incoming, { verifier: { type: 'standard_webhooks', secret } });
+  const [body, at] = ['{"type":"user.created","data":{}}', String(Math.floor(Date.now() / 1000))];
+  const signature = sign(Buffer.from(secret.slice(6), 'base64'), `msg_1.${at}.${body}`, 'base64');
+  const headers = { 'svix-id': 'msg_1', 'svix-timestamp': at, 'svix-signature': `v1,${signature}` };
+  const { event_type, idempotency_key } = await event((await source.post(body, headers)).body.data.uid);
+  assert.equal([event_type, idempotency_key], ['user.created', `${source.uid}:msg_1`]);
+  assert.is((await source.post(body, headers)).body.data.outcome, 'duplicate');
+});
+
 ingest('what can never be an event is quarantined with its reason, and the sender need not repeat it', async () => {
   const source = await httpSource(api, incoming, { event_type_location: 'header.X-Topic' });
   const codes: Record<string, [string | Uint8Array<ArrayBuffer>, string]> = {
@@ -290,7 +355,7 @@ ingest('a source that is paused asks to send again later; one that is disabled, 
   const last = source.url.at(-1) === 'A' ? 'B' : 'A';
   for (const url of [`${source.url.slice(0, -1)}${last}`, '/ingest/x', `${source.url}x`])
     assert.is((await fetch(api.url + url, { method: 'POST', body: '{}' })).status, 404, url);
-  assert.is((await fetch(api.url + source.url)).status, 405);
+  assert.is((await fetch(api.url + source.url)).status, 404);
 });
 
 ingest('a body that is too large is refused before it is stored, and so is one that is compressed', async () => {

@@ -34,6 +34,22 @@ const rows: Record<string, [VerifierFields, Record<string, string>]> = {
       'webhook-signature': `v1a,xxxx v1,${sign(key, `msg_1.${SECONDS}.${String(BODY)}`, 'base64')}`,
     },
   ],
+  'standard_webhooks of Svix': [
+    { type: 'standard_webhooks', secret: key.toString('base64') },
+    {
+      'svix-id': 'msg_1',
+      'svix-timestamp': SECONDS,
+      'svix-signature': `v1,${sign(key, `msg_1.${SECONDS}.${String(BODY)}`, 'base64')}`,
+    },
+  ],
+  slack: [
+    { type: 'slack', secret: 's3cret' },
+    { 'x-slack-request-timestamp': SECONDS, 'x-slack-signature': `v0=${sign('s3cret', `v0:${SECONDS}:${String(BODY)}`)}` },
+  ],
+  zoom: [
+    { type: 'zoom', secret: 's3cret' },
+    { 'x-zm-request-timestamp': SECONDS, 'x-zm-signature': `v0=${sign('s3cret', `v0:${SECONDS}:${String(BODY)}`)}` },
+  ],
   hmac: [
     { type: 'hmac', hmac: { header: 'X-Sig', hash: 'SHA512', encoding: 'base64', secret: 's3cret' } },
     { 'x-sig': sign('s3cret', BODY, 'base64', 'sha512') },
@@ -58,7 +74,7 @@ for (const [name, [verifier, headers]] of Object.entries(rows))
     const isOfBody = !['basic_auth', 'api_key'].includes(name);
     if (isOfBody) assert.type(why(verifier, headers, Buffer.from(`${String(BODY)} `)), 'string');
     const other = JSON.parse(JSON.stringify(verifier).replaceAll(/s3cret|p:w|k-1/g, 'other')) as VerifierFields;
-    const rotated = name === 'standard_webhooks' ? { ...verifier, secret: `whsec_${randomBytes(24).toString('base64')}` } : other;
+    const rotated = name.startsWith('standard_webhooks') ? { ...verifier, secret: `whsec_${randomBytes(24).toString('base64')}` } : other;
     assert.type(why(rotated, headers), 'string');
   });
 
@@ -83,6 +99,48 @@ verify('of several signatures one that is right is enough, as while a provider r
   assert.is(why({ type: 'stripe', secret: 'new' }, { 'stripe-signature': both }), undefined);
   const many = `t=${SECONDS},${'v1=00,'.repeat(20)}v1=${right}`;
   assert.type(why({ type: 'stripe', secret: 'new' }, { 'stripe-signature': many }), 'string');
+});
+
+verify('a MAC is taken in the spellings that providers use, and no other', () => {
+  const hmac = { header: 'X-Sig', hash: 'SHA256', encoding: 'hex', secret: 's' } as const;
+  const [right, wrong] = [sign('s', BODY), sign('t', BODY)];
+  const spelled = ['', 'sha256=', 'sha256= ', 'SHA256=', 'v1='].flatMap((it) => [it + right, it + right.toUpperCase()]);
+  const several = [`sha256=${wrong}, sha256=${right}`, `sha256=${wrong},sha256=${right}`, `${wrong} ${right}`];
+  for (const text of [...spelled, ...several]) assert.is(why({ type: 'hmac', hmac }, { 'x-sig': text }), undefined, text);
+  for (const text of [wrong, `${right}00`, `sha256 =${right}x`, 'sha256=', ',', `x=${right}`])
+    assert.type(why({ type: 'hmac', hmac }, { 'x-sig': text }), 'string', text);
+  const inBase64 = { ...hmac, encoding: 'base64' } as const;
+  const base64 = sign('s', BODY, 'base64');
+  for (const text of [base64, `sha256=${base64}`, `sha256= ${base64}`])
+    assert.is(why({ type: 'hmac', hmac: inBase64 }, { 'x-sig': text }), undefined, text);
+  assert.is(why({ type: 'github', secret: 's' }, { 'x-hub-signature-256': `sha256= ${right}` }), undefined);
+});
+
+verify('the id of one set of headers does not go with the signature of the other', () => {
+  const [verifier, headers] = rows['standard_webhooks of Svix']!;
+  assert.type(why(verifier, { ...headers, 'webhook-id': 'msg_2' }), 'string');
+});
+
+verify('a secret that cannot be the one of the provider is refused when it is saved', () => {
+  const refused = (type: string, secret: string) =>
+    verifierProblems({ type, secret })
+      .map(({ sentence }) => sentence)
+      .join();
+  for (const right of [whsec, key.toString('base64'), key.toString('base64').replace(/=+$/, '')])
+    assert.is(refused('standard_webhooks', right), '');
+  assert.match(refused('standard_webhooks', `v1,${whsec}`), 'begins with "v1,"');
+  for (const wrong of [
+    'whsec_',
+    'whsec_c2hvcnQ=',
+    'not base64 at all, but long',
+    `${whsec}!`,
+    `whsec_whsec_${'a'.repeat(32)}`,
+    `${whsec}====x`,
+  ])
+    assert.match(refused('standard_webhooks', wrong), 'must be whsec_ and at least 16 bytes in base64', wrong);
+  for (const type of ['github', 'stripe', 'standard_webhooks'])
+    for (const wrong of [`${whsec}\n`, ` ${whsec}`]) assert.match(refused(type, wrong), 'begins or ends with a blank');
+  assert.match(verifierProblems({ type: 'hmac', hmac: { secret: 'a ' } })[0]!.field, 'verifier.hmac.secret');
 });
 
 verify('no header, however odd, makes it throw', () => {

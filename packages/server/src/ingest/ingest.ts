@@ -10,11 +10,13 @@ import type { Release } from '../api/shares.js';
 import { networkOf } from '../auth/client-address.js';
 import { derivedKey } from '../auth/process-credentials.js';
 import { send } from '../http/response.js';
+import { jsonOfForm } from './form.js';
+import { handshakeAnswer, type HandshakeAnswer } from './handshakes.js';
 import { isMaskId } from './mask-id.js';
 import { messageOf, type HttpMessage } from './message.js';
 import { httpSourceCache } from './source-cache.js';
 import { Verifier, type VerifierFields } from './verifier.js';
-import { whyUnverified } from './verify.js';
+import { whyUnverified, type SignedRequest } from './verify.js';
 
 const LOOK_UP = { effect: 'looks_up', withinMs: 10_000 } as const;
 const COMMIT = { effect: 'creates', withinMs: 40_000 } as const;
@@ -39,34 +41,63 @@ export function ingestRouter(context: ServerContext): Router {
   const sources = httpSourceCache(context.database);
   const router = new Router({ prefix: `${config.root_path}/ingest` });
 
-  router.post('/:mask_id', async (ctx: RouterContext) => {
+  const open = async (ctx: RouterContext): Promise<{ source: HttpSource; verifier: VerifierFields }> => {
     const maskId = ctx.params['mask_id'] ?? '';
     const source = isMaskId(maskId, key) ? await ask(() => sources(maskId), LOOK_UP) : undefined;
     if (!source || source.is_disabled)
       throw new GatewayError('not_found', { thing: 'source', fix: 'check the URL; a source may be disabled' });
     if (isPaused(source)) throw new GatewayError('source_paused', { retryAfterSeconds: PAUSED_SECONDS });
     await limit({ id: `source:${source.id}` });
+    return { source, verifier: openConnection(source.http.verifier, Verifier, source.id, sealer.open) as VerifierFields };
+  };
+
+  // HEAD too. Signatures are of bodies, which such a request has none of.
+  router.get('/:mask_id', async (ctx: RouterContext) => {
+    const { verifier } = await open(ctx);
+    const isSigned = !['noop', 'basic_auth', 'api_key'].includes(verifier.type);
+    if (!isSigned) requireVerified(verifier, { headers: ctx.req.headers, body: new Uint8Array() });
+    const answer = handshakeAnswer(verifier, { method: ctx.method, headers: ctx.req.headers, query: ctx.query });
+    if (answer) return sendHandshake(ctx, answer);
+    ctx.set('allow', 'POST');
+    throw new GatewayError('method_not_allowed', { method: ctx.method, path: ctx.path, allowed: 'POST' });
+  });
+
+  router.post('/:mask_id', async (ctx: RouterContext) => {
+    const { source, verifier } = await open(ctx);
+    const { headers } = ctx.req;
     context.pace.require(source.project_id);
     const sender = { id: `${source.id} ${networkOf(addressOf(ctx.req))}`, isStranger: true };
     const held = await receive(ctx.req, { limit: config.ingest.max_message_bytes, sender });
+    const body = held.bytes;
     let release: Release;
     try {
-      const verifier = openConnection(source.http.verifier, Verifier, source.id, sealer.open) as VerifierFields;
-      const reason = whyUnverified(verifier, { headers: ctx.req.headers, body: held.bytes });
-      if (reason !== undefined) throw new GatewayError('signature_invalid', { reason });
-      release = await takeShare(source.id, { bytes: held.bytes.length, isGrouped: true });
+      requireVerified(verifier, { headers, body });
+      const handshake = handshakeAnswer(verifier, { method: 'POST', headers, query: ctx.query, body });
+      if (handshake) return sendHandshake(ctx, handshake);
+      release = await takeShare(source.id, { bytes: body.length, isGrouped: true });
     } finally {
       held.release();
     }
     try {
       context.pace.require(source.project_id);
-      const message = messageOf(source, { request: ctx.req, query: ctx.query, body: held.bytes });
+      const message = messageOf(source, { request: ctx.req, query: ctx.query, body: jsonOfForm(body, headers['content-type']) });
       answer(ctx, source, await ask(() => accept(source, message, context), COMMIT));
     } finally {
       release();
     }
   });
   return router;
+}
+
+function requireVerified(verifier: VerifierFields, request: SignedRequest): void {
+  const reason = whyUnverified(verifier, request);
+  if (reason !== undefined) throw new GatewayError('signature_invalid', { reason });
+}
+
+function sendHandshake(ctx: RouterContext, { type, body }: HandshakeAnswer): void {
+  ctx.status = 200;
+  ctx.type = type;
+  ctx.body = body;
 }
 
 function isPaused({ paused_at: pausedAt, resumes_at: resumesAt }: HttpSource): boolean {

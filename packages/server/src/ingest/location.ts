@@ -1,4 +1,5 @@
 import { rawJsonAt } from '@gateway/core/json';
+import { headerOf } from './providers.js';
 
 const LOCATION = /^(?:request\.)?(header|body|query(?:param)?)\.(.+)$/i;
 /** Of an event type. */
@@ -32,20 +33,19 @@ export function jsonAt(location: string, { headers, query, json }: Located): str
   const found = (() => {
     switch (part.toLowerCase()) {
       case 'header':
-        return jsonOf(headers(), name.toLowerCase());
+        return jsonOf(headerOf(headers(), name.toLowerCase()));
       case 'body': {
         const raw = rawJsonAt(json() ?? '', name.split('.'));
         // A string can be spelled in several ways.
         return raw?.startsWith('"') ? JSON.stringify(JSON.parse(raw)) : raw;
       }
       default:
-        return jsonOf(query, name);
+        return jsonOf(Object.hasOwn(query, name) ? query[name] : undefined);
     }
   })();
   return found === undefined || /^(null|""|\[\s*\]|\{\s*\})$/.test(found) ? undefined : found;
 }
 
-function jsonOf(values: Readonly<Record<string, string | readonly string[] | undefined>>, name: string): string | undefined {
-  const given = Object.hasOwn(values, name) ? values[name] : undefined;
+function jsonOf(given: string | readonly string[] | undefined): string | undefined {
   return JSON.stringify(Array.isArray(given) && given.length === 1 ? given[0] : given);
 }

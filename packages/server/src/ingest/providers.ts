@@ -1,4 +1,4 @@
-/** How a provider signs its requests: a MAC of the parts, joined by dots. */
+/** How a provider signs its requests: a MAC of the parts, joined by dots or what `joint` says. */
 export interface HmacScheme {
   readonly header: string;
   readonly hash: 'SHA256' | 'SHA512';
@@ -10,6 +10,9 @@ export interface HmacScheme {
   /** Header with the id that is signed. */
   readonly id?: string;
   readonly signed: readonly ('id' | 'timestamp' | 'body')[];
+  readonly joint?: string;
+  /** Stands before the parts. */
+  readonly version?: string;
   /** The secret is base64 after `whsec_`, not the text itself. */
   readonly isKeyBase64?: boolean;
 }
@@ -24,6 +27,30 @@ export interface Provider {
 
 /** Replays are refused after this time, as the libraries of the providers do by default. */
 const TOLERANCE_SECONDS = 300;
+
+/** Slack and Zoom sign `v0:<timestamp>:<body>`. */
+function versionZero(header: string, timestamp: string): HmacScheme {
+  return {
+    ...{ header, hash: 'SHA256', encoding: 'hex' },
+    list: { separator: ',', mark: 'v0=' },
+    timestamp: { header: timestamp, toleranceSeconds: TOLERANCE_SECONDS },
+    ...{ signed: ['timestamp', 'body'], joint: ':', version: 'v0' },
+  };
+}
+
+/** The headers of Standard Webhooks under the names that Svix, Clerk, Resend and others send. */
+const ALIASES: Readonly<Record<string, string>> = {
+  'webhook-id': 'svix-id',
+  'webhook-timestamp': 'svix-timestamp',
+  'webhook-signature': 'svix-signature',
+};
+
+/** The values of a header, by its lower-case name or else its other name, so that what is verified is also what makes the key of the event. */
+export function headerOf<Value>(headers: Readonly<Record<string, Value | undefined>>, name: string): Value | undefined {
+  const own = Object.hasOwn(headers, name) ? headers[name] : undefined;
+  const alias = ALIASES[name];
+  return own ?? (alias === undefined ? undefined : headers[alias]);
+}
 
 export const PROVIDERS = {
   // https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries
@@ -52,6 +79,20 @@ export const PROVIDERS = {
     },
     event_type_location: 'body.type',
     idempotency_keys: ['body.id'],
+    forward_headers: [],
+  },
+  // https://docs.slack.dev/authentication/verifying-requests-from-slack
+  slack: {
+    scheme: versionZero('x-slack-signature', 'x-slack-request-timestamp'),
+    event_type_location: 'body.event.type',
+    idempotency_keys: ['body.event_id'],
+    forward_headers: [],
+  },
+  // https://developers.zoom.us/docs/api/webhooks/#verify-with-zooms-header
+  zoom: {
+    scheme: versionZero('x-zm-signature', 'x-zm-request-timestamp'),
+    event_type_location: 'body.event',
+    idempotency_keys: [],
     forward_headers: [],
   },
   // https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md

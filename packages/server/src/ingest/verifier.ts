@@ -2,7 +2,9 @@ import { Type, type Static } from '@sinclair/typebox';
 import type { InvalidField } from '@gateway/core/errors';
 import { isObject } from '@gateway/core/json';
 import { named, object, oneOf } from '../http/schema.js';
+import { HANDSHAKES } from './handshakes.js';
 import { PROVIDERS } from './providers.js';
+import { keyOf, secretOf } from './secrets.js';
 
 const secret = (description: string, maxLength = 512) => Type.String({ minLength: 1, maxLength, 'x-secret': true, description });
 const HeaderName = Type.String({
@@ -29,6 +31,15 @@ export const verifierSchema = object({
       secret: Type.Optional(secret('')),
     }),
   ),
+  handshake: Type.Optional(
+    object(
+      {
+        type: oneOf(Object.keys(HANDSHAKES)),
+        token: Type.Optional(secret('Of `hub_challenge`, and if you like of `websub`: what `hub.verify_token` must be.')),
+      },
+      { description: 'What the provider asks before it sends: the request is answered and makes no event.' },
+    ),
+  ),
 });
 export const Verifier = named('Verifier', verifierSchema);
 
@@ -52,17 +63,33 @@ export function verifierProblems(verifier: Readonly<Record<string, unknown>>): I
     field: `verifier.${name}`,
     sentence: `does not belong to the type ${type}`,
   }));
+  problems.push(...handshakeProblems(verifier as VerifierFields));
   if (member === undefined) return problems;
   const given = verifier[member];
   if (given === undefined) return [...problems, { field: `verifier.${member}`, sentence: 'is missing' }];
   if (inner !== undefined && isObject(given) && given[inner] === undefined)
     problems.push({ field: `verifier.${member}.${inner}`, sentence: 'is missing' });
-  if (type === 'standard_webhooks' && typeof given === 'string' && keyOf(given).byteLength < 16)
-    problems.push({ field: 'verifier.secret', sentence: 'must be whsec_ and at least 16 bytes in base64' });
+  const text = secretOf(verifier as VerifierFields);
+  const field = `verifier.${type === 'hmac' ? 'hmac.' : ''}secret`;
+  if (/^\s|\s$/.test(text)) problems.push({ field, sentence: 'begins or ends with a blank or a line break' });
+  else if (type === 'standard_webhooks' && text.startsWith('v1,'))
+    problems.push({ field, sentence: 'begins with "v1,", which is not part of it; give what follows, from whsec_ on' });
+  else if (type === 'standard_webhooks' && text !== '' && !keyOf(text))
+    problems.push({ field, sentence: 'must be whsec_ and at least 16 bytes in base64' });
   return problems;
 }
 
-/** The bytes of a secret of Standard Webhooks. */
-export function keyOf(secretText: string): Buffer {
-  return Buffer.from(secretText.replace(/^whsec_/, ''), 'base64');
+function handshakeProblems(verifier: VerifierFields): InvalidField[] {
+  const { type, token } = verifier.handshake ?? {};
+  const { tokenIn, isTokenOptional, needsSecret } = (type === undefined ? undefined : HANDSHAKES[type]) ?? {};
+  const problems: InvalidField[] = [];
+  const field = 'verifier.handshake.token';
+  if (tokenIn === undefined && token !== undefined) problems.push({ field, sentence: `does not belong to the handshake ${type}` });
+  if (tokenIn !== undefined && !isTokenOptional && token === undefined) problems.push({ field, sentence: 'is missing' });
+  if (needsSecret && secretOf(verifier) === '')
+    problems.push({
+      field: 'verifier.handshake.type',
+      sentence: `is answered with the secret of a signature, which the type ${verifier.type} does not have`,
+    });
+  return problems;
 }

@@ -1,10 +1,13 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { providerOf, type HmacScheme } from './providers.js';
-import { keyOf, type VerifierFields } from './verifier.js';
+import { headerOf, providerOf, type HmacScheme } from './providers.js';
+import { isSame, keyOf } from './secrets.js';
+import type { VerifierFields } from './verifier.js';
 
 /** More signatures in a header are not looked at: a provider that rotates its secret sends two. */
 const SIGNATURES_MAX = 10;
+
+const ALGORITHM = /^(sha-?(256|512)|v\d)=/i;
 
 export interface SignedRequest {
   readonly headers: IncomingHttpHeaders;
@@ -45,7 +48,8 @@ export function whyUnverified(verifier: VerifierFields, request: SignedRequest, 
     }
     default: {
       const { scheme } = providerOf(type)!;
-      return whyUnsigned(scheme, scheme.isKeyBase64 ? keyOf(secret) : Buffer.from(secret), request, nowMs);
+      const bytes = scheme.isKeyBase64 ? keyOf(secret) : Buffer.from(secret);
+      return bytes ? whyUnsigned(scheme, bytes, request, nowMs) : 'the secret of the source is not base64 of at least 16 bytes';
     }
   }
 }
@@ -54,9 +58,10 @@ function whyUnsigned(scheme: HmacScheme, key: Buffer, { headers, body }: SignedR
   const given = textOf(headers, scheme.header);
   if (given === undefined) return `it has no header ${scheme.header}`;
   const { list, timestamp } = scheme;
-  const members = list ? given.split(list.separator).map((it) => it.trim()) : [given.trim().replace(/^sha(256|512)=/i, '')];
+  // `sha256= 4f…` with a blank, and several signatures, are common.
+  const members = list ? given.split(list.separator).map((it) => it.trim()) : given.split(/[\s,]+/).map((it) => it.replace(ALGORITHM, ''));
   const marked = (mark: string) => members.flatMap((it) => (it.startsWith(mark) ? [it.slice(mark.length)] : []));
-  const signatures = (list ? marked(list.mark) : members).slice(0, SIGNATURES_MAX);
+  const signatures = (list ? marked(list.mark) : members.filter((it) => it !== '')).slice(0, SIGNATURES_MAX);
 
   const parts: Record<'id' | 'timestamp', string | undefined> = { id: undefined, timestamp: undefined };
   if (timestamp) {
@@ -72,8 +77,9 @@ function whyUnsigned(scheme: HmacScheme, key: Buffer, { headers, body }: SignedR
   }
 
   const hmac = createHmac(scheme.hash.toLowerCase(), key);
+  const { joint = '.', version = '' } = scheme;
   for (const [at, part] of scheme.signed.entries()) {
-    if (at > 0) hmac.update('.');
+    hmac.update(at > 0 ? joint : version && version + joint);
     hmac.update(part === 'body' ? body : (parts[part] ?? ''));
   }
   // As text: decoding would ignore what follows a signature.
@@ -83,12 +89,6 @@ function whyUnsigned(scheme: HmacScheme, key: Buffer, { headers, body }: SignedR
 }
 
 function textOf(headers: IncomingHttpHeaders, name: string): string | undefined {
-  const found = headers[name.toLowerCase()];
+  const found = headerOf(headers, name.toLowerCase());
   return typeof found === 'string' ? found : undefined;
-}
-
-/** Of digests, which have one length, so that nothing is told of the length either. */
-function isSame(one: Uint8Array, other: Uint8Array): boolean {
-  const digest = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest();
-  return timingSafeEqual(digest(one), digest(other));
 }

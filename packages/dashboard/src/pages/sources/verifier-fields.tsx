@@ -4,6 +4,10 @@ import { submitted, type Schema, type Value } from '../../components/schema-form
 import { Select } from '../../components/form/field.js';
 
 const secret: Schema = { type: 'string', 'x-secret': true };
+const HANDSHAKES: readonly NonNullable<Verifier['handshake']>['type'][] = [
+  ...(['hub_challenge', 'websub', 'slack', 'monday', 'microsoft_graph', 'event_grid'] as const),
+  ...(['dropbox', 'okta', 'zoom', 'x', 'reachable'] as const),
+];
 const ofProvider: Schema = {
   required: ['secret'],
   properties: { secret: { ...secret, title: 'Secret', description: 'What the provider signs with.' } },
@@ -32,7 +36,19 @@ const KINDS: Readonly<Record<Verifier['type'], readonly [label: string, fields: 
   github: ['GitHub', ofProvider],
   shopify: ['Shopify', ofProvider],
   stripe: ['Stripe', ofProvider],
+  slack: ['Slack', ofProvider],
+  zoom: ['Zoom', ofProvider],
   standard_webhooks: ['Standard Webhooks', ofProvider],
+};
+
+/** What a provider asks before it sends, of every kind. */
+const handshake: Schema = {
+  type: 'object',
+  title: 'Handshake',
+  properties: {
+    type: { title: 'Handshake', enum: HANDSHAKES, description: 'What the provider asks once before it sends.' },
+    token: { ...secret, title: 'Verify token', description: 'What `hub.verify_token` must be.' },
+  },
 };
 
 function group(name: string, properties: Readonly<Record<string, Schema>>): Schema {
@@ -52,7 +68,8 @@ export function VerifierFields({
   readonly error: Error | undefined;
 }) {
   const { type, ...fields } = verifier;
-  const [, schema] = KINDS[type];
+  const [, own] = KINDS[type];
+  const schema = { ...own, properties: { ...own.properties, handshake } };
   const before = (stored?.type === type ? stored : {}) as Value;
   return (
     <>

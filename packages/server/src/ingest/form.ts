@@ -1,0 +1,20 @@
+const FORM = /^application\/x-www-form-urlencoded\s*(;|$)/i;
+
+/**
+ * The body of a webhook as JSON where it is a form: the one field `payload`, in which GitHub, Slack and others send theirs, or an object of the fields, with a list
+ * for a field that is repeated. Any other body is returned as it is, and so is JSON, which `curl -d` calls a form.
+ */
+export function jsonOfForm(body: Uint8Array, contentType: string | undefined): Uint8Array {
+  if (!FORM.test(contentType ?? '') || body.byteLength === 0) return body;
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString();
+  if (/^\s*[[{]/.test(text)) return body;
+  const form = new URLSearchParams(text);
+  const fields = new Map<string, string | string[]>();
+  for (const [name, value] of form) {
+    const before = fields.get(name);
+    if (Array.isArray(before)) before.push(value);
+    else fields.set(name, before === undefined ? value : [before, value]);
+  }
+  const payload = fields.get('payload');
+  return Buffer.from(fields.size === 1 && typeof payload === 'string' ? payload : JSON.stringify(Object.fromEntries(fields)));
+}

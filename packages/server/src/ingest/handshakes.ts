@@ -1,0 +1,154 @@
+import { createHmac } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { GatewayError } from '@gateway/core/errors';
+import { isObject } from '@gateway/core/json';
+import { isSame, secretOf, type Signing } from './secrets.js';
+
+/** What a handshake looks into. Of a query, names that are given once count. */
+interface Asked {
+  readonly query: (name: string) => string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  /** The parsed body; undefined when it is no JSON. */
+  readonly json: () => unknown;
+  /** SHA-256 MAC by the secret of the verifier. */
+  readonly mac: (text: string, encoding: 'hex' | 'base64') => string;
+}
+
+/** What a provider asks once, before it sends webhooks to a URL, to see that its owner wants them. */
+interface Handshake {
+  readonly method: 'GET' | 'POST';
+  /** The parameter with the token of the source. */
+  readonly tokenIn?: string;
+  readonly isTokenOptional?: boolean;
+  /** The answer is a MAC. What is signed is a word, so that no answer is the signature of a webhook. */
+  readonly needsSecret?: boolean;
+  /** A text or the members of a JSON object; undefined for a request that is no handshake. */
+  readonly answer: (asked: Asked) => string | Readonly<Record<string, unknown>> | undefined;
+}
+
+const TEXT_MAX = 2_000;
+const WORD = /^[\w.~+/=-]{1,200}$/;
+
+/** https://developers.facebook.com/docs/graph-api/webhooks/getting-started and https://www.w3.org/TR/websub/#hub-verifies-intent; nobody else may end a subscription. */
+const hubChallenge = ({ query }: Asked) => (query('hub.mode') === 'subscribe' ? query('hub.challenge') : undefined);
+
+export const HANDSHAKES: Readonly<Record<string, Handshake>> = {
+  hub_challenge: { method: 'GET', tokenIn: 'hub.verify_token', answer: hubChallenge },
+  websub: { method: 'GET', tokenIn: 'hub.verify_token', isTokenOptional: true, answer: hubChallenge },
+  // https://docs.slack.dev/reference/events/url_verification
+  slack: { method: 'POST', answer: ({ json }) => isType(json(), 'type', 'url_verification', (it) => it['challenge']) },
+  // https://developer.monday.com/api-reference/reference/webhooks
+  monday: {
+    method: 'POST',
+    answer: ({ json }) => {
+      const body = json();
+      const isAlone = isObject(body) && Object.keys(body).length === 1 && typeof body['challenge'] === 'string';
+      return isAlone ? { challenge: body['challenge'] } : undefined;
+    },
+  },
+  // https://learn.microsoft.com/graph/change-notifications-delivery-webhooks
+  microsoft_graph: { method: 'POST', answer: ({ query }) => query('validationToken') },
+  // https://learn.microsoft.com/azure/event-grid/end-point-validation-event-grid-events-schema
+  event_grid: {
+    method: 'POST',
+    answer: ({ json }) => {
+      const body = json();
+      const first: unknown = Array.isArray(body) && body.length === 1 ? body[0] : undefined;
+      const code = isType(first, 'eventType', 'Microsoft.EventGrid.SubscriptionValidationEvent', (it) =>
+        memberOf(it['data'], 'validationCode'),
+      );
+      return code === undefined ? undefined : { validationResponse: code };
+    },
+  },
+  // https://www.dropbox.com/developers/reference/webhooks
+  dropbox: { method: 'GET', answer: ({ query }) => query('challenge') },
+  // https://developer.okta.com/docs/concepts/event-hooks/#one-time-verification-request
+  okta: {
+    method: 'GET',
+    answer: ({ headers }) => {
+      const challenge = headers['x-okta-verification-challenge'];
+      return typeof challenge === 'string' ? { verification: challenge } : undefined;
+    },
+  },
+  // https://developers.zoom.us/docs/api/webhooks/#validate-your-webhook-endpoint
+  zoom: {
+    method: 'POST',
+    needsSecret: true,
+    answer: ({ json, mac }) => {
+      const plainToken = isType(json(), 'event', 'endpoint.url_validation', (it) => memberOf(it['payload'], 'plainToken'));
+      return plainToken !== undefined && WORD.test(plainToken) ? { plainToken, encryptedToken: mac(plainToken, 'hex') } : undefined;
+    },
+  },
+  // https://docs.x.com/x-api/webhooks/quickstart: the challenge-response check
+  x: {
+    method: 'GET',
+    needsSecret: true,
+    answer: ({ query, mac }) => {
+      const token = query('crc_token');
+      return token !== undefined && WORD.test(token) ? { response_token: `sha256=${mac(token, 'base64')}` } : undefined;
+    },
+  },
+  // Trello, Intercom, Mailchimp and others look whether the URL is there.
+  reachable: { method: 'GET', answer: () => 'ok' },
+};
+
+function isType(body: unknown, member: string, type: string, value: (body: Record<string, unknown>) => unknown): string | undefined {
+  const found = isObject(body) && body[member] === type ? value(body) : undefined;
+  return typeof found === 'string' ? found : undefined;
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return isObject(value) ? value[name] : undefined;
+}
+
+/** The answer to a handshake, in its media type. */
+export interface HandshakeAnswer {
+  readonly type: 'text/plain' | 'application/json';
+  readonly body: string;
+}
+
+/**
+ * Answers a request that is a handshake of the source; undefined for any other. It makes no event. Throws `signature_invalid` when its token is wrong.
+ *
+ * @param verifier with open secrets
+ */
+export function handshakeAnswer(
+  verifier: Signing & { readonly handshake?: { readonly type: string; readonly token?: string | undefined } | undefined },
+  request: {
+    readonly method: string;
+    readonly headers: IncomingHttpHeaders;
+    readonly query: Readonly<Record<string, string | string[] | undefined>>;
+    readonly body?: Uint8Array;
+  },
+): HandshakeAnswer | undefined {
+  const { type, token } = verifier.handshake ?? {};
+  const handshake = type === undefined ? undefined : HANDSHAKES[type];
+  const method = request.method === 'HEAD' ? 'GET' : request.method;
+  if (handshake?.method !== method) return undefined;
+  const query = (name: string) => {
+    const given = Object.hasOwn(request.query, name) ? request.query[name] : undefined;
+    return typeof given === 'string' && given !== '' ? given : undefined;
+  };
+  const answer = handshake.answer({
+    ...{ query, headers: request.headers },
+    json: () => parsed(request.body),
+    mac: (text, encoding) => createHmac('sha256', secretOf(verifier)).update(text).digest(encoding),
+  });
+  const body = typeof answer === 'object' ? JSON.stringify(answer) : answer;
+  if (body === undefined || body.length > TEXT_MAX) return undefined;
+  if (handshake.tokenIn !== undefined && token !== undefined && !isSame(Buffer.from(query(handshake.tokenIn) ?? ''), Buffer.from(token)))
+    throw new GatewayError('signature_invalid', { reason: `its ${handshake.tokenIn} is not the token of the source` });
+  return { type: typeof answer === 'object' ? 'application/json' : 'text/plain', body };
+}
+
+/** Larger bodies are no handshake, and need not be parsed for one. */
+const BODY_MAX = 10_000;
+
+function parsed(body: Uint8Array | undefined): unknown {
+  if (body === undefined || body.byteLength > BODY_MAX) return undefined;
+  try {
+    return JSON.parse(Buffer.from(body).toString());
+  } catch {
+    return undefined;
+  }
+}
