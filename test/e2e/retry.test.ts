@@ -81,13 +81,19 @@ retry('events that reached nobody are replayed over the API, and reach the subsc
     for (let n = 0; n < 20; n++) await gateway.api('POST', '/events', { event_type: 'order.missed', data: { n } });
     const pending = () => database.rows(`select from events where event_type = 'order.missed' and status = 'pending'`);
     await until('all to be routed', async () => (await pending()).length === 0);
-    await subscribed(gateway, receiver.url, ['order.missed']);
+    const { uid } = await subscribed(gateway, receiver.url, ['order.missed']);
     const replay = () => gateway.api<{ count: number }>('POST', '/events/batchreplay?startDate=2026-01-01&event_type=order.missed');
     assert.is((await replay()).count, 20);
     await receiver.received(20);
     await until('all to be routed', async () => (await pending()).length === 0);
     assert.is((await replay()).count, 20);
     await until('all to be routed again', async () => (await pending()).length === 0);
+    // Another subscription is another delivery id, but the endpoint has the event.
+    const { content } = await gateway.api<{ content: { uid: string }[] }>('GET', `/subscriptions?endpointId=${uid}`);
+    await gateway.api('DELETE', `/subscriptions/${content[0]!.uid}`);
+    await gateway.api('POST', '/subscriptions', { name: 'again', endpoint_id: uid, filter_config: { event_types: ['order.missed'] } });
+    assert.is((await replay()).count, 20);
+    await until('all to be routed by the other subscription', async () => (await pending()).length === 0);
     assert.is((await database.rows(`select from event_deliveries where event_type = 'order.missed'`)).length, 20);
     assert.is(receiver.requests.length, 20);
   } finally {

@@ -2494,8 +2494,15 @@ export function resources({ call, list }: Caller) {
       ): Promise<EventExplanation> =>
         call({ method: 'GET', path: '/projects/{project_id}/events/{id}/explain', parameters: { id: id }, query, options }),
       /** Routes an event again by the subscriptions of now: endpoints that have no delivery of it get one. */
-      replay: (id: string, options?: CallOptions): Promise<ReplayedEvent> =>
-        call({ method: 'PUT', path: '/projects/{project_id}/events/{id}/replay', parameters: { id: id }, options }),
+      replay: (
+        id: string,
+        query?: {
+          /** Endpoints that have a delivery get another one by each matching subscription that has made none. */
+          readonly force?: boolean | undefined;
+        },
+        options?: CallOptions,
+      ): Promise<ReplayedEvent> =>
+        call({ method: 'PUT', path: '/projects/{project_id}/events/{id}/replay', parameters: { id: id }, query, options }),
       /** Routes the selected events again, oldest first, as the replay of one does. Works for up to 10 s; `next` says where to go on. */
       batchReplay: (
         query: {
@@ -2505,6 +2512,8 @@ export function resources({ call, list }: Caller) {
           readonly dry_run?: boolean | undefined;
           /** `next` of the last answer, to go on from there. */
           readonly after?: string | undefined;
+          /** Endpoints that have a delivery get another one by each matching subscription that has made none. */
+          readonly force?: boolean | undefined;
           readonly event_type?: string | undefined;
           readonly sourceId?: string | undefined;
           readonly status?: 'processed' | 'failed' | undefined;

@@ -73,6 +73,18 @@ batch('events of a filter are replayed after a dry run has counted them, and onl
   assert.is(rest.body.data.count, 2, 'what follows the fifth hour and is finished');
 });
 
+batch('a replay is forced when it is asked for', async () => {
+  const { path, id: projectId } = await makeProject(api);
+  const [id] = (await makeEvents(api.db, projectId, [{ atMs: now, status: 'processed' }])) as [string];
+  const replayed = async (route: string) => {
+    await api.db.rows(`update events set status = 'processed', outcome = 'routed' where project_id = $1`, [projectId]);
+    assert.is((await api.call(route.includes('batch') ? 'POST' : 'PUT', `${path}/events/${route}`)).status, 200);
+    return (await api.db.rows<{ replayed: boolean }>('select replayed from events where project_id = $1', [projectId]))[0]!.replayed;
+  };
+  for (const route of [`${id}/replay`, `batchreplay?${since(1)}`])
+    assert.equal([await replayed(route), await replayed(`${route}${route.includes('?') ? '&' : '?'}force=true`)], [true, false], route);
+});
+
 batch('a batch says from when', async () => {
   const { path } = await makeProject(api);
   for (const route of ['events/batchreplay', 'eventdeliveries/batchretry']) {

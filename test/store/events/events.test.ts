@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId, timeOfId } from '#core/events/ids';
 import { acceptEvents, readStalePending, readPending, recordRoutes, type NewEvent } from '#store/events/events';
+import { replayEvents } from '#store/events/replay-events';
 import { within } from '../../support/until.js';
 import {
   batch,
@@ -78,6 +79,7 @@ events('an event is stored as it came, every field', async () => {
     outcome: 'unknown_owner',
     headers: event.headers,
     notes: event.notes,
+    replayed: null,
     data: event.data,
   });
 });
@@ -343,6 +345,27 @@ events('an event whose route was recorded gets no further deliveries from a rout
     new Set(),
   );
   assert.equal(await db.rows('select endpoint_id from event_deliveries'), [{ endpoint_id: ENDPOINT }]);
+});
+
+events('a replayed event makes no delivery for an endpoint that has one, by whatever subscription, unless it is forced', async () => {
+  const [before, after, second, other] = [newId(), newId(), newId(), newId()];
+  const event = pendingEvent();
+  await acceptEvents(db.pool, batch([event]));
+  const route = async (...of: [endpointId: string, subscriptionId: string][]) =>
+    (
+      await recordRoutes(db.pool, {
+        events: [{ ...event, status: 'processed', outcome: 'routed' }],
+        deliveries: of.map(([endpointId, subscriptionId]) => newDelivery(event, { endpointId, subscriptionId })),
+        agentId: 1,
+      })
+    ).size;
+  assert.is(await route([ENDPOINT, before], [ENDPOINT, second]), 2, 'a delivery for each subscription');
+  await replayEvents(db.pool, event.projectId, [event.id]);
+  assert.is(await route([ENDPOINT, after], [ENDPOINT, second], [other, after], [other, second]), 2, 'those of the endpoint that had none');
+  await replayEvents(db.pool, event.projectId, [event.id], { force: true });
+  assert.is(await route([ENDPOINT, after], [ENDPOINT, second]), 1, 'that of the subscription that has made none');
+  await replayEvents(db.pool, event.projectId, [event.id]);
+  assert.is(await route([ENDPOINT, newId()]), 0);
 });
 
 events('no statement of the way reads a table whole, with plans made on empty tables', async () => {

@@ -18,8 +18,12 @@ export const batchQuery = {
 };
 export const Next = nullable(Type.String({ description: 'Give it as `after` to go on; null when all is done.' }));
 
+const force = Type.Optional(
+  Type.Boolean({ description: 'Endpoints that have a delivery get another one by each matching subscription that has made none.' }),
+);
 const ReplayQuery = object({
   ...batchQuery,
+  force,
   event_type: Type.Optional(Word),
   sourceId: Type.Optional(Id),
   status: Type.Optional(oneOf(['processed', 'failed'])),
@@ -60,9 +64,9 @@ export const batchRoutes: readonly Route[] = [
   projectRoute(
     'PUT /events/:id/replay',
     'Routes an event again by the subscriptions of now: endpoints that have no delivery of it get one.',
-    { data: Replayed },
-    async ({ database: { pool }, project, id, signalPending }) => {
-      const events = await replayEvents(pool, project.id, [id]);
+    { query: object({ force }), data: Replayed },
+    async ({ database: { pool }, project, id, query, signalPending }) => {
+      const events = await replayEvents(pool, project.id, [id], query);
       if (events.length === 0) {
         found(await findEvent(pool, project.id, id), 'event', id);
         throw new GatewayError('conflict', {
@@ -79,11 +83,11 @@ export const batchRoutes: readonly Route[] = [
     'Routes the selected events again, oldest first, as the replay of one does. Works for up to 10 s; `next` says where to go on.',
     { query: ReplayQuery, data: Replay, name: 'batchReplay' },
     async ({ database: { pool }, project, query, signalPending }) => {
-      const { event_type: eventType, sourceId, status, after, dry_run: dryRun = false } = query;
+      const { event_type: eventType, sourceId, status, after, dry_run: dryRun = false, force } = query;
       const filter = { ...timeRange(query), eventType, sourceId, status, after };
       let [count, next] = [0, null as string | null];
       const until = performance.now() + WORK_MS;
-      for await (const step of replaySelected(pool, project.id, filter, { dryRun })) {
+      for await (const step of replaySelected(pool, project.id, filter, { dryRun, force })) {
         count += step.count;
         next = step.next;
         if (step.replayed.length > 0) signalPending(step.replayed);

@@ -61,12 +61,12 @@ const DELIVERY = membersOf<NewEventDelivery>(
 const ROUTED_EVENT = membersOf<RoutedEvent>('projectId id occurredAtMs status outcome');
 
 /** Inserts deliveries of the events in the CTE `e`. Their batch starts at parameter `first`; the id of the agent that holds claimed ones follows it. */
-function insertDeliveries(first: number): string {
+function insertDeliveries(first: number, condition = 'true'): string {
   return `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, subscription_id, event_type, source_id, status, claimed_by, next_attempt_at, reason)
     select projectId::uuid, id::uuid, ${OCCURRED_AT}, eventId::uuid, endpointId::uuid, subscriptionId::uuid, eventType, sourceId::uuid, status::event_delivery_status,
            case when status = 'processing' then $${first + DELIVERY.length}::int end, case when status = 'scheduled' then ${DUE_AT} end, reason
     from ${batchRows(DELIVERY, first)}
-    where case when eventId::uuid in (select id from e) then true else false end
+    where case when eventId::uuid in (select id from e) then true else false end and ${condition}
     on conflict do nothing`;
 }
 
@@ -197,6 +197,13 @@ export interface RoutedEvent extends EventRef {
   readonly outcome: string;
 }
 
+/** False when a replayed event has a delivery for the endpoint, be it by a subscription that is gone. Those of an event share its millisecond: one probe by primary key. */
+const UNLESS_DELIVERED = `case when eventId::uuid in (select id from e where replayed) then (
+      select true from event_deliveries had
+      where had.project_id = projectId::uuid and had.occurred_at = ${OCCURRED_AT} and had.event_id = eventId::uuid and had.endpoint_id = endpointId::uuid
+        and had.id >= (left(eventId, 13) || '-0000-0000-000000000000')::uuid and had.id <= (left(eventId, 13) || '-ffff-ffff-ffffffffffff')::uuid
+      limit 1) is null else true end`;
+
 /*
  * Locks: the events' rows, in the order given. Of two agents that route an event, the second finds it no longer pending and creates no deliveries: its
  * config cache may know other subscriptions.
@@ -206,9 +213,9 @@ const ROUTED = `
     update events e set status = u.status::event_status, outcome = u.outcome
     from (select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at, status, outcome from ${batchRows(ROUTED_EVENT)}) u
     where e.project_id = u.project and e.id = u.event and e.occurred_at = u.occurred_at and e.status::text = 'pending'
-    returning e.project_id, e.id, e.source_id, e.status
+    returning e.project_id, e.id, e.source_id, e.status, e.replayed
   ),
-  d as (${insertDeliveries(ROUTED_EVENT.length + 1)} returning project_id, id, endpoint_id, source_id, event_type, status),
+  d as (${insertDeliveries(ROUTED_EVENT.length + 1, UNLESS_DELIVERED)} returning project_id, id, endpoint_id, source_id, event_type, status),
   counted as (${insertCountDeltas(finishedEvents('e'), finishedDeliveries('d'))})
   select array(select id::text from d) as ids`;
 

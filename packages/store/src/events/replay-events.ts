@@ -13,7 +13,7 @@ const REPLAY = `
     where project_id = $1 and id = any ($2::uuid[]) and occurred_at between $3 and $4 and status <> 'pending' order by id for update
   ),
   e as (
-    update events e set status = 'pending', outcome = null
+    update events e set status = 'pending', outcome = null, replayed = $5
     where e.project_id = $1 and e.id = any ($2::uuid[]) and e.occurred_at between $3 and $4 and case when e.id in (select id from over) then true else false end
     returning e.id
   ),
@@ -21,16 +21,16 @@ const REPLAY = `
   select id from e`;
 
 /**
- * Makes finished events pending again, so that agents route them by the subscriptions of now. An endpoint that has a delivery of the event gets no second one.
- * One commit. Returns the events that were finished; the caller signals them.
+ * Makes finished events pending again, so that agents route them by the subscriptions of now. An endpoint that has a delivery of the event gets no second one, unless
+ * with `force` by a subscription that has made none. One commit. Returns the events that were finished; the caller signals them.
  */
-export async function replayEvents(pool: Pool, projectId: string, ids: readonly string[]): Promise<EventRef[]> {
+export async function replayEvents(pool: Pool, projectId: string, ids: readonly string[], { force = false } = {}): Promise<EventRef[]> {
   const sorted = [...ids].sort();
   if (sorted.length === 0) return [];
   const { rows } = await pool.query<{ id: string }>({
     name: 'replay-events',
     text: REPLAY,
-    values: [projectId, sorted, new Date(timeOfId(sorted[0]!)), new Date(timeOfId(sorted.at(-1)!))],
+    values: [projectId, sorted, new Date(timeOfId(sorted[0]!)), new Date(timeOfId(sorted.at(-1)!)), !force],
   });
   return rows.map(({ id }) => ({ projectId, id, occurredAtMs: timeOfId(id) }));
 }
@@ -50,12 +50,12 @@ export async function* replaySelected(
   pool: Pool,
   projectId: string,
   { after, ...filter }: EventFilter & { readonly after?: string | undefined },
-  { dryRun }: { dryRun: boolean },
+  { dryRun, force = false }: { dryRun: boolean; force?: boolean | undefined },
 ): AsyncGenerator<ReplayStep, void, void> {
   for (let next: string | null | undefined = after; next !== null;) {
     const page = await listEventStates(pool, projectId, filter, { perPage: BATCH, direction: 'next', sort: 'ASC', cursor: next });
     const ids = page.content.filter(({ status }) => status !== 'pending').map(({ id }) => id);
-    const replayed = dryRun ? [] : await replayEvents(pool, projectId, ids);
+    const replayed = dryRun ? [] : await replayEvents(pool, projectId, ids, { force });
     next = page.hasNextPage ? page.nextPageCursor : null;
     yield { count: dryRun ? ids.length : replayed.length, replayed, next };
   }
