@@ -1,4 +1,4 @@
-// deadline: 240 s
+// deadline: 300 s
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -11,9 +11,11 @@ import { endpoint, type ReceivedRequest } from '../support/endpoint.js';
 import { gateway as start, runGateway } from '../support/gateway.js';
 import { kafka } from '../support/kafka.js';
 import { freePort } from '../support/ports.js';
-import { kafkaSource, production, subscribed, type Production } from '../support/production.js';
+import { useKeys } from '../support/key-use.js';
+import { kafkaSource, managementApi, production, subscribed, type Production } from '../support/production.js';
 import { sqs } from '../support/sqs.js';
 import { until } from '../support/until.js';
+import { newerBuild } from './proof/broken-builds.js';
 
 const upgrade = suite('reliability/upgrade');
 
@@ -189,6 +191,106 @@ upgrade('a migration runs while agents of the schema before deliver, and nothing
     fs.rmSync(next, { recursive: true });
   }
 });
+
+upgrade(
+  'servers of two versions side by side refuse no valid key, and what only the new one can read costs no attempt, there and back',
+  async () => {
+    const newer = newerBuild();
+    const receiver = await endpoint();
+    const gateway = await production({ agents: 1 });
+    const { folder } = gateway.server;
+    const port = await freePort();
+    const startServer = async () => {
+      const server = start(['server', '--port', String(port)], { folder, bin: newer.bin });
+      await server.healthy(port);
+      return server;
+    };
+    const startAgent = async () => {
+      const at = await freePort();
+      const process = start(['agent', '--port', String(at)], { folder, bin: newer.bin });
+      await process.healthy(at);
+      return process;
+    };
+    const running: { terminate(): Promise<unknown> }[] = [];
+    const stop = async (process: { terminate(): Promise<{ code: number | null }> }) => assert.is((await process.terminate()).code, 0);
+    const count = async (condition: string) =>
+      (await gateway.database.rows<{ n: number }>(`select count(*)::int as n from event_deliveries where ${condition}`))[0]!.n;
+    try {
+      const { uid: readable } = await subscribed(gateway, receiver.url);
+      const owned = await gateway.api<{ key: string }>('POST', '/api-keys', { name: 'shop' });
+      const link = await gateway.api<{ token: string }>('POST', '/portal-links', {
+        name: 'Acme',
+        owner_id: 'acme',
+        auth_type: 'static_token',
+      });
+      const path = `/projects/${gateway.projectId}`;
+      const post = (what: string, key: string) =>
+        ({ what, key, method: 'POST', path: `${path}/events`, body: () => ({ event_type: 'order.created', data: {} }) }) as const;
+      const requests = [
+        post('a personal key', gateway.apiKey),
+        post('a key of the project', owned.key),
+        { what: 'a portal link', key: link.token, method: 'GET', path: `${path}/portal` },
+      ];
+      const keys = useKeys(requests, [gateway.serverPort, port], 200);
+      const used = (at: number) => keys.accepted.get(at) ?? 0;
+      running.push({ terminate: () => keys.stop() });
+
+      // There: agents, then servers.
+      const agent = await startAgent();
+      running.push(agent);
+      await stop(gateway.agents.splice(0, 1)[0]!.process);
+      const server = await startServer();
+      running.push(server);
+      const [before, beforeThere] = [used(gateway.serverPort), used(port)];
+      await until('both servers to be used', () => used(gateway.serverPort) > before + 15 && used(port) > beforeThere + 15);
+
+      // A key that is revoked at one is forgotten by the other.
+      const ports = [gateway.serverPort, port];
+      for (const [here, there] of [ports, ports.toReversed()] as [number, number][]) {
+        const { uid, key } = await gateway.api<{ uid: string; key: string }>('POST', '/api-keys', { name: 'leaked' });
+        const statusAt = async (at: number) =>
+          (await fetch(`http://127.0.0.1:${at}/api/v1${path}/endpoints`, { headers: { authorization: `Bearer ${key}` } })).status;
+        assert.equal([await statusAt(there), await statusAt(here)], [200, 200]);
+        await managementApi(here, gateway.apiKey)('DELETE', `${path}/api-keys/${uid}`);
+        const revokedAtMs = performance.now();
+        await until('the other server to forget the key', async () => (await statusAt(there)) === 401, { withinMs: 10_000 });
+        console.log(`    the other server took a revoked key for ${Math.round(performance.now() - revokedAtMs)} ms`);
+      }
+
+      // Saved by the new version, in a form that the old one does not know.
+      const made = await managementApi(port, gateway.apiKey)<{ uid: string }>('POST', `${path}/endpoints`, {
+        name: 'new',
+        url: receiver.url,
+      });
+      const subscription = { name: 'new', endpoint_id: made.uid, filter_config: { event_types: ['*'] } };
+      await managementApi(port, gateway.apiKey)('POST', `${path}/subscriptions`, subscription);
+      await until('the new agent to send to it', () => count(`endpoint_id = '${made.uid}' and status = 'success'`));
+
+      // Back: servers, then agents.
+      await stop(server);
+      const { port: oldPort } = await gateway.startAgent();
+      await stop(agent);
+      const sent = await count(`endpoint_id = '${readable}' and status = 'success'`);
+      await until('the old agent to send', async () => (await count(`endpoint_id = '${readable}' and status = 'success'`)) > sent + 20);
+      const left = await count(`endpoint_id = '${made.uid}' and status = 'scheduled'`);
+      assert.ok(left >= 10, `${left} deliveries are left to the new version`);
+      const health = await (await fetch(`http://127.0.0.1:${oldPort}/healthz?ready`)).text();
+      assert.match(health, new RegExp(`This agent cannot read endpoint ${made.uid} \\(a secret is sealed in a way`));
+      await keys.stop();
+
+      running.push(await startAgent());
+      await until('everything to be delivered', async () => (await count(`status <> 'success'`)) === 0);
+      assert.equal(keys.refusals, []);
+      assert.equal(await gateway.database.rows('select distinct attempts from event_deliveries'), [{ attempts: 1 }]);
+      assert.equal(await gateway.database.rows(`select distinct error_class from delivery_attempts`), [{ error_class: null }]);
+    } finally {
+      for (const process of running.toReversed()) await process.terminate().catch(() => undefined);
+      await gateway.close();
+      await receiver.close();
+      newer.close();
+    }
+  },
+);
 
 upgrade('migrate down and then up keeps events, and down stops before it would drop them', async () => {
   const receiver = await endpoint({ answer: (request) => ({ status: JSON.parse(request.body.toString()).n === 7 ? 500 : 200 }) });

@@ -1,5 +1,5 @@
 import type { Config } from '@gateway/core/config';
-import { sealer, type Open } from '@gateway/core/crypto';
+import { isSealed, sealer, type Open } from '@gateway/core/crypto';
 import { explainKvError, kvReason } from '@gateway/core/errors';
 import { showProcess } from '@gateway/core/exposition';
 import type { Log } from '@gateway/core/logging';
@@ -158,7 +158,8 @@ export function requireKey(projects: Iterable<Project>, open: Open): void {
   for (const { endpoints } of projects) {
     for (const { id, sealedSecrets } of endpoints.values()) {
       const [first] = sealedSecrets;
-      if (!first) continue;
+      // Another format is that of a newer version, and says nothing about the key.
+      if (!first || !isSealed(first.value)) continue;
       try {
         open(first.value, ['endpoints', id, 'secrets']);
         return;

@@ -49,10 +49,11 @@ key('a key that opens no secret is refused', () => {
   );
 });
 
-key('a key that opens one is taken, and so is any where there is nothing to open', () => {
+key('a key that opens one is taken, and so is any where there is nothing that this version can open', () => {
   requireKey(projects([lost], [], [good]), open);
   requireKey(projects([]), open);
   requireKey([], open);
+  requireKey(projects([{ ...good, value: 'sealed:v9:abc' }]), open);
 });
 
 key.run();

@@ -3,19 +3,35 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { discard, tempFolder } from '../../support/start/keep.js';
 
-/** One text of a built file, and what stands there in a build that does not keep its promise. */
+/** One text of a built file, and what stands there in another build. */
 interface Patch {
   readonly file: string;
   readonly text: string;
   readonly instead: string;
 }
 
+const records = 'packages/server/dist/auth/record-cache.js';
+const sealing = 'packages/core/dist/crypto/sealing.js';
+/** A next version: its values in KV have other versions, what it caches of keys another shape, and what it seals another format; it reads what this one sealed. */
+const newer: readonly Patch[] = [
+  {
+    file: 'packages/store/dist/kv/versions.js',
+    text: `{ breaker: 1, 'source-lag': 1, 'source-state': 1, signal: 1, record: 2 }`,
+    instead: `{ breaker: 9, 'source-lag': 9, 'source-state': 9, signal: 9, record: 9 }`,
+  },
+  { file: records, text: 'serialize({ name, untilMs, value })', instead: 'serialize({ name, untilMs, value: { moved: value } })' },
+  { file: records, text: '? entry.value : undefined', instead: '? entry.value.moved : undefined' },
+  { file: sealing, text: `const PREFIX = 'sealed:v2:';`, instead: `const PREFIX = 'sealed:v3:';` },
+  { file: sealing, text: 'if (sealed.startsWith(PREFIX))', instead: 'if (isBound(sealed))' },
+  { file: sealing, text: 'return text.startsWith(PREFIX);', instead: `return text.startsWith(PREFIX) || text.startsWith('sealed:v2:');` },
+];
+
 const patches = {
   /** Tells the broker that a message is done when it is read. */
   'acknowledges-before-commit': {
     file: 'packages/agent/dist/commit/event-writer.js',
-    text: 'this.#waiting.push(message);',
-    instead: `message.settle('accepted'); this.#waiting.push(message);`,
+    text: 'this.#waiting.push({ projectId,',
+    instead: `message.settle('accepted'); this.#waiting.push({ projectId,`,
   },
   /** Nobody takes the deliveries of agents that died. */
   'no-lease-sweep': {
@@ -39,12 +55,26 @@ const groups = ['packages', 'plugins'] as const;
 /** What of a package is not run. */
 const unused = new Set(['src', 'node_modules', 'tsconfig.json']);
 
+export interface OtherBuild {
+  readonly bin: string;
+  close(): void;
+}
+
 /**
  * Copies the built gateway and breaks promises in the copy. Libraries are those of the repository; its own packages are those of the copy.
  * @returns the `gateway.js` of the copy, and what deletes it
  * @throws when the text to replace does not stand exactly once in its file: the code has changed, and the patch has to follow
  */
-export function brokenBuild(breakages: readonly Breakage[]): { readonly bin: string; close(): void } {
+export function brokenBuild(breakages: readonly Breakage[]): OtherBuild {
+  return patched(breakages.map((name) => patches[name]));
+}
+
+/** Copies the built gateway as its next version would be. Returns and throws as `brokenBuild`. */
+export function newerBuild(): OtherBuild {
+  return patched(newer);
+}
+
+function patched(all: readonly Patch[]): OtherBuild {
   const folder = tempFolder('broken');
   for (const entry of ['bin', 'migrations', 'package.json'])
     fs.cpSync(path.join(root, entry), path.join(folder, entry), { recursive: true });
@@ -53,7 +83,7 @@ export function brokenBuild(breakages: readonly Breakage[]): { readonly bin: str
       copyPackage(path.join(root, group, workspace), path.join(folder, group, workspace));
   }
   linkLibraries(path.join(folder, 'node_modules'));
-  for (const name of breakages) replaceOnce(folder, patches[name]);
+  for (const patch of all) replaceOnce(folder, patch);
   return { bin: path.join(folder, 'bin', 'gateway.js'), close: () => discard(folder) };
 }
 

@@ -22,6 +22,8 @@ export interface Fault {
 export const permanentAgents = ['agent-1', 'agent-2'] as const;
 /** The agent that comes and goes. */
 export const temporaryAgent = 'agent-3';
+/** A server and an agent of the next version, which come and go together. */
+export const otherVersion = ['newer-server', 'newer-agent'] as const;
 /** Services that are reached through a proxy each, by their names. */
 const services = ['postgres', 'redis', 'kafka', 'sqs', 'receiver'] as const;
 export type Service = (typeof services)[number];
@@ -101,6 +103,24 @@ export const faults: readonly Fault[] = [
     lasts: 'outage',
     begin: (bed, target) => bed.process(target).stop(),
     end: (bed, target) => bed.process(target).start(),
+  },
+  {
+    kind: 'run two versions',
+    what: 'a server and an agent of the next version join, whose values in KV have another form; keys are used at both servers',
+    undone: 'SIGTERM',
+    targets: ['next version'],
+    lasts: 'freeze',
+    begin: (bed) => Promise.all(otherVersion.map((name) => (bed.process(name).start(), bed.process(name).ready()))),
+    end: (bed) => Promise.all(otherVersion.map((name) => bed.process(name).stop())),
+  },
+  {
+    kind: 'set clock',
+    what: 'the wall clock of an agent is set an hour ahead or back',
+    undone: 'it is set right',
+    targets: permanentAgents,
+    lasts: 'stall',
+    begin: (bed, target) => bed.clock(target).set(target === 'agent-1' ? 3_600 : -3_600),
+    end: (bed, target) => bed.clock(target).set(0),
   },
   {
     kind: 'crash Postgres',

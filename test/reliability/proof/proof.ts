@@ -4,6 +4,7 @@ import { KAFKA_VERSION } from '../../support/start/kafka-jars.js';
 import { atRest } from './at-rest.js';
 import { reconcile, type Report } from './reconcile.js';
 import { keepEvidence } from './evidence.js';
+import { few } from './few.js';
 import { injectFaults } from './inject-faults.js';
 import type { Journal } from './journal.js';
 import { produce } from './producer.js';
@@ -76,7 +77,7 @@ export async function runProof(options: ProofOptions): Promise<Proof> {
     tell(`the receiver and the proxies stood still for ${(standstill.max / 1e9).toFixed(1)} s at most: all that was late is late by that`);
 
     const journal = journalOf(seed, bed);
-    const report = withUnexpectedExits(await reconcile({ journal, rows: bed.rows, offsets: bed.offsets }), bed);
+    const report = withTroubles(await reconcile({ journal, rows: bed.rows, offsets: bed.offsets }), bed);
     const keepLogs = options.keepLogs === true || !report.isBalanced;
     if (keepLogs) await keepEvidence(bed, journal);
     return { journal, report, services, logs: await bed.close({ keepLogs }) };
@@ -95,13 +96,9 @@ function journalOf(seed: number, { produced, receiver, faults, kills }: TestBed)
   return { seed, produced: [...produced], arrivals: [...receiver.arrivals], faults: [...faults], kills: [...kills] };
 }
 
-/** A process that ends by itself is a fault of its own, whether or not something was lost by it. */
-function withUnexpectedExits(report: Report, { unexpectedExits }: TestBed): Report {
-  const line = {
-    what: 'processes that ended by themselves',
-    expected: '0',
-    found: unexpectedExits.length === 0 ? '0' : unexpectedExits.join('; '),
-    ok: unexpectedExits.length === 0,
-  };
-  return { lines: [...report.lines, line], isBalanced: report.isBalanced && line.ok };
+/** A process that ends by itself is a fault of its own, whether or not something was lost by it, and so is a valid key that a server refuses. */
+function withTroubles(report: Report, { unexpectedExits, refusals }: TestBed): Report {
+  const none = (what: string, found: readonly string[]) => ({ what, expected: '0', found: few(found), ok: found.length === 0 });
+  const lines = [none('processes that ended by themselves', unexpectedExits), none('valid keys that a server refused', refusals)];
+  return { lines: [...report.lines, ...lines], isBalanced: report.isBalanced && lines.every(({ ok }) => ok) };
 }

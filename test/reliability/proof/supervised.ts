@@ -23,6 +23,7 @@ export interface SupervisedOptions {
   /** The folder it runs in, with its `gateway.json`. */
   readonly folder: string;
   readonly bin?: string | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
   /** Where the output of each process is kept as a file. */
   readonly logs: string;
   /** How long a drain may take. */
@@ -48,7 +49,11 @@ export function supervised(name: string, options: SupervisedOptions): Supervised
 
   const start = () => {
     clearTimeout(restart);
-    const process = gateway(options.args, { folder: options.folder, ...(options.bin ? { bin: options.bin } : {}) });
+    const process = gateway(options.args, {
+      folder: options.folder,
+      ...(options.bin ? { bin: options.bin } : {}),
+      ...(options.env ? { env: options.env } : {}),
+    });
     running = process;
     pids.push(process.pid);
     void process.ended.then(({ code, signal }) => {

@@ -10,6 +10,8 @@ import { freePort, freePorts } from '../../support/ports.js';
 import { managementApi, succeed, type Created } from '../../support/production.js';
 import { proxy, type Proxy } from '../../support/proxy.js';
 import { own } from '../../support/services.js';
+import { useKeys } from '../../support/key-use.js';
+import { setClock, type SetClock } from '../../support/start/faketime.js';
 import { discard, spare, tempFolder } from '../../support/start/keep.js';
 import type { KafkaServer } from '../../support/start/kafka.js';
 import type { PostgresServer } from '../../support/start/postgres.js';
@@ -17,7 +19,8 @@ import type { RedisServer } from '../../support/start/redis.js';
 import { startSqs, type SqsServer } from '../../support/start/sqs.js';
 import type { Witnesses } from './reconcile.js';
 import { queue, queueConnection, topic, type Queue, type Topic } from './brokers.js';
-import { temporaryAgent, permanentAgents, type Service } from './faults.js';
+import { newerBuild } from './broken-builds.js';
+import { otherVersion, temporaryAgent, permanentAgents, type Service } from './faults.js';
 import type { FaultDone, Kill, Produced } from './journal.js';
 import { startReceiver, type Receiver } from './receiver.js';
 import { supervised, type Supervised } from './supervised.js';
@@ -42,6 +45,8 @@ export interface TestBed extends Pick<Witnesses, 'rows' | 'offsets'> {
   readonly queue: Queue;
   /** `server`, `agent-1`. */
   process(name: string): Supervised;
+  /** The wall clock of an agent that is always there. */
+  clock(name: string): SetClock;
   /** The proxy between the gateway and a service: `link to kafka`. */
   link(name: string): Proxy;
   /** Fills as things happen; the rest of the journal is the receiver's and the producer's. */
@@ -50,6 +55,8 @@ export interface TestBed extends Pick<Witnesses, 'rows' | 'offsets'> {
   readonly faults: FaultDone[];
   /** Processes that were ready and ended though nobody asked for it, a sentence each. */
   readonly unexpectedExits: readonly string[];
+  /** Answers of a server to a valid key that say that it is none, a sentence each. */
+  readonly refusals: readonly string[];
   /** Waits until the server and the agents that are always there are ready. */
   ready(): Promise<void>;
   /** Stops all, each by its pid. With `keepLogs` the logs stay, and the folder with them is the answer. */
@@ -104,7 +111,7 @@ export async function startTestBed({ build }: { build?: string | undefined } = {
     const pool = new pg.Pool({ connectionString: db.url, max: 2, application_name: 'proof' });
     pool.on('error', () => undefined); // Postgres was stopped: the next statement says so
     closing.push(() => pool.end());
-    const ports = await freePorts(2 + permanentAgents.length);
+    const ports = await freePorts(4 + permanentAgents.length);
     const settings = {
       encryption_key: crypto.randomBytes(32).toString('base64'),
       database: { ...db.connection, port: portTo('postgres') },
@@ -124,12 +131,16 @@ export async function startTestBed({ build }: { build?: string | undefined } = {
 
     const kills: Kill[] = [];
     const unexpectedExits: string[] = [];
-    const command = (name: string, args: readonly string[], folder: string): [string, Supervised] => {
+    const clocks = new Map(permanentAgents.map((name) => [name as string, setClock(path.join(folders.atOnce, `clock-of-${name}`))]));
+    const newer = newerBuild();
+    closing.push(() => newer.close());
+    const command = (name: string, args: readonly string[], folder: string, bin = build): [string, Supervised] => {
       const isAgent = args[0] === 'agent';
       const process = supervised(name, {
         args,
         folder,
-        bin: build,
+        bin,
+        env: clocks.get(name)?.env,
         logs,
         drainMs: DRAIN_SECONDS * 1000,
         onBroken: (pid, kind, atMs) => void (isAgent && kills.push({ agent: `${os.hostname()}:${pid}`, atMs, untilMs: Date.now(), kind })),
@@ -143,6 +154,8 @@ export async function startTestBed({ build }: { build?: string | undefined } = {
       ...[...permanentAgents, temporaryAgent].map((name, k) =>
         command(name, ['agent', '--port', String(ports[1 + k])], k === 0 ? folders.atOnce : folders.queued),
       ),
+      command(otherVersion[0], ['server', '--port', String(ports.at(-1))], folders.atOnce, newer.bin),
+      command(otherVersion[1], ['agent', '--port', String(ports.at(-2))], folders.queued, newer.bin),
     ]);
 
     const run = { folder: folders.atOnce, ...(build ? { bin: build } : {}) };
@@ -165,6 +178,19 @@ export async function startTestBed({ build }: { build?: string | undefined } = {
     });
     receiver.expect(secrets[0]!.value);
     await create('subscriptions', { name: 'orders', endpoint_id: uid, filter_config: { event_types: ['order.*'] } });
+    const owned = await create<{ key: string }>('api-keys', { name: 'proof' });
+    const link = await create<{ token: string }>('portal-links', { name: 'proof', owner_id: 'proof', auth_type: 'static_token' });
+    const read = (what: string, key: string, path: string) => ({ what, key, method: 'GET', path: `/projects/${project.uid}${path}` });
+    const keys = useKeys(
+      [
+        read('a personal key', account.api_key.key, '/endpoints'),
+        read('a key of the project', owned.key, '/subscriptions'),
+        read('a portal link', link.token, '/portal'),
+      ],
+      [ports[0]!, ports.at(-1)!],
+      250,
+    );
+    closing.push(() => keys.stop());
     const brokers = [`127.0.0.1:${kafkaLink.port}`];
     const kafkaSource = { type: 'kafka', workers: 1, kafka: { brokers, topic_name: made.name, consumer_group_id: made.group } };
     await create('sources', { name: 'topic', type: 'pub_sub', pub_sub: kafkaSource });
@@ -188,11 +214,13 @@ export async function startTestBed({ build }: { build?: string | undefined } = {
       topic: made,
       queue: kept,
       process: (name) => processes.get(name)!,
+      clock: (name) => clocks.get(name)!,
       link: (name) => links.get(name)!,
       kills,
       produced: [],
       faults: [],
       unexpectedExits,
+      refusals: keys.refusals,
       rows: async <Row extends pg.QueryResultRow>(sql: string, values: readonly unknown[] = []) =>
         (await pool.query<Row>(sql, [...values])).rows,
       offsets: async () => ({ kafka: await made.offsets(), sqs: await kept.depth() }),
