@@ -89,13 +89,31 @@ function answering({ token, expose = () => Promise.resolve(large) }: { token?: s
   };
   const log = { ...silentLog, error: (fields: object) => void errors.push(fields) };
   const respond = metricsResponse({ config, plugins: { meter: createMeter(backend) }, log });
-  return { errors, get: (headers: Record<string, string> = {}) => respond({ headers }) };
+  return {
+    errors,
+    get: (headers: Record<string, string> = {}, remoteAddress = '192.0.2.1') => respond({ headers, socket: { remoteAddress } }),
+  };
 }
 
 listener('without a token anybody is shown the exposition', async () => {
   const { status, headers, body } = await answering().get();
   assert.equal([status, headers['content-type'], body.toString()], [200, 'text/plain; version=0.0.4', large]);
   assert.is(headers['content-encoding'], undefined);
+});
+
+listener('guesses of the token are counted by address, and a scraper goes on', async () => {
+  const { get } = answering({ token: 'right' });
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+  assert.is((await get(bearer('right'), '192.0.2.9')).status, 200);
+  for (const address of ['192.0.2.1', '192.0.2.9']) {
+    const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => get(bearer(`wrong ${n}`), address)));
+    assert.equal(
+      [401, 429].map((status) => answers.filter((it) => it.status === status).length),
+      [10, 20],
+    );
+  }
+  assert.is((await get(bearer('right'), '192.0.2.1')).status, 429);
+  for (const address of ['192.0.2.2', '192.0.2.9']) assert.is((await get(bearer('right'), address)).status, 200);
 });
 
 listener('with a token nobody else is, and is told the setting and not the token', async () => {

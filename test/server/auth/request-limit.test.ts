@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createLog, silentLog, type Log } from '#core/logging/log';
@@ -207,6 +208,18 @@ limit('guesses that come together are no way around it', () =>
   scene({}, async ([get]) => {
     const answers = await Promise.all(wrong(100).map((headers) => get!(ORGANISATIONS, headers)));
     assert.is(answers.filter(({ status }) => status === 401).length, 10);
+  }),
+);
+
+limit('guesses that one connection sends at once are no way around it either', () =>
+  scene({}, async ([get]) => {
+    const { port } = new URL((await get!('/healthz')).url);
+    const request = ({ authorization }: { authorization: string }, more = '') =>
+      `GET ${ORGANISATIONS} HTTP/1.1\r\nhost: a\r\nauthorization: ${authorization}\r\n${more}\r\n`;
+    const socket = connect(Number(port), '127.0.0.1').setEncoding('latin1');
+    socket.write([...wrong(780), BASIC].map((it, at) => request(it, at === 780 ? 'connection: close\r\n' : '')).join(''));
+    const statuses = [...(await socket.toArray()).join('').matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
+    assert.equal(statuses, [...times(401, 10), ...times(429, 771)]);
   }),
 );
 

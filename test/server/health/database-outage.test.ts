@@ -7,6 +7,7 @@ import { createLog } from '#core/logging/log';
 import { startServer } from '@gateway/server';
 import { routes } from '@gateway/server/routes';
 import { pathOf, type Route } from '#server/api/route';
+import { askDatabase } from '#server/health/database-outage';
 import { bootstrapUser } from '#store/people/users';
 import { MemoryKv } from '#store/kv/memory-kv';
 import { migrate, openUrl } from '../../store/migrated.js';
@@ -319,5 +320,19 @@ outage('Postgres whose disk is full takes no writes', () =>
     await until('events to be stored again', async () => (await it.call('POST', `${it.project}/events`, event)).status === 201);
   }),
 );
+
+outage('work that does not end in time is blamed on Postgres only if Postgres does not answer either', async () => {
+  const lines: string[] = [];
+  const log = createLog({ level: 'info', name: 'test', destination: { write: (line) => lines.push(line) } });
+  const code = (query: () => Promise<unknown>) =>
+    askDatabase({ config: configOf(postgres), log, database: { pool: { query } } })(() => new Promise<never>(() => undefined), {
+      effect: 'changes',
+      withinMs: 20,
+    }).catch((error: { code: string }) => error.code);
+  assert.is(await code(() => Promise.resolve()), 'took_too_long');
+  assert.equal(lines, []);
+  assert.is(await code(() => Promise.reject(new Error('away'))), 'database_away');
+  assert.is(lines.length, 1);
+});
 
 outage.run();

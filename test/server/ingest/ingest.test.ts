@@ -442,4 +442,21 @@ ingest('api_rate_limit: a source takes so many requests a second, and others are
   }
 });
 
+ingest('guesses at a source are counted before they are verified, and concern neither its producer nor other sources', async () => {
+  const fields = { event_type: 'a', verifier: { type: 'basic_auth', basic_auth: { username: 'shop', password: 'right' } } };
+  const basic = (password: string) => ({ authorization: `Basic ${Buffer.from(`shop:${password}`).toString('base64')}` });
+  const [guessed, used, other] = await Promise.all([1, 2, 3].map(() => httpSource(api, incoming, fields)));
+  const guess = async ({ post }: NonNullable<typeof guessed>) => {
+    const answers = await Promise.all(Array.from({ length: 60 }, (_, n) => post('{}', basic(`wrong ${n}`))));
+    return [401, 429].map((status) => answers.filter((it) => it.status === status).length);
+  };
+  assert.is((await used!.post('{}', basic('right'))).status, 200);
+  assert.equal(await guess(guessed!), [10, 50]);
+  assert.equal(await guess(used!), [10, 50]);
+  const locked = await guessed!.post('{}', basic('right'));
+  assert.equal([locked.status, locked.body.code], [429, 'too_many_logins']);
+  assert.is((await used!.post('{}', basic('right'))).status, 200);
+  assert.is((await other!.post('{}', basic('right'))).status, 200);
+});
+
 ingest.run();

@@ -1,4 +1,4 @@
-import { inSlices, workOfEvents, type ProjectPace } from '@gateway/core/process';
+import { inSlices, ProjectQueues, type ProjectPace, workOfEvents } from '@gateway/core/process';
 import type { Outcome } from '@gateway/plugin';
 import {
   acceptEvents,
@@ -17,7 +17,6 @@ import type { InFlight } from '../delivery/in-flight.js';
 import type { ReadyEvent } from '../model/delivery.js';
 import type { Failing } from '../model/failing.js';
 import type { Rejection } from '../model/ingest.js';
-import { ProjectQueues } from '../model/project-queues.js';
 import { mayChange, routingOutcomes } from '@gateway/core/routing';
 import type { DeliveryPlan, DeliveryPlanner } from '../routing/plan-deliveries.js';
 import { debugLog, type DebugLog, quarantineFields } from '../telemetry/debug-log.js';

@@ -2,7 +2,7 @@ import type { AttemptRecord } from '@gateway/store/deliveries';
 import { SLOW_WAITING_MAX } from '../flow-control/backpressure.js';
 import type { HeldDelivery, QueueState } from '../model/delivery.js';
 import type { AgentLease } from '../model/lease.js';
-import { ProjectQueues } from '../model/project-queues.js';
+import { ProjectQueues } from '@gateway/core/process';
 import { HeldRoom } from './held-room.js';
 import type { DeliveryReleaser } from './release-deliveries.js';
 

@@ -1,5 +1,5 @@
 import { clampTime, eventId, messageDigest, travellingHeaders } from '@gateway/core/events';
-import { inSlices, type ProjectPace, workOfEvents } from '@gateway/core/process';
+import { inSlices, ProjectQueues, type ProjectPace, workOfEvents } from '@gateway/core/process';
 import type { Handle, Message, Outcome } from '@gateway/plugin';
 import { keptParts, type KeptMessage } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
@@ -9,7 +9,6 @@ import type { LoopShares } from '../flow-control/loop-shares.js';
 import type { EventWriter, ReadyMessage } from '../commit/event-writer.js';
 import type { ReadyEvent } from '../model/delivery.js';
 import { unknownEventType, type IngestSource, type Rejection } from '../model/ingest.js';
-import { ProjectQueues } from '../model/project-queues.js';
 import { ProjectTurns } from '../model/project-turns.js';
 import type { MessageTrace } from '../telemetry/trace-message.js';
 import { checkNesting, decodeMessage, type IngestMessage, parseIngestMessage, parseTransformOutput } from './parse-message.js';

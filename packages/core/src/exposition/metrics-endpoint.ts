@@ -54,7 +54,7 @@ async function respond(request: IncomingMessage, response: ServerResponse, answe
 }
 
 export interface MetricsResponse {
-  readonly status: 200 | 401 | 500;
+  readonly status: 200 | 401 | 429 | 500;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
 }
@@ -67,13 +67,14 @@ const COMPRESSED_BYTES_MIN = 1_400;
 const LEVEL = 1;
 const TEXT = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' };
 
-/** Answers GET /metrics: the exposition, gzipped if accepted; 401 without the configured bearer token; 500 if the backend fails. */
+/** Answers GET /metrics: the exposition, gzipped if accepted; 401 without the configured bearer token, 429 after too many wrong ones; 500 if the backend fails. */
 export function metricsResponse(of: { config: Config; plugins: Pick<ActivatedPlugins, 'meter'>; log: Log }) {
   const { config, plugins, log } = of;
   const admits = admission(config.metrics.bearer_token);
   let failing = false;
-  return async ({ headers }: { readonly headers: IncomingHttpHeaders }): Promise<MetricsResponse> => {
-    if (!admits(headers.authorization)) return refusal(headers.authorization);
+  return async ({ headers, socket }: Sent): Promise<MetricsResponse> => {
+    const verdict = admits({ headers, socket });
+    if (verdict !== 'admitted') return refusal(headers.authorization, verdict);
     try {
       const { contentType, body } = await plugins.meter.expose();
       failing = false;
@@ -109,14 +110,41 @@ function isWithinCharacter(text: string, at: number): boolean {
   return /^[\ud800-\udbff][\udc00-\udfff]/.test(text.slice(at - 1, at + 1));
 }
 
+interface Sent {
+  readonly headers: IncomingHttpHeaders;
+  readonly socket?: { readonly remoteAddress?: string | undefined } | undefined;
+}
+
+type Verdict = 'admitted' | 'wrong' | 'locked_out';
+
+/** Wrong tokens of an address within the time; beyond, the right one is refused too, except where it was in use before. */
+const WRONG_MAX = 10;
+const WRONG_MS = 60_000;
+const ADDRESSES_MAX = 1_000;
+
 /** Compares digests in constant time. */
-function admission(token: string | undefined): (authorization: string | undefined) => boolean {
-  if (token === undefined) return () => true;
+function admission(token: string | undefined): (sent: Sent) => Verdict {
+  if (token === undefined) return () => 'admitted';
   const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest();
   const wanted = digest(Buffer.from(token));
-  return (authorization = '') => {
+  const known = new Set<string>();
+  const wrong = new Map<string, { count: number; readonly untilMs: number }>();
+  return ({ headers: { authorization = '' }, socket }) => {
+    const address = socket?.remoteAddress ?? '';
     const [, given = ''] = /^Bearer +(.*)$/i.exec(authorization) ?? [];
-    return timingSafeEqual(digest(Buffer.from(given, 'latin1')), wanted);
+    const isRight = timingSafeEqual(digest(Buffer.from(given, 'latin1')), wanted);
+    if (isRight && known.has(address)) return 'admitted';
+    const before = wrong.get(address);
+    const its = before && before.untilMs > performance.now() ? before : { count: 0, untilMs: performance.now() + WRONG_MS };
+    if (its.count >= WRONG_MAX) return 'locked_out';
+    if (isRight) {
+      if (known.size < ADDRESSES_MAX) known.add(address);
+      return 'admitted';
+    }
+    its.count++;
+    if (!before && wrong.size >= ADDRESSES_MAX) wrong.delete(wrong.keys().next().value!);
+    wrong.set(address, its);
+    return 'wrong';
   };
 }
 
@@ -127,13 +155,17 @@ function admission(token: string | undefined): (authorization: string | undefine
 export function admitsToDetails({ metrics: { bearer_token: token } }: Pick<Config, 'metrics'>): (request: IncomingMessage) => boolean {
   const admits = admission(token);
   return ({ headers, socket }) => {
-    if (token !== undefined) return admits(headers.authorization);
+    if (token !== undefined) return admits({ headers, socket }) === 'admitted';
     const isForwarded = ['x-forwarded-for', 'forwarded', 'via'].some((name) => headers[name] !== undefined);
     return !isForwarded && /^(::ffff:)?127\.|^::1$/.test(socket.remoteAddress ?? '');
   };
 }
 
-function refusal(authorization: string | undefined): MetricsResponse {
+function refusal(authorization: string | undefined, verdict: Verdict): MetricsResponse {
+  if (verdict === 'locked_out') {
+    const sentence = `More than ${WRONG_MAX} tokens from this address were wrong. Wait ${WRONG_MS / 1000} s, and send the right one.`;
+    return { status: 429, headers: { ...TEXT, 'retry-after': String(WRONG_MS / 1000) }, body: Buffer.from(`${sentence}\n`) };
+  }
   const what = authorization === undefined ? 'The request has no bearer token.' : 'The bearer token of the request is wrong.';
   const how =
     'Send `Authorization: Bearer <token>` with the token of metrics.bearer_token (GATEWAY_METRICS_BEARER_TOKEN, --metrics-bearer-token).';

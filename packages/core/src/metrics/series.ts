@@ -103,7 +103,7 @@ export const series = {
   gateway_api_requests_total: { type: 'counter', labels: ['method', 'route', 'status'], help: 'Requests that the management API answered.' },
   gateway_api_request_duration_seconds: { type: 'histogram', labels: ['route'], buckets: STEP_SECONDS, help: 'Time until the management API answered.' },
   gateway_api_login_failures_total: { type: 'counter', labels: ['credential', 'outcome'],
-    help: 'Logins to the management API that failed, by credential (basic, bearer: a key of the process, key: a stored API key, session, password, invitation, oidc) and outcome: wrong, or locked_out (refused unexamined after too many).' },
+    help: 'Logins to the management API, and requests to HTTP sources, that failed, by credential (basic, bearer: a key of the process, key: a stored API key, session, password, invitation, oidc, source: a password or key of an HTTP source, signature) and outcome: wrong, or locked_out (refused unexamined after too many).' },
   gateway_pool_connections: { type: 'gauge', labels: ['state'], help: 'Connections to Postgres of this process: busy, idle, and waiting (callers without one).' },
   gateway_metrics_folded: {
     type: 'gauge', labels: ['series'], help: 'Label sets of a series beyond metrics.max_label_sets, which are folded into the label value "other".',

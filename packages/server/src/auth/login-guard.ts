@@ -11,16 +11,21 @@ import { networkOf, plain, type AddressReader } from './client-address.js';
 
 /** Whose credentials a request carries. */
 export interface Account {
-  /** `key` and `session` are stored keys; `bearer` is a key of the process; `password` a login, `invitation` the acceptance of one, `oidc` what a provider has answered. */
-  readonly kind: 'basic' | 'bearer' | 'key' | 'session' | 'password' | 'invitation' | 'oidc';
-  /** The username or email address, the mask of a stored key, or nothing for a key of the process. */
+  /**
+   * `key` and `session` are stored keys; `bearer` is a key of the process; `password` a login, `invitation` the acceptance of one, `oidc` what a provider has answered;
+   * `source` is a password or key of an HTTP source, `signature` its signatures.
+   */
+  readonly kind: 'basic' | 'bearer' | 'key' | 'session' | 'password' | 'invitation' | 'oidc' | 'source' | 'signature';
+  /** The username or email address, the mask of a stored key, the id of a source, or nothing for a key of the process. */
   readonly name: string;
   /** The credential itself, with its account: a known one is let through at once. */
   readonly credential: string;
 }
 
-/** Stored keys cannot be guessed: one in use works on while another client of its address guesses. */
-const STORED: readonly Account['kind'][] = ['key', 'session'];
+/** Stored keys and signatures cannot be guessed: one in use works on while another client of its address guesses. So does a provider, which does not know of the guesses. */
+const STORED: readonly Account['kind'][] = ['key', 'session', 'source', 'signature'];
+/** Failures at a source count there alone: a provider with a wrong secret locks no person of its address out. */
+const OF_SOURCE: readonly Account['kind'][] = ['source', 'signature'];
 
 /** Runs `verify`, which returns undefined for wrong credentials, unless the client may be guessing: then throws `too_many_logins`. */
 export type LoginGuard = <Found>(
@@ -38,6 +43,8 @@ const SLOW_MS = 60_000;
 const DELAY_MS = 1_000;
 /** Requests that wait at a time. */
 const DELAYED_MAX = 50;
+/** Requests of one address that wait for others of it to be verified. */
+const WAITING_MAX = 1_000;
 /** Credentials that were right are known to be in use for so long. */
 const KNOWN_MS = 3_600_000;
 
@@ -59,10 +66,50 @@ export function loginGuard(
   const memory = new MemoryKv();
   const digest = (...texts: string[]) => createHmac('sha256', key).update(texts.join(' ')).digest('hex');
   let delayed = 0;
+  /** By place: attempts that are being verified, and those that wait for them. */
+  const attempts = new Map<string, { users: number; running: number; readonly waiting: (() => void)[] }>();
+
+  const takeFailures = (it: Kv, who: string, factor: number, wanted: number) =>
+    it.takeTokens(`login:${who}`, factor * PER_SECOND, wanted, factor * maxFailures - 1);
+
+  /**
+   * Reserves one of the failures that a place has left, before anything is verified: of many attempts at once no more are verified than may fail. The others wait, and are
+   * not attempts any more when their credential has become known. Returns what gives the place back.
+   */
+  async function reserve(place: string, { kind }: Account, isKnown: () => Promise<boolean>): Promise<() => void> {
+    const its = attempts.get(place) ?? { users: 0, running: 0, waiting: [] };
+    attempts.set(place, its);
+    its.users++;
+    const leave = () => {
+      its.waiting.shift()?.();
+      if (--its.users === 0) attempts.delete(place);
+    };
+    try {
+      for (;;) {
+        if (await isKnown()) break;
+        await refuseLocked(place, kind);
+        const { left } = await takeFailures(memory, digest('address', place), 1, 0);
+        if (its.running <= left) {
+          its.running++;
+          return () => {
+            its.running--;
+            leave();
+          };
+        }
+        if (its.waiting.length >= WAITING_MAX) throw refused(kind, `from ${place}`, DELAY_MS);
+        await new Promise<void>((resolve) => its.waiting.push(resolve));
+      }
+    } catch (error) {
+      leave();
+      throw error;
+    }
+    leave();
+    return () => undefined;
+  }
 
   /** Counts a failure; returns the milliseconds until there is another, 0 if there is one now. Counted here first, before other requests run. */
   async function count(who: string, factor: number): Promise<number> {
-    const take = (it: Kv) => it.takeTokens(`login:${who}`, factor * PER_SECOND, 1, factor * maxFailures - 1);
+    const take = (it: Kv) => takeFailures(it, who, factor, 1);
     const { waitMs } = await take(memory);
     return waitMs > 0 ? waitMs : ((await kv?.ask(take))?.answer.waitMs ?? 0);
   }
@@ -89,7 +136,7 @@ export function loginGuard(
     await memory.set(`slow ${account}`, '', { ttlMs: SLOW_MS });
   }
 
-  async function refuseLocked(address: string, { kind }: Account): Promise<void> {
+  async function refuseLocked(address: string, kind: Account['kind']): Promise<void> {
     const until = await memory.get(`locked ${address}`);
     if (until !== undefined) throw refused(kind, `from ${address}`, Number(until) - performance.now());
   }
@@ -110,18 +157,25 @@ export function loginGuard(
     const { headers, socket } = request;
     const client = addressOf(request);
     const address = networkOf(client);
+    const place = OF_SOURCE.includes(account.kind) ? `${address} at source ${account.name}` : address;
     const credential = `known ${digest('credential', address, account.credential)}`;
-    const isKnown = (await memory.get(credential)) !== undefined;
-    if (!isKnown) {
-      await refuseLocked(address, account);
-      await waitIfSlow(account);
+    const isKnown = async () => (await memory.get(credential)) !== undefined;
+    let release: (() => void) | undefined;
+    if (!(await isKnown())) {
+      await refuseLocked(place, account.kind);
+      if (account.kind !== 'signature') await waitIfSlow(account);
+      release = await reserve(place, account, isKnown);
     }
     // A known password is refused too, or guessing it would go on.
-    if (!isKnown || !STORED.includes(account.kind)) await refuseLocked(address, account);
-    const caller = await verify();
-    if (caller === undefined)
-      await failed(address, account, headers['x-forwarded-for'] !== undefined && client === plain(socket.remoteAddress));
-    else await memory.set(credential, '', { ttlMs: KNOWN_MS });
-    return caller;
+    if (!STORED.includes(account.kind)) await refuseLocked(place, account.kind);
+    try {
+      const caller = await verify();
+      if (caller === undefined)
+        await failed(place, account, headers['x-forwarded-for'] !== undefined && client === plain(socket.remoteAddress));
+      else await memory.set(credential, '', { ttlMs: KNOWN_MS });
+      return caller;
+    } finally {
+      release?.();
+    }
   };
 }

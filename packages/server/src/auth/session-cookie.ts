@@ -19,20 +19,31 @@ export interface SessionCookies extends Cookie {
   /** The token that writes of this session carry as `x-csrf-token`. */
   csrfToken(mask: string): string;
   hasCsrfToken(request: IncomingMessage, mask: string): boolean;
+  /** Value of `Set-Cookie` by which the browser is known when this account signs in again. It proves a former password, and opens nothing. */
+  writeDevice(request: IncomingMessage, email: string): string;
+  isKnownDevice(request: IncomingMessage, email: string): boolean;
 }
+
+const DEVICE_MS = 365 * 86_400_000;
 
 /** @param key for the tokens; the same in every server */
 export function sessionCookies({ isHttps, key }: { readonly isHttps: boolean; readonly key: Buffer }): SessionCookies {
-  const csrfToken = (mask: string) => createHmac('sha256', key).update(mask).digest('base64url');
+  const mac = (text: string) => createHmac('sha256', key).update(text).digest('base64url');
+  const deviceToken = (email: string) => mac(`device ${email.toLowerCase()}`);
+  const device = cookie('gateway_device', 'Strict', isHttps);
   return {
     ...cookie('gateway_session', 'Lax', isHttps),
     signIn: cookie('gateway_sign_in', 'Strict', isHttps),
-    csrfToken,
-    hasCsrfToken({ headers }, mask) {
-      const [given, expected] = [Buffer.from(String(headers['x-csrf-token'] ?? '')), Buffer.from(csrfToken(mask))];
-      return given.length === expected.length && timingSafeEqual(given, expected);
-    },
+    csrfToken: mac,
+    hasCsrfToken: ({ headers }, mask) => isSame(headers['x-csrf-token'], mac(mask)),
+    writeDevice: (request, email) => device.write(request, deviceToken(email), new Date(Date.now() + DEVICE_MS)),
+    isKnownDevice: (request, email) => isSame(device.read(request), deviceToken(email)),
   };
+}
+
+function isSame(text: string | string[] | undefined, wanted: string): boolean {
+  const [given, expected] = [Buffer.from(text?.toString() ?? ''), Buffer.from(wanted)];
+  return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
 function cookie(name: string, sameSite: 'Lax' | 'Strict', isHttps: boolean): Cookie {

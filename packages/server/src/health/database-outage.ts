@@ -4,6 +4,8 @@ import type { Log } from '@gateway/core/logging';
 import { withTimeout } from '@gateway/core/process';
 
 const RETRY_AFTER_SECONDS = 5;
+const ANSWER_MS = 2_000;
+const TOOK_LONG = 'the work did not end in time';
 /** An outage ends with a success after this time without a failure: when Postgres is short of connections, successes and failures alternate. */
 const CALM_MS = 5_000;
 
@@ -40,11 +42,25 @@ const OUTAGE_OF: Partial<Record<ErrorCode, Outage>> = {
   database_exhausted: 'database_takes_no_writes',
 };
 
-/** Runs work that needs Postgres. Throws `database_away` (also without an answer in time) or `database_takes_no_writes`, without place and user. */
+/** Runs work that needs Postgres. Throws `took_too_long` when it does not end in time though Postgres answers, and otherwise `database_away` or `database_takes_no_writes`, without place and user. */
 export type AskDatabase = <T>(work: () => Promise<T>, options: { readonly effect: Effect; readonly withinMs: number }) => Promise<T>;
 
 /** Logs the first failure of an outage and its end. Errors that are no outage pass through unchanged. */
-export function askDatabase({ config, log }: { config: Pick<Config, 'database'>; log: Log }): AskDatabase {
+export function askDatabase({
+  config,
+  log,
+  database,
+}: {
+  config: Pick<Config, 'database'>;
+  log: Log;
+  database: { readonly pool: { query(text: string): Promise<unknown> } };
+}): AskDatabase {
+  /** Work may also wait for what is not Postgres. */
+  const answers = () =>
+    withTimeout(database.pool.query('select 1'), ANSWER_MS).then(
+      () => true,
+      () => false,
+    );
   const outages = new Map<Outage, { readonly since: Date; lastMs: number }>();
 
   function failed(outage: Outage, error: unknown): void {
@@ -70,21 +86,24 @@ export function askDatabase({ config, log }: { config: Pick<Config, 'database'>;
 
   return async (work, { effect, withinMs }) => {
     try {
-      const done = await withTimeout(work(), withinMs);
+      const done = await withTimeout(work(), withinMs, TOOK_LONG);
       if (outages.size > 0) succeeded(effect);
       return done;
     } catch (error) {
       const explained = explainDatabaseError(error, config.database);
       const found = isGatewayError(explained) ? OUTAGE_OF[explained.code] : undefined;
       if (!found) throw error;
+      const hasExpired = error instanceof Error && error.message === TOOK_LONG;
       const isReading = effect === 'looks_up' || effect === 'reads';
       // Postgres without memory or disk takes no writes; when it fails a read as well, it is away.
       const outage = isReading ? 'database_away' : found;
-      failed(outage, error);
       const outcome =
         isReading || (effect === 'creates' && isBeforeCommit(error))
           ? 'nothing was stored or changed'
           : 'whether the request was carried out is not known; to send it again is safe, unless it creates something and has no idempotency key';
+      if (hasExpired && effect !== 'looks_up' && (await answers()))
+        throw new GatewayError('took_too_long', { seconds: withinMs / 1000, outcome }, { cause: error });
+      failed(outage, error);
       throw new GatewayError(outage, { outcome, retryAfterSeconds: RETRY_AFTER_SECONDS }, { cause: error });
     }
   };

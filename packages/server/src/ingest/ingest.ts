@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { Router, type RouterContext } from '@koa/router';
 import { openConnection } from '@gateway/core/crypto';
 import { GatewayError } from '@gateway/core/errors';
@@ -16,11 +17,12 @@ import { isMaskId } from './mask-id.js';
 import { messageOf, type HttpMessage } from './message.js';
 import { httpSourceCache } from './source-cache.js';
 import { Verifier, type VerifierFields } from './verifier.js';
-import { whyUnverified, type SignedRequest } from './verify.js';
+import { credentialOf, whyUnverified } from './verify.js';
 
 const LOOK_UP = { effect: 'looks_up', withinMs: 10_000 } as const;
 const COMMIT = { effect: 'creates', withinMs: 40_000 } as const;
 const PAUSED_SECONDS = 60;
+const NO_BODY = Buffer.alloc(0);
 
 interface Outcome {
   readonly outcome: 'accepted' | 'duplicate' | 'dropped' | 'quarantined';
@@ -36,26 +38,47 @@ export function maskKey(encryptionKey: string | undefined): Buffer {
 
 /** `POST /ingest/<mask id>`: takes the webhooks of providers. Needs no API key; each source says how requests are verified. */
 export function ingestRouter(context: ServerContext): Router {
-  const { addressOf, ask, config, limit, receive, sealer, takeShare } = context;
+  const { addressOf, ask, config, limit, logins, receive, sealer, takeShare } = context;
   const key = maskKey(config.encryption_key);
   const sources = httpSourceCache(context.database);
   const router = new Router({ prefix: `${config.root_path}/ingest` });
 
-  const open = async (ctx: RouterContext): Promise<{ source: HttpSource; verifier: VerifierFields }> => {
+  /** Verifies a request, then counts it: what strangers send leaves the limit of the source alone. */
+  async function admit(
+    request: IncomingMessage,
+    { id }: HttpSource,
+    verifier: VerifierFields,
+    { credential, body }: { credential: string | undefined; body: Buffer },
+  ): Promise<void> {
+    let reason: string | undefined;
+    const verify = async () => ((reason = whyUnverified(verifier, { headers: request.headers, body })) === undefined ? true : undefined);
+    // One signature tells nothing of the next, so that the address is what is known.
+    const account = {
+      kind: credential === undefined ? 'signature' : 'source',
+      name: id,
+      credential: `${id} ${credential ?? 'signed'}`,
+    } as const;
+    if (credential !== '' && !(await logins(request, account, verify))) throw new GatewayError('signature_invalid', { reason: reason! });
+    await limit({ id: `source:${id}` });
+  }
+
+  /** The source of a request with its verifier. A request that has a password or key is admitted before its body is read. */
+  async function open(ctx: RouterContext) {
     const maskId = ctx.params['mask_id'] ?? '';
     const source = isMaskId(maskId, key) ? await ask(() => sources(maskId), LOOK_UP) : undefined;
     if (!source || source.is_disabled)
       throw new GatewayError('not_found', { thing: 'source', fix: 'check the URL; a source may be disabled' });
     if (isPaused(source)) throw new GatewayError('source_paused', { retryAfterSeconds: PAUSED_SECONDS });
-    await limit({ id: `source:${source.id}` });
-    return { source, verifier: openConnection(source.http.verifier, Verifier, source.id, sealer.open) as VerifierFields };
-  };
+    const verifier = openConnection(source.http.verifier, Verifier, source.id, sealer.open) as VerifierFields;
+    const credential = credentialOf(verifier, ctx.req.headers);
+    if (credential !== undefined) await admit(ctx.req, source, verifier, { credential, body: NO_BODY });
+    return { source, verifier, isSigned: credential === undefined };
+  }
 
   // HEAD too. Signatures are of bodies, which such a request has none of.
   router.get('/:mask_id', async (ctx: RouterContext) => {
-    const { verifier } = await open(ctx);
-    const isSigned = !['noop', 'basic_auth', 'api_key'].includes(verifier.type);
-    if (!isSigned) requireVerified(verifier, { headers: ctx.req.headers, body: new Uint8Array() });
+    const { source, verifier, isSigned } = await open(ctx);
+    if (isSigned) await limit({ id: `source:${source.id}` });
     const answer = handshakeAnswer(verifier, { method: ctx.method, headers: ctx.req.headers, query: ctx.query });
     if (answer) return sendHandshake(ctx, answer);
     ctx.set('allow', 'POST');
@@ -63,15 +86,15 @@ export function ingestRouter(context: ServerContext): Router {
   });
 
   router.post('/:mask_id', async (ctx: RouterContext) => {
-    const { source, verifier } = await open(ctx);
-    const { headers } = ctx.req;
+    const { source, verifier, isSigned } = await open(ctx);
     context.pace.require(source.project_id);
+    const { headers } = ctx.req;
     const sender = { id: `${source.id} ${networkOf(addressOf(ctx.req))}`, isStranger: true };
     const held = await receive(ctx.req, { limit: config.ingest.max_message_bytes, sender });
     const body = held.bytes;
     let release: Release;
     try {
-      requireVerified(verifier, { headers, body });
+      if (isSigned) await admit(ctx.req, source, verifier, { credential: undefined, body });
       const handshake = handshakeAnswer(verifier, { method: 'POST', headers, query: ctx.query, body });
       if (handshake) return sendHandshake(ctx, handshake);
       release = await takeShare(source.id, { bytes: body.length, isGrouped: true });
@@ -87,11 +110,6 @@ export function ingestRouter(context: ServerContext): Router {
     }
   });
   return router;
-}
-
-function requireVerified(verifier: VerifierFields, request: SignedRequest): void {
-  const reason = whyUnverified(verifier, request);
-  if (reason !== undefined) throw new GatewayError('signature_invalid', { reason });
 }
 
 function sendHandshake(ctx: RouterContext, { type, body }: HandshakeAnswer): void {

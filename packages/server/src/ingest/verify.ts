@@ -4,6 +4,13 @@ import { headerOf, providerOf, type HmacScheme } from './providers.js';
 import { isSame, keyOf } from './secrets.js';
 import type { VerifierFields } from './verifier.js';
 
+/** What a request proves itself with besides its body: undefined for a signature, empty when there is nothing to prove. */
+export function credentialOf({ type, api_key: key }: VerifierFields, headers: IncomingHttpHeaders): string | undefined {
+  if (type === 'noop') return '';
+  if (type === 'basic_auth') return `basic ${headers.authorization}`;
+  return type === 'api_key' ? `key ${textOf(headers, key?.header_name ?? '')}` : undefined;
+}
+
 /** More signatures in a header are not looked at: a provider that rotates its secret sends two. */
 const SIGNATURES_MAX = 10;
 

@@ -59,7 +59,9 @@ export const authRoutes: readonly Route[] = [
       const { email, password } = body;
       requirePasswords(call);
       const account = { kind: 'password', name: email.toLowerCase(), credential: `${email}\n${password}` } as const;
-      const found = await logins(request, account, () => withPasswordTurn(() => findUserByPassword(database.knex, email, password)));
+      const found = await logins(request, account, () =>
+        withPasswordTurn(call, email, () => findUserByPassword(database.knex, email, password)),
+      );
       if (!found) throw new GatewayError('login_failed');
       return startSession(call, found.user, { method: 'password', passwordHash: found.passwordHash });
     },
@@ -118,10 +120,10 @@ export const authRoutes: readonly Route[] = [
       const { email, organisation_id: organisationId, role } = invitation;
       const known = await findUserByEmail(database.knex, email);
       const login = { kind: 'password', name: email, credential: `${email}\n${body.password}` } as const;
-      const verified =
-        known && (await logins(request, login, () => withPasswordTurn(() => findUserByPassword(database.knex, email, body.password))));
+      const verify = () => withPasswordTurn(call, email, () => findUserByPassword(database.knex, email, body.password));
+      const verified = known && (await logins(request, login, verify));
       if (known && !verified) throw new GatewayError('login_failed');
-      const passwordHash = verified?.passwordHash ?? (await withPasswordTurn(() => hashPassword(body.password)));
+      const passwordHash = verified?.passwordHash ?? (await withPasswordTurn(call, email, () => hashPassword(body.password)));
       const user = await database.knex.transaction(async (trx) => {
         // Locked and looked at again: of two acceptances at once the second finds it accepted.
         if (!(await findOpenInvitation(trx, body.token))) throw new GatewayError('invitation_invalid');

@@ -1,18 +1,64 @@
 import { Type } from '@sinclair/typebox';
-import { Shares } from '../../api/shares.js';
+import { GatewayError } from '@gateway/core/errors';
+import { ProjectQueues } from '@gateway/core/process';
+import type { OpenCall } from '../../api/route.js';
+import { networkOf } from '../../auth/client-address.js';
 
 // https://pages.nist.gov/800-63-4/sp800-63b.html#password: length counts, kinds of characters do not.
 export const Password = Type.String({ minLength: 12, maxLength: 1024, description: 'At least 12 characters.' });
 export const PersonName = Type.String({ maxLength: 100 });
 
-/** A hash takes 128 MB and half a second of one core: one at a time, and at most a hundred wait. */
-const turns = new Shares(1, 'one password at a time');
+/** Waiting turns of one owner, and of all. */
+const OWN_MAX = 4;
+const WAITING_MAX = 200;
+/** A turn that comes later is refused: the route has to answer before its own end. */
+const WAIT_MAX_MS = 20_000;
 
-export async function withPasswordTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-  const release = await turns.take('password');
+interface Turn {
+  /** Who waits: an address, or the account of a known device. */
+  readonly projectId: string;
+  readonly sinceMs: number;
+  start(error?: GatewayError): void;
+}
+
+/** A hash takes 128 MB and half a second of one core: one runs at a time. Devices that have signed in before come first; owners take turns. */
+const [known, others] = [new ProjectQueues<Turn>(), new ProjectQueues<Turn>()];
+let isRunning = false;
+
+/**
+ * Runs work that hashes a password when it is its turn. Throws `too_many_passwords` when too many wait.
+ * @param email whose password it is
+ */
+export async function withPasswordTurn<Result>(
+  { request, addressOf, sessions }: Pick<OpenCall, 'request' | 'addressOf' | 'sessions'>,
+  email: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const isKnown = sessions.isKnownDevice(request, email);
+  await untilTurn(isKnown ? known : others, isKnown ? email.toLowerCase() : networkOf(addressOf(request)));
   try {
     return await work();
   } finally {
-    release();
+    isRunning = false;
+    next();
   }
 }
+
+function untilTurn(queue: ProjectQueues<Turn>, owner: string): Promise<void> {
+  if (queue.sizeOf(owner) >= OWN_MAX || queue.size >= WAITING_MAX) throw busy();
+  return new Promise((resolve, reject) => {
+    queue.push({ projectId: owner, sinceMs: performance.now(), start: (error) => (error ? reject(error) : resolve()) });
+    next();
+  });
+}
+
+function next(): void {
+  while (!isRunning) {
+    const [turn] = known.size > 0 ? known.take(1) : others.take(1);
+    if (!turn) return;
+    isRunning = performance.now() - turn.sinceMs <= WAIT_MAX_MS;
+    turn.start(isRunning ? undefined : busy());
+  }
+}
+
+const busy = () => new GatewayError('too_many_passwords', { retryAfterSeconds: 2 });

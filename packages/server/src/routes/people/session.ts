@@ -68,7 +68,12 @@ export async function startSession(call: OpenCall, user: UserRow, { method, pass
   return {
     message: 'signed in',
     data: await sessionView(call, user, organisations, { ...key, expires_at: expiresAt }),
-    headers: { 'set-cookie': [sessions.write(request, key.key, expiresAt)] },
+    headers: {
+      'set-cookie': [
+        sessions.write(request, key.key, expiresAt),
+        ...(method === 'oidc' ? [] : [sessions.writeDevice(request, user.email)]),
+      ],
+    },
   };
 }
 

@@ -68,8 +68,9 @@ export const userRoutes: readonly Route[] = [
       const { email } = found(await findUser(database.knex, caller.user_id), 'user', caller.user_id);
       const { current_password: current, password } = body;
       const account = { kind: 'password', name: email, credential: `${email}\n${current}` } as const;
-      const verified = await logins(request, account, () => withPasswordTurn(() => findUserByPassword(database.knex, email, current)));
-      const hash = verified && (await withPasswordTurn(() => hashPassword(password)));
+      const verify = () => withPasswordTurn(call, email, () => findUserByPassword(database.knex, email, current));
+      const verified = await logins(request, account, verify);
+      const hash = verified && (await withPasswordTurn(call, email, () => hashPassword(password)));
       if (!hash || !(await changePassword(database.knex, caller.user_id, verified.passwordHash, hash)))
         throw new GatewayError('invalid_request', { problems: [{ field: 'current_password', sentence: 'is wrong' }] });
       const masks = await revokeSessions(database.knex, caller.user_id, caller.type === 'session' ? caller.id : undefined);

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ProjectQueues } from '#agent/model/project-queues';
+import { ProjectQueues } from '#core/process/project-queues';
 
-const queues = suite('agent/model/project-queues');
+const queues = suite('core/process/project-queues');
 
 interface Item {
   readonly projectId: string;

@@ -7,7 +7,7 @@ interface Queue<Item> {
   head: number;
 }
 
-/** What waits, by project. Projects take turns, so that none waits behind the backlog of another; the order within a project stays. */
+/** What waits, by project, or by whoever else has turns. Projects take turns, so that none waits behind the backlog of another; the order within a project stays. */
 export class ProjectQueues<Item extends { readonly projectId: string }> {
   /** Of projects for which something waits, in the order of their turns. */
   readonly #queues = new Map<string, Queue<Item>>();
@@ -20,6 +20,12 @@ export class ProjectQueues<Item extends { readonly projectId: string }> {
   /** Those for which something waits. */
   get projects(): Iterable<string> {
     return this.#queues.keys();
+  }
+
+  /** How many items of a project wait. */
+  sizeOf(projectId: string): number {
+    const queue = this.#queues.get(projectId);
+    return queue ? queue.items.length - queue.head : 0;
   }
 
   push(item: Item): void {
