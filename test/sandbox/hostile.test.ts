@@ -118,6 +118,25 @@ const fills: Hostile[] = [
     refused: ['threw'],
     says: /bytes\.slice is not a function on line 2\. .*have no method slice: take a part of them with subarray/,
   },
+  {
+    name: 'memory outside the heap: copies of the buffer of the bytes',
+    body: 'const all = []; for (;;) all.push(message.bytes.buffer.slice());',
+    refused: ['threw'],
+    says: /undefined/,
+  },
+  {
+    name: 'memory outside the heap: the buffer by the getter of the prototype of a part',
+    body: `const owner = (it) => (Object.hasOwn(it, 'buffer') ? it : owner(Object.getPrototypeOf(it)));
+      const { get } = Object.getOwnPropertyDescriptor(owner(message.bytes.subarray(1)), 'buffer');
+      const all = []; for (;;) all.push(get.call(message.bytes).slice());`,
+    refused: ['threw'],
+  },
+  {
+    name: 'memory outside the heap: the species of a part',
+    body: `const all = []; message.bytes.constructor = { [Symbol.species]: function () { return Array.from({ length: 9 }); } };
+      for (;;) all.push(message.bytes.subarray(1));`,
+    refused: ['threw'],
+  },
   { name: 'views of the bytes of the message', body: 'const all = []; for (;;) all.push(message.bytes.subarray());', refused: outOfBounds },
 ];
 

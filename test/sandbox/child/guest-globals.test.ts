@@ -78,6 +78,7 @@ test('nothing but the language can be reached', async () => {
     ],
     ...['lockdown', 'require', 'fetch', 'setTimeout', 'setImmediate', 'queueMicrotask', 'structuredClone', 'Buffer', 'process', 'exit'],
     ...['evaluate', 'ModuleSource', 'readSync', 'writeSync'],
+    ...['get buffer', 'get maxByteLength', 'resize', 'transfer', 'transferToFixedLength', 'sliceToImmutable', 'transferToImmutable'],
   ];
   assert.equal(
     forbidden.filter((name) => names.includes(name)),

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import type {} from 'ses';
 import { MAX_LOG_LINE_CHARS, MAX_LOG_LINES } from '../protocol/protocol.js';
 
@@ -32,14 +33,16 @@ export function removeFromAsync(): void {
 const COPYING = ['filter', 'map', 'slice', 'toReversed', 'toSorted', 'with'];
 
 /**
- * Removes what makes memory outside the heap from the bytes of a message: the constructors, and the methods that copy. A function reads, changes and divides
- * (`subarray`) its bytes, and copies them into the heap (`Array.from`). Call before lockdown().
+ * Removes what makes memory outside the heap from the bytes of a message: the constructors, the methods that copy, and the way to their ArrayBuffer, whose
+ * methods SES installs for good as it loads. A function reads, changes and divides (`subarray`) its bytes, and copies them into the heap (`Array.from`). Call
+ * before lockdown().
  */
 export function removeCopying(): void {
   const typedArray = Object.getPrototypeOf(Uint8Array.prototype) as object;
-  for (const name of ['constructor', ...COPYING]) Reflect.deleteProperty(typedArray, name);
-  Reflect.deleteProperty(Uint8Array.prototype, 'constructor');
-  removeAllBut(['byteLength'], ArrayBuffer.prototype);
+  // Node reads it of its own buffers, which no function sees.
+  Object.defineProperty(Buffer.prototype, 'buffer', Object.getOwnPropertyDescriptor(typedArray, 'buffer')!);
+  for (const name of ['constructor', 'buffer', ...COPYING]) remove(name, typedArray);
+  remove('constructor', Uint8Array.prototype);
 }
 
 /** Removes Node's globals from the process: a function that escapes its compartment finds less. */
@@ -49,8 +52,13 @@ export function stripHostGlobals(): void {
 
 function removeAllBut(kept: readonly string[], globals: object): void {
   for (const name of Object.getOwnPropertyNames(globals)) {
-    if (!kept.includes(name)) Reflect.deleteProperty(globals, name);
+    if (!kept.includes(name)) remove(name, globals);
   }
+}
+
+/** Throws when the property stays: a function could use what seems to be gone. */
+function remove(name: string, from: object): void {
+  if (!Reflect.deleteProperty(from, name)) throw new Error(`${name} cannot be removed`);
 }
 
 const ABSENT = [
