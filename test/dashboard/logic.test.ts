@@ -7,6 +7,8 @@ import { pretty } from '#dashboard/format/json';
 import { bytes, percent, rate } from '#dashboard/format/number';
 import { milliseconds, relative, span } from '#dashboard/format/time';
 import { mismatchSentence } from '#dashboard/pages/events/mismatch';
+import { actionWords } from '#dashboard/pages/audit/actions';
+import { reasonOf } from '#dashboard/pages/quarantine/reasons';
 import { searchOf } from '#dashboard/pages/log/search';
 import { match } from '#dashboard/router/match';
 
@@ -97,6 +99,10 @@ logic('the theme of a portal link is made of colours that can be read, and of no
     scheme: undefined,
     properties: {},
   });
+  for (const word of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
+    assert.equal(themed(`font=${word}&accent=${word}&theme=${word}`).properties, {}, word);
+    assert.equal([reasonOf(word).label, actionWords(`${word}.${word}`).toLowerCase().includes('function')], [word, false]);
+  }
   assert.equal(themed('radius=99&theme=dark'), { scheme: 'dark', properties: { '--radius': '16px', '--radius-s': '10px' } });
   // Yellow is no colour for text on white, and black stands on it.
   const yellow = themed('accent=ffdd00').properties;

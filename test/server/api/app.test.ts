@@ -1,4 +1,5 @@
 import net from 'node:net';
+import { text } from 'node:stream/consumers';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
@@ -115,6 +116,49 @@ app('a client that goes away in the middle of its body is no fault of ours', asy
       rest,
     );
     socket.destroy();
+  }
+});
+
+app('a request with several Host headers, or one that is no host, is refused, also for pages', async () => {
+  const { hostname, port } = new URL(api.url);
+  const statusOf = async (hosts: readonly string[], version = '1.1') => {
+    const socket = net.connect(Number(port), hostname);
+    socket.end(`GET /api/v1/auth/methods HTTP/${version}\r\n${hosts.map((it) => `${it}\r\n`).join('')}connection: close\r\n\r\n`);
+    return (await text(socket)).split(' ', 2)[1];
+  };
+  const refused = [[], ['Host: a', 'Host: b'], ['host: a', 'HOST: a'], ['Host: a, b'], ['Host: a/b'], ['Host: u@a'], ['Host: a b']];
+  for (const hosts of refused) assert.is(await statusOf(hosts), '400', hosts.join());
+  for (const hosts of [['Host: a'], ['Host: [::1]:80'], ['Host: a_b.example:8080'], ['Host:']])
+    assert.is(await statusOf(hosts), '200', hosts.join());
+  assert.is(await statusOf([], '1.0'), '200');
+});
+
+app('a name holds nothing that a terminal, a log or a mail would obey', async () => {
+  const { path } = await makeProject(api);
+  for (const name of ['a\r\nb', 'a\u001b[2J', 'a\u009b2J', 'a\u202eb', 'a\u2066b', 'a\u2028b', 'a\u0000']) {
+    for (const [place, body] of [
+      ['/organisations', { name }],
+      ['/projects', { name }],
+      ['/api/v1/users/me/api-keys', { name }],
+      [`${path}/api-keys`, { name }],
+      [`${path}/endpoints`, { name, url: 'https://example.com' }],
+      [`${path}/portal-links`, { name, owner_id: 'x' }],
+      [`${path}/sources`, { name, type: 'http' }],
+      [`${path}/event-types`, { name }],
+    ] as const)
+      assert.match(
+        (await api.call('POST', place, body)).body.message,
+        /name: must not .*contain control characters/,
+        `${place} ${JSON.stringify(name)}`,
+      );
+    const { status, text: told } = await api.call('PUT', '/api/v1/users/me', { first_name: name });
+    assert.is(status, 422, told);
+    const event = await api.call('POST', `${path}/events`, { event_type: name, data: {} });
+    assert.is(event.status, 422, event.text);
+  }
+  for (const name of ['Grüße 你好', 'خبر', '👩‍👩‍👧', 'a\u00a0b', "O'Neil & <Co>"]) {
+    const { status, text: told } = await api.call('PUT', path, { name });
+    assert.is(status, 200, told);
   }
 });
 

@@ -37,6 +37,10 @@ dialect('what cannot be honoured is refused by 400, and named', async () => {
   }
   assert.is((await call('POST', `${project.path}/subscriptions`, { name: 'x', delivery_mode: 'at_most_once' })).status, 400);
   assert.is((await call('GET', `${project.path}/events?endpointId=x`)).status, 400);
+  for (const word of ['constructor', 'toString', '__proto__']) {
+    assert.is((await call('GET', `${project.path}/events?status=${word}`)).status, 400, word);
+    assert.is((await call('POST', `${project.path}/endpoints?${word}=x`, { name: 'x', url })).status, 400, word);
+  }
 });
 
 dialect('the API itself stays as it is', async () => {

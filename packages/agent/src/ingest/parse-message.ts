@@ -1,6 +1,6 @@
 import type { MessageType } from '@gateway/store/events';
 import { customHeaderProblem, headerOwner, MESSAGE_TYPE_HEADER } from '@gateway/core/events';
-import { isObject, nesting, NESTING_MAX, rawJsonValue, withoutExcerpt } from '@gateway/core/json';
+import { isObject, isPlain, nesting, NESTING_MAX, rawJsonValue, withoutExcerpt } from '@gateway/core/json';
 import type { Rejection } from '../model/ingest.js';
 
 export interface IngestMessage {
@@ -135,13 +135,10 @@ function notesOn(leftOut: readonly string[]): string {
   return JSON.stringify(notes);
 }
 
-// eslint-disable-next-line no-control-regex
-const CONTROL = /[\0-\x1f\x7f]/;
-
 function nameProblems(field: string, value: string, required: boolean): string[] {
   if (required && value === '') return [`${field} is empty`];
   if (value.length > NAME_LENGTH_MAX) return [`${field} has ${value.length} characters, more than ${NAME_LENGTH_MAX}`];
-  if (CONTROL.test(value)) return [`${field} contains a control character`];
+  if (!isPlain(value)) return [`${field} contains a control character`];
   return value.isWellFormed() ? [] : [`${field} contains half of a surrogate pair`];
 }
 

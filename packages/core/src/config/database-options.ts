@@ -1,4 +1,5 @@
 import { didYouMean } from '../errors/suggest.js';
+import { own } from '../json/json-value.js';
 
 const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
 type SslMode = (typeof SSL_MODES)[number];
@@ -57,14 +58,14 @@ export function parseDatabaseOptions(text: string): { readonly options: Database
 }
 
 function wrongWith(name: string, value: string): Mistake | undefined {
-  const setting = OTHER_SETTINGS[name];
+  const setting = own(OTHER_SETTINGS, name);
   if (setting) return { wrong: `names ${name}, which is the setting ${setting}` };
   if (!KNOWN.includes(name)) {
     const session = /_timeout$|^search_path$/.test(name) ? `; for the session it is options=-c ${name}=<value>` : '';
     const hint = session || didYouMean(name, KNOWN);
     return { wrong: `names ${JSON.stringify(name)}, which is not an option (known: ${KNOWN.join(', ')})`, hint };
   }
-  const choices = CHOICES[name];
+  const choices = own(CHOICES, name);
   if (choices && !choices.includes(value)) {
     return {
       wrong: `has ${name} of ${JSON.stringify(value)}; it must be ${choices.length > 1 ? 'one of ' : ''}${choices.join(', ')}`,

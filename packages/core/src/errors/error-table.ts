@@ -254,6 +254,7 @@ export const errors = {
   request_in_progress: row(409, 'a request with this Idempotency-Key is in progress', 'repeat it after {retryAfterSeconds} s, as Retry-After says'),
   outcome_unknown: row(409, 'a request with this Idempotency-Key was interrupted, and whether it created something is not known',
     'look for what it creates; if it is not there, send the request with another key'),
+  host_header_invalid: row(400, 'the request has {problem}', 'send one Host header, with the name and the port of this server'),
   invalid_request: row(422,
     ({ problems }: { problems: readonly InvalidField[] }) => problems.map((it) => `${it.field}: ${it.sentence}`).join('; '),
     'correct the named fields'),

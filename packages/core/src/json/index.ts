@@ -1,3 +1,4 @@
 export { jsonMistake, withoutExcerpt } from './json-mistake.js';
-export { isObject, rawJsonAt, rawJsonElements, rawJsonValue, nesting, NESTING_MAX } from './json-value.js';
+export { isObject, own, rawJsonAt, rawJsonElements, rawJsonValue, nesting, NESTING_MAX } from './json-value.js';
+export { CONTROLS, isPlain, plainOf } from './plain-text.js';
 export { parseInSteps, type ParsedJson } from './parse-in-steps.js';

@@ -3,6 +3,11 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** What a table has for a word from outside: `constructor` and `__proto__` are words that it does not have. */
+export function own<Value>(table: Readonly<Record<string, Value>>, word: string): Value | undefined {
+  return Object.hasOwn(table, word) ? table[word] : undefined;
+}
+
 export const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 export const COMMA = 0x2c;

@@ -1,5 +1,6 @@
 import { GatewayError } from '../errors/errors.js';
 import { isObject } from '../json/json-value.js';
+import { isPlain } from '../json/plain-text.js';
 import { Documents, type Document, type ParseFile, type Place } from './documents.js';
 import { standaloneSchema, type JsonSchema } from './json-schema.js';
 
@@ -164,8 +165,7 @@ function within({ document, pointer }: Place, below: string, value: unknown): Pl
 }
 
 function named(name: string, { name: file }: Document): string {
-  // eslint-disable-next-line no-control-regex
-  if (name !== '' && name.length <= NAME_LENGTH_MAX && !/[\0-\x1f\x7f]/.test(name)) return name;
+  if (name !== '' && name.length <= NAME_LENGTH_MAX && isPlain(name)) return name;
   const reason = `its webhook ${JSON.stringify(name.slice(0, 60))} cannot be an event type: a name has 1 to ${NAME_LENGTH_MAX} characters and no control characters`;
   throw new GatewayError('openapi_broken', { file, reason });
 }

@@ -1,4 +1,5 @@
 import { colourOf, contrastOf, hexOf, luminanceOf, mixed, readable } from '../format/colour.js';
+import { own } from '../format/own.js';
 
 /** Colours of the tokens that a theme starts from, for light and dark. */
 const BASE = {
@@ -27,7 +28,7 @@ export function themeOf(link: URLSearchParams): PortalTheme {
   const asked = link.get('theme');
   const grounds = groundsOf(link);
   const scheme = grounds?.scheme ?? (asked === 'light' || asked === 'dark' ? asked : undefined);
-  const font = FONTS[link.get('font') ?? ''];
+  const font = own(FONTS, link.get('font') ?? '');
   const radius = /^\d{1,2}$/.test(link.get('radius') ?? '') ? Math.min(16, Number(link.get('radius'))) : undefined;
   return {
     scheme,

@@ -7,6 +7,7 @@ import type { Log } from '@gateway/core/logging';
 import { isId } from '@gateway/core/events';
 import { rawJsonValue } from '@gateway/core/json';
 import { healthAnswer } from '../health/healthz.js';
+import { requireOneHost } from '../http/host.js';
 import { sendErrors, send, type Answer } from '../http/response.js';
 import { reachAccount, reachOrganisation, reachProject, requireScope } from '../auth/access.js';
 import { authenticate } from '../auth/authenticate.js';
@@ -45,6 +46,7 @@ export function createApp(
   // Errors were answered already; this one is about the connection.
   app.on('error', (error: unknown) => log.debug({ error }, 'A response could not be sent.'));
   app.use(logRequests(log));
+  app.use(requireOneHost);
   // Its requests are none of the API.
   if (pages.dashboard) app.use(pages.dashboard);
   if (plugins.metrics) app.use(measureRequests(plugins, config.root_path));

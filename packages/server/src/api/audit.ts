@@ -98,8 +98,8 @@ function changesOf(before: unknown, after: unknown): Record<string, unknown> {
   for (const field of new Set([...Object.keys(old), ...Object.keys(now)])) {
     if (field === 'updated_at' || isDeepStrictEqual(old[field], now[field])) continue;
     changes[field] = {
-      ...(field in old && { before: clipped(old[field]) }),
-      ...(field in now && { after: clipped(now[field]) }),
+      ...(Object.hasOwn(old, field) && { before: clipped(old[field]) }),
+      ...(Object.hasOwn(now, field) && { after: clipped(now[field]) }),
     };
   }
   return changes;

@@ -1,4 +1,4 @@
-import { isObject } from '@gateway/core/json';
+import { isObject, own } from '@gateway/core/json';
 import { pageQuery } from '../http/list-query.js';
 
 type Members = Record<string, unknown>;
@@ -17,18 +17,19 @@ const EVENT_STATUSES: Readonly<Record<string, string>> = {
 
 /** The query of a request in our words: nothing where it is empty, statuses in lower case. `route` is the one that it goes to. */
 export function queryOf(route: { readonly method: string; readonly path: string }, query: Given): Members {
-  const given: Record<string, string | string[]> = {};
+  // Without a prototype, which `__proto__` would set.
+  const given = Object.create(null) as Record<string, string | string[]>;
   for (const [name, value] of Object.entries(query)) {
     const values = [value].flat().filter((it): it is string => Boolean(it) && !it!.startsWith(NO_TIME));
-    const isOfPages = route.method !== 'get' && name in pageQuery;
+    const isOfPages = route.method !== 'get' && Object.hasOwn(pageQuery, name);
     if (values.length === 0 || IGNORED_QUERY.includes(name) || isOfPages) continue;
     given[name === 'eventType' ? 'event_type' : name] = values.length === 1 ? values[0]! : values;
   }
   if (given['status'] !== undefined) {
     const isOfEvents = route.path.startsWith('/events');
     const statuses = [given['status']].flat().map((it) => it.toLowerCase());
-    const own = isOfEvents ? statuses.map((it) => EVENT_STATUSES[it] ?? it) : statuses;
-    given['status'] = own.length === 1 ? own[0]! : own;
+    const ours = isOfEvents ? statuses.map((it) => own(EVENT_STATUSES, it) ?? it) : statuses;
+    given['status'] = ours.length === 1 ? ours[0]! : ours;
   }
   // There, no start is the beginning.
   if (/\/batch(retry|replay)$/.test(route.path)) given['startDate'] ??= '1970-01-01';

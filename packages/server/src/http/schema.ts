@@ -1,7 +1,7 @@
 import { Type, type TInteger, type TObject, type TProperties, type TSchema, type TUnsafe } from '@sinclair/typebox';
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { didYouMean, GatewayError, type InvalidField } from '@gateway/core/errors';
-import { isObject } from '@gateway/core/json';
+import { CONTROLS, isObject } from '@gateway/core/json';
 
 /** Schema of a string that is one of `words`. `options` adds keywords, for instance `description`. */
 export function oneOf<const Words extends readonly string[]>(words: Words, options: Record<string, unknown> = {}): TUnsafe<Words[number]> {
@@ -47,15 +47,20 @@ export const Id = Type.String({
   'x-sentence': 'must be an id: a UUID in lower case',
 });
 
-export const Name = Type.String({ minLength: 1, maxLength: 200, pattern: '\\S', 'x-sentence': 'must not be blank' });
+/** Without what a terminal, a log or the subject of a mail would obey instead of show. */
+const PLAIN = { pattern: `^[^${CONTROLS}]*$`, 'x-sentence': 'must not contain control characters' };
+
+export const Name = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  pattern: `^(?=.*\\S)[^${CONTROLS}]*$`,
+  'x-sentence': 'must not be blank, nor contain control characters',
+});
+
+export const PersonName = Type.String({ maxLength: 100, ...PLAIN });
 
 /** A name in messages: event type, owner id, idempotency key. */
-export const Word = Type.String({
-  minLength: 1,
-  maxLength: 512,
-  pattern: '^[^\\u0000-\\u001f\\u007f]*$',
-  'x-sentence': 'must not contain control characters',
-});
+export const Word = Type.String({ minLength: 1, maxLength: 512, ...PLAIN });
 
 export const StrategySchema = object({
   type: oneOf(['linear', 'exponential'], { description: '`linear` waits the same time before each retry; `exponential` doubles it.' }),

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import type { InvalidField } from '@gateway/core/errors';
-import { isObject } from '@gateway/core/json';
+import { isObject, own } from '@gateway/core/json';
 import { named, object, oneOf } from '../http/schema.js';
 import { HANDSHAKES } from './handshakes.js';
 import { PROVIDERS } from './providers.js';
@@ -58,7 +58,7 @@ const MEMBERS = ['secret', 'basic_auth', 'api_key', 'hmac'];
 /** What is missing or too much in a verifier, whose secrets are open. */
 export function verifierProblems(verifier: Readonly<Record<string, unknown>>): InvalidField[] {
   const type = String(verifier['type']);
-  const [member, inner] = NEEDS[type] ?? ['secret'];
+  const [member, inner] = own(NEEDS, type) ?? ['secret'];
   const problems = MEMBERS.filter((name) => name !== member && verifier[name] !== undefined).map((name) => ({
     field: `verifier.${name}`,
     sentence: `does not belong to the type ${type}`,

@@ -1,3 +1,5 @@
+import { own } from '../../format/own.js';
+
 export type Tone = 'ok' | 'warn' | 'bad' | 'info' | 'plain';
 
 /** Tone of each status of the API. */
@@ -26,7 +28,7 @@ const TONES: Readonly<Record<string, Tone>> = {
 /** A status as a word on its colour; words are those of the API unless `label` is given. */
 export function Badge({
   status,
-  tone = TONES[status] ?? 'plain',
+  tone = own(TONES, status) ?? 'plain',
   label = status,
 }: {
   readonly status: string;

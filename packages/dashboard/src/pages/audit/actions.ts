@@ -1,4 +1,5 @@
 import type { AuditEntry } from '@gateway/client';
+import { own } from '../../format/own.js';
 
 /** What can be changed: the first part of an action, with a word for it and the page that shows one of them. */
 export const RESOURCES: Readonly<Record<string, { readonly word: string; readonly page?: string }>> = {
@@ -33,8 +34,8 @@ export function actionWords(action: string): string {
   if (action === 'auth.login') return 'Signed in';
   if (action === 'auth.takeOver') return 'Account taken over by the owner of its address';
   const [resource = '', name = ''] = action.split('.');
-  const word = RESOURCES[resource]?.word ?? spaced(resource);
-  const verb = VERBS[name];
+  const word = own(RESOURCES, resource)?.word ?? spaced(resource);
+  const verb = own(VERBS, name);
   return verb ? `${word} ${verb}` : `${word}: ${spaced(name)}`;
 }
 
@@ -45,7 +46,7 @@ function spaced(text: string): string {
 /** The page of what was changed, if it has one and is still there. */
 export function pageOf({ action, project_id: project, resource_id: id }: AuditEntry): string | undefined {
   const [resource = '', name] = action.split('.');
-  const page = RESOURCES[resource]?.page;
+  const page = own(RESOURCES, resource)?.page;
   return page && project && id && name !== 'delete' ? `/projects/${project}/${page}/${id}` : undefined;
 }
 

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../format/json.js';
+import { own } from '../../format/own.js';
 
 /** A field of a JSON Schema, for a table. */
 export interface SchemaRow {
@@ -47,7 +48,8 @@ function isObject(value: unknown): value is JsonObject {
 }
 
 function objectAt(it: JsonObject, name: string): JsonObject {
-  return isObject(it[name]) ? it[name] : {};
+  const member = own(it, name);
+  return isObject(member) ? member : {};
 }
 
 const text = (value: unknown) => (typeof value === 'string' ? value : '');

@@ -3,6 +3,7 @@ import { Badge } from '../../components/data/badge.js';
 import type { Column } from '../../components/data/log.js';
 import { Time } from '../../components/data/time.js';
 import { bytes } from '../../format/number.js';
+import { own } from '../../format/own.js';
 
 /** Outcomes of the API in words; `routed` needs none. */
 const OUTCOMES: Readonly<Record<string, string>> = {
@@ -20,7 +21,7 @@ export const columns: readonly Column<Event>[] = [
     name: 'Remark',
     width: 'minmax(7rem, 1fr)',
     narrow: 'second',
-    cell: ({ outcome }) => <span class="muted">{outcome && outcome !== 'routed' ? (OUTCOMES[outcome] ?? outcome) : ''}</span>,
+    cell: ({ outcome }) => <span class="muted">{outcome && outcome !== 'routed' ? (own(OUTCOMES, outcome) ?? outcome) : ''}</span>,
   },
   {
     name: 'From',

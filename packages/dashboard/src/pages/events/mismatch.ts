@@ -1,4 +1,5 @@
 import type { EventExplanation } from '@gateway/client';
+import { own } from '../../format/own.js';
 
 type Mismatch = NonNullable<EventExplanation['subscriptions'][number]['mismatch']>;
 
@@ -40,7 +41,7 @@ export function mismatchSentence({ part, path, operator = '$eq', wanted, found, 
     case 'headers':
     case 'body': {
       const place = path ? `${part === 'headers' ? 'header ' : ''}${path}` : `the ${part}`;
-      const asks = OPERATORS[operator] ?? `to match ${operator}`;
+      const asks = own(OPERATORS, operator) ?? `to match ${operator}`;
       return `its filter wants ${place} ${asks} ${shown(wanted)}; ${found === undefined ? 'it is missing' : `it is ${shown(found)}`}`;
     }
   }

@@ -1,3 +1,5 @@
+import { own } from '../../format/own.js';
+
 interface Reason {
   /** Short, for lists and headings. */
   readonly label: string;
@@ -52,7 +54,7 @@ export const REASONS: Readonly<Record<string, Reason>> = {
 
 /** Of a code that a newer gateway has stored too. */
 export function reasonOf(code: string): Reason {
-  return REASONS[code] ?? { label: code, fix: 'Edit it, or correct the function of its source. Then replay.' };
+  return own(REASONS, code) ?? { label: code, fix: 'Edit it, or correct the function of its source. Then replay.' };
 }
 
 /** Whether the function of the source decided it. */

@@ -1,3 +1,4 @@
+import { plainOf } from '@gateway/core/json';
 import { isEmail } from '@gateway/store/people';
 import { failed } from './failure.js';
 
@@ -34,7 +35,7 @@ export function personOf(claims: Claims): OidcPerson {
   };
 }
 
-/** What Postgres can store. */
+/** What Postgres can store, and a terminal shows. */
 function text(claim: unknown, max = NAME_MAX): string {
-  return typeof claim === 'string' ? claim.replaceAll('\0', '').slice(0, max).toWellFormed() : '';
+  return typeof claim === 'string' ? plainOf(claim).slice(0, max).toWellFormed() : '';
 }

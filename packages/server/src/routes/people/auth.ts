@@ -16,8 +16,8 @@ import {
   organisationsOfUser,
 } from '@gateway/store/people';
 import { accountRoute, found, openRoute, type OpenCall, type Route } from '../../api/route.js';
-import { named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
-import { Password, PersonName, withPasswordTurn } from './password.js';
+import { named, nullable, object, oneOf, PersonName, Timestamp } from '../../http/schema.js';
+import { Password, withPasswordTurn } from './password.js';
 import { requireNative, Session, sessionView, startSession } from './session.js';
 import { userOf } from './users.js';
 

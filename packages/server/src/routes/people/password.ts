@@ -6,7 +6,6 @@ import { networkOf } from '../../auth/client-address.js';
 
 // https://pages.nist.gov/800-63-4/sp800-63b.html#password: length counts, kinds of characters do not.
 export const Password = Type.String({ minLength: 12, maxLength: 1024, description: 'At least 12 characters.' });
-export const PersonName = Type.String({ maxLength: 100 });
 
 /** Waiting turns of one owner, and of all. */
 const OWN_MAX = 4;

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
+import { plainOf } from '@gateway/core/json';
 import { insertApiKey, ROLES, type Role } from '@gateway/store/config';
 import {
   hasPassword,
@@ -55,7 +56,7 @@ export async function startSession(call: OpenCall, user: UserRow, { method, pass
   const [organisation] = organisations;
   if (!organisation) throw new GatewayError('forbidden', { reason: `${user.email} is a member of no organisation` });
   const expiresAt = new Date(Date.now() + SESSION_MS);
-  const name = (headers['user-agent'] ?? 'unknown browser').slice(0, NAME_MAX);
+  const name = plainOf(headers['user-agent'] ?? 'unknown browser').slice(0, NAME_MAX);
   const key = await database.knex.transaction(async (trx) => {
     if (passwordHash !== undefined && !(await hasPassword(trx, user.id, passwordHash))) throw new GatewayError('login_failed');
     const row = await insertApiKey(trx, { type: 'session', name, userId: user.id, expiresAt });

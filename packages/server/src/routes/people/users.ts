@@ -16,9 +16,9 @@ import { changePassword, findUser, findUserByPassword, hashPassword, updateUser 
 import { accountRoute, found, withUid, type AccountCall, type Route } from '../../api/route.js';
 import { personOf, requireScopesFor } from '../../auth/access.js';
 import { pageOf, pageQuery, pageRequest, pageView } from '../../http/list-query.js';
-import { Id, named, object, Timestamp } from '../../http/schema.js';
+import { Id, named, object, PersonName, Timestamp } from '../../http/schema.js';
 import { ChangedApiKey, expiryOf, key, keyView, NewApiKey } from './api-keys.js';
-import { Password, PersonName, withPasswordTurn } from './password.js';
+import { Password, withPasswordTurn } from './password.js';
 
 export const User = named(
   'User',
