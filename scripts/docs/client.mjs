@@ -89,7 +89,6 @@ function declaration(name, schema) {
 function type(schema) {
   if (schema.$ref) return schema.$ref.split('/').at(-1);
   if (schema.const !== undefined) return JSON.stringify(schema.const);
-  if (schema.anyOf) return schema.anyOf.map(type).join(' | ');
   if (schema.allOf) return schema.allOf.map(type).join(' & ');
   if (schema.enum)
     return [
@@ -103,9 +102,9 @@ function type(schema) {
     case 'array':
       return `readonly (${type(schema.items)})[]`;
     case 'object':
-      return schema.patternProperties
-        ? `Readonly<Record<string, ${type(Object.values(schema.patternProperties)[0])}>>`
-        : members(schema.properties ?? {}, schema.required, schema.additionalProperties !== false && schema.additionalProperties);
+      return typeof schema.additionalProperties === 'object'
+        ? `Readonly<Record<string, ${type(schema.additionalProperties)}>>`
+        : members(schema.properties ?? {}, schema.required, schema.additionalProperties === true);
     default:
       return schema.type ?? 'unknown';
   }
@@ -117,12 +116,10 @@ function type(schema) {
  * @param {unknown} [others] whether, or of what schema, there may be others
  */
 function members(properties, required = [], others) {
-  const lines = Object.entries(properties)
-    .filter(([, schema]) => !schema.deprecated)
-    .map(
-      ([name, schema]) =>
-        `${comment(schema)}readonly ${/^\w+$/.test(name) ? name : JSON.stringify(name)}${required.includes(name) ? '' : '?'}: ${type(schema)}${required.includes(name) ? '' : ' | undefined'};`,
-    );
+  const lines = Object.entries(properties).map(
+    ([name, schema]) =>
+      `${comment(schema)}readonly ${/^\w+$/.test(name) ? name : JSON.stringify(name)}${required.includes(name) ? '' : '?'}: ${type(schema)}${required.includes(name) ? '' : ' | undefined'};`,
+  );
   const rest = others ? ['readonly [name: string]: unknown;'] : [];
   return `{\n${[...lines, ...rest].join('\n')}\n}`;
 }

@@ -1,4 +1,5 @@
 import { type Browser, chromiumProgram } from './start/chromium.js';
+import { go } from './start/go.js';
 import { type KafkaServer, startKafka } from './start/kafka.js';
 import { type PgBouncer, startPgBouncer } from './start/pgbouncer.js';
 import { type PostgresServer, startPostgres } from './start/postgres.js';
@@ -104,6 +105,8 @@ export const own = {
   kafka: (options?: Parameters<typeof startKafka>[0]): Promise<KafkaServer> => orSkip(() => startKafka(options)),
   /** A Python with these packages of PyPI: its path. */
   python: (...requirements: string[]): Promise<string> => orSkip(async () => python(requirements)),
+  /** Go 1.21 or newer: its program. */
+  go: (): Promise<string> => orSkip(async () => go()),
 };
 
 /**

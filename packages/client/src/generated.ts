@@ -184,10 +184,15 @@ export interface ChangedEndpoint {
 export interface ChangedEventType {
   readonly description?: string | undefined;
   /** JSON Schema 2020-12 of the data; null when it is unknown. */
-  readonly json_schema?: {} | boolean | null | undefined;
+  readonly json_schema?: unknown | undefined;
   /** Data of such an event; null when none is known. It is not checked against the schema. */
   readonly example?: unknown | undefined;
   readonly deprecated?: boolean | undefined;
+}
+
+export interface ChangedMember {
+  /** Each role includes what those before it may. */
+  readonly role: 'viewer' | 'member' | 'admin' | 'owner';
 }
 
 export interface ChangedPassword {
@@ -538,6 +543,15 @@ export interface DeliveryAttempt {
   readonly response_body: string | null;
 }
 
+export interface DiscardedMessages {
+  readonly count: number;
+  /** From 0 to 1, by time. */
+  readonly progress: number;
+  readonly dry_run: boolean;
+  /** Give it as `after` to go on; null when all is done. */
+  readonly next: string | null;
+}
+
 export interface Endpoint {
   readonly uid: string;
   readonly project_id: string;
@@ -794,7 +808,7 @@ export interface EventType {
   readonly name: string;
   readonly description: string;
   /** JSON Schema 2020-12 of the data; null when it is unknown. */
-  readonly json_schema: {} | boolean | null;
+  readonly json_schema: unknown;
   /** Data of such an event; null when none is known. It is not checked against the schema. */
   readonly example: unknown;
   readonly created_at: string;
@@ -1033,11 +1047,6 @@ export interface Member {
   readonly created_at: string;
 }
 
-export interface MemberRole {
-  /** Each role includes what those before it may. */
-  readonly role: 'viewer' | 'member' | 'admin' | 'owner';
-}
-
 export interface Membership {
   readonly uid: string;
   readonly name: string;
@@ -1155,7 +1164,7 @@ export interface NewEventType {
   readonly name: string;
   readonly description?: string | undefined;
   /** JSON Schema 2020-12 of the data; null when it is unknown. */
-  readonly json_schema?: {} | boolean | null | undefined;
+  readonly json_schema?: unknown | undefined;
   /** Data of such an event; null when none is known. It is not checked against the schema. */
   readonly example?: unknown | undefined;
   readonly deprecated?: boolean | undefined;
@@ -1475,47 +1484,10 @@ export interface Project {
   readonly updated_at: string;
 }
 
-export interface QuarantineBatchDiscard {
-  readonly count: number;
-  /** From 0 to 1, by time. */
-  readonly progress: number;
-  readonly dry_run: boolean;
-  /** Give it as `after` to go on; null when all is done. */
-  readonly next: string | null;
-}
-
-export interface QuarantineBatchReplay {
-  /** Of a dry run: that would create events. */
-  readonly replayed: number;
-  /** Their events are there already. */
-  readonly duplicates: number;
-  /** By the function of their source. */
-  readonly dropped: number;
-  /** Still in quarantine. */
-  readonly refused: number;
-  /** Replayed, discarded or edited by somebody else meanwhile. */
-  readonly changed: number;
-  /** From 0 to 1, by time. */
-  readonly progress: number;
-  readonly dry_run: boolean;
-  /** Give it as `after` to go on; null when all is done. */
-  readonly next: string | null;
-}
-
 export interface QuarantineEdit {
   /** The new bytes. */
   readonly raw: string;
   readonly raw_encoding?: 'utf8' | 'base64' | undefined;
-}
-
-export interface QuarantineReplay {
-  readonly uid: string;
-  /** `accepted`: a replay would create events; `duplicate`: its events are there already; `dropped`: by its function; `refused`: it stays in quarantine. */
-  readonly outcome: 'accepted' | 'replayed' | 'duplicate' | 'dropped' | 'refused';
-  readonly event_ids: readonly string[];
-  /** Why it is still refused. */
-  readonly code: string | null;
-  readonly reason: string | null;
 }
 
 export interface QuarantinedMessage {
@@ -1538,6 +1510,34 @@ export interface QuarantinedMessage {
 
 export interface ReplayedEvent {
   readonly uid: string;
+}
+
+export interface ReplayedMessage {
+  readonly uid: string;
+  /** `accepted`: a replay would create events; `duplicate`: its events are there already; `dropped`: by its function; `refused`: it stays in quarantine. */
+  readonly outcome: 'accepted' | 'replayed' | 'duplicate' | 'dropped' | 'refused';
+  readonly event_ids: readonly string[];
+  /** Why it is still refused. */
+  readonly code: string | null;
+  readonly reason: string | null;
+}
+
+export interface ReplayedMessages {
+  /** Of a dry run: that would create events. */
+  readonly replayed: number;
+  /** Their events are there already. */
+  readonly duplicates: number;
+  /** By the function of their source. */
+  readonly dropped: number;
+  /** Still in quarantine. */
+  readonly refused: number;
+  /** Replayed, discarded or edited by somebody else meanwhile. */
+  readonly changed: number;
+  /** From 0 to 1, by time. */
+  readonly progress: number;
+  readonly dry_run: boolean;
+  /** Give it as `after` to go on; null when all is done. */
+  readonly next: string | null;
 }
 
 export interface Resend {
@@ -1738,6 +1738,15 @@ export interface SourceLag {
   readonly reason: string | null;
 }
 
+export interface SourcePlugin {
+  /** The `type` of a `pub_sub`, which has the connection under this name. */
+  readonly name: string;
+  /** JSON Schema of the connection. Fields with `x-secret` are masked in answers. */
+  readonly connection: {
+    readonly [name: string]: unknown;
+  };
+}
+
 export interface SourceState {
   readonly uid: string;
   readonly name: string;
@@ -1748,15 +1757,6 @@ export interface SourceState {
   /** Messages at the broker that are not acknowledged yet; null when it is not known. */
   readonly messages: number | null;
   readonly reported_at: string | null;
-}
-
-export interface SourceType {
-  /** The `type` of a `pub_sub`, which has the connection under this name. */
-  readonly name: string;
-  /** JSON Schema of the connection. Fields with `x-secret` are masked in answers. */
-  readonly connection: {
-    readonly [name: string]: unknown;
-  };
 }
 
 export interface StartedSignIn {
@@ -2056,7 +2056,7 @@ export function resources({ call, list }: Caller) {
           options,
         }),
       /** Changes the role of a member. Only an owner may make or change an owner. */
-      update: (organisationId: string, userId: string, body: MemberRole, options?: CallOptions): Promise<Member> =>
+      update: (organisationId: string, userId: string, body: ChangedMember, options?: CallOptions): Promise<Member> =>
         call({
           method: 'PUT',
           path: '/organisations/{organisation_id}/members/{user_id}',
@@ -2371,7 +2371,7 @@ export function resources({ call, list }: Caller) {
       listTypes: (
         options?: CallOptions,
       ): Promise<{
-        readonly content: readonly SourceType[];
+        readonly content: readonly SourcePlugin[];
       }> => call({ method: 'GET', path: '/projects/{project_id}/sources/types', options }),
       /** Tests a connection, or that of a source, and changes nothing. */
       testConnection: (body: ConnectionTest, options?: CallOptions): Promise<ConnectionTestResult> =>
@@ -2629,7 +2629,7 @@ export function resources({ call, list }: Caller) {
           readonly dry_run?: boolean | undefined;
         },
         options?: CallOptions,
-      ): Promise<QuarantineReplay> =>
+      ): Promise<ReplayedMessage> =>
         call({ method: 'PUT', path: '/projects/{project_id}/quarantine/{id}/replay', parameters: { id: id }, query, options }),
       /** Replays the selected quarantined messages, oldest first. Works for up to 10 s; `next` says where to go on. */
       batchReplay: (
@@ -2644,7 +2644,7 @@ export function resources({ call, list }: Caller) {
           readonly code?: string | undefined;
         },
         options?: CallOptions,
-      ): Promise<QuarantineBatchReplay> => call({ method: 'POST', path: '/projects/{project_id}/quarantine/batchreplay', query, options }),
+      ): Promise<ReplayedMessages> => call({ method: 'POST', path: '/projects/{project_id}/quarantine/batchreplay', query, options }),
       /** Discards the selected quarantined messages, oldest first. Works for up to 10 s; `next` says where to go on. */
       batchDiscard: (
         query: {
@@ -2658,8 +2658,7 @@ export function resources({ call, list }: Caller) {
           readonly code?: string | undefined;
         },
         options?: CallOptions,
-      ): Promise<QuarantineBatchDiscard> =>
-        call({ method: 'POST', path: '/projects/{project_id}/quarantine/batchdiscard', query, options }),
+      ): Promise<DiscardedMessages> => call({ method: 'POST', path: '/projects/{project_id}/quarantine/batchdiscard', query, options }),
     },
     instance: {
       /** Lists the installed plugins, and why those that are inactive are. */

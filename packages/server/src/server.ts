@@ -133,7 +133,7 @@ export async function startServer({
     };
     const pages = {
       ingest: ingestRouter(context),
-      documents: documentRouter(routes, config.root_path),
+      documents: documentRouter(routes, { rootPath: config.root_path, hasBasic: credentials.basic }),
       dashboard: config.dashboard.enabled ? serveDashboard(config.root_path, config.portal.frame_ancestors) : undefined,
     };
     const app = createApp(routes, pages, context, () => closing).callback();

@@ -3,8 +3,10 @@ import { text } from 'node:stream/consumers';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
+import { pathOf } from '#server/api/route';
 import { createLog } from '#core/logging/log';
 import { until } from '../../support/until.js';
+import { routes } from '@gateway/server/routes';
 import { makeProject, startApi, type Api } from '../api.js';
 
 const app = suite('server/api/app');
@@ -33,6 +35,28 @@ app('a method that a path does not know is a 405 that names those that it does',
   const { status, body, headers } = await api.call('PATCH', '/projects', {});
   assert.equal([status, body.code, headers.get('allow')], [405, 'method_not_allowed', 'GET, POST']);
   assert.match(body.fix ?? '', 'GET or POST');
+});
+
+app('every path of the API allows its own methods only, and says so to others and to OPTIONS', async () => {
+  const methods = new Map<string, string[]>();
+  for (const route of routes) {
+    const shape = pathOf(route).replaceAll(/:\w+/g, ':');
+    methods.set(shape, [...(methods.get(shape) ?? []), route.method.toUpperCase()]);
+  }
+  assert.ok(methods.has('/projects/:/events/batch'));
+  for (const [shape, own] of methods) {
+    const path = shape.replaceAll(':', newId());
+    const allow = own.sort().join(', ');
+    const others = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'].filter((method) => !own.includes(method));
+    const answers = await Promise.all(others.map((method) => api.call(method, `/api/v1${path}`)));
+    assert.equal(
+      answers.map(({ status, headers }, k) => [others[k], status, headers.get('allow')]),
+      others.map((method) => [method, method === 'OPTIONS' ? 204 : 405, allow]),
+      path,
+    );
+  }
+  const stray = await api.call('PUT', `/projects/${newId()}/events/none`, {});
+  assert.equal([stray.status, stray.headers.get('allow')], [404, null]);
 });
 
 app('a body that is no JSON is refused with a sentence, and its words are not repeated', async () => {

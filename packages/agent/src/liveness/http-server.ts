@@ -10,6 +10,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 const REQUIRED = 'postgres';
 
 const CLOSE_SECONDS = 1;
+const PATHS = ['/healthz', '/metrics'];
 
 /** Serves `GET /healthz` and `GET /metrics`, the latter also on an address of its own. @throws GatewayError `port_in_use`, `port_refused` */
 export async function serveHttp(
@@ -31,10 +32,10 @@ export async function serveHttp(
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
     const send = ({ code, ...body }: { code: number; status: boolean; message: string; data: unknown }, headers = {}) =>
       response.writeHead(code, { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers }).end(JSON.stringify(body));
-    if (request.method !== 'GET' && request.method !== 'HEAD')
-      return void send({ code: 405, status: false, message: 'Only GET is answered here.', data: null }, { allow: 'GET' });
     // Not as a relative reference: there `//` starts a host.
     const { pathname, searchParams } = new URL(`http://agent${request.url ?? '/'}`);
+    if (request.method !== 'GET' && request.method !== 'HEAD' && PATHS.includes(pathname))
+      return void send({ code: 405, status: false, message: 'Only GET is answered here.', data: null }, { allow: 'GET' });
     if (pathname === '/healthz') return void send(healthz(searchParams.has('ready'), seesDetails(request)));
     if (pathname === '/metrics') return sendMetrics(request, response, metrics);
     const message = `There is no ${pathname} here; the agent answers /healthz and /metrics.`;

@@ -31,7 +31,7 @@ import {
   type Route,
   type ServerContext,
 } from './route.js';
-import { apiRouters } from './routers.js';
+import { apiRouters, methodsByPath } from './routers.js';
 import { LARGE_BYTES, type Release } from './shares.js';
 
 /** The HTTP application of the control plane; `pages` need no key: the documentation, the dashboard, and what takes webhooks. Middleware runs in the order below. */
@@ -67,8 +67,9 @@ export function createApp(
   app.use(open.routes());
   app.use(pages.documents.routes());
   app.use(pages.ingest.routes());
-  app.use(mount(routes, context));
-  app.use((ctx) => throwUnknown(ctx, config.root_path));
+  const methodsAt = methodsByPath(`${config.root_path}/api/v1`, routes);
+  app.use(mount(routes, context, methodsAt));
+  app.use((ctx) => answerUnknown(ctx, methodsAt(ctx.path), config.root_path));
   return app;
 }
 
@@ -84,9 +85,13 @@ function logRequests(log: Log) {
   };
 }
 
-function throwUnknown(ctx: Context, rootPath: string): never {
-  const matched = (ctx as { matched?: readonly { readonly methods: readonly string[] }[] }).matched ?? [];
-  const allowed = [...new Set(matched.flatMap(({ methods }) => methods))].filter((method) => method !== 'HEAD').sort();
+/** Answers for a path without a route for the method: OPTIONS by the methods of the path. `ofApi` are those of a path of the API. Throws for other methods. */
+function answerUnknown(ctx: Context, ofApi: readonly string[], rootPath: string): void {
+  const matched = (ctx as { matched?: readonly { readonly path: string; readonly methods: readonly string[] }[] }).matched ?? [];
+  // A parameter of the API stands for ids, which the router does not know.
+  const pages = matched.filter(({ path }) => !path.startsWith(`${rootPath}/api/v1/`) || !path.includes(':'));
+  const others = [...new Set(pages.flatMap(({ methods }) => methods))].filter((method) => method !== 'HEAD').sort();
+  const allowed = ofApi.length > 0 ? ofApi : others;
   if (allowed.length === 0) {
     throw new GatewayError('not_found', {
       thing: `path ${ctx.path}`,
@@ -94,6 +99,10 @@ function throwUnknown(ctx: Context, rootPath: string): never {
     });
   }
   ctx.set('allow', allowed.join(', '));
+  if (ctx.method === 'OPTIONS') {
+    ctx.status = 204;
+    return;
+  }
   throw new GatewayError('method_not_allowed', { method: ctx.method, path: ctx.path, allowed: allowed.join(' or ') });
 }
 
@@ -102,7 +111,7 @@ const LOOK_UP = { effect: 'looks_up', withinMs: 10_000 } as const;
 const RUN_MS = 40_000;
 
 /** Mounts the routes. Each request passes authentication, the rate limit, the check of what it may reach, its share, and validation before the route runs. */
-function mount(routes: readonly Route[], context: ServerContext): Middleware {
+function mount(routes: readonly Route[], context: ServerContext, methodsAt: ReturnType<typeof methodsByPath>): Middleware {
   const { ask, config, limit, portalLimit, receive, takeShare } = context;
   const routers = apiRouters(`${config.root_path}/api/v1`);
   const audit = auditor(routes);
@@ -145,8 +154,11 @@ function mount(routes: readonly Route[], context: ServerContext): Middleware {
     routers.of(pathOf(route))[route.method](pathOf(route), async (ctx: RouterContext) => {
       const { params, headers, req: request } = ctx;
       const dialect = dialectOf(ctx, route);
+      const stray = Object.values(params).find((id) => !isId(id));
+      // A path like `/events/batch` has its own methods.
+      if (stray !== undefined && methodsAt(ctx.path).length > 0) return answerUnknown(ctx, methodsAt(ctx.path), config.root_path);
       const { caller, organisation, project, ownerId } = await admit(ctx);
-      for (const id of Object.values(params)) if (!isId(id)) throw new GatewayError('not_found', { thing: 'id', id });
+      if (stray !== undefined) throw new GatewayError('not_found', { thing: 'id', id: stray });
       const query = dialect.query(ctx.query);
       assertValid(validateQuery(query));
       const paced = route.isGrouped ? project?.id : undefined;

@@ -1,5 +1,7 @@
 import type { Middleware } from 'koa';
 import { Router, type RouterContext } from '@koa/router';
+import { isId } from '@gateway/core/events';
+import { pathOf, type Route } from './route.js';
 
 /**
  * The routers of the management API below `prefix`. A router compares a path with each of its routes, so those of one resource of a project have a router of
@@ -21,6 +23,22 @@ export function apiRouters(prefix: string): { of(path: string): Router; middlewa
         await (run ? run(ctx as RouterContext, next) : next());
       };
     },
+  };
+}
+
+/**
+ * Returns what gives the methods of a path, sorted; none for paths that no route has. Parameters stand for ids only, so `/events/batch` is not the event `batch`.
+ */
+export function methodsByPath(prefix: string, routes: readonly Route[]): (path: string) => readonly string[] {
+  const known = new Map<string, string[]>();
+  for (const route of routes) {
+    const shape = pathOf(route).replaceAll(/:\w+/g, ':');
+    known.set(shape, [...(known.get(shape) ?? []), route.method.toUpperCase()].sort());
+  }
+  return (path) => {
+    if (!path.startsWith(prefix)) return [];
+    const parts = path.slice(prefix.length).replace(/\/$/, '').split('/');
+    return known.get(parts.map((part) => (isId(part) ? ':' : part)).join('/')) ?? [];
   };
 }
 

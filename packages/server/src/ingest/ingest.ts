@@ -76,7 +76,7 @@ export function ingestRouter(context: ServerContext): Router {
   }
 
   // HEAD too. Signatures are of bodies, which such a request has none of.
-  router.get('/:mask_id', async (ctx: RouterContext) => {
+  router.get('/:mask_id', async (ctx) => {
     const { source, verifier, isSigned } = await open(ctx);
     if (isSigned) await limit({ id: `source:${source.id}` });
     const answer = handshakeAnswer(verifier, { method: ctx.method, headers: ctx.req.headers, query: ctx.query });
@@ -85,7 +85,7 @@ export function ingestRouter(context: ServerContext): Router {
     throw new GatewayError('method_not_allowed', { method: ctx.method, path: ctx.path, allowed: 'POST' });
   });
 
-  router.post('/:mask_id', async (ctx: RouterContext) => {
+  router.post('/:mask_id', async (ctx) => {
     const { source, verifier, isSigned } = await open(ctx);
     context.pace.require(source.project_id);
     const { headers } = ctx.req;

@@ -3,7 +3,7 @@ import { createsOnce, REPLAYED_HEADER } from '../api/idempotency.js';
 import { editableAt } from '../api/preconditions.js';
 import { RESOURCES } from '../api/resources.js';
 import type { Route } from '../api/route.js';
-import { Id, IGNORED, named, object } from '../http/schema.js';
+import { Id, named, object } from '../http/schema.js';
 import { operationsOf, pascal, type Operation } from '../api/operation.js';
 
 /** JSON Schema 2020-12. */
@@ -61,9 +61,13 @@ const ERRORS = {
 /**
  * Describes the management API by its routes.
  * @param rootPath of the setting `root_path`
+ * @param hasBasic whether `server.auth.basic` has accounts
  * @throws when two schemas have one name
  */
-export function openApiDocument(routes: readonly Route[], { version, rootPath }: { version: string; rootPath: string }): OpenApiDocument {
+export function openApiDocument(
+  routes: readonly Route[],
+  { version, rootPath, hasBasic = false }: { version: string; rootPath: string; hasBasic?: boolean },
+): OpenApiDocument {
   const schemas: Record<string, Schema> = {};
   const place = (schema: TSchema) => hoisted(schema, schemas);
   const operations = operationsOf(routes);
@@ -82,13 +86,13 @@ export function openApiDocument(routes: readonly Route[], { version, rootPath }:
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: `${rootPath}/api/v1` }],
-    security: [{ key: [] }, { basic: [] }],
+    security: [{ key: [] }, ...(hasBasic ? [{ basic: [] }] : [])],
     tags: [...new Set(operations.map(({ group }) => group))].map((name) => ({ name, description: RESOURCES[name]?.about })),
     paths,
     components: {
       securitySchemes: {
         key: { type: 'http', scheme: 'bearer', description: 'A personal key, or the key of a project.' },
-        basic: { type: 'http', scheme: 'basic', description: 'Only where `server.auth.basic` has accounts.' },
+        ...(hasBasic && { basic: { type: 'http', scheme: 'basic', description: 'An account of `server.auth.basic`.' } }),
       },
       responses: Object.fromEntries(Object.entries(ERRORS).map(([status, description]) => [status, { description, content: error }])),
       schemas: Object.fromEntries(Object.entries(schemas).sort(([one], [other]) => (one < other ? -1 : 1))),
@@ -109,7 +113,9 @@ const IDEMPOTENCY_KEY = {
   ...{ description: 'In place of `idempotency_key` in the body.', schema: { type: 'string', minLength: 1, maxLength: 512 } },
 };
 const CREATE_KEY = { ...IDEMPOTENCY_KEY, description: 'However often the request is sent with this key, within 24 hours it creates once.' };
-const REPLAYED = { [REPLAYED_HEADER]: { description: '`true` when the answer is that of an earlier request.', schema: { const: 'true' } } };
+const REPLAYED = {
+  [REPLAYED_HEADER]: { description: '`true` when the answer is that of an earlier request.', schema: { type: 'string', const: 'true' } },
+};
 
 function describe(
   { route, path, parameters, group, name }: Operation,
@@ -160,19 +166,14 @@ function describe(
   };
 }
 
-const IGNORED_FIELD = { deprecated: true, description: 'Accepted and ignored.' };
-
 /** The schema as plain JSON, with those that have a title in `schemas` and a reference in their place. Our own keywords are left out. */
 function hoisted(schema: unknown, schemas: Record<string, Schema>): Schema {
   const visit = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(visit);
     if (typeof value !== 'object' || value === null) return value;
     const { title, ...rest } = value as Record<string, unknown>;
-    const ignored = rest[IGNORED] as readonly string[] | undefined;
-    if (ignored)
-      rest['properties'] = { ...(rest['properties'] as object), ...Object.fromEntries(ignored.map((name) => [name, IGNORED_FIELD])) };
     const entries = Object.entries(rest).filter(([keyword]) => !keyword.startsWith('x-'));
-    const plain = Object.fromEntries(entries.map(([keyword, it]) => [keyword, visit(it)]));
+    const plain = Object.fromEntries(entries.flatMap(widelyKnown).map(([keyword, it]) => [keyword, visit(it)]));
     // A member called `title` holds a schema, not a name.
     if (typeof title !== 'string') return title === undefined ? plain : { title: visit(title), ...plain };
     const before = schemas[title];
@@ -181,4 +182,14 @@ function hoisted(schema: unknown, schemas: Record<string, Schema>): Schema {
     return { $ref: `#/components/schemas/${title}` };
   };
   return visit(schema) as Schema;
+}
+
+/** The pattern of `Type.Record`. */
+const ANY_NAME = '^(.*)$';
+
+/** A keyword as generators know it, if they do: not several types besides null, and `additionalProperties` for members of any name. */
+function widelyKnown([keyword, value]: [string, unknown]): [string, unknown][] {
+  if (keyword === 'type' && Array.isArray(value) && value.filter((it) => it !== 'null').length > 1) return [];
+  const members = keyword === 'patternProperties' ? (value as Schema)[ANY_NAME] : undefined;
+  return [members === undefined ? [keyword, value] : ['additionalProperties', members]];
 }

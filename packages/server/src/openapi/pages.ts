@@ -34,8 +34,8 @@ interface File {
 }
 
 /** Serves the document at `/api/v1/openapi.json` and the viewer at `/api/v1/docs`. Without a key: they say nothing of an instance but its version. */
-export function documentRouter(routes: readonly Route[], rootPath: string): Router {
-  const router = new Router({ prefix: `${rootPath}/api/v1` });
+export function documentRouter(routes: readonly Route[], options: { readonly rootPath: string; readonly hasBasic: boolean }): Router {
+  const router = new Router({ prefix: `${options.rootPath}/api/v1` });
   const asset = (name: string, type: string): [string, File] => [
     `/docs/${name}`,
     { type, content: () => fs.readFileSync(path.join(viewer, name)) },
@@ -43,7 +43,7 @@ export function documentRouter(routes: readonly Route[], rootPath: string): Rout
   const files: readonly [string, File][] = [
     [
       '/openapi.json',
-      { type: 'application/json', content: () => JSON.stringify(openApiDocument(routes, { version: VERSION, rootPath }), null, 2) },
+      { type: 'application/json', content: () => JSON.stringify(openApiDocument(routes, { version: VERSION, ...options }), null, 2) },
     ],
     ['/docs', { type: 'text/html', content: () => PAGE }],
     ['/docs/start.js', { type: 'text/javascript', content: () => START }],

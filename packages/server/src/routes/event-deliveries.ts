@@ -69,7 +69,7 @@ const DeliveryAttempt = named(
     error_class: nullable(Type.String()),
     error: nullable(Type.String()),
     url: Type.String(),
-    response_headers: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()]),
+    response_headers: nullable(Type.Record(Type.String(), Type.String())),
     response_body: nullable(Type.String()),
   }),
 );
@@ -80,9 +80,9 @@ const SentEvent = named(
     occurred_at: Timestamp,
     event_type: Type.String(),
     headers: Type.Record(Type.String(), Type.String()),
-    data: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()], {
-      description: 'Null when its subscription has a function that has not made it yet.',
-    }),
+    data: nullable(
+      Type.Record(Type.String(), Type.Unknown(), { description: 'Null when its subscription has a function that has not made it yet.' }),
+    ),
     is_transformed: Type.Boolean({ description: 'The function of its subscription made the data.' }),
     data_bytes: Type.Integer(),
   }),

@@ -76,9 +76,7 @@ const Event = named(
     outcome: nullable(Type.String({ description: 'Null while it is pending: docs/reference/errors.md lists them.' })),
     headers: Type.Record(Type.String(), Type.String()),
     notes: Type.Array(Type.String(), { description: 'What was left out of it, usually nothing.' }),
-    data: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()], {
-      description: 'Null in a list when it is larger than 16 KB.',
-    }),
+    data: nullable(Type.Record(Type.String(), Type.Unknown(), { description: 'Null in a list when it is larger than 16 KB.' })),
     data_bytes: Type.Integer(),
   }),
 );

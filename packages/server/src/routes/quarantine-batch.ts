@@ -20,7 +20,7 @@ const AT_ONCE = 4;
 
 const ReplayQuery = object({ dry_run: batchQuery.dry_run });
 const Replay = named(
-  'QuarantineReplay',
+  'ReplayedMessage',
   object({
     uid: Id,
     outcome: oneOf(['accepted', 'replayed', 'duplicate', 'dropped', 'refused'], {
@@ -40,7 +40,7 @@ const progress = {
   next: Next,
 };
 const BatchReplay = named(
-  'QuarantineBatchReplay',
+  'ReplayedMessages',
   object({
     replayed: Type.Integer({ description: 'Of a dry run: that would create events.' }),
     duplicates: Type.Integer({ description: 'Their events are there already.' }),
@@ -50,7 +50,7 @@ const BatchReplay = named(
     ...progress,
   }),
 );
-const BatchDiscard = named('QuarantineBatchDiscard', object({ count: Type.Integer(), ...progress }));
+const BatchDiscard = named('DiscardedMessages', object({ count: Type.Integer(), ...progress }));
 
 export const quarantineBatchRoutes: readonly Route[] = [
   projectRoute(

@@ -23,7 +23,7 @@ export function fieldsOf({ description, schema, example }: EventTypeDraft): Omit
   if (schemaValue.problem !== undefined || exampleValue.problem !== undefined) return undefined;
   return {
     description: description.trim(),
-    json_schema: schemaValue.value as NonNullable<ChangedEventType['json_schema']> | null,
+    json_schema: schemaValue.value,
     example: exampleValue.value,
   };
 }

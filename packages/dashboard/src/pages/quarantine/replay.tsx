@@ -1,11 +1,11 @@
-import type { QuarantinedMessage, QuarantineReplay } from '@gateway/client';
+import type { QuarantinedMessage, ReplayedMessage } from '@gateway/client';
 import { api } from '../../api/client.js';
 import { toast, toastError } from '../../components/feedback/toast.js';
 import { ActionButton } from '../../components/form/action-button.js';
 import { may } from '../../session/access.js';
 
 /** Tells what became of a replayed message. */
-export function tell({ outcome, event_ids: ids, reason }: QuarantineReplay): void {
+export function tell({ outcome, event_ids: ids, reason }: ReplayedMessage): void {
   switch (outcome) {
     case 'refused':
       return toast(`It stays in quarantine. ${reason ?? ''}`, 'bad');

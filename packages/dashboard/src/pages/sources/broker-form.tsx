@@ -1,4 +1,4 @@
-import type { Source, SourceType } from '@gateway/client';
+import type { Source, SourcePlugin } from '@gateway/client';
 import { GatewayApiError } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
@@ -20,7 +20,7 @@ export function BrokerForm({
   source,
   onSaved,
 }: {
-  readonly type: SourceType;
+  readonly type: SourcePlugin;
   readonly source?: Source;
   readonly onSaved?: () => void;
 }) {

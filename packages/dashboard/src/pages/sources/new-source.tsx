@@ -1,4 +1,4 @@
-import type { SourceType } from '@gateway/client';
+import type { SourcePlugin } from '@gateway/client';
 import { api } from '../../api/client.js';
 import { useResource } from '../../api/use-resource.js';
 import type { Schema } from '../../components/schema-form/schema.js';
@@ -15,12 +15,12 @@ import { HttpForm } from './http-form.js';
 const HTTP = 'http';
 
 /** `Kafka topic (kafka)`, as its plugin calls what it reads. */
-function nameOf({ name, connection }: SourceType): string {
+function nameOf({ name, connection }: SourcePlugin): string {
   const { title } = connection as Schema;
   return title ? `${title} (${name})` : name;
 }
 
-function description({ connection }: SourceType): string | undefined {
+function description({ connection }: SourcePlugin): string | undefined {
   return (connection as Schema).description;
 }
 

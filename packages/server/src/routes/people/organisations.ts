@@ -127,7 +127,7 @@ export const organisationRoutes: readonly Route[] = [
   organisationRoute(
     'PUT /members/:user_id',
     'Changes the role of a member. Only an owner may make or change an owner.',
-    { role: 'admin', body: named('MemberRole', object({ role: RoleSchema })), data: Member },
+    { role: 'admin', body: named('ChangedMember', object({ role: RoleSchema })), data: Member },
     async (call) => ({ message: 'member updated', data: withUid(await change(call, call.body.role)) }),
   ),
   organisationRoute(

@@ -5,8 +5,8 @@ import { found, projectRoute, type Route } from '../../api/route.js';
 import { assertValid, Id, named, nullable, object } from '../../http/schema.js';
 import { checkConnection, PubSubSchema, pubSubView, readPubSub, type GivenPubSub } from './pub-sub.js';
 
-const SourceType = named(
-  'SourceType',
+const SourcePlugin = named(
+  'SourcePlugin',
   object({
     name: Type.String({ description: 'The `type` of a `pub_sub`, which has the connection under this name.' }),
     connection: Type.Unsafe<Readonly<Record<string, unknown>>>({
@@ -39,7 +39,7 @@ export const connectionRoutes: readonly Route[] = [
   projectRoute(
     'GET /sources/types',
     'Lists the source plugins that are active here, with the schemas of their connections.',
-    { data: object({ content: Type.Array(SourceType) }), name: 'listTypes' },
+    { data: object({ content: Type.Array(SourcePlugin) }), name: 'listTypes' },
     ({ plugins }) => {
       const content = [...plugins.sources].map(([name, { connectionSchema }]) => ({ name, connection: connectionSchema }));
       return Promise.resolve({ message: 'source types', data: { content: content.sort((a, b) => a.name.localeCompare(b.name)) } });
