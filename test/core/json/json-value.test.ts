@@ -201,10 +201,13 @@ member('the elements of an array keep their text, whatever they hold', () => {
 member('the raw value at a path of names and indexes keeps its digits', () => {
   const text = ' {"a": {"b.c": 1, "b": [ {"id": 1830000000000000001}, "x" ], "a": null}, "__proto__": 7.0} ';
   const at = (path: string) => rawJsonAt(text, path.split('.'));
-  assert.equal(
-    ['a.b.0.id', 'a.b.1', 'a.a', '__proto__', 'a.b.2', 'a.b.length', 'a.b.0.id.x', 'a.b.c', 'constructor'].map(at),
-    ['1830000000000000001', '"x"', 'null', '7.0', ...Array<undefined>(5).fill(undefined)],
-  );
+  assert.equal(['a.b.0.id', 'a.b.1', 'a.a', '__proto__', 'a.b.2', 'a.b.length', 'a.b.0.id.x', 'a.b.c', 'constructor'].map(at), [
+    '1830000000000000001',
+    '"x"',
+    'null',
+    '7.0',
+    ...Array<undefined>(5).fill(undefined),
+  ]);
   assert.is(rawJsonAt('7', ['a']), undefined);
 });
 

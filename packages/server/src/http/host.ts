@@ -9,7 +9,10 @@ import { send } from './response.js';
  */
 export async function requireOneHost(ctx: Context, next: Next): Promise<void> {
   const problem = problemOf(ctx.req);
-  if (problem === undefined) return next();
+  if (problem === undefined) {
+    await next();
+    return;
+  }
   const { message, code, fix, httpStatus } = new GatewayError('host_header_invalid', { problem });
   ctx.set('connection', 'close');
   send(ctx, httpStatus, { status: false, message, data: null, code, fix });

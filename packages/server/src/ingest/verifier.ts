@@ -69,7 +69,7 @@ export function verifierProblems(verifier: Readonly<Record<string, unknown>>): I
   if (given === undefined) return [...problems, { field: `verifier.${member}`, sentence: 'is missing' }];
   if (inner !== undefined && isObject(given) && given[inner] === undefined)
     problems.push({ field: `verifier.${member}.${inner}`, sentence: 'is missing' });
-  const text = secretOf(verifier as VerifierFields);
+  const text = secretOf(verifier);
   const field = `verifier.${type === 'hmac' ? 'hmac.' : ''}secret`;
   if (/^\s|\s$/.test(text)) problems.push({ field, sentence: 'begins or ends with a blank or a line break' });
   else if (type === 'standard_webhooks' && text.startsWith('v1,'))

@@ -240,5 +240,7 @@ export function encodeSignal({ projectId, id }: Pick<EventRef, 'projectId' | 'id
 /** Returns the event that a signal names; null when this release cannot read it. The time comes from the event's id. */
 export function decodeSignal(text: string): EventRef | null {
   const [projectId, id, version = '1'] = text.split(' ');
-  return version === String(KV_VERSIONS.signal) && projectId && id && isId(projectId) && isId(id) ? { projectId, id, occurredAtMs: timeOfId(id) } : null;
+  return version === String(KV_VERSIONS.signal) && projectId && id && isId(projectId) && isId(id)
+    ? { projectId, id, occurredAtMs: timeOfId(id) }
+    : null;
 }
