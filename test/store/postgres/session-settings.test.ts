@@ -211,7 +211,7 @@ settings('a setting that only a superuser sets, and an encoding that cannot stor
     assert.is(code, 'database_encoding');
     assert.match(message, `the database ${windows} on Postgres at`);
     assert.match(message, 'has the encoding WIN1252');
-    assert.match(fix, `encoding 'UTF8' template template0`);
+    assert.match(fix, 'createdb --encoding UTF8 --template template0');
   } finally {
     await db.rows(`drop database ${windows} with (force)`);
   }

@@ -86,7 +86,7 @@ export const errors = {
     'set database.direct.host (GATEWAY_DB_DIRECT_HOST) and database.direct.port (GATEWAY_DB_DIRECT_PORT) to Postgres itself, and the pooler to transaction mode; docs/guides/deploy.md, Connection pooler'),
   database_setting: row(503, 'Postgres at {host}:{port} runs our sessions with {name} = {value}, from {origin}; the gateway needs {needed}', '{remedy}'),
   database_encoding: row(503, 'the database {database} on Postgres at {host}:{port} has the encoding {encoding}, which cannot store every text; the gateway needs UTF8',
-    `create another database (\`createdb --encoding UTF8 --template template0 gateway\`), and set database.database (--db-database, GATEWAY_DB_DATABASE) to it; pg_dump and pg_restore move what is stored`),
+    `make another one, with \`createdb --encoding UTF8 --template template0 gateway\`, and set database.database (--db-database, GATEWAY_DB_DATABASE) to it; pg_dump and pg_restore move what is stored`),
   database_time: row(503, 'Postgres sent a time that cannot be read: {text}',
     'find out what changes DateStyle of our sessions, such as connect_query of the pooler, and remove it; then start again'),
   database_read_only: row(503, 'Postgres at {host}:{port} is read-only: it is a replica, or default_transaction_read_only is on',
