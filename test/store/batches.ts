@@ -194,6 +194,7 @@ export async function empty(db: { rows(sql: string): Promise<unknown> }): Promis
     'events',
     'event_messages',
     'quarantined_messages',
+    'message_arrivals',
     'idempotency_keys',
     'agents',
   ])

@@ -7,7 +7,7 @@ import { Transformer } from '#agent/ingest/transformer';
 import type { Measure } from '#agent/telemetry/measure';
 import type { IngestSource } from '#agent/model/ingest';
 import type { TransformResult } from '@gateway/sandbox';
-import { newId } from '#core/events/ids';
+import { clampTime, eventId, newId, timeOfId } from '#core/events/ids';
 import { ProjectPace } from '#core/process/project-pace';
 import { LoopShares } from '#agent/flow-control/loop-shares';
 import { silentLog } from '#core/logging/log';
@@ -121,25 +121,100 @@ pipeline('a message is accepted with its bytes, and its headers travel', () =>
 );
 
 pipeline('a redelivered message is a duplicate; the same coordinates with another stamp are another message', () =>
-  scene(async ({ hand }) => {
+  scene(async ({ hand, counted }) => {
     const once = { coordinates: 'orders/0/0', timestamp: 1_763_700_000_000 };
     assert.is(await hand(GOOD, once), 'accepted');
     assert.is(await hand(GOOD, once), 'duplicate');
     assert.is(await hand(GOOD, { ...once, timestamp: once.timestamp + 1 }), 'accepted');
-    assert.is(await hand('no json', { coordinates: 'orders/0/1', timestamp: 1 }), 'quarantined');
-    assert.is(await hand('no json', { coordinates: 'orders/0/1', timestamp: 1 }), 'quarantined');
+    const broken = { ...once, coordinates: 'orders/0/1' };
+    assert.equal(await Promise.all(Array.from({ length: 3 }, () => hand('no json', broken))), ['quarantined', 'duplicate', 'duplicate']);
+    assert.is(await hand('no json', broken), 'duplicate');
+    assert.is((await quarantined()).length, 1);
+    assert.is(counted.filter((outcome) => outcome === 'quarantined').length, 1);
+  }),
+);
+
+pipeline('a time that cannot be is replaced by the arrival and stays visible, and what comes again is a duplicate', () =>
+  scene(async ({ hand, running }) => {
+    const since = Date.now() - 60_000;
+    const seconds = Math.floor(Date.now() / 1000);
+    const times = [-1, 0, NaN, seconds, seconds * 1e6, seconds * 1e9, 1e18, Date.now() + 25 * 3_600_000];
+    const bodyFunction = 'function transform(p) { return [{ event_type: "a", data: p }, { event_type: "b", data: p }]; }';
+    const messages = times.map((timestamp, n) => ({ timestamp, coordinates: `orders/1/${n}` }));
+    for (const body of ['{}', 'no json']) {
+      const all = () =>
+        Promise.all(
+          messages.map((message) =>
+            hand(body, { ...message, coordinates: `${body}${message.coordinates}`, ...(body === '{}' ? { bodyFunction } : {}) }),
+          ),
+        );
+      assert.equal(new Set(await all()), new Set([body === '{}' ? 'accepted' : 'quarantined']));
+      assert.equal(new Set([...(await all()), ...(await all())]), new Set(['duplicate']));
+    }
+    const rows = await db.rows<{ at: Date; id: string; notes: string }>(
+      'select occurred_at as at, id, notes from events where project_id = $1',
+      [running.projectId],
+    );
+    const stored = await db.rows<{ at: Date; id: string; notes: string }>(
+      'select occurred_at as at, id, reason as notes from quarantined_messages where project_id = $1',
+      [running.projectId],
+    );
+    assert.equal([rows.length, stored.length], [times.length * 2, times.length]);
+    for (const { at, id, notes } of [...rows, ...stored]) {
+      assert.ok(at.getTime() > since && at.getTime() <= Date.now() + 1_000, at.toISOString());
+      assert.is(timeOfId(id), at.getTime());
+      assert.match(notes, 'its arrival dates it');
+    }
+    assert.is(rows.filter(({ notes }) => notes.includes(`dates the message ${seconds * 1e6} ms after 1970`)).length, 2);
+    assert.equal(await db.rows('select id from events_default'), []);
+  }),
+);
+
+pipeline('a message that an earlier version dated as its broker did is a duplicate when it comes again', () =>
+  scene(async ({ hand, running }) => {
+    const message = { timestamp: 1e18, coordinates: 'orders/2/0' };
+    await hand(GOOD, message);
+    const [event] = await db.rows<{ source: string }>('select source_id as source from events where project_id = $1', [running.projectId]);
+    const old = clampTime(message.timestamp);
+    await db.rows('delete from message_arrivals');
+    await db.rows(`update events set id = $1, occurred_at = timestamptz 'epoch' + $2::bigint * interval '1 ms'`, [
+      eventId(event!.source, message.coordinates, old),
+      old,
+    ]);
+    assert.is(await hand(GOOD, message), 'duplicate');
+  }),
+);
+
+pipeline('a message that was too far ahead when it came is a duplicate when it comes again as its time is possible', () =>
+  scene(async ({ hand, running }) => {
+    const bodyFunction = 'function transform(p) { return [{ event_type: "a", data: p }, { event_type: "b", data: p }]; }';
+    const dateNow = Date.now;
+    const timestamp = Date.now() + 25 * 3_600_000;
+    for (const body of ['{}', 'no json']) {
+      const again = () => hand(body, { timestamp, coordinates: `orders/3/${body}`, ...(body === '{}' ? { bodyFunction } : {}) });
+      assert.is(await again(), body === '{}' ? 'accepted' : 'quarantined');
+      Date.now = () => dateNow() + 2 * 3_600_000;
+      try {
+        assert.is(await again(), 'duplicate');
+      } finally {
+        Date.now = dateNow;
+      }
+    }
+    assert.is((await db.rows('select from events where project_id = $1', [running.projectId])).length, 2);
     assert.is((await quarantined()).length, 1);
   }),
 );
 
-pipeline('stamps that are nonsense are stored as what the partitions can hold', () =>
+pipeline('old messages keep their time, and so do those that are less than a day ahead', () =>
   scene(async ({ hand }) => {
-    for (const timestamp of [-1, NaN, 1e18, 12.5]) assert.is(await hand(GOOD, { timestamp }), 'accepted');
-    const rows = await db.rows<{ year: number }>('select extract(year from occurred_at)::int as year from events order by 1');
+    const times = [1e12, Date.now() - 86_400_000 * 400, Date.now() + 23 * 3_600_000 + 0.5];
+    for (const timestamp of times) assert.is(await hand(GOOD, { timestamp }), 'accepted');
+    const rows = await db.rows<{ at: Date }>('select occurred_at as at from events order by 1');
     assert.equal(
-      rows.map(({ year }) => year),
-      [1970, 1970, 1970, 2200],
+      rows.map(({ at }) => at.getTime()),
+      times.map(Math.trunc),
     );
+    assert.equal(await db.rows('select from message_arrivals'), []);
   }),
 );
 

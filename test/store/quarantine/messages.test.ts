@@ -88,7 +88,15 @@ quarantine('a message that comes again is not stored again, and what was decided
   const made = quarantinedMessage();
   await quarantineMessages(db.pool, [made, quarantinedMessage()]);
   await db.rows(`update quarantined_messages set status = 'replayed', raw = 'edited' where id = $1`, [made.id]);
-  await quarantineMessages(db.pool, [quarantinedMessage(), { ...made, reason: 'another' }]);
+  const again = { ...made, raw: Buffer.from('edited'), reason: 'another' };
+  const other = { ...made, raw: Buffer.from('other') };
+  assert.equal(
+    [...(await quarantineMessages(db.pool, [quarantinedMessage(), again, other]))],
+    [
+      [again, 'same'],
+      [other, 'other'],
+    ],
+  );
   assert.is(await count(), 3);
   assert.equal(await db.rows(`select status, raw, reason from quarantined_messages where id = $1`, [made.id]), [
     { status: 'replayed', raw: Buffer.from('edited'), reason: 'The message is not JSON.' },
@@ -105,7 +113,8 @@ quarantine('the same coordinates with another stamp are another message: the top
 
 quarantine('the same message twice in one batch is one', async () => {
   const made = quarantinedMessage();
-  await quarantineMessages(db.pool, [made, made]);
+  const twice = { ...made };
+  assert.equal([...(await quarantineMessages(db.pool, [made, twice]))], [[twice, 'same']]);
   assert.is(await count(), 1);
 });
 

@@ -3,6 +3,8 @@ import type { Outcome } from '@gateway/plugin';
 import {
   acceptEvents,
   encodeSignal,
+  type EventRef,
+  firstArrivals,
   type KeptMessage,
   type MessageOfEvents,
   type NewEvent,
@@ -33,7 +35,11 @@ export interface ReadyMessage {
   readonly trace?: MessageTrace | undefined;
   /** What was counted for it in the pace of its project before it was pushed. */
   readonly counted?: number;
+  /** Its own time cannot be. */
+  readonly isUndated?: boolean;
   reject(rejection: Rejection): void;
+  /** Dates an undated message by its arrival; undefined leaves its own time. */
+  date?(arrivedAtMs: number | undefined): void;
   /** Another message has these ids: gives its events, or itself in quarantine, ids that its digest distinguishes. Keeps only these events. */
   distinguish(ids: ReadonlySet<string>): void;
   settle(outcome: Outcome): void;
@@ -75,6 +81,10 @@ interface Waiting {
   readonly dueAtMs: number;
 }
 
+/** Why a message is not new in quarantine; undefined when it is. */
+type LeftAs = (message: QuarantinedMessage) => 'same' | 'other' | undefined;
+const NONE: Awaited<ReturnType<typeof quarantineMessages>> = new Map();
+
 interface Batch {
   readonly events: NewEvent[];
   readonly plan: DeliveryPlan;
@@ -88,6 +98,8 @@ export class EventWriter {
   readonly #waiting = new ProjectQueues<Waiting>();
   /** Since when projects have been busy, by the monotonic clock. */
   readonly #busySinceMs = new Map<string, number>();
+  /** Messages that this writer put in quarantine. */
+  readonly #stored = new WeakSet<QuarantinedMessage>();
   #lookTimer: NodeJS.Timeout | undefined;
   #committing = 0;
   #committingLarge = 0;
@@ -220,6 +232,8 @@ export class EventWriter {
   /** @param hasRoom routes here; false leaves the events to the queues */
   async #commit(messages: readonly ReadyMessage[], hasRoom: boolean): Promise<void> {
     const { lease, planner, measure } = this.options;
+    const undated = messages.filter(({ isUndated }) => isUndated);
+    if (undated.length > 0) await this.#date(undated);
     const routingSinceMs = measure ? performance.now() : 0;
     const batch = await inSlices(this.#prepare(messages, hasRoom, lease.agentId));
     try {
@@ -230,14 +244,23 @@ export class EventWriter {
     }
   }
 
+  /** Dates messages by their first arrival, which is stored before anything of them is. */
+  async #date(messages: readonly ReadyMessage[]): Promise<void> {
+    const refsOf = ({ events, quarantined }: ReadyMessage): readonly EventRef[] => (quarantined ? [quarantined] : events);
+    const arrivals = await firstArrivals(this.options.database.pool, messages.flatMap(refsOf));
+    for (const message of messages) message.date?.(arrivals.get(refsOf(message)[0]!.id));
+  }
+
   async #write(messages: readonly ReadyMessage[], batch: Batch, hasRoom: boolean, routingSinceMs: number): Promise<void> {
     const { config, database, planner, measure } = this.options;
     const { events, plan } = batch;
     const { agentId } = plan;
     const committingSinceMs = measure ? performance.now() : 0;
     const quarantined = messages.flatMap((message) => message.quarantined ?? []);
-    // Two statements, each repeatable by itself: after a failure between them the next try finds the rows of the first as duplicates.
-    const others = quarantined.length > 0 ? await quarantineMessages(database.pool, quarantined) : new Set();
+    // Two statements, each repeatable by itself: after a failure between them the next try finds the rows of the first, which are new all the same.
+    const left = quarantined.length > 0 ? await quarantineMessages(database.pool, quarantined) : NONE;
+    for (const message of quarantined) if (!left.has(message)) this.#stored.add(message);
+    const leftAs = (message: QuarantinedMessage) => (this.#stored.has(message) ? undefined : left.get(message));
     const accepted =
       events.length === 0
         ? 'all'
@@ -257,15 +280,16 @@ export class EventWriter {
       }
     }
     const isNew = (eventId: string) => accepted === 'all' || accepted.has(eventId);
-    const again = await this.#distinguish(messages, batch, isNew, others);
+    const again = await this.#distinguish(messages, batch, isNew, leftAs);
     settle(
       messages.filter((message) => !again.has(message)),
       batch,
       isNew,
+      leftAs,
     );
     for (const message of again) this.push(message);
     this.#count(
-      quarantined.filter((message) => !others.has(message)),
+      quarantined.filter((message) => leftAs(message) === undefined),
       events,
       isNew,
     );
@@ -319,7 +343,7 @@ export class EventWriter {
     messages: readonly ReadyMessage[],
     { owners }: Batch,
     isNew: (eventId: string) => boolean,
-    others: ReadonlySet<unknown>,
+    leftAs: LeftAs,
   ): Promise<ReadonlySet<ReadyMessage>> {
     const refused = new Map<ReadyMessage, readonly ReadyEvent[]>();
     for (const message of messages) {
@@ -328,7 +352,7 @@ export class EventWriter {
     }
     const again = new Set<ReadyMessage>();
     for (const message of messages) {
-      if (!message.quarantined || !others.has(message.quarantined)) continue;
+      if (!message.quarantined || leftAs(message.quarantined) !== 'other') continue;
       message.distinguish(new Set());
       again.add(message);
     }
@@ -401,12 +425,12 @@ export function compare(
   return stored.eventType === event.eventType && stored.data === event.data ? 'same' : 'undecided';
 }
 
-function settle(messages: readonly ReadyMessage[], { owners }: Batch, isNew: (eventId: string) => boolean): void {
+function settle(messages: readonly ReadyMessage[], { owners }: Batch, isNew: (eventId: string) => boolean, leftAs: LeftAs): void {
   const isNewOf = (message: ReadyMessage, eventId: string) => isNew(eventId) && owners.get(eventId) === message;
   for (const message of messages) {
     // First, since the span of a message ends when it is settled, after those within it.
     message.trace?.committed(message.quarantined, (eventId) => isNewOf(message, eventId));
-    if (message.quarantined) message.settle('quarantined');
+    if (message.quarantined) message.settle(leftAs(message.quarantined) === undefined ? 'quarantined' : 'duplicate');
     else message.settle(message.events.some(({ id }) => isNewOf(message, id)) ? 'accepted' : 'duplicate');
   }
 }

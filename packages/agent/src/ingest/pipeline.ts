@@ -1,4 +1,4 @@
-import { clampTime, eventId, messageDigest, travellingHeaders } from '@gateway/core/events';
+import { clampTime, eventId, isPossibleTime, messageDigest, travellingHeaders } from '@gateway/core/events';
 import { inSlices, ProjectQueues, type ProjectPace, workOfEvents } from '@gateway/core/process';
 import type { Handle, Message, Outcome } from '@gateway/plugin';
 import { keptParts, type KeptMessage } from '@gateway/store/events';
@@ -199,6 +199,8 @@ export class IncomingMessage implements ReadyMessage {
   quarantined: QuarantinedMessage | null = null;
   kept: KeptMessage | null = null;
   counted = 0;
+  occurredAtMs: number;
+  isUndated: boolean;
   #messageDigest: string | undefined;
   #onSettled: (() => void) | undefined;
 
@@ -214,6 +216,8 @@ export class IncomingMessage implements ReadyMessage {
   ) {
     this.trace = options.tracing?.received(source, message);
     this.receivedAtMs = options.measure ? performance.now() : 0;
+    this.occurredAtMs = clampTime(message.timestamp);
+    this.isUndated = !isPossibleTime(message.timestamp, Date.now());
   }
 
   get projectId(): string {
@@ -254,10 +258,8 @@ export class IncomingMessage implements ReadyMessage {
   }
 
   #keep(): KeptMessage {
-    const { source, message } = this;
-    const occurredAtMs = clampTime(message.timestamp);
-    const id = eventId(source.id, message.coordinates, occurredAtMs);
-    return { projectId: source.projectId, id, occurredAtMs, digest: this.#digest, ...keptParts(message) };
+    const { source, message, occurredAtMs } = this;
+    return { projectId: source.projectId, id: this.#id(), occurredAtMs, digest: this.#digest, ...keptParts(message) };
   }
 
   #refusalOf(one: IngestMessage | Rejection): Rejection | undefined {
@@ -266,13 +268,12 @@ export class IncomingMessage implements ReadyMessage {
   }
 
   reject({ code, reason }: Rejection): void {
-    const { source, message } = this;
-    const occurredAtMs = clampTime(message.timestamp);
+    const { source, message, occurredAtMs } = this;
     this.events = [];
     this.kept = null;
     this.quarantined = {
       projectId: source.projectId,
-      id: eventId(source.id, message.coordinates, occurredAtMs),
+      id: this.#id(),
       sourceId: source.id,
       occurredAtMs,
       coordinates: message.coordinates,
@@ -283,9 +284,30 @@ export class IncomingMessage implements ReadyMessage {
     };
   }
 
+  date(arrivedAtMs: number | undefined): void {
+    this.isUndated = false;
+    if (arrivedAtMs === undefined) return;
+    this.occurredAtMs = arrivedAtMs;
+    const { timestamp } = this.message;
+    const note =
+      timestamp > 0
+        ? `its broker dates the message ${timestamp} ms after 1970, which cannot be, so its arrival dates it`
+        : 'its broker gives the message no time, so its arrival dates it';
+    const dated = { id: this.#id(), occurredAtMs: arrivedAtMs };
+    this.events = this.events.map((event, ordinal) => {
+      const notes = JSON.stringify([...(JSON.parse(event.notes ?? '[]') as string[]), note]);
+      return { ...event, id: this.#id(ordinal), occurredAtMs: arrivedAtMs, notes };
+    });
+    if (this.quarantined) this.quarantined = { ...this.quarantined, ...dated, reason: `${this.quarantined.reason} Note: ${note}.` };
+    if (this.kept) this.kept = { ...this.kept, ...dated };
+  }
+
+  #id(ordinal?: number): string {
+    return eventId(this.source.id, this.message.coordinates, this.occurredAtMs, ordinal);
+  }
+
   distinguish(ids: ReadonlySet<string>): void {
-    const { source, message } = this;
-    const occurredAtMs = clampTime(message.timestamp);
+    const { source, message, occurredAtMs } = this;
     const idOf = (ordinal: number) => eventId(source.id, message.coordinates, occurredAtMs, ordinal, this.#digest);
     this.events = this.events.flatMap((event, ordinal) => (ids.has(event.id) ? [{ ...event, id: idOf(ordinal) }] : []));
     if (this.quarantined) this.quarantined = { ...this.quarantined, id: idOf(0) };
@@ -298,11 +320,10 @@ export class IncomingMessage implements ReadyMessage {
   }
 
   #event(parsed: IngestMessage, ordinal: number): ReadyEvent & { readonly headers: Record<string, string> } {
-    const { source, message } = this;
-    const occurredAtMs = clampTime(message.timestamp);
+    const { source, message, occurredAtMs } = this;
     return {
       projectId: source.projectId,
-      id: eventId(source.id, message.coordinates, occurredAtMs, ordinal),
+      id: this.#id(ordinal),
       occurredAtMs,
       sourceId: source.id,
       coordinates: message.coordinates,

@@ -17,7 +17,14 @@ export async function startMaintenance(
 ): Promise<() => Promise<void>> {
   const stop = new AbortController();
   const { signal } = stop;
-  const maintain = () => runMaintenance(pool, undefined, audit_days);
+  const maintain = async () => {
+    const { missing } = await runMaintenance(pool, undefined, audit_days);
+    if (missing.length > 0)
+      log.warn(
+        { days: missing },
+        'These days have no partition yet, so their events go to the default one: a table is locked for long, as by a backup, or that partition holds too many of them. The next try is in an hour.',
+      );
+  };
   await maintain();
   const logged = new Set<string>();
   const isNew = (day: string) => !logged.has(day) && logged.add(day);

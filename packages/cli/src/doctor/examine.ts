@@ -5,7 +5,7 @@ import { failedBy, ok, skipped, type Check, type Context, type Examined, type Fi
 import { checkOpenFiles, checkPorts, checkProxy, checkSandbox, checkSignIn, checkSmtp } from './machine.js';
 import { checkEncryptionKey, checkLicence, checkPlugins, checkSettings } from './settings.js';
 import { checkSources } from './sources.js';
-import { checkAgents, checkClock, checkDatabase, checkKv } from './stores.js';
+import { checkAgents, checkClock, checkDatabase, checkKv, checkPartitions } from './stores.js';
 
 /** The time limit for all checks together. */
 const DEADLINE_MS = 10_000;
@@ -33,6 +33,7 @@ const checks: readonly Check[] = [
   ['migrations', ({ reached, migrated }) => reached.then(() => migrated.then(() => ok('all are applied')), noDatabase)],
   ['clock', ({ reached }) => reached.then(checkClock, noDatabase)],
   ['agents', onTables(checkAgents)],
+  ['partitions', onTables(checkPartitions)],
   ['kv', checkKv],
   ['plugins', checkPlugins],
   ['sources', onTables(checkSources)],

@@ -2,6 +2,7 @@ import type { Config } from '@gateway/core/config';
 import { kvAddress } from '@gateway/core/errors';
 import { countAgents } from '@gateway/store/deliveries';
 import type { Database, DatabaseFacts } from '@gateway/store/postgres';
+import { missingDays } from '@gateway/store/retention/maintenance';
 import { withKv } from '../app/stores.js';
 import { failed, ok, warning, type Context, type Result } from './finding.js';
 
@@ -35,6 +36,16 @@ export async function checkAgents({ pool }: Database): Promise<Result> {
   const gone = dead.length > 0 ? `; ${dead.length} stopped without leaving` : '';
   if (alive.length > 0) return ok(`${alive.length} running: ${alive.join(', ')}${gone}`);
   return warning(`none is running${gone}`, 'start one with `gateway agent`: without it nothing is read and nothing is delivered');
+}
+
+/** Warns when today or tomorrow has no partition, so that its rows go to the default one, which is never dropped. Rejects when Postgres does not answer. */
+export async function checkPartitions({ pool }: Database): Promise<Result> {
+  const days = await missingDays(pool, 1);
+  if (days.length === 0) return ok('today and tomorrow have theirs');
+  return warning(
+    `${days.join(' and ')} has none: events of that day go to the default partition, and are deleted row by row`,
+    'read in the log of the agents why; a long transaction may hold a lock on events (pg_stat_activity), or the default partition has more than 100,000 rows of the day. Agents try again every hour',
+  );
 }
 
 /** Warns about KV in memory and about eviction; fails for Redis before 6.2. Rejects with `kv_unreachable` and its like. */

@@ -14,6 +14,15 @@ function uuidOf(timeMs: number, version: 7 | 8, hex: string): string {
 /** The year 2200: beyond it Postgres would not keep milliseconds exactly. */
 const LARGEST_TIME_MS = Date.UTC(2200, 0, 1);
 
+/** In milliseconds. The first time of 13 digits, of 2001, excludes seconds; what is further ahead excludes microseconds and wrong clocks. */
+const EARLIEST_TIME_MS = 1e12;
+const AHEAD_MS_MAX = 86_400_000;
+
+/** Whether a message can have this time, in epoch milliseconds: it is no other unit, not absent, and less than a day ahead of `nowMs`. */
+export function isPossibleTime(timeMs: number, nowMs: number): boolean {
+  return timeMs >= EARLIEST_TIME_MS && timeMs <= nowMs + AHEAD_MS_MAX;
+}
+
 /** The time of a message for ids and partitions, in epoch milliseconds: brokers may set -1 or nonsense. */
 export function clampTime(timeMs: number): number {
   return Number.isFinite(timeMs) ? Math.min(Math.max(0, Math.trunc(timeMs)), LARGEST_TIME_MS) : 0;

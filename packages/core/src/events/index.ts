@@ -8,4 +8,4 @@ export {
   MESSAGE_TYPE_HEADER,
   travellingHeaders,
 } from './headers.js';
-export { clampTime, eventDeliveryId, eventId, isId, messageDigest, newId, timeOfId } from './ids.js';
+export { clampTime, eventDeliveryId, eventId, isId, isPossibleTime, messageDigest, newId, timeOfId } from './ids.js';

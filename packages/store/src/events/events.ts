@@ -4,6 +4,7 @@ import { KV_VERSIONS } from '../kv/versions.js';
 import { batchRows, batchTexts } from '../postgres/columns.js';
 import { DUE_AT, membersOf, OCCURRED_AT, REF, type EventRef } from './event-ref.js';
 import { insertMessages, messageTexts, type MessageOfEvents } from './kept-messages.js';
+import { notDatedByArrival } from './message-arrivals.js';
 import { insertCountDeltas, finishedDeliveries, finishedEvents } from '../counts/count-deltas.js';
 
 export type EventStatus = 'pending' | 'processed' | 'failed';
@@ -96,6 +97,7 @@ const accept = (counted: { readonly deliveries: boolean }, has: { readonly messa
     insert into events (project_id, id, occurred_at, source_id, coordinates, digest, event_type, message_type, endpoint_id, owner_id, idempotency_key, status, outcome, headers, notes, data)
     select project, event, occurred_at, source, coordinates, digest, type, message_type::message_type, endpoint, owner, key, status::event_status, outcome, headers, notes, data
     from u where (select count(*) from k) >= 0 and case when key is null then true else event in (select event_id from k) end
+      and ${notDatedByArrival('u.project', 'u.event')}
     on conflict do nothing
     returning project_id, id, source_id, status
   ),

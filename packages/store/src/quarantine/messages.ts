@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { bytesText } from '../events/kept-messages.js';
+import { notDatedByArrival } from '../events/message-arrivals.js';
 import { readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
 import type { Page, PageRequest } from '../pagination/page.js';
 import { clean } from '../postgres/columns.js';
@@ -20,20 +21,24 @@ export interface QuarantinedMessage {
 }
 
 /**
- * Stores rejected messages; existing ones stay as they are. Returns those that are not stored because another message, of other bytes, has their id. Locks: the
- * inserted rows, in one order.
+ * Stores rejected messages; existing ones stay as they are. Returns those that are not stored: they are there already, or another message, of other bytes, has
+ * their id. Locks: the inserted rows, in one order.
  */
-export async function quarantineMessages(pool: Pool, messages: readonly QuarantinedMessage[]): Promise<ReadonlySet<QuarantinedMessage>> {
+export async function quarantineMessages(
+  pool: Pool,
+  messages: readonly QuarantinedMessage[],
+): Promise<ReadonlyMap<QuarantinedMessage, 'same' | 'other'>> {
   const raw = piecesOf(messages.map((message) => message.raw));
   const refs = (['projectId', 'id'] as const).map((name) => messages.map((m) => m[name]));
-  const { rowCount } = await pool.query({
+  const { rows: stored } = await pool.query<{ id: string }>({
     name: 'quarantine-messages',
     text: `insert into quarantined_messages (project_id, id, source_id, occurred_at, coordinates, code, reason, headers, raw)
            select project, id, source, timestamptz 'epoch' + ms * interval '1 millisecond', coordinates, code, reason, headers, ${PIECE}
            from unnest($2::int[], $3::int[], $4::uuid[], $5::uuid[], $6::uuid[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[])
              as u(start, length, project, id, source, ms, coordinates, code, reason, headers)
+           where ${notDatedByArrival('u.project', 'u.id')}
            order by project, id
-           on conflict do nothing`,
+           on conflict do nothing returning id`,
     values: [
       ...raw,
       ...refs,
@@ -44,14 +49,18 @@ export async function quarantineMessages(pool: Pool, messages: readonly Quaranti
       messages.map((m) => m.headers),
     ],
   });
-  if (rowCount === messages.length) return new Set();
+  if (stored.length === messages.length) return new Map();
+  const ids = new Set(stored.map(({ id }) => id));
   const { rows } = await pool.query<{ n: number }>({
     name: 'other-quarantined-messages',
     text: `select n::int - 1 as n from unnest($2::int[], $3::int[], $4::uuid[], $5::uuid[]) with ordinality u(start, length, project, id, n)
            join quarantined_messages e on e.project_id = u.project and e.id = u.id where e.raw <> ${PIECE}`,
     values: [...raw, ...refs],
   });
-  return new Set(rows.map(({ n }) => messages[n]!));
+  const others = new Set(rows.map(({ n }) => n));
+  // Of several with one id the first was stored.
+  const left = messages.flatMap((message, n) => (ids.delete(message.id) ? [] : [[message, others.has(n) ? 'other' : 'same'] as const]));
+  return new Map(left);
 }
 
 const PIECE = 'substring($1::bytea from start + 1 for length)';

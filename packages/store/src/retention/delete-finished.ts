@@ -20,12 +20,19 @@ export async function deleteFinishedOfDay(
 
 /** Deletes expired finished rows of the default partitions, and expired quarantined messages that were replayed or discarded. Returns how many. */
 export async function deleteFinishedElsewhere(client: pg.PoolClient, cutoffs: Cutoffs, signal?: AbortSignal): Promise<number> {
-  const statements = [deliveriesStatement(DEFAULT), eventsStatement(DEFAULT), messagesStatement(DEFAULT), QUARANTINED];
+  const statements = [deliveriesStatement(DEFAULT), eventsStatement(DEFAULT), messagesStatement(DEFAULT)];
+  // Earlier versions dated events as their brokers did, up to 2200. They expire by when they were written.
+  const [ahead, last] = [idBound(Date.now() + 2 * DAY_MS, '0'), idBound(Date.UTC(2200, 0, 2), '0')];
   let deleted = 0;
   for (let project = await nextProject(client, FIRST); project !== null; project = await nextProject(client, project)) {
     const before = cutoffs.of(project);
-    for (const statement of statements)
-      deleted += await inBatches(client, statement, [project, FIRST, idBound(before.getTime(), '0'), before], signal);
+    const until = idBound(before.getTime(), '0');
+    for (const statement of statements) {
+      deleted += await inBatches(client, statement, [project, FIRST, until, before], signal);
+      deleted += await inBatches(client, statement, [project, ahead, last, before], signal);
+    }
+    deleted += await inBatches(client, QUARANTINED, [project, FIRST, until, before], signal);
+    await client.query('delete from message_arrivals where project_id = $1 and arrived_at < $2', [project, before]);
     if (signal?.aborted) break;
   }
   return deleted;
@@ -34,7 +41,7 @@ export async function deleteFinishedElsewhere(client: pg.PoolClient, cutoffs: Cu
 /** The next project with rows in these tables, by one primary key probe per table; null after the last. */
 async function nextProject(client: pg.PoolClient, after: string): Promise<string | null> {
   const first = (table: string) => `(select project_id from ${table} where project_id > $1 order by project_id limit 1)`;
-  const tables = ['events_default', 'event_deliveries_default', 'event_messages_default', 'quarantined_messages'];
+  const tables = ['events_default', 'event_deliveries_default', 'event_messages_default', 'quarantined_messages', 'message_arrivals'];
   const { rows } = await client.query<{ id: string | null }>(
     `select project_id as id from (${tables.map(first).join(' union all ')}) p order by 1 limit 1`,
     [after],
@@ -113,7 +120,8 @@ export function messagesStatement({ suffix, within }: Place): string {
   with ${batchOf(table, within('t'))},
   gone as (
     delete from ${table} m
-     where m.project_id = $1 and m.id > $2 and m.id <= (select last from batch) ${within('m')} and m.occurred_at < $4
+     where m.project_id = $1 and m.id > $2 and m.id <= (select last from batch) ${within('m')}
+       and (m.occurred_at < $4 or m.occurred_at > now() + interval '1 day')
        and (select 1 from events${suffix} e
              where e.project_id = $1 and e.id >= (left(m.id::text, 13) || '-0000-0000-000000000000')::uuid
                and e.id <= (left(m.id::text, 13) || '-ffff-ffff-ffffffffffff')::uuid ${within('e')} and e.occurred_at = m.occurred_at

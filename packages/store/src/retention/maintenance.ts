@@ -6,25 +6,33 @@ import { deleteOldCounts } from '../counts/count-deltas.js';
 import { deleteOldAuditEntries } from '../people/audit-log.js';
 import { deleteOldRequests } from '../people/idempotent-requests.js';
 import { withAdvisoryLock, withLockTimeout } from '../postgres/advisory-lock.js';
+import { PARENTS } from './retention.js';
 
 const LOCK_MS = 2_000;
 const BATCH = 1_000;
+
+/** `missing`: coming days (`2026-01-31`) that still have no partition, so that their rows go to the default one. */
+export interface Maintained {
+  readonly partitionsCreated: boolean;
+  readonly keysDeleted: number;
+  readonly missing: readonly string[];
+}
 
 /**
  * Creates the partitions of the coming days; deletes expired idempotency keys, sessions and portal links, old activity, audit entries and answers, and counts of deleted rows. In any
  * agent, one at a time.
  */
-export async function runMaintenance(
-  pool: pg.Pool,
-  daysAhead = 7,
-  auditDays = 365,
-): Promise<{ partitionsCreated: boolean; keysDeleted: number }> {
+export async function runMaintenance(pool: pg.Pool, daysAhead = 7, auditDays = 365): Promise<Maintained> {
   const done = await withAdvisoryLock(pool, 'gateway.upkeep', async (client) => {
-    // A locked table, as during a backup, is no failure: new rows go to the default partition.
-    const partitionsCreated = await withLockTimeout(client, LOCK_MS, () => createDays(client, daysAhead));
-    return { partitionsCreated: partitionsCreated ?? false, keysDeleted: await deleteExpiredKeys(client) };
+    const days = await missingDays(client, daysAhead);
+    for (const day of days) {
+      // A locked table, as during a backup, is no failure: new rows go to the default partition, and move when the day is made.
+      await withLockTimeout(client, LOCK_MS, () => client.query('select ensure_day($1::date)', [day]));
+    }
+    const missing = days.length > 0 ? await missingDays(client, daysAhead) : [];
+    return { partitionsCreated: missing.length < days.length, keysDeleted: await deleteExpiredKeys(client), missing };
   });
-  if (!done) return { partitionsCreated: false, keysDeleted: 0 };
+  if (!done) return { partitionsCreated: false, keysDeleted: 0, missing: [] };
   await deleteOldCounts(pool);
   await deleteOldActivity(pool);
   await deleteEndedSessions(pool);
@@ -34,12 +42,14 @@ export async function runMaintenance(
   return done;
 }
 
-async function createDays(client: pg.PoolClient, daysAhead: number): Promise<boolean> {
-  const { rows } = await client.query<{ created: boolean }>(
-    `select bool_or(ensure_day((now() at time zone 'UTC')::date + n)) as created from generate_series(0, $1::int) n`,
-    [daysAhead],
+/** The days (`2026-01-31`) from today, by the clock of Postgres, that lack a partition of a table. */
+export async function missingDays(client: Pick<pg.Pool, 'query'>, daysAhead: number): Promise<string[]> {
+  const { rows } = await client.query<{ day: string }>(
+    `select to_char(day, 'YYYY-MM-DD') as day from (select (now() at time zone 'UTC')::date + n as day from generate_series(0, $1::int) n) d
+      where exists (select from unnest($2::text[]) parent where to_regclass(parent || '_' || to_char(day, 'YYYYMMDD')) is null) order by 1`,
+    [daysAhead, PARENTS],
   );
-  return rows[0]?.created ?? false;
+  return rows.map(({ day }) => day);
 }
 
 async function deleteExpiredKeys(client: pg.PoolClient): Promise<number> {

@@ -25,7 +25,7 @@ export interface Retention {
 
 const NOTHING: Retention = { dropped: [], unfinished: [], kept: [], locked: false, rowsDeleted: 0 };
 /** In the order in which every transaction locks them. */
-const PARENTS = ['events', 'event_deliveries', 'delivery_attempts', 'event_messages'] as const;
+export const PARENTS = ['events', 'event_deliveries', 'delivery_attempts', 'event_messages'] as const;
 const LOCK_MS = 200;
 const TRIES = 4;
 const PAUSE_MS = 200;

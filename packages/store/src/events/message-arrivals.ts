@@ -1,0 +1,32 @@
+import type pg from 'pg';
+import { batchRows, batchTexts } from '../postgres/columns.js';
+import { OCCURRED_AT, REF, type EventRef } from './event-ref.js';
+
+/**
+ * When events, or messages in quarantine, first arrived that their own time cannot date: epoch milliseconds by the clock of Postgres, by the id that the own time
+ * gives; now, for those that are new. None for one that an earlier version stored under that id: it keeps its time. Locks: their rows, in one order.
+ */
+export async function firstArrivals(pool: Pick<pg.Pool, 'query'>, messages: readonly EventRef[]): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await pool.query<{ id: string; ms: number }>({
+    name: 'first-arrivals',
+    text: `insert into message_arrivals (project_id, id)
+           select distinct project, message
+             from (select projectId::uuid as project, id::uuid as message, ${OCCURRED_AT} as occurred_at from ${batchRows(REF)}) u
+            where not exists (select from events e where e.project_id = u.project and e.id = u.message and e.occurred_at = u.occurred_at)
+              and not exists (select from quarantined_messages q where q.project_id = u.project and q.id = u.message)
+            order by 1, 2
+           on conflict (project_id, id) do update set arrived_at = message_arrivals.arrived_at
+           returning id, (extract(epoch from arrived_at) * 1000)::float8 as ms`,
+    values: batchTexts(messages, REF),
+  });
+  return new Map(rows.map(({ id, ms }) => [id, ms]));
+}
+
+/**
+ * A condition that this id, of the time that its broker gave, was not dated by its arrival before. A time that was too far ahead then may be possible when the
+ * message comes again. The table is nearly always empty, which is found out once in a statement.
+ */
+export function notDatedByArrival(project: string, id: string): string {
+  return `case when (select not exists (select from message_arrivals)) then true
+               else not exists (select from message_arrivals a where a.project_id = ${project} and a.id = ${id}) end`;
+}
