@@ -111,6 +111,7 @@ const QUEUE = 'messages left in the queue: waiting + with a reader';
 const LEASE = 'deliveries held beyond a lease';
 const UNROUTED = 'events waiting to be routed, forgotten';
 const OVERDUE = 'deliveries due, forgotten';
+const LEFT = 'deliveries that wait for an endpoint that cannot have them';
 const COUNTS = 'counts that differ from the rows';
 
 reconciling('the report balances when all that was produced was delivered or is in quarantine', async () => {
@@ -320,6 +321,16 @@ reconciling('an event that stays pending is forgotten, and so is a delivery that
     RECOUNT,
   ];
   assert.equal(await wrongAfter(due, { journal: { arrivals: without(0) } }), { [OVERDUE]: `1: ${delivery}` });
+});
+
+reconciling('a delivery that is held for an endpoint that is not paused is left behind', async () => {
+  const { delivery } = ids.get(0)!;
+  const held = [
+    `delete from delivery_attempts where event_delivery_id = '${delivery}'`,
+    `update event_deliveries set status = 'scheduled', next_attempt_at = 'infinity' where id = '${delivery}'`,
+    RECOUNT,
+  ];
+  assert.equal(await wrongAfter(held, { journal: { arrivals: without(0) } }), { [LEFT]: `1: ${delivery}` });
 });
 
 reconciling('an offset that is ahead of Postgres is found, and messages that wait in the queue', async () => {

@@ -1,3 +1,4 @@
+import type { Change } from './side-endpoints.js';
 import type { TestBed } from './test-bed.js';
 
 /** A way to hurt the bed, and how it is healed. */
@@ -30,6 +31,23 @@ export type Service = (typeof services)[number];
 
 const links = services.map((name) => `link to ${name}`);
 const nothing = () => undefined;
+
+/** A side endpoint that holds deliveries is changed, and something dies meanwhile. */
+function changing(how: Change): Pick<Fault, 'undone' | 'targets' | 'lasts' | 'begin' | 'end'> {
+  return {
+    undone: 'what died is started again; the change is asked for again only if it was not committed',
+    targets: ['server', 'postgres', ...permanentAgents],
+    lasts: 'outage',
+    begin: async (bed, target) => {
+      await bed.sideEndpoints.change(target, how);
+      await (target === 'postgres' ? bed.postgres.crash() : bed.process(target).kill());
+    },
+    end: async (bed, target) => {
+      await (target === 'postgres' ? bed.postgres.start() : bed.process(target).start());
+      await bed.sideEndpoints.confirm(target);
+    },
+  };
+}
 
 export const faults: readonly Fault[] = [
   {
@@ -140,6 +158,12 @@ export const faults: readonly Fault[] = [
     begin: ({ postgres }) => postgres.stop(),
     end: ({ postgres }) => postgres.start(),
   },
+  {
+    kind: 'delete endpoint while something dies',
+    what: 'SIGKILL, or a crash of Postgres, while a paused endpoint is deleted',
+    ...changing('delete'),
+  },
+  { kind: 'activate endpoint while something dies', what: 'the same, while it is activated', ...changing('activate') },
   {
     kind: 'restart Redis',
     what: 'SIGTERM',

@@ -1,4 +1,5 @@
 import type { Database } from '../../support/database.js';
+import { SIDE } from './side-endpoints.js';
 
 /** How an event stands in Postgres. */
 export interface EventRow {
@@ -46,6 +47,8 @@ export interface Ledger {
   readonly unrouted: readonly string[];
   /** Ids of deliveries that are due for so long that nobody can know of them. */
   readonly overdue: readonly string[];
+  /** Ids of deliveries that wait though their endpoint was deleted, or are held though it is not paused. */
+  readonly leftBehind: readonly string[];
   /** What is counted differently from how many rows there are, in words. */
   readonly miscounted: readonly string[];
   /** The longest time that an endpoint is given to answer. */
@@ -54,6 +57,8 @@ export interface Ledger {
 
 /** What has waited for longer, with everything back and nothing else to do, is forgotten. */
 const FORGOTTEN = `interval '10 seconds'`;
+/** Of the endpoint of the receiver, the only one whose requests the journal has. */
+const OURS = `endpoint_id not in (select id from endpoints where name = '${SIDE}')`;
 
 export async function readLedger(rows: Database['rows']): Promise<Ledger> {
   const ids = async (sql: string) => (await rows<{ id: string }>(sql)).map(({ id }) => id);
@@ -61,10 +66,10 @@ export async function readLedger(rows: Database['rows']): Promise<Ledger> {
     events: await rows<EventRow>(
       `select id, source_id, coordinates, status, (data::json ->> 'n')::int as n from events where source_id is not null order by coordinates`,
     ),
-    deliveries: await rows<DeliveryRow>('select id, event_id, status, recovered from event_deliveries'),
+    deliveries: await rows<DeliveryRow>(`select id, event_id, status, recovered from event_deliveries where ${OURS}`),
     attempts: await rows<AttemptRow>(
       `select event_delivery_id as delivery_id, (extract(epoch from requested_at) * 1000)::float8 as requested_at_ms, duration_ms, http_status, error_class is not null as failed
-       from delivery_attempts order by requested_at`,
+       from delivery_attempts where ${OURS} order by requested_at`,
     ),
     quarantined: await rows<QuarantinedRow>('select source_id, coordinates, raw from quarantined_messages order by coordinates'),
     pastLease: await ids(
@@ -73,6 +78,10 @@ export async function readLedger(rows: Database['rows']): Promise<Ledger> {
     ),
     unrouted: await ids(`select id from events where status = 'pending' and accepted_at < now() - ${FORGOTTEN}`),
     overdue: await ids(`select id from event_deliveries where status in ('scheduled', 'retry') and next_attempt_at < now() - ${FORGOTTEN}`),
+    leftBehind: await ids(
+      `select d.id from event_deliveries d left join endpoints e on e.project_id = d.project_id and e.id = d.endpoint_id
+       where d.status in ('scheduled', 'retry') and (e.deleted_at is not null or (d.next_attempt_at = 'infinity' and e.status is distinct from 'paused'))`,
+    ),
     miscounted: await readMiscounted(rows),
     timeoutMs: (await rows<{ ms: number }>('select coalesce(max(timeout_ms), 0) as ms from endpoints'))[0]!.ms,
   };

@@ -15,6 +15,7 @@ export function rowLines(brokers: Offsets, ledger: Ledger): Line[] {
     noneLine('deliveries held beyond a lease', ledger.pastLease),
     noneLine('events waiting to be routed, forgotten', ledger.unrouted),
     noneLine('deliveries due, forgotten', ledger.overdue),
+    noneLine('deliveries that wait for an endpoint that cannot have them', ledger.leftBehind),
     {
       what: 'counts that differ from the rows',
       expected: '0',

@@ -23,6 +23,7 @@ import { newerBuild } from './broken-builds.js';
 import { otherVersion, temporaryAgent, permanentAgents, type Service } from './faults.js';
 import type { FaultDone, Kill, Produced } from './journal.js';
 import { startReceiver, type Receiver } from './receiver.js';
+import { startSideEndpoints, type SideEndpoints } from './side-endpoints.js';
 import { supervised, type Supervised } from './supervised.js';
 
 const PARTITIONS = 4;
@@ -41,6 +42,7 @@ export interface TestBed extends Pick<Witnesses, 'rows' | 'offsets'> {
   readonly kafka: KafkaServer;
   readonly sqs: SqsServer;
   readonly receiver: Receiver;
+  readonly sideEndpoints: SideEndpoints;
   readonly topic: Topic;
   readonly queue: Queue;
   /** `server`, `agent-1`. */
@@ -197,6 +199,11 @@ export async function startTestBed({ build }: { build?: string | undefined } = {
     const sqsSource = { type: 'sqs', workers: 2, sqs: queueConnection(kept, sqs, portTo('sqs')) };
     await create('sources', { name: 'queue', type: 'pub_sub', pub_sub: sqsSource });
 
+    const rows = async <Row extends pg.QueryResultRow>(sql: string, values: readonly unknown[] = []) =>
+      (await pool.query<Row>(sql, [...values])).rows;
+    const sideEndpoints = await startSideEndpoints(call, project.uid, rows);
+    closing.push(() => sideEndpoints.close());
+
     return {
       logs,
       postgres,
@@ -211,6 +218,7 @@ export async function startTestBed({ build }: { build?: string | undefined } = {
       kafka,
       sqs,
       receiver,
+      sideEndpoints,
       topic: made,
       queue: kept,
       process: (name) => processes.get(name)!,
@@ -221,8 +229,7 @@ export async function startTestBed({ build }: { build?: string | undefined } = {
       faults: [],
       unexpectedExits,
       refusals: keys.refusals,
-      rows: async <Row extends pg.QueryResultRow>(sql: string, values: readonly unknown[] = []) =>
-        (await pool.query<Row>(sql, [...values])).rows,
+      rows,
       offsets: async () => ({ kafka: await made.offsets(), sqs: await kept.depth() }),
       ready,
       close,
