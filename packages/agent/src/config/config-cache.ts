@@ -44,6 +44,8 @@ export class ConfigCache {
   #version = 0n;
   readonly #changedSinceMs = new Map<string, number>();
   sources: readonly PausableSource[] = [];
+  /** Projects of which events that subscriptions decide on wait for another agent. */
+  unroutable: readonly string[] = [];
   readonly #listeners: (() => void)[] = [];
   readonly #channels = new Map<string, (payload: string) => void>();
   #place = NO_CHANGE;
@@ -124,11 +126,6 @@ export class ConfigCache {
     this.projects.get(endpoint.projectId)?.unreadable.add(endpoint);
   }
 
-  /** Projects of which events that subscriptions decide on wait for another agent. */
-  get unroutable(): readonly string[] {
-    return [...this.#projects.values()].flatMap(({ id, unreadableFilter }) => (unreadableFilter === undefined ? [] : id));
-  }
-
   /** Of a subscription: null when it has no function, undefined when it is not in the cache, since it is disabled or deleted. */
   functionVersion(projectId: string, subscriptionId: string): string | null | undefined {
     return this.projects.get(projectId)?.functionVersions.get(subscriptionId);
@@ -174,6 +171,7 @@ export class ConfigCache {
 
   #tell(): void {
     this.sources = [...this.#sources.values()].flatMap(({ sources, readAtMs }) => sources.map((source) => asOfNow(source, readAtMs)));
+    this.unroutable = [...this.#projects.values()].flatMap(({ id, unreadableFilter }) => (unreadableFilter === undefined ? [] : id));
     for (const listener of this.#listeners) listener();
   }
 

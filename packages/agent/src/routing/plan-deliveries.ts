@@ -58,7 +58,8 @@ export class DeliveryPlanner {
    */
   route(project: Project | undefined, event: RoutableEvent): Route<Endpoint> | undefined {
     if (!project) return route(project, event);
-    if (this.options.routingPace.isOver(project.id) || isUnreadable(project, event)) return undefined;
+    if (isUnreadable(project, event)) return undefined;
+    if (this.options.routingPace.isOver(project.id)) return undefined;
     const budget = new FilterBudget();
     try {
       const routed = route(project, event, budget, event.data.length > BODY_AT_ONCE_MAX ? refuse : undefined);
