@@ -12,7 +12,8 @@ schema with the settings of installed plugins.
 
 \`gateway config\` prints the effective settings, \`gateway config --origins\` where each comes from, and \`gateway config check\` every problem with its line in the file and the state of
 each plugin (exit status 1 if there are problems). An unknown or invalid setting stops every command that reads settings, and all problems are reported together; an invalid setting of a
-plugin only keeps that plugin inactive. An empty environment variable counts as unset. In variables and flags, lists are separated by commas; a flag may also be repeated.`;
+plugin only keeps that plugin inactive. An empty environment variable counts as unset, and so
+does one that Kubernetes makes for a service, such as \`GATEWAY_DB_PORT=tcp://10.96.0.7:5432\`: a warning names it. In variables and flags, lists are separated by commas; a flag may also be repeated.`;
 
 /**
  * The page of all settings, those of the installed plugins included.

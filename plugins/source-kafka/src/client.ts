@@ -28,7 +28,7 @@ export function openClient(
   const socketFactory: ISocketFactory = ({ host, port, ssl, onConnect }) => {
     if (isClosed) throw new Error('the source was closed');
     const socket = ssl
-      ? tls.connect({ host, port, ...(net.isIP(host) === 0 && { servername: host }), ...ssl }, onConnect)
+      ? tls.connect({ host, port, ...(net.isIP(host) === 0 && { servername: host.replace(/\.$/, '') }), ...ssl }, onConnect)
       : net.connect({ host, port }, onConnect);
     socket.setNoDelay(true);
     limitAnswers(socket, options.answerMaxBytes ?? ANSWER_MAX_BYTES);

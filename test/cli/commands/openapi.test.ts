@@ -127,6 +127,13 @@ openapi('two places that announce one name are named, and nothing is printed', a
   );
 });
 
+openapi('a JSON document with one name twice is refused', async () => {
+  const twice = file('twice.json', '{ "openapi": "3.1.0", "webhooks": {\n "a": { "post": {} },\n "a": { "post": {} } } }');
+  const { code, stderr } = await runGateway(['openapi', twice]);
+  assert.is(code, 1);
+  assert.match(stderr, 'it names webhooks.a twice, in the lines 2 and 3');
+});
+
 openapi('a file that is not there is refused, and a document without webhooks is an empty answer', async () => {
   const missing = await runGateway(['openapi', join(folder, 'none.yaml')]);
   assert.is(missing.code, 1);

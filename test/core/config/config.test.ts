@@ -99,6 +99,40 @@ config('--consumers counts only when it is not negative, and the agent port only
   assert.is(set.server.http.agent_port, 1);
 });
 
+config('a key that stands twice in the file is refused with its lines', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'config-'));
+  const file = join(folder, 'gateway.json');
+  try {
+    writeFileSync(file, '{\n  "database": {\n    "host": "a",\n    "host": "b"\n  },\n  "server": {},\n  "server": {}\n}');
+    const { message } = refusal(() => resolveConfig({ env: {}, file }));
+    assert.match(message, `database.host is given twice, in the lines 3 and 4 (from ${file})`);
+    assert.match(message, `server is given twice, in the lines 6 and 7 (from ${file})`);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+config('variables that Kubernetes makes for services are ignored with a warning', () => {
+  const env = {
+    GATEWAY_DB_PORT: 'tcp://10.96.0.7:5432',
+    GATEWAY_KV_PORT: 'udp://[fd00::7]:6379',
+    AGENT_PORT: 'tcp://10.96.0.8:80',
+    GATEWAY_SERVICE_HOST: '10.96.0.9',
+    GATEWAY_PORT: 'tcp://10.96.0.9:5005',
+    GATEWAY_PORT_5005_TCP_ADDR: '10.96.0.9',
+  };
+  const { config: it, warnings, origins } = resolveConfig({ env, file: {} });
+  assert.equal([it.database.port, it.kv.port, it.server.http.agent_port], [5432, 6379, 5008]);
+  assert.is(origins.get('database.port'), 'default');
+  assert.equal(warnings.map(({ origin }) => origin).sort(), ['AGENT_PORT', 'GATEWAY_DB_PORT', 'GATEWAY_KV_PORT']);
+  assert.match(
+    warnings.find(({ origin }) => origin === 'GATEWAY_DB_PORT')?.sentence ?? '',
+    'GATEWAY_DB_PORT=tcp://10.96.0.7:5432 is ignored: Kubernetes makes it for the service gateway-db; set enableServiceLinks to false in the pod',
+  );
+  assert.is(resolveConfig({ env, file: { database: { port: 7 } } }).config.database.port, 7, 'the file counts');
+  assert.match(refusal(() => resolveConfig({ env: { GATEWAY_DB_PORT: 'http://10.96.0.7:5432' }, file: {} })).message, 'must be an integer');
+});
+
 config('an empty variable is one that was not set', () => {
   const { config: it } = resolveConfig({ env: { GATEWAY_DB_PASSWORD: '', GATEWAY_DB_HOST: '' }, file: {} });
   assert.is(it.database.password, undefined);

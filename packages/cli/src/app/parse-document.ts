@@ -1,16 +1,24 @@
+import { readFileSync } from 'node:fs';
 import { fileReason, GatewayError } from '@gateway/core/errors';
+import { repeatedMembers } from '@gateway/core/json';
 
 /** Parses a YAML or JSON file. Throws GatewayError `openapi_broken`. */
 export async function parseFile(path: string, name: string): Promise<unknown> {
   const { parse } = await import('@readme/openapi-parser');
+  let document: unknown;
   try {
-    return await parse(path);
+    document = await parse(path);
   } catch (error) {
     const { message, ioErrorCode } = error as Error & { ioErrorCode?: string };
     const code = ioErrorCode ?? /\b(ENOENT|EISDIR|EACCES)\b/.exec(message)?.[1];
     const reason = code === undefined ? syntaxError(message, path) : `it cannot be read: ${fileReason({ code, message })}`;
     throw new GatewayError('openapi_broken', { file: name, reason }, { cause: error });
   }
+  // The parser of YAML refuses a repeated key by itself.
+  const [repeated] = path.endsWith('.json') ? repeatedMembers(readFileSync(path, 'utf8'), '\n') : [];
+  if (!repeated) return document;
+  const reason = `it names ${repeated.path.replaceAll('\n', '.')} twice, in the lines ${repeated.lines.join(' and ')}`;
+  throw new GatewayError('openapi_broken', { file: name, reason });
 }
 
 /** The message of the parser in one line, with line and column but without the excerpt of the text. */

@@ -40,7 +40,7 @@ export async function runProcess(resolved: Resolved, { name, start }: Process): 
     const licence = licenceOf(config);
     reportLicence(log, licence);
     lifecycle.add('proxy', proxyProcess(config.delivery));
-    for (const { sentence } of resolved.pluginProblems) log.warn({}, `${sentence}.`);
+    for (const { sentence } of [...resolved.warnings, ...resolved.pluginProblems]) log.warn({}, `${sentence}.`);
     const plugins = await startPlugins(resolved, { licence, serviceName: name, log });
     lifecycle.add('plugins', () => plugins.close());
     reportPlugins(log, plugins, config);

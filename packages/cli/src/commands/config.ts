@@ -22,6 +22,6 @@ export default class Config extends GatewayCommand {
     const options = { showSecrets: flags['show-secrets'] === true };
     const shown = flags['origins'] ? presentOrigins(resolved, options) : presentConfig(resolved, options);
     this.log(JSON.stringify(shown, null, 2));
-    for (const { sentence } of resolved.pluginProblems) this.logToStderr(`warning: ${sentence}`);
+    for (const { sentence } of [...resolved.warnings, ...resolved.pluginProblems]) this.logToStderr(`warning: ${sentence}`);
   }
 }

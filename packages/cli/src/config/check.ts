@@ -1,9 +1,9 @@
-import { crossChecks, readConfig, type ConfigOptions, type FoundProblem, type ReadConfig } from '@gateway/core/config';
+import { crossChecks, readConfig, type ConfigOptions, type ReadConfig } from '@gateway/core/config';
 import { sealer } from '@gateway/core/crypto';
 import { isGatewayError, type Problem } from '@gateway/core/errors';
 import { isMissed, missingSettings, previewPlugins, type Discovery, type PluginState } from '@gateway/core/plugins';
 import { licenceOf } from '../app/installation.js';
-import { jsonLine } from './json-line.js';
+import { withLine } from './with-line.js';
 
 export interface CheckedConfig {
   /** The configuration file, if there is one. */
@@ -23,7 +23,7 @@ export function checkConfig(options: ConfigOptions, discovery: Discovery): Check
   const licence = licenceOf(config);
   const plugins = previewPlugins({ discovery, resolved: read, licence });
   const problems: Problem[] = [...unread, ...read.withdrawn, ...read.problems, ...conflicts(read), ...unmetNeeds(plugins, discovery, read)];
-  const warnings: Problem[] = [];
+  const warnings: Problem[] = [...read.warnings];
   const add = (to: Problem[], key: string, sentence: string) => to.push({ key, origin: origins.get(key) ?? 'default', sentence });
   try {
     sealer(config.encryption_key);
@@ -58,15 +58,6 @@ function readAsFarAsPossible(options: ConfigOptions): { read: ReadConfig; unread
       unread: [{ key: '', origin: String(path), sentence: `${error.message}; ${error.fix}` }],
     };
   }
-}
-
-/** Adds the lines of the file on which the setting stands. */
-function withLine({ key, origin, sentence, places = [key] }: Problem & Pick<FoundProblem, 'places'>, { file }: ReadConfig): Problem {
-  const [line, ...more] = file && origin === file.path ? places.map((place) => jsonLine(file.text, place)) : [];
-  if (line === undefined) return { key, origin, sentence };
-  const lines = [line, ...more];
-  const told = sentence.replaceAll(`(from ${origin})`, (from) => (lines.length > 0 ? `(from ${origin}:${lines.shift()})` : from));
-  return { key, origin: `${origin}:${line}`, sentence: told };
 }
 
 /** Conflicts between settings, except in groups where a wrong setting was replaced by its default. */

@@ -5,6 +5,7 @@ import type { Problem } from '../errors/error-row.js';
 import { GatewayError } from '../errors/errors.js';
 import { fileReason } from '../errors/connection-errors.js';
 import { jsonMistake } from '../json/json-mistake.js';
+import { repeatedMembers } from '../json/json-members.js';
 import { isObject } from '../json/json-value.js';
 import { parseSetting } from './parse-value.js';
 import { MASK, maskUrls } from '../logging/redaction.js';
@@ -33,6 +34,8 @@ export interface Resolved {
   readonly origins: ReadonlyMap<string, string>;
   /** Mistakes in settings of plugins, which keep only the plugin from becoming active. */
   readonly pluginProblems: readonly Problem[];
+  /** What was given and is ignored. */
+  readonly warnings: readonly Problem[];
   readonly rows: SettingsTable;
 }
 
@@ -64,11 +67,12 @@ interface Given {
  * `config_not_json`; `invalid_settings` with all mistakes at once, or `wrong_flags` if all of them are flags.
  */
 export function resolveConfig(options: ConfigOptions = {}): Resolved {
-  const { problems, withdrawn, config, origins, pluginProblems, rows } = readConfig(options);
+  const { problems, withdrawn, ...resolved } = readConfig(options);
+  const { config, origins, rows } = resolved;
   if (withdrawn[0]) throw new GatewayError('withdrawn', withdrawn[0]);
   const fatal: Problem[] = problems.filter(({ key }) => rows[key]?.owner === undefined);
   if (fatal.length === 0) fatal.push(...connectionChecks(config, origins));
-  if (fatal.length === 0) return { config, origins, pluginProblems, rows };
+  if (fatal.length === 0) return resolved;
   throw new GatewayError(fatal.every(({ origin }) => origin.startsWith('--')) ? 'wrong_flags' : 'invalid_settings', { problems: fatal });
 }
 
@@ -82,6 +86,9 @@ export function readConfig(options: ConfigOptions = {}): ReadConfig {
   const fromFile = flatten(content, rows, (key, wrong, hint = '') =>
     problems.push({ key, origin, sentence: `${key} ${wrong} (from ${origin})${hint}`, from: 'file' }),
   );
+  for (const { path: key, lines } of repeatedMembers(text ?? '{}')) {
+    problems.push({ key, origin, sentence: `${key} is given twice, in the lines ${lines.join(' and ')} (from ${origin})`, from: 'file' });
+  }
   const given = (key: string, row: Setting): readonly Given[] => {
     const above = flagValue(key, row, command, flags) ?? envValue(key, row, env);
     if (above) return [above];
@@ -113,8 +120,18 @@ export function readConfig(options: ConfigOptions = {}): ReadConfig {
 
   enableMetricsByFlag(values, origins);
   const pluginProblems = problems.filter(({ key }) => rows[key]?.owner !== undefined);
+  const warnings = serviceLinks(rows, env);
   const config = nest(values) as unknown as Config;
-  return { config, origins, pluginProblems, rows, problems, withdrawn, ...(text === undefined ? {} : { file: { path: origin, text } }) };
+  return {
+    config,
+    origins,
+    pluginProblems,
+    warnings,
+    rows,
+    problems,
+    withdrawn,
+    ...(text === undefined ? {} : { file: { path: origin, text } }),
+  };
 }
 
 /** The value of a setting, which the file may give under several keys, or what is wrong with it. */
@@ -192,7 +209,24 @@ function flagValue(key: string, row: Setting, command: string, flags: FlagValues
 /** An empty variable counts as unset, because container files pass variables on that way. */
 function envValue(key: string, row: Setting, env: NonNullable<ConfigOptions['env']>): Given | undefined {
   const name = envOf(key, row);
-  return env[name] ? { value: env[name], origin: name, from: 'env', place: key } : undefined;
+  const value = env[name];
+  return value && !isServiceLink(name, value) ? { value, origin: name, from: 'env', place: key } : undefined;
+}
+
+/** https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables: each service of the namespace makes some, in the form of Docker links. */
+function isServiceLink(name: string, value: string): boolean {
+  return name.endsWith('_PORT') && /^(tcp|udp|sctp):\/\/\S+:\d+$/.test(value.trim());
+}
+
+function serviceLinks(rows: SettingsTable, env: NonNullable<ConfigOptions['env']>): Problem[] {
+  return Object.entries(rows).flatMap(([key, row]) => {
+    const name = envOf(key, row);
+    const value = env[name] ?? '';
+    if (!isServiceLink(name, value)) return [];
+    const service = name.slice(0, -'_PORT'.length).toLowerCase().replaceAll('_', '-');
+    const sentence = `${name}=${value} is ignored: Kubernetes makes it for the service ${service}; set enableServiceLinks to false in the pod, and ${name} to a number if you mean the setting ${key}`;
+    return { key, origin: name, sentence };
+  });
 }
 
 function readFile(file: ConfigOptions['file']): { origin: string; content: Readonly<Record<string, unknown>>; text?: string } {
