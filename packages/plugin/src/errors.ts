@@ -84,7 +84,9 @@ export function explainNetwork(
   }
   for (const [fault, [signs, sentence]] of Object.entries(NETWORK_FAULTS)) {
     if (!chain.has(...signs)) continue;
-    const message = sentence.replace('<place>', place).replace('<authority>', authority);
+    const isAlone = fault === 'untrusted' && chain.has('UNABLE_TO_VERIFY_LEAF_SIGNATURE', /unable to verify the first certificate/);
+    const signedBy = isAlone ? `${authority}, or it does not send the intermediate certificate that signed it` : authority;
+    const message = sentence.replace('<place>', place).replace('<authority>', signedBy);
     return new PluginError(message, { fix: fixes[fault as NetworkFault], cause: chain.errors[0] });
   }
   return undefined;

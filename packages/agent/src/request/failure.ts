@@ -12,8 +12,8 @@ interface Place {
   readonly place: string;
   /** Null if no response had begun. */
   readonly status: number | null;
-  /** With TLS 1.3 a client whose certificate is missing may see no more than a cut connection. */
-  readonly mayWantCertificate?: boolean;
+  /** What a connection that is closed without an answer may mean. */
+  readonly mayWant?: string | undefined;
 }
 
 export function failureOf(error: Error, at: Place): Failure {
@@ -28,6 +28,14 @@ export function timeoutFailure(timeoutMs: number, status: number | null): Failur
       ? `No complete response within ${timeoutMs} ms.`
       : `The endpoint began to answer ${status}, and its response was not complete within ${timeoutMs} ms.`;
   return { class: 'timeout', message };
+}
+
+/** What an endpoint may want that closes a new connection without an answer; undefined if nothing tells. */
+export function wantOf({ protocol, port }: URL, hasCertificate: boolean): string | undefined {
+  // With TLS 1.3 a client whose certificate is missing may see no more than a cut connection.
+  if (protocol === 'https:') return hasCertificate ? undefined : 'require a client certificate';
+  // OpenSSL sends no alert to a client that speaks HTTP.
+  return port.endsWith('443') ? 'speak TLS, so that its URL has to begin with https://' : undefined;
 }
 
 /** What servers answer with 400 to a request without TLS on a port for it: nginx, Apache and Go. */
@@ -50,7 +58,7 @@ export function redirectFailure(status: number | null, headers: Readonly<Record<
   };
 }
 
-function sentence(failureClass: FailureClass, error: Error, { place, status, mayWantCertificate }: Place): string {
+function sentence(failureClass: FailureClass, error: Error, { place, status, mayWant }: Place): string {
   const { code } = error as NodeJS.ErrnoException;
   const told = error.message || code || error.name;
   switch (failureClass) {
@@ -60,7 +68,7 @@ function sentence(failureClass: FailureClass, error: Error, { place, status, may
       return `No secure connection to ${place}: ${tlsReason(error) ?? told}.`;
     case 'reset':
       return status === null
-        ? `${place} closed the connection without an answer${mayWantCertificate ? '; it may require a client certificate' : ''}.`
+        ? `${place} closed the connection without an answer${mayWant ? `; it may ${mayWant}` : ''}.`
         : `${place} closed the connection in the middle of its answer.`;
     case 'protocol':
       return `What ${place} answers cannot be read: ${told}.`;

@@ -17,7 +17,7 @@ import type { SecureContext } from 'node:tls';
 import type { Dispatcher } from 'undici';
 import { CertifiedPools, type IdentifiedCertificate } from './certified-pools.js';
 import { decompress } from './decompress.js';
-import { failureOf, redirectFailure, timeoutFailure, tlsRemark, type Failure } from './failure.js';
+import { failureOf, redirectFailure, timeoutFailure, tlsRemark, wantOf, type Failure } from './failure.js';
 
 export interface Answer {
   readonly status: number | null;
@@ -245,8 +245,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   onError(error: Error): void {
     if (error instanceof LookupsBusyError) return this.#withdraw();
     const { requests, hasAnswered } = this.#connection ?? { requests: 1, hasAnswered: true };
-    const mayWantCertificate = requests === 1 && this.url.protocol === 'https:' && !this.request.certificate;
-    const failure = failureOf(error, { place: this.url.host, status: this.#statusRead(), mayWantCertificate });
+    const mayWant = requests === 1 ? wantOf(this.url, this.request.certificate !== undefined) : undefined;
+    const failure = failureOf(error, { place: this.url.host, status: this.#statusRead(), mayWant });
     this.#settle(failure, failure.class === 'reset' && requests > 1 && !hasAnswered);
   }
 

@@ -25,8 +25,14 @@ const TLS: readonly (readonly [codes: RegExp, sentence: RegExp, reason: string])
   [/^CERT_HAS_EXPIRED$/, /certificate has expired/, 'its certificate has expired'],
   [/^CERT_NOT_YET_VALID$/, /certificate is not yet valid/, 'its certificate is not valid yet'],
   [
+    // The server has sent a single certificate, which another one signed that is not known here.
+    /^UNABLE_TO_VERIFY_LEAF_SIGNATURE$/,
+    /unable to verify the first certificate/,
+    'its certificate is signed by an unknown authority, or it does not send the intermediate certificate that signed it',
+  ],
+  [
     /^UNABLE_TO_|^SELF_SIGNED_CERT_IN_CHAIN$|^CERT_SIGNATURE_FAILURE$|^CERT_UNTRUSTED$/,
-    /unable to (get (local )?issuer certificate|verify the first certificate)|self-signed certificate in|certificate signature failure/,
+    /unable to get (local )?issuer certificate|self-signed certificate in|certificate signature failure/,
     'its certificate is signed by an unknown authority',
   ],
   [/^DEPTH_ZERO_SELF_SIGNED_CERT$/, /self-signed certificate/, 'its certificate is self-signed'],
@@ -38,6 +44,7 @@ const TLS: readonly (readonly [codes: RegExp, sentence: RegExp, reason: string])
     /alert (unknown ca|bad certificate|certificate (expired|revoked|unknown))/,
     'it rejected the client certificate',
   ],
+  [/NO_APPLICATION_PROTOCOL$/, /alert no application protocol/, 'it does not offer HTTP/1.1 in TLS (ALPN); it may speak HTTP/2 only'],
   [/^ERR_SSL_|^ERR_TLS_/, /ssl3_|SSL routines|TLS handshake|establishing an SSL connection/, 'no common protocol version or cipher'],
 ];
 
