@@ -107,6 +107,34 @@ connection.after(async () => {
   stranger.close();
 });
 
+connection('ACL: each kind of command that is refused is named by what health asks', async () => {
+  const server = await own.redis({});
+  const admin = new Redis({ port: server.port });
+  const allow = async (...rights: string[]) => {
+    const all = ['+@read', '+@write', '+@connection', '+@scripting', '+info', '+time', ...rights];
+    await admin.call('ACL', 'SETUSER', 'gw', 'on', '>secret', 'nocommands', 'resetkeys', ...all);
+  };
+  const way = { port: server.port, username: 'gw', password: 'secret' };
+  try {
+    await allow('~gateway:*');
+    const one = await open(way);
+    await useAll(one, one);
+    const reason = () => one.ping().then(String, (error: unknown) => kvReason(error, settings(way)));
+    for (const command of 'eval get mget set time hgetall xadd xgroup xreadgroup xautoclaim xpending xack xdel'.split(' ')) {
+      await allow('~gateway:*', `-${command}`);
+      assert.match(await reason(), new RegExp(`: the ACL of its user refuses the command ${command.toUpperCase()}[|;]`), command);
+    }
+    await allow('~other:*');
+    assert.match(await reason(), ': the ACL of its user refuses keys that begin with gateway:');
+    await allow('~gateway:*');
+    assert.is(await reason(), 'undefined');
+    await one.close();
+  } finally {
+    admin.disconnect();
+    await server.close();
+  }
+});
+
 connection('TLS: the authority that is named is believed, and everything works', async () => {
   const way = { scheme: 'rediss', port: secure.tlsPort, tls: { ca_file: trusted.file } };
   const [one, other] = [await open(way), await open({ ...way, host: 'localhost' })];

@@ -90,7 +90,7 @@ export function reportHealth(
     kv.ping().then(
       () => report('kv', 'ok'),
       (error: unknown) =>
-        report('kv', 'degraded', `${kvReason(error, config.kv)}. Events are routed without it. Check kv.host and kv.port.`),
+        report('kv', 'degraded', `${kvReason(error, config.kv)}. Events are routed without it.`),
     );
 
   const checkEndpoints = () => {

@@ -52,7 +52,10 @@ export async function checkPartitions({ pool }: Database): Promise<Result> {
 export async function checkKv({ config }: Context): Promise<Result> {
   if (config.kv.type === 'in-memory')
     return warning('in the memory of each process', 'set kv.type to redis as soon as more than one process runs');
-  const info = await withKv(config, (kv) => kv.info());
+  const info = await withKv(config, async (kv) => {
+    await kv.ping();
+    return kv.info();
+  });
   const fact = (name: string) => new RegExp(`^${name}:(.*)$`, 'm').exec(info ?? '')?.[1]?.trim() ?? '';
   const version = fact('redis_version');
   const policy = fact('maxmemory_policy') || 'unknown';

@@ -98,13 +98,25 @@ export function kvAddress({ host, port, sentinel, cluster }: KvPlace): Required<
 /** Why Redis refuses a connection that it has accepted. */
 const KV_REFUSALS: readonly (readonly [RegExp, string])[] = [
   [
-    /NOAUTH|WRONGPASS|NOPERM|invalid password|invalid username-password|without any password configured/i,
+    /NOAUTH|WRONGPASS|invalid password|invalid username-password|without any password configured/i,
     'the user or password is wrong or missing',
   ],
   [/DB index is out of range|invalid DB index/i, 'it has no database of that number'],
   [/cluster support disabled/i, 'it is not a Cluster'],
 ];
 const MOVED = 'it is a node of a Cluster; name the nodes with kv.cluster.addresses (--kv-cluster-addresses)';
+
+/** What the ACL of the user refuses; undefined for any other error. https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/ */
+function aclRefusal(sentences: string): string | undefined {
+  if (!/NOPERM|ACL failure in script|user executing the script can't/i.test(sentences)) return undefined;
+  const [, command] = /'([\w|-]+)' (?:sub)?command/.exec(sentences) ?? [];
+  const what = command
+    ? `the command ${command.toUpperCase()}`
+    : /\bkeys?\b/.test(sentences)
+      ? 'keys that begin with gateway:'
+      : 'a command';
+  return `the ACL of its user refuses ${what}; allow the keys ~gateway:* and +@read +@write +@connection +@scripting +info +time +cluster|slots`;
+}
 
 /** Errors of ioredis, Sentinels and Clusters, which hand on the sentence of an error without its code. */
 const KV_SENTENCES: readonly (readonly [RegExp, string])[] = [
@@ -124,7 +136,8 @@ export function explainKvError(error: unknown, settings: KvPlace): Error {
   const sentences = messagesOf(error).join('; ');
   const fail = (code: 'kv_refused' | 'kv_tls' | 'kv_unreachable', reason: string) =>
     new GatewayError(code, { ...place, reason }, { cause: error });
-  const refused = matching(KV_REFUSALS, sentences) ?? (/(^|; )MOVED /.test(sentences) && place.nodes === '' ? MOVED : undefined);
+  const refused =
+    aclRefusal(sentences) ?? matching(KV_REFUSALS, sentences) ?? (/(^|; )MOVED /.test(sentences) && place.nodes === '' ? MOVED : undefined);
   if (refused) return fail('kv_refused', refused);
   const tls = tlsReason(error);
   if (tls) return fail('kv_tls', tls);
