@@ -225,6 +225,23 @@ function patchKafkajs(): void {
   isPatched = true;
   patchRequestQueue();
   limitNamed();
+  keepShortSessions();
+}
+
+/**
+ * kafkajs logs in again ten seconds before a session ends (KIP-368), so before each request of a shorter one. Brokers refuse a second login within a second with
+ * ILLEGAL_SASL_STATE. Half of the time of a short session is used.
+ */
+function keepShortSessions(): void {
+  const { prototype } = createRequire(import.meta.url)('kafkajs/src/network/connection') as {
+    prototype: { isAuthenticated(): boolean; reauthenticationThreshold: number; readonly sessionLifetime: { toNumber(): number } };
+  };
+  const { isAuthenticated } = prototype;
+  prototype.isAuthenticated = function () {
+    const lifetimeMs = this.sessionLifetime.toNumber();
+    if (lifetimeMs > 0) this.reauthenticationThreshold = Math.min(this.reauthenticationThreshold, Math.floor(lifetimeMs / 2));
+    return isAuthenticated.call(this);
+  };
 }
 
 function limitNamed(): void {

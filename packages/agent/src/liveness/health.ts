@@ -89,8 +89,7 @@ export function reportHealth(
   const checkKv = () =>
     kv.ping().then(
       () => report('kv', 'ok'),
-      (error: unknown) =>
-        report('kv', 'degraded', `${kvReason(error, config.kv)}. Events are routed without it.`),
+      (error: unknown) => report('kv', 'degraded', `${kvReason(error, config.kv)}. Events are routed without it.`),
     );
 
   const checkEndpoints = () => {
