@@ -1,10 +1,16 @@
 import { context, createContextKey, propagation, ROOT_CONTEXT, SpanStatusCode, trace, TraceFlags, type Context } from '@opentelemetry/api';
+import fs from 'node:fs';
+import http from 'node:http';
+import http2 from 'node:http2';
+import https from 'node:https';
+import net from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { PluginError } from '@gateway/plugin';
 import plugin from '@gateway/tracer-otel';
 import { activeContext } from '#tracer-otel/index';
 import { collector } from '../support/otlp.js';
+import { loopback } from '../support/ports.js';
 import { certificates } from '../support/start/certificates.js';
 import { tempFolder } from '../support/start/keep.js';
 import { until, within } from '../support/until.js';
@@ -155,6 +161,42 @@ tracer('a collector that refuses is told of in the log, without the header', asy
   assert.match(lines.join('\n'), /who are you/);
   assert.not.match(lines.join('\n'), 'hidden-value');
   to.close();
+});
+
+tracer('what an address leads to instead of a collector is named, with what to change', async () => {
+  const files = certificates(tempFolder('tracer-otel-mistakes'));
+  const answer = (_: unknown, response: { writeHead(code: number): { end(): void } }) => void response.writeHead(404).end();
+  const key = { key: fs.readFileSync(files.key), cert: fs.readFileSync(files.certificate) };
+  const servers = [
+    http.createServer(answer),
+    https.createServer(key, answer),
+    http2.createServer(answer),
+    net.createServer((it) => it.destroy()),
+  ];
+  const [http1, http1Tls, http2Plain, closing] = (await Promise.all(servers.map((it) => loopback(it)))) as [number, number, number, number];
+  const [plain, tls, refusing] = await Promise.all([collector(), collector({ tls: files }), collector({ answer: 'refuse' })]);
+  const lax = { insecure_skip_verify: true };
+  const told: [what: string, given: { collector_url: string; insecure_skip_verify?: boolean }, sentence: RegExp][] = [
+    ['an HTTP port', { collector_url: `http://127.0.0.1:${http1}` }, /does not speak gRPC.*4318.*4317/],
+    ['an HTTPS port', { collector_url: `https://localhost:${http1Tls}`, ...lax }, /does not speak gRPC.*4318.*4317/],
+    ['another server of HTTP/2', { collector_url: `http://127.0.0.1:${http2Plain}` }, /does not speak gRPC.*4317.*404/],
+    ['TLS to plaintext', { collector_url: plain.address }, /does not speak TLS.*http:\/\//],
+    ['plaintext to TLS', { collector_url: `http://${tls.address}` }, /may require TLS.*https:\/\//],
+    ['a server that closes', { collector_url: `http://127.0.0.1:${closing}` }, /closes connections.*4317/],
+    ['another authority', { collector_url: tls.address }, /no known authority.*tracer\.otel\.ca_file.*certificate/],
+    ['a wrong header', { collector_url: `http://${refusing.address}` }, /rejects the credentials.*otel_auth/],
+    ['no server', { collector_url: 'http://127.0.0.1:1' }, /Nothing listens/],
+    ['no host', { collector_url: 'http://collector.invalid:4317' }, /name of the host is not known/],
+  ];
+  for (const [what, given, sentence] of told) {
+    const { lines, log } = logged();
+    const started = await plugin.start({ ...settings, ...given }, { ...about, log });
+    emit('any');
+    await within(started.close(), 10_000, 'the tracer to close');
+    assert.match(lines.join('\n'), sentence, what);
+    assert.ok(lines.join('\n').includes(given.collector_url), what);
+  }
+  for (const it of [plain, tls, refusing, ...servers]) it.close();
 });
 
 tracer('a collector that is away neither stops the start nor the close', async () => {

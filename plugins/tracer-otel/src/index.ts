@@ -14,6 +14,7 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-grpc';
 import { core, node, resources, type tracing } from '@opentelemetry/sdk-node';
 import { outages, refuseSecondTracer, type Outages, type PluginLog, type TracerContext, type TracerPlugin } from '@gateway/plugin';
 import { collectorOf, type Collector, type Settings } from './collector.js';
+import { explainFailure } from './failure.js';
 
 // Only the tracer provider: `NodeSDK` would also send metrics and logs, to localhost, unless the environment forbids it.
 
@@ -45,7 +46,7 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
     resource: resourceOf(context),
     sampler: new node.ParentBasedSampler({ root: new node.TraceIdRatioBasedSampler(settings.sample_rate) }),
     spanProcessors: [
-      new node.BatchSpanProcessor(exporterTo(collector, outage), {
+      new node.BatchSpanProcessor(exporterTo(collector, settings.collector_url, outage), {
         maxQueueSize: QUEUE_MAX,
         maxExportBatchSize: EXPORT_MAX,
         scheduledDelayMillis: EXPORT_EVERY_MS,
@@ -67,13 +68,13 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
 }
 
 /** Sends to the collector and reports the result of each batch. */
-function exporterTo(collector: Collector, outage: Outages): tracing.SpanExporter {
+function exporterTo(collector: Collector, given: string, outage: Outages): tracing.SpanExporter {
   const exporter = new OTLPTraceExporter({ ...collector, timeoutMillis: EXPORT_TIMEOUT_MS });
   return {
     export: (spans, done) =>
       exporter.export(spans, (result) => {
         if (result.code === core.ExportResultCode.SUCCESS) outage.worked();
-        else outage.failed(result.error?.message ?? 'the collector did not take them', spans.length);
+        else outage.failed(explainFailure(result.error?.message ?? 'the collector did not take them', given), spans.length);
         done(result);
       }),
     forceFlush: () => exporter.forceFlush(),
