@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { API_VERSION } from '@gateway/plugin/manifest';
 
 /** A plugin package to be written: its `gateway` object, and further files by name. */
 export interface PluginPackage {
@@ -50,7 +51,7 @@ function noting(name: string): string {
 }
 
 /** A `gateway` object with one plugin. */
-export function manifestOf(plugin: Readonly<Record<string, unknown>>, api = '^1.0.0'): unknown {
+export function manifestOf(plugin: Readonly<Record<string, unknown>>, api = `^${API_VERSION}`): unknown {
   return { api, plugins: [{ module: './index.js', ...plugin }] };
 }
 

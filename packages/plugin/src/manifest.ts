@@ -1,5 +1,7 @@
-/** Version of the contracts in this package; the `api` range of a manifest is checked against it before anything is imported. */
-export const API_VERSION = '1.0.0';
+/**
+ * Version of the contracts in this package, by semver: an export, member or value that goes or changes raises the major version, an addition the minor. The `api` range of a manifest is checked against it before anything is imported.
+ */
+export const API_VERSION = '2.0.0';
 
 export type PluginKind = 'source' | 'tracer' | 'metrics';
 

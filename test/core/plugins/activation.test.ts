@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { suite } from 'uvu';
@@ -107,9 +108,30 @@ activation('a tracer that passes every check is imported and started with its ow
 });
 
 activation('a plugin of another API range is refused first of all', async () => {
-  const it = only(await started({ 'a-tracer': tracer({ featureFlag: 'off' }, '^2.0.0') }, { file: { tracer: { type: 'mine' } } }));
-  assert.is(it.reason, 'the tracer plugin mine requires plugin API ^2.0.0, but this gateway has 1.0.0');
+  const it = only(await started({ 'a-tracer': tracer({ featureFlag: 'off' }, '^1.0.0') }, { file: { tracer: { type: 'mine' } } }));
+  assert.is(it.reason, 'the tracer plugin mine (a-tracer 1.2.3) is written for plugin API ^1.0.0, but this gateway has 2.0.0');
+  assert.match(it.fix!, /^install a version of a-tracer for plugin API 2\.0\.0; if there is none, its author/);
   assert.is(only(await started({ 'a-tracer': tracer({}, 'not a range') })).state, 'inactive');
+});
+
+/** The package of the contract as it is exported, without its code. */
+const contract = {
+  'node_modules/@gateway/plugin/package.json': readFileSync(new URL('../../../packages/plugin/package.json', import.meta.url), 'utf8'),
+  'node_modules/@gateway/plugin/dist/index.js': 'export {};',
+};
+
+activation('an import of what the plugin API no longer has names it, the version, and the way out', async () => {
+  const imports = {
+    "import { messageBytes } from '@gateway/plugin'; export default messageBytes;": 'messageBytes of @gateway/plugin',
+    "import it from '@gateway/plugin/conformance'; export default it;": '@gateway/plugin/conformance',
+  };
+  for (const [code, what] of Object.entries(imports)) {
+    const { gateway } = tracer({}, '*');
+    const files = { 'plugin.js': code, 'settings.json': JSON.stringify(settings), ...contract };
+    const it = only(await started({ 'a-tracer': { gateway, files } }, wanted));
+    assert.equal(it.reason, `importing a-tracer/index.js failed: it imports ${what}, which plugin API 2.0.0 does not have`);
+    assert.match(it.fix!, /^install a version of a-tracer for plugin API 2\.0\.0; its author narrows `gateway\.api`, which is \*/);
+  }
 });
 
 activation('a plugin that is not selected is not looked at further', async () => {

@@ -2,6 +2,7 @@ import { renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { API_VERSION } from '@gateway/plugin/manifest';
 import { discover } from '#core/plugins/discovery';
 import { installation, manifestOf, type PluginPackage } from '../plugin-packages.js';
 
@@ -43,8 +44,8 @@ discovery('manifests of the named packages are read, with settings, flags and co
   assert.equal(
     plugins.map(({ kind, name, package: from, version, api }) => ({ kind, name, from, version, api })),
     [
-      { kind: 'tracer', name: 'mine', from: 'a-tracer', version: '1.2.3', api: '^1.0.0' },
-      { kind: 'source', name: 'redis-streams', from: '@scope/a-source', version: '1.2.3', api: '^1.0.0' },
+      { kind: 'tracer', name: 'mine', from: 'a-tracer', version: '1.2.3', api: `^${API_VERSION}` },
+      { kind: 'source', name: 'redis-streams', from: '@scope/a-source', version: '1.2.3', api: `^${API_VERSION}` },
     ],
   );
   assert.equal(rows['tracer.mine.url'], { ...row({ env: 'MINE_URL', flag: 'mine-url' }), owner: 'the tracer plugin mine' });
@@ -94,7 +95,7 @@ discovery('a plugin folder that is not there is no mistake', () => {
 const broken: Readonly<Record<string, [PluginPackage, string]>> = {
   'no manifest': [{ keywords: ['gateway-plugin'] }, 'gateway must be an object'],
   'no API range': [{ gateway: { plugins: [] } }, 'gateway.api must be a non-empty string'],
-  'no plugins': [{ gateway: { api: '^1.0.0', plugins: [] } }, 'gateway.plugins must be a list with at least one plugin'],
+  'no plugins': [{ gateway: { api: `^${API_VERSION}`, plugins: [] } }, 'gateway.plugins must be a list with at least one plugin'],
   'an unknown kind': [
     { gateway: manifestOf({ kind: 'sink', name: 'x' }) },
     'gateway.plugins[0].kind must be one of source, tracer, metrics',
@@ -114,7 +115,7 @@ const broken: Readonly<Record<string, [PluginPackage, string]>> = {
     'gateway.plugins[0] has the field featureflag, which manifests do not have; did you mean featureFlag?',
   ],
   'an unknown field of the package': [
-    { gateway: { api: '^1.0.0', plugins: [{}], entitlement: 'x' } },
+    { gateway: { api: `^${API_VERSION}`, plugins: [{}], entitlement: 'x' } },
     'gateway has the field entitlement, which manifests do not have',
   ],
   'a flag with an unknown field': [

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { PluginKind } from '@gateway/plugin';
+import { API_VERSION } from '@gateway/plugin/manifest';
 import { GatewayError, isGatewayError } from '../errors/errors.js';
 import { withTimeout } from '../process/timing.js';
 import type { InstalledPlugin } from './manifest.js';
@@ -38,6 +39,22 @@ export async function importDefault<Export = unknown>(
   }
 }
 
+/** How Node tells of a name that a module does not export, and of a module that a package does not. */
+const NOT_EXPORTED = [
+  /requested module '(?<module>@gateway\/plugin[^']*)' does not provide an export named '(?<name>[^']+)'/,
+  /Package subpath '\.(?<subpath>\/[^']+)' is not defined by "exports" in .*@gateway[\\/](?<folder>plugin[^\\/]*)[\\/]package\.json/,
+];
+
 function importFailed(plugin: InstalledPlugin, file: string, reason: string, cause?: unknown): GatewayError {
-  return new GatewayError('plugin_import', { module: `${plugin.package}/${file.replace(/^\.\//, '')}`, reason }, { cause });
+  const module = `${plugin.package}/${file.replace(/^\.\//, '')}`;
+  const missing = NOT_EXPORTED.map((sign) => sign.exec(reason)?.groups).find((it) => it !== undefined);
+  if (!missing) return new GatewayError('plugin_import', { module, reason }, { cause });
+  const what =
+    missing['name'] === undefined ? `@gateway/${missing['folder']}${missing['subpath']}` : `${missing['name']} of ${missing['module']}`;
+  const fix = `install a version of ${plugin.package} for plugin API ${API_VERSION}; its author narrows \`gateway.api\`, which is ${plugin.api}`;
+  return new GatewayError(
+    'plugin_import',
+    { module, reason: `it imports ${what}, which plugin API ${API_VERSION} does not have`, fix },
+    { cause },
+  );
 }

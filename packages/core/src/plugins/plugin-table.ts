@@ -92,8 +92,9 @@ export function isMissed({ name, kind, state, code = '' }: PluginState, { tracer
  * selection by configuration, feature flag, licence, settings. A metrics backend lists all its closed gates at once.
  */
 export function whyInactive(plugin: InstalledPlugin, resolved: Resolved, licence: Licence): GatewayError | undefined {
-  const { kind, name, api } = plugin;
-  if (!satisfies(API_VERSION, api)) return new GatewayError('plugin_api', { kind, name, range: api, ours: API_VERSION });
+  const { kind, name, api, package: from, version } = plugin;
+  if (!satisfies(API_VERSION, api))
+    return new GatewayError('plugin_api', { kind, name, package: from, version, range: api, ours: API_VERSION });
   const closed = closedGates(plugin, resolved, licence);
   if (kind === 'metrics' && closed.length > 1) {
     return new GatewayError('metrics_closed', { gates: closed.map(({ message, fix }) => ({ reason: message, fix })) });

@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { API_VERSION } from '@gateway/plugin/manifest';
 import { manifestOf } from '../../../core/plugin-packages.js';
 import { tempFolder } from '../../../support/start/keep.js';
 
@@ -11,7 +12,11 @@ import { tempFolder } from '../../../support/start/keep.js';
 export function packageFolder(
   name: string,
   plugin: Readonly<Record<string, unknown>> | undefined,
-  { api = '^1.0.0', files = {}, version = '1.2.3' }: { api?: string; files?: Readonly<Record<string, string>>; version?: string } = {},
+  {
+    api = `^${API_VERSION}`,
+    files = {},
+    version = '1.2.3',
+  }: { api?: string; files?: Readonly<Record<string, string>>; version?: string } = {},
 ): string {
   const folder = path.join(tempFolder('plugin'), name);
   fs.mkdirSync(folder);
