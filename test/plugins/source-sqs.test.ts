@@ -7,6 +7,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { IN_FLIGHT_BYTES } from '@gateway/plugin';
 import plugin, { type Connection } from '@gateway/source-sqs';
+import { named } from '#source-sqs/queue';
 import { loopback } from '../support/ports.js';
 import { sqs } from '../support/sqs.js';
 import { until, within } from '../support/until.js';
@@ -129,6 +130,41 @@ for (const [name, { status, type, text = 'no', message, fix }] of Object.entries
   });
 }
 
+const URL_OF_AWS = 'https://sqs.eu-west-1.amazonaws.com/123456789012/orders';
+const ARN = 'arn:aws:sqs:eu-west-1:123456789012:orders';
+
+source('the URL or ARN of a queue names it, its account, and a region that must be that of the source', async () => {
+  const at = (queue_name: string, more = {}) => named({ default_region: 'eu-west-1', queue_name, ...more });
+  for (const given of [URL_OF_AWS, ARN, 'https://eu-west-1.queue.amazonaws.com/123456789012/orders', `${ARN.replace('aws', 'aws-cn')}`])
+    assert.equal([at(given).queue_name, at(given).owner], ['orders', '123456789012'], given);
+  assert.equal(at('orders.fifo'), { default_region: 'eu-west-1', queue_name: 'orders.fifo' });
+  for (const given of [URL_OF_AWS, ARN, 'https://vpce-1.sqs.eu-west-1.vpce.amazonaws.com/1/orders'])
+    assert.throws(() => at(given, { default_region: 'us-east-1' }), /is in eu-west-1, but default_region is us-east-1/);
+  assert.throws(() => at('http://127.0.0.1:9324/000000000000/orders'), /not SQS, and the source has no endpoint/);
+  const { queue, connection } = fresh();
+  const run = reading(plugin, { ...connection, queue_name: queue.url });
+  await queues.send(queue, ['hello']);
+  await until('the message', () => run.messages.length === 1);
+  await run.stop();
+});
+
+source('a queue whose messages are lost to its dead-letter queue after one receipt is told of, by check and by run', async () => {
+  const dead = queues.queue();
+  const of = (maxReceiveCount: unknown) =>
+    fresh({ RedrivePolicy: JSON.stringify({ deadLetterTargetArn: `arn:aws:sqs:eu-west-1:000000000000:${dead.name}`, maxReceiveCount }) })
+      .connection;
+  for (const count of [1, '1']) {
+    const connection = of(count);
+    const advice = await plugin.check(connection, unaborted());
+    assert.match(advice?.message ?? '', /after one receipt \(maxReceiveCount 1\)/);
+    const run = reading(plugin, connection);
+    await until('it to read', () => run.states.at(-1)?.state === 'reading');
+    await run.stop();
+    assert.match(run.states.at(-1)?.reason ?? '', /maxReceiveCount 1.*to 5 or more/);
+  }
+  assert.is(await plugin.check(of(2), unaborted()), undefined);
+});
+
 source('run rejects with the sentence and says so to health', async () => {
   const run = reading(plugin, { ...fresh().connection, queue_name: 'nowhere' });
   assert.match((await failure(within(run.done, 10_000, 'the run to reject'))).message, /no queue "nowhere"/);
@@ -145,7 +181,15 @@ source('the schema takes what the plugin takes', () => {
   assert.ok(valid(without));
   for (const field of ['access_key_id', 'secret_key', 'default_region', 'queue_name'])
     assert.not.ok(valid({ ...connection, [field]: undefined }));
-  assert.not.ok(valid({ ...connection, queue_name: 'https://sqs.eu-west-1.amazonaws.com/1/orders' }));
+  for (const queue_name of [URL_OF_AWS, ARN, 'http://127.0.0.1:9324/queue/orders.fifo']) assert.ok(valid({ ...connection, queue_name }));
+  for (const queue_name of [
+    'ftp://x/orders',
+    'https://u:p@x/orders',
+    'arn:aws:sns:eu-west-1:123456789012:orders',
+    `${URL_OF_AWS}?a`,
+    'a b',
+  ])
+    assert.not.ok(valid({ ...connection, queue_name }), queue_name);
   assert.not.ok(valid({ ...connection, endpoint: 'ftp://x' }));
   assert.not.ok(valid({ ...connection, extra: true }));
 });

@@ -122,7 +122,10 @@ export interface SourceContext<Settings = Readonly<Record<string, unknown>>> {
    */
   readonly clientId: string;
   readonly log: PluginLog;
-  /** Reports the state to health: `reading` once connected, `failing` with a sentence while the broker is down. Cheap; call it on change. */
+  /**
+   * Reports the state to health: `reading` once connected, with a sentence if an operator should change something although messages are read; `failing` with a
+   * sentence while the broker is down. Cheap; call it on change.
+   */
   report(state: 'connecting' | 'reading' | 'failing', reason?: string): void;
   /**
    * Reports the lag of a partition (`""` for a queue): how many messages the broker has behind the last acknowledged one, or, if it cannot tell, behind the last

@@ -1,7 +1,7 @@
-import { PluginError, settles, type CheckContext, type Handle, type SourceContext, type SourcePlugin } from '@gateway/plugin';
+import { PluginError, settles, type Advice, type CheckContext, type Handle, type SourceContext, type SourcePlugin } from '@gateway/plugin';
 import { explain, placeOf } from './explain.js';
 import { reportLag, Poller } from './poller.js';
-import { openClient, openQueue, type Connection, type Queue, type Settings } from './queue.js';
+import { named, openClient, openQueue, type Connection, type Queue, type Settings } from './queue.js';
 import { openSettlement } from './settlement.js';
 
 export type { Connection } from './queue.js';
@@ -18,12 +18,13 @@ const GRACE_MS = 2_000;
 /** After the last message, for the requests that settle them. */
 const SETTLEMENT_MS = 5_000;
 
-/** Looks up the queue with these credentials. Throws a `PluginError`. */
-async function check(connection: Connection, context: CheckContext<Settings>): Promise<void> {
+/** Looks up the queue with these credentials. Resolves with advice when one receipt is enough for its dead-letter queue. Throws a `PluginError`. */
+async function check(given: Connection, context: CheckContext<Settings>): Promise<Advice | void> {
+  const connection = named(given);
   const client = openClient(connection, context.settings, { attempts: 2 });
   const signal = AbortSignal.any([context.signal, AbortSignal.timeout(CHECK_DEADLINE_MS)]);
   try {
-    await openQueue(client, connection.queue_name, signal);
+    return (await openQueue(client, connection, signal)).advice;
   } catch (error) {
     context.signal.throwIfAborted();
     if (!signal.aborted) throw explain(error, connection);
@@ -37,8 +38,9 @@ async function check(connection: Connection, context: CheckContext<Settings>): P
 }
 
 /** Reads the queue with `context.workers` pollers until the signal aborts; rejects with a `PluginError` when one of them fails. */
-async function run(connection: Connection, handle: Handle, context: SourceContext<Settings>): Promise<void> {
+async function run(given: Connection, handle: Handle, context: SourceContext<Settings>): Promise<void> {
   context.report('connecting');
+  const connection = named(given);
   const client = openClient(connection, context.settings, { attempts: ATTEMPTS });
   // A poller that fails stops the others.
   const stopping = new AbortController();
@@ -52,8 +54,9 @@ async function run(connection: Connection, handle: Handle, context: SourceContex
     throw explained;
   };
   try {
-    const queue = await openQueue(client, connection.queue_name, stopping.signal);
-    context.report('reading');
+    const queue = await openQueue(client, connection, stopping.signal);
+    const { advice } = queue;
+    context.report('reading', advice && `${advice.message} ${advice.fix}`);
     const stopLag = reportLag(queue, context);
     await read(queue, handle, context, stopping.signal, fail).finally(stopLag);
   } catch (error) {

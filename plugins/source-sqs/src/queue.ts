@@ -9,7 +9,7 @@ import {
   type Message as Received,
 } from '@aws-sdk/client-sqs';
 import { fromNodeProviderChain, fromTemporaryCredentials } from '@aws-sdk/credential-providers';
-import { asProcess, PluginError } from '@gateway/plugin';
+import { asProcess, PluginError, type Advice } from '@gateway/plugin';
 
 /** The connection of a source record of kind `sqs`; `connection.json` describes each field to its user. */
 export interface Connection {
@@ -93,14 +93,45 @@ function credentialsOf(
   return { credentials: fromTemporaryCredentials({ params, masterCredentials: credentials }) };
 }
 
-/** Looks up the queue and reads its visibility timeout. */
-export async function openQueue(client: SQSClient, queueName: string, abortSignal: AbortSignal) {
-  const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: queueName }), { abortSignal });
-  const { Attributes } = await client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['VisibilityTimeout'] }), {
-    abortSignal,
-  });
+const REGIONS = [
+  /(?:^|\.)sqs(?:-fips)?\.([a-z0-9-]+)\.(?:vpce\.)?amazonaws\.com(?:\.cn)?$/,
+  /^([a-z0-9-]+)\.queue\.amazonaws\.com(?:\.cn)?$/,
+];
+
+/**
+ * The connection with the name of the queue in place of its URL or ARN, and the account that these name.
+ * @throws `PluginError` when they name another region than `default_region`
+ */
+export function named(connection: Connection): Connection & { readonly owner?: string } {
+  const { queue_name: given, default_region: region } = connection;
+  const [, ofArn, ofAccount, ofQueue] = /^arn:[^:]+:sqs:([^:]*):(\d*):(.+)$/.exec(given) ?? [];
+  // Compatible servers make URLs whose host no URL parser takes.
+  const [, origin, host = '', path] = /^(https?:\/\/([^/:]+)(?::\d+)?)\/(.+)$/.exec(given) ?? [];
+  const [name = given, account] = ofQueue === undefined ? (path?.split('/').reverse() ?? []) : [ofQueue, ofAccount];
+  const isAt = ofArn ?? REGIONS.map((pattern) => pattern.exec(host)?.[1]).find((it) => it !== undefined);
+  if (isAt !== undefined && isAt !== region) {
+    throw new PluginError(`The queue ${given} is in ${isAt}, but default_region is ${region}.`, {
+      fix: 'Set default_region to the region of the queue.',
+    });
+  }
+  if (origin !== undefined && connection.endpoint === undefined && !/(^|\.)amazonaws\.com(\.cn)?$/.test(host)) {
+    const fix = `Set endpoint to ${origin}, or give the URL that AWS shows for the queue.`;
+    throw new PluginError(`The URL of the queue is one of ${host}, which is not SQS, and the source has no endpoint.`, { fix });
+  }
+  return { ...connection, queue_name: name, ...(isAt !== undefined && account && { owner: account }) };
+}
+
+/** Looks up the queue and reads its visibility timeout, and what becomes of messages that were received and not deleted. */
+export async function openQueue(client: SQSClient, { queue_name: name, owner }: ReturnType<typeof named>, abortSignal: AbortSignal) {
+  const lookUp = new GetQueueUrlCommand({ QueueName: name, ...(owner !== undefined && { QueueOwnerAWSAccountId: owner }) });
+  const { QueueUrl } = await client.send(lookUp, { abortSignal });
+  const { Attributes } = await client.send(
+    new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['VisibilityTimeout', 'RedrivePolicy'] }),
+    { abortSignal },
+  );
   const visibilitySeconds = Math.min(Number(Attributes?.['VisibilityTimeout']) || VISIBILITY_MAX_SECONDS, VISIBILITY_MAX_SECONDS);
   return {
+    advice: redriveAdvice(name, Attributes?.['RedrivePolicy']),
     /** How long a received message is hidden from other readers unless extended. */
     visibilitySeconds,
     /** About how many messages wait for a reader, without delayed ones and those that a reader has. */
@@ -134,6 +165,21 @@ export async function openQueue(client: SQSClient, queueName: string, abortSigna
       });
       return failures((await client.send(new ChangeMessageVisibilityBatchCommand({ QueueUrl, Entries: entries }))).Failed);
     },
+  };
+}
+
+/** What to change when one receipt is enough for the dead-letter queue: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html */
+function redriveAdvice(queue: string, policy: string | undefined): Advice | undefined {
+  let count = NaN;
+  try {
+    count = Number((JSON.parse(policy ?? '{}') as { maxReceiveCount?: unknown }).maxReceiveCount);
+  } catch {
+    // A compatible server may say anything.
+  }
+  if (!(count <= 1)) return undefined;
+  return {
+    message: `The queue "${queue}" moves a message to its dead-letter queue after one receipt (maxReceiveCount ${count}): those that an agent has when it restarts or dies go there, and become no events.`,
+    fix: 'Set maxReceiveCount of its redrive policy to 5 or more, and move what is in the dead-letter queue back.',
   };
 }
 

@@ -2,6 +2,7 @@ import type { MessageType } from '@gateway/store/events';
 import { customHeaderProblem, headerOwner, MESSAGE_TYPE_HEADER } from '@gateway/core/events';
 import { isObject, isPlain, nesting, NESTING_MAX, rawJsonValue, withoutExcerpt } from '@gateway/core/json';
 import type { Rejection } from '../model/ingest.js';
+import { envelopeReason } from './envelopes.js';
 
 export interface IngestMessage {
   readonly eventType: string;
@@ -77,6 +78,8 @@ export function parseTransformOutput(text: string): IngestMessage | Rejection {
 
 function checkIngestMessage(value: unknown, text: string, code: 'invalid_message' | 'invalid_transform_output'): IngestMessage | Rejection {
   const subject = code === 'invalid_message' ? 'The message' : 'The result of the transform function';
+  const envelope = code === 'invalid_message' ? envelopeReason(value) : undefined;
+  if (envelope !== undefined) return { code, reason: envelope };
   if (!isObject(value)) return { code, reason: `${subject} must be a JSON object with event_type and data, not ${kindOf(value)}.` };
   const problems: string[] = [];
 

@@ -346,6 +346,7 @@ class RunningSource {
         this.#tell(state === 'reading' ? 'reading' : 'failing', reason);
         if (state === 'reading') {
           this.isTried = true;
+          if (reason !== undefined) this.advise(reason);
           if (this.#reportReading()) this.#log.info({}, 'The source is being read.');
           return;
         }
