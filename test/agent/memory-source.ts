@@ -58,6 +58,7 @@ export class Queue {
   mostInFlight = 0;
   /** The `context.lag` of the last reader; it may be called too late. */
   lag: SourceContext['lag'];
+  lost: SourceContext['lost'];
   /** Readers that each connection was to have, or was told to have later. */
   readonly workers: number[] = [];
   /** Whether its readers change their number when they are told to, without a new connection. */
@@ -91,6 +92,7 @@ export class Queue {
     this.readers++;
     this.passwords.push(password);
     this.lag = context.lag;
+    this.lost = context.lost?.bind(context);
     this.workers.push(context.workers);
     if (this.follows) context.onWorkers?.((workers) => this.workers.push(workers));
     context.report('reading');

@@ -14,6 +14,8 @@ export interface Reading {
   readonly states: { state: string; reason: string | undefined }[];
   /** The lag of each partition, as it was told last; forgotten ones are null. */
   readonly lags: Record<string, number | null>;
+  /** Messages that the broker deleted, by partition. */
+  readonly lost: [partition: string, messages: number][];
   readonly logs: { level: string; fields: object; sentence: string }[];
   /** Tells it to run so many readers. */
   resize(workers: number): void;
@@ -42,6 +44,7 @@ export function reading<Connection>(
   const states: Reading['states'] = [];
   const lags: Reading['lags'] = {};
   const logs: Reading['logs'] = [];
+  const lost: Reading['lost'] = [];
   const log = (level: string) => (fields: object, sentence: string) => void logs.push({ level, fields, sentence });
   const handle = (message: Message) => {
     messages.push(message);
@@ -64,6 +67,7 @@ export function reading<Connection>(
     workers: options.workers ?? 1,
     onWorkers: (given) => (follow = given),
     report: (state, reason) => void states.push({ state, reason }),
+    lost: (partition, count) => void lost.push([partition, count]),
     ...(options.wantsLag && !plugin.watch && { lag }),
   });
   done.catch(() => {});
@@ -76,6 +80,7 @@ export function reading<Connection>(
     bodies: () => messages.map(bodyOf),
     states,
     lags,
+    lost,
     logs,
     resize: (workers) => {
       assert.ok(follow, 'it does not follow the number of readers');

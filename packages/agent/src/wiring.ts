@@ -162,6 +162,7 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
     window: windowOf(config),
     maxWorkers: config.limits.workers_per_project,
     lags,
+    countLost: measure && ((labels, messages) => plugins.meter.add('gateway_source_lost_messages_total', { ...labels }, messages)),
   });
 
   const heartbeat = new Heartbeat({ ...held, router, scheduler, claimer, name, readsSources, onRenewed: () => sources.share() });

@@ -134,6 +134,11 @@ export interface SourceContext<Settings = Readonly<Record<string, unknown>>> {
    * `context.lag?.(…)` works with every gateway.
    */
   lag?(partition: string, messages: number | null, offsets?: PartitionOffsets): void;
+  /**
+   * Reports messages that the broker deleted before this source read them, such as by retention, once for each gap: how many of a partition at most. Not for what
+   * was deleted before a source began to read, nor for offsets that hold no message. Optional for a plugin; `context.lost?.(…)` works with every gateway.
+   */
+  lost?(partition: string, messages: number): void;
 }
 
 /** Places in a partition, in the words of the broker. */

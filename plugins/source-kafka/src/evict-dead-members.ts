@@ -1,5 +1,5 @@
 import type { SourceContext } from '@gateway/plugin';
-import { withCluster, type Cluster } from './client.js';
+import { committedOffsets, withCluster, type Cluster } from './client.js';
 import { groupOf, type Connection } from './connection.js';
 
 const DEADLINE_MS = 2_000;
@@ -7,14 +7,24 @@ const DEADLINE_MS = 2_000;
 /**
  * Removes members from the group whose processes on this machine were killed: the group would wait until their sessions time out, and a single agent that
  * restarts would read nothing meanwhile. A live member that is removed by mistake joins again at once, as all members do when this one joins.
- * Never rejects: if this fails, the sessions time out.
+ * Resolves with the committed offsets of the group by partition, as they are before a member of this run joins. Never rejects: if this fails, the sessions time
+ * out, and no offset is known.
  */
-export async function evictDeadMembers(connection: Connection, context: SourceContext): Promise<void> {
+export async function evictDeadMembers(connection: Connection, context: SourceContext): Promise<ReadonlyMap<number, bigint>> {
   const place = { clientId: `${context.clientId}-start`, signal: AbortSignal.any([context.signal, AbortSignal.timeout(DEADLINE_MS)]) };
   const group = groupOf(connection, context.sourceId);
-  await withCluster(connection, place, (cluster) => evict(cluster, group, context)).catch((error: unknown) =>
-    context.log.debug({ error }, 'dead members could not be removed from the group'),
+  let committed: ReadonlyMap<number, bigint> = new Map();
+  const look = async (cluster: Cluster) => {
+    await evict(cluster, group, context);
+    if (!context.lost) return;
+    await cluster.addTargetTopic(connection.topic_name);
+    await cluster.refreshMetadata();
+    committed = await committedOffsets(cluster, connection.topic_name, group);
+  };
+  await withCluster(connection, place, look).catch((error: unknown) =>
+    context.log.debug({ error }, 'dead members could not be removed from the group, or its offsets not be read'),
   );
+  return committed;
 }
 
 async function evict(cluster: Cluster, groupId: string, context: SourceContext): Promise<void> {

@@ -4,6 +4,7 @@ import { logTo, openClient, type Client } from './client.js';
 import { groupOf, type Connection } from './connection.js';
 import { currentFetch, FetchMemory, type SourceMemory } from './memory.js';
 import { PartitionReader, type ReaderContext } from './partition-reader.js';
+import { oldestOffset } from './watch.js';
 
 /**
  * The partitions of a killed agent move when its session times out, so this is as short as brokers allow by default (`group.min.session.timeout.ms`).
@@ -49,6 +50,8 @@ export class GroupMember implements ReaderContext {
   readonly #ticks: NodeJS.Timeout;
   readonly #memory: SourceMemory;
   readonly #committed: Map<number, bigint>;
+  readonly #startsAt: ReadonlyMap<number, bigint>;
+  readonly #connection: Connection;
   /** By broker: of its latest fetch. */
   readonly #fetches = new Map<number, FetchMemory>();
 
@@ -72,14 +75,19 @@ export class GroupMember implements ReaderContext {
    */
   #commitOnce: EachBatchPayload['commitOffsetsIfNecessary'] | undefined;
 
-  /** @param committed where the members of a source note what they have committed, by partition */
+  /**
+   * @param committed where the members of a source note what they have committed, by partition
+   * @param startsAt what the group had committed before the run, by partition
+   */
   constructor(
     connection: Connection,
     handle: Handle,
     context: SourceContext,
     clientId: string,
-    { memory, committed }: { memory: SourceMemory; committed: Map<number, bigint> },
+    { memory, committed, startsAt }: { memory: SourceMemory; committed: Map<number, bigint>; startsAt: ReadonlyMap<number, bigint> },
   ) {
+    this.#connection = connection;
+    this.#startsAt = startsAt;
     this.#memory = memory;
     this.#committed = committed;
     this.failed = new Promise((_resolve, reject) => (this.#fail = reject));
@@ -169,6 +177,8 @@ export class GroupMember implements ReaderContext {
     this.#commitOnce = commitOffsetsIfNecessary;
     const reader = this.#readers.get(batch.partition);
     if (!reader) return;
+    // Where the fetch began, which the types of kafkajs leave out: a gap behind it is one of compaction or of transactions.
+    this.#lookForLost(reader, BigInt((batch as unknown as { fetchedOffset: string }).fetchedOffset));
     let last: string | undefined;
     const isAssigned = () => this.#readers.get(reader.partition) === reader;
     try {
@@ -207,7 +217,9 @@ export class GroupMember implements ReaderContext {
     on(events.END_BATCH_PROCESS, ({ payload }) => {
       // A fetch without records is reported only here.
       const reader = payload.batchSize === 0 ? this.#readers.get(payload.partition) : undefined;
-      reader?.skipTo(payload.lastOffset);
+      if (!reader) return;
+      if (reader.next === undefined) this.#lookForLost(reader, BigInt(payload.lastOffset) + 1n);
+      reader.skipTo(payload.lastOffset);
     });
     on(events.GROUP_JOIN, ({ payload }) => {
       seen();
@@ -218,6 +230,21 @@ export class GroupMember implements ReaderContext {
     on(events.CRASH, ({ payload }) => {
       if (!this.#isDraining) this.#fail(payload.error);
     });
+  }
+
+  /** Reports records that the broker has deleted before they were read, so that reading goes on at `next`: the oldest record is behind what was due. */
+  #lookForLost(reader: PartitionReader, next: bigint): void {
+    const { partition } = reader;
+    const known = [this.#startsAt, this.#committed].map((offsets) => offsets.get(partition) ?? -1n);
+    const due = reader.next ?? known.reduce((one, other) => (one > other ? one : other));
+    if (due < 0n || next <= due || !this.#context.lost) return;
+    oldestOffset(this.#connection, this.#context, partition).then(
+      (oldest = 0n) => {
+        const end = oldest < next ? oldest : next;
+        if (end > due) this.#context.lost?.(String(partition), Number(end - due));
+      },
+      (error: unknown) => this.#context.log.debug({ error }, 'the oldest offset of a partition could not be read'),
+    );
   }
 
   #assign({ memberAssignment, memberId }: ConsumerGroupJoinEvent['payload']): void {

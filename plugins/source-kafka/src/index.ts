@@ -90,7 +90,11 @@ async function lookUp(admin: Admin, connection: Connection): Promise<number> {
 async function run(connection: Connection, handle: Handle, context: SourceContext<Settings>): Promise<void> {
   context.report('connecting');
   const members: GroupMember[] = [];
-  const shared = { memory: new SourceMemory(), committed: new Map<number, bigint>() };
+  const shared = {
+    memory: new SourceMemory(),
+    committed: new Map<number, bigint>(),
+    startsAt: new Map<number, bigint>() as ReadonlyMap<number, bigint>,
+  };
   const aborted = whenAborted(context.signal);
   const ended = new AbortController();
   const over = AbortSignal.any([context.signal, ended.signal]);
@@ -114,7 +118,7 @@ async function run(connection: Connection, handle: Handle, context: SourceContex
   };
   try {
     mayLogIn(connection, context.settings);
-    await Promise.race([evictDeadMembers(connection, context), aborted]);
+    shared.startsAt = (await Promise.race([evictDeadMembers(connection, context), aborted])) ?? shared.startsAt;
     // Brokers that accept no member are asked by one, whatever the number of workers.
     const first = resize(1);
     let resized = first

@@ -43,6 +43,11 @@ export class PartitionReader {
     return !this.#hasRejected && this.#prefix.size < this.#context.window && this.#context.hasRoom();
   }
 
+  /** The offset behind the last record that was handed over or skipped; undefined before the first. */
+  get next(): bigint | undefined {
+    return this.#last === undefined ? undefined : BigInt(this.#last) + 1n;
+  }
+
   /** Resolves when there may be room, or when `wake` is called. */
   room(): Promise<void> {
     return new Promise((resolve) => (this.#wake = resolve));

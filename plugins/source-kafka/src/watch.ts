@@ -83,6 +83,24 @@ function unreadSentence(topic: string, partitions: readonly number[], group: str
   return `No member of the consumer group "${group}" reads partition ${named} of the topic "${topic}". If this lasts, check that only this source uses the group, and the log of the agents.`;
 }
 
+/** The offset of the oldest record of a partition; undefined when the signal aborts. */
+export async function oldestOffset(
+  connection: Connection,
+  { clientId, signal }: Pick<SourceContext, 'clientId' | 'signal'>,
+  partition: number,
+): Promise<bigint | undefined> {
+  const { topic_name: topic } = connection;
+  let oldest: bigint | undefined;
+  await withCluster(connection, { clientId: `${clientId}-oldest`, signal }, async (cluster) => {
+    await cluster.connect();
+    await cluster.addTargetTopic(topic);
+    await cluster.refreshMetadata();
+    const [found] = await cluster.fetchTopicsOffset([{ topic, partitions: [{ partition }], fromBeginning: true }]);
+    oldest = found?.partitions[0] && BigInt(found.partitions[0].offset);
+  });
+  return oldest;
+}
+
 /**
  * Rejects with a `PluginError` when a committed offset of the group goes down, as when the topic is deleted and created anew: brokers then delete the offsets, but
  * members go on where they were, behind all messages of the new topic. Resolves when the signal aborts.

@@ -31,6 +31,8 @@ interface Agent {
   readonly lease: AgentLease;
   readonly sources: SourceRunner;
   readonly health: Health;
+  /** Messages that brokers deleted, by partition. */
+  readonly counted: [partition: string, messages: number][];
 }
 
 interface Scene {
@@ -59,6 +61,7 @@ async function scene(
   const { eventWriter, sandbox } = running.wiring;
   const start = (): Agent => {
     const health = new Health();
+    const counted: Agent['counted'] = [];
     const lease = new AgentLease();
     const pipeline = new Pipeline({
       pace: new ProjectPace(0),
@@ -79,11 +82,12 @@ async function scene(
       maxWorkers: 10,
       lease,
       lags,
+      countLost: (labels, messages) => void counted.push([labels.partition, messages]),
       ...(notifier && { notifier }),
     });
     started.push(it);
     it.start();
-    return { sources: it, health, lease };
+    return { sources: it, health, lease, counted };
   };
   try {
     const { id: endpointId } = await makeEndpoint(db, running.projectId, { url: at.url });
@@ -178,6 +182,31 @@ sources('what a plugin tells of its lag stands as long as its run, and it is not
     assert.is(broker.queue('q').lag, undefined);
   });
 });
+
+sources('messages that the broker deleted before they were read are counted by partition, and shown in health beside advice', () =>
+  scene(async ({ running, broker, start }) => {
+    await makeSource(db, running.projectId, { queue: 'q' });
+    const { health, counted } = start();
+    const queue = broker.queue('q');
+    await until('it to be read', () => health.state === 'ok' && queue.lost);
+    for (const [partition, messages] of [
+      ['0', 5],
+      ['1', 2],
+      ['0', 1],
+      ['0', -1],
+      ['0', NaN],
+      ['0', 0],
+    ] as const)
+      queue.lost!(partition, messages);
+    assert.equal(counted, [
+      ['0', 5],
+      ['1', 2],
+      ['0', 1],
+    ]);
+    assert.is(health.state, 'degraded');
+    assert.match(health.components[0]?.reason ?? '', 'The broker has deleted up to 8 messages of 2 partitions before they were read.');
+  }),
+);
 
 sources('a source that cannot be read has a lag and an age, and what its plugin advises is shown once it is read', async () => {
   const lags = new SourceLags();

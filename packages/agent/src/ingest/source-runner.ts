@@ -15,6 +15,8 @@ export interface SourceRunnerOptions
   readonly pipeline: Pipeline;
   readonly transformer?: Pick<Transformer, 'abandon' | 'change'>;
   readonly notifier?: { source(source: SourceRecord, state: SourceState, reason?: string): void };
+  /** Counts messages that a broker deleted before they were read. */
+  readonly countLost?: ((labels: { project: string; source: string; partition: string }, messages: number) => void) | undefined;
   readonly window: number;
   /** Of the sources of a project together. */
   readonly maxWorkers: number;
@@ -26,6 +28,10 @@ const ABANDON_MS = 5_000;
 
 /** After this long a broker that does not answer no longer keeps the agent from being ready. */
 const STARTING_MAX_MS = 10_000;
+
+/** Of a plugin that is not ours. */
+const PARTITION_LENGTH_MAX = 100;
+const PARTITIONS_MAX = 4_000;
 
 const STARTS_PER_SECOND = 40;
 
@@ -164,6 +170,13 @@ function withinWorkers<Source extends SourceRecord>(sources: readonly Source[], 
     });
 }
 
+function lostSentence(lost: ReadonlyMap<string, number>): string {
+  const all = [...lost.values()].reduce((sum, it) => sum + it, 0);
+  const [first = []] = lost;
+  const where = lost.size === 1 ? `partition ${first[0]}` : `${lost.size} partitions`;
+  return `The broker has deleted up to ${all} messages of ${where} before they were read. Keep messages longer than the gateway may be away (retention), send what is missing again, and see gateway_source_lost_messages_total; this line goes with the next restart.`;
+}
+
 function untilWhen({ resumes_in_ms: ms }: PausableSource): string {
   if (ms === null) return 'until a person resumes it';
   return `until ${new Date(Date.now() + Math.max(0, ms)).toISOString()}, and then tried again by itself`;
@@ -181,6 +194,8 @@ class RunningSource {
   isTried = false;
   #isReading = false;
   #advice: string | null = null;
+  /** Messages that the broker deleted before they were read, by partition, since this source was started here. */
+  readonly #lost = new Map<string, number>();
   readonly #log: Log;
   #ingestSource: IngestSource;
   readonly #ended: Promise<void>;
@@ -243,7 +258,17 @@ class RunningSource {
 
   #reportReading(): boolean {
     this.#isReading = true;
-    return this.options.health.report(this.component, this.#advice === null ? 'ok' : 'degraded', this.#advice ?? undefined);
+    const told = [...(this.#lost.size > 0 ? [lostSentence(this.#lost)] : []), ...(this.#advice === null ? [] : [this.#advice])];
+    return this.options.health.report(this.component, told.length === 0 ? 'ok' : 'degraded', told.join(' ') || undefined);
+  }
+
+  #lose(partition: string, messages: number): void {
+    if (!Number.isSafeInteger(messages) || messages <= 0 || (this.#lost.size >= PARTITIONS_MAX && !this.#lost.has(partition))) return;
+    this.#lost.set(partition, (this.#lost.get(partition) ?? 0) + messages);
+    const { id: source, project_id: project } = this.record;
+    this.options.countLost?.({ project, source, partition }, messages);
+    this.#log.error({ partition, messages }, 'The broker has deleted messages before they were read: they are lost to the gateway.');
+    if (this.#isReading) this.#reportReading();
   }
 
   async stop(): Promise<void> {
@@ -334,6 +359,7 @@ class RunningSource {
     this.#workers = this.#share();
     return {
       ...(lags && reportsLag && { lag }),
+      lost: (partition, messages) => void (run.ended || this.#lose(String(partition).slice(0, PARTITION_LENGTH_MAX), messages)),
       settings,
       sourceId: this.record.id,
       signal: AbortSignal.any([this.#stop.signal, this.#run.signal]),

@@ -69,6 +69,8 @@ export const series = {
     help: 'Messages at the broker that the gateway has not acknowledged, by partition of a topic; partition is empty for a queue. The same value from every agent.' },
   gateway_source_last_message_age_seconds: { type: 'gauge', labels: ['project', 'source'], fold: 'max',
     help: 'Seconds since this agent last read a message of a source, or since it began to read or watch the source when there was none.' },
+  gateway_source_lost_messages_total: { type: 'counter', labels: ['project', 'source', 'partition'],
+    help: 'Messages that the broker deleted before this agent read them, by partition: an upper bound, from offsets.' },
   gateway_source_paused: { type: 'gauge', labels: ['project', 'source'], fold: 'sum',
     help: 'Set to 1 while a source is paused, by a person or because its transform function overran repeatedly; otherwise absent.' },
   gateway_transform_overruns_total: { type: 'counter', labels: ['project', 'source'],
