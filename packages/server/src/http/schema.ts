@@ -53,7 +53,7 @@ const PLAIN = { pattern: `^[^${CONTROLS}]*$`, 'x-sentence': 'must not contain co
 export const Name = Type.String({
   minLength: 1,
   maxLength: 200,
-  pattern: `^(?=.*\\S)[^${CONTROLS}]*$`,
+  pattern: `^[^${CONTROLS}]*[^\\s${CONTROLS}][^${CONTROLS}]*$`,
   'x-sentence': 'must not be blank, nor contain control characters',
 });
 
