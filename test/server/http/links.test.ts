@@ -32,9 +32,6 @@ links('what is no public name is refused with what is wrong about it', () => {
     ['gateway.example.com/path', /more than a name and a port; set a path with root_path/],
     ['https://gateway.example.com?x=1', /more than a name/],
     ['ftp://gateway.example.com', /scheme is not http/],
-    ['https://ada:hunter2@gateway.example.com', /contains credentials/],
-    ['ada:hunter2@gateway.example.com', /contains credentials/],
-    ['https://ada:hunter2/hunter2@gateway.example.com', /not a host name/],
     ['two words', /not a host name/],
     ['gateway.example.com:99999', /not a host name/],
   ];
@@ -46,7 +43,6 @@ links('what is no public name is refused with what is wrong about it', () => {
       assert.ok(isGatewayError(error, 'host_invalid'), String(error));
       assert.match(error.message, sentence);
       assert.match(error.fix, /--host.*GATEWAY_HOST/);
-      assert.not.match(`${error.message}${error.fix}`, 'hunter2');
     }
   }
 });

@@ -160,8 +160,7 @@ function parseUrl(text: string): { host?: string; port?: number; secure?: boolea
     throw invalid(`has the scheme ${scheme}, which is not smtp or smtps`);
   const whole = scheme === undefined ? `smtp://${text}` : text;
   if (!URL.canParse(whole) || new URL(whole).hostname === '') throw invalid('is neither a host nor a URL');
-  const { hostname, port, username, password, pathname, search, hash } = new URL(whole);
-  if (username || password) throw invalid('holds a login, which belongs in smtp.username and smtp.password');
+  const { hostname, port, pathname, search, hash } = new URL(whole);
   if (!/^\/?$/.test(pathname) || search || hash) throw invalid('has more than a host and a port');
   return {
     host: hostname.replace(/^\[(.*)\]$/, '$1'),

@@ -1,4 +1,4 @@
-import { didYouMean, GatewayError } from '@gateway/core/errors';
+import { didYouMean, GatewayError, maskUrls, withoutSecrets } from '@gateway/core/errors';
 import { commandNames, summaries, type NamedCommand } from './command-index.js';
 import { wrongUse } from './flag-values.js';
 
@@ -27,8 +27,8 @@ export function failureOf(error: unknown, { command, flags }: { command: string;
   if (error instanceof GatewayError) return { sentence: error.message, fix: error.fix, exitStatus: error.exitStatus };
   const { message = String(error), oclif, flags: unknownFlags, args, fix } = (error ?? {}) as ParserError;
   if (oclif === undefined) {
-    const internal = new GatewayError('internal', { reason: message });
-    return { sentence: fix === undefined ? internal.message : message, fix: fix ?? internal.fix, exitStatus: 1 };
+    const internal = new GatewayError('internal', { reason: withoutSecrets(message) });
+    return { sentence: fix === undefined ? internal.message : maskUrls(message), fix: fix ?? internal.fix, exitStatus: 1 };
   }
   const named = args?.map((arg) => (typeof arg === 'string' ? arg : `<${arg.name}>`)) ?? [];
   const unknown = unknownFlags?.map((flag) => {
@@ -48,7 +48,7 @@ export function failureOf(error: unknown, { command, flags }: { command: string;
 
 /** The lines that a person sees on standard error. */
 export function printed({ sentence, fix }: Failure): string {
-  return `error: ${sentence.replaceAll('\n', '\n       ')}\nfix:   ${fix}\n`;
+  return maskUrls(`error: ${sentence.replaceAll('\n', '\n       ')}\nfix:   ${fix}\n`);
 }
 
 /** Throws `wrong_use`, with the command that was likely meant, when the words name no command or topic, or more words follow than it takes. */

@@ -34,10 +34,10 @@ export async function run({ argv: typed, root }: { argv: readonly string[]; root
   } catch (error) {
     const { code, oclif } = (error ?? {}) as { code?: unknown; oclif?: { exit?: number } };
     if (code === 'EEXIT') return oclif?.exit ?? 0;
-    const { failureOf, printed } = await import('./failure.js');
+    const [{ failureOf, printed }, { withoutSecrets }] = await Promise.all([import('./failure.js'), import('@gateway/core/errors')]);
     const failure = failureOf(error, { command: namedCommand(argv).id.replaceAll(':', ' '), flags });
     process.stderr.write(printed(failure));
-    if (argv.includes('--log-level=debug') && error instanceof Error) process.stderr.write(`${error.stack ?? ''}\n`);
+    if (argv.includes('--log-level=debug') && error instanceof Error) process.stderr.write(`${withoutSecrets(error.stack ?? '')}\n`);
     return failure.exitStatus;
   }
 }

@@ -1,6 +1,6 @@
 import { crossChecks, readConfig, type ConfigOptions, type ReadConfig } from '@gateway/core/config';
 import { sealer } from '@gateway/core/crypto';
-import { isGatewayError, type Problem } from '@gateway/core/errors';
+import { isGatewayError, maskUrls, type Problem } from '@gateway/core/errors';
 import { isMissed, missingSettings, previewPlugins, type Discovery, type PluginState } from '@gateway/core/plugins';
 import { licenceOf } from '../app/installation.js';
 import { withLine } from './with-line.js';
@@ -40,8 +40,8 @@ export function checkConfig(options: ConfigOptions, discovery: Discovery): Check
   return {
     file: read.file?.path,
     given: [...origins.values()].filter((origin) => origin !== 'default').length,
-    problems: problems.map((it) => withLine(it, read)),
-    warnings: warnings.map((it) => withLine(it, read)),
+    problems: problems.map((it) => shownOf(it, read)),
+    warnings: warnings.map((it) => shownOf(it, read)),
     plugins,
   };
 }
@@ -58,6 +58,12 @@ function readAsFarAsPossible(options: ConfigOptions): { read: ReadConfig; unread
       unread: [{ key: '', origin: String(path), sentence: `${error.message}; ${error.fix}` }],
     };
   }
+}
+
+/** As it is printed: values of settings are quoted in it, and may be URLs. */
+function shownOf(problem: Parameters<typeof withLine>[0], read: ReadConfig): Problem {
+  const told = withLine(problem, read);
+  return { ...told, sentence: maskUrls(told.sentence) };
 }
 
 /** Conflicts between settings, except in groups where a wrong setting was replaced by its default. */

@@ -8,7 +8,7 @@ import { jsonMistake } from '../json/json-mistake.js';
 import { repeatedMembers } from '../json/json-members.js';
 import { isObject } from '../json/json-value.js';
 import { parseSetting } from './parse-value.js';
-import { MASK, maskUrls } from '../logging/redaction.js';
+import { MASK, maskAddress } from '../logging/redaction.js';
 import { envOf, flagsOf, keysOf, settingAt, settings, type Config, type Setting, type SettingsTable } from './settings.js';
 import { didYouMean } from '../errors/suggest.js';
 
@@ -101,7 +101,7 @@ export function readConfig(options: ConfigOptions = {}): ReadConfig {
   for (const [key, row] of Object.entries(rows)) {
     const [it, ...more] = given(key, row);
     if (row.withdrawn !== undefined) {
-      const form = it?.from === 'file' ? `${key} in ${origin}` : `${it?.origin}=${String(it?.value)}`;
+      const form = it?.from === 'file' ? `${key} in ${origin}` : `${it?.origin}=${maskAddress(String(it?.value))}`;
       const instead = row.withdrawn;
       if (it) withdrawn.push({ key, origin: it.origin, form, instead, sentence: `${form} is no longer valid: ${instead}` });
       continue;
@@ -109,7 +109,7 @@ export function readConfig(options: ConfigOptions = {}): ReadConfig {
     values.set(key, row.default);
     origins.set(key, 'default');
     if (!it) continue;
-    const value = agreed([it, ...more], row);
+    const value = agreed([it, ...more], row, () => partsOf(key, rows));
     if ('sentence' in value) {
       problems.push({ key, origin: it.origin, from: it.from, ...value });
       continue;
@@ -135,17 +135,28 @@ export function readConfig(options: ConfigOptions = {}): ReadConfig {
 }
 
 /** The value of a setting, which the file may give under several keys, or what is wrong with it. */
-function agreed(all: readonly Given[], row: Setting): { value: unknown } | Pick<FoundProblem, 'sentence' | 'places'> {
+function agreed(all: readonly Given[], row: Setting, parts: () => string): { value: unknown } | Pick<FoundProblem, 'sentence' | 'places'> {
   let first: { readonly place: string; readonly value: unknown } | undefined;
   for (const { place, value: given, origin, from } of all) {
     const parsed = parseSetting(row, given, from !== 'file');
-    if ('wrong' in parsed) return { places: [place], sentence: `${place} ${parsed.wrong} (from ${origin})${parsed.hint ?? ''}` };
+    if ('wrong' in parsed) {
+      const hint = parsed.hint ?? (row.format === 'login' || (row.format === 'host' && String(given).includes('://')) ? parts() : '');
+      return { places: [place], sentence: `${place} ${parsed.wrong} (from ${origin})${hint}` };
+    }
     first ??= { place, value: parsed.value };
     if (isDeepStrictEqual(first.value, parsed.value)) continue;
     const both = `${first.place} (from ${origin}) and ${place} (from ${origin})`;
     return { places: [first.place, place], sentence: `${both} are the same setting and have different values; remove one of them` };
   }
   return { value: first?.value };
+}
+
+/** The settings that take the parts of a URL which was given for the host at `key`. */
+function partsOf(key: string, rows: SettingsTable): string {
+  const group = key.slice(0, key.lastIndexOf('.') + 1);
+  const names = ['scheme', 'username', 'password', 'host', 'port', 'database', 'options'];
+  const parts = group === '' ? [] : names.map((name) => group + name).filter((it) => it in rows);
+  return parts.length === 0 ? '' : `; give its parts with ${parts.join(', ')}`;
 }
 
 /** The folder of third-party plugins, which must be known before the table of settings is. Mistakes are left for `resolveConfig`. */
@@ -185,7 +196,7 @@ export function presentOrigins({ config, origins, rows }: Resolved, { showSecret
 function presented(row: Setting, value: unknown, showSecrets: boolean): unknown {
   if (showSecrets || value === undefined || (Array.isArray(value) && value.length === 0)) return value;
   if (row.secret) return MASK;
-  return typeof value === 'string' ? maskUrls(value) : value;
+  return typeof value === 'string' ? maskAddress(value) : value;
 }
 
 /** `--metrics-backend` enables metrics; a backend set by the file or the environment does not. */

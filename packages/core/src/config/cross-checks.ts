@@ -1,5 +1,6 @@
 import { parseDatabaseOptions } from './database-options.js';
 import type { Problem } from '../errors/error-row.js';
+import { maskAddress } from '../logging/redaction.js';
 import { envOf, settingAt, settings, type Config, type Setting } from './settings.js';
 
 type Origins = ReadonlyMap<string, string>;
@@ -24,7 +25,7 @@ export function connectionChecks(config: Config, origins: Origins): Problem[] {
 function problemsOf(found: Iterable<Conflict>, origins: Origins): Problem[] {
   return Array.from(found, ([key, sentence, hint = '']) => {
     const origin = origins.get(key) ?? key;
-    return { key, origin, sentence: `${sentence}${origins.has(key) ? ` (from ${origin})` : ''}${hint}` };
+    return { key, origin, sentence: `${maskAddress(sentence)}${origins.has(key) ? ` (from ${origin})` : ''}${hint}` };
   });
 }
 

@@ -1,5 +1,5 @@
 import { BlockList } from 'node:net';
-import { maskUrls } from '../logging/redaction.js';
+import { maskAddress } from '../logging/redaction.js';
 import type { Setting } from './settings.js';
 import { didYouMean } from '../errors/suggest.js';
 
@@ -8,7 +8,7 @@ export type Parsed = { readonly value: number | boolean | string | readonly stri
 
 /** Reads the value of a setting: with `fromText` the text of a variable or the texts of a flag, otherwise a value of the file. */
 export function parseSetting(setting: Setting, given: unknown, fromText: boolean): Parsed {
-  const shown = setting.secret ? 'what was given' : maskUrls(JSON.stringify(given) ?? 'nothing');
+  const shown = setting.secret ? 'what was given' : shownText(given);
   switch (setting.type) {
     case 'integer':
     case 'number':
@@ -66,8 +66,8 @@ function parseText(setting: Setting, given: string): ParsedText {
   if (option !== undefined) return { value: option };
   const hint = didYouMean(given, setting.options);
   const known = setting.options.join(', ') || 'none';
-  if (setting.noun) return { wrong: `names ${JSON.stringify(given)}, which is not a ${setting.noun} (known: ${known})`, hint };
-  return { wrong: `must be ${setting.options.length > 1 ? 'one of ' : ''}${known}, not ${JSON.stringify(given)}`, hint };
+  if (setting.noun) return { wrong: `names ${shownText(given)}, which is not a ${setting.noun} (known: ${known})`, hint };
+  return { wrong: `must be ${setting.options.length > 1 ? 'one of ' : ''}${known}, not ${shownText(given)}`, hint };
 }
 
 interface Format {
@@ -81,6 +81,12 @@ interface Format {
 export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> = {
   cidr: { pattern: '^[0-9a-fA-F:.]+/[0-9]{1,3}$', isValid: isCidr, like: ['a network', 'networks', '10.0.0.0/8'] },
   url: { pattern: '^[hH][tT][tT][pP][sS]?://[^\\s/]', isValid: URL.canParse, like: ['a URL', 'URLs', 'https://example.com/path'] },
+  // A name, an address, or the folder of a socket.
+  host: {
+    pattern: '^(/\\S*|\\[?[0-9a-fA-F:.]+(%\\w+)?\\]?|[^\\s:/@?#\\[\\]]+)$',
+    like: ['a host', 'hosts', 'db.example.com'],
+  },
+  login: { pattern: '^[^@]*$', like: ['an address without a login', 'addresses without logins', 'example.com'] },
   // host:port, [::1]:port, or :port for every address
   address: {
     pattern: '^(\\[[0-9a-fA-F:.]+\\]|[^\\s:/@\\[\\]]*):[0-9]{1,5}$',
@@ -114,8 +120,14 @@ function checkFormat({ format, secret, type }: Setting, given: string): ParsedTe
   const { pattern, isValid, like } = formats[format];
   if (new RegExp(pattern).test(given) && (isValid?.(given) ?? true)) return undefined;
   const [one, several, example] = like;
-  const shown = secret ? 'what was given' : JSON.stringify(maskUrls(given));
+  if (format === 'host' && given.includes('://')) return { wrong: `must be ${one} such as ${example}, not a URL` };
+  const shown = secret ? 'what was given' : shownText(given);
   return { wrong: `must ${type === 'list' ? `hold ${several}` : `be ${one}`} such as ${example}, not ${shown}` };
+}
+
+/** A value as errors show it: it may be the URL of another setting. */
+function shownText(given: unknown): string {
+  return maskAddress(JSON.stringify(given) ?? 'nothing');
 }
 
 function hasPort(text: string): boolean {

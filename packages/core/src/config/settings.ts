@@ -20,10 +20,10 @@ export interface Setting {
   readonly min?: number;
   readonly max?: number;
   /**
-   * `cidr`: a network; `address`: host:port; `target`: host:port with or without http(s)://; `dsn`: of Sentry; `prefix`: of a path; `ancestor`: an origin, of
+   * `cidr`: a network; `host`: a host alone; `login`: anything that holds no login; `address`: host:port; `target`: host:port with or without http(s)://; `dsn`: of Sentry; `prefix`: of a path; `ancestor`: an origin, of
    * `frame-ancestors`.
    */
-  readonly format?: 'cidr' | 'url' | 'address' | 'target' | 'dsn' | 'prefix' | 'email' | 'ancestor';
+  readonly format?: 'cidr' | 'url' | 'host' | 'login' | 'address' | 'target' | 'dsn' | 'prefix' | 'email' | 'ancestor';
   readonly secret?: boolean;
   readonly summary: string;
   /** Name of an option in errors: `feature flag`. */
@@ -106,7 +106,7 @@ export function flagsOf(setting: Setting, command: string): string[] {
 export const settings = {
   env: { type: 'string', default: 'development', flag: 'env', on: ['server'],
     summary: 'Name of the environment, in health, logs and traces.' },
-  host: { type: 'string', flag: 'host', on: ['server'],
+  host: { type: 'string', format: 'login', flag: 'host', on: ['server'],
     summary: 'Public name of the control plane, `gateway.example.com` or with a port, which links are made with.' },
   root_path: { type: 'string', default: '', format: 'prefix', flag: 'root-path', on: ['server'],
     summary: 'Path prefix of the control plane behind a reverse proxy, for example /gateway.' },
@@ -229,7 +229,7 @@ export const settings = {
     summary: 'Kind of database.' },
   'database.scheme': { type: 'string', default: 'postgres', options: ['postgres', 'postgresql'], env: 'GATEWAY_DB_SCHEME', flag: 'db-scheme',
     summary: 'Scheme of the database URL.' },
-  'database.host': { type: 'string', default: 'localhost', env: 'GATEWAY_DB_HOST', flag: 'db-host', summary: 'Host of the database.' },
+  'database.host': { type: 'string', format: 'host', default: 'localhost', env: 'GATEWAY_DB_HOST', flag: 'db-host', summary: 'Host of the database.' },
   'database.port': { type: 'integer', default: 5432, min: 1, max: 65_535, env: 'GATEWAY_DB_PORT', flag: 'db-port',
     summary: 'Port of the database.' },
   'database.username': { type: 'string', default: 'postgres', env: 'GATEWAY_DB_USERNAME', flag: 'db-username', summary: 'User of the database.' },
@@ -237,7 +237,7 @@ export const settings = {
   'database.database': { type: 'string', default: 'gateway', env: 'GATEWAY_DB_DATABASE', flag: 'db-database', summary: 'Name of the database.' },
   'database.options': { type: 'string', default: '', env: 'GATEWAY_DB_OPTIONS', flag: 'db-options',
     summary: 'Query string of the database URL, for example sslmode=verify-full&sslrootcert=/etc/ca.pem.' },
-  'database.direct.host': { type: 'string', env: 'GATEWAY_DB_DIRECT_HOST',
+  'database.direct.host': { type: 'string', format: 'host', env: 'GATEWAY_DB_DIRECT_HOST',
     summary: 'Host of Postgres itself, where database.host is a connection pooler in transaction mode: sessions that last are opened there.' },
   'database.direct.port': { type: 'integer', default: 5432, min: 1, max: 65_535, env: 'GATEWAY_DB_DIRECT_PORT',
     summary: 'Port of Postgres itself, with database.direct.host.' },
@@ -251,7 +251,7 @@ export const settings = {
   'kv.type': { type: 'string', default: 'redis', options: ['redis', 'in-memory'], flag: 'kv-type',
     summary: 'Key-value store; in-memory is for one process alone.' },
   'kv.scheme': { type: 'string', default: 'redis', options: ['redis', 'rediss'], flag: 'kv-scheme', summary: 'Scheme of the KV URL; rediss is TLS.' },
-  'kv.host': { type: 'string', default: 'localhost', flag: 'kv-host', summary: 'Host of the KV.' },
+  'kv.host': { type: 'string', format: 'host', default: 'localhost', flag: 'kv-host', summary: 'Host of the KV.' },
   'kv.port': { type: 'integer', default: 6379, min: 1, max: 65_535, flag: 'kv-port', summary: 'Port of the KV.' },
   'kv.username': { type: 'string', flag: 'kv-username', summary: 'User of the KV.' },
   'kv.password': { type: 'string', flag: 'kv-password', secret: true, summary: 'Password of the KV.' },
@@ -277,7 +277,7 @@ export const settings = {
     summary: 'HTTP port of the control plane.' },
   'server.http.agent_port': { type: 'integer', default: 5008, min: 0, max: 65_535, env: 'AGENT_PORT', flag: 'port', on: ['agent'], flagUnset: 'zero',
     summary: 'HTTP port of the data plane.' },
-  'server.http.bind': { type: 'string', default: '0.0.0.0', env: 'GATEWAY_HTTP_BIND', summary: 'Address that both processes listen on.' },
+  'server.http.bind': { type: 'string', format: 'host', default: '0.0.0.0', env: 'GATEWAY_HTTP_BIND', summary: 'Address that both processes listen on.' },
   'server.http.body_timeout_seconds': { type: 'integer', default: 10, min: 1, max: 3600, env: 'GATEWAY_BODY_TIMEOUT_SECONDS',
     summary: 'Seconds that the body of a request may take to arrive, and one more for each 64 KB of it; a request that takes longer is answered with 408. While those of its sender hold 16 MB it may take one second.' },
   'server.http.ssl': { type: 'boolean', default: false, env: 'GATEWAY_SSL', flag: 'ssl', on: ['server'], summary: 'Serve the control plane over TLS.' },
@@ -339,7 +339,7 @@ export const settings = {
 
   'smtp.provider': { type: 'string', flag: 'smtp-provider', on: ['agent', 'utils:doctor'],
     summary: 'Provider of the SMTP server by its name, for example SendGrid, which gives URL, port and TLS.' },
-  'smtp.url': { type: 'string', flag: 'smtp-url', on: ['agent', 'utils:doctor'],
+  'smtp.url': { type: 'string', format: 'login', flag: 'smtp-url', on: ['agent', 'utils:doctor'],
     summary: 'SMTP server, as its host or as smtp://<host>:<port> or smtps://<host>:<port>; notifications are sent when it and smtp.from are set.' },
   'smtp.port': { type: 'integer', min: 1, max: 65_535, flag: 'smtp-port', on: ['agent', 'utils:doctor'], flagUnset: 'zero',
     summary: 'Port of the SMTP server; 587, or 465 with smtp.ssl, without it.' },

@@ -1,3 +1,4 @@
+import { maskUrls } from '../logging/redaction.js';
 import type { ErrorRow, None } from './error-row.js';
 import { errors } from './error-table.js';
 
@@ -19,11 +20,12 @@ export class GatewayError<Code extends ErrorCode = ErrorCode> extends Error {
   constructor(code: Code, ...[details, options]: Rest<Code>) {
     const it = errors[code] as ErrorRow<unknown>;
     const known = (details ?? {}) as ErrorDetails<Code>;
-    super(it.message(known), options);
+    // Details may be addresses, and drivers quote what they were given.
+    super(maskUrls(it.message(known)), options);
     this.name = 'GatewayError';
     this.code = code;
     this.details = known;
-    this.fix = it.fix(known);
+    this.fix = maskUrls(it.fix(known));
     this.exitStatus = it.exit;
     this.httpStatus = it.http;
   }

@@ -13,13 +13,20 @@ const SECRET_VALUES = [
   new RegExp(`(${SECRET}[\\w-]*"\\s*:\\s*")(?:[^"\\\\]|\\\\.)*`, 'gi'),
   /\b((?:bearer|basic) )[\w.~+/=-]{16,}/gi,
 ];
-/** Up to the last `@` of an authority. After `name:` that is no port it may contain `/`, `?` and `#`, because passwords do. */
-const URL_CREDENTIALS = /\/\/(?:[^\s/:@[]*:(?!\d+(?:[/?#\s"']|$))[^\s"']*|[^\s/?#"']*)@/g;
+/** `user:password@` without a scheme, as in an address that was put together by hand. */
+const BARE_CREDENTIALS = /[^\s"'/:@]*:[^\s"'@]+@/g;
+/** Up to the last `@` of an authority. A placeholder such as `<key>` is none. After `name:` that is no port it may contain `/`, `?` and `#`, because passwords do. */
+const URL_CREDENTIALS = /\/\/(?:[^\s/:@[]*:(?!\d+(?:[/?#\s"']|$))[^\s"']*|[^\s/?#"'<]*)@/g;
 const DEPTH = 4;
 
 /** Masks credentials in URLs. */
 export function maskUrls(text: string): string {
   return text.includes('://') ? text.replace(URL_CREDENTIALS, `//${MASK}@`) : text;
+}
+
+/** Masks credentials in an address, with or without a scheme. Only for what is an address: elsewhere a colon before an `@` means nothing. */
+export function maskAddress(text: string): string {
+  return maskUrls(text).replace(BARE_CREDENTIALS, `${MASK}@`);
 }
 
 /** Masks what looks like a secret in a text. */

@@ -1,3 +1,5 @@
+import { maskUrls } from '../logging/redaction.js';
+
 export type ComponentState = 'ok' | 'degraded' | 'down';
 
 export interface Component {
@@ -14,7 +16,8 @@ export class Health {
   readonly #components = new Map<string, Component>();
 
   /** Sets the state of a component, since now unless it is known better. Returns true if the state or the reason changed. */
-  report(name: string, state: ComponentState, reason?: string, since: Date = new Date()): boolean {
+  report(name: string, state: ComponentState, given?: string, since: Date = new Date()): boolean {
+    const reason = given && maskUrls(given);
     const known = this.#components.get(name);
     if (known?.state === state && known.reason === reason) return false;
     const began = known?.state === state ? known.since : since;

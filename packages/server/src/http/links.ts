@@ -1,6 +1,5 @@
 import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
-import { MASK } from '@gateway/core/logging';
 
 export interface Links {
   /** Prefix of every path: the origin, when `host` is set, and `root_path`. */
@@ -22,13 +21,11 @@ export function linksOf({ host, root_path: rootPath, server: { http } }: Config)
 }
 
 function originOf(host: string, scheme: string): string {
-  const invalid = (reason: string) =>
-    new GatewayError('host_invalid', { host: host.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/i, `$1${MASK}@`), reason });
+  const invalid = (reason: string) => new GatewayError('host_invalid', { host, reason });
   const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(host) ? host : `${scheme}://${host}`;
   if (/\s/.test(host) || !URL.canParse(text)) throw invalid('it is not a host name');
-  const { protocol, username, password, pathname, search, hash, origin } = new URL(text);
+  const { protocol, pathname, search, hash, origin } = new URL(text);
   if (protocol !== 'http:' && protocol !== 'https:') throw invalid('its scheme is not http or https');
-  if (username || password) throw invalid('it contains credentials, which would appear in every link');
   if (pathname !== '/' || search || hash) throw invalid('it contains more than a name and a port; set a path with root_path');
   return origin;
 }
