@@ -87,7 +87,7 @@ secrets('errors of drivers that repeat an address are shown without its login', 
       explainDatabaseError(error, place),
       explainKvError(error, { host, port: 6379 }),
       new GatewayError('source_check_failed', { kind: 'kafka', reason: error.message, fix: `correct ${host}` }),
-    ].map((it) => printed(failureOf(it, { command: 'migrate up', flags: [] })));
+    ].flatMap((it) => [it instanceof GatewayError ? it.toString() : '', printed(failureOf(it, { command: 'migrate up', flags: [] }))]);
     const reasons = [databaseReason(error, place).reason, kvReason(error, { host, port: 6379 })];
     for (const reason of reasons) health.report(reason.slice(0, 3), 'down', reason);
     assert.not.match([...shown, JSON.stringify(health.components)].join('\n'), 's3cret');
