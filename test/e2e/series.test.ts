@@ -280,6 +280,12 @@ shows('an agent takes over from one that died, drops old days, and shows how wro
   await agent.process.kill();
   gateway.agents.splice(gateway.agents.indexOf(agent), 1);
   await database.rows('update agents set expires_at = now()');
+  const [end = 0] = await broker.ends(topic);
+  await broker.produce(
+    topic,
+    Array.from({ length: 3 }, (_, n) => ({ partition: 0, value: message('good', { n }) })),
+  );
+  await broker.trim(topic, 0, end + 2);
 
   const behind = 'const { now } = Date; Date.now = () => now() - 3_600_000;';
   agent = await gateway.startAgent([], { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(behind)}` });

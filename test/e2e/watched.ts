@@ -10,6 +10,7 @@ export const TOKEN = 'only-for-scrapers';
 export const ELSEWHERE: readonly SeriesName[] = [
   'gateway_clock_offset_seconds',
   'gateway_source_lag_messages',
+  'gateway_source_lost_messages_total',
   'gateway_events_recovered_total',
   'gateway_deliveries_recovered_total',
   'gateway_metrics_sample_failures_total',

@@ -25,6 +25,8 @@ export interface KafkaBroker {
   members(groupId: string): Promise<number>;
   /** The offset behind the last message, by partition. */
   ends(topic: string): Promise<number[]>;
+  /** Deletes the messages of a partition before this offset, as retention does. */
+  trim(topic: string, partition: number, offset: number): Promise<void>;
   /** A client of one's own for any listener; close what you open with it. */
   client(config?: Partial<KafkaConfig>): Kafka;
   close(): Promise<void>;
@@ -78,6 +80,12 @@ export async function kafka(options: { server?: Pick<KafkaServer, 'listeners' | 
     },
     members: async (groupId) => (await inTurn(() => admin.describeGroups([groupId]))).groups[0]!.members.length,
     ends: async (topic) => byPartition(await inTurn(() => admin.fetchTopicOffsets(topic))),
+    trim: (topic, partition, offset) =>
+      inTurn(async () => {
+        // kafkajs deletes only in topics that it has asked for.
+        await admin.fetchTopicOffsets(topic);
+        await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(offset) }] });
+      }),
     close: async () => {
       await producer.disconnect();
       await admin.disconnect();
