@@ -19,7 +19,7 @@ config('prints the merged configuration as indented JSON, with no Postgres and n
     instance_ingest_rate: number;
   };
   assert.is(stdout, `${JSON.stringify(printed, null, 2)}\n`);
-  assert.equal(printed.server.http, { port: 6000, agent_port: 6001, bind: '0.0.0.0', ssl: false });
+  assert.equal(printed.server.http, { port: 6000, agent_port: 6001, bind: '0.0.0.0', ssl: false, body_timeout_seconds: 10 });
   assert.equal(
     printed.server.auth,
     { api_keys: [], basic: [], native: true, max_failures: 10, passwords: true },
