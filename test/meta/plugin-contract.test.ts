@@ -18,7 +18,7 @@ const packageJson = JSON.parse(fs.readFileSync(path.join(root, 'packages/plugin/
   readonly exports: Readonly<Record<string, { readonly types: string }>>;
 };
 
-/** What plugins are given: a member more breaks none. Plugins make the others, where only optional members may come. */
+/** Types that plugins receive: another member breaks none. Plugins make the others, where only optional members may be added. */
 const GIVEN = /(Context|Host|Log|Handle)$/;
 
 /** `. SourceContext.window: number`: the entry, the export, its member, and the type. */
@@ -66,7 +66,7 @@ function needed(before: readonly string[], now: readonly string[]): { raises: 'm
 const nameOf = (line: string) => /^\S+ (\w+)/.exec(line)![1]!;
 const isClass = (line: string, lines: readonly string[]) => lines.some((it) => it.includes(` ${nameOf(line)} = class`));
 
-/** Whether the version is raised enough. */
+/** True if the version is raised enough. */
 function allows(from: string, to: string, raises: 'major' | 'minor' | undefined): boolean {
   const [[major, minor], [nextMajor, nextMinor]] = [from, to].map((it) => it.split('.').map(Number)) as [
     [number, number],

@@ -1523,7 +1523,7 @@ export interface ReplayedMessage {
 }
 
 export interface ReplayedMessages {
-  /** Of a dry run: that would create events. */
+  /** Replayed messages. In a dry run: messages that would create events. */
   readonly replayed: number;
   /** Their events are there already. */
   readonly duplicates: number;
@@ -1670,7 +1670,7 @@ export interface Source {
           readonly secret?: string | undefined;
         }
       | undefined;
-    /** What the provider asks before it sends: the request is answered and makes no event. */
+    /** The request by which the provider checks the URL. It is answered and makes no event. */
     readonly handshake?:
       | {
           readonly type:
@@ -1685,7 +1685,7 @@ export interface Source {
             | 'zoom'
             | 'x'
             | 'reachable';
-          /** Of `hub_challenge`, and if you like of `websub`: what `hub.verify_token` must be. */
+          /** The expected `hub.verify_token`: required for `hub_challenge`, optional for `websub`. */
           readonly token?: string | undefined;
         }
       | undefined;
@@ -1889,7 +1889,7 @@ export interface Verifier {
         readonly secret?: string | undefined;
       }
     | undefined;
-  /** What the provider asks before it sends: the request is answered and makes no event. */
+  /** The request by which the provider checks the URL. It is answered and makes no event. */
   readonly handshake?:
     | {
         readonly type:
@@ -1904,7 +1904,7 @@ export interface Verifier {
           | 'zoom'
           | 'x'
           | 'reachable';
-        /** Of `hub_challenge`, and if you like of `websub`: what `hub.verify_token` must be. */
+        /** The expected `hub.verify_token`: required for `hub_challenge`, optional for `websub`. */
         readonly token?: string | undefined;
       }
     | undefined;

@@ -168,7 +168,7 @@ export async function openQueue(client: SQSClient, { queue_name: name, owner }: 
   };
 }
 
-/** What to change when one receipt is enough for the dead-letter queue: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html */
+/** Advice for a queue whose messages go to the dead-letter queue after one receipt: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html */
 function redriveAdvice(queue: string, policy: string | undefined): Advice | undefined {
   let count = NaN;
   try {

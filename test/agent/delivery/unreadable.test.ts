@@ -21,7 +21,7 @@ unreadable.after(() => db.close());
 const other = sealer(randomBytes(32).toString('base64'));
 const secret = (value: string) => [{ id: newId(), value, created_at: new Date().toISOString(), expires_at: null }];
 
-/** What a newer release may save of an endpoint, by column, and the words that say why this one cannot read it. */
+/** Values that a newer release may save, by column of an endpoint, and the reason why this release cannot read them. */
 const newer: Readonly<Record<string, readonly [column: string, value: (endpointId: string) => unknown, reason: RegExp]>> = {
   'a secret in another format': ['secrets', () => secret('sealed:v9:abc'), /a secret is sealed in a way that this version does not know/],
   'a secret of another key': ['secrets', (id) => secret(other.seal('whsec_x', ['endpoints', id, 'secrets'])), /cannot be decrypted/],

@@ -178,7 +178,7 @@ answers('curl reads no status that is not read here', async () => {
   const read = [...stdout.matchAll(/\/(\d+) (\d+)$/gm)];
   assert.is(read.length, rows.length, 'curl is not there, or has not asked for all');
   for (const [, number, status] of read) {
-    // Without a status curl says 000. It takes a 101 that nobody asked for as the answer.
+    // curl prints 000 if it read no status. It takes an unasked 101 as the answer.
     if (status !== '000' && status !== '101') assert.is(rows[Number(number)]![1], Number(status), names[Number(number)]);
   }
 });

@@ -1,4 +1,4 @@
-// What an endpoint is told in TLS, and what is said of one that TLS fails with.
+// The server name that an endpoint gets, and the sentences for failures of TLS.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import http2 from 'node:http2';

@@ -57,7 +57,7 @@ export interface Ledger {
 
 /** What has waited for longer, with everything back and nothing else to do, is forgotten. */
 const FORGOTTEN = `interval '10 seconds'`;
-/** Of the endpoint of the receiver, the only one whose requests the journal has. */
+/** The endpoint of the receiver, the only one whose requests are in the journal. */
 const OURS = `endpoint_id not in (select id from endpoints where name = '${SIDE}')`;
 
 export async function readLedger(rows: Database['rows']): Promise<Ledger> {

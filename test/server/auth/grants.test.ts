@@ -44,7 +44,7 @@ function givesAccess({ method, reach, body, data }: Route): boolean {
   );
 }
 
-/** What each route is asked to give. */
+/** The request that asks each route for more than the key has. */
 const ASKED: Readonly<Record<string, object>> = {
   'post /organisations/:organisation_id/invitations': { email: 'new@example.com', role: 'owner' },
   'put /organisations/:organisation_id/members/:user_id': { role: 'owner' },

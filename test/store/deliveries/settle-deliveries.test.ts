@@ -40,7 +40,7 @@ async function setUp() {
     ).map(({ line }) => line);
   const become = async (status: 'active' | 'paused' | 'inactive') =>
     void (await setEndpointStatus(db.knex, projectId, endpointId, { status, reason: null }));
-  /** As an agent writes what waits that believes the endpoint to be paused. */
+  /** Writes a waiting delivery as an agent does that believes the endpoint to be paused. */
   const holdAll = () =>
     db.rows(`update event_deliveries set next_attempt_at = 'infinity' where project_id = $1 and next_attempt_at is not null`, [projectId]);
   return { projectId, endpointId, otherId, state, become, holdAll };

@@ -5,7 +5,7 @@ import { Unavailable } from './unavailable.js';
 
 /** The wall clock of a process, which the test sets while it runs. The monotonic clock stays as it is. */
 export interface SetClock {
-  /** What the process is started with. */
+  /** The environment of the process. */
   readonly env: Readonly<Record<string, string>>;
   /** Sets the clock so many seconds ahead of that of the machine, or behind; the process notices within a second. */
   set(seconds: number): void;

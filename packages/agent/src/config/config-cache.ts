@@ -79,7 +79,7 @@ export class ConfigCache {
     return [...this.#skipped.keys()].filter((id) => !this.#projects.has(id));
   }
 
-  /** Whether events may be routed by it: false when Postgres may have a change of the project that is older than the bound. Without a project, of any. */
+  /** True if events of the project, or of any project, may be routed by this configuration: Postgres has no change that is older than the bound. */
   isCurrent(projectId?: string): boolean {
     const nowMs = performance.now();
     const sinceMs = (projectId === undefined ? undefined : this.#changedSinceMs.get(projectId)) ?? this.#currentAtMs;

@@ -131,7 +131,7 @@ export function whyNotOpened(error: unknown): string {
   return error instanceof GatewayError ? error.message : 'its secrets have a form that this version does not know';
 }
 
-/** What this release knows. A newer one may have saved more, and an agent that guesses would send what the endpoint refuses, or lose it. */
+/** The values that this release knows. A newer one may have saved others, and an agent that guesses would send what the endpoint refuses, or lose it. */
 const KNOWN = {
   status: ['active', 'inactive', 'paused'],
   authentication: ['api_key', 'basic', 'bearer', 'oauth2'],

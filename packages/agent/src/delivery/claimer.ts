@@ -106,7 +106,7 @@ export class Claimer {
     const unproven = backpressure.unproven(projectId);
     // Nothing calls when time alone has made them slow.
     if (unproven.length > 0) dueTimes.add(projectId, POSTPONE_MS);
-    // Those it cannot read stay due: an agent that can read them claims them.
+    // Deliveries that this agent cannot read stay due: an agent that can read them claims them.
     const unreadable = [...(configCache.projects.get(projectId)?.unreadable ?? [])].map(({ id }) => id);
     const exceptEndpoints = [...withheld.map(({ endpointId }) => endpointId), ...unproven, ...share.full, ...unreadable];
     const { claimed, scannedTo, isMore } = await claimDue(database.pool, agentId, {

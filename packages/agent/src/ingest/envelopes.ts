@@ -1,13 +1,13 @@
 import { isObject } from '@gateway/core/json';
 
-/** What services put around the messages of others: how to recognise it, what it is, and the way out. The first that matches counts. */
+/** An envelope that a service puts around messages: how to recognise it, its name, and the way out. The first match counts. */
 interface Envelope {
   readonly is: (value: unknown) => boolean;
   readonly what: string;
   readonly fix: string;
 }
 
-/** Of the Extended Client Library for SQS, in its versions. */
+/** Markers of the Extended Client Library for SQS, by version. */
 const S3_POINTERS = ['software.amazon.payloadoffloading.PayloadS3Pointer', 'com.amazon.sqs.javamessaging.MessageS3Pointer'];
 
 const taken = (expression: string) => `give the source a transform function, such as function transform(payload) { return ${expression}; }`;

@@ -12,7 +12,7 @@ interface Place {
   readonly place: string;
   /** Null if no response had begun. */
   readonly status: number | null;
-  /** What a connection that is closed without an answer may mean. */
+  /** The likely cause if a connection is closed without an answer. */
   readonly mayWant?: string | undefined;
 }
 
@@ -30,15 +30,15 @@ export function timeoutFailure(timeoutMs: number, status: number | null): Failur
   return { class: 'timeout', message };
 }
 
-/** What an endpoint may want that closes a new connection without an answer; undefined if nothing tells. */
+/** The likely wish of an endpoint that closes a new connection without an answer; undefined if nothing hints at one. */
 export function wantOf({ protocol, port }: URL, hasCertificate: boolean): string | undefined {
-  // With TLS 1.3 a client whose certificate is missing may see no more than a cut connection.
+  // TLS 1.3 lets a client whose certificate is missing see no more than a closed connection.
   if (protocol === 'https:') return hasCertificate ? undefined : 'require a client certificate';
   // OpenSSL sends no alert to a client that speaks HTTP.
   return port.endsWith('443') ? 'speak TLS, so that its URL has to begin with https://' : undefined;
 }
 
-/** What servers answer with 400 to a request without TLS on a port for it: nginx, Apache and Go. */
+/** The 400 responses of nginx, Apache and Go to a plain request on a TLS port. */
 const WANTS_TLS = /plain HTTP request was sent to HTTPS port|plain HTTP to an SSL-enabled|HTTP request to an HTTPS server/;
 
 /** The remark on an answer that asks for TLS; undefined for any other. */

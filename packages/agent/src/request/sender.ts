@@ -26,7 +26,7 @@ export interface Answer {
   readonly body: string;
   /** Null: the endpoint answered, whatever its status, and with no redirect. */
   readonly failure: Failure | null;
-  /** What is odd about an answer, for a person: its status counts also if the rest of it did not come, or cannot be read. */
+  /** A remark for a person: the rest of the answer did not come or cannot be read. Its status counts all the same. */
   readonly remark?: string | undefined;
   /** The request went out on a reused connection that ended without a byte: it was probably closed while idle, which says nothing about the endpoint. */
   readonly isIdleLoss?: boolean;

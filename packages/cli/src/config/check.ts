@@ -60,7 +60,7 @@ function readAsFarAsPossible(options: ConfigOptions): { read: ReadConfig; unread
   }
 }
 
-/** As it is printed: values of settings are quoted in it, and may be URLs. */
+/** The problem as it is printed. Its sentence quotes values of settings, which may be URLs with a login. */
 function shownOf(problem: Parameters<typeof withLine>[0], read: ReadConfig): Problem {
   const told = withLine(problem, read);
   return { ...told, sentence: maskUrls(told.sentence) };

@@ -34,7 +34,7 @@ export interface Resolved {
   readonly origins: ReadonlyMap<string, string>;
   /** Mistakes in settings of plugins, which keep only the plugin from becoming active. */
   readonly pluginProblems: readonly Problem[];
-  /** What was given and is ignored. */
+  /** Values that were given and are ignored. */
   readonly warnings: readonly Problem[];
   readonly rows: SettingsTable;
 }

@@ -18,7 +18,7 @@ const LARGEST_TIME_MS = Date.UTC(2200, 0, 1);
 const EARLIEST_TIME_MS = 1e12;
 const AHEAD_MS_MAX = 86_400_000;
 
-/** Whether a message can have this time, in epoch milliseconds: it is no other unit, not absent, and less than a day ahead of `nowMs`. */
+/** True if a message can have this time, in epoch milliseconds: it is present, in the right unit, and at most a day ahead of `nowMs`. */
 export function isPossibleTime(timeMs: number, nowMs: number): boolean {
   return timeMs >= EARLIEST_TIME_MS && timeMs <= nowMs + AHEAD_MS_MAX;
 }

@@ -9,7 +9,7 @@ export interface ConnectionUse {
   readonly requests: number;
   /** A byte came since the latest request was sent. */
   readonly hasAnswered: boolean;
-  /** What has come of the head of a response whose end has not come; undefined if its status line has not. */
+  /** The part of an incomplete response head that has come; undefined if its status line is incomplete. */
   cutHead(): Head | undefined;
 }
 

@@ -1,6 +1,6 @@
 /** Maximum size of a response head, as in curl. */
 export const HEAD_MAX = 300 * 1024;
-/** Of the fields of a larger head those are kept that come first, and those that decide. undici refuses heads above 16 KB. */
+/** A larger head keeps its first fields, and those that decide. undici refuses heads above 16 KB. */
 const KEPT_BYTES = 12 * 1024;
 const DECIDING = /^(content-encoding|content-length|location|retry-after|transfer-encoding)$/;
 const DECIDING_BYTES = 3 * 1024;
@@ -26,7 +26,7 @@ export function isPlainHead(bytes: Buffer): boolean {
     while (KINDS[bytes[at]!]! & TEXT) at++;
     if (bytes[at] !== 0x0d || bytes[at + 1] !== 0x0a || at > KEPT_BYTES) return false;
     at += 2;
-    // Of a response that can have no body undici takes a length for a mistake.
+    // undici refuses a length in a response that can have no body.
     if (bytes[at] === 0x0d) return bytes[at + 1] === 0x0a && lengths <= (status === 204 || status === 304 ? 0 : 1);
     const start = at;
     while (KINDS[bytes[at]!]! & TOKEN) at++;
@@ -64,7 +64,7 @@ const STATUS_LINE = /^HTTP\/(?:1\.[01]|2(?:\.0)?) +([1-9]\d\d)(?!\d)/;
 
 /**
  * Reads a head as leniently as curl does: folded lines are joined, control characters become spaces, and lines that are no field are dropped.
- * Of an incomplete head the complete lines count. Undefined if its status line is not one of HTTP, or is incomplete.
+ * Only complete lines of an incomplete head count. Undefined if the status line is not one of HTTP, or is incomplete.
  */
 export function readHead(text: string): Head | undefined {
   const [line = '', ...lines] = text.slice(0, text.lastIndexOf('\n') + 1).split(/\r?\n/);
@@ -108,7 +108,7 @@ function framing(status: number, fields: Head['fields']): string {
   if (codings.at(-1) === 'chunked') return 'transfer-encoding: chunked\r\n';
   const lengths = given('content-length');
   if (codings.length > 0 || lengths.length === 0) return '';
-  // Of several the smallest: nobody waits for bytes that do not come.
+  // The smallest of several lengths counts: nobody waits for bytes that do not come.
   const length = Math.min(...lengths.map((text) => (/^\s*\+?\d+\s*$/.test(text) ? Number(text) : 0)));
   return length <= Number.MAX_SAFE_INTEGER ? `content-length: ${length}\r\n` : '';
 }

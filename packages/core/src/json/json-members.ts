@@ -14,7 +14,7 @@ export interface JsonMember {
 export function jsonMembers(text: string, joint = '.'): JsonMember[] {
   const members: JsonMember[] = [];
   const open: { readonly prefix: string; readonly isList: boolean; index: number }[] = [];
-  /** Of the value that comes next. */
+  /** The path of the next value. */
   let path = '';
   let line = 1;
   let counted = 0;

@@ -3,7 +3,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What a table has for a word from outside: `constructor` and `__proto__` are words that it does not have. */
+/** The entry of a table for a word from outside. `constructor` and `__proto__` have none. */
 export function own<Value>(table: Readonly<Record<string, Value>>, word: string): Value | undefined {
   return Object.hasOwn(table, word) ? table[word] : undefined;
 }

@@ -7,7 +7,7 @@ interface Queue<Item> {
   head: number;
 }
 
-/** What waits, by project, or by whoever else has turns. Projects take turns, so that none waits behind the backlog of another; the order within a project stays. */
+/** A queue per project, or per other owner. Owners take turns, so that none waits behind the backlog of another; each keeps its order. */
 export class ProjectQueues<Item extends { readonly projectId: string }> {
   /** Of projects for which something waits, in the order of their turns. */
   readonly #queues = new Map<string, Queue<Item>>();

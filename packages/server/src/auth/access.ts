@@ -55,7 +55,7 @@ export function requireScopesFor(caller: Caller, scopes: readonly string[] | nul
   throw new GatewayError('forbidden', { reason: `this API key has the scopes ${own.join(', ')} and cannot give ${given}` });
 }
 
-/** What a portal link may do for its owner, as scopes of keys. A test compares them with the routes. */
+/** The scopes that a portal link amounts to. A test compares them with the routes. */
 export const LINK_SCOPES: Readonly<Record<PortalKey['role'], readonly string[]>> = {
   viewer: ['activity:read', 'endpoints:write', 'eventDeliveries:write', 'eventTypes:read', 'subscriptions:read'],
   member: ['activity:read', 'endpoints:write', 'eventDeliveries:write', 'eventTypes:read', 'subscriptions:write'],

@@ -17,7 +17,7 @@ const EVENT_STATUSES: Readonly<Record<string, string>> = {
 
 /** The query of a request in our words: nothing where it is empty, statuses in lower case. `route` is the one that it goes to. */
 export function queryOf(route: { readonly method: string; readonly path: string }, query: Given): Members {
-  // Without a prototype, which `__proto__` would set.
+  // The object has no prototype, which `__proto__` would set.
   const given = Object.create(null) as Record<string, string | string[]>;
   for (const [name, value] of Object.entries(query)) {
     const values = [value].flat().filter((it): it is string => Boolean(it) && !it!.startsWith(NO_TIME));

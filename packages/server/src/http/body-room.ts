@@ -13,7 +13,7 @@ const CHECK_MS = 250;
 /** A body that arrives at this rate is never too slow. */
 export const BODY_BYTES_PER_SECOND = 65_536;
 
-/** Whose body it is: what one sender sends slowly, or too much of, takes no room of others. */
+/** The sender of a body. Slow or large bodies of one sender take no room of others. */
 export interface Sender {
   readonly id: string;
   /** Neither a key nor a signature was checked yet. */
@@ -35,7 +35,7 @@ export type ReceiveBody = (request: IncomingMessage, options: { readonly limit: 
 interface Room {
   readonly most: number;
   bytes: number;
-  /** Those that are not whole, oldest first. */
+  /** Incomplete bodies, oldest first. */
   readonly arriving: Set<Arrival>;
 }
 

@@ -47,7 +47,7 @@ export const Id = Type.String({
   'x-sentence': 'must be an id: a UUID in lower case',
 });
 
-/** Without what a terminal, a log or the subject of a mail would obey instead of show. */
+/** A text without characters that a terminal, a log or a mail subject would obey. */
 const PLAIN = { pattern: `^[^${CONTROLS}]*$`, 'x-sentence': 'must not contain control characters' };
 
 export const Name = Type.String({

@@ -4,7 +4,7 @@ import { GatewayError } from '@gateway/core/errors';
 import { isObject } from '@gateway/core/json';
 import { isSame, secretOf, type Signing } from './secrets.js';
 
-/** What a handshake looks into. Of a query, names that are given once count. */
+/** The parts of a request that a handshake reads. A query parameter counts if it is given once. */
 interface Asked {
   readonly query: (name: string) => string | undefined;
   readonly headers: IncomingHttpHeaders;
@@ -14,7 +14,7 @@ interface Asked {
   readonly mac: (text: string, encoding: 'hex' | 'base64') => string;
 }
 
-/** What a provider asks once, before it sends webhooks to a URL, to see that its owner wants them. */
+/** A request by which a provider checks once that the owner of a URL wants its webhooks. */
 interface Handshake {
   readonly method: 'GET' | 'POST';
   /** The parameter with the token of the source. */

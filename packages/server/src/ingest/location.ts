@@ -2,7 +2,7 @@ import { rawJsonAt } from '@gateway/core/json';
 import { headerOf } from './providers.js';
 
 const LOCATION = /^(?:request\.)?(header|body|query(?:param)?)\.(.+)$/i;
-/** Of an event type. */
+/** Maximum length of an event type. */
 const VALUE_LENGTH_MAX = 4_096;
 
 /** Form of a location in settings, as JSON Schema has it. */
@@ -25,7 +25,7 @@ export function valueAt(location: string, request: Located): string | undefined 
 }
 
 /**
- * What stands at a location as JSON: two texts are equal only if the values and their types are. Numbers, objects and arrays stand as they were sent, because
+ * The value at a location as JSON: two texts are equal only if the values and their types are. Numbers, objects and arrays stand as they were sent, because
  * parsing a number would lose digits. Undefined when there is nothing, `null`, or an empty value, which tells no two requests apart.
  */
 export function jsonAt(location: string, { headers, query, json }: Located): string | undefined {

@@ -15,7 +15,7 @@ export function keyOf(secretText: string): Buffer | undefined {
   return isWhole && key.byteLength >= 16 ? key : undefined;
 }
 
-/** What the provider of a source signs with, as text. */
+/** The signing secret of a source, as text. */
 export function secretOf({ secret, hmac }: Signing): string {
   return secret ?? hmac?.secret ?? '';
 }

@@ -35,9 +35,9 @@ export const verifierSchema = object({
     object(
       {
         type: oneOf(Object.keys(HANDSHAKES)),
-        token: Type.Optional(secret('Of `hub_challenge`, and if you like of `websub`: what `hub.verify_token` must be.')),
+        token: Type.Optional(secret('The expected `hub.verify_token`: required for `hub_challenge`, optional for `websub`.')),
       },
-      { description: 'What the provider asks before it sends: the request is answered and makes no event.' },
+      { description: 'The request by which the provider checks the URL. It is answered and makes no event.' },
     ),
   ),
 });

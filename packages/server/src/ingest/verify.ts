@@ -4,7 +4,7 @@ import { headerOf, providerOf, type HmacScheme } from './providers.js';
 import { isSame, keyOf } from './secrets.js';
 import type { VerifierFields } from './verifier.js';
 
-/** What a request proves itself with besides its body: undefined for a signature, empty when there is nothing to prove. */
+/** The credential in the headers of a request: undefined if the source verifies signatures, empty if it verifies nothing. */
 export function credentialOf({ type, api_key: key }: VerifierFields, headers: IncomingHttpHeaders): string | undefined {
   if (type === 'noop') return '';
   if (type === 'basic_auth') return `basic ${headers.authorization}`;

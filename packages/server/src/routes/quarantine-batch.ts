@@ -42,7 +42,7 @@ const progress = {
 const BatchReplay = named(
   'ReplayedMessages',
   object({
-    replayed: Type.Integer({ description: 'Of a dry run: that would create events.' }),
+    replayed: Type.Integer({ description: 'Replayed messages. In a dry run: messages that would create events.' }),
     duplicates: Type.Integer({ description: 'Their events are there already.' }),
     dropped: Type.Integer({ description: 'By the function of their source.' }),
     refused: Type.Integer({ description: 'Still in quarantine.' }),

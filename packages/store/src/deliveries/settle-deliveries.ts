@@ -11,7 +11,7 @@ interface Waiting {
   readonly endpointId?: string | undefined;
 }
 
-/** What the stored state asks of waiting deliveries, and of which of an endpoint. */
+/** The changes of waiting deliveries that a stored state asks for, and the deliveries that each concerns. */
 const CHANGES = {
   discard: { set: `status = 'discarded', next_attempt_at = null`, of: ofEndpoint('$3') },
   hold: { set: `next_attempt_at = 'infinity'`, of: `next_attempt_at < 'infinity' and ${ofEndpoint('$3')}` },
@@ -55,7 +55,7 @@ async function readChange(
   return { change: status === null ? null : status === 'paused' ? 'hold' : 'release', reason };
 }
 
-/** Those that wait for an endpoint. Compared and ordered as rows, so that no index fits but event_deliveries_by_endpoint: the others have the deliveries of all. */
+/** Selects the deliveries that wait for an endpoint. They are compared and ordered as rows, so that no index fits but event_deliveries_by_endpoint. */
 function ofEndpoint(endpoint: string): string {
   return `status <> 'processing' and (endpoint_id, status) >= (${endpoint}, 'scheduled') and (endpoint_id, status) <= (${endpoint}, 'retry')
     order by endpoint_id, status, id`;
@@ -93,7 +93,7 @@ async function changeBatch(
 const WAITING = `status in ('scheduled', 'retry') and next_attempt_at <= 'infinity'`;
 
 /*
- * What waits although its endpoint or project can no longer have it: in projects that were deleted; held at endpoints that are not paused; and at endpoints that were
+ * Finds deliveries that wait although their endpoint or project can no longer have them: in deleted projects; held at endpoints that are not paused; and at endpoints that were
  * deleted lately, whose later ones are discarded when they are due. No lock. Each step of a recursion is one probe of event_deliveries_due or event_deliveries_held per
  * partition: the cost is that of the projects with waiting deliveries and of the endpoints with held ones, however many deliveries they have. Conditions and orders are
  * such that no other index fits, and subqueries with a limit are no joins, which might read all that waits.

@@ -28,14 +28,14 @@ export async function insertIdentity(knex: Knex, userId: string, { issuer, subje
   return rows.length > 0;
 }
 
-/** What ended when the owner of an address took over an account. */
+/** The credentials that ended when the owner of an address took over an account. */
 export interface TakenOver {
   readonly had_password: boolean;
   readonly sessions: number;
   /** Names of personal keys. */
   readonly api_keys: readonly string[];
   readonly identities: number;
-  /** Of the sessions and keys. */
+  /** The masks of the sessions and keys. */
   readonly masks: readonly string[];
 }
 

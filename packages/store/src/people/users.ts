@@ -121,7 +121,7 @@ export async function findUserByPassword(
 }
 let unknownHash: Promise<string> | undefined;
 
-/** Whether the user still has the password that was verified against `passwordHash`. Lock: the user's row, so that it keeps it until the transaction ends. */
+/** True if the user still has the password that was verified against `passwordHash`. Lock: the user's row, so that the password stays until the transaction ends. */
 export async function hasPassword(trx: Knex, id: string, passwordHash: string): Promise<boolean> {
   const found = await trx('users').where({ id, password_hash: passwordHash }).forShare().first<{ id: string } | undefined>('id');
   return found !== undefined;

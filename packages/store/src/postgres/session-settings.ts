@@ -3,7 +3,7 @@ import type pg from 'pg';
 import type { DatabaseSettings } from './connection.js';
 
 interface SessionSetting {
-  /** As `pg_settings` writes it. */
+  /** The value as `pg_settings` shows it. */
   readonly value: string;
   /** Other values under which the statements mean the same, for sessions that a pooler opened. */
   readonly accepts?: RegExp;

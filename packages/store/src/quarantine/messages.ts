@@ -58,7 +58,7 @@ export async function quarantineMessages(
     values: [...raw, ...refs],
   });
   const others = new Set(rows.map(({ n }) => n));
-  // Of several with one id the first was stored.
+  // The first of several with one id was stored.
   const left = messages.flatMap((message, n) => (ids.delete(message.id) ? [] : [[message, others.has(n) ? 'other' : 'same'] as const]));
   return new Map(left);
 }

@@ -28,7 +28,7 @@ const LONG_TEXT = 10_000;
 
 export type Kind = 'secret' | 'choice' | 'switch' | 'number' | 'lines' | 'long-text' | 'text' | 'group' | 'json';
 
-/** Whether a string may have several lines. */
+/** True if a string may have several lines. */
 export function isLongText({ maxLength = 0 }: Schema): boolean {
   return maxLength > LONG_TEXT;
 }

@@ -41,13 +41,13 @@ const KINDS: Readonly<Record<Verifier['type'], readonly [label: string, fields: 
   standard_webhooks: ['Standard Webhooks', ofProvider],
 };
 
-/** What a provider asks before it sends, of every kind. */
+/** The handshakes that a provider may require. */
 const handshake: Schema = {
   type: 'object',
   title: 'Handshake',
   properties: {
-    type: { title: 'Handshake', enum: HANDSHAKES, description: 'What the provider asks once before it sends.' },
-    token: { ...secret, title: 'Verify token', description: 'What `hub.verify_token` must be.' },
+    type: { title: 'Handshake', enum: HANDSHAKES, description: 'The request that the provider sends once to check the URL.' },
+    token: { ...secret, title: 'Verify token', description: 'The expected value of `hub.verify_token`.' },
   },
 };
 

@@ -35,7 +35,7 @@ export function personOf(claims: Claims): OidcPerson {
   };
 }
 
-/** What Postgres can store, and a terminal shows. */
+/** The text without characters that Postgres cannot store or a terminal would obey. */
 function text(claim: unknown, max = NAME_MAX): string {
   return typeof claim === 'string' ? plainOf(claim).slice(0, max).toWellFormed() : '';
 }

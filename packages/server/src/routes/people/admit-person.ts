@@ -90,7 +90,7 @@ function trustedEmail({ config }: OpenCall, person: OidcPerson, isKnown: boolean
   throw refused(person, 'the provider has not verified the address', 'verify it at the provider, and sign in again');
 }
 
-/** What a new person joins without an invitation; undefined without `oidc.organisation`. */
+/** The organisation that a new person joins without an invitation; undefined without `oidc.organisation`. */
 async function joining({ config, database }: OpenCall): Promise<Joined | undefined> {
   const { organisation, role } = config.oidc;
   if (organisation === undefined) return undefined;
