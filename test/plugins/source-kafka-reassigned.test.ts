@@ -43,6 +43,7 @@ function driven(handle: (message: Message) => Promise<Outcome>) {
     const member = new GroupMember({ brokers: ['127.0.0.1:1'], topic_name: 't' }, handle, context, 'c', {
       memory: new SourceMemory(),
       committed: new Map(),
+      startsAt: new Map(),
     });
     return {
       member,
@@ -52,7 +53,7 @@ function driven(handle: (message: Message) => Promise<Outcome>) {
         const resolved: string[] = [];
         const messages = offsets.map((offset) => ({ offset, value: Buffer.from(offset), timestamp: '1', key: null, headers: {} }));
         await eachBatch({
-          batch: { topic: 't', partition: 0, highWatermark: '9', messages, lastOffset: () => offsets.at(-1)! },
+          batch: { topic: 't', partition: 0, fetchedOffset: offsets[0]!, highWatermark: '9', messages, lastOffset: () => offsets.at(-1)! },
           resolveOffset: (offset: string) => void resolved.push(offset),
           heartbeat: () => Promise.resolve(),
           isRunning: () => true,

@@ -173,6 +173,8 @@ tracer('what an address leads to instead of a collector is named, with what to c
     http2.createServer(answer),
     net.createServer((it) => it.destroy()),
   ];
+  const sockets = new Set<net.Socket>();
+  for (const it of servers) it.on('connection', (socket: net.Socket) => sockets.add(socket));
   const [http1, http1Tls, http2Plain, closing] = (await Promise.all(servers.map((it) => loopback(it)))) as [number, number, number, number];
   const [plain, tls, refusing] = await Promise.all([collector(), collector({ tls: files }), collector({ answer: 'refuse' })]);
   const lax = { insecure_skip_verify: true };
@@ -197,6 +199,7 @@ tracer('what an address leads to instead of a collector is named, with what to c
     assert.ok(lines.join('\n').includes(given.collector_url), what);
   }
   for (const it of [plain, tls, refusing, ...servers]) it.close();
+  for (const socket of sockets) socket.destroy();
 });
 
 tracer('a collector that is away neither stops the start nor the close', async () => {

@@ -167,10 +167,10 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
 
   const heartbeat = new Heartbeat({ ...held, router, scheduler, claimer, name, readsSources, onRenewed: () => sources.share() });
   configCache.on('gateway_due', (projectId) => (projectId === '' ? claimer.checkAll() : dueTimes.add(projectId, 0)));
-  const stopSweeps = startSweeps(context);
   const stopPublishing = publishLags({ ...context, lags });
   const stopShowing = measure && showGauges(plugins, { ...held, circuitBreakers, sandbox, lags });
   const queues = new AbortController();
+  let stopSweeps: (() => Promise<void>) | undefined;
   let consuming: Promise<unknown> = Promise.resolve();
 
   let drained: Promise<void> | undefined;
@@ -181,7 +181,7 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
     };
     const timer = setTimeout(giveUp, Math.max(0, config.agent.drain_timeout_seconds - CLOSING_SECONDS) * 1000);
     queues.abort();
-    const sweeping = stopSweeps();
+    const sweeping = stopSweeps?.();
     pauses.close();
     const claiming = claimer.stop();
     pipeline.stop();
@@ -220,6 +220,7 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
       return readsSources && sources.isStarting;
     },
     start() {
+      stopSweeps = startSweeps(context);
       if (!readsSources) return;
       sources.start();
       const options = { ...held, router };

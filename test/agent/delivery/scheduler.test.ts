@@ -386,7 +386,8 @@ deliver('pausing holds what waits, activating sends it', () =>
 
 deliver('an agent that is late to hear of an activation leaves nothing held', () =>
   scene(async ({ running, open, push }) => {
-    const { projectId, configCache } = running;
+    const { projectId, configCache, wiring } = running;
+    wiring.start();
     const { id, at } = await open();
     await setEndpointStatus(db.knex, projectId, id, { status: 'paused', reason: 'By hand.' });
     await until('the agent to know', () => configCache.endpoint(projectId, id)?.status === 'paused');

@@ -83,6 +83,7 @@ beside('deliveries that an agent gave back after their project was deleted are d
     await deleteProject(db.knex, earlier.projectId);
     await db.rows(`update event_deliveries set status = 'retry', claimed_by = null, next_attempt_at = now() where id = $1`, [one!.id]);
     const running = await runAgent({ db });
+    running.wiring.start();
     await until('the delivery to be discarded', async () => {
       const [row] = await db.rows<{ status: string; reason: string }>('select status, reason from event_deliveries');
       return row?.status === 'discarded' && row.reason === 'The project was deleted.';

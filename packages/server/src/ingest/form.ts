@@ -2,12 +2,12 @@ const FORM = /^application\/x-www-form-urlencoded\s*(;|$)/i;
 
 /**
  * The body of a webhook as JSON where it is a form: the one field `payload`, in which GitHub, Slack and others send theirs, or an object of the fields, with a list
- * for a field that is repeated. Any other body is returned as it is, and so is JSON, which `curl -d` calls a form.
+ * for a field that is repeated. Any other body is returned as it is, and so are JSON and plain text, which `curl -d` calls a form.
  */
 export function jsonOfForm(body: Uint8Array, contentType: string | undefined): Uint8Array {
   if (!FORM.test(contentType ?? '') || body.byteLength === 0) return body;
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString();
-  if (/^\s*[[{]/.test(text)) return body;
+  if (/^\s*[[{]/.test(text) || !text.includes('=')) return body;
   const form = new URLSearchParams(text);
   const fields = new Map<string, string | string[]>();
   for (const [name, value] of form) {
