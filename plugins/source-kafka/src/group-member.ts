@@ -243,7 +243,14 @@ export class GroupMember implements ReaderContext {
         const end = oldest < next ? oldest : next;
         if (end > due) this.#context.lost?.(String(partition), Number(end - due));
       },
-      (error: unknown) => this.#context.log.debug({ error }, 'the oldest offset of a partition could not be read'),
+      (error: unknown) => {
+        if (this.#context.signal.aborted) return;
+        this.#context.log.warn(
+          { error, partition },
+          'the oldest offset of a partition could not be read: all that was skipped counts as deleted',
+        );
+        this.#context.lost?.(String(partition), Number(next - due));
+      },
     );
   }
 

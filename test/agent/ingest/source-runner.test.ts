@@ -51,7 +51,12 @@ async function scene(
     lags,
     watch,
     notifier,
-  }: { window?: number; lags?: SourceLags; watch?: SourcePlugin['watch']; notifier?: { source(...told: unknown[]): void } } = {},
+  }: {
+    window?: number;
+    lags?: SourceLags;
+    watch?: SourcePlugin['watch'];
+    notifier?: { source(...told: unknown[]): void; lost(): void };
+  } = {},
 ): Promise<void> {
   const running = await runAgent({ db });
   const at = await receiver();
@@ -547,7 +552,7 @@ sources('what a server said is told to the operator, and not to the tenant', () 
       await until('the next failure to be told', () => reason().includes('words of a library'));
       assert.equal([...told], ['The broker failed. Wait.', 'It cannot be read; the logs of the agents say why.']);
     },
-    { notifier: { source } },
+    { notifier: { source, lost: () => undefined } },
   );
 });
 

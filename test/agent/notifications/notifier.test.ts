@@ -115,6 +115,26 @@ notify('two agents that see the same failure notify once: an endpoint that is go
   }),
 );
 
+notify('messages that a broker deleted are notified by partition, and those of the next hour together after it', () =>
+  scene(async ({ db, broker, server, start }) => {
+    await start();
+    const queue = broker.queue('q');
+    await until('it to be read', () => queue.lost);
+    queue.lost!('3', 5);
+    const [mail] = await server.received(1);
+    assert.is(mail?.headers['subject'], '[gateway] Source q of project shop has lost messages');
+    assert.match(mail?.text ?? '', 'Partition:    3\nMessages:     up to 5\n');
+    queue.lost!('3', 2);
+    queue.lost!('4', 1);
+    const [, other] = await server.received(2);
+    assert.match(other?.text ?? '', 'Partition:    4\nMessages:     up to 1\n');
+    await db.rows(`update notifications set created_at = now() - interval '61 minutes'`);
+    queue.lost!('3', 1);
+    const [, , later] = await server.received(3);
+    assert.match(later?.text ?? '', 'Partition:    3\nMessages:     up to 3\n');
+  }),
+);
+
 notify('while the SMTP server is away notifications wait, and the agent says so and works', () =>
   scene(async ({ db, at, start, send }) => {
     const port = await freePort();

@@ -42,6 +42,15 @@ notifications('of agents that raise the same at once one does, and it is claimed
   assert.is(claimed.filter((one) => one !== undefined).length, 1);
 });
 
+notifications('a kind that a newer version added waits for an agent that knows it', async () => {
+  await db.rows(`alter type notification_kind add value if not exists 'of_tomorrow'`);
+  await raise(failing({ kind: 'of_tomorrow' as 'source_failing' }));
+  assert.is(await claim(), undefined);
+  const { subject } = failing();
+  await raise(failing({ subject }));
+  assert.is((await claim())?.subject, subject);
+});
+
 notifications('it is raised again when it is over, but not within the quiet time', async () => {
   const it = failing();
   await raise(it);

@@ -14,7 +14,10 @@ export interface SourceRunnerOptions
   extends Pick<AgentContext, 'configCache' | 'health' | 'log'>, Omit<SourceWatchOptions, 'advise' | 'startsInMs'> {
   readonly pipeline: Pipeline;
   readonly transformer?: Pick<Transformer, 'abandon' | 'change'>;
-  readonly notifier?: { source(source: SourceRecord, state: SourceState, reason?: string): void };
+  readonly notifier?: {
+    source(source: SourceRecord, state: SourceState, reason?: string): void;
+    lost(source: SourceRecord, partition: string, messages: number): void;
+  };
   /** Counts messages that a broker deleted before they were read. */
   readonly countLost?: ((labels: { project: string; source: string; partition: string }, messages: number) => void) | undefined;
   readonly window: number;
@@ -267,6 +270,7 @@ class RunningSource {
     this.#lost.set(partition, (this.#lost.get(partition) ?? 0) + messages);
     const { id: source, project_id: project } = this.record;
     this.options.countLost?.({ project, source, partition }, messages);
+    this.options.notifier?.lost(this.record, partition, messages);
     this.#log.error({ partition, messages }, 'The broker has deleted messages before they were read: they are lost to the gateway.');
     if (this.#isReading) this.#reportReading();
   }

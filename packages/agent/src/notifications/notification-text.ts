@@ -15,6 +15,10 @@ const SEVERAL: Readonly<Record<ClaimedNotification['kind'], readonly [subject: s
     'sources are failing',
     'They cannot be read, or are paused because their functions overrun. Their messages stay with the brokers, and the gateway tries again.',
   ],
+  source_lost: [
+    'partitions of sources have lost messages',
+    'The brokers deleted messages before they were read. They are lost to the gateway, which reads on with the oldest that is left.',
+  ],
   licence_expiring: ['licences are about to expire', 'The community licence applies after that.'],
   licence_expired: ['licences have expired', 'The community licence applies.'],
 };
@@ -46,7 +50,8 @@ function contentOf(
   it: ClaimedNotification,
   config: Pick<Config, 'host' | 'root_path'>,
 ): { subject: string; opening: string; facts: readonly Fact[]; advice: readonly string[] } {
-  const { facts, kind, subject: id, projectId } = it;
+  const { facts, kind, projectId } = it;
+  const [id = ''] = it.subject.split(' ');
   const name = oneLine(it.name ?? id);
   const project = oneLine(it.project ?? projectId ?? '');
   const since: Fact = ['Since', time(facts.since ?? it.createdAt.toISOString())];
@@ -114,6 +119,17 @@ function contentOf(
           'Or resume the source as it is:',
           `  POST ${path}/sources/${id}/resume`,
           'Each time it overruns again the pause is twice as long, up to an hour, without another e-mail.',
+        ],
+      };
+    case 'source_lost':
+      return {
+        subject: `Source ${name} of project ${project} has lost messages`,
+        opening:
+          'A broker deleted messages of a source before they were read. They are lost to the gateway, which reads on with the oldest that is left.',
+        facts: [...where('Source', 'sources'), ['Partition', facts.partition ?? ''], ['Messages', `up to ${facts.messages}`], since],
+        advice: [
+          'Have the producer send again what is missing. Keep messages for longer than the gateway may be away or behind: raise the retention of the topic, and see gateway_source_lag_messages.',
+          'The next e-mail about this partition comes an hour later at the earliest.',
         ],
       };
     case 'licence_expiring':

@@ -27,11 +27,15 @@ const TICK_MS = 500;
 /** The database is read every this many ticks, and at once when there is something to raise. */
 const TICKS_PER_READ = 20;
 const LICENCE_MS = 3_600_000;
+/** After a notification of lost messages, further losses of that partition are gathered for so long. */
+const LOST_QUIET_SECONDS = 3600;
+/** Partitions whose losses wait to be raised; those of more are in the log and the metrics alone. */
+const LOST_MAX = 4_000;
 /** Closing waits this long for an e-mail that is being sent; after that another agent sends it again. */
 const CLOSE_MS = 2_000;
 
 /**
- * Notifies people by e-mail of disabled and failing endpoints, failing sources, and the end of the licence.
+ * Notifies people by e-mail of disabled and failing endpoints, sources that fail or lost messages, and the end of the licence.
  *
  * 1. The pipeline reports attempts and states of sources, which are counted in memory.
  * 2. What needs a notification is logged and raised in the outbox in Postgres, once for all agents.
@@ -42,6 +46,8 @@ export class Notifier {
   readonly #endpoints = new Failures();
   readonly #sources = new Failures();
   readonly #read = new Set<string>();
+  /** By subject: what a broker deleted of a partition, not raised yet. */
+  readonly #lost = new Map<string, { readonly projectId: string; readonly partition: string; readonly since: string; messages: number }>();
   readonly #outbox: Outbox | undefined;
   #timer: NodeJS.Timeout | undefined;
   #ticking: Promise<void> | undefined;
@@ -107,6 +113,15 @@ export class Notifier {
     else this.#sources.fail(projectId, id, reason ?? this.#sources.get(id)?.error ?? 'It is still being connected to.');
   }
 
+  /** A broker deleted messages of a source before they were read. */
+  lost({ id, project_id: projectId }: Pick<SourceRecord, 'id' | 'project_id'>, partition: string, messages: number): void {
+    const subject = `${id} ${partition}`;
+    const known = this.#lost.get(subject);
+    if (known) known.messages += messages;
+    else if (this.#lost.size < LOST_MAX) this.#lost.set(subject, { projectId, partition, since: new Date().toISOString(), messages });
+    this.#urgent = true;
+  }
+
   /** Facts to raise with a deactivated endpoint or a paused source; null when no e-mails are sent. */
   disabledFacts(error: string): NotificationFacts | null {
     return this.#outbox ? { since: new Date().toISOString(), error } : null;
@@ -133,6 +148,7 @@ export class Notifier {
       if (!this.#outbox) {
         endpoints.due.clear();
         sources.due.clear();
+        this.#lost.clear();
         return;
       }
       const hasRecovered = endpoints.recovered.size + sources.recovered.size > 0;
@@ -143,6 +159,7 @@ export class Notifier {
       if (licence) await this.#raise([licence], 0);
       await this.#raiseDue('endpoint_failing', endpoints);
       await this.#raiseDue('source_failing', sources);
+      await this.#raiseLost();
       await this.#readOpen();
       await this.#outbox.send();
       if (this.#failing) log.info({}, 'Notifications are processed again.');
@@ -171,6 +188,20 @@ export class Notifier {
     const raised = await this.#raise(notifications, this.options.config.notifications.quiet_seconds);
     // Too early after the last one: raised later if it still fails.
     for (const [n, failure] of due.entries()) if (raised[n] !== 'quiet') tracked.raised(failure);
+  }
+
+  async #raiseLost(): Promise<void> {
+    const due = [...this.#lost].map(([subject, lost]) => ({ subject, lost, ...lost }));
+    const notifications = due.map(({ subject, projectId, partition, since, messages }) => {
+      return { kind: 'source_lost', projectId, subject, facts: { since, partition, messages } } as const;
+    });
+    const raised = await this.#raise(notifications, LOST_QUIET_SECONDS);
+    for (const [n, { subject, lost, messages }] of due.entries()) {
+      if (raised[n] === 'quiet') continue;
+      // More may have been lost meanwhile.
+      lost.messages -= messages;
+      if (lost.messages === 0) this.#lost.delete(subject);
+    }
   }
 
   #raise(notifications: readonly NewNotification[], quietSeconds: number): Promise<readonly Raised[]> {

@@ -5,7 +5,8 @@ import { clean } from '../postgres/columns.js';
 type Client = Pick<pg.Pool, 'query'>;
 
 /** `endpoint_failing` and `source_failing` stay open until they recover; the others are events. */
-export type NotificationKind = 'endpoint_disabled' | 'endpoint_failing' | 'source_failing' | 'licence_expiring' | 'licence_expired';
+const KINDS = ['endpoint_disabled', 'endpoint_failing', 'source_failing', 'source_lost', 'licence_expiring', 'licence_expired'] as const;
+export type NotificationKind = (typeof KINDS)[number];
 
 /** Details known only to the agent; names and addresses are read when it is sent. Never secrets or event data. */
 export interface NotificationFacts {
@@ -13,6 +14,9 @@ export interface NotificationFacts {
   readonly since?: string;
   readonly error?: string;
   readonly failures?: number;
+  /** Of a broker that deleted messages before they were read: how many at most, and of which partition. */
+  readonly messages?: number;
+  readonly partition?: string;
   /** When a paused source resumes, ISO 8601. */
   readonly resumes_at?: string;
   readonly licensee?: string;
@@ -23,7 +27,7 @@ export interface NotificationFacts {
 export interface NewNotification {
   readonly kind: NotificationKind;
   readonly projectId: string | null;
-  /** Id of the endpoint or source, or a key of the licence. */
+  /** Id of the endpoint or source, for `source_lost` followed by a blank and the partition; or a key of the licence. */
   readonly subject: string;
   readonly facts: NotificationFacts;
 }
@@ -46,8 +50,8 @@ export async function raiseNotifications(
                as g(id, kind, project_id, subject, facts, n)
            ),
            raised as (
-             insert into notifications (id, kind, project_id, subject, facts, raised_by)
-             select id, kind, project_id, subject, facts::jsonb, $6::int from given
+             insert into notifications (id, kind, project_id, subject, facts, raised_by, ended_at)
+             select id, kind, project_id, subject, facts::jsonb, $6::int, case when kind = 'source_lost' then now() end from given
              where (kind, subject) not in (select kind, subject from notifications where created_at > now() - $7::int * interval '1 second')
              order by kind, subject
              on conflict (kind, subject) where ended_at is null do nothing
@@ -111,7 +115,10 @@ const LEASE = `interval '5 minutes'`;
 const BURST = 10;
 const CLAIM_MAX = 10_000;
 
-/** Claims the oldest due notification with all due ones of its kind and organisation, for one e-mail. Locks: their rows, skipping locked ones. */
+/**
+ * Claims the oldest due notification with all due ones of its kind and organisation, for one e-mail. Kinds that a newer version added are left to its agents.
+ * Locks: their rows, skipping locked ones.
+ */
 export async function claimNotifications(client: Client, gatherSeconds: number): Promise<ClaimedNotification[]> {
   const { rows } = await client.query<ClaimedNotification>({
     name: 'claim-notifications',
@@ -121,7 +128,7 @@ export async function claimNotifications(client: Client, gatherSeconds: number):
            ),
            first as (
              select n.kind, p.organisation_id from notifications n left join projects p on p.id = n.project_id
-             where n.status = 'waiting' and n.next_attempt_at <= now()
+             where n.status = 'waiting' and n.next_attempt_at <= now() and n.kind::text = any($2::text[])
                and not exists (select from enough g where g.kind = n.kind and g.organisation_id is not distinct from p.organisation_id)
              order by n.next_attempt_at limit 1 for update of n skip locked
            ),
@@ -145,9 +152,10 @@ export async function claimNotifications(client: Client, gatherSeconds: number):
            left join organisations o on o.id = p.organisation_id
            left join endpoints e on e.project_id = n.project_id
              and e.id = case when n.kind in ('endpoint_disabled', 'endpoint_failing') then n.subject::uuid end
-           left join sources s on s.project_id = n.project_id and s.id = case when n.kind = 'source_failing' then n.subject::uuid end
+           left join sources s on s.project_id = n.project_id
+             and s.id = case when n.kind in ('source_failing', 'source_lost') then split_part(n.subject, ' ', 1)::uuid end
            order by n.created_at, n.id`,
-    values: [gatherSeconds],
+    values: [gatherSeconds, KINDS],
   });
   return rows;
 }

@@ -1,0 +1,3 @@
+-- no transaction
+-- A kind of notification: a broker deleted messages of a source before they were read. Locks: none that anyone waits for.
+alter type notification_kind add value if not exists 'source_lost';
