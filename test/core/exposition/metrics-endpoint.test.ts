@@ -91,7 +91,7 @@ function answering({ token, expose = () => Promise.resolve(large) }: { token?: s
   const respond = metricsResponse({ config, plugins: { meter: createMeter(backend) }, log });
   return {
     errors,
-    get: (headers: Record<string, string> = {}, remoteAddress = '192.0.2.1') => respond({ headers, socket: { remoteAddress } }),
+    get: (headers: Record<string, string> = {}, socket = { remoteAddress: '192.0.2.1' }) => respond({ headers, socket }),
   };
 }
 
@@ -101,19 +101,21 @@ listener('without a token anybody is shown the exposition', async () => {
   assert.is(headers['content-encoding'], undefined);
 });
 
-listener('guesses of the token are counted by address, and a scraper goes on', async () => {
+listener('guesses of the token are counted by network, and only a connection that sent nothing wrong goes on', async () => {
   const { get } = answering({ token: 'right' });
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
-  assert.is((await get(bearer('right'), '192.0.2.9')).status, 200);
-  for (const address of ['192.0.2.1', '192.0.2.9']) {
-    const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => get(bearer(`wrong ${n}`), address)));
+  const on = (remoteAddress: string) => ({ remoteAddress });
+  const [scraper, shared] = [on('192.0.2.9'), on('192.0.2.9')];
+  for (const socket of [scraper, shared]) assert.is((await get(bearer('right'), socket)).status, 200);
+  for (const at of [(n: number) => on(`2001:db8::${n.toString(16)}`), (n: number) => (n === 0 ? shared : on('::ffff:192.0.2.9'))]) {
+    const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => get(bearer(`wrong ${n}`), at(n))));
     assert.equal(
       [401, 429].map((status) => answers.filter((it) => it.status === status).length),
       [10, 20],
     );
+    for (const socket of [at(0), at(1), at(99)]) assert.is((await get(bearer('right'), socket)).status, 429);
   }
-  assert.is((await get(bearer('right'), '192.0.2.1')).status, 429);
-  for (const address of ['192.0.2.2', '192.0.2.9']) assert.is((await get(bearer('right'), address)).status, 200);
+  for (const socket of [on('192.0.2.2'), on('2001:db8:0:1::1'), scraper]) assert.is((await get(bearer('right'), socket)).status, 200);
 });
 
 listener('with a token nobody else is, and is told the setting and not the token', async () => {

@@ -71,4 +71,19 @@ guarding('guesses at a source lock nobody out of anything else, and a credential
   assert.is(last, 'right');
 });
 
+guarding(
+  'an address whose signatures were right has more failures than others, a right one between them goes on, and then no more are verified',
+  async () => {
+    const attempt = scene();
+    await attempt([['signature', 'signed', true]]);
+    const few = await attempt([...wrong('signature', 50).map(([kind]) => [kind, 'signed', false] as const), ['signature', 'signed', true]]);
+    assert.equal([few.count('wrong'), few.last], [50, 'right']);
+    const many = Array.from({ length: 300 }, () => ['signature', 'signed', false] as const);
+    const { verified } = await attempt([...many, ['signature', 'signed', true]]);
+    assert.is(verified, 50);
+    assert.is((await attempt([['signature', 'signed', true]])).last, 'too_many_logins');
+    assert.is((await attempt([['signature', 'signed', true]], '192.0.2.2')).last, 'right');
+  },
+);
+
 guarding.run();

@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { closeListener, listen } from '../http/listen.js';
+import { networkOf } from '../http/network.js';
 import type { ActivatedPlugins } from '../plugins/activation.js';
 import type { Config } from '../config/settings.js';
 import type { Log } from '../logging/log.js';
@@ -117,7 +118,7 @@ interface Sent {
 
 type Verdict = 'admitted' | 'wrong' | 'locked_out';
 
-/** Wrong tokens of an address within the time; beyond, the right one is refused too, except where it was in use before. */
+/** Wrong tokens of an address within the time; beyond, the right one is refused too, or guessing would go on, except on a connection that sent it and nothing else before. */
 const WRONG_MAX = 10;
 const WRONG_MS = 60_000;
 const ADDRESSES_MAX = 1_000;
@@ -127,18 +128,21 @@ function admission(token: string | undefined): (sent: Sent) => Verdict {
   if (token === undefined) return () => 'admitted';
   const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest();
   const wanted = digest(Buffer.from(token));
-  const known = new Set<string>();
+  const known = new WeakSet<object>();
   const wrong = new Map<string, { count: number; readonly untilMs: number }>();
   return ({ headers: { authorization = '' }, socket }) => {
-    const address = socket?.remoteAddress ?? '';
+    const address = networkOf(socket?.remoteAddress ?? '');
     const [, given = ''] = /^Bearer +(.*)$/i.exec(authorization) ?? [];
     const isRight = timingSafeEqual(digest(Buffer.from(given, 'latin1')), wanted);
-    if (isRight && known.has(address)) return 'admitted';
+    if (socket && known.has(socket)) {
+      if (isRight) return 'admitted';
+      known.delete(socket);
+    }
     const before = wrong.get(address);
     const its = before && before.untilMs > performance.now() ? before : { count: 0, untilMs: performance.now() + WRONG_MS };
     if (its.count >= WRONG_MAX) return 'locked_out';
     if (isRight) {
-      if (known.size < ADDRESSES_MAX) known.add(address);
+      if (socket) known.add(socket);
       return 'admitted';
     }
     its.count++;

@@ -1,5 +1,6 @@
 export { checkClientCertificate, type ClientCertificate } from './client-certificate.js';
 export { connectionInUse, type ConnectionUse, watchedConnector } from './connection-use.js';
+export { networkOf } from './network.js';
 export { LookupError, LookupsBusyError, Names } from './names.js';
 export { closeListener, listen } from './listen.js';
 export { authoritiesWith, readCertificates, readClientCertificate, withAuthorities } from './pem.js';

@@ -32,15 +32,6 @@ export function plain(hop = ''): string {
     .replace(/^::ffff:(?=[\d.]+$)/i, '');
 }
 
-/** What counts as one address: of IPv6 the /64, of which a client has all. */
-export function networkOf(address: string): string {
-  if (isIP(address) !== 6) return address;
-  const [head = '', tail = ''] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
-  const [left, right] = [head, tail].map((it) => (it === '' ? [] : it.split(':'))) as [string[], string[]];
-  const zeros = Array<string>(8 - left.length - right.length).fill('0');
-  return `${[...left, ...zeros, ...right].slice(0, 4).join(':')}::/64`;
-}
-
 /** Whether an address is in one of these networks. */
 function within(networks: readonly string[]): (address: string) => boolean {
   const family = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4');

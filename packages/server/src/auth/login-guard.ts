@@ -3,11 +3,12 @@ import type { IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
+import { networkOf } from '@gateway/core/http';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { MemoryKv, type Kv } from '@gateway/store/kv';
 import type { KvFallback } from '../health/kv-fallback.js';
-import { networkOf, plain, type AddressReader } from './client-address.js';
+import { plain, type AddressReader } from './client-address.js';
 
 /** Whose credentials a request carries. */
 export interface Account {
@@ -27,12 +28,21 @@ const STORED: readonly Account['kind'][] = ['key', 'session', 'source', 'signatu
 /** Failures at a source count there alone: a provider with a wrong secret locks no person of its address out. */
 const OF_SOURCE: readonly Account['kind'][] = ['source', 'signature'];
 
-/** Runs `verify`, which returns undefined for wrong credentials, unless the client may be guessing: then throws `too_many_logins`. */
-export type LoginGuard = <Found>(
-  request: IncomingMessage,
-  account: Account,
-  verify: () => Promise<Found | undefined>,
-) => Promise<Found | undefined>;
+export interface LoginGuard {
+  /** Runs `verify`, which returns undefined for wrong credentials, unless the client may be guessing: then throws `too_many_logins`. */
+  <Found>(request: IncomingMessage, account: Account, verify: () => Promise<Found | undefined>): Promise<Found | undefined>;
+  /** Throws `too_many_logins` if the address is locked out, for what is verified only after the body was read. */
+  refuseLocked(request: IncomingMessage, account: Account): Promise<void>;
+}
+
+type Refusal = Pick<LoginGuard, 'refuseLocked'>;
+type Guard = <Found>(request: IncomingMessage, account: Account, verify: () => Promise<Found | undefined>) => Promise<Found | undefined>;
+
+/** Where failures count, and how many times more than usual it has. */
+interface Place {
+  readonly name: string;
+  readonly factor: number;
+}
 
 /** Failures that an address regains. */
 const PER_SECOND = 1 / 60;
@@ -62,7 +72,7 @@ export function loginGuard(
     addressOf,
   }: { key: Buffer; kv: KvFallback | undefined; meter: ActivatedPlugins['meter']; log: Log; addressOf: AddressReader },
 ): LoginGuard {
-  if (maxFailures === 0) return (_request, _account, verify) => verify();
+  if (maxFailures === 0) return Object.assign<Guard, Refusal>((_request, _account, verify) => verify(), { refuseLocked: async () => {} });
   const memory = new MemoryKv();
   const digest = (...texts: string[]) => createHmac('sha256', key).update(texts.join(' ')).digest('hex');
   let delayed = 0;
@@ -76,7 +86,7 @@ export function loginGuard(
    * Reserves one of the failures that a place has left, before anything is verified: of many attempts at once no more are verified than may fail. The others wait, and are
    * not attempts any more when their credential has become known. Returns what gives the place back.
    */
-  async function reserve(place: string, { kind }: Account, isKnown: () => Promise<boolean>): Promise<() => void> {
+  async function reserve({ name: place, factor }: Place, { kind }: Account, isKnown: () => Promise<boolean>): Promise<() => void> {
     const its = attempts.get(place) ?? { users: 0, running: 0, waiting: [] };
     attempts.set(place, its);
     its.users++;
@@ -88,7 +98,7 @@ export function loginGuard(
       for (;;) {
         if (await isKnown()) break;
         await refuseLocked(place, kind);
-        const { left } = await takeFailures(memory, digest('address', place), 1, 0);
+        const { left } = await takeFailures(memory, digest('address', place), factor, 0);
         if (its.running <= left) {
           its.running++;
           return () => {
@@ -114,9 +124,9 @@ export function loginGuard(
     return waitMs > 0 ? waitMs : ((await kv?.ask(take))?.answer.waitMs ?? 0);
   }
 
-  async function failed(address: string, { kind, name }: Account, isForwarded: boolean): Promise<void> {
+  async function failed({ name: address, factor }: Place, { kind, name }: Account, isForwarded: boolean): Promise<void> {
     meter.add('gateway_api_login_failures_total', { credential: kind, outcome: 'wrong' });
-    const lockedMs = await count(digest('address', address), 1);
+    const lockedMs = await count(digest('address', address), factor);
     if (lockedMs > 0 && !(await memory.get(`locked ${address}`))) {
       await memory.set(`locked ${address}`, String(performance.now() + lockedMs), { ttlMs: lockedMs });
       const proxy = isForwarded ? ' It is a proxy that server.trusted_proxies does not name, so all its clients are locked out.' : '';
@@ -153,21 +163,28 @@ export function loginGuard(
     await delay(DELAY_MS).finally(() => delayed--);
   }
 
-  return async (request, account, verify) => {
-    const { headers, socket } = request;
-    const client = addressOf(request);
-    const address = networkOf(client);
-    const place = OF_SOURCE.includes(account.kind) ? `${address} at source ${account.name}` : address;
+  /** Where a request counts. An address whose signatures were right has a place of its own: a guesser behind it uses up less of what the provider needs. */
+  async function placeOf(address: string, account: Account) {
     const credential = `known ${digest('credential', address, account.credential)}`;
     const isKnown = async () => (await memory.get(credential)) !== undefined;
+    const name = OF_SOURCE.includes(account.kind) ? `${address} at source ${account.name}` : address;
+    const isSigner = account.kind === 'signature' && (await isKnown());
+    const place: Place = isSigner ? { name: `${name}, known`, factor: ACCOUNT_FACTOR } : { name, factor: 1 };
+    return { place, credential, isKnown: isSigner ? async () => false : isKnown };
+  }
+
+  const guard: Guard = async (request, account, verify) => {
+    const { headers, socket } = request;
+    const client = addressOf(request);
+    const { place, credential, isKnown } = await placeOf(networkOf(client), account);
     let release: (() => void) | undefined;
     if (!(await isKnown())) {
-      await refuseLocked(place, account.kind);
+      await refuseLocked(place.name, account.kind);
       if (account.kind !== 'signature') await waitIfSlow(account);
       release = await reserve(place, account, isKnown);
     }
     // A known password is refused too, or guessing it would go on.
-    if (!STORED.includes(account.kind)) await refuseLocked(place, account.kind);
+    if (!STORED.includes(account.kind)) await refuseLocked(place.name, account.kind);
     try {
       const caller = await verify();
       if (caller === undefined)
@@ -178,4 +195,10 @@ export function loginGuard(
       release?.();
     }
   };
+  return Object.assign<Guard, Refusal>(guard, {
+    async refuseLocked(request, account) {
+      const { place } = await placeOf(networkOf(addressOf(request)), account);
+      await refuseLocked(place.name, account.kind);
+    },
+  });
 }

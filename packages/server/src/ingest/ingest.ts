@@ -3,12 +3,13 @@ import type { IncomingMessage } from 'node:http';
 import { Router, type RouterContext } from '@koa/router';
 import { openConnection } from '@gateway/core/crypto';
 import { GatewayError } from '@gateway/core/errors';
+import { networkOf } from '@gateway/core/http';
 import type { HttpSource } from '@gateway/store/config';
 import { quarantineMessages } from '@gateway/store/quarantine';
 import { countIngest } from '@gateway/core/metrics/meter';
 import type { ServerContext } from '../api/route.js';
 import type { Release } from '../api/shares.js';
-import { networkOf } from '../auth/client-address.js';
+import type { Account } from '../auth/login-guard.js';
 import { derivedKey } from '../auth/process-credentials.js';
 import { send } from '../http/response.js';
 import { jsonOfForm } from './form.js';
@@ -36,6 +37,11 @@ export function maskKey(encryptionKey: string | undefined): Buffer {
   return derivedKey(encryptionKey, 'ids of http sources');
 }
 
+/** One signature tells nothing of the next, so that the address is what is known. */
+function accountOf(id: string, credential: string | undefined): Account {
+  return { kind: credential === undefined ? 'signature' : 'source', name: id, credential: `${id} ${credential ?? 'signed'}` };
+}
+
 /** `POST /ingest/<mask id>`: takes the webhooks of providers. Needs no API key; each source says how requests are verified. */
 export function ingestRouter(context: ServerContext): Router {
   const { addressOf, ask, config, limit, logins, receive, sealer, takeShare } = context;
@@ -52,17 +58,12 @@ export function ingestRouter(context: ServerContext): Router {
   ): Promise<void> {
     let reason: string | undefined;
     const verify = async () => ((reason = whyUnverified(verifier, { headers: request.headers, body })) === undefined ? true : undefined);
-    // One signature tells nothing of the next, so that the address is what is known.
-    const account = {
-      kind: credential === undefined ? 'signature' : 'source',
-      name: id,
-      credential: `${id} ${credential ?? 'signed'}`,
-    } as const;
-    if (credential !== '' && !(await logins(request, account, verify))) throw new GatewayError('signature_invalid', { reason: reason! });
+    if (credential !== '' && !(await logins(request, accountOf(id, credential), verify)))
+      throw new GatewayError('signature_invalid', { reason: reason! });
     await limit({ id: `source:${id}` });
   }
 
-  /** The source of a request with its verifier. A request that has a password or key is admitted before its body is read. */
+  /** The source of a request with its verifier. A request with a password or key is admitted, and one from a locked address refused, before its body is read. */
   async function open(ctx: RouterContext) {
     const maskId = ctx.params['mask_id'] ?? '';
     const source = isMaskId(maskId, key) ? await ask(() => sources(maskId), LOOK_UP) : undefined;
@@ -72,6 +73,7 @@ export function ingestRouter(context: ServerContext): Router {
     const verifier = openConnection(source.http.verifier, Verifier, source.id, sealer.open) as VerifierFields;
     const credential = credentialOf(verifier, ctx.req.headers);
     if (credential !== undefined) await admit(ctx.req, source, verifier, { credential, body: NO_BODY });
+    else await logins.refuseLocked(ctx.req, accountOf(source.id, credential));
     return { source, verifier, isSigned: credential === undefined };
   }
 

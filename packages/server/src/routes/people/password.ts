@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { ProjectQueues } from '@gateway/core/process';
 import type { OpenCall } from '../../api/route.js';
-import { networkOf } from '../../auth/client-address.js';
+import { networkOf } from '@gateway/core/http';
 
 // https://pages.nist.gov/800-63-4/sp800-63b.html#password: length counts, kinds of characters do not.
 export const Password = Type.String({ minLength: 12, maxLength: 1024, description: 'At least 12 characters.' });
