@@ -118,6 +118,13 @@ listener('guesses of the token are counted by network, and only a connection tha
   for (const socket of [on('192.0.2.2'), on('2001:db8:0:1::1'), scraper]) assert.is((await get(bearer('right'), socket)).status, 200);
 });
 
+listener('probes without a token are refused, and lock nobody out', async () => {
+  const { get } = answering({ token: 'right' });
+  const socket = { remoteAddress: '192.0.2.9' };
+  for (let n = 0; n < 30; n++) assert.is((await get({}, socket)).status, 401);
+  assert.is((await get({ authorization: 'Bearer right' }, socket)).status, 200);
+});
+
 listener('with a token nobody else is, and is told the setting and not the token', async () => {
   const { get } = answering({ token: 'long and secret 日本' });
   const wrong = ['Bearer', 'Bearer ', 'Bearer long', 'Bearer long and secret', 'Basic bG9uZw==', 'long and secret 日本', ''];

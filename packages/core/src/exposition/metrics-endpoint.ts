@@ -140,11 +140,13 @@ function admission(token: string | undefined): (sent: Sent) => Verdict {
     }
     const before = wrong.get(address);
     const its = before && before.untilMs > performance.now() ? before : { count: 0, untilMs: performance.now() + WRONG_MS };
-    if (its.count >= WRONG_MAX) return 'locked_out';
+    if (given !== '' && its.count >= WRONG_MAX) return 'locked_out';
     if (isRight) {
       if (socket) known.add(socket);
       return 'admitted';
     }
+    // A probe without a token guesses nothing.
+    if (given === '') return 'wrong';
     its.count++;
     if (!before && wrong.size >= ADDRESSES_MAX) wrong.delete(wrong.keys().next().value!);
     wrong.set(address, its);
