@@ -1,7 +1,9 @@
+import { connectionValidator } from '#server/http/schema';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { PluginError } from '@gateway/plugin';
 import { makeProject, mistakes, sourceOf, startApi, type Api } from '../../api.js';
+import { read } from '../../../meta/house.js';
 
 const connections = suite('server/routes/sources/connections');
 
@@ -77,6 +79,41 @@ connections('a stored source is tested with its secret, which is not sent to ano
   assert.match(mistakes(moved)[0]!, 'is not sent to another address');
   const http = await api.call('POST', `${path}/sources`, { name: 'hooks', type: 'http' });
   assert.is((await test({ source_id: http.body.data.uid })).status, 422);
+});
+
+connections('an address of a built-in source with a login is refused, without a word of the login', () => {
+  const login = 'shop:hunter2@';
+  const cases: [plugin: string, connection: object, field: string, sentence: string][] = [
+    [
+      'sqs',
+      { endpoint: `http://${login}127.0.0.1:4566` },
+      'endpoint',
+      'must be a URL like http://127.0.0.1:4566, without a login or a path',
+    ],
+    [
+      'sqs',
+      { queue_name: `https://${login}sqs.eu-west-1.amazonaws.com/1/q` },
+      'queue_name',
+      'must be a name, or the URL or ARN of a queue, without a login',
+    ],
+    ['kafka', { brokers: [`${login}kafka:9092`] }, 'brokers.0', 'must be host:port, without a login, which belongs in auth'],
+    ['kafka', { brokers: ['hunter2@kafka:9092'] }, 'brokers.0', 'must be host:port, without a login, which belongs in auth'],
+    [
+      'kafka',
+      { auth: { type: 'oauthbearer', token_endpoint: `https://${login}id.example.com/token` } },
+      'auth.token_endpoint',
+      'must be a URL without a login, which belongs in client_id and client_secret',
+    ],
+  ];
+  for (const [plugin, given, field, sentence] of cases) {
+    const validate = connectionValidator(JSON.parse(read(`plugins/source-${plugin}/connection.json`)) as Record<string, unknown>, '');
+    const problems = validate({ default_region: 'eu-west-1', queue_name: 'q', topic_name: 't', brokers: ['kafka:9092'], ...given });
+    assert.equal(
+      problems.find((it) => it.field === field),
+      { field, sentence },
+    );
+    assert.not.match(JSON.stringify(problems), 'hunter2');
+  }
 });
 
 connections.run();

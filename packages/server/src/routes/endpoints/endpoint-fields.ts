@@ -64,7 +64,7 @@ export function movedProblems({ url, authentication: given }: Given, stored: End
 function urlProblems(text: string, field = 'url'): InvalidField[] {
   if (!URL.canParse(text)) return [{ field, sentence: 'must be a URL like https://example.com/webhooks' }];
   const { protocol, username, password } = new URL(text);
-  if (protocol !== 'https:' && protocol !== 'http:') return [{ field, sentence: `must begin with https:// or http://, not ${protocol}//` }];
+  if (protocol !== 'https:' && protocol !== 'http:') return [{ field, sentence: 'must begin with https:// or http://' }];
   return username || password
     ? [{ field, sentence: 'must not hold credentials; use the field authentication, where they are kept sealed' }]
     : [];
