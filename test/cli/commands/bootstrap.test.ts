@@ -48,6 +48,21 @@ bootstrap('prints user, password, organisation and API key as JSON; a second use
   assert.match(again.stderr, /^error: a user with the email ADA@example\.com already exists\n/);
 });
 
+bootstrap('names that the API refuses are refused, and nobody is created', async () => {
+  const config = { database: db.connection };
+  for (const [flag, value, problem] of [
+    ['--first-name', 'Ada\u001b[31m', '--first-name contains control characters'],
+    ['--last-name', 'x'.repeat(101), '--last-name is longer than 100 characters'],
+    ['--email', 'a\u202eb@example.com', '--email contains control characters'],
+  ] as const) {
+    const { code, stderr } = await runGateway(['bootstrap', ...(flag === '--email' ? [] : ['--email', 'eve@example.com']), flag, value], {
+      config,
+    });
+    assert.equal([code, stderr.includes(`error: ${problem}\n`), stderr.includes(value)], [2, true, false], stderr);
+  }
+  assert.equal(await db.rows(`select from users where email = 'eve@example.com'`), []);
+});
+
 bootstrap('--format human is a block that says what to keep and ends with a call of the API that works', async () => {
   const port = await freePort();
   const config = {

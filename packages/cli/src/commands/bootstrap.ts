@@ -1,4 +1,5 @@
 import type { Config } from '@gateway/core/config';
+import { isPlain } from '@gateway/core/json';
 import type { BootstrappedUser } from '@gateway/store/people';
 import { GatewayCommand, oneOf, valueFlag, withDatabase, wrongUse } from '../app/gateway-command.js';
 import { recordText } from '../output/table.js';
@@ -24,11 +25,19 @@ export default class Bootstrap extends GatewayCommand {
     const email = flags.email?.trim();
     if (!email) throw wrongUse('an email is required', 'give one with --email=<address>');
     oneOf('--format', format, ['json', 'human']);
+    for (const [flag, name] of Object.entries({ email, 'first-name': firstName, 'last-name': lastName })) checkPlain(`--${flag}`, name);
     const { config } = this.resolve(flags);
     const { bootstrapUser } = await import('@gateway/store/people');
     const account = await withDatabase(config, ({ knex }) => bootstrapUser(knex, { email, firstName, lastName }));
     this.log(format === 'json' ? JSON.stringify(account, null, 2) : accountText(account, config));
   }
+}
+
+/** As the API does: a terminal, a log or a mail would obey control characters. */
+function checkPlain(flag: string, text: string): void {
+  const most = flag === '--email' ? 320 : 100;
+  if (!isPlain(text)) throw wrongUse(`${flag} contains control characters`, 'leave them out');
+  if (text.length > most) throw wrongUse(`${flag} is longer than ${most} characters`, 'shorten it');
 }
 
 function accountText({ user, password, organisation, api_key: { key } }: BootstrappedUser, config: Config): string {
