@@ -55,6 +55,16 @@ stranger('passes the conformance suite as it was installed', async () => {
   assert.match(stdout, 'keeps-the-order, skipped: the rig says that the broker keeps no order');
 });
 
+stranger('a metrics backend for StatsD passes it too, as it was installed', async () => {
+  const env = { GATEWAY_PLUGINS_DIR: pluginsDir };
+  const statsd = fileURLToPath(new URL('../stranger/gateway-metrics-statsd', import.meta.url));
+  const installed = await runGateway(['plugins', 'install', await pack(statsd)], { bin, env });
+  assert.is(installed.code, 0, installed.stderr);
+  const { code, stdout, stderr } = await runGateway(['plugins', 'test', 'statsd'], { bin, env, withinMs: 60_000 });
+  assert.is(code, 0, `${stdout}${stderr}`);
+  assert.match(stdout, '\n15 passed, 0 failed, 1 skipped\n');
+});
+
 stranger('delivers its messages, signed, by its own settings and its own flag', async () => {
   const receiver = await endpoint();
   const gateway = await production({

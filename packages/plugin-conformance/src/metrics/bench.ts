@@ -30,7 +30,7 @@ export class MetricsBench extends Bench<MetricsPlugin, MetricsRig> {
     this.cleanup(async () => (await starting).close?.());
     const metrics = await starting;
     const read = async () =>
-      this.rig.read ? this.rig.read(blaming(metrics, 'plugin'), settings) : readExposition((await metrics.expose()).body);
+      this.rig.read ? this.rig.read(blaming(metrics, 'plugin'), settings, table) : readExposition((await metrics.expose()).body);
     return { metrics, read: async () => new Shown(await read()) };
   }
 }
@@ -70,9 +70,17 @@ export interface MetricsRig<Settings = Record<string, unknown>> {
   settings(): Settings | Promise<Settings>;
   /**
    * For a backend that pushes: everything that has arrived with these settings, after `metrics` has sent what it still has, unless it was closed.
-   * Omit it if `expose` returns the Prometheus text format, which the suite reads itself.
+   * `series` is the table that the backend was started with: it has the bounds of histograms whose values the protocol sends as they are.
+   * Omit `read` if `expose` returns the Prometheus text format, which the suite reads itself.
    */
-  read?(metrics: Metrics, settings: Settings): Promise<readonly Family[]>;
+  read?(metrics: Metrics, settings: Settings, series: Readonly<Record<string, Series>>): Promise<readonly Family[]>;
+  /** The parts of a histogram that arrive; all three by default. Without `bucket` if the protocol has no buckets, or others than those of the table. */
+  readonly histogram?: readonly ('bucket' | 'sum' | 'count')[];
+  /**
+   * What arrives in place of a label value, for example with `_` for a character that the protocol cannot carry; undefined if nothing has to arrive. As given by
+   * default. What the protocol escapes is undone by `read`.
+   */
+  carried?(value: string): string | undefined;
   /** Ends everything that the rig has opened. */
   close?(): Promise<void>;
 }

@@ -1,4 +1,6 @@
+import { createHook } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { owner } from './blame.js';
 import { Broken, must, type Rule } from './rule.js';
 
 /** Collects unhandled rejections and uncaught exceptions, which would otherwise end the process. */
@@ -31,43 +33,53 @@ export const letsNothingEscape: Rule<unknown, { readonly unhandled: readonly str
   },
 };
 
-const SAMPLES = 10;
-const SAMPLE_EVERY_MS = 20;
+const POLL_MS = 20;
 
 /**
- * Does the work three times; fails when the second and third time leave something that keeps the process alive: sockets, timers, servers, threads.
- * The first time opens what is opened once and for all. What a broker in the same process closes a little later is given `withinMs`.
+ * Does the work three times; fails when the second and third time leave something of the plugin that keeps the process alive: sockets, timers, servers, threads.
+ * The first time opens what is opened once and for all. What closes a little later is given `withinMs`.
  */
 export async function leavesNothingOpen(work: () => Promise<void>, withinMs: number): Promise<void> {
-  await work();
-  const before = await mostResources();
-  await work();
-  await work();
-  const deadline = performance.now() + withinMs;
-  for (;;) {
-    const left = [...activeResources()].flatMap(([kind, count]) => {
-      const more = count - (before.get(kind) ?? 0);
-      return more > 0 ? [`${more} ${kind}`] : [];
-    });
-    if (left.length === 0) return;
-    if (performance.now() > deadline) throw new Broken(`left open: ${left.join(', ')}`);
-    await sleep(SAMPLE_EVERY_MS);
+  const plugin = watchPlugin();
+  try {
+    await owner.run('plugin', work);
+    await sleep(POLL_MS);
+    const before = plugin.open();
+    await owner.run('plugin', work);
+    await owner.run('plugin', work);
+    const deadline = performance.now() + withinMs;
+    for (;;) {
+      await sleep(POLL_MS);
+      const left = [...plugin.open()].flatMap(([kind, count]) => {
+        const more = count - (before.get(kind) ?? 0);
+        return more > 0 ? [`${more} ${kind}`] : [];
+      });
+      if (left.length === 0) return;
+      if (performance.now() > deadline) throw new Broken(`left open: ${left.join(', ')}`);
+    }
+  } finally {
+    plugin.close();
   }
 }
 
-/** How many resources of each kind keep the process alive: `{ TCPSocketWrap: 2, Timeout: 1 }`. */
-function activeResources(): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const kind of process.getActiveResourcesInfo()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
-  return counts;
-}
-
-/** The maximum of each kind over some samples, because resources of the rig come and go. */
-async function mostResources(): Promise<Map<string, number>> {
-  const most = new Map<string, number>();
-  for (let sample = 0; sample < SAMPLES; sample++) {
-    await sleep(SAMPLE_EVERY_MS);
-    for (const [kind, count] of activeResources()) most.set(kind, Math.max(count, most.get(kind) ?? 0));
-  }
-  return most;
+/** Watches what the plugin opens. `open` counts what keeps the process alive, by kind: `{ TCPWRAP: 2, Timeout: 1 }`. */
+function watchPlugin() {
+  const opened = new Map<number, { readonly kind: string; readonly resource: { hasRef(): boolean } }>();
+  const hook = createHook({
+    init: (id, kind, _trigger, resource) => {
+      // A promise or a request has no `hasRef`: it keeps nothing alive for long.
+      if (owner.getStore() === 'plugin' && 'hasRef' in resource) opened.set(id, { kind, resource: resource as { hasRef(): boolean } });
+    },
+    destroy: (id) => void opened.delete(id),
+  }).enable();
+  const open = () => {
+    const counts = new Map<string, number>();
+    for (const { kind, resource } of opened.values()) if (resource.hasRef()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+    return counts;
+  };
+  const close = () => {
+    hook.disable();
+    owner.disable();
+  };
+  return { open, close };
 }

@@ -5,8 +5,6 @@ import { texts, type SourceRule } from './bench.js';
 
 /** A busy loop takes the whole event loop; a client library that wakes up now and then takes a hundredth. */
 const BUSY_SHARE_MAX = 0.5;
-/** A broker of the rig in the same process may hold what the plugin has closed, such as a long poll, a while longer. */
-const CLOSING_PATIENCE = 3;
 
 export const processRules: Readonly<Record<string, SourceRule>> = {
   'rests-when-nothing-comes': {
@@ -26,13 +24,11 @@ export const processRules: Readonly<Record<string, SourceRule>> = {
     needs: ['ends-when-everything-has-settled'],
     alone: true,
     test: async (bench) => {
-      const open = () => bench.open({ messages: texts(['one']) });
-      const places = [await open(), await open(), await open()];
       await leavesNothingOpen(async () => {
-        const run = bench.run(places.pop()!.connection);
+        const { run } = await bench.start({ messages: texts(['one']) });
         await run.untilHanded();
         await run.stop();
-      }, bench.withinMs * CLOSING_PATIENCE);
+      }, bench.withinMs);
     },
   },
   'check-closes-what-it-opened': {
@@ -45,7 +41,7 @@ export const processRules: Readonly<Record<string, SourceRule>> = {
       await leavesNothingOpen(async () => {
         await bench.check(connection);
         if (failing) await bench.check(failing).catch(() => undefined);
-      }, bench.withinMs * CLOSING_PATIENCE);
+      }, bench.withinMs);
     },
   },
   'lets-nothing-escape': letsNothingEscape,

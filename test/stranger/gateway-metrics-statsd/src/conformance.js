@@ -1,0 +1,65 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+
+const KINDS = { c: 'counter', g: 'gauge', h: 'histogram' };
+
+/**
+ * Opens the rig: each start of the plugin gets an agent of its own, which stays until the rig is closed.
+ *
+ * @returns {import('@gateway/plugin-conformance').MetricsRig}
+ */
+export default function open() {
+  const agents = new Map();
+  let reads = 0;
+  return {
+    async settings() {
+      const socket = createSocket('udp4').bind(0, '127.0.0.1');
+      await once(socket, 'listening');
+      const { port } = socket.address();
+      const lines = [];
+      socket.on('message', (datagram) => lines.push(...datagram.toString().split('\n')));
+      agents.set(port, { socket, lines });
+      return { host: '127.0.0.1', port, push_seconds: 10 };
+    },
+    async read(metrics, { port }, series) {
+      const { socket, lines } = agents.get(port);
+      await metrics.push();
+      // What the push has sent has arrived when this has.
+      const mark = `mark:${++reads}`;
+      socket.send(mark, port, '127.0.0.1');
+      while (!lines.includes(mark)) await once(socket, 'message');
+      return familiesOf(lines, series);
+    },
+    carried: (value) => value.replaceAll(/[|,#\n]/g, '_'),
+    async close() {
+      for (const { socket } of agents.values()) socket.close();
+    },
+  };
+}
+
+/** What an agent would show: counters added up, the last value of gauges, and the values of histograms in the buckets of the table. */
+function familiesOf(lines, series) {
+  const families = new Map();
+  for (const line of lines.filter((it) => !it.startsWith('mark:'))) {
+    const [, name, value, kind, tags] = /^(\w+):(\S+)\|([cgh])(?:\|#([^]*))?$/.exec(line) ?? [];
+    const family = families.get(name) ?? { name, type: KINDS[kind], samples: [] };
+    families.set(name, family);
+    const labels = Object.fromEntries(
+      (tags?.split(',') ?? []).map((tag) => [tag.slice(0, tag.indexOf(':')), tag.slice(tag.indexOf(':') + 1)]),
+    );
+    const add = (suffix, extra, amount) => {
+      const all = { ...labels, ...extra };
+      const found = family.samples.find((it) => it.name === name + suffix && JSON.stringify(it.labels) === JSON.stringify(all));
+      if (!found) family.samples.push({ name: name + suffix, labels: all, value: amount });
+      else found.value = kind === 'g' ? amount : found.value + amount;
+    };
+    if (kind !== 'h') {
+      add('', {}, Number(value));
+      continue;
+    }
+    for (const le of [...series[name].buckets, '+Inf']) add('_bucket', { le: String(le) }, le === '+Inf' || Number(value) <= le ? 1 : 0);
+    add('_sum', {}, Number(value));
+    add('_count', {}, 1);
+  }
+  return [...families.values()];
+}
