@@ -1,6 +1,7 @@
 import type { SeriesName } from '#core/metrics/series';
 import { endpoint } from '../support/endpoint.js';
-import { production, type Created, type Production } from '../support/production.js';
+import { kafka } from '../support/kafka.js';
+import { kafkaSource, production, type Created, type Production } from '../support/production.js';
 import { sqs } from '../support/sqs.js';
 
 /** What scrapers have to send. */
@@ -42,7 +43,7 @@ export interface Watched {
 }
 
 /**
- * Starts it, without agents: a queue with a transform function and one with a function that never ends, an endpoint that answers, one that fails now and then, one that always fails, and one that never
+ * Starts it, without agents: a topic, a queue with a transform function and one with a function that never ends, an endpoint that answers, one that fails now and then, one that always fails, and one that never
  * answers.
  */
 export async function watched(): Promise<Watched> {
@@ -61,7 +62,8 @@ export async function watched(): Promise<Watched> {
       pullmetrics_metrics: { sample_time: 1 },
     },
   };
-  const [queues, good, shaky, hopeless, silent] = await Promise.all([
+  const [broker, queues, good, shaky, hopeless, silent] = await Promise.all([
+    kafka(),
     sqs(),
     endpoint(),
     endpoint({ answer: (_request, number) => ({ status: number % 2 === 0 ? 503 : 200 }) }),
@@ -73,6 +75,7 @@ export async function watched(): Promise<Watched> {
     await Promise.all([good, shaky, hopeless, silent].map((receiver) => receiver.close()));
     await gateway?.close();
     await queues.close();
+    await broker.close();
   };
   const gateway = await production({ settings, agents: 0 }).catch(async (error: unknown) => {
     await close();
@@ -103,6 +106,7 @@ export async function watched(): Promise<Watched> {
           messages.map((message) => JSON.stringify(message)),
         );
     };
+    await kafkaSource(gateway, broker, 1);
     const send = await queueOf('orders', transform);
     const spin = await queueOf('spinning', spinning);
     const startAgents = async () => {

@@ -67,7 +67,7 @@ export function reading<Connection>(
     workers: options.workers ?? 1,
     onWorkers: (given) => (follow = given),
     report: (state, reason) => void states.push({ state, reason }),
-    lost: (partition, count) => void lost.push([partition, count]),
+    lost: (partition, count) => void (count > 0 && lost.push([partition, count])),
     ...(options.wantsLag && !plugin.watch && { lag }),
   });
   done.catch(() => {});

@@ -136,7 +136,8 @@ export interface SourceContext<Settings = Readonly<Record<string, unknown>>> {
   lag?(partition: string, messages: number | null, offsets?: PartitionOffsets): void;
   /**
    * Reports messages that the broker deleted before this source read them, such as by retention, once for each gap: how many of a partition at most. Not for what
-   * was deleted before a source began to read, nor for offsets that hold no message. Optional for a plugin; `context.lost?.(…)` works with every gateway.
+   * was deleted before a source began to read, nor for offsets that hold no message. 0 when reading of a partition begins, so that its series starts at zero.
+   * Optional for a plugin; `context.lost?.(…)` works with every gateway.
    */
   lost?(partition: string, messages: number): void;
 }

@@ -258,6 +258,7 @@ export class GroupMember implements ReaderContext {
     const partitions = memberAssignment[this.topic] ?? [];
     this.#wakeReaders();
     this.#readers = new Map(partitions.map((partition) => [partition, new PartitionReader(partition, this)]));
+    for (const partition of partitions) this.#context.lost?.(String(partition), 0);
     this.#context.log.info({ group: this.#group, member: memberId, partitions }, 'partitions assigned');
   }
 

@@ -207,6 +207,7 @@ sources('messages that the broker deleted before they were read are counted by p
       ['0', 5],
       ['1', 2],
       ['0', 1],
+      ['0', 0],
     ]);
     assert.is(health.state, 'degraded');
     assert.match(health.components[0]?.reason ?? '', 'The broker has deleted up to 8 messages of 2 partitions before they were read.');

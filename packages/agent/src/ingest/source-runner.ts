@@ -266,10 +266,11 @@ class RunningSource {
   }
 
   #lose(partition: string, messages: number): void {
-    if (!Number.isSafeInteger(messages) || messages <= 0 || (this.#lost.size >= PARTITIONS_MAX && !this.#lost.has(partition))) return;
-    this.#lost.set(partition, (this.#lost.get(partition) ?? 0) + messages);
+    if (!Number.isSafeInteger(messages) || messages < 0 || (this.#lost.size >= PARTITIONS_MAX && !this.#lost.has(partition))) return;
     const { id: source, project_id: project } = this.record;
     this.options.countLost?.({ project, source, partition }, messages);
+    if (messages === 0) return;
+    this.#lost.set(partition, (this.#lost.get(partition) ?? 0) + messages);
     this.options.notifier?.lost(this.record, partition, messages);
     this.#log.error({ partition, messages }, 'The broker has deleted messages before they were read: they are lost to the gateway.');
     if (this.#isReading) this.#reportReading();
