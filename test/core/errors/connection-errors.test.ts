@@ -114,7 +114,10 @@ failures('for health a Redis that answers and takes nothing is not one that does
     ],
     ['LOADING Redis is loading the dataset in memory', 'it is still loading its data'],
   ] as const) {
-    assert.is(kvReason(new Error(message), redis), `Redis at kv:6379 accepts no writes: ${reason}`);
+    const { code, message: sentence, fix } = known(explainKvError(new Error(message), redis));
+    assert.equal([code, sentence], ['kv_denied', `Redis at kv:6379 accepts no writes: ${reason}`]);
+    assert.is(kvReason(new Error(message), redis), `${sentence}; ${fix}`);
+    assert.not.match(fix, 'kv.password');
   }
 });
 
@@ -146,6 +149,18 @@ failures('an error of Redis becomes the place, the reason and the setting', () =
   assert.is(known(explainKvError(failed({ code: 'ECONNREFUSED' }), redis)).code, 'kv_unreachable');
 });
 
+failures('what Redis denies to a user that it let in is no matter of the password', () => {
+  for (const [message, reason, fix] of [
+    ["NOPERM User gw has no permissions to run the 'eval' command", 'the ACL of its user refuses the command EVAL', '+@scripting'],
+    ['MOVED 866 127.0.0.1:7001', 'it is a node of a Cluster', 'kv.cluster.addresses'],
+  ] as const) {
+    const denied = known(explainKvError(new Error(message), redis));
+    assert.equal([denied.code, denied.message], ['kv_denied', `Redis at kv:6379 refuses commands: ${reason}`]);
+    assert.match(denied.fix, fix);
+    assert.not.match(denied.fix, 'kv.password');
+  }
+});
+
 failures('of Sentinels and a Cluster the error names the addresses that were tried, and their settings', () => {
   const sentinels = { ...redis, sentinel: { addresses: ['a:1', 'b:2'] } };
   const away = known(explainKvError(new Error('All sentinels are unreachable. Last error: connect ECONNREFUSED 1.2.3.4:1'), sentinels));
@@ -162,8 +177,6 @@ failures('of Sentinels and a Cluster the error names the addresses that were tri
     down.message,
     'the Redis Cluster with a:1, b:2 cannot be reached: the Cluster is down: nodes are missing, or not all slots are served',
   );
-  const moved = known(explainKvError(new Error('MOVED 3999 127.0.0.1:6381'), redis));
-  assert.match(moved.message, 'it is a node of a Cluster; name the nodes with kv.cluster.addresses');
 });
 
 failures('what ioredis says of commands while Redis was never reached tells where that is', async () => {

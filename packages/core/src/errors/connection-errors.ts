@@ -1,4 +1,4 @@
-import { GatewayError } from './errors.js';
+import { GatewayError, isGatewayError } from './errors.js';
 import type { KvAddress } from './error-table.js';
 
 export interface NetworkError {
@@ -104,10 +104,19 @@ const KV_REFUSALS: readonly (readonly [RegExp, string])[] = [
   [/DB index is out of range|invalid DB index/i, 'it has no database of that number'],
   [/cluster support disabled/i, 'it is not a Cluster'],
 ];
-const MOVED = 'it is a node of a Cluster; name the nodes with kv.cluster.addresses (--kv-cluster-addresses)';
+const MOVED: Denial = {
+  reason: 'refuses commands: it is a node of a Cluster',
+  fix: 'name the nodes with kv.cluster.addresses (--kv-cluster-addresses)',
+};
+
+/** Why Redis refuses a command of a connection that it has let in, and what helps. */
+interface Denial {
+  readonly reason: string;
+  readonly fix: string;
+}
 
 /** What the ACL of the user refuses; undefined for any other error. https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/ */
-function aclRefusal(sentences: string): string | undefined {
+function aclRefusal(sentences: string): Denial | undefined {
   if (!/NOPERM|ACL failure in script|user executing the script can't/i.test(sentences)) return undefined;
   const [, command] = /'([\w|-]+)' (?:sub)?command/.exec(sentences) ?? [];
   const what = command
@@ -115,7 +124,10 @@ function aclRefusal(sentences: string): string | undefined {
     : /\bkeys?\b/.test(sentences)
       ? 'keys that begin with gateway:'
       : 'a command';
-  return `the ACL of its user refuses ${what}; allow the keys ~gateway:* and +@read +@write +@connection +@scripting +info +time +cluster|slots`;
+  return {
+    reason: `refuses commands: the ACL of its user refuses ${what}`,
+    fix: 'allow the user of kv.username the keys ~gateway:* and +@read +@write +@connection +@scripting +info +time +cluster|slots, with ACL SETUSER',
+  };
 }
 
 /** Errors of ioredis, Sentinels and Clusters, which hand on the sentence of an error without its code. */
@@ -136,8 +148,9 @@ export function explainKvError(error: unknown, settings: KvPlace): Error {
   const sentences = messagesOf(error).join('; ');
   const fail = (code: 'kv_refused' | 'kv_tls' | 'kv_unreachable', reason: string) =>
     new GatewayError(code, { ...place, reason }, { cause: error });
-  const refused =
-    aclRefusal(sentences) ?? matching(KV_REFUSALS, sentences) ?? (/(^|; )MOVED /.test(sentences) && place.nodes === '' ? MOVED : undefined);
+  const denial = aclRefusal(sentences) ?? (/(^|; )MOVED /.test(sentences) && place.nodes === '' ? MOVED : unwritable(error));
+  if (denial) return new GatewayError('kv_denied', { ...place, reason: denial.reason, what: denial.fix }, { cause: error });
+  const refused = matching(KV_REFUSALS, sentences);
   if (refused) return fail('kv_refused', refused);
   const tls = tlsReason(error);
   if (tls) return fail('kv_tls', tls);
@@ -175,18 +188,30 @@ export function explainListenError(
 }
 
 /** Why Redis accepts no writes, though it answers: https://redis.io/docs/latest/develop/reference/protocol-spec/#simple-errors */
-const UNWRITABLE: readonly (readonly [RegExp, string])[] = [
-  [/^OOM /, 'its memory is full (maxmemory)'],
-  [/^READONLY /, 'it is a replica'],
-  [/^MISCONF /, 'it cannot save its data to its disk'],
-  [/^LOADING /, 'it is still loading its data'],
+const UNWRITABLE: readonly (Denial & { readonly begins: string })[] = [
+  { begins: 'OOM ', reason: 'accepts no writes: its memory is full (maxmemory)', fix: 'raise its maxmemory, or delete keys of others' },
+  {
+    begins: 'READONLY ',
+    reason: 'accepts no writes: it is a replica',
+    fix: 'name the primary with kv.host (--kv-host), or use kv.sentinel',
+  },
+  {
+    begins: 'MISCONF ',
+    reason: 'accepts no writes: it cannot save its data to its disk',
+    fix: 'free space on its disk, or make its folder writable',
+  },
+  { begins: 'LOADING ', reason: 'accepts no writes: it is still loading its data', fix: 'wait until it has started' },
 ];
+
+function unwritable(error: unknown): Denial | undefined {
+  const messages = messagesOf(error);
+  return UNWRITABLE.find(({ begins }) => messages.some((message) => message.startsWith(begins)));
+}
 
 /** Why Redis cannot be used, for a health report: a sentence without its full stop that names the place. */
 export function kvReason(error: unknown, place: KvPlace): string {
-  const [unwritable] = messagesOf(error).flatMap((message) => matching(UNWRITABLE, message) ?? []);
-  if (unwritable) return `Redis at ${place.host}:${place.port} accepts no writes: ${unwritable}`;
   const explained = explainKvError(error, place);
+  if (isGatewayError(explained, 'kv_denied')) return `${explained.message}; ${explained.fix}`;
   return explained instanceof GatewayError
     ? explained.message
     : `Redis at ${place.host}:${place.port} does not answer: ${explained.message}`;

@@ -121,6 +121,7 @@ export const errors = {
   kv_refused: row(503, (it: KvFailure) => `${kvName(it)} refused the connection: ${it.reason}`,
     ({ sentinels }: KvFailure) =>
       `check kv.username, kv.password and kv.database${sentinels ? ', and kv.sentinel.username and kv.sentinel.password' : ''} (--kv-username, --kv-password, --kv-database, or GATEWAY_KV_USERNAME and so on)`),
+  kv_denied: row(503, (it: KvFailure & { readonly what: string }) => `${kvName(it)} ${it.reason}`, '{what}'),
   billing_setting: row(500, 'billing.enabled is true, but billing.{setting} is not set',
     ({ setting }: { setting: 'url' | 'api_key' }) => {
       const name = setting === 'url' ? 'billing.url (--billing-url, GATEWAY_BILLING_URL)' : 'billing.api_key (--billing-api-key, GATEWAY_BILLING_API_KEY)';
