@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import { API_VERSION } from '@gateway/plugin/manifest';
 
 /**
- * The exported types of `@gateway/plugin`, a line for each export and member, against those of the last version in `test/fixtures/plugin-contract.txt`. After a change raise
+ * The exported types of `@gateway/plugin` and, as `conformance`, of its suites, a line for each export and member, against those of the last version in `test/fixtures/plugin-contract.txt`. After a change raise
  * `API_VERSION` as the test asks, then write the file anew with `UPDATE=1 node --import tsx test/meta/plugin-contract.test.ts`. The file says `unreleased` beside the
  * version until its release takes the word away; until then that version takes further changes of its part.
  */
@@ -15,9 +15,15 @@ const contract = suite('meta/plugin-contract');
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const file = path.join(root, 'test/fixtures/plugin-contract.txt');
-const packageJson = JSON.parse(fs.readFileSync(path.join(root, 'packages/plugin/package.json'), 'utf8')) as {
-  readonly exports: Readonly<Record<string, { readonly types: string }>>;
-};
+
+/** The entries of a package: `.` and `./manifest`. */
+function entriesOf(name: string): [string, string][] {
+  const folder = path.join(root, 'packages', name);
+  const { exports } = JSON.parse(fs.readFileSync(path.join(folder, 'package.json'), 'utf8')) as {
+    readonly exports: Readonly<Record<string, { readonly types: string }>>;
+  };
+  return Object.entries(exports).map(([entry, { types }]) => [entry, path.join(folder, types)]);
+}
 
 /** Types that plugins receive: another member breaks none. Plugins make the others, where only optional members may be added. */
 const GIVEN = /(Context|Host|Log|Handle)$/;
@@ -44,9 +50,8 @@ function linesOf(entry: string, types: string): string[] {
   });
 }
 
-const current = Object.entries(packageJson.exports)
-  .flatMap(([entry, { types }]) => linesOf(entry, path.join(root, 'packages/plugin', types)))
-  .sort();
+const suites = entriesOf('plugin-conformance').map(([, types]): [string, string] => ['conformance', types]);
+const current = [...entriesOf('plugin'), ...suites].flatMap(([entry, types]) => linesOf(entry, types)).sort();
 
 /** Which part of the version a change from one to the other raises, and for what. */
 function needed(before: readonly string[], now: readonly string[]): { raises: 'major' | 'minor' | undefined; because: string[] } {
