@@ -331,6 +331,8 @@ accept('while Postgres is away nothing is settled, and everything is when it is 
 beside('connections that die without a word are replaced, and everything goes on over new ones', () =>
   alone(
     async ({ running, messages, postgres, endpointId }) => {
+      // Events are left to the queues while the configuration may be old.
+      running.wiring.start();
       for (const message of messages.many(100)) running.wiring.eventWriter.push(message);
       await delivered(running, endpointId, 100, 'the first deliveries');
       postgres.freezeOpen();
@@ -350,6 +352,7 @@ beside('connections that die without a word are replaced, and everything goes on
 beside('connections that are ended in the middle of the work lose nothing and make nothing twice', () =>
   alone(async ({ running, messages, at }) => {
     const { projectId, configCache } = running;
+    running.wiring.start();
     // No more than a hundred deliveries for each: on a busy machine endpoints are slow, and what is beyond that would wait in Postgres.
     const endpoints = await Promise.all(Array.from({ length: 20 }, () => makeEndpoint(running.db, projectId, { url: at.url })));
     await configCache.refresh();

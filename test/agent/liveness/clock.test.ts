@@ -115,6 +115,15 @@ clock('a step of the clock while Postgres is asked moves nothing', () => {
   }
 });
 
+clock('a slow answer moves nothing that it does not contradict, whatever the wall clock says', () => {
+  const it = new Clock();
+  for (const stepMs of [3_600_000, -3_600_000]) {
+    shift(stepMs);
+    it.adjust(realNow() - 1_000, performance.now() - 2_000);
+    assert.ok(Math.abs(it.now() - realNow()) < 100, `${it.now() - realNow()} ms off`);
+  }
+});
+
 clock(
   'when the clock is set nothing is signed until Postgres has been asked again, also what waits for a token or a function',
   async () => {

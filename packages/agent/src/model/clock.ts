@@ -10,13 +10,16 @@ export class Clock {
   }
 
   /**
-   * @param askedAtMs when Postgres was asked for its time, by the monotonic clock: it answered between then and now, so a smaller difference is none, and the wall
-   * clock may have been set meanwhile
+   * Takes over the time of Postgres. It answered between the question and now, so any estimate within that span stays: a slow answer, or a wall clock that is set,
+   * moves nothing.
+   *
+   * @param askedAtMs when Postgres was asked, by the monotonic clock
    */
   adjust(postgresMs: number, askedAtMs: number): void {
     const nowMs = performance.now();
+    const nearest = (originMs: number) => Math.min(postgresMs - askedAtMs, Math.max(postgresMs - nowMs, originMs));
+    this.#originMs = nearest(this.#originMs);
     const wallOriginMs = Date.now() - nowMs;
-    this.#originMs = Math.min(postgresMs - askedAtMs, Math.max(postgresMs - nowMs, wallOriginMs));
-    this.offsetMs = Math.round(this.#originMs - wallOriginMs);
+    this.offsetMs = Math.round(nearest(wallOriginMs) - wallOriginMs);
   }
 }
