@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { type Message, type Outcome, PluginError, type SourceContext, type SourcePlugin } from '@gateway/plugin';
 import { connectionValidator } from '#server/http/schema';
+import { randomName } from '../support/kafka.js';
 import { within } from '../support/until.js';
 
 /** A source plugin at work, as an agent runs it. */
@@ -17,6 +18,7 @@ export interface Reading {
   /** Messages that the broker deleted, by partition. */
   readonly lost: [partition: string, messages: number][];
   readonly logs: { level: string; fields: object; sentence: string }[];
+  readonly sourceId: string;
   /** Tells it to run so many readers. */
   resize(workers: number): void;
   /** What `watch` advised last. */
@@ -28,6 +30,8 @@ export interface Reading {
 }
 
 let runs = 0;
+/** Test files read from one broker at once: one group would share the topics of all. */
+const ownSource = randomName('source');
 
 /** Runs a plugin. Without `handle` every message is accepted at once. */
 export function reading<Connection>(
@@ -55,7 +59,7 @@ export function reading<Connection>(
   const lag = (partition: string, messages: number | null) => void (lags[partition] = messages);
   const shared = {
     settings: {},
-    sourceId: options.sourceId ?? 'source-1',
+    sourceId: options.sourceId ?? ownSource,
     signal: abort.signal,
     // Of a process that has ended, a later one may take the members: each run is a process to the brokers.
     clientId: options.clientId ?? `gateway-test-${++runs}`,
@@ -82,6 +86,7 @@ export function reading<Connection>(
     lags,
     lost,
     logs,
+    sourceId: shared.sourceId,
     resize: (workers) => {
       assert.ok(follow, 'it does not follow the number of readers');
       follow(workers);

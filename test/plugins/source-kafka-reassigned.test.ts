@@ -44,6 +44,7 @@ function driven(handle: (message: Message) => Promise<Outcome>) {
       memory: new SourceMemory(),
       committed: new Map(),
       startsAt: new Map(),
+      topicId: undefined,
     });
     return {
       member,

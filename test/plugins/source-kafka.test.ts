@@ -5,6 +5,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { SourceContext } from '@gateway/plugin';
 import plugin, { type Connection } from '@gateway/source-kafka';
+import { withCluster } from '#source-kafka/client';
+import { idToCommit } from '#source-kafka/topic-ids';
 import { offsetsReset } from '#source-kafka/watch';
 import { kafka, type KafkaBroker, randomName } from '../support/kafka.js';
 import { own } from '../support/services.js';
@@ -89,6 +91,35 @@ beside('a broker of the list that is down does not matter', async () => {
   await run.stop();
 });
 
+/** Reads as an agent does, which calls `run` again when it rejects. */
+function readingAgain(connection: Connection, options: Parameters<typeof reading>[2] = {}) {
+  const runs: Reading[] = [];
+  let isOver = false;
+  const start = () => {
+    const run = reading(plugin, connection, options);
+    runs.push(run);
+    run.done.catch(() => isOver || setTimeout(start, 500));
+  };
+  start();
+  return {
+    messages: () => runs.flatMap((run) => run.messages),
+    bodies: () => runs.flatMap((run) => run.bodies()),
+    stop: () => {
+      isOver = true;
+      return Promise.all(runs.map((run) => run.stop().catch(() => undefined)));
+    },
+  };
+}
+
+async function createAnew(topic: string): Promise<void> {
+  const admin = broker.client().admin();
+  await admin.connect();
+  await admin.deleteTopics({ topics: [topic] });
+  await until('it to be gone', async () => !(await admin.listTopics()).includes(topic));
+  await until('it to be anew', () => admin.createTopics({ waitForLeaders: true, topics: [{ topic }] }).catch(() => false));
+  await admin.disconnect();
+}
+
 beside('a topic that is deleted and created anew is read from its first message, with the same coordinates', async () => {
   // Clients that know the topic fail when it is gone.
   const [first, second] = [await kafka(), await kafka()];
@@ -97,30 +128,65 @@ beside('a topic that is deleted and created anew is read from its first message,
   const timestamp = '1700000000123';
   const at = (values: string[]) => values.map((value) => ({ value, timestamp }));
   await first.produce(topic, at(numbered(3)));
-  // The agent calls `run` again when it rejects.
-  const runs = [reading(plugin, connection)];
-  let isOver = false;
-  const again = (run: Reading) =>
-    void run.done.catch(() => isOver || setTimeout(() => again(runs[runs.push(reading(plugin, connection)) - 1]!), 500));
-  again(runs[0]!);
-  const bodies = () => runs.flatMap((run) => run.bodies());
-  await until('the first', () => bodies().length === 3);
+  const run = readingAgain(connection);
+  await until('the first', () => run.bodies().length === 3);
   await until('their commit', async () => (await first.committed(connection.consumer_group_id, topic))[0] === 3);
   await first.close();
-  const admin = broker.client().admin();
-  await admin.connect();
-  await admin.deleteTopics({ topics: [topic] });
-  await until('it to be gone', async () => !(await admin.listTopics()).includes(topic));
-  await until('it to be anew', () => admin.createTopics({ waitForLeaders: true, topics: [{ topic }] }).catch(() => false));
-  await admin.disconnect();
+  await createAnew(topic);
   await second.produce(topic, at(numbered(3, 3)));
   await second.close();
-  await until('the others', () => new Set(bodies()).size === 6);
-  isOver = true;
-  await Promise.all(runs.map((run) => run.stop().catch(() => undefined)));
-  const places = runs.flatMap(({ messages }) => messages.map((message) => [bodyOf(message), message.coordinates] as const));
-  const placeOf = new Map(places);
+  await until('the others', () => new Set(run.bodies()).size === 6);
+  await run.stop();
+  const placeOf = new Map(run.messages().map((message) => [bodyOf(message), message.coordinates] as const));
   for (const n of [0, 1, 2]) assert.is(placeOf.get(String(n)), placeOf.get(String(n + 3)));
+});
+
+beside(
+  'a topic that is created anew and has grown past the old offset, while its reader waits, is read from its first message',
+  async () => {
+    const [first, second] = [await kafka(), await kafka()];
+    const connection = { brokers: [listeners.plaintext], topic_name: await first.topic(), consumer_group_id: randomName('group') };
+    const { topic_name: topic, consumer_group_id: group } = connection;
+    await first.produce(topic, numbered(4));
+    await first.close();
+    let settle: () => void = () => {};
+    const settled = new Promise<'accepted'>((resolve) => (settle = () => resolve('accepted')));
+    // Nothing is committed before: no offset goes down when the brokers delete those of the topic.
+    const run = readingAgain(connection, { window: 3, handle: () => settled });
+    await until('a full window', () => run.bodies().length === 3);
+    await createAnew(topic);
+    await second.produce(topic, numbered(12, 4));
+    settle();
+    await until('all of the new topic', () => new Set(run.bodies()).size === 16);
+    await until('the commit', async () => (await second.committed(group, topic))[0] === 12);
+    await second.close();
+    await run.stop();
+  },
+);
+
+beside('an offset that was committed for an earlier topic of the same name is none', async () => {
+  const [first, second] = [await kafka(), await kafka()];
+  const connection = { brokers: [listeners.plaintext], topic_name: await first.topic(), consumer_group_id: randomName('group') };
+  const { topic_name: topic, consumer_group_id: groupId } = connection;
+  await first.produce(topic, numbered(2));
+  const before = readingAgain(connection);
+  await until('the first commit', async () => (await first.committed(groupId, topic))[0] === 2);
+  await before.stop();
+  await first.close();
+  await createAnew(topic);
+  await second.produce(topic, numbered(4, 2));
+  // As a member of the earlier topic commits that has not noticed yet.
+  const partitions = [{ partition: 0, offset: '2', metadata: idToCommit('another-topic') }];
+  await withCluster(connection, { clientId: 'late', signal: AbortSignal.timeout(20_000) }, async (cluster) => {
+    await cluster.connect();
+    const coordinator = (await cluster.findGroupCoordinator({ groupId })) as unknown as { offsetCommit(of: object): Promise<void> };
+    await coordinator.offsetCommit({ groupId, groupGenerationId: -1, memberId: '', topics: [{ topic, partitions }] });
+  });
+  const run = readingAgain(connection, { wantsLag: true });
+  await until('all of the new topic', () => run.bodies().length >= 4);
+  await second.close();
+  await run.stop();
+  assert.equal(run.bodies(), numbered(4, 2));
 });
 
 beside('a partition of a new topic that has no message yet does not restart the source again and again', async () => {
@@ -618,7 +684,7 @@ beside(
     const connection = { brokers: [server.listeners.plaintext], topic_name: await mine.topic() };
     await mine.produce(connection.topic_name, ['one']);
     const first = reading(plugin, connection, { wantsLag: true });
-    await until('the commit', async () => (await mine.committed('gateway-source-1', connection.topic_name))[0] === 1);
+    await until('the commit', async () => (await mine.committed(`gateway-${first.sourceId}`, connection.topic_name))[0] === 1);
     await until('the lag', () => first.lags['0'] === 0);
     await server.crash();
     const error = await failure(within(first.done, 60_000, 'the run to reject'));

@@ -5,6 +5,7 @@ import { settles, whenAborted, type PluginLog } from '@gateway/plugin';
 import { Kafka, logLevel, type ISocketFactory, type logCreator } from 'kafkajs';
 import { addCodecs } from './codecs.js';
 import { clusterConfig, type Connection } from './connection.js';
+import { forgetOffsetsOfEarlierTopics, topicId, type Broker } from './topic-ids.js';
 
 const CONNECTION_TIMEOUT_MS = 3_000;
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -122,11 +123,7 @@ interface TopicOffsets {
   readonly partitions: readonly { readonly partition: number; readonly offset: string }[];
 }
 
-interface Coordinator {
-  offsetFetch(of: {
-    readonly groupId: string;
-    readonly topics: readonly Topic[];
-  }): Promise<{ readonly responses: readonly TopicOffsets[] }>;
+interface Coordinator extends Broker {
   describeGroups(of: {
     readonly groupIds: readonly string[];
   }): Promise<{ readonly groups: readonly { readonly members: readonly GroupMemberFacts[] }[] }>;
@@ -163,6 +160,23 @@ function clusterOf(kafka: Kafka): Cluster {
   const create = Object.getOwnPropertySymbols(kafka).find(({ description }) => description === 'private:Kafka:createCluster')!;
   const of = kafka as unknown as Record<symbol, (options: { allowAutoTopicCreation: boolean }) => Cluster>;
   return of[create]!({ allowAutoTopicCreation: false });
+}
+
+/** The id of the topic of a connection as it is now; undefined when it cannot be known, or when the signal aborts. Never rejects. */
+export async function currentTopicId(
+  connection: Connection,
+  groupId: string,
+  { clientId, signal, log }: { readonly clientId: string; readonly signal: AbortSignal; readonly log: PluginLog },
+): Promise<string | undefined> {
+  let id: string | undefined;
+  const ask = async (cluster: Cluster) => {
+    await cluster.connect();
+    id = await topicId(await cluster.findGroupCoordinator({ groupId }), connection.topic_name);
+  };
+  await withCluster(connection, { clientId: `${clientId}-topic`, signal }, ask).catch((error: unknown) =>
+    log.debug({ error }, 'the id of the topic could not be read'),
+  );
+  return id;
 }
 
 /** The committed offset of each partition of the topic, -1 where there is none. */
@@ -225,6 +239,7 @@ function patchKafkajs(): void {
   isPatched = true;
   patchRequestQueue();
   limitNamed();
+  forgetOffsetsOfEarlierTopics();
   keepShortSessions();
 }
 

@@ -4,6 +4,7 @@ import { logTo, openClient, type Client } from './client.js';
 import { groupOf, type Connection } from './connection.js';
 import { currentFetch, FetchMemory, type SourceMemory } from './memory.js';
 import { PartitionReader, type ReaderContext } from './partition-reader.js';
+import { idToCommit } from './topic-ids.js';
 import { oldestOffset } from './watch.js';
 
 /**
@@ -35,6 +36,14 @@ const DISCONNECT_MS = 3_000;
 /** Errors of a commit for a generation of the group that is over. */
 const STALE = ['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID', 'NOT_COORDINATOR_FOR_GROUP'];
 
+/** What the members of a run share. */
+export interface SharedByMembers {
+  readonly memory: SourceMemory;
+  readonly committed: Map<number, bigint>;
+  readonly startsAt: ReadonlyMap<number, bigint>;
+  readonly topicId: string | undefined;
+}
+
 /** One member of the consumer group: `start`; until the end `failed` may reject; `drain` unless it failed; `close`. Or, while others stay: `leave`. */
 export class GroupMember implements ReaderContext {
   /** Rejects when the member can no longer read. Never resolves. */
@@ -51,6 +60,7 @@ export class GroupMember implements ReaderContext {
   readonly #memory: SourceMemory;
   readonly #committed: Map<number, bigint>;
   readonly #startsAt: ReadonlyMap<number, bigint>;
+  readonly #metadata: string | undefined;
   readonly #connection: Connection;
   /** By broker: of its latest fetch. */
   readonly #fetches = new Map<number, FetchMemory>();
@@ -78,16 +88,18 @@ export class GroupMember implements ReaderContext {
   /**
    * @param committed where the members of a source note what they have committed, by partition
    * @param startsAt what the group had committed before the run, by partition
+   * @param topicId the id of the topic before the run; undefined when it is unknown
    */
   constructor(
     connection: Connection,
     handle: Handle,
     context: SourceContext,
     clientId: string,
-    { memory, committed, startsAt }: { memory: SourceMemory; committed: Map<number, bigint>; startsAt: ReadonlyMap<number, bigint> },
+    { memory, committed, startsAt, topicId }: SharedByMembers,
   ) {
     this.#connection = connection;
     this.#startsAt = startsAt;
+    this.#metadata = idToCommit(topicId);
     this.#memory = memory;
     this.#committed = committed;
     this.failed = new Promise((_resolve, reject) => (this.#fail = reject));
@@ -297,7 +309,8 @@ export class GroupMember implements ReaderContext {
     const due = this.#uncommitted();
     if (due.length === 0 || !this.#commitOnce) return;
     try {
-      const partitions = due.map(({ reader: { partition }, through }) => ({ partition, offset: String(BigInt(through) + 1n) }));
+      const metadata = this.#metadata ?? null;
+      const partitions = due.map(({ reader: { partition }, through }) => ({ partition, offset: String(BigInt(through) + 1n), metadata }));
       await this.#commitOnce({ topics: [{ topic: this.topic, partitions }] });
       for (const { reader, through } of due) {
         reader.committed(through);

@@ -9,11 +9,11 @@ import {
   type SourcePlugin,
 } from '@gateway/plugin';
 import type { Admin } from 'kafkajs';
-import { openClient, silent } from './client.js';
+import { currentTopicId, openClient, silent } from './client.js';
 import { groupOf, mayLogIn, type Connection, type Settings } from './connection.js';
 import { evictDeadMembers } from './evict-dead-members.js';
 import { explain, idleMembers, userOf } from './explain.js';
-import { GroupMember } from './group-member.js';
+import { GroupMember, type SharedByMembers } from './group-member.js';
 import { SourceMemory } from './memory.js';
 import { offsetsReset, watch } from './watch.js';
 
@@ -90,11 +90,7 @@ async function lookUp(admin: Admin, connection: Connection): Promise<number> {
 async function run(connection: Connection, handle: Handle, context: SourceContext<Settings>): Promise<void> {
   context.report('connecting');
   const members: GroupMember[] = [];
-  const shared = {
-    memory: new SourceMemory(),
-    committed: new Map<number, bigint>(),
-    startsAt: new Map<number, bigint>() as ReadonlyMap<number, bigint>,
-  };
+  let shared: SharedByMembers = { memory: new SourceMemory(), committed: new Map(), startsAt: new Map(), topicId: undefined };
   const aborted = whenAborted(context.signal);
   const ended = new AbortController();
   const over = AbortSignal.any([context.signal, ended.signal]);
@@ -118,7 +114,12 @@ async function run(connection: Connection, handle: Handle, context: SourceContex
   };
   try {
     mayLogIn(connection, context.settings);
-    shared.startsAt = (await Promise.race([evictDeadMembers(connection, context), aborted])) ?? shared.startsAt;
+    const known = Promise.all([
+      evictDeadMembers(connection, context),
+      currentTopicId(connection, groupOf(connection, context.sourceId), context),
+    ]);
+    const [startsAt, topicId] = (await Promise.race([known, aborted])) ?? [];
+    shared = { ...shared, startsAt: startsAt ?? shared.startsAt, topicId };
     // Brokers that accept no member are asked by one, whatever the number of workers.
     const first = resize(1);
     let resized = first

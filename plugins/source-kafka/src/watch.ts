@@ -102,8 +102,8 @@ export async function oldestOffset(
 }
 
 /**
- * Rejects with a `PluginError` when a committed offset of the group goes down, as when the topic is deleted and created anew: brokers then delete the offsets, but
- * members go on where they were, behind all messages of the new topic. Resolves when the signal aborts.
+ * Rejects with a `PluginError` when a committed offset of the group goes down, as when the topic is deleted and created anew: brokers then delete the offsets, and
+ * what is committed later for the old topic counts as none, but members go on where they were. Resolves when the signal aborts.
  * @param largest the largest offset by partition: what is found is added to what the members of this process have committed, for a topic may go right after that
  */
 export async function offsetsReset(
