@@ -122,6 +122,9 @@ export function managementApi(port: number, key: string) {
       method,
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    }).catch((error: unknown) => {
+      const { cause } = error as Error;
+      throw new Error(`${method} ${path} had no answer: ${cause instanceof Error ? cause.message : String(error)}`, { cause: error });
     });
     const text = await response.text();
     if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);

@@ -22,7 +22,7 @@ const HELD_MS = 5_000;
 /** A change is a commit and some batches: something dies before, between or after these. */
 const CHANGING_MS = 40;
 /** Whatever is away is back by then. */
-const PATIENCE_MS = 180_000;
+const PATIENCE_MS = 600_000;
 
 export async function startSideEndpoints(
   call: ReturnType<typeof managementApi>,
