@@ -26,6 +26,7 @@ export async function injectFaults(
     await Promise.all(doing);
   } catch (error) {
     // The test bed ends with it; the others are not begun, or left as they are.
+    tell(`the faults end early: ${(error as Error).message}`);
     stopping.abort();
     await Promise.allSettled(doing);
     throw error;
