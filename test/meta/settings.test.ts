@@ -40,7 +40,7 @@ const TESTED: Record<string, readonly string[]> = {
     'smtp.to',
   ],
   'test/agent/proxy.test.ts': ['delivery.proxy', 'delivery.ca_file'],
-  'test/agent/flow-control/loop-shares.test.ts': ['limits.event_loop_ms'],
+  'test/core/process/loop-shares.test.ts': ['limits.event_loop_ms'],
   'test/agent/request/sender.test.ts': ['limits.response_bytes_per_second'],
   'test/agent/routing/pending-queues.test.ts': ['limits.routing_work'],
   'test/agent/settings.test.ts': [

@@ -9,7 +9,7 @@ import type { IngestSource } from '#agent/model/ingest';
 import type { TransformResult } from '@gateway/sandbox';
 import { clampTime, eventId, newId, timeOfId } from '#core/events/ids';
 import { ProjectPace } from '#core/process/project-pace';
-import { LoopShares } from '#agent/flow-control/loop-shares';
+import { LoopShares } from '#core/process/loop-shares';
 import { silentLog } from '#core/logging/log';
 import { SLICE_MS } from '#core/process/slices';
 import { empty } from '../../store/batches.js';

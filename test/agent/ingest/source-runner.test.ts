@@ -8,7 +8,7 @@ import { Transformer } from '#agent/ingest/transformer';
 import { AgentLease } from '#agent/model/lease';
 import { sealer } from '#core/crypto/sealing';
 import { ProjectPace } from '#core/process/project-pace';
-import { LoopShares } from '#agent/flow-control/loop-shares';
+import { LoopShares } from '#core/process/loop-shares';
 import { silentLog } from '#core/logging/log';
 import { Health } from '#core/process/health';
 import { deleteProject } from '#store/config/projects';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { LoopShares } from '#agent/flow-control/loop-shares';
+import { LoopShares } from '#core/process/loop-shares';
 import { ProjectPace } from '#core/process/project-pace';
 import { PendingRouter } from '#agent/routing/pending-router';
 import { DeliveryPlanner } from '#agent/routing/plan-deliveries';

@@ -8,7 +8,7 @@ import { PendingRouter } from '#agent/routing/pending-router';
 import { tracing } from '#agent/telemetry/tracing';
 import { newId } from '#core/events/ids';
 import { ProjectPace } from '#core/process/project-pace';
-import { LoopShares } from '#agent/flow-control/loop-shares';
+import { LoopShares } from '#core/process/loop-shares';
 import { silentLog } from '#core/logging/log';
 import type { NewEvent } from '#store/events/events';
 import { flushed, producer, type Producer } from '../../e2e/traced.js';

@@ -5,7 +5,7 @@ import { attemptFields } from '../telemetry/debug-log.js';
 import { BatchWriter } from './batch-writer.js';
 import type { DueTimes } from '../delivery/due-times.js';
 import type { InFlight } from '../delivery/in-flight.js';
-import type { Failing } from '../model/failing.js';
+import type { Failing } from '@gateway/core/process';
 
 const BATCH_MAX = 500;
 /** Characters of response bodies and transformed data in a batch: its texts are held several times over until it is written. */

@@ -1,6 +1,5 @@
-import { backoffMs } from '@gateway/core/process';
+import { backoffMs, failAgain, type Failing, latestOf } from '@gateway/core/process';
 import { rejectsContent } from '@gateway/store/postgres';
-import { failAgain, latestOf, type Failing } from '../model/failing.js';
 
 export interface BatchWriterOptions<Item, Context> {
   readonly write: (batch: readonly Item[], context: Context) => Promise<void>;

@@ -1,4 +1,4 @@
-import { inSlices, ProjectQueues, type ProjectPace, workOfEvents } from '@gateway/core/process';
+import { type Failing, inSlices, type ProjectPace, ProjectQueues, workOfEvents } from '@gateway/core/process';
 import type { Outcome } from '@gateway/plugin';
 import {
   acceptEvents,
@@ -17,7 +17,6 @@ import type { AgentContext } from '../config/agent-context.js';
 import { BatchWriter } from './batch-writer.js';
 import type { InFlight } from '../delivery/in-flight.js';
 import type { ReadyEvent } from '../model/delivery.js';
-import type { Failing } from '../model/failing.js';
 import type { Rejection } from '../model/ingest.js';
 import { mayChange, routingOutcomes } from '@gateway/core/routing';
 import type { DeliveryPlan, DeliveryPlanner } from '../routing/plan-deliveries.js';

@@ -1,5 +1,5 @@
 import type { Log } from '@gateway/core/logging';
-import { backoffMs, inSlices } from '@gateway/core/process';
+import { backoffMs, failAgain, type Failing, inSlices } from '@gateway/core/process';
 import {
   type ActiveSubscription,
   NO_CHANGE,
@@ -11,7 +11,6 @@ import {
   type PausableSource,
 } from '@gateway/store/config';
 import type { Database } from '@gateway/store/postgres';
-import { failAgain, type Failing } from '../model/failing.js';
 import { projectOf, type Endpoint, type Project } from './project.js';
 
 /** Projects whose changes one statement lists. */

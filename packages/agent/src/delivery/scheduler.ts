@@ -3,7 +3,7 @@ import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Endpoint } from '../config/project.js';
 import { type Backpressure, SLOW_WAITING_MAX } from '../flow-control/backpressure.js';
-import { type LoopShares, SHARES_LOOK_MS } from '../flow-control/loop-shares.js';
+import { type LoopShares, SHARES_LOOK_MS } from '@gateway/core/process';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { AttemptRunner, Unsent } from './attempt.js';
 import type { DueTimes } from './due-times.js';

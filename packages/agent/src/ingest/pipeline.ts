@@ -1,15 +1,13 @@
 import { clampTime, eventId, isPossibleTime, messageDigest, travellingHeaders } from '@gateway/core/events';
-import { inSlices, ProjectQueues, type ProjectPace, workOfEvents } from '@gateway/core/process';
+import { inSlices, type LoopShares, type ProjectPace, ProjectQueues, ProjectTurns, workOfEvents } from '@gateway/core/process';
 import type { Handle, Message, Outcome } from '@gateway/plugin';
 import { keptParts, type KeptMessage } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import { TokenBuckets, type TokenBucketsOptions } from '../flow-control/rate-limits.js';
 import type { AgentContext } from '../config/agent-context.js';
-import type { LoopShares } from '../flow-control/loop-shares.js';
 import type { EventWriter, ReadyMessage } from '../commit/event-writer.js';
 import type { ReadyEvent } from '../model/delivery.js';
 import { unknownEventType, type IngestSource, type Rejection } from '../model/ingest.js';
-import { ProjectTurns } from '../model/project-turns.js';
 import type { MessageTrace } from '../telemetry/trace-message.js';
 import { checkNesting, decodeMessage, type IngestMessage, parseIngestMessage, parseTransformOutput } from './parse-message.js';
 import type { Transformed, Transformer } from './transformer.js';

@@ -1,12 +1,11 @@
 import { basename } from 'node:path';
 import type { Config } from '@gateway/core/config';
-import { ProjectPace } from '@gateway/core/process';
+import { LoopShares, ProjectPace } from '@gateway/core/process';
 import type { Message } from '@gateway/plugin';
 import { Sandbox } from '@gateway/sandbox';
 import type { QuarantinedMessage, ReplayableMessage } from '@gateway/store/quarantine';
 import type { AgentContext } from '../config/agent-context.js';
 import type { ReadyMessage } from '../commit/event-writer.js';
-import { LoopShares } from '../flow-control/loop-shares.js';
 import { Pipeline } from '../ingest/pipeline.js';
 import { sandboxLimits, Transformer } from '../ingest/transformer.js';
 import type { ReadyEvent } from '../model/delivery.js';

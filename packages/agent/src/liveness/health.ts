@@ -1,5 +1,5 @@
 import { databaseReason, kvReason } from '@gateway/core/errors';
-import type { ComponentState } from '@gateway/core/process';
+import { type ComponentState, type Failing, latestOf } from '@gateway/core/process';
 import { hostname } from 'node:os';
 import type { AttemptRecord } from '@gateway/store/deliveries';
 import { probeDatabase } from '@gateway/store/postgres';
@@ -7,7 +7,6 @@ import type { AttemptWriter } from '../commit/attempt-writer.js';
 import type { EventWriter } from '../commit/event-writer.js';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Clock } from '../model/clock.js';
-import { latestOf, type Failing } from '../model/failing.js';
 import type { Heartbeat } from './heartbeat.js';
 
 const CHECK_MS = 1_000;

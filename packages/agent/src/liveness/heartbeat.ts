@@ -1,4 +1,4 @@
-import { backoffMs } from '@gateway/core/process';
+import { backoffMs, failAgain, type Failing } from '@gateway/core/process';
 import {
   deregisterAgent,
   notifyDue,
@@ -14,7 +14,6 @@ import type { Claimer } from '../delivery/claimer.js';
 import type { DueTimes } from '../delivery/due-times.js';
 import type { InFlight } from '../delivery/in-flight.js';
 import type { Scheduler } from '../delivery/scheduler.js';
-import { failAgain, type Failing } from '../model/failing.js';
 import { LEASE_MS } from '../model/lease.js';
 import type { PendingRouter } from '../routing/pending-router.js';
 

@@ -1,9 +1,8 @@
-import { backoffMs } from '@gateway/core/process';
+import { backoffMs, ProjectTurns } from '@gateway/core/process';
 import { decodeSignal, encodeSignal, type EventRef, type PendingEvent } from '@gateway/store/events';
 import type { QueueName } from '@gateway/store/kv';
 import type { AgentContext } from '../config/agent-context.js';
 import type { InFlight } from '../delivery/in-flight.js';
-import { ProjectTurns } from '../model/project-turns.js';
 import { needsMatching } from '@gateway/core/routing';
 import type { Routing } from '../telemetry/trace-message.js';
 import type { PendingRouter } from './pending-router.js';

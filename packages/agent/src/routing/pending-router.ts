@@ -1,8 +1,7 @@
-import { inSlices } from '@gateway/core/process';
+import { inSlices, type LoopShares } from '@gateway/core/process';
 import { type EventRef, type PendingEvent, readPending, recordRoutes } from '@gateway/store/events';
 import type { AgentContext } from '../config/agent-context.js';
 import type { InFlight } from '../delivery/in-flight.js';
-import type { LoopShares } from '../flow-control/loop-shares.js';
 import type { AgentLease } from '../model/lease.js';
 import { mayChange, routingOutcomes } from '@gateway/core/routing';
 import type { Routing } from '../telemetry/trace-message.js';

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { LoopShares } from '#agent/flow-control/loop-shares';
+import { LoopShares } from '#core/process/loop-shares';
 
-const shares = suite('agent/flow-control/loop-shares');
+const shares = suite('core/process/loop-shares');
 
 const compute = (ms: number) => () => {
   for (const untilMs = performance.now() + ms; performance.now() < untilMs;);

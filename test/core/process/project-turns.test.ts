@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ProjectTurns } from '#agent/model/project-turns';
+import { ProjectTurns } from '#core/process/project-turns';
 
-const turns = suite('agent/model/project-turns');
+const turns = suite('core/process/project-turns');
 
 /** Work that ends when it is told to, and notes when it began. */
 function work(begun: string[], name: string) {

@@ -1,5 +1,6 @@
-import { inSlices, ProjectPace } from '@gateway/core/process';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { ProjectPace } from './project-pace.js';
+import { inSlices } from './slices.js';
 
 /** Milliseconds that a project has at once. */
 const AT_ONCE_MS = 2;
