@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { rejectCodes } from '#agent/model/ingest';
+import { rejectCodes } from '#ingest/message/reject-codes';
 import { bytesOf, hexDump, textOf } from '#dashboard/pages/quarantine/bytes';
 import { REASONS } from '#dashboard/pages/quarantine/reasons';
 import { until } from '../support/until.js';

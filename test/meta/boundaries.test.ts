@@ -11,9 +11,10 @@ const boundaries = suite('meta/boundaries');
 
 /** Which package may import which. A plugin may import `plugin` and its vendor's library, and nobody imports a plugin. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
-  cli: ['server', 'agent', 'store', 'core', 'plugin', 'plugin-conformance'],
+  cli: ['server', 'agent', 'ingest', 'store', 'core', 'plugin', 'plugin-conformance'],
   server: ['store', 'core', 'dashboard'],
-  agent: ['store', 'sandbox', 'core', 'plugin'],
+  agent: ['ingest', 'store', 'sandbox', 'core', 'plugin'],
+  ingest: ['store', 'sandbox', 'core', 'plugin'],
   store: ['core'],
   core: ['plugin'],
   sandbox: [],

@@ -21,7 +21,7 @@ meta('there are at least sixty, and all packages with logic have some', () => {
   const all = mutants();
   assert.ok(all.length >= 60, `${all.length}`);
   const packages = new Set(all.map(({ file }) => file.split('/')[1]));
-  for (const name of ['agent', 'cli', 'core', 'sandbox', 'server', 'source-kafka', 'source-sqs', 'store'])
+  for (const name of ['agent', 'cli', 'core', 'ingest', 'sandbox', 'server', 'source-kafka', 'source-sqs', 'store'])
     assert.ok(packages.has(name), `${name} has no mutant`);
 });
 

@@ -24,7 +24,8 @@ import { type BreakerPolicy, CircuitBreakers } from './flow-control/circuit-brea
 import { RateLimits } from './flow-control/rate-limits.js';
 import { showGauges } from './gauges.js';
 import { overrunRule, Overruns, pausing } from './ingest/pause-sources.js';
-import { Pipeline, Throttle } from './ingest/pipeline.js';
+import { Throttle } from './flow-control/throttle.js';
+import { Pipeline } from './ingest/pipeline.js';
 import { publishLags } from './ingest/publish-lags.js';
 import { SourceLags } from './ingest/source-watch.js';
 import { SourceRunner } from './ingest/source-runner.js';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RoutedSubscription } from '#core/routing/routed-project';
-import type { ReadyMessage } from '#agent/commit/event-writer';
+import type { ReadyMessage } from '#ingest/message/ready-message';
 import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
 import { SLICE_MS } from '#core/process/slices';

@@ -1,7 +1,7 @@
 import type { TransformResult } from '@gateway/sandbox';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { IngestSource } from '#agent/model/ingest';
+import type { IngestSource } from '#ingest/message/ingest-source';
 import { overrunRule, Overruns } from '#agent/ingest/pause-sources';
 import { resolveConfig } from '#core/config/config';
 

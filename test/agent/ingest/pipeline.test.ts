@@ -1,11 +1,12 @@
 import type { Message, Outcome } from '@gateway/plugin';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { ReadyMessage } from '#agent/commit/event-writer';
-import { Pipeline, Throttle } from '#agent/ingest/pipeline';
+import type { ReadyMessage } from '#ingest/message/ready-message';
+import { Throttle } from '#agent/flow-control/throttle';
+import { Pipeline } from '#agent/ingest/pipeline';
 import { Transformer } from '#agent/ingest/transformer';
 import type { Measure } from '#agent/telemetry/measure';
-import type { IngestSource } from '#agent/model/ingest';
+import type { IngestSource } from '#ingest/message/ingest-source';
 import type { TransformResult } from '@gateway/sandbox';
 import { clampTime, eventId, newId, timeOfId } from '#core/events/ids';
 import { ProjectPace } from '#core/process/project-pace';

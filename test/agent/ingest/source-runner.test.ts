@@ -1,7 +1,8 @@
 import { PluginError, type SourcePlugin, type WatchContext, whenAborted } from '@gateway/plugin';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Pipeline, Throttle } from '#agent/ingest/pipeline';
+import { Throttle } from '#agent/flow-control/throttle';
+import { Pipeline } from '#agent/ingest/pipeline';
 import { SourceLags } from '#agent/ingest/source-watch';
 import { SourceRunner } from '#agent/ingest/source-runner';
 import { Transformer } from '#agent/ingest/transformer';

@@ -1,8 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { silentLog } from '#core/logging/log';
-import { type IngestSource, rejectCodes } from '#agent/model/ingest';
-import { parseTransformOutput } from '#agent/ingest/parse-message';
+import type { IngestSource } from '#ingest/message/ingest-source';
+import { rejectCodes } from '#ingest/message/reject-codes';
+import { parseTransformOutput } from '#ingest/message/parse-message';
 import { Overruns } from '#agent/ingest/pause-sources';
 import { Transformer, type Transformed } from '#agent/ingest/transformer';
 import { REFUSALS, Sandbox } from '@gateway/sandbox';

@@ -1,7 +1,8 @@
 import otel from '@gateway/tracer-otel';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Pipeline, Throttle } from '#agent/ingest/pipeline';
+import { Throttle } from '#agent/flow-control/throttle';
+import { Pipeline } from '#agent/ingest/pipeline';
 import { Transformer } from '#agent/ingest/transformer';
 import type { HeldDelivery } from '#agent/model/delivery';
 import { PendingRouter } from '#agent/routing/pending-router';

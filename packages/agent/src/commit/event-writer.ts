@@ -1,11 +1,9 @@
 import { type Failing, inSlices, type ProjectPace, ProjectQueues, workOfEvents } from '@gateway/core/process';
-import type { Outcome } from '@gateway/plugin';
 import {
   acceptEvents,
   encodeSignal,
   type EventRef,
   firstArrivals,
-  type KeptMessage,
   type MessageOfEvents,
   type NewEvent,
   readMessages,
@@ -16,33 +14,11 @@ import type { UsageCounter } from '@gateway/store/usage';
 import type { AgentContext } from '../config/agent-context.js';
 import { BatchWriter } from './batch-writer.js';
 import type { InFlight } from '../delivery/in-flight.js';
-import type { ReadyEvent } from '../model/delivery.js';
-import type { Rejection } from '../model/ingest.js';
+import type { ReadyEvent, ReadyMessage } from '@gateway/ingest/message/ready-message';
+import type { Rejection } from '@gateway/ingest/message/reject-codes';
 import { mayChange, routingOutcomes } from '@gateway/core/routing';
 import type { DeliveryPlan, DeliveryPlanner } from '../routing/plan-deliveries.js';
 import { debugLog, type DebugLog, quarantineFields } from '../telemetry/debug-log.js';
-import type { MessageTrace } from '../telemetry/trace-message.js';
-
-/** One message with all that has to be committed before it may be acknowledged. */
-export interface ReadyMessage {
-  readonly projectId: string;
-  /** Usually one; a transform may make several. Empty if the message is quarantined. */
-  readonly events: readonly ReadyEvent[];
-  readonly quarantined: QuarantinedMessage | null;
-  /** The message itself, if its source keeps messages. */
-  readonly kept?: KeptMessage | null;
-  readonly trace?: MessageTrace | undefined;
-  /** What was counted for it in the pace of its project before it was pushed. */
-  readonly counted?: number;
-  /** Its own time cannot be. */
-  readonly isUndated?: boolean;
-  reject(rejection: Rejection): void;
-  /** Dates an undated message by its arrival; undefined leaves its own time. */
-  date?(arrivedAtMs: number | undefined): void;
-  /** Another message has these ids: gives its events, or itself in quarantine, ids that its digest distinguishes. Keeps only these events. */
-  distinguish(ids: ReadonlySet<string>): void;
-  settle(outcome: Outcome): void;
-}
 
 export interface EventWriterOptions extends Pick<AgentContext, 'config' | 'database' | 'kv' | 'configCache' | 'lease' | 'log' | 'measure'> {
   readonly inFlight: InFlight;
@@ -425,11 +401,10 @@ export function compare(
 }
 
 function settle(messages: readonly ReadyMessage[], { owners }: Batch, isNew: (eventId: string) => boolean, leftAs: LeftAs): void {
-  const isNewOf = (message: ReadyMessage, eventId: string) => isNew(eventId) && owners.get(eventId) === message;
   for (const message of messages) {
-    // First, since the span of a message ends when it is settled, after those within it.
-    message.trace?.committed(message.quarantined, (eventId) => isNewOf(message, eventId));
-    if (message.quarantined) message.settle(leftAs(message.quarantined) === undefined ? 'quarantined' : 'duplicate');
-    else message.settle(message.events.some(({ id }) => isNewOf(message, id)) ? 'accepted' : 'duplicate');
+    const { events, quarantined } = message;
+    const isNewOf = (eventId: string) => isNew(eventId) && owners.get(eventId) === message;
+    if (quarantined) message.settle(leftAs(quarantined) === undefined ? 'quarantined' : 'duplicate', isNewOf);
+    else message.settle(events.some(({ id }) => isNewOf(id)) ? 'accepted' : 'duplicate', isNewOf);
   }
 }

@@ -2,7 +2,7 @@ import type { Config } from '@gateway/core/config';
 import type { TransformResult } from '@gateway/sandbox';
 import { type NotificationFacts, pauseSource, resumeDueSources } from '@gateway/store/config';
 import type { AgentContext } from '../config/agent-context.js';
-import type { IngestSource } from '../model/ingest.js';
+import type { IngestSource } from '@gateway/ingest/message/ingest-source';
 import { isOverrun } from '../model/overrun.js';
 
 export interface PausingOptions extends Pick<AgentContext, 'config' | 'database' | 'configCache' | 'log'> {

@@ -5,7 +5,7 @@ import type { PausableSource, SourceRecord } from '@gateway/store/config';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentContext } from '../config/agent-context.js';
 import type { AgentLease } from '../model/lease.js';
-import { ingestSource, type IngestSource, type SourceState } from '../model/ingest.js';
+import { ingestSource, type IngestSource, type SourceState } from '@gateway/ingest/message/ingest-source';
 import type { Pipeline } from './pipeline.js';
 import { clientIdOf, connectionKeyOf, connectionOf, SourceWatch, type SourceWatchOptions } from './source-watch.js';
 import type { Transformer } from './transformer.js';

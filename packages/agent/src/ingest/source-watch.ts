@@ -7,7 +7,7 @@ import { backoffMs } from '@gateway/core/process';
 import type { PartitionOffsets } from '@gateway/plugin';
 import type { SourceRecord } from '@gateway/store/config';
 import type { PartitionLag, SourceState as KeptState } from '@gateway/store/kv';
-import type { SourceState } from '../model/ingest.js';
+import type { SourceState } from '@gateway/ingest/message/ingest-source';
 
 export interface SourceWatchOptions {
   readonly plugins: ReadonlyMap<string, Omit<ActiveSource, 'manifest'>>;

@@ -3,7 +3,8 @@ import { backoffMs } from '@gateway/core/process';
 import type { Payload, Sandbox, SandboxLimits, TransformResult } from '@gateway/sandbox';
 import { createHash } from 'node:crypto';
 import type { AgentContext } from '../config/agent-context.js';
-import { type IngestSource, type Rejection } from '../model/ingest.js';
+import type { IngestSource } from '@gateway/ingest/message/ingest-source';
+import type { Rejection } from '@gateway/ingest/message/reject-codes';
 import { isOverrun } from '../model/overrun.js';
 import type { Overruns } from './pause-sources.js';
 

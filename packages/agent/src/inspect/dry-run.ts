@@ -5,11 +5,11 @@ import type { Message } from '@gateway/plugin';
 import { Sandbox } from '@gateway/sandbox';
 import type { QuarantinedMessage, ReplayableMessage } from '@gateway/store/quarantine';
 import type { AgentContext } from '../config/agent-context.js';
-import type { ReadyMessage } from '../commit/event-writer.js';
+import type { ReadyMessage } from '@gateway/ingest/message/ready-message';
 import { Pipeline } from '../ingest/pipeline.js';
 import { sandboxLimits, Transformer } from '../ingest/transformer.js';
-import type { ReadyEvent } from '../model/delivery.js';
-import type { IngestSource } from '../model/ingest.js';
+import type { ReadyEvent } from '@gateway/ingest/message/ready-message';
+import type { IngestSource } from '@gateway/ingest/message/ingest-source';
 
 /** Why a message is rejected. A stored code may be of another version of the gateway. */
 export type StoredRejection = Pick<QuarantinedMessage, 'code' | 'reason'>;

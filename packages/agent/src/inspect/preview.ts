@@ -1,8 +1,8 @@
 import type { Config } from '@gateway/core/config';
 import { Sandbox, type TransformResult } from '@gateway/sandbox';
-import { parseTransformOutput } from '../ingest/parse-message.js';
+import { parseTransformOutput } from '@gateway/ingest/message/parse-message';
 import { sandboxLimits } from '../ingest/transformer.js';
-import type { ReadyEvent } from '../model/delivery.js';
+import type { ReadyEvent } from '@gateway/ingest/message/ready-message';
 import type { StoredRejection } from './dry-run.js';
 import { runOnce } from './run-once.js';
 

@@ -4,8 +4,8 @@ import { eventOfKey, type NewEvent, readMessages } from '@gateway/store/events';
 import { rejectsContent, type Database } from '@gateway/store/postgres';
 import { dropReplayedMessage, rejectReplayedMessage, replayQuarantinedMessage, type ReplayableMessage } from '@gateway/store/quarantine';
 import { compare } from '../commit/event-writer.js';
-import type { ReadyEvent } from '../model/delivery.js';
-import { unknownEventType } from '../model/ingest.js';
+import type { ReadyEvent } from '@gateway/ingest/message/ready-message';
+import { unknownEventType } from '@gateway/ingest/message/reject-codes';
 import { openDryRunner, type DryRun, type DryRunnerOptions, type StoredRejection } from './dry-run.js';
 
 export type Replayed =

@@ -1,9 +1,9 @@
 import { silentLog } from '@gateway/core/logging';
 import type { Message } from '@gateway/plugin';
 import type { Sandbox, TransformResult } from '@gateway/sandbox';
-import type { ReadyMessage } from '../commit/event-writer.js';
+import type { ReadyMessage } from '@gateway/ingest/message/ready-message';
 import { Transformer } from '../ingest/transformer.js';
-import type { IngestSource } from '../model/ingest.js';
+import type { IngestSource } from '@gateway/ingest/message/ingest-source';
 import { transformAndParse } from './dry-run.js';
 
 export interface Ran {

@@ -1,10 +1,4 @@
 import type { ClaimedDelivery } from '@gateway/store/deliveries';
-import type { NewEvent } from '@gateway/store/events';
-
-/** An event that is ready to be committed, before it is routed. */
-export interface ReadyEvent extends Omit<NewEvent, 'status' | 'outcome' | 'headers'> {
-  readonly headers: Readonly<Record<string, string>>;
-}
 
 /** A delivery that this agent has claimed and whose attempt is not recorded yet. */
 export interface HeldDelivery extends Omit<ClaimedDelivery, 'headers' | 'data'> {

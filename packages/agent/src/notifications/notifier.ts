@@ -14,7 +14,7 @@ import {
 import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Trip } from '../model/delivery.js';
-import type { SourceState } from '../model/ingest.js';
+import type { SourceState } from '@gateway/ingest/message/ingest-source';
 import type { Mailer } from './mailer.js';
 import { Outbox } from './outbox.js';
 

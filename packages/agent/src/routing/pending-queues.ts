@@ -4,7 +4,7 @@ import type { QueueName } from '@gateway/store/kv';
 import type { AgentContext } from '../config/agent-context.js';
 import type { InFlight } from '../delivery/in-flight.js';
 import { needsMatching } from '@gateway/core/routing';
-import type { Routing } from '../telemetry/trace-message.js';
+import type { Routing } from '../telemetry/trace-routing.js';
 import type { PendingRouter } from './pending-router.js';
 import { BODY_AT_ONCE_MAX } from './plan-deliveries.js';
 

@@ -4,7 +4,7 @@ import type { AgentContext } from '../config/agent-context.js';
 import type { InFlight } from '../delivery/in-flight.js';
 import type { AgentLease } from '../model/lease.js';
 import { mayChange, routingOutcomes } from '@gateway/core/routing';
-import type { Routing } from '../telemetry/trace-message.js';
+import type { Routing } from '../telemetry/trace-routing.js';
 import { BODY_AT_ONCE_MAX, type DeliveryPlanner } from './plan-deliveries.js';
 
 export interface PendingRouterOptions extends Pick<AgentContext, 'database' | 'configCache' | 'measure' | 'tracing'> {

@@ -8,7 +8,8 @@ import type { DueTimes } from '../delivery/due-times.js';
 import type { InFlight } from '../delivery/in-flight.js';
 import { inactiveReason } from '../delivery/release-deliveries.js';
 import type { Backpressure } from '../flow-control/backpressure.js';
-import type { HeldDelivery, ReadyEvent } from '../model/delivery.js';
+import type { ReadyEvent } from '@gateway/ingest/message/ready-message';
+import type { HeldDelivery } from '../model/delivery.js';
 import type { ProjectPace } from '@gateway/core/process';
 
 export interface DeliveryPlannerOptions {

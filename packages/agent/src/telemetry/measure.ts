@@ -3,7 +3,7 @@ import type { ActivatedPlugins } from '@gateway/core/plugins';
 import type { Outcome } from '@gateway/plugin';
 import type { AttemptRecord, WaitReason } from '@gateway/store/deliveries';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
-import type { IngestSource } from '../model/ingest.js';
+import type { IngestSource } from '@gateway/ingest/message/ingest-source';
 
 // Label sets are made once, not for every value that is observed.
 const STEPS = {

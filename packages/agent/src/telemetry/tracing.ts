@@ -13,8 +13,9 @@ import {
 import type { Message } from '@gateway/plugin';
 import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { FailureClass, HeldDelivery } from '../model/delivery.js';
-import type { IngestSource } from '../model/ingest.js';
-import { MessageTrace, routingTrace } from './trace-message.js';
+import type { IngestSource } from '@gateway/ingest/message/ingest-source';
+import { routingTrace } from './trace-routing.js';
+import { MessageTrace } from '@gateway/ingest/message/message-trace';
 
 /** The spans of a message, and the trace context that it carries on. */
 export type Tracing = NonNullable<ReturnType<typeof tracing>>;

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { DryRun } from '@gateway/agent/inspect/dry-run';
 import type { Replayed } from '@gateway/agent/inspect/replay';
-import { rejectCodes } from '@gateway/agent/model/ingest';
+import { rejectCodes } from '@gateway/ingest/message/reject-codes';
 import type { QuarantineEntry, QuarantinedMessageWhole } from '@gateway/store/quarantine';
 import { escapeLine, escapeTerminal } from '../output/escape-terminal.js';
 import { counted, recordText } from '../output/table.js';

@@ -1,4 +1,4 @@
-import { rejectCodes } from '@gateway/agent/model/ingest';
+import { rejectCodes } from '@gateway/ingest/message/reject-codes';
 import { GatewayError } from '@gateway/core/errors';
 import type { Database } from '@gateway/store/postgres';
 import type { QuarantineEntry, QuarantineSelection, QuarantineStatus } from '@gateway/store/quarantine';

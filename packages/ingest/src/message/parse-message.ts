@@ -1,7 +1,7 @@
 import type { MessageType } from '@gateway/store/events';
 import { customHeaderProblem, headerOwner, MESSAGE_TYPE_HEADER } from '@gateway/core/events';
 import { isObject, isPlain, nesting, NESTING_MAX, rawJsonValue, withoutExcerpt } from '@gateway/core/json';
-import type { Rejection } from '../model/ingest.js';
+import type { Rejection } from './reject-codes.js';
 import { envelopeReason } from './envelopes.js';
 
 export interface IngestMessage {

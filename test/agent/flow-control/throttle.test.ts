@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Throttle } from '#agent/ingest/pipeline';
+import { Throttle } from '#agent/flow-control/throttle';
 import type { Kv } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';
 import { openRedisKv } from '../../store/redis-kv.js';
@@ -9,7 +9,7 @@ import { redis } from '../../support/redis.js';
 import { until, within } from '../../support/until.js';
 import { keptLog } from '../running.js';
 
-const throttle = suite('agent/ingest/throttle');
+const throttle = suite('agent/flow-control/throttle');
 
 const never = new AbortController().signal;
 

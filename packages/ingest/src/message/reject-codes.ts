@@ -1,5 +1,3 @@
-import type { SourceRecord } from '@gateway/store/config';
-
 /** Why a message can never be accepted. The code is stored with the quarantined message, beside a sentence that names the place and the fix. */
 export const rejectCodes = {
   empty: 'The message is empty.',
@@ -36,28 +34,4 @@ export function unknownEventType(eventType: string): Rejection {
   const shown = eventType.length > 100 ? `${eventType.slice(0, 100)}…` : eventType;
   const reason = `The project has no event type ${JSON.stringify(shown)}, and rejects types that it does not have. Create the event type, then replay the message.`;
   return { code: 'unknown_event_type', reason };
-}
-
-/** What the pipeline needs of a source. A change of one of these makes a new one. */
-export interface IngestSource {
-  readonly projectId: string;
-  readonly id: string;
-  /** Kind of the source; undefined where nothing is traced. */
-  readonly type?: string;
-  readonly bodyFunction: string | null;
-  /** Its messages are stored with their events. */
-  readonly keepsMessages?: boolean;
-}
-
-export type SourceState = 'reading' | 'failing' | 'stopped';
-
-/** Returns what the pipeline needs of a stored source. A blank function becomes null: nothing is transformed. */
-export function ingestSource(record: SourceRecord): IngestSource {
-  return {
-    projectId: record.project_id,
-    id: record.id,
-    type: record.pub_sub.type,
-    bodyFunction: record.body_function?.trim() ? record.body_function : null,
-    keepsMessages: record.keep_messages,
-  };
 }

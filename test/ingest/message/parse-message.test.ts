@@ -4,11 +4,11 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { checkNesting, decodeMessage, parseIngestMessage, parseTransformOutput, type IngestMessage } from '#agent/ingest/parse-message';
-import { rejectCodes, type Rejection } from '#agent/model/ingest';
+import { checkNesting, decodeMessage, parseIngestMessage, parseTransformOutput, type IngestMessage } from '#ingest/message/parse-message';
+import { rejectCodes, type Rejection } from '#ingest/message/reject-codes';
 import { seed } from '../../support/seed.js';
 
-const ingest = suite('agent/ingest/parse-message');
+const ingest = suite('ingest/message/parse-message');
 
 const fixtures = fileURLToPath(new URL('../../fixtures/ingest-message', import.meta.url));
 const MAX_BYTES = 2000;

@@ -1,0 +1,171 @@
+import { clampTime, eventId, isPossibleTime, messageDigest, travellingHeaders } from '@gateway/core/events';
+import type { ProjectPace } from '@gateway/core/process';
+import type { Message, Outcome } from '@gateway/plugin';
+import { keptParts, type KeptMessage } from '@gateway/store/events';
+import type { QuarantinedMessage } from '@gateway/store/quarantine';
+import type { IngestMeasure } from './ingest-measure.js';
+import type { IngestSource } from './ingest-source.js';
+import type { MessageTrace } from './message-trace.js';
+import type { IngestMessage } from './parse-message.js';
+import type { ReadyEvent, ReadyMessage } from './ready-message.js';
+import { type Rejection, unknownEventType } from './reject-codes.js';
+
+export interface SourceMessageOptions {
+  readonly pace: Pick<ProjectPace, 'add'>;
+  /** False for an event type that the project rejects. */
+  readonly accepts?: (projectId: string, eventType: string) => boolean;
+  readonly measure?: Pick<IngestMeasure, 'settled'> | undefined;
+  readonly tracing?: { received(source: IngestSource, message: Message): MessageTrace } | undefined;
+}
+
+/** A message from its source until it is settled. It gets either events or a rejection, and is then committed. */
+export class SourceMessage implements ReadyMessage {
+  readonly trace: MessageTrace | undefined;
+  /** When its source handed it over, by the monotonic clock; 0 if metrics are off. */
+  readonly receivedAtMs: number;
+  events: ReadyEvent[] = [];
+  quarantined: QuarantinedMessage | null = null;
+  kept: KeptMessage | null = null;
+  counted = 0;
+  occurredAtMs: number;
+  isUndated: boolean;
+  #messageDigest: string | undefined;
+  #onSettled: (() => void) | undefined;
+
+  /**
+   * @param source as it is now: its function may change before it has run
+   * @param settled is called exactly once, with the outcome
+   */
+  constructor(
+    public source: IngestSource,
+    readonly message: Message,
+    private readonly options: SourceMessageOptions,
+    private readonly settled: (outcome: Outcome) => void,
+  ) {
+    this.trace = options.tracing?.received(source, message);
+    this.receivedAtMs = options.measure ? performance.now() : 0;
+    this.occurredAtMs = clampTime(message.timestamp);
+    this.isUndated = !isPossibleTime(message.timestamp, Date.now());
+  }
+
+  get projectId(): string {
+    return this.source.projectId;
+  }
+
+  whenSettled(): Promise<void> {
+    return new Promise((resolve) => (this.#onSettled = resolve));
+  }
+
+  settle(outcome: Outcome, isNew?: (eventId: string) => boolean): void {
+    if (outcome === 'dropped') this.options.pace.add(this.projectId, -this.counted);
+    this.options.measure?.settled(this.source, outcome, this.receivedAtMs);
+    // First, since the span of a message ends when it is settled, after those within it.
+    if (isNew) this.trace?.committed(this.quarantined, isNew);
+    this.trace?.settled(outcome);
+    this.settled(outcome);
+    this.#onSettled?.();
+  }
+
+  /**
+   * Makes the event of the next of `count` parsed messages. False when it is rejected, and all with it: a decision about half of a message would be hard to
+   * explain.
+   */
+  accept(parsed: IngestMessage | Rejection, count: number): boolean {
+    const { events, trace } = this;
+    const refusal = this.#refusalOf(parsed);
+    if (refusal) {
+      this.reject({
+        code: refusal.code,
+        reason: count === 1 ? refusal.reason : `Result ${events.length + 1} of ${count}: ${refusal.reason}`,
+      });
+      return false;
+    }
+    events.push(this.#event(parsed as IngestMessage, events.length));
+    if (events.length < count) return true;
+    if (trace) for (const event of events) trace.creating(event);
+    if (this.source.keepsMessages) this.kept = this.#keep();
+    return true;
+  }
+
+  #keep(): KeptMessage {
+    const { source, message, occurredAtMs } = this;
+    return { projectId: source.projectId, id: this.#id(), occurredAtMs, digest: this.#digest, ...keptParts(message) };
+  }
+
+  #refusalOf(one: IngestMessage | Rejection): Rejection | undefined {
+    if ('code' in one) return one;
+    return this.options.accepts?.(this.projectId, one.eventType) === false ? unknownEventType(one.eventType) : undefined;
+  }
+
+  reject({ code, reason }: Rejection): void {
+    const { source, message, occurredAtMs } = this;
+    this.events = [];
+    this.kept = null;
+    this.quarantined = {
+      projectId: source.projectId,
+      id: this.#id(),
+      sourceId: source.id,
+      occurredAtMs,
+      coordinates: message.coordinates,
+      code,
+      reason,
+      headers: JSON.stringify(message.headers),
+      raw: message.body,
+    };
+  }
+
+  date(arrivedAtMs: number | undefined): void {
+    this.isUndated = false;
+    if (arrivedAtMs === undefined) return;
+    this.occurredAtMs = arrivedAtMs;
+    const { timestamp } = this.message;
+    const note =
+      timestamp > 0
+        ? `its broker dates the message ${timestamp} ms after 1970, which cannot be, so its arrival dates it`
+        : 'its broker gives the message no time, so its arrival dates it';
+    const dated = { id: this.#id(), occurredAtMs: arrivedAtMs };
+    this.events = this.events.map((event, ordinal) => {
+      const notes = JSON.stringify([...(JSON.parse(event.notes ?? '[]') as string[]), note]);
+      return { ...event, id: this.#id(ordinal), occurredAtMs: arrivedAtMs, notes };
+    });
+    if (this.quarantined) this.quarantined = { ...this.quarantined, ...dated, reason: `${this.quarantined.reason} Note: ${note}.` };
+    if (this.kept) this.kept = { ...this.kept, ...dated };
+  }
+
+  #id(ordinal?: number): string {
+    return eventId(this.source.id, this.message.coordinates, this.occurredAtMs, ordinal);
+  }
+
+  distinguish(ids: ReadonlySet<string>): void {
+    const { source, message, occurredAtMs } = this;
+    const idOf = (ordinal: number) => eventId(source.id, message.coordinates, occurredAtMs, ordinal, this.#digest);
+    this.events = this.events.flatMap((event, ordinal) => (ids.has(event.id) ? [{ ...event, id: idOf(ordinal) }] : []));
+    if (this.quarantined) this.quarantined = { ...this.quarantined, id: idOf(0) };
+    if (this.kept) this.kept = { ...this.kept, id: idOf(0) };
+  }
+
+  /** Computed once: a message may become several events. */
+  get #digest(): string {
+    return (this.#messageDigest ??= messageDigest(this.message.body));
+  }
+
+  #event(parsed: IngestMessage, ordinal: number): ReadyEvent & { readonly headers: Record<string, string> } {
+    const { source, message, occurredAtMs } = this;
+    return {
+      projectId: source.projectId,
+      id: this.#id(ordinal),
+      occurredAtMs,
+      sourceId: source.id,
+      coordinates: message.coordinates,
+      digest: this.#digest,
+      eventType: parsed.eventType,
+      messageType: parsed.messageType,
+      endpointId: parsed.endpointId,
+      ownerId: parsed.ownerId,
+      idempotencyKey: parsed.idempotencyKey,
+      headers: travellingHeaders(message.headers, parsed.customHeaders),
+      notes: parsed.notes,
+      data: parsed.data,
+    };
+  }
+}
