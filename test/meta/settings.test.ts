@@ -18,7 +18,7 @@ const TESTED: Record<string, readonly string[]> = {
     'delivery.lookups_per_project',
     'delivery.max_outstanding',
   ],
-  'test/agent/ingest/overruns.test.ts': ['transform.pause_window_seconds'],
+  'test/ingest/transform/overruns.test.ts': ['transform.pause_window_seconds'],
   'test/agent/ingest/pause-sources.test.ts': ['transform.pause_overruns', 'transform.pause_seconds'],
   'test/agent/ingest/source-runner.test.ts': ['ingest.window'],
   'test/agent/liveness/maintenance.test.ts': ['retention.enabled', 'retention.days'],

@@ -2,10 +2,10 @@ import { PluginError, type SourcePlugin, type WatchContext, whenAborted } from '
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Throttle } from '#agent/flow-control/throttle';
-import { Pipeline } from '#agent/ingest/pipeline';
+import { Pipeline } from '#ingest/pipeline';
 import { SourceLags } from '#agent/ingest/source-watch';
 import { SourceRunner } from '#agent/ingest/source-runner';
-import { Transformer } from '#agent/ingest/transformer';
+import { Transformer } from '#ingest/transform/transformer';
 import { AgentLease } from '#agent/model/lease';
 import { sealer } from '#core/crypto/sealing';
 import { ProjectPace } from '#core/process/project-pace';

@@ -3,31 +3,8 @@ import { readFunction } from '@gateway/store/config';
 import type { Sandbox, TransformFunction, TransformResult } from '@gateway/sandbox';
 import type { AgentContext } from '../config/agent-context.js';
 import type { HeldDelivery } from '../model/delivery.js';
-import { isOverrun } from '../model/overrun.js';
-
-/** What the function of a subscription makes of the data of an event: JSON text, nothing to be sent, or why it failed. */
-export type Transformed =
-  | { readonly kind: 'made'; readonly data: string }
-  | { readonly kind: 'dropped' }
-  | { readonly kind: 'failed'; readonly code: string; readonly reason: string };
-
-/** Data of an event is one object, unlike what functions of sources return. */
-export function transformedData(result: TransformResult): Transformed {
-  switch (result.kind) {
-    case 'object':
-      return { kind: 'made', data: result.json };
-    case 'dropped':
-      return result;
-    case 'array':
-      return {
-        kind: 'failed',
-        code: 'not_an_object',
-        reason: `The function returned an array of ${result.items.length}, and a delivery has one object. Return an object, or null to send nothing.`,
-      };
-    case 'refused':
-      return { kind: 'failed', code: result.code, reason: result.reason };
-  }
-}
+import { isOverrun } from '@gateway/ingest/transform/overruns';
+import { transformedData } from '@gateway/ingest/transform/transformed-data';
 
 /** What becomes of a delivery. */
 export type Outcome =

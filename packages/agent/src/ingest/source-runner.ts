@@ -6,9 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentContext } from '../config/agent-context.js';
 import type { AgentLease } from '../model/lease.js';
 import { ingestSource, type IngestSource, type SourceState } from '@gateway/ingest/message/ingest-source';
-import type { Pipeline } from './pipeline.js';
+import type { Pipeline } from '@gateway/ingest/pipeline';
 import { clientIdOf, connectionKeyOf, connectionOf, SourceWatch, type SourceWatchOptions } from './source-watch.js';
-import type { Transformer } from './transformer.js';
+import type { Transformer } from '@gateway/ingest/transform/transformer';
 
 export interface SourceRunnerOptions
   extends Pick<AgentContext, 'configCache' | 'health' | 'log'>, Omit<SourceWatchOptions, 'advise' | 'startsInMs'> {

@@ -1,4 +1,3 @@
-import { basename } from 'node:path';
 import type { Config } from '@gateway/core/config';
 import { LoopShares, ProjectPace } from '@gateway/core/process';
 import type { Message } from '@gateway/plugin';
@@ -6,8 +5,8 @@ import { Sandbox } from '@gateway/sandbox';
 import type { QuarantinedMessage, ReplayableMessage } from '@gateway/store/quarantine';
 import type { AgentContext } from '../config/agent-context.js';
 import type { ReadyMessage } from '@gateway/ingest/message/ready-message';
-import { Pipeline } from '../ingest/pipeline.js';
-import { sandboxLimits, Transformer } from '../ingest/transformer.js';
+import { Pipeline } from '@gateway/ingest/pipeline';
+import { sandboxLimits, Transformer } from '@gateway/ingest/transform/transformer';
 import type { ReadyEvent } from '@gateway/ingest/message/ready-message';
 import type { IngestSource } from '@gateway/ingest/message/ingest-source';
 
@@ -69,23 +68,4 @@ export function transformAndParse(
     const settled = pipeline.handle(() => source)(message);
     settled.then((outcome) => (outcome === 'dropped' ? resolve(outcome) : reject(new Error(`not decided: ${outcome}`))), reject);
   });
-}
-
-const FUNCTION = `function transform(payload) { return { event_type: 'doctor', data: payload }; }`;
-
-/** Starts a sandbox and runs a function in it. @throws SandboxError when no process can be started */
-export async function readSandboxFacts(config: Pick<Config, 'transform'>) {
-  const sandbox = new Sandbox({ ...sandboxLimits(config), processes: 1 });
-  const startedAtMs = performance.now();
-  try {
-    const [result] = await sandbox.run({ key: 'doctor', text: FUNCTION }, ['{"n":1}']);
-    const startMs = performance.now() - startedAtMs;
-    if (result?.kind === 'refused') throw new Error(`a function that does nothing was rejected: ${result.reason}`);
-    const { file = '', args = [] } = sandbox.command ?? {};
-    const programs = [file, ...args].map((word) => basename(word));
-    // Whether the kernel limits the memory of a process, not only its heap; and whether it dies with its parent and cannot gain privileges.
-    return { startMs, memoryLimited: programs.includes('prlimit'), diesWithParent: programs.includes('setpriv') };
-  } finally {
-    await sandbox.close();
-  }
 }

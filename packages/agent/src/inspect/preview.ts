@@ -1,7 +1,7 @@
 import type { Config } from '@gateway/core/config';
 import { Sandbox, type TransformResult } from '@gateway/sandbox';
 import { parseTransformOutput } from '@gateway/ingest/message/parse-message';
-import { sandboxLimits } from '../ingest/transformer.js';
+import { sandboxLimits } from '@gateway/ingest/transform/transformer';
 import type { ReadyEvent } from '@gateway/ingest/message/ready-message';
 import type { StoredRejection } from './dry-run.js';
 import { runOnce } from './run-once.js';

@@ -2,7 +2,7 @@ import { silentLog } from '@gateway/core/logging';
 import type { Message } from '@gateway/plugin';
 import type { Sandbox, TransformResult } from '@gateway/sandbox';
 import type { ReadyMessage } from '@gateway/ingest/message/ready-message';
-import { Transformer } from '../ingest/transformer.js';
+import { Transformer } from '@gateway/ingest/transform/transformer';
 import type { IngestSource } from '@gateway/ingest/message/ingest-source';
 import { transformAndParse } from './dry-run.js';
 

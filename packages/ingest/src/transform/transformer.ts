@@ -1,12 +1,12 @@
+import { createHash } from 'node:crypto';
 import type { Config } from '@gateway/core/config';
+import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
 import type { Payload, Sandbox, SandboxLimits, TransformResult } from '@gateway/sandbox';
-import { createHash } from 'node:crypto';
-import type { AgentContext } from '../config/agent-context.js';
-import type { IngestSource } from '@gateway/ingest/message/ingest-source';
-import type { Rejection } from '@gateway/ingest/message/reject-codes';
-import { isOverrun } from '../model/overrun.js';
-import type { Overruns } from './pause-sources.js';
+import type { IngestMeasure } from '../message/ingest-measure.js';
+import type { IngestSource } from '../message/ingest-source.js';
+import type { Rejection } from '../message/reject-codes.js';
+import { isOverrun, type Overruns } from './overruns.js';
 
 export type Transformed =
   /** What the function returned, as JSON texts. */
@@ -41,7 +41,9 @@ interface CallQueue {
   ended: Transformed | undefined;
 }
 
-export interface TransformerOptions extends Pick<AgentContext, 'log' | 'measure'> {
+export interface TransformerOptions {
+  readonly log: Pick<Log, 'warn'>;
+  readonly measure?: Pick<IngestMeasure, 'transformed' | 'overran'> | undefined;
   readonly sandbox: Pick<Sandbox, 'run'> & Partial<Pick<Sandbox, 'cancel'>>;
   /** Counts overruns; with `pause`, what to do about them. */
   readonly overruns?: Overruns;

@@ -4,13 +4,13 @@ import { silentLog } from '#core/logging/log';
 import type { IngestSource } from '#ingest/message/ingest-source';
 import { rejectCodes } from '#ingest/message/reject-codes';
 import { parseTransformOutput } from '#ingest/message/parse-message';
-import { Overruns } from '#agent/ingest/pause-sources';
-import { Transformer, type Transformed } from '#agent/ingest/transformer';
+import { Overruns } from '#ingest/transform/overruns';
+import { Transformer, type Transformed } from '#ingest/transform/transformer';
 import { REFUSALS, Sandbox } from '@gateway/sandbox';
 import { guestProcesses } from '../../sandbox/processes.js';
 import { until, within } from '../../support/until.js';
 
-const transform = suite('agent/ingest/transformer');
+const transform = suite('ingest/transform/transformer');
 
 interface Scene {
   readonly transformer: Transformer;

@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { resolveConfig } from '#core/config/config';
-import { readSandboxFacts } from '#agent/inspect/dry-run';
+import { readSandboxFacts } from '#ingest/transform/sandbox-facts';
 
-const test = suite('agent/inspect/sandbox-facts');
+const test = suite('ingest/transform/sandbox-facts');
 
 const has = (program: string) => {
   try {

@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { idleSandbox } from '#agent/inspect/idle-sandbox';
+import { idleSandbox } from '#ingest/transform/idle-sandbox';
 import { DEFAULT_LIMITS } from '#sandbox/protocol/protocol';
 import { until } from '../../support/until.js';
 
-const idle = suite('agent/inspect/idle-sandbox');
+const idle = suite('ingest/transform/idle-sandbox');
 
 idle('processes start with the first run, end when nothing runs for a while, and start again', async () => {
   const sandbox = idleSandbox({ ...DEFAULT_LIMITS, processes: 1 }, 100);

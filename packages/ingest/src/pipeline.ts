@@ -1,18 +1,12 @@
 import { inSlices, type LoopShares, type ProjectPace, ProjectQueues, ProjectTurns, workOfEvents } from '@gateway/core/process';
-import type { IngestMeasure } from '@gateway/ingest/message/ingest-measure';
-import type { IngestSource } from '@gateway/ingest/message/ingest-source';
-import {
-  checkNesting,
-  decodeMessage,
-  type IngestMessage,
-  parseIngestMessage,
-  parseTransformOutput,
-} from '@gateway/ingest/message/parse-message';
-import type { ReadyMessage } from '@gateway/ingest/message/ready-message';
-import type { Rejection } from '@gateway/ingest/message/reject-codes';
-import { SourceMessage, type SourceMessageOptions } from '@gateway/ingest/message/source-message';
 import type { Handle } from '@gateway/plugin';
-import type { Transformed, Transformer } from './transformer.js';
+import type { IngestMeasure } from './message/ingest-measure.js';
+import type { IngestSource } from './message/ingest-source.js';
+import { checkNesting, decodeMessage, type IngestMessage, parseIngestMessage, parseTransformOutput } from './message/parse-message.js';
+import type { ReadyMessage } from './message/ready-message.js';
+import type { Rejection } from './message/reject-codes.js';
+import { SourceMessage, type SourceMessageOptions } from './message/source-message.js';
+import type { Transformed, Transformer } from './transform/transformer.js';
 
 export interface PipelineOptions extends SourceMessageOptions {
   /** The ingest rate. */

@@ -2,10 +2,10 @@ import type { TransformResult } from '@gateway/sandbox';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { IngestSource } from '#ingest/message/ingest-source';
-import { overrunRule, Overruns } from '#agent/ingest/pause-sources';
+import { overrunRule, Overruns } from '#ingest/transform/overruns';
 import { resolveConfig } from '#core/config/config';
 
-const test = suite('agent/ingest/overruns');
+const test = suite('ingest/transform/overruns');
 
 type Source = Pick<IngestSource, 'id' | 'projectId'>;
 
