@@ -9,7 +9,7 @@ const rows: SettingsTable = settings;
 /** The test in which a second value of each setting changes what happens, not only what the configuration says. */
 const TESTED: Record<string, readonly string[]> = {
   'test/agent/agent.test.ts': ['instance_ingest_rate', 'encryption_key', 'agent.mode', 'agent.drain_timeout_seconds'],
-  'test/agent/commit/event-writer.test.ts': ['ingest.inline_routing', 'limits.events_per_second'],
+  'test/ingest/commit/event-writer.test.ts': ['ingest.inline_routing', 'limits.events_per_second'],
   'test/agent/delivery/claimer.test.ts': ['delivery.max_outstanding_bytes'],
   'test/agent/delivery/scheduler.test.ts': [
     'consumer_pool_size',

@@ -7,10 +7,10 @@ import { Sandbox } from '@gateway/sandbox';
 import { expediteDeliveries } from '@gateway/store/deliveries';
 import { startUsageCounter } from '@gateway/store/usage';
 import { hostname } from 'node:os';
-import { EventWriter } from './commit/event-writer.js';
+import { EventWriter } from '@gateway/ingest/commit/event-writer';
 import type { AgentContext } from './config/agent-context.js';
 import type { Endpoint } from './config/project.js';
-import { type AttemptObserver, AttemptWriter } from './commit/attempt-writer.js';
+import { type AttemptObserver, AttemptWriter } from './delivery/attempt-writer.js';
 import { AttemptRunner, GoneEndpoints, RequestBuilder } from './delivery/attempt.js';
 import { Claimer } from './delivery/claimer.js';
 import { consumersOf, Scheduler } from './delivery/scheduler.js';
@@ -39,6 +39,7 @@ import type { Mailer } from './notifications/mailer.js';
 import { Notifier } from './notifications/notifier.js';
 import { AccessTokens } from './request/access-tokens.js';
 import { Sender } from './request/sender.js';
+import { commitRouter } from './routing/commit-router.js';
 import { consumeCreateEvent, consumeMatchSubscriptions } from './routing/pending-queues.js';
 import { PendingRouter } from './routing/pending-router.js';
 import { DeliveryPlanner } from './routing/plan-deliveries.js';
@@ -133,8 +134,8 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
   const router = new PendingRouter({ ...held, planner, loopShares });
   const pace = new ProjectPace(config.limits.events_per_second);
   const eventWriter = new EventWriter({
-    ...held,
-    planner,
+    ...context,
+    router: commitRouter({ ...held, planner }),
     pace,
     usage,
     committers: COMMITTERS,

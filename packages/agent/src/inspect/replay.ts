@@ -3,7 +3,7 @@ import { eventTypeCatalogue } from '@gateway/store/config';
 import { eventOfKey, type NewEvent, readMessages } from '@gateway/store/events';
 import { rejectsContent, type Database } from '@gateway/store/postgres';
 import { dropReplayedMessage, rejectReplayedMessage, replayQuarantinedMessage, type ReplayableMessage } from '@gateway/store/quarantine';
-import { compare } from '../commit/event-writer.js';
+import { compare } from '@gateway/ingest/commit/distinguish';
 import type { ReadyEvent } from '@gateway/ingest/message/ready-message';
 import { unknownEventType } from '@gateway/ingest/message/reject-codes';
 import { openDryRunner, type DryRun, type DryRunnerOptions, type StoredRejection } from './dry-run.js';

@@ -3,8 +3,8 @@ import { type ComponentState, type Failing, latestOf } from '@gateway/core/proce
 import { hostname } from 'node:os';
 import type { AttemptRecord } from '@gateway/store/deliveries';
 import { probeDatabase } from '@gateway/store/postgres';
-import type { AttemptWriter } from '../commit/attempt-writer.js';
-import type { EventWriter } from '../commit/event-writer.js';
+import type { AttemptWriter } from '../delivery/attempt-writer.js';
+import type { EventWriter } from '@gateway/ingest/commit/event-writer';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Clock } from '../model/clock.js';
 import type { Heartbeat } from './heartbeat.js';

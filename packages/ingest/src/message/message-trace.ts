@@ -68,12 +68,12 @@ export class MessageTrace {
   }
 
   /** The message is committed. Spans of duplicate events are never ended, and so never sent. */
-  committed(quarantined: QuarantinedMessage | null, isNew: (eventId: string) => boolean): void {
+  committed(quarantined: QuarantinedMessage | null, isNew: (event: Pick<NewEvent, 'id'>) => boolean): void {
     if (quarantined) return this.#refused(quarantined);
     if (!this.#creations) return;
     const endedAtMs = Date.now();
     for (const { span, event } of this.#creations) {
-      if (!isNew(event.id)) continue;
+      if (!isNew(event)) continue;
       endSpan(span, {
         attributes: { ...this.#place(), 'gateway.event': event.id, 'gateway.event_type': event.eventType },
         endedAtMs,

@@ -25,6 +25,6 @@ export interface ReadyMessage {
   date?(arrivedAtMs: number | undefined): void;
   /** Another message has these ids: gives its events, or itself in quarantine, ids that its digest distinguishes. Keeps only these events. */
   distinguish(ids: ReadonlySet<string>): void;
-  /** @param isNew whether the commit has made this event of the message; absent with `later`: nothing is known to be committed */
-  settle(outcome: Outcome, isNew?: (eventId: string) => boolean): void;
+  /** Called once. @param isNew whether the commit has created this event of the message; undefined when there was no commit */
+  settle(outcome: Outcome, isNew?: (event: Pick<ReadyEvent, 'id'>) => boolean): void;
 }

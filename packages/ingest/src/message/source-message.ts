@@ -56,7 +56,7 @@ export class SourceMessage implements ReadyMessage {
     return new Promise((resolve) => (this.#onSettled = resolve));
   }
 
-  settle(outcome: Outcome, isNew?: (eventId: string) => boolean): void {
+  settle(outcome: Outcome, isNew?: (event: Pick<ReadyEvent, 'id'>) => boolean): void {
     if (outcome === 'dropped') this.options.pace.add(this.projectId, -this.counted);
     this.options.measure?.settled(this.source, outcome, this.receivedAtMs);
     // First, since the span of a message ends when it is settled, after those within it.

@@ -1,31 +1,30 @@
-import { type Failing, inSlices, type ProjectPace, ProjectQueues, workOfEvents } from '@gateway/core/process';
-import {
-  acceptEvents,
-  encodeSignal,
-  type EventRef,
-  firstArrivals,
-  type MessageOfEvents,
-  type NewEvent,
-  readMessages,
-  type StoredMessage,
-} from '@gateway/store/events';
+import type { Config } from '@gateway/core/config';
+import type { Log } from '@gateway/core/logging';
+import { type Failing, inSlices, ProjectQueues, type ProjectPace, workOfEvents } from '@gateway/core/process';
+import { acceptEvents, encodeSignal, type EventRef, firstArrivals, type MessageOfEvents, type NewEvent } from '@gateway/store/events';
+import type { Kv } from '@gateway/store/kv';
+import type { Database } from '@gateway/store/postgres';
 import { type QuarantinedMessage, quarantineMessages } from '@gateway/store/quarantine';
 import type { UsageCounter } from '@gateway/store/usage';
-import type { AgentContext } from '../config/agent-context.js';
+import type { IngestMeasure } from '../message/ingest-measure.js';
+import type { ReadyEvent, ReadyMessage } from '../message/ready-message.js';
 import { BatchWriter } from './batch-writer.js';
-import type { InFlight } from '../delivery/in-flight.js';
-import type { ReadyEvent, ReadyMessage } from '@gateway/ingest/message/ready-message';
-import type { Rejection } from '@gateway/ingest/message/reject-codes';
-import { mayChange, routingOutcomes } from '@gateway/core/routing';
-import type { DeliveryPlan, DeliveryPlanner } from '../routing/plan-deliveries.js';
-import { debugLog, type DebugLog, quarantineFields } from '../telemetry/debug-log.js';
+import { debugLog, type DebugLog, quarantineFields } from './debug-log.js';
+import { type Committed, distinguish } from './distinguish.js';
+import type { CommitPlan, EventRouter } from './event-router.js';
+import { byId, newEvent, onePerKey } from './new-events.js';
 
-export interface EventWriterOptions extends Pick<AgentContext, 'config' | 'database' | 'kv' | 'configCache' | 'lease' | 'log' | 'measure'> {
-  readonly inFlight: InFlight;
-  readonly planner: DeliveryPlanner;
+export interface EventWriterOptions {
+  readonly config: Pick<Config, 'ingest'>;
+  readonly database: Pick<Database, 'pool'>;
+  readonly kv: Pick<Kv, 'queue'>;
+  readonly log: Log;
+  readonly measure?: Pick<IngestMeasure, 'step' | 'batch' | 'quarantined'> | undefined;
+  readonly router: EventRouter;
   /** Of the events that are accepted. */
   readonly pace: ProjectPace;
-  readonly usage: UsageCounter;
+  readonly usage: Pick<UsageCounter, 'event'>;
+  /** Commits under way at a time. */
   readonly committers: number;
 }
 
@@ -56,13 +55,11 @@ interface Waiting {
   readonly dueAtMs: number;
 }
 
-/** Why a message is not new in quarantine; undefined when it is. */
-type LeftAs = (message: QuarantinedMessage) => 'same' | 'other' | undefined;
 const NONE: Awaited<ReturnType<typeof quarantineMessages>> = new Map();
 
 interface Batch {
   readonly events: NewEvent[];
-  readonly plan: DeliveryPlan;
+  readonly plan: CommitPlan;
   readonly owners: ReadonlyMap<string, ReadyMessage>;
 }
 
@@ -81,7 +78,7 @@ export class EventWriter {
   #scheduled = false;
 
   constructor(private readonly options: EventWriterOptions) {
-    options.inFlight.onRecorded(() => {
+    options.router.onRecorded(() => {
       if (this.#busySinceMs.size > 0) this.#schedule();
     });
     this.#debugLog = debugLog(options.log);
@@ -140,11 +137,11 @@ export class EventWriter {
   }
 
   async #commitNext({ messages, isLarge }: { readonly messages: readonly ReadyMessage[]; readonly isLarge: boolean }): Promise<void> {
-    const { config, inFlight, log } = this.options;
+    const { config, router, log } = this.options;
     this.#committing++;
     if (isLarge) this.#committingLarge++;
     try {
-      const hasRoom = config.ingest.inline_routing && (inFlight.room > 0 || (await inFlight.waitForRoom(PATIENCE_MS)));
+      const hasRoom = config.ingest.inline_routing && (router.hasRoom || (await router.waitForRoom(PATIENCE_MS)));
       for (const message of await this.#batches.write(messages, hasRoom)) message.settle('later');
     } catch (error) {
       log.error({ error }, 'A batch could not be committed for a reason that is a defect of the gateway.');
@@ -179,13 +176,13 @@ export class EventWriter {
 
   /** The projects that wait for room. */
   #waitingProjects(): ReadonlySet<string> {
-    const { inFlight } = this.options;
+    const { router } = this.options;
     const nowMs = performance.now();
     const waits = new Set<string>();
     const before = new Map(this.#busySinceMs);
     this.#busySinceMs.clear();
     for (const projectId of this.#waiting.projects) {
-      if (!inFlight.isBusy(projectId)) continue;
+      if (!router.isBusy(projectId)) continue;
       const sinceMs = before.get(projectId) ?? nowMs;
       this.#busySinceMs.set(projectId, sinceMs);
       if (nowMs - sinceMs < BUSY_MS) waits.add(projectId);
@@ -206,15 +203,15 @@ export class EventWriter {
 
   /** @param hasRoom routes here; false leaves the events to the queues */
   async #commit(messages: readonly ReadyMessage[], hasRoom: boolean): Promise<void> {
-    const { lease, planner, measure } = this.options;
+    const { measure } = this.options;
     const undated = messages.filter(({ isUndated }) => isUndated);
     if (undated.length > 0) await this.#date(undated);
     const routingSinceMs = measure ? performance.now() : 0;
-    const batch = await inSlices(this.#prepare(messages, hasRoom, lease.agentId));
+    const batch = await inSlices(this.#prepare(messages, hasRoom));
     try {
       await this.#write(messages, batch, hasRoom, routingSinceMs);
     } catch (error) {
-      planner.drop(batch.plan);
+      batch.plan.drop();
       throw error;
     }
   }
@@ -227,15 +224,14 @@ export class EventWriter {
   }
 
   async #write(messages: readonly ReadyMessage[], batch: Batch, hasRoom: boolean, routingSinceMs: number): Promise<void> {
-    const { config, database, planner, measure } = this.options;
-    const { events, plan } = batch;
-    const { agentId } = plan;
+    const { config, database, measure } = this.options;
+    const { events, owners, plan } = batch;
     const committingSinceMs = measure ? performance.now() : 0;
     const quarantined = messages.flatMap((message) => message.quarantined ?? []);
     // Two statements, each repeatable by itself: after a failure between them the next try finds the rows of the first, which are new all the same.
     const left = quarantined.length > 0 ? await quarantineMessages(database.pool, quarantined) : NONE;
     for (const message of quarantined) if (!left.has(message)) this.#stored.add(message);
-    const leftAs = (message: QuarantinedMessage) => (this.#stored.has(message) ? undefined : left.get(message));
+    const leftAs: Committed['leftAs'] = (message) => (this.#stored.has(message) ? undefined : left.get(message));
     const accepted =
       events.length === 0
         ? 'all'
@@ -243,7 +239,7 @@ export class EventWriter {
             events,
             deliveries: plan.deliveries,
             messages: keptOf(messages, batch),
-            agentId,
+            agentId: plan.agentId,
             idempotencyWindowSeconds: config.ingest.idempotency_window_seconds,
           });
     if (measure) {
@@ -255,93 +251,37 @@ export class EventWriter {
       }
     }
     const isNew = (eventId: string) => accepted === 'all' || accepted.has(eventId);
-    const again = await this.#distinguish(messages, batch, isNew, leftAs);
-    settle(
-      messages.filter((message) => !again.has(message)),
-      batch,
-      isNew,
-      leftAs,
-    );
-    for (const message of again) this.push(message);
+    const committed: Committed = { isNew: (message, { id }) => isNew(id) && owners.get(id) === message, leftAs };
+    const again = await distinguish(database.pool, messages, committed);
+    for (const message of messages) {
+      if (again.has(message)) this.push(message);
+      else settle(message, committed);
+    }
     this.#count(
       quarantined.filter((message) => leftAs(message) === undefined),
       events,
       isNew,
     );
-    planner.handOver(plan, ({ eventId }) => isNew(eventId));
+    plan.handOver(isNew);
     this.#signal(events.filter((event) => event.status === 'pending' && isNew(event.id)));
   }
 
   /** Gives way after each event: filters of large bodies take milliseconds. */
-  *#prepare(messages: readonly ReadyMessage[], hasRoom: boolean, agentId: number): Generator<void, Batch> {
-    const { config, configCache, inFlight, planner } = this.options;
+  *#prepare(messages: readonly ReadyMessage[], hasRoom: boolean): Generator<void, Batch> {
     const events: NewEvent[] = [];
     const owners = new Map<string, ReadyMessage>();
-    const keys = new Set<string>();
-    if (!configCache.isCurrent()) void configCache.refresh();
-    // A batch that has begun to fit is routed as a whole: cutting it to the room that is left would make tiny batches under load.
-    const plan = planner.plan(agentId, hasRoom ? Math.max(inFlight.room, config.ingest.batch_size) : 0);
+    const isFirst = onePerKey();
+    const plan = this.options.router.plan(hasRoom);
     for (const message of messages) {
       for (const event of message.events) {
-        // A statement may not meet the same row twice; the second of two is a duplicate by definition.
-        const key = event.idempotencyKey === null ? null : `${event.projectId}\n${event.idempotencyKey}`;
-        if (owners.has(event.id)) continue;
-        if (key !== null && keys.has(key)) continue;
+        if (owners.has(event.id) || !isFirst(event)) continue;
         owners.set(event.id, message);
-        if (key !== null) keys.add(key);
-
-        const headers = JSON.stringify(event.headers);
-        const routed =
-          plan.room > 0 && configCache.isCurrent(event.projectId)
-            ? planner.route(configCache.projects.get(event.projectId), event)
-            : undefined;
-        // Failures are left to the queues, which make sure that the configuration is up to date before they decide.
-        if (!routed || (routingOutcomes[routed.outcome].status === 'failed' && mayChange(routed.outcome))) {
-          events.push({ ...event, headers, status: 'pending', outcome: null });
-        } else {
-          events.push({ ...event, headers, status: routingOutcomes[routed.outcome].status, outcome: routed.outcome });
-          planner.add(plan, event, routed.targets);
-        }
+        events.push(newEvent(event, plan.route(event)));
         yield;
       }
     }
-    // Two agents that meet the same events after a rebalance lock them in one order.
-    events.sort((a, b) => (a.id < b.id ? -1 : 1));
+    events.sort(byId);
     return { events, plan, owners };
-  }
-
-  /**
-   * Messages that were not accepted because another one has their coordinates and time, as in a topic that was deleted and created anew. They get ids of their
-   * own, or are rejected if it cannot be told, and are returned, to be committed again.
-   */
-  async #distinguish(
-    messages: readonly ReadyMessage[],
-    { owners }: Batch,
-    isNew: (eventId: string) => boolean,
-    leftAs: LeftAs,
-  ): Promise<ReadonlySet<ReadyMessage>> {
-    const refused = new Map<ReadyMessage, readonly ReadyEvent[]>();
-    for (const message of messages) {
-      const events = message.events.filter(({ id }) => !isNew(id) || owners.get(id) !== message);
-      if (events.length > 0) refused.set(message, events);
-    }
-    const again = new Set<ReadyMessage>();
-    for (const message of messages) {
-      if (!message.quarantined || leftAs(message.quarantined) !== 'other') continue;
-      message.distinguish(new Set());
-      again.add(message);
-    }
-    if (refused.size === 0) return again;
-    const stored = await readMessages(this.options.database.pool, [...refused.values()].flat());
-    for (const [message, events] of refused) {
-      const found = events.map((event) => [event.id, compare(event, stored.get(event.id))] as const);
-      if (found.some(([, is]) => is === 'undecided')) message.reject(COORDINATES_REUSED);
-      else if (found.some(([, is]) => is === 'other'))
-        message.distinguish(new Set(found.flatMap(([id, is]) => (is === 'other' ? id : []))));
-      else continue;
-      again.add(message);
-    }
-    return again;
   }
 
   #count(quarantined: readonly QuarantinedMessage[], events: readonly NewEvent[], isNew: (eventId: string) => boolean): void {
@@ -384,27 +324,9 @@ function keptOf(messages: readonly ReadyMessage[], { owners }: Batch): MessageOf
   });
 }
 
-const COORDINATES_REUSED: Rejection = {
-  code: 'coordinates_reused',
-  reason:
-    'An event of other content was accepted with the same coordinates and time before agents kept a digest of each message, so it cannot be told whether this is that message again or one of a topic that was created anew. Compare it with that event; if it is another message, replay it.',
-};
-
-/** Whether the message of a refused event is the stored one, or none is stored (its idempotency key exists); another one; or cannot be told. */
-export function compare(
-  event: Pick<ReadyEvent, 'digest' | 'eventType' | 'data'>,
-  stored: StoredMessage | undefined,
-): 'same' | 'other' | 'undecided' {
-  if (!stored || stored.digest === event.digest) return 'same';
-  if (stored.digest !== null) return 'other';
-  return stored.eventType === event.eventType && stored.data === event.data ? 'same' : 'undecided';
-}
-
-function settle(messages: readonly ReadyMessage[], { owners }: Batch, isNew: (eventId: string) => boolean, leftAs: LeftAs): void {
-  for (const message of messages) {
-    const { events, quarantined } = message;
-    const isNewOf = (eventId: string) => isNew(eventId) && owners.get(eventId) === message;
-    if (quarantined) message.settle(leftAs(quarantined) === undefined ? 'quarantined' : 'duplicate', isNewOf);
-    else message.settle(events.some(({ id }) => isNewOf(id)) ? 'accepted' : 'duplicate', isNewOf);
-  }
+function settle(message: ReadyMessage, committed: Committed): void {
+  const { events, quarantined } = message;
+  const isNew = (event: Pick<ReadyEvent, 'id'>) => committed.isNew(message, event);
+  if (quarantined) message.settle(committed.leftAs(quarantined) === undefined ? 'quarantined' : 'duplicate', isNew);
+  else message.settle(events.some(isNew) ? 'accepted' : 'duplicate', isNew);
 }

@@ -2,9 +2,9 @@ import { recordAttempts, type AttemptRecord } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
 import type { AgentLease } from '../model/lease.js';
 import { attemptFields } from '../telemetry/debug-log.js';
-import { BatchWriter } from './batch-writer.js';
-import type { DueTimes } from '../delivery/due-times.js';
-import type { InFlight } from '../delivery/in-flight.js';
+import { BatchWriter } from '@gateway/ingest/commit/batch-writer';
+import type { DueTimes } from './due-times.js';
+import type { InFlight } from './in-flight.js';
 import type { Failing } from '@gateway/core/process';
 
 const BATCH_MAX = 500;

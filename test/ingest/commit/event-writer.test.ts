@@ -16,13 +16,13 @@ import { until, within } from '../../support/until.js';
 import { lockAwaited } from '../../store/batches.js';
 import { migratedDatabase } from '../../store/migrated.js';
 import { openRedisKv } from '../../store/redis-kv.js';
-import { delivered, hold, states } from '../hold.js';
-import { Messages } from '../ready.js';
-import { makeEndpoint, makeSubscription } from '../records.js';
-import type { RunningAgent } from '../running.js';
-import { withAgent, type Scene } from '../scene.js';
+import { delivered, hold, states } from '../../agent/hold.js';
+import { Messages } from '../../agent/ready.js';
+import { makeEndpoint, makeSubscription } from '../../agent/records.js';
+import type { RunningAgent } from '../../agent/running.js';
+import { withAgent, type Scene } from '../../agent/scene.js';
 
-const accept = suite('agent/commit/event-writer');
+const accept = suite('ingest/commit/event-writer');
 /** Those that wait for timeouts and reconnects, each `alone`. */
 const beside = together(accept);
 

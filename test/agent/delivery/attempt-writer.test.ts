@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { AttemptWriter } from '#agent/commit/attempt-writer';
+import { AttemptWriter } from '#agent/delivery/attempt-writer';
 import type { AttemptRecord } from '#store/deliveries/delivery-attempts';
 import { acceptEvents, type NewEventDelivery } from '#store/events/events';
 import { openDatabase, type Database } from '#store/postgres/database';
@@ -10,7 +10,7 @@ import { attempt, batch, empty, newDelivery, newEvents } from '../../store/batch
 import { migratedDatabase } from '../../store/migrated.js';
 import { agentConfig, keptLog } from '../running.js';
 
-const record = suite('agent/commit/attempt-writer');
+const record = suite('agent/delivery/attempt-writer');
 
 const db = await migratedDatabase();
 record.after(() => db.close());

@@ -1,0 +1,43 @@
+import type { Log } from '@gateway/core/logging';
+import { traceIdOf } from '@gateway/core/tracing';
+import type { NewEvent } from '@gateway/store/events';
+import type { QuarantinedMessage } from '@gateway/store/quarantine';
+
+/** One line per message, at level debug. Undefined unless the log writes debug lines. */
+export type DebugLog = ReturnType<typeof debugLog>;
+
+export function debugLog(log: Log) {
+  if (!log.debugging) return undefined;
+  return {
+    accepted(event: NewEvent) {
+      log.debug(
+        {
+          project_id: event.projectId,
+          source_id: event.sourceId,
+          event_id: event.id,
+          outcome: event.outcome ?? 'pending',
+          ...traceField(traceIdOf(JSON.parse(event.headers) as Record<string, string>)),
+        },
+        'An event was accepted.',
+      );
+    },
+    quarantined: (message: QuarantinedMessage) => log.debug(quarantineFields(message), 'A message was put in quarantine.'),
+  };
+}
+
+/** Identifies a quarantined message; never the reason, which may quote its content. */
+export function quarantineFields(message: QuarantinedMessage): Record<string, unknown> {
+  return {
+    project_id: message.projectId,
+    source_id: message.sourceId,
+    event_id: message.id,
+    coordinates: message.coordinates,
+    code: message.code,
+    ...traceField(traceIdOf(JSON.parse(message.headers) as Record<string, string>)),
+  };
+}
+
+/** Returns the field of a log line that names its trace; none without a trace. */
+export function traceField(traceId: string | undefined): { trace_id?: string } {
+  return traceId === undefined ? {} : { trace_id: traceId };
+}
