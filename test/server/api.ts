@@ -8,7 +8,6 @@ import { discover } from '#core/plugins/discovery';
 import { readLicence } from '#core/plugins/licence';
 import type { SourcePlugin } from '@gateway/plugin';
 import { startServer } from '@gateway/server';
-import { openFunctions } from '#agent/inspect/functions';
 import { bootstrapUser, type BootstrappedUser } from '#store/people/users';
 import type { Kv } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';
@@ -109,7 +108,7 @@ export async function startApi({
   const config = configOf(db, file);
   const kv = new MemoryKv();
   const plugins = { ...(await activated(sources, file)), ...metered };
-  const server = await startServer({ config, plugins, log, kv, functions: async (parts) => openFunctions(parts) });
+  const server = await startServer({ config, plugins, log, kv });
   const url = `http://127.0.0.1:${server.port}`;
   return {
     url,

@@ -7,6 +7,7 @@ import { closeListener, listen } from '@gateway/core/http';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { Lifecycle } from '@gateway/core/process';
+import { openFunctions } from '@gateway/ingest/once/functions';
 import { eventTypeCatalogue, recordKeyUse } from '@gateway/store/config';
 import { startSampler } from '@gateway/store/counts/sampler';
 import { encodeSignal, eventCreator, type EventRef } from '@gateway/store/events';
@@ -15,7 +16,6 @@ import { startUsageCounter } from '@gateway/store/usage';
 import { openDatabase, requireReady, exportPoolMetrics, type Database } from '@gateway/store/postgres';
 import { createApp } from './api/app.js';
 import { eventPace } from './api/event-pace.js';
-import { lazyFunctions, type OpenFunctions } from './api/functions.js';
 import type { ServerContext } from './api/route.js';
 import { requestShares } from './api/shares.js';
 import { addressReader } from './auth/client-address.js';
@@ -53,8 +53,6 @@ export interface ServerOptions {
   readonly log: Log;
   /** Replaces the KV of the settings: `gateway dev` shares one. */
   readonly kv?: Kv;
-  /** Opens what runs transform functions and the messages of HTTP sources; without it none is run. */
-  readonly functions?: OpenFunctions;
 }
 
 /** Starts the management API, /healthz and /metrics. Throws when a setting is wrong, Postgres unreachable, a migration pending, or a port taken. */
@@ -63,7 +61,6 @@ export async function startServer({
   plugins,
   log,
   kv: givenKv,
-  functions: openFunctions,
 }: ServerOptions): Promise<{ port: number; url: string; close(): Promise<void> }> {
   const seals = sealer(config.encryption_key);
   const links = linksOf(config);
@@ -89,7 +86,8 @@ export async function startServer({
     const billing = startBilling({ config, database, log });
     if (billing) lifecycle.add('billing', () => billing.close());
     lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
-    const functions = lazyFunctions(openFunctions && (() => openFunctions({ config, database, log })));
+    const catalogue = eventTypeCatalogue(database.pool);
+    const functions = openFunctions({ config, database, catalogue, log });
     lifecycle.add('functions', () => functions.close());
     let closing = false;
     const signalPending = (events: readonly EventRef[]) => signalEvents(kv, events, log);
@@ -109,7 +107,7 @@ export async function startServer({
       credentials,
       events,
       pace: eventPace(config.limits.events_per_second),
-      catalogue: eventTypeCatalogue(database.pool),
+      catalogue,
       signalPending,
       usage,
       billing,

@@ -1,8 +1,4 @@
-import type { ServerOptions } from '@gateway/server';
 import { GatewayCommand } from '../app/gateway-command.js';
-
-const openFunctions: NonNullable<ServerOptions['functions']> = async (parts) =>
-  (await import('@gateway/agent/inspect/functions')).openFunctions(parts);
 
 export default class Server extends GatewayCommand {
   static override description =
@@ -15,6 +11,6 @@ export default class Server extends GatewayCommand {
     const { flags } = await this.parse(Server);
     const resolved = this.resolve(flags);
     const [{ runProcess }, { startServer }] = await Promise.all([import('../app/process.js'), import('@gateway/server')]);
-    await runProcess(resolved, { name: 'gateway-server', start: (parts) => startServer({ ...parts, functions: openFunctions }) });
+    await runProcess(resolved, { name: 'gateway-server', start: startServer });
   }
 }

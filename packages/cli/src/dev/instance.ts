@@ -1,5 +1,4 @@
 import { startAgent } from '@gateway/agent';
-import { openFunctions } from '@gateway/agent/inspect/functions';
 import type { Resolved } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
 import { isMissed } from '@gateway/core/plugins';
@@ -69,13 +68,7 @@ export async function startInstance({ state, ports, resolved, log, lifecycle, te
 
   const kv = openKv({ ...config.kv, type: 'in-memory' }, () => undefined);
   const serverUrl = `http://${LOOPBACK}:${await ports.release('api')}`;
-  const server = await startServer({
-    config,
-    plugins,
-    kv,
-    functions: async (parts) => openFunctions(parts),
-    log: log.child({ part: 'server' }),
-  });
+  const server = await startServer({ config, plugins, kv, log: log.child({ part: 'server' }) });
   lifecycle.add('server', () => server.close());
   tell('server', serverUrl);
 

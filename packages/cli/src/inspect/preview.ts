@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
-import type { Preview, Previewer } from '@gateway/agent/inspect/preview';
+import { preview as runPreview, type Preview } from '@gateway/ingest/once/preview';
+import type { RunOptions } from '@gateway/ingest/once/run-once';
 import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import { maskUrls } from '@gateway/core/logging';
@@ -16,6 +17,7 @@ const INDENT = '  ';
 /** A function to preview, and where its events go. */
 export interface PreviewOptions {
   readonly config: Config;
+  readonly sandbox: RunOptions['sandbox'];
   /** File with the function; undefined: that of the source. */
   readonly file: string | undefined;
   readonly sourceId: string | undefined;
@@ -34,12 +36,11 @@ interface RoutedPreview extends Preview {
 
 /** Runs the function on the sample. Asks the database only when a project or a source is named. Throws `wrong_use` and `not_found`. */
 export async function previewOnce(
-  previewer: Previewer,
   sample: Uint8Array,
-  { config, file, sourceId, projectId, headers }: PreviewOptions,
+  { config, sandbox, file, sourceId, projectId, headers }: PreviewOptions,
 ): Promise<RoutedPreview> {
   const run = async (own: { name: string; text: string }) => {
-    const preview = await previewer.preview(own.text, { body: sample, headers });
+    const preview = await runPreview(own.text, { body: sample, headers }, { sandbox, maxMessageBytes: config.ingest.max_message_bytes });
     return { ...preview, ...own, sampleBytes: sample.byteLength };
   };
   const own = file === undefined ? undefined : { name: basename(file), text: (await readInput('the function', file)).toString('utf8') };

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { DryRun } from '@gateway/agent/inspect/dry-run';
-import type { Replayed } from '@gateway/agent/inspect/replay';
+import type { DryRun, Replayed } from '@gateway/ingest/once/replay';
 import { rejectCodes } from '@gateway/ingest/message/reject-codes';
 import type { QuarantineEntry, QuarantinedMessageWhole } from '@gateway/store/quarantine';
 import { escapeLine, escapeTerminal } from '../output/escape-terminal.js';

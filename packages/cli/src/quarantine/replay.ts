@@ -1,7 +1,7 @@
-import type { DryRun } from '@gateway/agent/inspect/dry-run';
-import { openReplayer, type Replayed } from '@gateway/agent/inspect/replay';
+import { dryRun, type DryRun, replay, type Replayed } from '@gateway/ingest/once/replay';
+import { idleSandbox, sandboxLimits } from '@gateway/ingest/transform/idle-sandbox';
 import type { Config } from '@gateway/core/config';
-import { silentLog, type Log } from '@gateway/core/logging';
+import { eventTypeCatalogue } from '@gateway/store/config';
 import { encodeSignal } from '@gateway/store/events';
 import { openKv, retryKv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
@@ -28,16 +28,19 @@ export interface ReplayOptions {
 
 /** Replays messages in bounded memory, and signals their events to the agents. When it throws, what is done stays done and was reported. */
 export async function replayAll(pages: Pages, options: ReplayOptions): Promise<void> {
-  const { config, database, dryRun, onKvAway, onSkipped, onResult } = options;
-  const replayer = openReplayer({ config, database, log: stderrLog });
-  const signals = dryRun ? undefined : await openSignals(config, onKvAway);
+  const { config, database, onKvAway, onSkipped, onResult } = options;
+  const { max_message_bytes: maxMessageBytes, idempotency_window_seconds: idempotencyWindowSeconds } = config.ingest;
+  const { pool } = database;
+  const sandbox = idleSandbox(sandboxLimits(config));
+  const checked = { sandbox, maxMessageBytes, catalogue: eventTypeCatalogue(pool), pool, idempotencyWindowSeconds };
+  const signals = options.dryRun ? undefined : await openSignals(config, onKvAway);
   try {
     for await (const page of pages) {
       page.filter(({ status }) => status !== 'quarantined').forEach(onSkipped);
       const refs = page.flatMap(({ status, project_id: projectId, id }) => (status === 'quarantined' ? [{ projectId, id }] : []));
       for (let at = 0; at < refs.length; at += CONCURRENT_MESSAGES) {
-        const messages = await readReplayable(database.pool, refs.slice(at, at + CONCURRENT_MESSAGES));
-        const settled = await Promise.allSettled(messages.map((it) => (dryRun ? replayer.dryRun(it) : replayer.replay(it))));
+        const messages = await readReplayable(pool, refs.slice(at, at + CONCURRENT_MESSAGES));
+        const settled = await Promise.allSettled(messages.map((it) => (options.dryRun ? dryRun(it, checked) : replay(it, checked))));
         const replayed: QuarantineRef[] = [];
         for (const [i, { projectId, id }] of messages.entries()) {
           const result = settled[i]!;
@@ -50,7 +53,7 @@ export async function replayAll(pages: Pages, options: ReplayOptions): Promise<v
       }
     }
   } finally {
-    await Promise.all([replayer.close(), signals?.close()]);
+    await Promise.all([sandbox.close(), signals?.close()]);
   }
 }
 
@@ -72,11 +75,3 @@ async function openSignals(config: Config, onKvAway: () => void) {
     close: () => kv.close(),
   };
 }
-
-/** A log for a person at a terminal: warnings and errors as sentences on standard error. */
-export const stderrLog: Log = {
-  ...silentLog,
-  warn: (_fields, sentence) => void process.stderr.write(`warning: ${sentence}\n`),
-  error: (_fields, sentence) => void process.stderr.write(`error: ${sentence}\n`),
-  child: () => stderrLog,
-};

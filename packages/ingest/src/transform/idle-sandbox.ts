@@ -1,7 +1,11 @@
+import type { Config } from '@gateway/core/config';
 import { Sandbox, type SandboxLimits } from '@gateway/sandbox';
 
+/** Processes end when no function has run for so long. */
+const IDLE_MS = 60_000;
+
 /** A sandbox whose processes start with the first run, and end when nothing has run for `idleMs`. */
-export function idleSandbox(limits: SandboxLimits, idleMs: number): Pick<Sandbox, 'run' | 'close'> & { readonly processes: number } {
+export function idleSandbox(limits: SandboxLimits, idleMs = IDLE_MS): Pick<Sandbox, 'run' | 'close'> & { readonly processes: number } {
   let sandbox: Sandbox | undefined;
   let running = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -27,5 +31,15 @@ export function idleSandbox(limits: SandboxLimits, idleMs: number): Pick<Sandbox
       clearTimeout(timer);
       await end();
     },
+  };
+}
+
+/** Returns the settings `transform.*` as limits: milliseconds, megabytes of heap, bytes of output. */
+export function sandboxLimits({ transform }: Pick<Config, 'transform'>): SandboxLimits {
+  return {
+    deadlineMs: transform.deadline_ms,
+    memoryMb: transform.memory_mb,
+    maxOutputBytes: transform.max_output_bytes,
+    processes: transform.processes,
   };
 }

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { Config } from '@gateway/core/config';
 import { Sandbox } from '@gateway/sandbox';
-import { sandboxLimits } from './transformer.js';
+import { sandboxLimits } from './idle-sandbox.js';
 
 const FUNCTION = `function transform(payload) { return { event_type: 'doctor', data: payload }; }`;
 

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { Config } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
-import type { Payload, Sandbox, SandboxLimits, TransformResult } from '@gateway/sandbox';
+import type { Payload, Sandbox, TransformResult } from '@gateway/sandbox';
 import type { IngestMeasure } from '../message/ingest-measure.js';
 import type { IngestSource } from '../message/ingest-source.js';
 import type { Rejection } from '../message/reject-codes.js';
@@ -258,14 +257,4 @@ function transformed(result: TransformResult): Transformed {
     case 'refused':
       return { kind: 'refused', rejection: { code: `transform_${result.code}`, reason: result.reason } };
   }
-}
-
-/** Returns the settings `transform.*` as limits: milliseconds, megabytes of heap, bytes of output. */
-export function sandboxLimits({ transform }: Pick<Config, 'transform'>): SandboxLimits {
-  return {
-    deadlineMs: transform.deadline_ms,
-    memoryMb: transform.memory_mb,
-    maxOutputBytes: transform.max_output_bytes,
-    processes: transform.processes,
-  };
 }

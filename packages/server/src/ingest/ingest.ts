@@ -4,6 +4,7 @@ import { Router, type RouterContext } from '@koa/router';
 import { openConnection } from '@gateway/core/crypto';
 import { GatewayError } from '@gateway/core/errors';
 import { networkOf } from '@gateway/core/http';
+import { newEvent } from '@gateway/ingest/commit/new-events';
 import type { HttpSource } from '@gateway/store/config';
 import { quarantineMessages } from '@gateway/store/quarantine';
 import { countIngest } from '@gateway/core/metrics/meter';
@@ -132,33 +133,28 @@ async function accept(source: HttpSource, message: HttpMessage, context: ServerC
     if (plugins.metrics) countIngest(plugins.meter, { project: projectId, source: id }, { [end]: n });
   };
   const { body, headers, idempotencyKey } = message;
-  const found = await functions.accept(
+  const ready = await functions.accept(
     { projectId, id, bodyFunction: text?.trim() ? text : null, keepsMessages },
     { coordinates: `http/${randomUUID()}`, timestamp: Date.now(), body, headers },
   );
-  if (found.kind === 'dropped') {
+  if (ready === 'dropped') {
     count('dropped');
     return { outcome: 'dropped', uid: null, events: 0 };
   }
-  if (found.kind === 'quarantined') {
-    pace.add(projectId, 1, found.message.raw.byteLength);
-    await quarantineMessages(database.pool, [found.message]);
+  const { quarantined, kept = null } = ready;
+  if (quarantined) {
+    pace.add(projectId, 1, quarantined.raw.byteLength);
+    await quarantineMessages(database.pool, [quarantined]);
     count('failed');
-    return { outcome: 'quarantined', uid: found.message.id, events: 0 };
+    return { outcome: 'quarantined', uid: quarantined.id, events: 0 };
   }
-  const rows = found.events.map((event, at) => ({
-    ...event,
-    idempotencyKey: event.idempotencyKey ?? idempotencyKey(at),
-    headers: JSON.stringify(event.headers),
-    status: 'pending' as const,
-    outcome: null,
-  }));
+  const rows = ready.events.map((event, at) => newEvent({ ...event, idempotencyKey: event.idempotencyKey ?? idempotencyKey(at) }));
   pace.add(
     projectId,
     rows.length,
-    rows.reduce((bytes, { data }) => bytes + Buffer.byteLength(data), found.kept?.raw?.byteLength ?? 0),
+    rows.reduce((bytes, { data }) => bytes + Buffer.byteLength(data), kept?.raw?.byteLength ?? 0),
   );
-  const creations = await creator.createAll(rows, found.kept);
+  const creations = await creator.createAll(rows, kept);
   const isNew = (at: number) => !(creations[at] as { duplicate: boolean }).duplicate;
   const made = rows.filter((_, at) => isNew(at));
   for (const { data } of made) usage.event(projectId, data);

@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { timeOfId } from '@gateway/core/events';
+import type { DryRun, Replayed } from '@gateway/ingest/once/replay';
 import {
   discardQuarantinedMessages,
   findQuarantinedMessage,
@@ -9,7 +10,6 @@ import {
   type QuarantineStep,
 } from '@gateway/store/quarantine';
 import { progressAt } from '@gateway/store/pagination';
-import type { ReplayResult } from '../api/functions.js';
 import { found, projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { timeRange } from '../http/list-query.js';
 import { Id, named, nullable, object, oneOf, Word } from '../http/schema.js';
@@ -133,7 +133,7 @@ const COUNTED = {
   dropped: 'dropped',
   refused: 'refused',
   changed: 'changed',
-} as const satisfies Record<ReplayResult['kind'], string>;
+} as const satisfies Record<(DryRun | Replayed)['kind'], string>;
 
 function selected({ database, project, query }: BatchCall): AsyncGenerator<QuarantineStep> {
   const { sourceId, code, after } = query;
@@ -151,7 +151,7 @@ async function replay(
   { database, project, functions, signalPending }: ProjectCall,
   ids: readonly string[],
   dryRun: boolean,
-): Promise<{ results: readonly ReplayResult[]; failure: Error | undefined }> {
+): Promise<{ results: readonly (DryRun | Replayed)[]; failure: Error | undefined }> {
   const refs = ids.map((id) => ({ projectId: project.id, id }));
   const settled = await functions.replay(await readReplayable(database.pool, refs), { dryRun });
   const results = settled.flatMap((it) => (it.status === 'fulfilled' ? [it.value] : []));

@@ -1,6 +1,6 @@
 import { compileFunction } from 'node:vm';
 import { Type, type TUnsafe } from '@sinclair/typebox';
-import type { Refusal } from '../api/functions.js';
+import type { Refusal } from '@gateway/ingest/once/preview';
 import { assertValid, nullable, object } from '../http/schema.js';
 
 /** The text of a transform function. */

@@ -3,9 +3,7 @@ import * as assert from 'uvu/assert';
 import { insertSource } from '#store/config/sources';
 import { newId } from '#core/events/ids';
 import { quarantineMessages } from '#store/quarantine/messages';
-import { activated, configOf, makeProject, mistakes, startApi, type Api } from '../../api.js';
-import { startServer } from '@gateway/server';
-import { silentLog } from '#core/logging/log';
+import { makeProject, mistakes, startApi, type Api } from '../../api.js';
 
 const testing = suite('server/routes/sources/test-function');
 
@@ -141,21 +139,6 @@ testing('server.function_tests: a project tests so many functions a second after
     assert.is((await post((await makeProject(limited, { name: 'other' })).path)).status, 200);
   } finally {
     await limited.close();
-  }
-});
-
-testing('a server that was started without functions says so', async () => {
-  const server = await startServer({ config: configOf(api.db), plugins: await activated(), log: silentLog, kv: api.kv });
-  try {
-    const response = await fetch(`http://127.0.0.1:${server.port}/api/v1${project.path}/sources/test_function`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${api.owner.api_key.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ function: GOOD, payload: {} }),
-    });
-    assert.equal([response.status, response.headers.get('retry-after')], [503, '60']);
-    assert.match(await response.text(), '"functions_unavailable"');
-  } finally {
-    await server.close();
   }
 });
 

@@ -58,15 +58,15 @@ export default class UtilsTransform extends GatewayCommand {
     const headers = headersOf(flags.header ?? []);
     const { config } = this.resolve(flags);
 
-    const [{ openPreviewer }, { previewOnce, previewRecord, previewText }] = await Promise.all([
-      import('@gateway/agent/inspect/preview'),
+    const [{ idleSandbox, sandboxLimits }, { previewOnce, previewRecord, previewText }] = await Promise.all([
+      import('@gateway/ingest/transform/idle-sandbox'),
       import('../../inspect/preview.js'),
     ]);
-    const previewer = openPreviewer(config);
+    const sandbox = idleSandbox({ ...sandboxLimits(config), processes: 1 });
     const fromStdin = sample === '-' ? await readInput('--sample', sample) : undefined;
     const once = async () => {
       const bytes = fromStdin ?? (await readInput('--sample', sample));
-      const preview = await previewOnce(previewer, bytes, { config, file, sourceId, projectId, headers });
+      const preview = await previewOnce(bytes, { config, sandbox, file, sourceId, projectId, headers });
       this.log(flags.json ? JSON.stringify(previewRecord(preview), null, 2) : previewText(preview));
       return preview.kind;
     };
@@ -74,7 +74,7 @@ export default class UtilsTransform extends GatewayCommand {
       if (flags.watch) await this.watch(once, watched);
       else if ((await once()) === 'refused') this.exit(1);
     } finally {
-      await previewer.close();
+      await sandbox.close();
     }
   }
 

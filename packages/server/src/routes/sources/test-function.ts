@@ -1,9 +1,10 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { sentenceOf } from '@gateway/core/routing';
+import type { ReadyEvent } from '@gateway/ingest/message/ready-message';
+import type { Preview } from '@gateway/ingest/once/preview';
 import { findSource, readRouting } from '@gateway/store/config';
 import { explainRoute, subscriptionRecord } from '@gateway/store/explain';
 import { findQuarantinedMessage } from '@gateway/store/quarantine';
-import type { FunctionPreview, PreviewedEvent } from '../../api/functions.js';
 import { found, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { RawJson } from '../../http/response.js';
 import { assertValid, Id, named, nullable, object, oneOf } from '../../http/schema.js';
@@ -84,7 +85,7 @@ export const testFunctionRoutes: readonly Route[] = [
       await functionTests({ id: `functions:${project.id}` });
       const preview = await functions.preview(text, { body, headers, projectId: project.id });
       const routing = await readRouting(database.pool, project.id);
-      const routeOf = (event: PreviewedEvent | null) => (event && routing ? routeView(explainRoute(routing, event, ROUTES_MAX)) : null);
+      const routeOf = (event: ReadyEvent | null) => (event && routing ? routeView(explainRoute(routing, event, ROUTES_MAX)) : null);
       return { message: 'function tested', data: view(preview, routeOf) };
     },
   ),
@@ -135,10 +136,7 @@ async function storedFunction({ knex }: ProjectCall['database'], projectId: stri
   return found(await findSource(knex, projectId, sourceId), 'source', sourceId).body_function;
 }
 
-function view(
-  { kind, refusal: refused, results, logs, durationMs }: FunctionPreview,
-  routeOf: (event: PreviewedEvent | null) => unknown,
-): unknown {
+function view({ kind, refusal: refused, results, logs, durationMs }: Preview, routeOf: (event: ReadyEvent | null) => unknown): unknown {
   return {
     outcome: kind === 'refused' ? 'quarantined' : kind,
     refusal: refusalView(refused),

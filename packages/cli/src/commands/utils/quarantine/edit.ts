@@ -22,10 +22,10 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
     const { flags, args } = await this.parse(UtilsQuarantineEdit);
     const id = idOf('the argument', args.id);
     const { config } = this.resolve(flags);
-    const [{ editQuarantinedMessage, readReplayable }, { openDryRunner }, { stderrLog }] = await Promise.all([
+    const [{ editQuarantinedMessage, readReplayable }, { dryRun }, { idleSandbox, sandboxLimits }] = await Promise.all([
       import('@gateway/store/quarantine'),
-      import('@gateway/agent/inspect/dry-run'),
-      import('../../../quarantine/replay.js'),
+      import('@gateway/ingest/once/replay'),
+      import('@gateway/ingest/transform/idle-sandbox'),
     ]);
     // A person may edit for an hour: no connection waits for that.
     const message = await withDatabase(config, async (database) => {
@@ -56,11 +56,13 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
     });
     await inEditor?.remove();
     this.log(`stored ${body.byteLength} bytes; those that came are kept`);
-    const runner = openDryRunner({ config, log: stderrLog });
+    const sandbox = idleSandbox(sandboxLimits(config));
     try {
-      this.log(`it ${resultLine(await runner.dryRun({ ...message, body, editedAt }), true)}`);
+      this.log(
+        `it ${resultLine(await dryRun({ ...message, body, editedAt }, { sandbox, maxMessageBytes: config.ingest.max_message_bytes }), true)}`,
+      );
     } finally {
-      await runner.close();
+      await sandbox.close();
     }
     this.log(`next: gateway utils quarantine replay ${id}`);
   }

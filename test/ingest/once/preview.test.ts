@@ -1,19 +1,20 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openPreviewer } from '#agent/inspect/preview';
-import { openDryRunner } from '#agent/inspect/dry-run';
+import { preview as runPreview } from '#ingest/once/preview';
+import { dryRun } from '#ingest/once/replay';
+import { idleSandbox, sandboxLimits } from '#ingest/transform/idle-sandbox';
 import { resolveConfig } from '#core/config/config';
 import { newId } from '#core/events/ids';
-import { silentLog } from '#core/logging/log';
 
-const preview = suite('agent/inspect/preview');
+const preview = suite('ingest/once/preview');
 
 const { config } = resolveConfig({ env: {}, file: { ingest: { max_message_bytes: 1000 } } });
-const previewer = openPreviewer(config);
-preview.after(() => previewer.close());
+const sandbox = idleSandbox({ ...sandboxLimits(config), processes: 1 });
+const options = { sandbox, maxMessageBytes: 1000 };
+preview.after(() => sandbox.close());
 
 const on = (text: string, body = '{"id":"o-1"}', headers: Record<string, string> = {}) =>
-  previewer.preview(text, { body: Buffer.from(body), headers });
+  runPreview(text, { body: Buffer.from(body), headers }, options);
 
 preview('what a function returns is read as an agent reads it', async () => {
   const { kind, results, logs, durationMs } = await on(
@@ -83,7 +84,6 @@ preview('a message that no agent would hand to a function is refused before it i
 });
 
 preview('it says of a message what its replay from quarantine does', async () => {
-  const runner = openDryRunner({ config, log: silentLog });
   const texts = [
     'function transform(p) { return p; }',
     "function transform() { return [{ event_type: 'a', data: {} }, { event_type: 'b', data: [] }]; }",
@@ -92,24 +92,20 @@ preview('it says of a message what its replay from quarantine does', async () =>
     'function transform() { retrun 1; }',
   ];
   const bodies = ['', 'x'.repeat(1001), '['.repeat(300), 'paid;7', '{"event_type":"a","data":{"n":1},"idempotency_key":"k"}', '{"id":7}'];
-  try {
-    for (const bodyFunction of texts)
-      for (const body of bodies) {
-        const message = { projectId: newId(), sourceId: newId(), occurredAtMs: Date.now(), coordinates: 'c', headers: { 'X-Tenant': 'b' } };
-        const verdict = await runner.dryRun({ ...message, id: newId(), body: Buffer.from(body), bodyFunction } as never);
-        const { kind, refusal, results } = await on(bodyFunction, body, message.headers);
-        assert.is(kind, verdict.kind, `${bodyFunction} on ${body}`);
-        if (verdict.kind === 'refused') assert.equal(refusal, verdict.refusal);
-        const told = (event: object) => ({ ...event, id: null, occurredAtMs: null, projectId: null, sourceId: null, coordinates: null });
-        if (verdict.kind === 'accepted')
-          assert.equal(
-            results.map(({ event }) => told(event!)),
-            verdict.events.map(told),
-          );
-      }
-  } finally {
-    await runner.close();
-  }
+  for (const bodyFunction of texts)
+    for (const body of bodies) {
+      const message = { projectId: newId(), sourceId: newId(), occurredAtMs: Date.now(), coordinates: 'c', headers: { 'X-Tenant': 'b' } };
+      const verdict = await dryRun({ ...message, id: newId(), body: Buffer.from(body), bodyFunction } as never, options);
+      const { kind, refusal, results } = await on(bodyFunction, body, message.headers);
+      assert.is(kind, verdict.kind, `${bodyFunction} on ${body}`);
+      if (verdict.kind === 'refused') assert.equal(refusal, verdict.refusal);
+      const told = (event: object) => ({ ...event, id: null, occurredAtMs: null, projectId: null, sourceId: null, coordinates: null });
+      if (verdict.kind === 'accepted')
+        assert.equal(
+          results.map(({ event }) => told(event!)),
+          verdict.events.map(told),
+        );
+    }
 });
 
 preview.run();

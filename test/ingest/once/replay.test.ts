@@ -3,23 +3,30 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { resolveConfig } from '#core/config/config';
 import { eventId, messageDigest, newId } from '#core/events/ids';
+import { eventTypeCatalogue } from '#store/config/event-type-catalogue';
 import { importEventTypes } from '#store/config/event-types';
 import { acceptEvents } from '#store/events/events';
 import { quarantineMessages } from '#store/quarantine/messages';
 import { readReplayable, type ReplayableMessage } from '#store/quarantine/replay';
-import { openReplayer } from '#agent/inspect/replay';
-import { silentLog } from '#core/logging/log';
+import { dryRun, replay as runReplay } from '#ingest/once/replay';
+import { idleSandbox, sandboxLimits } from '#ingest/transform/idle-sandbox';
 import { batch, newEvent, pendingEvent, quarantinedMessage, sorted } from '../../store/batches.js';
 import { makeProject } from '../../store/made.js';
 import { migratedDatabase } from '../../store/migrated.js';
 
-const replay = suite('agent/inspect/replay');
+const replay = suite('ingest/once/replay');
 
 const db = await migratedDatabase();
 const { config } = resolveConfig({ env: {}, file: {} });
-const replayer = openReplayer({ config, database: db, log: silentLog });
+const sandbox = idleSandbox(sandboxLimits(config));
+const { max_message_bytes: maxMessageBytes, idempotency_window_seconds: idempotencyWindowSeconds } = config.ingest;
+const options = { sandbox, maxMessageBytes, catalogue: eventTypeCatalogue(db.pool), pool: db.pool, idempotencyWindowSeconds };
+const replayer = {
+  replay: (message: ReplayableMessage) => runReplay(message, options),
+  dryRun: (message: ReplayableMessage) => dryRun(message, options),
+};
 replay.after(async () => {
-  await replayer.close();
+  await sandbox.close();
   await db.close();
 });
 

@@ -1,0 +1,96 @@
+import { hash } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Config } from '@gateway/core/config';
+import { GatewayError } from '@gateway/core/errors';
+import type { Log } from '@gateway/core/logging';
+import type { Message } from '@gateway/plugin';
+import type { Sandbox } from '@gateway/sandbox';
+import { type EventTypeCatalogue, pauseSource } from '@gateway/store/config';
+import type { Database } from '@gateway/store/postgres';
+import type { ReplayableMessage } from '@gateway/store/quarantine';
+import type { IngestSource } from '../message/ingest-source.js';
+import type { ReadyMessage } from '../message/ready-message.js';
+import { idleSandbox } from '../transform/idle-sandbox.js';
+import { overrunRule, Overruns } from '../transform/overruns.js';
+import { transformedData } from '../transform/transformed-data.js';
+import { sandboxLimits } from '../transform/idle-sandbox.js';
+import { callOf, preview, type Preview, type Sample } from './preview.js';
+import { dryRun, type DryRun, replay, type Replayed } from './replay.js';
+import { type Ran, runOnce, type RunOptions } from './run-once.js';
+
+/** Room for the event type of a message beside its body. */
+const ENVELOPE_BYTES = 4_096;
+const RETRY_AFTER_SECONDS = 5;
+
+export interface FunctionsOptions {
+  readonly config: Pick<Config, 'transform' | 'ingest'>;
+  readonly database: Pick<Database, 'pool'>;
+  readonly catalogue: Pick<EventTypeCatalogue, 'firstUnknown'>;
+  readonly log: Pick<Log, 'warn'>;
+  /** In place of one whose processes end when no function has run for a minute. */
+  readonly sandbox?: Pick<Sandbox, 'run' | 'close'>;
+}
+
+/** What the function of a subscription made of data. */
+export interface TransformedSample extends Pick<Preview, 'refusal' | 'logs' | 'durationMs'> {
+  readonly outcome: 'accepted' | 'dropped' | 'failed';
+  /** JSON text; null unless it is accepted. */
+  readonly data: string | null;
+}
+
+export type Functions = ReturnType<typeof openFunctions>;
+
+/**
+ * Runs messages and functions for an API, one at a time, with the limits of an agent. Starts no process until a function runs.
+ * A sandbox that cannot start becomes the error `functions_unavailable`.
+ */
+export function openFunctions({ config, database: { pool }, catalogue, log, sandbox: given }: FunctionsOptions) {
+  const own = given ?? idleSandbox(sandboxLimits(config));
+  const sandbox: Pick<Sandbox, 'run'> = {
+    run: (...call) =>
+      own.run(...call).catch((cause: Error) => {
+        throw new GatewayError('functions_unavailable', { reason: cause.message, retryAfterSeconds: RETRY_AFTER_SECONDS }, { cause });
+      }),
+  };
+  const { max_message_bytes: maxMessageBytes, idempotency_window_seconds: idempotencyWindowSeconds } = config.ingest;
+  const options: RunOptions = { sandbox, maxMessageBytes };
+  const overruns = new Overruns(overrunRule(config));
+
+  /** Pauses sources whose functions overrun, as agents do; those resume them. */
+  async function count(source: IngestSource, called: Ran['called']): Promise<void> {
+    const found = called && overruns.count(source, called);
+    overruns.idle(source);
+    if (!found || called.kind !== 'refused') return;
+    const pause = { reason: `${found.happened}; of the last one: ${called.reason}`, by: `${hostname()}:${process.pid}`, facts: null };
+    for (const id of found.sourceIds) {
+      await pauseSource(pool, source.projectId, id, { ...pause, seconds: config.transform.pause_seconds });
+      log.warn({ source_id: id, project_id: source.projectId, reason: pause.reason }, 'A source is paused, because its function overruns.');
+    }
+  }
+
+  return {
+    /** As `preview`. */
+    preview: (text: string | null, sample: Sample): Promise<Preview> => preview(text, sample, options),
+    /** Runs the function of a subscription as an agent does before an attempt. @param data of an event, as JSON text */
+    async transform(text: string, { data, projectId }: { readonly data: string; readonly projectId: string }): Promise<TransformedSample> {
+      const key = `${projectId}:${hash('sha256', text, 'base64url')}`;
+      const [result] = await sandbox.run({ key, text, project: projectId }, [data]);
+      const made = transformedData(result!);
+      const refusal = made.kind === 'failed' ? { code: `transform_${made.code}`, reason: made.reason } : null;
+      const outcome = made.kind === 'made' ? 'accepted' : made.kind;
+      return { outcome, data: made.kind === 'made' ? made.data : null, refusal, ...callOf(result) };
+    },
+    /** Replays quarantined messages at once, or shows what would become of them. Each result is settled: a failure of one leaves the others done. */
+    replay(messages: readonly ReplayableMessage[], how: { readonly dryRun: boolean }): Promise<PromiseSettledResult<DryRun | Replayed>[]> {
+      const checked = { ...options, catalogue, pool, idempotencyWindowSeconds };
+      return Promise.allSettled(messages.map((it) => (how.dryRun ? dryRun(it, checked) : replay(it, checked))));
+    },
+    /** Transforms and parses a message as an agent does, without its commit. */
+    async accept(source: IngestSource, message: Message): Promise<ReadyMessage | 'dropped'> {
+      const { ready, called } = await runOnce(source, message, { sandbox, catalogue, maxMessageBytes: maxMessageBytes + ENVELOPE_BYTES });
+      await count(source, called).catch((error: unknown) => log.warn({ error }, 'A source that overruns could not be paused.'));
+      return ready;
+    },
+    close: () => own.close(),
+  };
+}

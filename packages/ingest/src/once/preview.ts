@@ -1,0 +1,65 @@
+import type { TransformResult } from '@gateway/sandbox';
+import type { QuarantinedMessage } from '@gateway/store/quarantine';
+import { parseTransformOutput } from '../message/parse-message.js';
+import type { ReadyEvent } from '../message/ready-message.js';
+import { runOnce, type RunOptions } from './run-once.js';
+
+/** Why a message is rejected. A stored code may be of another version of the gateway. */
+export type Refusal = Pick<QuarantinedMessage, 'code' | 'reason'>;
+
+export interface Preview {
+  readonly kind: 'accepted' | 'dropped' | 'refused';
+  /** Why the message would be quarantined: one bad result rejects it. Null unless it is `refused`. */
+  readonly refusal: Refusal | null;
+  /** What the function returned, an array object by object. */
+  readonly results: readonly { readonly json: string; readonly event: ReadyEvent | null; readonly refusal: Refusal | null }[];
+  readonly logs: readonly string[];
+  /** Milliseconds of the call; null when the function was not called. */
+  readonly durationMs: number | null;
+}
+
+/** A message to run a function on. */
+export interface Sample {
+  readonly body: Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Its functions share a part of the sandbox. */
+  readonly projectId?: string;
+}
+
+/**
+ * Shows what becomes of a message; commits nothing. Rejects as `runOnce` does.
+ *
+ * @param bodyFunction null: the message is parsed as it stands, and is the only result
+ */
+export async function preview(bodyFunction: string | null, sample: Sample, options: RunOptions): Promise<Preview> {
+  const { body, headers = {}, projectId = '' } = sample;
+  const source = { projectId, id: projectId, bodyFunction };
+  const { ready, called } = await runOnce(source, { coordinates: '', timestamp: Date.now(), body, headers }, options);
+  const call = callOf(called);
+  if (ready === 'dropped') return { kind: 'dropped', refusal: null, results: [], ...call };
+  const { events, quarantined } = ready;
+  const texts = bodyFunction === null && !quarantined ? [textOf(body)] : textsOf(called);
+  const results = texts.map((json, at) => {
+    const parsed = parseTransformOutput(json);
+    return { json, event: events[at] ?? null, refusal: 'code' in parsed ? parsed : null };
+  });
+  if (!quarantined) return { kind: 'accepted', refusal: null, results, ...call };
+  const { code, reason } = quarantined;
+  return { kind: 'refused', refusal: { code, reason }, results, ...call };
+}
+
+/** The console and the time of a call. */
+export function callOf(called: TransformResult | undefined): Pick<Preview, 'logs' | 'durationMs'> {
+  const isCompiled = !(called?.kind === 'refused' && (called.code === 'not_compiled' || called.code === 'no_transform'));
+  return { logs: called?.logs ?? [], durationMs: called && isCompiled ? called.durationMs : null };
+}
+
+/** Without its byte order mark. */
+function textOf(body: Uint8Array): string {
+  return new TextDecoder().decode(body);
+}
+
+function textsOf(result: TransformResult | undefined): readonly string[] {
+  if (result?.kind === 'object') return [result.json];
+  return result?.kind === 'array' ? result.items : [];
+}

@@ -1,0 +1,94 @@
+import { eventId } from '@gateway/core/events';
+import { eventOfKey, readMessages } from '@gateway/store/events';
+import { rejectsContent, type Database } from '@gateway/store/postgres';
+import { dropReplayedMessage, rejectReplayedMessage, replayQuarantinedMessage, type ReplayableMessage } from '@gateway/store/quarantine';
+import { compare } from '../commit/distinguish.js';
+import { byId, newEvent, onePerKey } from '../commit/new-events.js';
+import type { ReadyEvent } from '../message/ready-message.js';
+import type { Refusal } from './preview.js';
+import { runOnce, type RunOptions } from './run-once.js';
+
+export type DryRun =
+  | { readonly kind: 'accepted'; readonly events: readonly ReadyEvent[] }
+  | { readonly kind: 'dropped' }
+  | { readonly kind: 'refused'; readonly refusal: Refusal };
+
+export type Replayed =
+  /** Its events are committed as pending; `ids` are the new ones. */
+  | { readonly kind: 'replayed'; readonly ids: readonly string[] }
+  /** Nothing is new; `ids` are the existing events. */
+  | { readonly kind: 'duplicate'; readonly ids: readonly string[] }
+  | Exclude<DryRun, { kind: 'accepted' }>
+  /** The message was replayed, discarded or edited meanwhile; nothing was done. */
+  | { readonly kind: 'changed' };
+
+export interface ReplayOptions extends RunOptions {
+  readonly pool: Database['pool'];
+  readonly idempotencyWindowSeconds: number;
+}
+
+const DROPPED_REASON = 'The transform function dropped the message when it was replayed.';
+
+/** Transforms and validates a quarantined message; changes nothing. Rejects as `runOnce` does. */
+export async function dryRun(message: ReplayableMessage, options: RunOptions): Promise<DryRun> {
+  const { projectId, sourceId, bodyFunction: text, coordinates, occurredAtMs: timestamp, body, headers } = message;
+  const source = { projectId, id: sourceId, bodyFunction: text?.trim() ? text : null };
+  const { ready } = await runOnce(source, { coordinates, timestamp, body, headers }, options);
+  if (ready === 'dropped') return { kind: 'dropped' };
+  if (!ready.quarantined) return { kind: 'accepted', events: ready.events };
+  const { code, reason } = ready.quarantined;
+  return { kind: 'refused', refusal: { code, reason } };
+}
+
+/**
+ * Commits the events of a quarantined message and its new status in one transaction. Coordinates and time are kept, so the events get the same ids. They are
+ * pending: the caller signals them, or an agent finds them a few seconds later. Rejects as `runOnce` does, and with errors of Postgres.
+ */
+export async function replay(message: ReplayableMessage, options: ReplayOptions): Promise<Replayed> {
+  const { pool } = options;
+  const result = await dryRun(message, options);
+  if (result.kind === 'refused') return reject(pool, message, result.refusal);
+  if (result.kind === 'dropped') return (await dropReplayedMessage(pool, message, DROPPED_REASON)) ? result : { kind: 'changed' };
+  try {
+    return await commit(message, result.events, options);
+  } catch (error) {
+    if (!rejectsContent(error)) throw error;
+    const reason = `Postgres refused the event as it is: ${(error as Error).message}.`;
+    return reject(pool, message, { code: 'database_refused', reason });
+  }
+}
+
+async function commit(
+  message: ReplayableMessage,
+  parsed: readonly ReadyEvent[],
+  { pool, idempotencyWindowSeconds }: ReplayOptions,
+): Promise<Replayed> {
+  const events = await distinguished(pool, message, parsed);
+  const pending = events
+    .filter(onePerKey())
+    .map((event) => newEvent(event))
+    .sort(byId);
+  const accepted = await replayQuarantinedMessage(pool, message, { events: pending, idempotencyWindowSeconds });
+  if (accepted === undefined) return { kind: 'changed' };
+  const ids = pending.map(({ id }) => id).filter((id) => accepted === 'all' || accepted.has(id));
+  if (ids.length > 0) return { kind: 'replayed', ids };
+  return { kind: 'duplicate', ids: await Promise.all(events.map((event) => originalOf(pool, event))) };
+}
+
+async function reject(pool: Database['pool'], message: ReplayableMessage, refusal: Refusal): Promise<Replayed> {
+  return (await rejectReplayedMessage(pool, message, refusal)) ? { kind: 'refused', refusal } : { kind: 'changed' };
+}
+
+/** Its events under ids of their own where another message has them: whoever replays it has decided that it is another one. */
+async function distinguished(pool: Database['pool'], message: ReplayableMessage, events: readonly ReadyEvent[]): Promise<ReadyEvent[]> {
+  const { sourceId, coordinates, occurredAtMs, digest } = message;
+  const own = events.map((event) => ({ ...event, digest }));
+  const stored = await readMessages(pool, own);
+  const idOf = (ordinal: number) => eventId(sourceId, coordinates, occurredAtMs, ordinal, digest);
+  return own.map((event, ordinal) => (compare(event, stored.get(event.id)) === 'same' ? event : { ...event, id: idOf(ordinal) }));
+}
+
+/** The event that this one duplicates: the holder of its idempotency key, else the event of the same message. */
+async function originalOf(pool: Database['pool'], { projectId, id, idempotencyKey: key }: ReadyEvent): Promise<string> {
+  return (key === null ? undefined : await eventOfKey(pool, projectId, key)) ?? id;
+}

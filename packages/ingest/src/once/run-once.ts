@@ -1,0 +1,59 @@
+import { silentLog } from '@gateway/core/logging';
+import { LoopShares, ProjectPace } from '@gateway/core/process';
+import type { Message } from '@gateway/plugin';
+import type { Sandbox, TransformResult } from '@gateway/sandbox';
+import type { EventTypeCatalogue } from '@gateway/store/config';
+import type { IngestSource } from '../message/ingest-source.js';
+import type { ReadyMessage } from '../message/ready-message.js';
+import { unknownEventType } from '../message/reject-codes.js';
+import { Pipeline } from '../pipeline.js';
+import { Transformer } from '../transform/transformer.js';
+
+export interface RunOptions {
+  readonly sandbox: Pick<Sandbox, 'run'>;
+  readonly maxMessageBytes: number;
+  /** Knows the event types that projects reject; without it none is rejected. */
+  readonly catalogue?: Pick<EventTypeCatalogue, 'firstUnknown'> | undefined;
+}
+
+export interface Ran {
+  readonly ready: ReadyMessage | 'dropped';
+  /** The result of the function; undefined if it was not called. */
+  readonly called: TransformResult | undefined;
+}
+
+/** Runs one message through the pipeline up to its commit. Rejects with the error of the sandbox when functions cannot run, where an agent waits and tries again. */
+export async function runOnce(source: IngestSource, message: Message, { sandbox, maxMessageBytes, catalogue }: RunOptions): Promise<Ran> {
+  let called: TransformResult | undefined;
+  let failure: unknown;
+  const run: Sandbox['run'] = async (fn, payloads) => {
+    try {
+      const results = await sandbox.run(fn, payloads);
+      called = results[0];
+      return results;
+    } catch (error) {
+      failure = error;
+      transformer.stop();
+      throw error;
+    }
+  };
+  const transformer = new Transformer({ sandbox: { run }, log: silentLog });
+  const ready = await new Promise<ReadyMessage | 'dropped'>((resolve, reject) => {
+    const pipeline = new Pipeline({
+      transformer,
+      eventWriter: { push: resolve },
+      maxMessageBytes,
+      throttle: { unlimited: true, take: (wanted) => Promise.resolve(wanted) },
+      pace: new ProjectPace(0),
+      loopShares: new LoopShares(0),
+    });
+    const settled = pipeline.handle(() => source)(message);
+    void settled.then((outcome) => (outcome === 'dropped' ? resolve(outcome) : reject(failure as Error)));
+  });
+  if (ready !== 'dropped' && !ready.quarantined) {
+    const types = ready.events.map(({ eventType }) => eventType);
+    const unknown = await catalogue?.firstUnknown(source.projectId, types);
+    if (unknown !== undefined) ready.reject(unknownEventType(unknown));
+  }
+  return { ready, called };
+}
