@@ -19,8 +19,8 @@ const TESTED: Record<string, readonly string[]> = {
     'delivery.max_outstanding',
   ],
   'test/ingest/transform/overruns.test.ts': ['transform.pause_window_seconds'],
-  'test/agent/ingest/pause-sources.test.ts': ['transform.pause_overruns', 'transform.pause_seconds'],
-  'test/agent/ingest/source-runner.test.ts': ['ingest.window'],
+  'test/agent/sources/pause-sources.test.ts': ['transform.pause_overruns', 'transform.pause_seconds'],
+  'test/agent/sources/source-runner.test.ts': ['ingest.window'],
   'test/agent/liveness/maintenance.test.ts': ['retention.enabled', 'retention.days'],
   'test/agent/notifications/mailer.test.ts': [
     'smtp.provider',

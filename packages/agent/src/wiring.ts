@@ -24,12 +24,12 @@ import { type BreakerPolicy, CircuitBreakers } from './flow-control/circuit-brea
 import { RateLimits } from './flow-control/rate-limits.js';
 import { showGauges } from './gauges.js';
 import { overrunRule, Overruns } from '@gateway/ingest/transform/overruns';
-import { pausing } from './ingest/pause-sources.js';
+import { pausing } from './sources/pause-sources.js';
 import { Throttle } from './flow-control/throttle.js';
 import { Pipeline } from '@gateway/ingest/pipeline';
-import { publishLags } from './ingest/publish-lags.js';
-import { SourceLags } from './ingest/source-watch.js';
-import { SourceRunner } from './ingest/source-runner.js';
+import { publishLags } from './sources/publish-lags.js';
+import { SourceLags } from './sources/source-watch.js';
+import { SourceRunner } from './sources/source-runner.js';
 import { sandboxLimits } from '@gateway/ingest/transform/idle-sandbox';
 import { Transformer } from '@gateway/ingest/transform/transformer';
 import { Heartbeat } from './liveness/heartbeat.js';

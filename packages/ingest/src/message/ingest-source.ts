@@ -13,13 +13,18 @@ export interface IngestSource {
 
 export type SourceState = 'reading' | 'failing' | 'stopped';
 
-/** Returns what the pipeline needs of a stored source. A blank function becomes null: nothing is transformed. */
+/** Returns null for a blank function: nothing is transformed. */
+export function functionText(text: string | null | undefined): string | null {
+  return text?.trim() ? text : null;
+}
+
+/** Returns what the pipeline needs of a stored source. */
 export function ingestSource(record: SourceRecord): IngestSource {
   return {
     projectId: record.project_id,
     id: record.id,
     type: record.pub_sub.type,
-    bodyFunction: record.body_function?.trim() ? record.body_function : null,
+    bodyFunction: functionText(record.body_function),
     keepsMessages: record.keep_messages,
   };
 }

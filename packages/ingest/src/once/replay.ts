@@ -4,6 +4,7 @@ import { rejectsContent, type Database } from '@gateway/store/postgres';
 import { dropReplayedMessage, rejectReplayedMessage, replayQuarantinedMessage, type ReplayableMessage } from '@gateway/store/quarantine';
 import { compare } from '../commit/distinguish.js';
 import { byId, newEvent, onePerKey } from '../commit/new-events.js';
+import { functionText } from '../message/ingest-source.js';
 import type { ReadyEvent } from '../message/ready-message.js';
 import type { Refusal } from './preview.js';
 import { runOnce, type RunOptions } from './run-once.js';
@@ -32,7 +33,7 @@ const DROPPED_REASON = 'The transform function dropped the message when it was r
 /** Transforms and validates a quarantined message; changes nothing. Rejects as `runOnce` does. */
 export async function dryRun(message: ReplayableMessage, options: RunOptions): Promise<DryRun> {
   const { projectId, sourceId, bodyFunction: text, coordinates, occurredAtMs: timestamp, body, headers } = message;
-  const source = { projectId, id: sourceId, bodyFunction: text?.trim() ? text : null };
+  const source = { projectId, id: sourceId, bodyFunction: functionText(text) };
   const { ready } = await runOnce(source, { coordinates, timestamp, body, headers }, options);
   if (ready === 'dropped') return { kind: 'dropped' };
   if (!ready.quarantined) return { kind: 'accepted', events: ready.events };

@@ -5,6 +5,7 @@ import { openConnection } from '@gateway/core/crypto';
 import { GatewayError } from '@gateway/core/errors';
 import { networkOf } from '@gateway/core/http';
 import { newEvent } from '@gateway/ingest/commit/new-events';
+import { functionText } from '@gateway/ingest/message/ingest-source';
 import type { HttpSource } from '@gateway/store/config';
 import { quarantineMessages } from '@gateway/store/quarantine';
 import { countIngest } from '@gateway/core/metrics/meter';
@@ -134,7 +135,7 @@ async function accept(source: HttpSource, message: HttpMessage, context: ServerC
   };
   const { body, headers, idempotencyKey } = message;
   const ready = await functions.accept(
-    { projectId, id, bodyFunction: text?.trim() ? text : null, keepsMessages },
+    { projectId, id, bodyFunction: functionText(text), keepsMessages },
     { coordinates: `http/${randomUUID()}`, timestamp: Date.now(), body, headers },
   );
   if (ready === 'dropped') {

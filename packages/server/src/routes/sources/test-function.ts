@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { sentenceOf } from '@gateway/core/routing';
+import { functionText } from '@gateway/ingest/message/ingest-source';
 import type { ReadyEvent } from '@gateway/ingest/message/ready-message';
 import type { Preview } from '@gateway/ingest/once/preview';
 import { findSource, readRouting } from '@gateway/store/config';
@@ -109,7 +110,7 @@ async function sampleOf(call: ProjectCall<Static<typeof TestFunction>>) {
   const bodyFunction = text ?? (await storedFunction(database, project.id, sourceId!));
   const own = message === undefined ? {} : (JSON.parse(message.headers) as Record<string, string>);
   const body = raw === undefined ? (message?.bytes ?? Buffer.from(payload)) : Buffer.from(raw, encoding);
-  return { text: bodyFunction?.trim() ? bodyFunction : null, body, headers: { ...own, ...headers } };
+  return { text: functionText(bodyFunction), body, headers: { ...own, ...headers } };
 }
 
 /** The message that the request names. */

@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import type { InvalidField } from '@gateway/core/errors';
+import { functionText } from '@gateway/ingest/message/ingest-source';
 import {
   deleteSubscription,
   findEndpoint,
@@ -130,7 +131,7 @@ function columnsOf({ filter_config, function: text, ...plain }: Static<typeof Ch
   const { event_types, filter } = filter_config ?? {};
   return {
     ...plain,
-    ...(text === undefined ? {} : { function: text?.trim() ? text : null }),
+    ...(text === undefined ? {} : { function: functionText(text) }),
     ...(event_types ? { event_types } : {}),
     ...(filter ? { filter } : {}),
   };

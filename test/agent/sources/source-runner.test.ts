@@ -3,8 +3,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Throttle } from '#agent/flow-control/throttle';
 import { Pipeline } from '#ingest/pipeline';
-import { SourceLags } from '#agent/ingest/source-watch';
-import { SourceRunner } from '#agent/ingest/source-runner';
+import { SourceLags } from '#agent/sources/source-watch';
+import { SourceRunner } from '#agent/sources/source-runner';
 import { Transformer } from '#ingest/transform/transformer';
 import { AgentLease } from '#agent/model/lease';
 import { sealer } from '#core/crypto/sealing';
@@ -23,7 +23,7 @@ import { Broker } from '../memory-source.js';
 import { ENCRYPTION_KEY, makeEndpoint, makeProject, makeSource, makeSubscription, sealedFirst } from '../records.js';
 import { runAgent, type RunningAgent } from '../running.js';
 
-const sources = suite('agent/ingest/source-runner');
+const sources = suite('agent/sources/source-runner');
 
 const db = await migratedDatabase();
 sources.after(() => db.close());

@@ -9,7 +9,7 @@ import { Broker } from '../memory-source.js';
 import { makeProject, makeSource } from '../records.js';
 import { agentConfig, keptLog, pluginsOf, type Migrated } from '../running.js';
 
-const pauses = suite('agent/ingest/pause-sources');
+const pauses = suite('agent/sources/pause-sources');
 
 const LOOP = 'function transform(payload) { for (;;); }';
 const GOOD = 'function transform(payload) { return { event_type: "a", data: { payload } }; }';

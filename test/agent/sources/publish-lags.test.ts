@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { publishLags } from '#agent/ingest/publish-lags';
-import { SourceLags } from '#agent/ingest/source-watch';
+import { publishLags } from '#agent/sources/publish-lags';
+import { SourceLags } from '#agent/sources/source-watch';
 import { AgentLease } from '#agent/model/lease';
 import { silentLog } from '#core/logging/log';
 import { MemoryKv } from '#store/kv/memory-kv';
@@ -9,7 +9,7 @@ import { readSourceLag } from '#store/kv/source-lags';
 import { readSourceStates } from '#store/kv/source-states';
 import { until } from '../../support/until.js';
 
-const publishing = suite('agent/ingest/publish-lags');
+const publishing = suite('agent/sources/publish-lags');
 
 publishing('the lag of sources that tell one is in KV, also after KV was away, and no longer changes when it is stopped', async () => {
   const lags = new SourceLags();
