@@ -5,7 +5,6 @@ import type { ReadyMessage } from '#ingest/message/ready-message';
 import { Throttle } from '#agent/flow-control/throttle';
 import { Pipeline } from '#ingest/pipeline';
 import { Transformer } from '#ingest/transform/transformer';
-import type { Measure } from '#agent/telemetry/measure';
 import type { IngestSource } from '#ingest/message/ingest-source';
 import type { TransformResult } from '@gateway/sandbox';
 import { clampTime, eventId, newId, timeOfId } from '#core/events/ids';
@@ -50,7 +49,7 @@ async function scene(test: (scene: Scene) => Promise<void>, { ratePerSecond = 0 
     eventWriter,
     maxMessageBytes: 10_000,
     accepts: (_project, eventType) => eventType !== 'unknown',
-    measure: { settled: (_: unknown, outcome: Outcome) => counted.push(outcome), step: () => undefined } as unknown as Measure,
+    measure: { settled: (_: unknown, outcome: Outcome) => counted.push(outcome), step: () => undefined },
   });
   const sources = new Map<string, IngestSource>();
   const sourceOf = (bodyFunction: string | null): IngestSource => {
