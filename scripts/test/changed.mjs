@@ -89,7 +89,8 @@ function resolved(root, file, specifier) {
   if (entry) {
     const folder = folderOf(root, entry[1] ?? '');
     const { exports } = JSON.parse(fs.readFileSync(path.join(folder, 'package.json'), 'utf8'));
-    const target = exports?.[`.${entry[2] ?? ''}`];
+    const [, , subpath = ''] = entry;
+    const target = exports?.[`.${subpath}`] ?? exports?.['./*']?.replace('*', subpath.slice(1));
     const place = typeof target === 'string' ? target : target?.default;
     return place && sourceOf(path.join(folder, place.replace('./dist/', 'src/')));
   }
