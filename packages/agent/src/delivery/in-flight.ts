@@ -2,7 +2,7 @@ import type { AttemptRecord } from '@gateway/store/deliveries';
 import { SLOW_WAITING_MAX } from '../flow-control/backpressure.js';
 import type { HeldDelivery, QueueState } from '../model/delivery.js';
 import type { AgentLease } from '../model/lease.js';
-import { ProjectQueues } from '@gateway/core/process';
+import { FairQueue } from '@gateway/core/queue';
 import { HeldRoom } from './held-room.js';
 import type { DeliveryReleaser } from './release-deliveries.js';
 
@@ -19,7 +19,7 @@ export class InFlight {
   readonly #room: HeldRoom;
   readonly #prompt = new Set<string>();
   /** Projects take turns, and within them endpoints. */
-  readonly #ready = new ProjectQueues<EndpointQueue>();
+  readonly #ready = new FairQueue<EndpointQueue>();
   #onReady = (): void => {};
   /** Projects and endpoints that wait for room of their own. */
   readonly #short = new Set<string>();
@@ -203,7 +203,7 @@ export class InFlight {
   offer(queue: EndpointQueue): void {
     if (queue.isOffered) return;
     queue.isOffered = true;
-    this.#ready.push(queue);
+    this.#ready.push(queue.projectId, queue);
   }
 
   /** Whether an offered queue waits for its turn. */

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
-import { ProjectQueues } from '@gateway/core/process';
+import { FairQueue } from '@gateway/core/queue';
 import type { OpenCall } from '../../api/route.js';
 import { networkOf } from '@gateway/core/http';
 
@@ -14,14 +14,12 @@ const WAITING_MAX = 200;
 const WAIT_MAX_MS = 20_000;
 
 interface Turn {
-  /** Who waits: an address, or the account of a known device. */
-  readonly projectId: string;
   readonly sinceMs: number;
   start(error?: GatewayError): void;
 }
 
 /** A hash takes 128 MB and half a second of one core: one runs at a time. Devices that have signed in before come first; owners take turns. */
-const [known, others] = [new ProjectQueues<Turn>(), new ProjectQueues<Turn>()];
+const [known, others] = [new FairQueue<Turn>(), new FairQueue<Turn>()];
 let isRunning = false;
 
 /**
@@ -43,10 +41,11 @@ export async function withPasswordTurn<Result>(
   }
 }
 
-function untilTurn(queue: ProjectQueues<Turn>, owner: string): Promise<void> {
+/** @param owner who waits: an address, or the account of a known device */
+function untilTurn(queue: FairQueue<Turn>, owner: string): Promise<void> {
   if (queue.sizeOf(owner) >= OWN_MAX || queue.size >= WAITING_MAX) throw busy();
   return new Promise((resolve, reject) => {
-    queue.push({ projectId: owner, sinceMs: performance.now(), start: (error) => (error ? reject(error) : resolve()) });
+    queue.push(owner, { sinceMs: performance.now(), start: (error) => (error ? reject(error) : resolve()) });
     next();
   });
 }
