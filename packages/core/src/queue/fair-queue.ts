@@ -41,21 +41,22 @@ export class FairQueue<Item> {
    * @param fits is asked for the next item of an owner: true takes it, false leaves the owner its turn, `full` ends the call
    */
   take(most: number, fits: (item: Item) => boolean | 'full' = () => true): Item[] {
-    const taken: Item[] = [];
+    let taken: Item[] = [];
     // An owner that has more goes behind the others, where this loop meets it again.
     for (const [owner, queue] of this.#queues) {
-      let fit: boolean | 'full' = taken.length >= most ? 'full' : fits(queue.items[queue.head]!);
+      const { items, head } = queue;
+      let fit = taken.length < most ? fits(items[head]!) : 'full';
       if (fit === 'full') break;
       if (!fit) continue;
       this.#queues.delete(owner);
-      do {
-        taken.push(queue.items[queue.head++]!);
-        // An owner that is alone has the next turn, too.
-        if (this.#queues.size > 0 || queue.head === queue.items.length) break;
-        fit = taken.length >= most ? 'full' : fits(queue.items[queue.head]!);
-      } while (fit === true);
-      if (queue.head < queue.items.length)
-        this.#queues.set(owner, queue.head < GONE_MAX ? queue : { items: queue.items.slice(queue.head), head: 0 });
+      let end = head + 1;
+      // An owner that is alone has the next turns, too.
+      if (this.#queues.size === 0)
+        while (end < items.length && (fit = taken.length + end - head < most ? fits(items[end]!) : 'full') === true) end++;
+      if (taken.length > 0) for (let n = head; n < end; n++) taken.push(items[n]!);
+      else taken = end === items.length && head === 0 ? items : items.slice(head, end);
+      queue.head = end;
+      if (end < items.length) this.#queues.set(owner, end < GONE_MAX ? queue : { items: items.slice(end), head: 0 });
       if (fit !== true) break;
     }
     this.#size -= taken.length;
