@@ -1,11 +1,12 @@
-import { recordAttempts, type AttemptRecord } from '@gateway/store/deliveries';
+import { backoffMs, type Failing } from '@gateway/core/process';
+import { Stage } from '@gateway/core/queue';
+import { type AttemptRecord, recordAttempts } from '@gateway/store/deliveries';
+import { rejectsContent } from '@gateway/store/postgres';
 import type { AgentContext } from '../config/agent-context.js';
 import type { AgentLease } from '../model/lease.js';
 import { attemptFields } from '../telemetry/debug-log.js';
-import { BatchWriter } from '@gateway/ingest/commit/batch-writer';
 import type { DueTimes } from './due-times.js';
 import type { InFlight } from './in-flight.js';
-import type { Failing } from '@gateway/core/process';
 
 const BATCH_MAX = 500;
 /** Characters of response bodies and transformed data in a batch: its texts are held several times over until it is written. */
@@ -28,76 +29,43 @@ export interface AttemptWriterOptions extends Pick<AgentContext, 'database' | 'l
 
 /** Records attempts in batches, retries while Postgres is away, and then frees the room of their deliveries. */
 export class AttemptWriter {
-  readonly #batches: BatchWriter<AttemptRecord>;
-  #waiting: AttemptRecord[] = [];
-  #writing = 0;
-  #timer: NodeJS.Timeout | undefined;
-  #idle: (() => void)[] = [];
+  readonly #stage: Stage<AttemptRecord>;
   readonly #bare = new WeakSet<AttemptRecord>();
 
   constructor(private readonly options: AttemptWriterOptions) {
-    this.#batches = new BatchWriter({
-      write: (batch) => this.#record(batch),
+    this.#stage = new Stage<AttemptRecord>({
+      concurrency: options.writers,
+      capacity: BATCH_BODIES_MAX,
+      sizeOf,
+      linger: { ms: LINGER_MS, items: BATCH_MAX },
+      work: (attempts) => this.#record(attempts),
+      failed: (error, attempts) =>
+        options.log.warn({ error, attempts: attempts.length }, 'Delivery attempts could not be recorded; trying again.'),
+      backoffMs: (failures) => backoffMs(failures, { capMs: 5_000 }),
+      refuses: rejectsContent,
       replace: (attempt, error) => this.#strip(attempt, error),
-      onFailure: (error, batch) =>
-        options.log.warn({ error, attempts: batch.length }, 'Delivery attempts could not be recorded; trying again.'),
-      backoff: { capMs: 5_000 },
+      ended: (attempts) => this.#tell(attempts),
     });
   }
 
-  /** As `BatchWriter.failing`. */
+  /** As `Stage.failing`. */
   get failing(): Failing | undefined {
-    return this.#batches.failing;
+    return this.#stage.failing;
   }
 
   /** Returns at once. The batch is written after 8 ms, or earlier with 500 attempts, as soon as a writer is free. */
   push(attempt: AttemptRecord): void {
-    this.#waiting.push(attempt);
-    this.#schedule();
+    this.#stage.push(attempt);
   }
 
   /** Resolves when every attempt is recorded or given up. */
-  async settled(): Promise<void> {
-    while (this.#waiting.length > 0 || this.#writing > 0) {
-      this.#flush();
-      await new Promise<void>((resolve) => this.#idle.push(resolve));
-    }
+  settled(): Promise<void> {
+    return this.#stage.settled();
   }
 
   /** Gives up what could not be recorded: other agents recover its deliveries. */
   stop(): void {
-    this.#batches.stop();
-    clearTimeout(this.#timer);
-  }
-
-  #schedule(): void {
-    if (this.#waiting.length >= BATCH_MAX) this.#flush();
-    else if (this.#waiting.length > 0) this.#timer ??= setTimeout(() => this.#flush(), LINGER_MS);
-  }
-
-  #flush(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    while (this.#waiting.length > 0 && this.#writing < this.options.writers) {
-      this.#writing++;
-      void this.#write(this.#waiting.splice(0, this.#nextSize()));
-    }
-  }
-
-  /** How many of those that wait make a batch: at least one. */
-  #nextSize(): number {
-    const most = Math.min(this.#waiting.length, BATCH_MAX);
-    let size = 0;
-    for (let bodies = 0; size < most && bodies < BATCH_BODIES_MAX; size++) bodies += sizeOf(this.#waiting[size]!);
-    return size;
-  }
-
-  async #write(batch: readonly AttemptRecord[]): Promise<void> {
-    await this.#batches.write(batch, undefined);
-    this.#writing--;
-    this.#tell(batch);
-    this.#schedule();
-    if (this.#idle.length > 0) for (const wake of this.#idle.splice(0)) wake();
+    this.#stage.stop();
   }
 
   async #record(batch: readonly AttemptRecord[]): Promise<void> {
@@ -111,7 +79,7 @@ export class AttemptWriter {
   #tell(batch: readonly AttemptRecord[]): void {
     const { lease, inFlight, dueTimes, observers } = this.options;
     // Given up, or claimed under an earlier id of this agent, the delivery may be another agent's now, which counts it.
-    const isOurs = (attempt: AttemptRecord) => attempt.agentId === lease.agentId && !this.#batches.stopped;
+    const isOurs = (attempt: AttemptRecord) => attempt.agentId === lease.agentId && !this.#stage.isStopped;
     for (const { projectId, dueInMs } of batch) if (dueInMs !== null) dueTimes.add(projectId, dueInMs);
     for (const observer of observers) observer.recorded(batch, isOurs);
     inFlight.recorded(batch);
@@ -134,8 +102,9 @@ export class AttemptWriter {
   }
 }
 
+/** The part of `BATCH_BODIES_MAX` that an attempt takes, so that a batch has at most `BATCH_MAX` of them. */
 function sizeOf({ responseBody, transformedData }: AttemptRecord): number {
-  return (responseBody?.length ?? 0) + (transformedData?.length ?? 0);
+  return Math.max(BATCH_BODIES_MAX / BATCH_MAX, (responseBody?.length ?? 0) + (transformedData?.length ?? 0));
 }
 
 function bareAttempt(attempt: AttemptRecord, error: Error): AttemptRecord {
