@@ -102,6 +102,20 @@ give('while Postgres is away it waits, and says so', () =>
   }),
 );
 
+give('what Postgres refuses is left to the heartbeat, and the others are given back', () =>
+  scene(async ({ running, releaser, endpointId, lines }) => {
+    const held = await hold(running, endpointId, 4);
+    releaser.release(held.slice(0, 2), NaN);
+    releaser.release(held.slice(2), 0);
+    await within(releaser.settled(), 20_000, 'the end');
+    assert.equal(await states(running, endpointId), { processing: 2, 'scheduled due': 2 });
+    assert.equal(
+      lines.map(({ level }) => level),
+      ['error'],
+    );
+  }),
+);
+
 give('once stopped it gives up', () =>
   scene(async ({ running, releaser, postgres, endpointId, lines }) => {
     const held = await hold(running, endpointId, 5);

@@ -1,11 +1,21 @@
 import { backoffMs } from '@gateway/core/process';
+import { Stage } from '@gateway/core/queue';
 import { notifyDue, releaseDeliveries, type Release, type Wait } from '@gateway/store/deliveries';
+import { rejectsContent } from '@gateway/store/postgres';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Endpoint } from '../config/project.js';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { DueTimes } from './due-times.js';
 
-type Group = { readonly how: Release; readonly deliveries: HeldDelivery[] };
+/** Deliveries that are returned alike. */
+interface Group {
+  readonly key: string;
+  readonly how: Release;
+  readonly deliveries: HeldDelivery[];
+}
+
+/** Statements at a time: a group whose rows are locked does not hold up the others. */
+const STATEMENTS = 2;
 
 interface ReleaserOptions extends Pick<AgentContext, 'database' | 'log'> {
   readonly dueTimes: DueTimes;
@@ -13,11 +23,28 @@ interface ReleaserOptions extends Pick<AgentContext, 'database' | 'log'> {
 
 /** Returns held deliveries to Postgres without an attempt: to wait, or to end as discarded. Deliveries that are returned alike share a statement. */
 export class DeliveryReleaser {
+  /** Groups that wait, by key: what is returned meanwhile joins them. */
   readonly #groups = new Map<string, Group>();
-  #writing: Promise<void> | undefined;
-  #stopped = false;
+  readonly #stage: Stage<Group>;
 
-  constructor(private readonly options: ReleaserOptions) {}
+  constructor(private readonly options: ReleaserOptions) {
+    const { log } = options;
+    this.#stage = new Stage<Group>({
+      concurrency: STATEMENTS,
+      capacity: 1,
+      work: ([group]) => this.#return(group!),
+      failed: (error, [group]) =>
+        log.warn({ error, deliveries: group!.deliveries.length }, 'Deliveries could not be given back; trying again.'),
+      backoffMs: (failures) => backoffMs(failures, { capMs: 5_000 }),
+      refuses: rejectsContent,
+      // The heartbeat finds what this agent has claimed and does not hold.
+      replace: ({ deliveries }, error) =>
+        void log.error(
+          { error, deliveries: deliveries.length },
+          'Postgres refuses deliveries that are given back; they will be due again.',
+        ),
+    });
+  }
 
   /** @param wait milliseconds until they are due (Infinity: when their endpoint is active again), or how they are spread over time */
   release(deliveries: readonly HeldDelivery[], wait: number | Wait): void {
@@ -36,13 +63,13 @@ export class DeliveryReleaser {
     this.#push(deliveries, { to: 'discarded', reason });
   }
 
-  async settled(): Promise<void> {
-    while (this.#writing) await this.#writing;
+  settled(): Promise<void> {
+    return this.#stage.settled();
   }
 
   /** Gives up: other agents recover what is left. */
   stop(): void {
-    this.#stopped = true;
+    this.#stage.stop();
   }
 
   #push(deliveries: readonly HeldDelivery[], how: Release): void {
@@ -50,34 +77,20 @@ export class DeliveryReleaser {
       // A delivery that was claimed under an earlier id of this agent is returned under that id.
       const key = JSON.stringify([how, how.to === 'due' ? String(how.dueInMs) : '', delivery.agentId]);
       const group = this.#groups.get(key);
-      if (group) group.deliveries.push(delivery);
-      else this.#groups.set(key, { how, deliveries: [delivery] });
-    }
-    this.#writing ??= this.#write();
-  }
-
-  async #write(): Promise<void> {
-    await new Promise((resolve) => setImmediate(resolve));
-    for (let failures = 0; this.#groups.size > 0 && !this.#stopped;) {
-      const [key, group] = this.#groups.entries().next().value as [string, Group];
-      this.#groups.delete(key);
-      try {
-        await this.#return(group);
-        failures = 0;
-      } catch (error) {
-        this.options.log.warn({ error, deliveries: group.deliveries.length }, 'Deliveries could not be given back; trying again.');
-        const later = this.#groups.get(key);
-        if (later) later.deliveries.push(...group.deliveries);
-        else this.#groups.set(key, group);
-        await new Promise((resolve) => setTimeout(resolve, backoffMs(++failures, { capMs: 5_000 })));
+      if (group) {
+        group.deliveries.push(delivery);
+        continue;
       }
+      const added = { key, how, deliveries: [delivery] };
+      this.#groups.set(key, added);
+      this.#stage.push(added);
     }
-    // In the same turn as the last check, so that nothing that is pushed meanwhile is left behind.
-    this.#writing = undefined;
   }
 
-  async #return({ how, deliveries }: Group): Promise<void> {
+  async #return(group: Group): Promise<void> {
+    const { key, how, deliveries } = group;
     const { pool } = this.options.database;
+    if (this.#groups.get(key) === group) this.#groups.delete(key);
     await releaseDeliveries(pool, deliveries[0]!.agentId, deliveries, how);
     // Other agents would see them only with their next heartbeat.
     if (how.to === 'due' && how.dueInMs === 0) await notifyDue(pool, [...new Set(deliveries.map(({ projectId }) => projectId))]);
