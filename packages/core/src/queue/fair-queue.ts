@@ -17,11 +17,6 @@ export class FairQueue<Item> {
     return this.#size;
   }
 
-  /** The owners for which something waits. */
-  get owners(): Iterable<string> {
-    return this.#queues.keys();
-  }
-
   /** How many items of an owner wait. */
   sizeOf(owner: string): number {
     const queue = this.#queues.get(owner);

@@ -17,8 +17,9 @@ export interface StageOptions<Item> {
   /**
    * Asked for the next item of each owner, when there is place for it in a batch. Returns 0 to take it, or after how many milliseconds to ask again; Infinity: when
    * `wake` is called. It is also asked whenever the stage takes for another reason. Open by default.
+   * @param underWay the batches that are being worked on
    */
-  readonly gate?: (item: Item) => number;
+  readonly gate?: (item: Item, underWay: ReadonlySet<readonly Item[]>) => number;
   /** Does the work of a batch, or of a part of it. A rejection is a failure of all its items. Called again after a failure, so that work must be repeatable. */
   readonly work: (items: readonly Item[]) => Promise<void>;
   /** The work failed. It is repeated, unless it was refused. @param isFirst no other batch is failing */
@@ -55,7 +56,7 @@ export class Stage<Item> {
   readonly #failing = new Map<readonly Item[], Failing>();
   /** Each ends the wait of a batch that is to be repeated. */
   readonly #waits = new Set<() => void>();
-  #batches = 0;
+  readonly #underWay = new Set<readonly Item[]>();
   #isTaking = false;
   #lingering: NodeJS.Timeout | undefined;
   #askingAgain: NodeJS.Timeout | undefined;
@@ -76,12 +77,12 @@ export class Stage<Item> {
 
   /** True when no item waits and no batch is under way. */
   get isIdle(): boolean {
-    return this.#queue.size === 0 && this.#batches === 0;
+    return this.#queue.size === 0 && this.#underWay.size === 0;
   }
 
-  /** The owners for which something waits. */
-  get owners(): Iterable<string> {
-    return this.#queue.owners;
+  /** How many items of an owner wait. */
+  waitingOf(owner: string): number {
+    return this.#queue.sizeOf(owner);
   }
 
   /** Returns at once. */
@@ -99,7 +100,7 @@ export class Stage<Item> {
       if (this.#queue.size > 0) this.#lingering ??= setTimeout(this.#take, linger.ms);
       return;
     }
-    if (this.#isTaking || this.#batches >= concurrency || this.#queue.size === 0) return;
+    if (this.#isTaking || this.#underWay.size >= concurrency || this.#queue.size === 0) return;
     if (linger) return this.#take();
     this.#isTaking = true;
     setImmediate(this.#take);
@@ -126,7 +127,7 @@ export class Stage<Item> {
     const { concurrency } = this.options;
     this.#isTaking = false;
     this.#clearTimers();
-    while (this.#batches < concurrency && this.#queue.size > 0) {
+    while (this.#underWay.size < concurrency && this.#queue.size > 0) {
       const batch = this.#next();
       if (batch.length === 0) break;
       void this.#run(batch);
@@ -141,7 +142,7 @@ export class Stage<Item> {
       if (sum >= capacity) return 'full';
       const size = sizeOf === undefined ? 1 : sizeOf(item);
       if (first !== undefined && (sum + size > capacity || together?.(first, item) === false)) return false;
-      const waitMs = gate === undefined ? 0 : gate(item);
+      const waitMs = gate === undefined ? 0 : gate(item, this.#underWay);
       if (waitMs > 0) {
         againInMs = Math.min(againInMs, waitMs);
         return false;
@@ -155,12 +156,12 @@ export class Stage<Item> {
   }
 
   async #run(batch: readonly Item[]): Promise<void> {
-    this.#batches++;
+    this.#underWay.add(batch);
     const left: Item[] = [];
     try {
       await this.#work(batch, left);
     } finally {
-      this.#batches--;
+      this.#underWay.delete(batch);
       this.options.ended?.(batch, left);
       this.wake();
       this.#tell();
@@ -185,7 +186,7 @@ export class Stage<Item> {
       return this.options.replace?.(item, error);
     } catch (defect) {
       // A defect of the stage's owner costs this item, and no other.
-      this.options.failed(defect, [item], false);
+      this.options.failed(defect, [item], this.#failing.size === 0);
       left.push(item);
       return undefined;
     }

@@ -1,14 +1,14 @@
 import type { Config } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
-import { type Failing, inSlices, ProjectQueues, type ProjectPace, workOfEvents } from '@gateway/core/process';
+import { backoffMs, type Failing, inSlices, type ProjectPace, workOfEvents } from '@gateway/core/process';
+import { Stage } from '@gateway/core/queue';
 import { acceptEvents, encodeSignal, type EventRef, firstArrivals, type MessageOfEvents, type NewEvent } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
-import type { Database } from '@gateway/store/postgres';
+import { type Database, rejectsContent } from '@gateway/store/postgres';
 import { type QuarantinedMessage, quarantineMessages } from '@gateway/store/quarantine';
 import type { UsageCounter } from '@gateway/store/usage';
 import type { IngestMeasure } from '../message/ingest-measure.js';
 import type { ReadyEvent, ReadyMessage } from '../message/ready-message.js';
-import { BatchWriter } from './batch-writer.js';
 import { debugLog, type DebugLog, quarantineFields } from './debug-log.js';
 import { type Committed, distinguish } from './distinguish.js';
 import type { CommitPlan, EventRouter } from './event-router.js';
@@ -35,7 +35,7 @@ const PATIENCE_MS = 500;
  * without room is written a second time when it is claimed.
  */
 const BUSY_MS = 250;
-/** How often projects that wait are looked at. */
+/** How often projects that wait are looked at, so that their messages pile up meanwhile. */
 const LOOK_MS = 20;
 /** Content in one commit, unless one message alone exceeds it. Its parameters are a few texts, whose length is limited on both sides. */
 const BATCH_BYTES = 4 * 1024 * 1024;
@@ -47,12 +47,14 @@ const LARGE_EVENTS = 100;
 const LARGE_BATCH_BYTES = 1024 * 1024;
 
 interface Waiting {
-  readonly projectId: string;
   readonly message: ReadyMessage;
-  readonly rows: number;
-  readonly bytes: number;
-  /** By the monotonic clock; the pace of its project says so. */
+  /** How many messages it counts for in a commit, so that a commit is short also when a function makes many events. */
+  readonly size: number;
+  readonly isLarge: boolean;
+  /** When the pace of its project lets it pass, by the monotonic clock; 0: at once. */
   readonly dueAtMs: number;
+  /** Whether its commit routes. Decided when the commit is first tried. */
+  hasRoom: boolean | undefined;
 }
 
 const NONE: Awaited<ReturnType<typeof quarantineMessages>> = new Map();
@@ -65,140 +67,107 @@ interface Batch {
 
 /** Commits micro-batches of the messages that have piled up, and settles the messages afterwards. Projects take turns. Never waits for a batch to fill. */
 export class EventWriter {
-  readonly #batches: BatchWriter<ReadyMessage, boolean>;
+  readonly #stage: Stage<Waiting>;
   readonly #debugLog: DebugLog;
-  readonly #waiting = new ProjectQueues<Waiting>();
   /** Since when projects have been busy, by the monotonic clock. */
   readonly #busySinceMs = new Map<string, number>();
   /** Messages that this writer put in quarantine. */
   readonly #stored = new WeakSet<QuarantinedMessage>();
-  #lookTimer: NodeJS.Timeout | undefined;
-  #committing = 0;
-  #committingLarge = 0;
-  #scheduled = false;
 
   constructor(private readonly options: EventWriterOptions) {
-    options.router.onRecorded(() => {
-      if (this.#busySinceMs.size > 0) this.#schedule();
-    });
-    this.#debugLog = debugLog(options.log);
-    this.#batches = new BatchWriter({
-      write: (messages, hasRoom) => this.#commit(messages, hasRoom),
-      replace: (message, error) => this.#quarantineRefused(message, error),
+    const { config, committers, router, log } = options;
+    this.#debugLog = debugLog(log);
+    this.#stage = new Stage<Waiting>({
+      concurrency: committers,
+      capacity: config.ingest.batch_size,
+      sizeOf: ({ size }) => size,
+      ownerOf: ({ message }) => message.projectId,
+      together: (first, { isLarge }) => first.isLarge === isLarge,
+      gate: (waiting, underWay) => this.#waitMs(waiting, underWay),
+      work: (waiting) => this.#commitWaiting(waiting),
       // Health logs that Postgres is away and that it is back; one line here says what that does.
-      onFailure: (error, messages, isFirst) =>
-        options.log[isFirst ? 'warn' : 'debug'](
-          { error, messages: messages.length },
+      failed: (error, { length: messages }, isFirst) =>
+        log[isFirst ? 'warn' : 'debug'](
+          { error, messages },
           'Messages could not be committed; they stay unacknowledged and are tried again.',
         ),
-      backoff: { baseMs: 50, capMs: 2_000 },
+      backoffMs: (failures) => backoffMs(failures, { baseMs: 50, capMs: 2_000 }),
+      refuses: rejectsContent,
+      replace: (waiting, error) => (this.#quarantineRefused(waiting.message, error) ? waiting : undefined),
+      ended: (_, left) => {
+        for (const { message } of left) message.settle('later');
+      },
+    });
+    router.onRecorded(() => {
+      if (this.#busySinceMs.size > 0) this.#stage.wake();
     });
   }
 
-  /** As `BatchWriter.failing`. */
+  /** As `Stage.failing`. */
   get failing(): Failing | undefined {
-    return this.#batches.failing;
+    return this.#stage.failing;
   }
 
   /** Returns at once. The message is settled after its commit, which is retried until it succeeds or the writer is stopped. */
   push(message: ReadyMessage): void {
     const { projectId, events } = message;
+    const batchSize = this.options.config.ingest.batch_size;
     const [rows, bytes] = [Math.max(1, events.length), bytesOf(message)];
     const waitMs = this.options.pace.add(projectId, Math.max(0, workOfEvents(rows, bytes) - (message.counted ?? 0)));
-    this.#waiting.push({ projectId, message, rows, bytes, dueAtMs: performance.now() + waitMs });
-    this.#schedule();
+    const isLarge = bytes > LARGE_BYTES || rows > LARGE_EVENTS;
+    const size = Math.max(rows, (bytes * batchSize) / (isLarge ? LARGE_BATCH_BYTES : BATCH_BYTES));
+    this.#stage.push({ message, size, isLarge, dueAtMs: waitMs > 0 ? performance.now() + waitMs : 0, hasRoom: undefined });
   }
 
   /** Settles everything that is not committed as `later`: the broker keeps it. */
   stop(): void {
-    this.#batches.stop();
-    clearTimeout(this.#lookTimer);
-    for (const { message } of this.#waiting.take(Infinity)) message.settle('later');
+    this.#stage.stop();
   }
 
-  #schedule(): void {
-    const { committers } = this.options;
-    if (this.#scheduled || this.#committing >= committers || this.#waiting.size === 0) return;
-    this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      while (this.#committing < committers) {
-        const next = this.#next();
-        if (next.messages.length === 0) break;
-        void this.#commitNext(next);
-      }
-      // The end of a commit looks again too, but there may be none.
-      if (this.#waiting.size > 0)
-        this.#lookTimer ??= setTimeout(() => {
-          this.#lookTimer = undefined;
-          this.#schedule();
-        }, LOOK_MS);
-    });
-  }
-
-  async #commitNext({ messages, isLarge }: { readonly messages: readonly ReadyMessage[]; readonly isLarge: boolean }): Promise<void> {
-    const { config, router, log } = this.options;
-    this.#committing++;
-    if (isLarge) this.#committingLarge++;
-    try {
-      const hasRoom = config.ingest.inline_routing && (router.hasRoom || (await router.waitForRoom(PATIENCE_MS)));
-      for (const message of await this.#batches.write(messages, hasRoom)) message.settle('later');
-    } catch (error) {
-      log.error({ error }, 'A batch could not be committed for a reason that is a defect of the gateway.');
+  /** Milliseconds until a message may be committed. One committer is never used for large messages. */
+  #waitMs({ message, isLarge, dueAtMs }: Waiting, underWay: ReadonlySet<readonly Waiting[]>): number {
+    const { committers, router } = this.options;
+    if (isLarge && committers > 1) {
+      let large = 0;
+      for (const [first] of underWay) if (first!.isLarge) large++;
+      if (large >= committers - 1) return Infinity;
     }
-    this.#committing--;
-    if (isLarge) this.#committingLarge--;
-    this.#schedule();
-  }
-
-  /**
-   * Takes what the next commit accepts: small messages, or large ones, for which one committer is never used. A message counts for as many as it has events, so
-   * that a commit stays short also when a function makes many.
-   */
-  #next(): { readonly messages: readonly ReadyMessage[]; readonly isLarge: boolean } {
-    const { config, committers } = this.options;
-    const batchSize = config.ingest.batch_size;
-    const waits = this.#waitingProjects();
+    const isBusy = router.isBusy(message.projectId);
+    if (!isBusy && this.#busySinceMs.size > 0) this.#busySinceMs.delete(message.projectId);
+    if (!isBusy && dueAtMs === 0) return 0;
     const nowMs = performance.now();
-    const mayBeLarge = committers === 1 || this.#committingLarge < committers - 1;
-    let [bytes, rows, isLarge] = [0, 0, false];
-    const taken = this.#waiting.take(batchSize, (next) => {
-      if (next.dueAtMs > nowMs || waits.has(next.projectId)) return false;
-      const isFirst = rows === 0;
-      const nextIsLarge = next.bytes > LARGE_BYTES || next.rows > LARGE_EVENTS;
-      if (isFirst ? nextIsLarge && !mayBeLarge : nextIsLarge !== isLarge) return false;
-      if (!isFirst && (rows + next.rows > batchSize || bytes + next.bytes > (nextIsLarge ? LARGE_BATCH_BYTES : BATCH_BYTES))) return false;
-      [bytes, rows, isLarge] = [bytes + next.bytes, rows + next.rows, nextIsLarge];
-      return true;
-    });
-    return { messages: taken.map(({ message }) => message), isLarge };
-  }
-
-  /** The projects that wait for room. */
-  #waitingProjects(): ReadonlySet<string> {
-    const { router } = this.options;
-    const nowMs = performance.now();
-    const waits = new Set<string>();
-    const before = new Map(this.#busySinceMs);
-    this.#busySinceMs.clear();
-    for (const projectId of this.#waiting.projects) {
-      if (!router.isBusy(projectId)) continue;
-      const sinceMs = before.get(projectId) ?? nowMs;
-      this.#busySinceMs.set(projectId, sinceMs);
-      if (nowMs - sinceMs < BUSY_MS) waits.add(projectId);
+    if (isBusy) {
+      const sinceMs = this.#busySinceMs.get(message.projectId) ?? nowMs;
+      this.#busySinceMs.set(message.projectId, sinceMs);
+      if (nowMs - sinceMs < BUSY_MS) return LOOK_MS;
     }
-    return waits;
+    return dueAtMs > nowMs ? Math.max(LOOK_MS, dueAtMs - nowMs) : 0;
   }
 
-  #quarantineRefused(message: ReadyMessage, error: Error): ReadyMessage | undefined {
+  async #commitWaiting(waiting: readonly Waiting[]): Promise<void> {
+    const { config, router } = this.options;
+    for (const projectId of this.#busySinceMs.keys()) if (this.#stage.waitingOf(projectId) === 0) this.#busySinceMs.delete(projectId);
+    let { hasRoom } = waiting[0]!;
+    if (hasRoom === undefined) {
+      hasRoom = config.ingest.inline_routing && (router.hasRoom || (await router.waitForRoom(PATIENCE_MS)));
+      for (const one of waiting) one.hasRoom = hasRoom;
+    }
+    await this.#commit(
+      waiting.map(({ message }) => message),
+      hasRoom,
+    );
+  }
+
+  /** @returns whether it is to be quarantined now; otherwise it is given up */
+  #quarantineRefused(message: ReadyMessage, error: Error): boolean {
     if (message.quarantined === null) {
       message.reject({ code: 'database_refused', reason: `Postgres refused the event as it is: ${error.message}.` });
-      return message;
+      return true;
     }
     const fields = quarantineFields(message.quarantined);
     this.options.log.error({ error, ...fields }, 'A message can be neither accepted nor quarantined; it stays unacknowledged.');
     message.settle('later');
-    return undefined;
+    return false;
   }
 
   /** @param hasRoom routes here; false leaves the events to the queues */
