@@ -1,4 +1,5 @@
-import { inSlices, type LoopShares, type ProjectPace, ProjectQueues, ProjectTurns, workOfEvents } from '@gateway/core/process';
+import { inSlices, type LoopShares, type ProjectPace, ProjectTurns, workOfEvents } from '@gateway/core/process';
+import { Stage } from '@gateway/core/queue';
 import type { Handle } from '@gateway/plugin';
 import type { IngestMeasure } from './message/ingest-measure.js';
 import type { IngestSource } from './message/ingest-source.js';
@@ -25,9 +26,11 @@ export interface PipelineOptions extends SourceMessageOptions {
   readonly measure?: Pick<IngestMeasure, 'step' | 'settled'> | undefined;
 }
 
-/** Messages handled in one turn of the event loop at most, and their bytes unless one has more, so that deliveries go on in between. */
-const TURN_MAX = 100;
+/** Bytes of the messages handled in one turn of the event loop, unless one has more, so that deliveries go on in between. */
 const TURN_BYTES_MAX = 64 * 1024;
+/** Messages in a turn at most: each counts for so many bytes at least. */
+const TURN_MAX = 100;
+const MESSAGE_BYTES = Math.floor(TURN_BYTES_MAX / TURN_MAX);
 /** How often projects that wait for their pace are looked at. */
 const LOOK_MS = 10;
 
@@ -37,81 +40,64 @@ const CHARACTERS_AT_ONCE = 64 * 1024;
 
 /** Takes the messages of sources at the ingest rate, projects in turn, transforms and parses them, and passes them to the event writer. */
 export class Pipeline {
+  readonly #stage: Stage<SourceMessage>;
   readonly #stop = new AbortController();
-  readonly #waiting = new ProjectQueues<SourceMessage>();
-  #running = false;
-  #wake: (() => void) | undefined;
+  /** Messages that the throttle lets pass. What the pace of projects leaves of them is for those that come next. */
+  #granted = 0;
+  #isAsking = false;
   /** Results that are parsed in steps wait for each other: each of many at a time would take its part of every turn of the event loop. */
   readonly #parsing = new ProjectTurns();
 
-  constructor(private readonly options: PipelineOptions) {}
+  constructor(private readonly options: PipelineOptions) {
+    this.#stage = new Stage<SourceMessage>({
+      concurrency: 1,
+      capacity: TURN_BYTES_MAX,
+      sizeOf: ({ message }) => Math.max(MESSAGE_BYTES, message.body.byteLength),
+      ownerOf: ({ projectId }) => projectId,
+      gate: (incoming) => this.#waitMs(incoming),
+      work: (passing) => {
+        options.measure?.step('throttle', passing[0]!.receivedAtMs);
+        return inSlices(this.#passAll(passing));
+      },
+      ended: (_, left) => {
+        for (const incoming of left) incoming.settle('later');
+      },
+    });
+  }
 
   /** The `handle` of a source: `current` gives the source as it is when a message comes. */
   handle(current: () => IngestSource): Handle {
-    return (message) =>
-      new Promise((resolve) => {
-        const incoming = new SourceMessage(current(), message, this.options, resolve);
-        if (this.#stop.signal.aborted) return incoming.settle('later');
-        this.#waiting.push(incoming);
-        if (!this.#running) void this.#run();
-        else this.#wake?.();
-      });
+    return (message) => new Promise((resolve) => this.#stage.push(new SourceMessage(current(), message, this.options, resolve)));
   }
 
   /** Settles what has not passed the throttle as `later`; the rest goes on to its commit. */
   stop(): void {
     this.#stop.abort();
-    for (const incoming of this.#waiting.take(Infinity)) incoming.settle('later');
+    this.#stage.stop();
   }
 
-  async #run(): Promise<void> {
-    const { throttle, measure } = this.options;
-    this.#running = true;
-    await new Promise((resolve) => setImmediate(resolve));
-    // What the throttle grants and the pace of projects leaves is for those that come next.
-    let granted = 0;
-    while (this.#waiting.size > 0) {
-      const wanted = Math.min(this.#waiting.size, TURN_MAX);
-      if (throttle.unlimited) granted = wanted;
-      else if (granted === 0) granted = await throttle.take(wanted, this.#stop.signal);
-      if (granted === 0) break;
-      let bytes = 0;
-      const passing = this.#waiting.take(granted, (incoming) => {
-        const { byteLength } = incoming.message.body;
-        if ((bytes > 0 && bytes + byteLength > TURN_BYTES_MAX) || !this.#mayPass(incoming)) return false;
-        bytes += byteLength;
-        return true;
-      });
-      granted -= passing.length;
-      if (passing.length === 0) {
-        await this.#anotherMessage();
-        continue;
-      }
-      measure?.step('throttle', passing[0]!.receivedAtMs);
-      await inSlices(this.#passAll(passing));
-      if (this.#waiting.size > 0) await new Promise((resolve) => setImmediate(resolve));
-    }
-    this.#running = false;
-  }
-
-  #mayPass(incoming: SourceMessage): boolean {
-    const { pace, loopShares } = this.options;
+  /** Milliseconds until a message may pass, which is counted then. */
+  #waitMs(incoming: SourceMessage): number {
+    const { pace, loopShares, throttle } = this.options;
     const { projectId, message } = incoming;
-    if (pace.isOver(projectId) || loopShares.isOver(projectId)) return false;
+    if (!throttle.unlimited && this.#granted === 0) {
+      if (!this.#isAsking) void this.#askThrottle();
+      return Infinity;
+    }
+    if (pace.isOver(projectId) || loopShares.isOver(projectId)) return LOOK_MS;
+    if (!throttle.unlimited) this.#granted--;
     incoming.counted = workOfEvents(1, message.body.byteLength);
     pace.add(projectId, incoming.counted);
-    return true;
+    return 0;
   }
 
-  /** Resolves when a message comes, or a project may be within its pace again. */
-  #anotherMessage(): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, LOOK_MS);
-      this.#wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+  async #askThrottle(): Promise<void> {
+    this.#isAsking = true;
+    // Those that pass in this turn do not wait any more.
+    await Promise.resolve();
+    this.#granted = await this.options.throttle.take(Math.min(this.#stage.waiting, TURN_MAX), this.#stop.signal);
+    this.#isAsking = false;
+    this.#stage.wake();
   }
 
   *#passAll(passing: readonly SourceMessage[]): Generator<void, void> {

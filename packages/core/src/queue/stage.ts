@@ -20,12 +20,12 @@ export interface StageOptions<Item> {
    * @param underWay the batches that are being worked on
    */
   readonly gate?: (item: Item, underWay: ReadonlySet<readonly Item[]>) => number;
-  /** Does the work of a batch, or of a part of it. A rejection is a failure of all its items. Called again after a failure, so that work must be repeatable. */
+  /** Does the work of a batch, or of a part of it. A rejection is a failure of all its items, and with `backoffMs` the work is repeated. */
   readonly work: (items: readonly Item[]) => Promise<void>;
-  /** The work failed. It is repeated, unless it was refused. @param isFirst no other batch is failing */
-  readonly failed: (error: unknown, items: readonly Item[], isFirst: boolean) => void;
-  /** Milliseconds before the work is repeated, after so many failures of a batch. */
-  readonly backoffMs: (failures: number) => number;
+  /** The work failed, and is going to be repeated. @param isFirst no other batch is failing */
+  readonly failed?: (error: unknown, items: readonly Item[], isFirst: boolean) => void;
+  /** Milliseconds before the work is repeated, after so many failures of a batch. By default work must not fail: that ends the process, as any defect does. */
+  readonly backoffMs?: (failures: number) => number;
   /** Whether an error is about what the items are, so that to repeat them is of no use. Never by default. */
   readonly refuses?: (error: unknown) => boolean;
   /** What to work on in place of an item that is refused by itself, for its error; undefined gives the item up, as does the default. */
@@ -78,6 +78,11 @@ export class Stage<Item> {
   /** True when no item waits and no batch is under way. */
   get isIdle(): boolean {
     return this.#queue.size === 0 && this.#underWay.size === 0;
+  }
+
+  /** How many items wait. */
+  get waiting(): number {
+    return this.#queue.size;
   }
 
   /** How many items of an owner wait. */
@@ -186,7 +191,7 @@ export class Stage<Item> {
       return this.options.replace?.(item, error);
     } catch (defect) {
       // A defect of the stage's owner costs this item, and no other.
-      this.options.failed(defect, [item], this.#failing.size === 0);
+      this.options.failed?.(defect, [item], this.#failing.size === 0);
       left.push(item);
       return undefined;
     }
@@ -202,7 +207,8 @@ export class Stage<Item> {
           return 'done';
         } catch (error) {
           if (refuses?.(error)) return error as Error;
-          failed(error, items, this.#failing.size === 0);
+          if (backoffMs === undefined) throw error;
+          failed?.(error, items, this.#failing.size === 0);
           this.#failing.set(items, failAgain(this.#failing.get(items), error));
           if (!this.#isStopped) await this.#wait(backoffMs(failures));
         }
