@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
+import { Stage } from '@gateway/core/queue';
 import type { Payload, Sandbox, TransformResult } from '@gateway/sandbox';
 import type { IngestMeasure } from '../message/ingest-measure.js';
 import type { IngestSource } from '../message/ingest-source.js';
@@ -23,19 +24,20 @@ type Done = (transformed: Transformed) => Promise<void> | void;
 interface Call {
   readonly payload: Payload;
   readonly done: Done;
+  isDecided: boolean;
 }
 
 interface CallQueue {
   readonly key: string;
   readonly source: IngestSource;
   readonly text: string;
-  calls: Call[];
-  batches: number;
+  readonly stage: Stage<Call>;
   /** What the next call may put out, by the largest output lately. */
   outputBytes: number;
-  isScheduled: boolean;
   /** Nothing runs until it is known whether the source is paused. */
   isHeld: boolean;
+  /** Each lets a batch that was withdrawn meanwhile go on. */
+  readonly withdrawn: (() => void)[];
   /** The result of all its calls, once the source is paused or has another function. */
   ended: Transformed | undefined;
 }
@@ -95,91 +97,91 @@ export class Transformer {
 
   /** @param payload the message: its text, or its bytes when they are not UTF-8 */
   push(source: IngestSource, functionText: string, payload: Payload, done: Done): void {
-    if (this.#abandoned.has(source)) return void done(STOPPED);
+    if (this.#stopped || this.#abandoned.has(source)) return void done(STOPPED);
     const changed = this.#changed.get(source);
     if (changed) return void done({ kind: 'changed', source: changed });
     let key = this.#keys.get(source);
     if (!key) this.#keys.set(source, (key = `${source.id}:${createHash('sha256').update(functionText).digest('base64url')}`));
-    let queue = this.#queues.get(key);
-    if (!queue) {
-      queue = {
-        key,
-        source,
-        text: functionText,
-        calls: [],
-        batches: 0,
-        outputBytes: FIRST_OUTPUT_BYTES,
-        isScheduled: false,
-        isHeld: false,
-        ended: undefined,
-      };
-      this.#queues.set(key, queue);
-    }
-    queue.calls.push({ payload, done });
-    this.#schedule(queue);
+    const queue = this.#queues.get(key) ?? this.#open(key, source, functionText);
+    queue.stage.push({ payload, done, isDecided: false });
   }
 
-  #schedule(queue: CallQueue): void {
-    if (queue.isScheduled) return;
-    queue.isScheduled = true;
-    setImmediate(() => {
-      queue.isScheduled = false;
-      while (queue.calls.length > 0 && queue.batches < BATCHES_MAX && !queue.isHeld && this.#hasRoom(queue.source)) {
-        queue.batches++;
-        const most = Math.max(1, Math.min(BATCH_MAX, Math.floor(BATCH_OUTPUT_BYTES / queue.outputBytes)));
-        void this.#run(queue, queue.calls.splice(0, most)).finally(() => {
-          queue.batches--;
-          if (queue.calls.length > 0) this.#schedule(queue);
-          else if (queue.batches === 0 && !queue.isHeld && this.#queues.get(queue.key) === queue) {
-            this.#queues.delete(queue.key);
-            this.options.overruns?.idle(queue.source);
-          }
-        });
-      }
+  #open(key: string, source: IngestSource, text: string): CallQueue {
+    const stage = new Stage<Call>({
+      concurrency: BATCHES_MAX,
+      capacity: BATCH_OUTPUT_BYTES,
+      sizeOf: () => Math.max(BATCH_OUTPUT_BYTES / BATCH_MAX, queue.outputBytes),
+      gate: () => (queue.isHeld || !this.#hasRoom(source) ? Infinity : 0),
+      work: (calls) => this.#run(queue, calls),
+      // The sandbox cannot run when no process can be started: that says nothing about the messages.
+      failed: (error, calls) => {
+        if (!queue.ended)
+          this.options.log.warn(
+            { error, messages: undecided(calls).length },
+            'Transform functions cannot be run now; their messages wait.',
+          );
+      },
+      backoffMs,
+      ended: (_, left) => {
+        for (const call of undecided(left)) void call.done(queue.ended ?? STOPPED);
+        if (!stage.isIdle || queue.isHeld || this.#queues.get(key) !== queue) return;
+        this.#queues.delete(key);
+        this.options.overruns?.idle(source);
+      },
     });
+    const queue: CallQueue = {
+      key,
+      source,
+      text,
+      stage,
+      outputBytes: FIRST_OUTPUT_BYTES,
+      isHeld: false,
+      withdrawn: [],
+      ended: undefined,
+    };
+    this.#queues.set(key, queue);
+    return queue;
   }
 
-  /** If the sandbox cannot run (no process can be started), the messages wait and are tried again: it says nothing about them. */
   async #run(queue: CallQueue, calls: readonly Call[]): Promise<void> {
-    const { sandbox, measure, log } = this.options;
-    const { key, text, source } = queue;
-    const fn = { key, text, project: source.projectId };
-    let left = [...calls];
-    for (let failures = 1; !this.#stopped && !queue.ended; failures++) {
-      const startedAtMs = measure ? performance.now() : 0;
-      const asked = left;
-      const open = new Set(asked);
-      let isWithdrawn = false;
-      let largest = 1;
-      const decide = (call: Call, result: TransformResult): void => {
-        // Also after the end of the queue: a result that is there is used, and a call that ran on is counted.
-        if (!open.delete(call)) return;
-        this.#count(queue, result);
-        if (isWithdrawn) return;
-        const held = call.done(transformed(result));
-        largest = Math.max(largest, bytesOf(result));
-        if (held) this.#hold(queue.source, bytesOf(result), held);
-      };
+    for (;;) {
       try {
-        const payloads = asked.map((call) => call.payload);
-        const results = await sandbox.run(fn, payloads, (index, result) => decide(asked[index]!, result));
-        for (const [index, result] of results.entries()) decide(asked[index]!, result);
-        measure?.transformed(queue.source, asked.length, startedAtMs);
-        queue.outputBytes = Math.max(largest, queue.outputBytes / 2);
-        return;
+        return await this.#call(queue, undecided(calls));
       } catch (error) {
-        left = [...open];
-        isWithdrawn = true;
-        if (this.#stopped || queue.ended) break;
-        if (queue.isHeld) {
-          queue.calls.unshift(...left);
-          return;
-        }
-        log.warn({ error, messages: left.length }, 'Transform functions cannot be run now; their messages wait.');
-        await new Promise((resolve) => setTimeout(resolve, backoffMs(failures)));
+        if (!queue.isHeld) throw error;
+        await new Promise<void>((resolve) => queue.withdrawn.push(resolve));
+        if (queue.ended) throw error;
       }
     }
-    for (const call of left) void call.done(queue.ended ?? STOPPED);
+  }
+
+  async #call(queue: CallQueue, calls: readonly Call[]): Promise<void> {
+    const { sandbox, measure } = this.options;
+    const { key, text, source } = queue;
+    const startedAtMs = measure ? performance.now() : 0;
+    const open = new Set(calls);
+    let isWithdrawn = false;
+    let largest = 1;
+    const decide = (call: Call, result: TransformResult): void => {
+      // Also after the end of the queue: a result that is there is used, and a call that ran on is counted.
+      if (!open.delete(call)) return;
+      this.#count(queue, result);
+      if (isWithdrawn) return;
+      call.isDecided = true;
+      const held = call.done(transformed(result));
+      largest = Math.max(largest, bytesOf(result));
+      if (held) this.#hold(source, bytesOf(result), held);
+    };
+    try {
+      const payloads = calls.map((call) => call.payload);
+      const fn = { key, text, project: source.projectId };
+      const results = await sandbox.run(fn, payloads, (index, result) => decide(calls[index]!, result));
+      for (const [index, result] of results.entries()) decide(calls[index]!, result);
+      measure?.transformed(source, calls.length, startedAtMs);
+      queue.outputBytes = Math.max(largest, queue.outputBytes / 2);
+    } finally {
+      isWithdrawn = true;
+    }
   }
 
   #hasRoom({ projectId }: IngestSource): boolean {
@@ -195,7 +197,7 @@ export class Transformer {
       if (left > 0) this.#held.set(projectId, left);
       else this.#held.delete(projectId);
       if (hadRoom || !this.#hasRoom(source)) return;
-      for (const queue of this.#queues.values()) if (queue.source.projectId === projectId) this.#schedule(queue);
+      for (const queue of this.#queues.values()) if (queue.source.projectId === projectId) queue.stage.wake();
     });
   }
 
@@ -221,7 +223,8 @@ export class Transformer {
     if (isPaused) return;
     for (const queue of held) {
       queue.isHeld = false;
-      this.#schedule(queue);
+      for (const goOn of queue.withdrawn.splice(0)) goOn();
+      queue.stage.wake();
     }
   }
 
@@ -229,10 +232,16 @@ export class Transformer {
     queue.ended = ended;
     this.#queues.delete(queue.key);
     this.options.overruns?.idle(queue.source);
-    for (const call of queue.calls.splice(0)) void call.done(ended);
+    queue.isHeld = false;
+    queue.stage.stop();
+    for (const goOn of queue.withdrawn.splice(0)) goOn();
     // A function that was good until it was replaced does not cost its process.
     this.options.sandbox.cancel?.(queue.key, ended.kind === 'changed' ? 'waiting' : 'all');
   }
+}
+
+function undecided(calls: readonly Call[]): Call[] {
+  return calls.filter(({ isDecided }) => !isDecided);
 }
 
 function bytesOf(result: TransformResult): number {
