@@ -3,7 +3,6 @@ export { failAgain, type Failing, latestOf } from './failing.js';
 export { type ComponentState, Health, readySentence, statesOnly } from './health.js';
 export { Lifecycle, untilSignal } from './lifecycle.js';
 export { LoopShares, SHARES_LOOK_MS } from './loop-shares.js';
-export { ProjectQueues } from './project-queues.js';
 export { ProjectPace, workOfEvents } from './project-pace.js';
 export { ProjectTurns } from './project-turns.js';
 export { inSlices } from './slices.js';
