@@ -41,7 +41,7 @@ import { Notifier } from './notifications/notifier.js';
 import { AccessTokens } from './request/access-tokens.js';
 import { Sender } from './request/sender.js';
 import { commitRouter } from './routing/commit-router.js';
-import { consumeCreateEvent, consumeMatchSubscriptions } from './routing/pending-queues.js';
+import { consumeCreateEvent, consumeFirstAttempts, consumeMatchSubscriptions } from './routing/pending-queues.js';
 import { PendingRouter } from './routing/pending-router.js';
 import { DeliveryPlanner } from './routing/plan-deliveries.js';
 import { measuring } from './telemetry/measure.js';
@@ -226,8 +226,10 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
       stopSweeps = startSweeps(context);
       if (!readsSources) return;
       sources.start();
-      const options = { ...held, router };
-      consuming = Promise.all([consumeCreateEvent(options, queues.signal), consumeMatchSubscriptions(options, queues.signal)]);
+      const options = { ...held, router, claimer };
+      consuming = Promise.all(
+        [consumeCreateEvent, consumeMatchSubscriptions, consumeFirstAttempts].map((consume) => consume(options, queues.signal)),
+      );
     },
     /**
      * Stops reading, lets the commits under way end (their messages are acknowledged), then the requests that are being sent; what waits goes back to Postgres for

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import { claimDue, recoverDeliveries, releaseDeliveries } from '#store/deliveries/claims';
+import { claimDue, claimEvents, recoverDeliveries, releaseDeliveries } from '#store/deliveries/claims';
 import { acceptEvents, type NewEvent, type NewEventDelivery } from '#store/events/events';
 import { registerAgent, deregisterAgent } from '#store/deliveries/agents';
 import { within } from '../../support/until.js';
@@ -69,6 +69,23 @@ deliveries('a claim takes the oldest whose bodies fit, at least one, and says wh
   assert.equal([second.ids, second.isMore], [idsOf(made.slice(2, 3)), true], 'the next one is not skipped');
   const third = await claimBytes(1_000, second.scannedTo);
   assert.equal([third.ids, third.isMore], [idsOf(made.slice(3)), false]);
+});
+
+deliveries('the deliveries of some events are claimed, as far as they are due, may be claimed, and fit', async () => {
+  const events = newEvents(4);
+  const made = events.map((event) => newDelivery(event, scheduled));
+  await acceptEvents(db.pool, batch(events, { deliveries: made, agentId: 1 }));
+  const [due, later, other, unasked] = made as [NewEventDelivery, NewEventDelivery, NewEventDelivery, NewEventDelivery];
+  await db.rows(`update event_deliveries set next_attempt_at = now() + interval '1 hour' where id = $1`, [later.id]);
+  await db.rows(`update event_deliveries set endpoint_id = gen_random_uuid() where id = $1`, [other.id]);
+  const refs = events.slice(0, 3);
+  const of = { refs, exceptEndpoints: [] as string[], limit: 10, bytes: 1e6 };
+  const first = await claimEvents(db.pool, 1, { ...of, exceptEndpoints: [ENDPOINT] });
+  assert.equal([idsOf(first.claimed), first.isMore], [[other.id], false]);
+  const second = await claimEvents(db.pool, 1, { ...of, limit: 1 });
+  assert.equal([idsOf(second.claimed), second.isMore, second.claimed[0]!.data], [[due.id], true, events[0]!.data]);
+  assert.equal((await claimEvents(db.pool, 2, of)).claimed, [], 'nothing is claimed twice');
+  assert.equal(idsOf(await claim(2, 10)), [unasked.id]);
 });
 
 deliveries('a claim skips rows that another agent is claiming, and does not wait for them', async () => {
@@ -301,7 +318,8 @@ deliveries('no statement about deliveries reads a table whole, with plans made o
   await releaseDeliveries(pool, 1, [], { to: 'due', dueInMs: 0 });
   await recoverDeliveries(pool, { orphans: false });
   await recoverDeliveries(pool, { orphans: true });
-  assert.is(texts.size, 4);
+  await claimEvents(pool, 1, { refs: [], exceptEndpoints: [], limit: 1, bytes: 1 });
+  assert.is(texts.size, 5);
   for (const text of texts) {
     const plan = await genericPlan(db, text);
     assert.equal(readWhole(plan), [], plan);

@@ -1,4 +1,5 @@
-import { claimDue, postponeDue } from '@gateway/store/deliveries';
+import { claimDue, claimEvents, postponeDue, type ClaimedDelivery } from '@gateway/store/deliveries';
+import type { EventRef } from '@gateway/store/events';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Backpressure, Withheld } from '../flow-control/backpressure.js';
 import type { DueTimes } from './due-times.js';
@@ -56,6 +57,36 @@ export class Claimer {
     this.options.dueTimes.addAll(this.options.configCache.projects.keys());
   }
 
+  /**
+   * Claims the first deliveries of events that a server has routed. What is not claimed, for lack of room or since its endpoint may not be sent to now, is claimed
+   * with all that is due of its project.
+   */
+  async claimEvents(refs: readonly EventRef[]): Promise<void> {
+    const { database, inFlight, backpressure, dueTimes, lease } = this.options;
+    const exceptEndpoints: string[] = [];
+    let [bytes, limit] = [BATCH_BYTES, Math.min(BATCH_MAX, inFlight.room)];
+    const claimable = new Set<string>();
+    for (const projectId of new Set(refs.map((ref) => ref.projectId))) {
+      const share = this.#shareOf(projectId);
+      const withheld = backpressure.withheld(projectId).map(({ endpointId }) => endpointId);
+      const excepted = [...withheld, ...backpressure.unproven(projectId), ...share.full, ...this.#unreadable(projectId)];
+      if (excepted.length > 0 || share.bytes <= 0) dueTimes.add(projectId, 0);
+      if (share.bytes <= 0) continue;
+      claimable.add(projectId);
+      exceptEndpoints.push(...excepted);
+      [bytes, limit] = [Math.min(bytes, share.bytes), Math.min(limit, share.deliveries)];
+    }
+    const wanted = refs.filter(({ projectId }) => claimable.has(projectId));
+    if (wanted.length === 0 || limit <= 0 || lease.agentId === 0 || this.#stopped) {
+      for (const projectId of claimable) dueTimes.add(projectId, 0);
+      return;
+    }
+    const { agentId } = lease;
+    const { claimed, isMore } = await claimEvents(database.pool, agentId, { refs: wanted, exceptEndpoints, limit, bytes });
+    if (isMore) for (const projectId of claimable) dueTimes.add(projectId, 0);
+    this.#hold(claimed, agentId);
+  }
+
   /** Starts no more claims, and resolves when the running one has ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
@@ -92,7 +123,7 @@ export class Claimer {
   }
 
   async #claimProject(projectId: string): Promise<'more' | 'done'> {
-    const { database, configCache, inFlight, backpressure, dueTimes, lease, measure } = this.options;
+    const { database, inFlight, backpressure, dueTimes, lease, measure } = this.options;
     const share = this.#shareOf(projectId);
     // Nothing calls when others leave room.
     if (share.full.length > 0 || share.bytes <= 0) dueTimes.add(projectId, POSTPONE_MS);
@@ -106,9 +137,7 @@ export class Claimer {
     const unproven = backpressure.unproven(projectId);
     // Nothing calls when time alone has made them slow.
     if (unproven.length > 0) dueTimes.add(projectId, POSTPONE_MS);
-    // Deliveries that this agent cannot read stay due: an agent that can read them claims them.
-    const unreadable = [...(configCache.projects.get(projectId)?.unreadable ?? [])].map(({ id }) => id);
-    const exceptEndpoints = [...withheld.map(({ endpointId }) => endpointId), ...unproven, ...share.full, ...unreadable];
+    const exceptEndpoints = [...withheld.map(({ endpointId }) => endpointId), ...unproven, ...share.full, ...this.#unreadable(projectId)];
     const { claimed, scannedTo, isMore } = await claimDue(database.pool, agentId, {
       projectId,
       statuses: this.#statuses,
@@ -120,7 +149,12 @@ export class Claimer {
     this.#cursors.advance(projectId, scannedTo, exceptEndpoints, performance.now());
     if (claimed.length > 0) this.#bodyBytes = Math.max(1, claimed.reduce((sum, { data }) => sum + data.length, 0) / claimed.length);
     if (this.#overdue.delete(projectId) && claimed.length > 0) measure?.recovered(claimed.length);
-    inFlight.hold(
+    this.#hold(claimed, agentId);
+    return isMore ? 'more' : 'done';
+  }
+
+  #hold(claimed: readonly ClaimedDelivery[], agentId: number): void {
+    this.options.inFlight.hold(
       claimed.map(({ headers, data, ...delivery }) => ({
         ...delivery,
         headers: JSON.parse(headers) as Record<string, string>,
@@ -128,7 +162,11 @@ export class Claimer {
         agentId,
       })),
     );
-    return isMore ? 'more' : 'done';
+  }
+
+  /** Deliveries that this agent cannot read stay due: an agent that can read them claims them. */
+  #unreadable(projectId: string): string[] {
+    return [...(this.options.configCache.projects.get(projectId)?.unreadable ?? [])].map(({ id }) => id);
   }
 
   /** What may be claimed for the project now: so much, and of none of the endpoints that are `full`. */

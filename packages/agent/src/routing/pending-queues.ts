@@ -1,7 +1,8 @@
 import { backoffMs, ProjectTurns } from '@gateway/core/process';
 import { decodeSignal, encodeSignal, type EventRef, type PendingEvent } from '@gateway/store/events';
-import type { QueueName } from '@gateway/store/kv';
+import type { QueueName, Signal, SignalQueue } from '@gateway/store/kv';
 import type { AgentContext } from '../config/agent-context.js';
+import type { Claimer } from '../delivery/claimer.js';
 import type { InFlight } from '../delivery/in-flight.js';
 import { needsMatching } from '@gateway/core/routing';
 import type { Routing } from '../telemetry/trace-routing.js';
@@ -35,45 +36,68 @@ export function consumeMatchSubscriptions(options: QueueOptions, signal: AbortSi
   return consume('match-subscriptions', options, signal, (events, routing) => options.router.route(events, routing));
 }
 
+/** Consumes the first-attempts queue: claims the deliveries of events that a server has routed. */
+export function consumeFirstAttempts(
+  { claimer, ...options }: QueueOptions & { readonly claimer: Pick<Claimer, 'claimEvents'> },
+  signal: AbortSignal,
+): Promise<void> {
+  return pullFrom('first-attempts', options, signal, async (signals, queue) => {
+    await claimer.claimEvents(signals.flatMap(({ text }) => decodeSignal(text) ?? []));
+    await queue.done(signals.map(({ ticket }) => ticket));
+  });
+}
+
 /**
  * Pulls only while there is room for new deliveries. Signals are done when the result is committed. Those of events that are left pending are not: they are pulled
  * again in ten seconds, by whichever agent.
  */
 async function consume(
   name: QueueName,
-  { kv, router, inFlight, log, tracing }: QueueOptions,
+  options: QueueOptions,
   signal: AbortSignal,
   work: (events: PendingEvent[], routing: Routing) => Promise<ReadonlySet<string>>,
 ): Promise<void> {
-  const queue = kv.queue(name);
+  const { router, log, tracing } = options;
   const apart = new LargeEvents(log);
+  await pullFrom(name, options, signal, async (signals, queue) => {
+    const since = new Map<string, number>();
+    const refs = signals.flatMap(({ text, pushedAtMs }) => {
+      const ref = decodeSignal(text);
+      if (tracing && ref) since.set(ref.id, pushedAtMs);
+      return ref ?? [];
+    });
+    const postponed = new Set(router.postponed);
+    const routing: Routing = { by: name, since };
+    const ticketsOf = (isTheirs: (ref: EventRef | null) => boolean) =>
+      signals.flatMap(({ text, ticket }) => (isTheirs(decodeSignal(text)) ? ticket : []));
+    const events = await router.read(refs.filter(({ projectId }) => !postponed.has(projectId)));
+    const large = events.filter(({ data }) => data.length > BODY_AT_ONCE_MAX);
+    for (const event of large) {
+      apart.push(event, async () => {
+        if (signal.aborted || (await work([event], routing)).size > 0) return;
+        await queue.done(ticketsOf((ref) => ref?.id === event.id));
+      });
+    }
+    const later = new Set(large.map(({ id }) => id));
+    const small = events.filter(({ id }) => !later.has(id));
+    for (const id of await work(small, routing)) later.add(id);
+    await queue.done(ticketsOf((ref) => !ref || !(postponed.has(ref.projectId) || later.has(ref.id))));
+  });
+  await apart.idle();
+}
+
+async function pullFrom(
+  name: QueueName,
+  { kv, inFlight, log }: Pick<QueueOptions, 'kv' | 'inFlight' | 'log'>,
+  signal: AbortSignal,
+  work: (signals: readonly Signal[], queue: SignalQueue) => Promise<void>,
+): Promise<void> {
+  const queue = kv.queue(name);
   for (let failures = 0; !signal.aborted;) {
     try {
       if (!(await inFlight.waitForRoom(1_000))) continue;
       const signals = await queue.pull(Math.max(1, Math.min(BATCH_MAX, inFlight.room)), signal);
-      if (signals.length === 0) continue;
-      const since = new Map<string, number>();
-      const refs = signals.flatMap(({ text, pushedAtMs }) => {
-        const ref = decodeSignal(text);
-        if (tracing && ref) since.set(ref.id, pushedAtMs);
-        return ref ?? [];
-      });
-      const postponed = new Set(router.postponed);
-      const routing: Routing = { by: name, since };
-      const ticketsOf = (isTheirs: (ref: EventRef | null) => boolean) =>
-        signals.flatMap(({ text, ticket }) => (isTheirs(decodeSignal(text)) ? ticket : []));
-      const events = await router.read(refs.filter(({ projectId }) => !postponed.has(projectId)));
-      const large = events.filter(({ data }) => data.length > BODY_AT_ONCE_MAX);
-      for (const event of large) {
-        apart.push(event, async () => {
-          if (signal.aborted || (await work([event], routing)).size > 0) return;
-          await queue.done(ticketsOf((ref) => ref?.id === event.id));
-        });
-      }
-      const later = new Set(large.map(({ id }) => id));
-      const small = events.filter(({ id }) => !later.has(id));
-      for (const id of await work(small, routing)) later.add(id);
-      await queue.done(ticketsOf((ref) => !ref || !(postponed.has(ref.projectId) || later.has(ref.id))));
+      if (signals.length > 0) await work(signals, queue);
       failures = 0;
     } catch (error) {
       if (signal.aborted) break;
@@ -82,7 +106,6 @@ async function consume(
       await new Promise((resolve) => setTimeout(resolve, backoffMs(failures, { capMs: 5_000 })).unref());
     }
   }
-  await apart.idle();
 }
 
 /** Events with large bodies, which filters may have to parse: those of a project are routed one after the other, and the events of others do not wait for them. */

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { batchRows, batchTexts, clean } from '../postgres/columns.js';
 import { insertCountDeltas, finishedDeliveries } from '../counts/count-deltas.js';
-import { DUE_AT, membersOf, OCCURRED_AT, type EventRef } from '../events/event-ref.js';
+import { DUE_AT, membersOf, OCCURRED_AT, REF, type EventRef } from '../events/event-ref.js';
 import { WAIT_REASONS, type WaitReason } from './postponed-deliveries.js';
 
 export type EventDeliveryStatus = 'scheduled' | 'processing' | 'retry' | 'success' | 'failure' | 'discarded';
@@ -24,21 +24,13 @@ export interface ClaimedDelivery extends EventRef {
 }
 
 /*
- * Locks: the claimed rows, skipping rows that another agent is claiming. The scan of event_deliveries_due follows next_attempt_at within one project and
- * stops at the limit; the project is fixed because a sharded Postgres rejects a locking claim across shards. Of the locked rows, the first that fit in `bytes`
- * are claimed; Postgres knows the length of a large body without reading it. `scannedTo` is one second early: whoever makes a delivery due takes the time before
- * its commit.
+ * Claims the rows of `due`, for the agent $1. Locks: these rows, skipping those that another agent is claiming. Of the locked rows, the first that fit in `bytes` are
+ * claimed; Postgres knows the length of a large body without reading it.
  */
-const CLAIM = `
-  with due as (
-    select project_id, id, occurred_at, next_attempt_at, event_id, transformed_data from event_deliveries
-    where project_id = $2 and status in ('scheduled', 'retry') and status = any ($3::event_delivery_status[])
-      and next_attempt_at >= $6::timestamptz and next_attempt_at <= now() and endpoint_id <> all ($4::uuid[])
-    order by next_attempt_at limit $5
-    for update skip locked
-  ),
+const claiming = (due: string, { limit, bytes }: { readonly limit: string; readonly bytes: string }) => `
+  with due as (${due} limit ${limit} for update of d skip locked),
   sized as (
-    select d.*, e.*, coalesce(sum(e.header_bytes + octet_length(coalesce(d.transformed_data, e.data))) over (order by next_attempt_at, id rows between unbounded preceding and 1 preceding), 0) < $7::float8 as fits
+    select d.*, e.*, coalesce(sum(e.header_bytes + octet_length(coalesce(d.transformed_data, e.data))) over (order by next_attempt_at, id rows between unbounded preceding and 1 preceding), 0) < ${bytes}::float8 as fits
     from due d left join lateral (
       select event_type, source_id, headers, data, octet_length(headers) as header_bytes from events e
       where e.project_id = d.project_id and e.id = d.event_id and e.occurred_at = d.occurred_at limit 1
@@ -54,9 +46,33 @@ const CLAIM = `
          s.headers, coalesce(s.transformed_data, s.data) as data, s.transformed_data is not null as "isTransformed"
   from (
     select (case when is_more then last else now() end - interval '1 second')::text as scanned_to, is_more
-    from (select count(*) filter (where fits) = $5 or not coalesce(bool_and(fits), true) as is_more, max(next_attempt_at) filter (where fits) as last from sized) f
+    from (select count(*) filter (where fits) = ${limit} or not coalesce(bool_and(fits), true) as is_more, max(next_attempt_at) filter (where fits) as last from sized) f
   ) w
   left join (claimed c join sized s on s.id = c.id and s.data is not null) on true`;
+
+const DUE = `d.project_id, d.id, d.occurred_at, d.next_attempt_at, d.event_id, d.transformed_data`;
+
+/*
+ * The scan of event_deliveries_due follows next_attempt_at within one project and stops at the limit; the project is fixed because a sharded Postgres rejects a
+ * locking claim across shards. `scannedTo` is one second early: whoever makes a delivery due takes the time before its commit.
+ */
+const CLAIM = claiming(
+  `select ${DUE} from event_deliveries d
+    where project_id = $2 and status in ('scheduled', 'retry') and status = any ($3::event_delivery_status[])
+      and next_attempt_at >= $6::timestamptz and next_attempt_at <= now() and endpoint_id <> all ($4::uuid[])
+    order by next_attempt_at`,
+  { limit: '$5', bytes: '$7' },
+);
+
+/* The deliveries of an event share its millisecond, with which their ids begin: a short range of the primary key. */
+const CLAIM_EVENTS = claiming(
+  `select ${DUE} from (select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at from ${batchRows(REF, 5)}) u
+    join event_deliveries d on d.project_id = u.project and d.occurred_at = u.occurred_at and d.event_id = u.event
+      and d.id between (left(u.event::text, 13) || '-0000-0000-000000000000')::uuid and (left(u.event::text, 13) || '-ffff-ffff-ffffffffffff')::uuid
+    where d.status::text = 'scheduled' and d.next_attempt_at <= now() and d.endpoint_id <> all ($2::uuid[])
+    order by d.next_attempt_at`,
+  { limit: '$3', bytes: '$4' },
+);
 
 interface Claim {
   readonly projectId: string;
@@ -74,14 +90,32 @@ export async function claimDue(
   agentId: number,
   { projectId, statuses, exceptEndpoints, limit, bytes = Infinity, from = '-infinity' }: Claim,
 ): Promise<{ readonly claimed: ClaimedDelivery[]; readonly scannedTo: string; readonly isMore: boolean }> {
+  return claim(pool, { name: 'claim-due', text: CLAIM, values: [agentId, projectId, statuses, exceptEndpoints, limit, from, bytes] });
+}
+
+/** Claims the deliveries of these events that wait for their first attempt and are due. `isMore`: others of them may be due. */
+export async function claimEvents(
+  pool: pg.Pool,
+  agentId: number,
+  {
+    refs,
+    exceptEndpoints,
+    limit,
+    bytes,
+  }: Required<Pick<Claim, 'exceptEndpoints' | 'limit' | 'bytes'>> & { readonly refs: readonly EventRef[] },
+): Promise<{ readonly claimed: ClaimedDelivery[]; readonly isMore: boolean }> {
+  return claim(pool, {
+    name: 'claim-events',
+    text: CLAIM_EVENTS,
+    values: [agentId, exceptEndpoints, limit, bytes, ...batchTexts(refs, REF)],
+  });
+}
+
+async function claim(pool: pg.Pool, query: pg.QueryConfig): Promise<{ claimed: ClaimedDelivery[]; scannedTo: string; isMore: boolean }> {
   // The only row of a claim that got nothing has the cursor alone.
   const { rows } = await pool.query<
     (ClaimedDelivery | { readonly projectId: null }) & { readonly scannedTo: string; readonly isMore: boolean }
-  >({
-    name: 'claim-due',
-    text: CLAIM,
-    values: [agentId, projectId, statuses, exceptEndpoints, limit, from, bytes],
-  });
+  >(query);
   const claimed = rows.flatMap(({ scannedTo: _, isMore: __, ...delivery }) => (delivery.projectId === null ? [] : delivery));
   const { scannedTo, isMore } = rows[0]!;
   return { claimed, scannedTo, isMore };

@@ -1,6 +1,7 @@
 export { type AgentRow, notifyDue, sendHeartbeat, countAgents, listAgents, listReaders, registerAgent, deregisterAgent } from './agents.js';
 export {
   claimDue,
+  claimEvents,
   type ClaimedDelivery,
   type EventDeliveryStatus,
   readClaimed,

@@ -1,7 +1,7 @@
 import type { Config } from '@gateway/core/config';
 
 /** The queues between commit and deliveries, named in the spec: create-event queue, workflow queue. */
-export type QueueName = 'create-event' | 'match-subscriptions';
+export type QueueName = 'create-event' | 'match-subscriptions' | 'first-attempts';
 
 /** A short text that names work recorded in Postgres. */
 export interface Signal {
