@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { RateLimits } from '#agent/flow-control/rate-limits';
-import type { Limit } from '#agent/config/project';
+import type { Limit } from '#ingest/routing/project';
 import { updateEndpoint } from '#store/config/endpoints';
 import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
 import type { Kv } from '#store/kv/kv';

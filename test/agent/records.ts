@@ -1,5 +1,5 @@
 import { createCipheriv, randomBytes } from 'node:crypto';
-import type { Endpoint } from '#agent/config/project';
+import type { Endpoint } from '#ingest/routing/project';
 import { sealer, type Place } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
 import { insertEndpoint, type EndpointFields, type EndpointRow } from '#store/config/endpoints';

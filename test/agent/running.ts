@@ -5,7 +5,7 @@ import type { Log } from '#core/logging/log';
 import { createMeter } from '#core/metrics/meter';
 import type { ActivatedPlugins } from '#core/plugins/activation';
 import { Health } from '#core/process/health';
-import { ConfigCache } from '#agent/config/config-cache';
+import { ConfigCache } from '#ingest/routing/config-cache';
 import { wireAgent, type Wiring } from '#agent/wiring';
 import type { Kv } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';

@@ -1,4 +1,4 @@
-import { eventDeliveryId, eventId, newId } from '#core/events/ids';
+import { eventDeliveryId, eventId, newId, timeOfId } from '#core/events/ids';
 import { insertEndpoint, type EndpointRow } from '#store/config/endpoints';
 import { insertOrganisation } from '#store/people/organisations';
 import { insertProject, type ProjectRow } from '#store/config/projects';
@@ -13,7 +13,8 @@ import {
   type ProjectRecord,
   type ProjectTexts,
 } from '#store/config/snapshot';
-import { eventCreator, type CreatedEvent } from '#store/events/create-events';
+import { eventOfKey } from '#store/events/event-log';
+import { acceptEvents, type NewEvent } from '#store/events/events';
 import type { Database } from '#store/postgres/database';
 
 /** A project in an organisation of its own. */
@@ -124,14 +125,29 @@ export async function readSnapshot(pool: Database['pool']) {
 
 export type Snapshot = Awaited<ReturnType<typeof readSnapshot>>;
 
-/** Creates one event as the API does, but for an endpoint or an owner that may be missing. */
+/** An event as the API creates it. */
+export type MadeEvent = Pick<NewEvent, 'projectId' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId' | 'idempotencyKey' | 'data'> & {
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+/** Commits one event as the API does, pending, also for an endpoint or an owner that is missing. */
 export async function createEvent(
   pool: Database['pool'],
-  { endpointId, ownerId, ...event }: CreatedEvent,
+  { headers, ...event }: MadeEvent,
   windowSeconds: number,
 ): Promise<{ id: string; duplicate: boolean }> {
-  const creator = eventCreator({ pool, windowSeconds, committed: () => undefined });
-  const creation = (await creator.create({ ...event, endpointId: null, ownerId: null })) as { id: string; duplicate: boolean };
-  await pool.query('update events set endpoint_id = $2, owner_id = $3 where id = $1', [creation.id, endpointId, ownerId]);
-  return creation;
+  const id = newId();
+  const made = {
+    id,
+    occurredAtMs: timeOfId(id),
+    sourceId: null,
+    coordinates: 'api',
+    digest: null,
+    status: 'pending',
+    outcome: null,
+  } as const;
+  const events: NewEvent[] = [{ ...made, headers: JSON.stringify(headers), notes: null, ...event }];
+  const accepted = await acceptEvents(pool, { events, deliveries: [], agentId: 0, idempotencyWindowSeconds: windowSeconds });
+  if (accepted === 'all') return { id, duplicate: false };
+  return { id: (await eventOfKey(pool, event.projectId, event.idempotencyKey!))!, duplicate: true };
 }

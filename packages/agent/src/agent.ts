@@ -1,5 +1,5 @@
 import type { Config } from '@gateway/core/config';
-import { isSealed, sealer, type Open } from '@gateway/core/crypto';
+import { sealer } from '@gateway/core/crypto';
 import { explainKvError, kvReason } from '@gateway/core/errors';
 import { showProcess } from '@gateway/core/exposition';
 import type { Log } from '@gateway/core/logging';
@@ -11,12 +11,12 @@ import { openKv, retryKv, type Kv } from '@gateway/store/kv';
 import { openDatabase, requireReady, exportPoolMetrics } from '@gateway/store/postgres';
 import { serveHttp } from './liveness/http-server.js';
 import type { Mailer } from './notifications/mailer.js';
-import { ConfigCache } from './config/config-cache.js';
-import type { Project } from './config/project.js';
+import type { OpenIntake } from '@gateway/ingest/intake';
+import { ConfigCache } from '@gateway/ingest/routing/config-cache';
 import { reportHealth } from './liveness/health.js';
 import { startMaintenance } from './liveness/maintenance.js';
 import { wireAgent, COMMITTERS, WRITERS } from './wiring.js';
-import type { AgentContext } from './config/agent-context.js';
+import { requireKey, stopAtWrongKey } from './config/require-key.js';
 
 export interface AgentOptions {
   readonly config: Config;
@@ -24,6 +24,8 @@ export interface AgentOptions {
   readonly log: Log;
   /** In place of what the settings name: `gateway dev` shares one KV among its parts. */
   readonly kv?: Kv;
+  /** Opens what takes events over HTTP; without it the agent takes none. */
+  readonly intake?: OpenIntake;
 }
 
 /** Connections beside those of commits and attempts. */
@@ -34,7 +36,13 @@ const KV_PATIENCE_MS = 3_000;
  * Starts the data plane. `close` drains: it stops reading, settles what is in flight, and releases the rest.
  * @throws GatewayError when a setting is missing, Postgres or KV does not answer, a migration is pending, or the port is taken
  */
-export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOptions): Promise<{ port: number; close(): Promise<void> }> {
+export async function startAgent({
+  config,
+  plugins,
+  log,
+  kv: givenKv,
+  intake: openIntake,
+}: AgentOptions): Promise<{ port: number; close(): Promise<void> }> {
   const { open } = sealer(config.encryption_key);
   const lifecycle = new Lifecycle(log);
   const drainTimeoutMs = config.agent.drain_timeout_seconds * 1000;
@@ -72,7 +80,12 @@ export async function startAgent({ config, plugins, log, kv: givenKv }: AgentOpt
     lifecycle.add('sender', () => wiring.sender.close());
     lifecycle.add('sandbox', () => wiring.sandbox.close());
     lifecycle.add('health', reportHealth(wiring, shared));
-    const http = await serveHttp(wiring, { config, health, plugins, log });
+    const { usage, pace, eventWriter: writer, sandbox } = wiring;
+    const intake =
+      config.agent.mode === 'retry'
+        ? undefined
+        : openIntake?.({ config, database, kv, plugins, log, usage, configCache, pace, writer, sandbox }, lifecycle);
+    const http = await serveHttp(wiring, { config, health, plugins, log, intake });
     lifecycle.add('http', () => http.close());
     lifecycle.add('maintenance', await startMaintenance(config, { database, log, meter: plugins.meter }));
     lifecycle.add('counts', startCountUpdates({ pool: database.sessions, log }));
@@ -120,54 +133,4 @@ async function openReachableKv(config: Config, log: Log): Promise<Kv> {
     await kv.close();
     throw explainKvError(last ?? error, config.kv);
   }
-}
-
-interface WrongKeyOptions extends Pick<AgentContext, 'configCache' | 'health' | 'log'> {
-  readonly open: Open;
-  /** Gives back what the agent holds; nothing is sent from the moment it is called. */
-  readonly stop: () => Promise<void>;
-}
-
-const WRONG_KEY =
-  'The encryption key of this agent opens no secret of the database, which was probably replaced or restored while the agent ran. It has stopped and given back its deliveries. ' +
-  'Set encryption_key / GATEWAY_ENCRYPTION_KEY to the key of the database, and restart the agent.';
-
-/** Stops the agent, and says why, when a change of the configuration leaves no secret that its key opens: each attempt would use up a retry. */
-function stopAtWrongKey({ configCache, health, log, open, stop }: WrongKeyOptions): void {
-  let isStopped = false;
-  configCache.onChange(() => {
-    if (isStopped) return;
-    try {
-      requireKey(configCache.projects.values(), open);
-    } catch {
-      isStopped = true;
-      health.report('encryption key', 'down', WRONG_KEY);
-      log.error({ dependency: 'encryption key' }, WRONG_KEY);
-      stop().catch((error: unknown) => log.error({ error }, 'The agent could not give back everything; other agents take it over.'));
-    }
-  });
-}
-
-/** Secrets that are tried: a single one that cannot be opened must not stop the agent. */
-const TRIED_MAX = 20;
-
-/** Throws the error of `open` when the key opens no stored secret, as the old key after `gateway utils secrets rotate`. */
-export function requireKey(projects: Iterable<Project>, open: Open): void {
-  let tried = 0;
-  let failure: unknown;
-  for (const { endpoints } of projects) {
-    for (const { id, sealedSecrets } of endpoints.values()) {
-      const [first] = sealedSecrets;
-      // Another format is that of a newer version, and says nothing about the key.
-      if (!first || !isSealed(first.value)) continue;
-      try {
-        open(first.value, ['endpoints', id, 'secrets']);
-        return;
-      } catch (error) {
-        failure = error;
-      }
-      if (++tried === TRIED_MAX) throw failure as Error;
-    }
-  }
-  if (failure) throw failure as Error;
 }

@@ -9,7 +9,7 @@ import { startUsageCounter } from '@gateway/store/usage';
 import { hostname } from 'node:os';
 import { EventWriter } from '@gateway/ingest/commit/event-writer';
 import type { AgentContext } from './config/agent-context.js';
-import type { Endpoint } from './config/project.js';
+import { policyOf } from './config/breaker-policy.js';
 import { type AttemptObserver, AttemptWriter } from './delivery/attempt-writer.js';
 import { AttemptRunner, GoneEndpoints, RequestBuilder } from './delivery/attempt.js';
 import { Claimer } from './delivery/claimer.js';
@@ -20,7 +20,7 @@ import { InFlight } from './delivery/in-flight.js';
 import { DeliveryReleaser } from './delivery/release-deliveries.js';
 import { SuccessStreak } from './liveness/health.js';
 import { BacklogPacing, Backpressure } from './flow-control/backpressure.js';
-import { type BreakerPolicy, CircuitBreakers } from './flow-control/circuit-breakers.js';
+import { CircuitBreakers } from './flow-control/circuit-breakers.js';
 import { RateLimits } from './flow-control/rate-limits.js';
 import { showGauges } from './gauges.js';
 import { overrunRule, Overruns } from '@gateway/ingest/transform/overruns';
@@ -206,6 +206,8 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
 
   return {
     ...held,
+    usage,
+    pace,
     sandbox,
     sender,
     planner,
@@ -239,25 +241,6 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
       this.draining = true;
       return (drained ??= drainAll());
     },
-  };
-}
-
-/** The circuit breaker policy of the settings, overridden by the project of the endpoint within `limits`; undefined: the endpoint has no breaker. */
-function policyOf({ circuitBreaker: own }: Endpoint, { circuit_breaker: settings, limits }: Config): BreakerPolicy | undefined {
-  // The API refuses what is beyond, but a project may have it from before, and also 0: never.
-  const bounded = (name: keyof typeof limits & keyof typeof settings) => {
-    const value = own?.[name];
-    return value === undefined ? settings[name] : Math.min(value || limits[name], limits[name]);
-  };
-  const percent = bounded('failure_threshold');
-  if (percent === 0) return undefined;
-  const openMs = (own?.error_timeout ?? settings.error_timeout) * 1000;
-  return {
-    threshold: percent / 100,
-    minimumRequests: bounded('minimum_request_count'),
-    windowMs: (own?.observability_window ?? settings.observability_window) * 60_000,
-    openMs,
-    openMaxMs: Math.max(openMs, settings.max_error_timeout * 1000),
   };
 }
 

@@ -1,49 +1,38 @@
-import { createServer, type RequestListener } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
 import type { Config } from '@gateway/core/config';
 import { sealer } from '@gateway/core/crypto';
 import { metricsResponse, serveMetrics, showProcess } from '@gateway/core/exposition';
-import { closeListener, listen } from '@gateway/core/http';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import { Lifecycle } from '@gateway/core/process';
-import { openFunctions } from '@gateway/ingest/once/functions';
-import { eventTypeCatalogue, recordKeyUse } from '@gateway/store/config';
+import { Lifecycle, ProjectPace } from '@gateway/core/process';
+import { EventWriter } from '@gateway/ingest/commit/event-writer';
+import { ConfigCache } from '@gateway/ingest/routing/config-cache';
+import { Matcher } from '@gateway/ingest/routing/matcher';
+import { unclaimedRouter } from '@gateway/ingest/routing/unclaimed-router';
 import { startSampler } from '@gateway/store/counts/sampler';
-import { encodeSignal, eventCreator, type EventRef } from '@gateway/store/events';
+import { notifyDue } from '@gateway/store/deliveries';
+import { encodeSignal } from '@gateway/store/events';
 import { openKv, retryKv, type Kv } from '@gateway/store/kv';
 import { startUsageCounter } from '@gateway/store/usage';
-import { openDatabase, requireReady, exportPoolMetrics, type Database } from '@gateway/store/postgres';
+import { openDatabase, requireReady, exportPoolMetrics } from '@gateway/store/postgres';
 import { createApp } from './api/app.js';
-import { eventPace } from './api/event-pace.js';
 import type { ServerContext } from './api/route.js';
-import { requestShares } from './api/shares.js';
-import { addressReader } from './auth/client-address.js';
-import { startKeyUse } from './auth/key-use.js';
-import { loginGuard } from './auth/login-guard.js';
 import { openOidc } from './auth/oidc/provider.js';
-import { derivedKey, processCredentials } from './auth/process-credentials.js';
-import { recordCache } from './auth/record-cache.js';
-import { requestLimit } from './auth/request-limit.js';
-import { sessionCookies } from './auth/session-cookie.js';
 import { startBilling } from './billing.js';
+import { openContext } from './context.js';
 import { serveDashboard } from './dashboard.js';
-import { askDatabase } from './health/database-outage.js';
-import { healthProbe } from './health/healthz.js';
-import { kvFallback } from './health/kv-fallback.js';
-import { largestBody } from './http/body.js';
-import { BODY_BYTES_PER_SECOND, bodyRoom } from './http/body-room.js';
 import { linksOf } from './http/links.js';
 import { ingestRouter } from './ingest/ingest.js';
+import { inTurn, serve } from './listener.js';
 import { documentRouter } from './openapi/pages.js';
 import { routes } from './routes/index.js';
-import { readTlsPair, reloadCertificates, tlsFiles } from './tls.js';
+import { readTlsPair, tlsFiles } from './tls.js';
 
-/** Besides what its body may take. */
-const REQUEST_TIMEOUT_MS = 60_000;
-const TIMEOUTS_CHECKED_MS = 5_000;
 /** Closing takes at most this long; running requests get ten seconds of it. */
 const CLOSE_MS = 30_000;
+/** Commits of events under way at a time. */
+const COMMITTERS = 2;
+/** How often the version of the configuration is read: events are routed by one that is current. */
+const VERIFY_MS = 1_000;
 /** How long the start waits for KV, so that the first requests find it. */
 const KV_PATIENCE_MS = 500;
 
@@ -64,7 +53,6 @@ export async function startServer({
 }: ServerOptions): Promise<{ port: number; url: string; close(): Promise<void> }> {
   const seals = sealer(config.encryption_key);
   const links = linksOf(config);
-  const credentials = processCredentials(config, log);
   const files = tlsFiles(config.server.http);
   const tls = files && { files, inUse: readTlsPair(files) };
   const oidc = await openOidc({ config, sealer: seals, links, log });
@@ -86,58 +74,39 @@ export async function startServer({
     const billing = startBilling({ config, database, log });
     if (billing) lifecycle.add('billing', () => billing.close());
     lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
-    const catalogue = eventTypeCatalogue(database.pool);
-    const functions = openFunctions({ config, database, catalogue, log });
-    lifecycle.add('functions', () => functions.close());
-    let closing = false;
-    const signalPending = (events: readonly EventRef[]) => signalEvents(kv, events, log);
-    const events = eventCreator({
-      pool: database.pool,
-      windowSeconds: config.ingest.idempotency_window_seconds,
-      committed: signalPending,
-    });
-    const services = {
+    const configCache = new ConfigCache(database, { intervalMs: config.agent.interval_seconds * 1000, verifyMs: VERIFY_MS, log });
+    lifecycle.add('config cache', () => configCache.close());
+    await configCache.start();
+    const pace = new ProjectPace(config.limits.events_per_second);
+    const writer = new EventWriter({
       config,
       database,
       kv,
-      plugins,
-      sealer: seals,
       log,
-      links,
-      credentials,
-      events,
-      pace: eventPace(config.limits.events_per_second),
-      catalogue,
-      signalPending,
+      router: unclaimedRouter({
+        configCache,
+        matcher: new Matcher(new ProjectPace(config.limits.routing_work)),
+        due: (events) => signalDue({ kv, database, log }, events),
+      }),
+      pace,
       usage,
-      billing,
-      functions,
-    };
-    const keyUse = startKeyUse((used) => recordKeyUse(database.pool, used), log);
-    lifecycle.add('key use', () => keyUse.close());
-    const sessions = sessionCookies({ isHttps: links.isHttps, key: derivedKey(config.encryption_key, 'csrf tokens') });
-    const addressOf = addressReader(config.server.trusted_proxies);
-    const context = {
-      ...services,
-      probeHealth: healthProbe(services),
-      ask: askDatabase(services),
-      receive: bodyRoom({ messageBytes: largestBody(config), timeoutSeconds: config.server.http.body_timeout_seconds }),
-      takeShare: requestShares(config.server.project_concurrency),
-      keyUse,
-      sessions,
-      oidc,
-      addressOf,
-      ...kvUsers(config, { database, kv, plugins, log, addressOf }),
-    };
+      committers: COMMITTERS,
+    });
+    lifecycle.add('event writer', () => writer.stop());
+    let closing = false;
+    const context = openContext(
+      { config, database, kv, plugins, log, links, seals, oidc, billing, usage, configCache, pace, writer },
+      lifecycle,
+    );
     const pages = {
       ingest: ingestRouter(context),
-      documents: documentRouter(routes, { rootPath: config.root_path, hasBasic: credentials.basic }),
+      documents: documentRouter(routes, { rootPath: config.root_path, hasBasic: context.credentials.basic }),
       dashboard: config.dashboard.enabled ? serveDashboard(config.root_path, config.portal.frame_ancestors) : undefined,
     };
     const app = createApp(routes, pages, context, () => closing).callback();
     if (config.server.pulladdr !== undefined) {
       const place = { address: config.server.pulladdr, key: 'server.pulladdr', env: 'GATEWAY_PULLADDR' };
-      const metrics = await serveMetrics(place, metricsResponse(services));
+      const metrics = await serveMetrics(place, metricsResponse(context));
       lifecycle.add('metrics', () => metrics.close());
     }
     await connecting;
@@ -156,92 +125,16 @@ export async function startServer({
   }
 }
 
-/** Works on the requests of a connection one after the other: a response has its socket when those before it are sent. */
-function inTurn(app: RequestListener): RequestListener {
-  return (request, response) => {
-    if (response.socket) app(request, response);
-    else response.once('socket', () => app(request, response));
-  };
-}
-
-async function serve(
-  app: RequestListener,
-  { config, tls, log }: { config: Config; tls: Omit<Parameters<typeof reloadCertificates>[1], 'log'> | undefined; log: Log },
-): Promise<{ port: number; close(): Promise<void> }> {
-  const { http } = config.server;
-  const { port, bind } = http;
-  const place = { port, bind, setting: 'server.http.port (PORT)', flag: '--port' };
-  const options = {
-    // For bodies that no route reads; those that are read have an answer of their own before.
-    requestTimeout: REQUEST_TIMEOUT_MS + 1000 * (http.body_timeout_seconds + Math.ceil(largestBody(config) / BODY_BYTES_PER_SECOND)),
-    connectionsCheckingInterval: TIMEOUTS_CHECKED_MS,
-  };
-  if (!tls) {
-    const server = createServer(options, app);
-    return { port: await listen(server, place), close: () => closeListener(server) };
-  }
-  const server = createTlsServer({ ...options, ...tls.inUse.options }, app);
-  const listening = await listen(server, place);
-  const stopReloading = reloadCertificates(server, { ...tls, log });
-  return {
-    port: listening,
-    close: () => {
-      stopReloading();
-      return closeListener(server);
-    },
-  };
-}
-
-/** Not awaited: the reconciler finds events whose signal is lost. */
-function signalEvents(kv: Kv, events: readonly EventRef[], log: Log): void {
-  kv.queue('create-event')
-    .push(events.map(encodeSignal))
-    .catch((error: unknown) => log.debug({ error }, 'KV is away: pending events are routed by the reconciler, a few seconds later.'));
-}
-
-/** Connection tests, or function tests, of a project without a wait, as when an application sets up its sources. */
-const TESTS_AT_ONCE = 20;
-const PORTAL_BURST_SECONDS = 5;
-
-function kvUsers(
-  config: Config,
-  {
-    database,
-    kv,
-    plugins: { meter },
-    log,
-    addressOf,
-  }: { database: Database; kv: Kv; plugins: ActivatedPlugins; log: Log; addressOf: ServerContext['addressOf'] },
-): Pick<ServerContext, 'records' | 'limit' | 'portalLimit' | 'tests' | 'functionTests' | 'logins'> {
-  const { cache, limiter, connection_tests, function_tests } = config.server;
-  const uses = [
-    ...(cache === 'kv' ? ['each request looks up in Postgres who asks'] : []),
-    ...(limiter === 'kv' ? ['this server counts requests and failed logins on its own'] : []),
-  ];
-  const shared = kvFallback(kv, { place: config.kv, log, meanwhile: uses.join(', and ') });
-  const kvFor = (provider: typeof cache) => (provider === 'kv' ? shared : undefined);
-  return {
-    records: recordCache(database, { kv: kvFor(cache), key: derivedKey(config.encryption_key, 'cache of the server') }),
-    limit: requestLimit({ ratePerSecond: config.api_rate_limit, kv: kvFor(limiter) }),
-    portalLimit: requestLimit({
-      ratePerSecond: config.portal.requests_per_second,
-      burst: config.portal.requests_per_second * PORTAL_BURST_SECONDS,
-      kv: kvFor(limiter),
-      code: 'too_many_portal_requests',
-    }),
-    tests: requestLimit({ ratePerSecond: connection_tests, burst: TESTS_AT_ONCE, kv: kvFor(limiter), code: 'too_many_tests' }),
-    functionTests: requestLimit({
-      ratePerSecond: function_tests,
-      burst: TESTS_AT_ONCE,
-      kv: kvFor(limiter),
-      code: 'too_many_function_tests',
-    }),
-    logins: loginGuard(config.server, {
-      key: derivedKey(config.encryption_key, 'failed logins'),
-      kv: kvFor(limiter),
-      meter,
-      log,
-      addressOf,
-    }),
-  };
+/** Not awaited: an agent claims the deliveries of these events. Without KV all agents are notified. */
+function signalDue(
+  { kv, database, log }: Pick<ServerContext, 'kv' | 'database' | 'log'>,
+  events: readonly { readonly projectId: string; readonly eventId: string }[],
+): void {
+  kv.queue('first-attempts')
+    .push(events.map(({ projectId, eventId }) => encodeSignal({ projectId, id: eventId })))
+    .catch((error: unknown) => {
+      log.debug({ error }, 'KV is away: agents are notified by Postgres.');
+      return notifyDue(database.pool, [...new Set(events.map(({ projectId }) => projectId))]);
+    })
+    .catch((error: unknown) => log.debug({ error }, 'Agents could not be notified; they find what is due a few seconds later.'));
 }

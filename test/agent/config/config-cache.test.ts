@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ConfigCache } from '#agent/config/config-cache';
+import { ConfigCache } from '#ingest/routing/config-cache';
 import { FilterBudget } from '#core/events/filter';
 import { newId } from '#core/events/ids';
 import { SLICE_MS } from '#core/process/slices';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { requireKey } from '#agent/agent';
-import { projectOf } from '#agent/config/project';
+import { requireKey } from '#agent/config/require-key';
+import { projectOf } from '#ingest/routing/project';
 import { sealer } from '#core/crypto/sealing';
 import { isGatewayError } from '#core/errors/errors';
 import { newId } from '#core/events/ids';

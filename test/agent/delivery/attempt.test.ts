@@ -17,7 +17,7 @@ import { sealer } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
 import { isHeaderName, isHeaderValue, travellingHeaders } from '#core/events/headers';
 import type { HeldDelivery } from '#agent/model/delivery';
-import type { Endpoint } from '#agent/config/project';
+import type { Endpoint } from '#ingest/routing/project';
 import { seed } from '../../support/seed.js';
 import { cachedEndpoint, ENCRYPTION_KEY, makeSecret, sealed, secretRecord } from '../records.js';
 

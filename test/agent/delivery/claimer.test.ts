@@ -52,6 +52,22 @@ claim('what is due is claimed and sent when it is told, all of it', () =>
   }),
 );
 
+claim('deliveries of events that are named are claimed, and what may not be sent now waits for its turn', () =>
+  scene(async ({ running, at, endpointId, put }) => {
+    await running.wiring.heartbeat.stop();
+    await put(20);
+    const { rows } = await db.pool.query<{ id: string; at: Date }>('select event_id as id, occurred_at as at from event_deliveries');
+    const refs = rows.map((row) => ({ projectId: running.projectId, id: row.id, occurredAtMs: row.at.getTime() }));
+    await running.wiring.claimer.claimEvents(refs.slice(0, 15));
+    await delivered(running, endpointId, 15);
+    assert.is(at.requests.length, 15, 'those alone');
+    await put(1, { dueInMs: 300_000 });
+    await running.wiring.claimer.claimEvents(refs);
+    await delivered(running, endpointId, 20);
+    assert.is(at.requests.length, 20, 'each once');
+  }),
+);
+
 claim('a delivery that is due later is sent then, and not before', () =>
   scene(async ({ running, at, put }) => {
     await running.wiring.heartbeat.stop();

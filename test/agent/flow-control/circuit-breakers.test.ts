@@ -1,8 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type BreakerPolicy, CircuitBreakers } from '#agent/flow-control/circuit-breakers';
+import type { BreakerPolicy } from '#agent/config/breaker-policy';
+import { CircuitBreakers } from '#agent/flow-control/circuit-breakers';
 import type { Trip } from '#agent/model/delivery';
-import type { Endpoint } from '#agent/config/project';
+import type { Endpoint } from '#ingest/routing/project';
 import { readBreakers, resetBreaker } from '#store/kv/circuit-breakers';
 import type { Kv } from '#store/kv/kv';
 import { MemoryKv } from '#store/kv/memory-kv';

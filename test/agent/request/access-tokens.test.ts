@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AttemptRunner, RequestBuilder, type GoneEndpoints } from '#agent/delivery/attempt';
-import type { Endpoint } from '#agent/config/project';
+import type { Endpoint } from '#ingest/routing/project';
 import type { HeldDelivery } from '#agent/model/delivery';
 import { AccessTokens } from '#agent/request/access-tokens';
 import { Sender } from '#agent/request/sender';

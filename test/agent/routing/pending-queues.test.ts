@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import type { NewEvent } from '#store/events/events';
-import { BODY_AT_ONCE_MAX } from '#agent/routing/plan-deliveries';
+import { BODY_AT_ONCE_MAX } from '#ingest/routing/matcher';
 import { encodeSignal } from '#store/events/events';
 import { redis } from '../../support/redis.js';
 import { until } from '../../support/until.js';

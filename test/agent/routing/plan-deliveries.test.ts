@@ -1,8 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Endpoint, Project } from '#agent/config/project';
+import type { Endpoint, Project } from '#ingest/routing/project';
 import { ProjectPace } from '#core/process/project-pace';
-import { BODY_AT_ONCE_MAX, DeliveryPlanner } from '#agent/routing/plan-deliveries';
+import { DeliveryPlanner } from '#agent/routing/plan-deliveries';
+import { BODY_AT_ONCE_MAX } from '#ingest/routing/matcher';
 import { type RoutableEvent, route } from '#core/routing/route';
 import { routedProject } from '#core/routing/routed-project';
 import { cachedEndpoint } from '../records.js';

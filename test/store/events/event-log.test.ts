@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { timeOfId } from '#core/events/ids';
-import type { CreatedEvent } from '#store/events/create-events';
+import type { CreatedEvent } from '#ingest/commit/event-creator';
 import { eventOfKey, findEvent, listEvents, type EventFilter, type EventRow } from '#store/events/event-log';
 import type { Page, PageRequest } from '#store/pagination/page';
 import { createEvent, makeEvents, makeProject, makeSource } from '../made.js';

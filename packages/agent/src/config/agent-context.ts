@@ -7,7 +7,7 @@ import type { Clock } from '../model/clock.js';
 import type { AgentLease } from '../model/lease.js';
 import type { Measure } from '../telemetry/measure.js';
 import type { Tracing } from '../telemetry/tracing.js';
-import type { ConfigCache } from './config-cache.js';
+import type { ConfigCache } from '@gateway/ingest/routing/config-cache';
 
 export interface AgentContext {
   readonly config: Config;

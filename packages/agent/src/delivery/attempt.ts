@@ -12,7 +12,7 @@ import {
 } from '@gateway/store/config';
 import type { AttemptRecord, Wait } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
-import { whyNotOpened, type Endpoint } from '../config/project.js';
+import { whyNotOpened, type Endpoint } from '@gateway/ingest/routing/project';
 import type { HeldDelivery } from '../model/delivery.js';
 import { FUNCTION_WAIT, LOOKUP_WAIT } from '../flow-control/backpressure.js';
 import type { AccessTokens } from '../request/access-tokens.js';

@@ -3,7 +3,6 @@ import { Stage } from '@gateway/core/queue';
 import { notifyDue, releaseDeliveries, type Release, type Wait } from '@gateway/store/deliveries';
 import { rejectsContent } from '@gateway/store/postgres';
 import type { AgentContext } from '../config/agent-context.js';
-import type { Endpoint } from '../config/project.js';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { DueTimes } from './due-times.js';
 
@@ -95,10 +94,4 @@ export class DeliveryReleaser {
     // Other agents would see them only with their next heartbeat.
     if (how.to === 'due' && how.dueInMs === 0) await notifyDue(pool, [...new Set(deliveries.map(({ projectId }) => projectId))]);
   }
-}
-
-/** Returns why a delivery is discarded, as a sentence. `endpoint` is undefined when it was deleted. */
-export function inactiveReason(endpoint: Endpoint | undefined): string {
-  if (!endpoint) return 'The endpoint was deleted.';
-  return `The endpoint is inactive${endpoint.statusReason ? `: ${endpoint.statusReason}` : '.'}`;
 }

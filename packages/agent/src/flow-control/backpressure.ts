@@ -1,7 +1,7 @@
 import type { Log } from '@gateway/core/logging';
 import type { AttemptRecord, Wait } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
-import type { Endpoint, Limit } from '../config/project.js';
+import type { Endpoint, Limit } from '@gateway/ingest/routing/project';
 import type { EndpointQueues, FailureClass, QueueState } from '../model/delivery.js';
 import type { CircuitBreakers, Gate } from './circuit-breakers.js';
 import type { RateLimits } from './rate-limits.js';

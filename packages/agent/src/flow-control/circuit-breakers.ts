@@ -1,17 +1,8 @@
 import { decodeValue, encodeValue, type BreakerRecord, type SharedMap } from '@gateway/store/kv';
 import type { AgentContext } from '../config/agent-context.js';
-import type { Endpoint } from '../config/project.js';
+import type { BreakerPolicy } from '../config/breaker-policy.js';
+import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { EndpointQueues, Trip } from '../model/delivery.js';
-
-export interface BreakerPolicy {
-  /** Share of the requests that fail, 0 to 1. */
-  readonly threshold: number;
-  readonly minimumRequests: number;
-  readonly windowMs: number;
-  /** Until the first probe; twice as long with each further trip. */
-  readonly openMs: number;
-  readonly openMaxMs: number;
-}
 
 /** A window ends after this many requests, so that a million good answers do not hide failures. */
 const WINDOW_REQUESTS = 100;

@@ -1,6 +1,6 @@
 import { MemoryKv, type Kv } from '@gateway/store/kv';
 import type { AgentContext } from '../config/agent-context.js';
-import type { Endpoint, Limit } from '../config/project.js';
+import type { Endpoint, Limit } from '@gateway/ingest/routing/project';
 import type { EndpointQueues } from '../model/delivery.js';
 import type { AgentLease } from '../model/lease.js';
 

@@ -1,7 +1,9 @@
 import type { Config } from '@gateway/core/config';
 import { admitsToDetails, metricsResponse, sendMetrics, serveMetrics } from '@gateway/core/exposition';
 import { closeListener, listen } from '@gateway/core/http';
+import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
+import type { Intake } from '@gateway/ingest/intake';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { readySentence, statesOnly, VERSION, type Health } from '@gateway/core/process';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -10,12 +12,19 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 const REQUIRED = 'postgres';
 
 const CLOSE_SECONDS = 1;
+const RETRY_AFTER_SECONDS = 1;
 const PATHS = ['/healthz', '/metrics'];
 
-/** Serves `GET /healthz` and `GET /metrics`, the latter also on an address of its own. @throws GatewayError `port_in_use`, `port_refused` */
+/** Serves `GET /healthz` and `GET /metrics`, the latter also on an address of its own, and the intake. @throws GatewayError `port_in_use`, `port_refused` */
 export async function serveHttp(
   agent: { readonly isStarting: boolean; readonly draining: boolean },
-  { config, health, plugins, log }: { config: Config; health: Health; plugins: ActivatedPlugins; log: Log },
+  {
+    config,
+    health,
+    plugins,
+    log,
+    intake,
+  }: { config: Config; health: Health; plugins: ActivatedPlugins; log: Log; intake: Intake | undefined },
 ): Promise<{ port: number; close(): Promise<void> }> {
   const metrics = metricsResponse({ config, plugins, log });
 
@@ -34,15 +43,23 @@ export async function serveHttp(
       response.writeHead(code, { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers }).end(JSON.stringify(body));
     // Not as a relative reference: there `//` starts a host.
     const { pathname, searchParams } = new URL(`http://agent${request.url ?? '/'}`);
+    if (intake?.takes(pathname) && !agent.draining) return intake.handle(request, response);
     if (request.method !== 'GET' && request.method !== 'HEAD' && PATHS.includes(pathname))
       return void send({ code: 405, status: false, message: 'Only GET is answered here.', data: null }, { allow: 'GET' });
     if (pathname === '/healthz') return void send(healthz(searchParams.has('ready'), seesDetails(request)));
     if (pathname === '/metrics') return sendMetrics(request, response, metrics);
-    const message = `There is no ${pathname} here; the agent answers /healthz and /metrics.`;
+    if (intake?.takes(pathname)) {
+      const { message } = new GatewayError('closing', { retryAfterSeconds: RETRY_AFTER_SECONDS });
+      return void send({ code: 503, status: false, message, data: null }, { connection: 'close', 'retry-after': RETRY_AFTER_SECONDS });
+    }
+    const message = `There is no ${pathname} here; the agent answers /healthz and /metrics${intake ? ', and takes events' : ''}.`;
     send({ code: 404, status: false, message, data: null });
   };
 
-  const server = createServer((request, response) => void respond(request, response).catch(() => response.destroy()));
+  const server = createServer(
+    intake?.listenerOptions ?? {},
+    (request, response) => void respond(request, response).catch(() => response.destroy()),
+  );
   const { bind, agent_port: port } = config.server.http;
   const listening = await listen(server, { port, bind, setting: 'server.http.agent_port (AGENT_PORT)', flag: '--port' });
   const close = () => closeListener(server, { seconds: CLOSE_SECONDS });

@@ -1,6 +1,6 @@
 import type { Open } from '@gateway/core/crypto';
 import { isHeaderValue } from '@gateway/core/events';
-import { whyNotOpened, type Endpoint } from '../config/project.js';
+import { whyNotOpened, type Endpoint } from '@gateway/ingest/routing/project';
 import { unsendable, type Answer, type Sender } from './sender.js';
 
 /** Of tokens whose server does not say how long they are valid. */

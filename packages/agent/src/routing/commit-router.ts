@@ -1,5 +1,5 @@
-import { mayChange, routingOutcomes } from '@gateway/core/routing';
-import type { EventRouter } from '@gateway/ingest/commit/event-router';
+import type { EventRouter } from '@gateway/ingest/routing/event-router';
+import { routeInCommit } from '@gateway/ingest/routing/route-in-commit';
 import type { AgentContext } from '../config/agent-context.js';
 import type { InFlight } from '../delivery/in-flight.js';
 import type { DeliveryPlanner } from './plan-deliveries.js';
@@ -26,12 +26,9 @@ export function commitRouter({ config, configCache, lease, inFlight, planner }: 
         agentId: plan.agentId,
         deliveries: plan.deliveries,
         route(event) {
-          if (!(plan.room > 0 && configCache.isCurrent(event.projectId))) return null;
-          const routed = planner.route(configCache.projects.get(event.projectId), event);
-          // Failures are left to the queues, which make sure that the configuration is up to date before they decide.
-          if (!routed || (routingOutcomes[routed.outcome].status === 'failed' && mayChange(routed.outcome))) return null;
-          planner.add(plan, event, routed.targets);
-          return routed.outcome;
+          const routed = plan.room > 0 ? routeInCommit({ configCache, matcher: planner }, event) : null;
+          if (routed) planner.add(plan, event, routed.targets);
+          return routed?.outcome ?? null;
         },
         handOver: (isNew) => planner.handOver(plan, ({ eventId }) => isNew(eventId)),
         drop: () => planner.drop(plan),

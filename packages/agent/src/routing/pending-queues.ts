@@ -1,4 +1,5 @@
 import { backoffMs, ProjectTurns } from '@gateway/core/process';
+import { BODY_AT_ONCE_MAX } from '@gateway/ingest/routing/matcher';
 import { decodeSignal, encodeSignal, type EventRef, type PendingEvent } from '@gateway/store/events';
 import type { QueueName, Signal, SignalQueue } from '@gateway/store/kv';
 import type { AgentContext } from '../config/agent-context.js';
@@ -7,7 +8,6 @@ import type { InFlight } from '../delivery/in-flight.js';
 import { needsMatching } from '@gateway/core/routing';
 import type { Routing } from '../telemetry/trace-routing.js';
 import type { PendingRouter } from './pending-router.js';
-import { BODY_AT_ONCE_MAX } from './plan-deliveries.js';
 
 const BATCH_MAX = 200;
 /** Events with large bodies that wait here at a time; signals beyond are pulled again in ten seconds. */

@@ -1,11 +1,12 @@
 import { inSlices, type LoopShares } from '@gateway/core/process';
+import { BODY_AT_ONCE_MAX } from '@gateway/ingest/routing/matcher';
 import { type EventRef, type PendingEvent, readPending, recordRoutes } from '@gateway/store/events';
 import type { AgentContext } from '../config/agent-context.js';
 import type { InFlight } from '../delivery/in-flight.js';
 import type { AgentLease } from '../model/lease.js';
 import { mayChange, routingOutcomes } from '@gateway/core/routing';
 import type { Routing } from '../telemetry/trace-routing.js';
-import { BODY_AT_ONCE_MAX, type DeliveryPlanner } from './plan-deliveries.js';
+import type { DeliveryPlanner } from './plan-deliveries.js';
 
 export interface PendingRouterOptions extends Pick<AgentContext, 'database' | 'configCache' | 'measure' | 'tracing'> {
   readonly inFlight: Pick<InFlight, 'room'>;

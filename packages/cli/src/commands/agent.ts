@@ -9,7 +9,11 @@ export default class Agent extends GatewayCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(Agent);
     const resolved = this.resolve(flags);
-    const [{ runProcess }, { startAgent }] = await Promise.all([import('../app/process.js'), import('@gateway/agent')]);
-    await runProcess(resolved, { name: 'gateway-agent', start: startAgent });
+    const [{ runProcess }, { startAgent }, { openIntake }] = await Promise.all([
+      import('../app/process.js'),
+      import('@gateway/agent'),
+      import('@gateway/server/intake'),
+    ]);
+    await runProcess(resolved, { name: 'gateway-agent', start: (parts) => startAgent({ ...parts, intake: openIntake }) });
   }
 }

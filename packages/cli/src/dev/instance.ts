@@ -4,6 +4,7 @@ import type { Log } from '@gateway/core/logging';
 import { isMissed } from '@gateway/core/plugins';
 import type { Lifecycle } from '@gateway/core/process';
 import { startServer } from '@gateway/server';
+import { openIntake } from '@gateway/server/intake';
 import { openKv } from '@gateway/store/kv';
 import { licenceOf, startPlugins } from '../app/installation.js';
 import { Api } from './api.js';
@@ -78,7 +79,7 @@ export async function startInstance({ state, ports, resolved, log, lifecycle, te
   if (made.length > 0) tell('made', `over the API: ${made.join(', ')}`);
 
   const agentUrl = `http://${LOOPBACK}:${await ports.release('agent')}`;
-  const agent = await startAgent({ config, plugins, kv, log: log.child({ part: 'agent' }) });
+  const agent = await startAgent({ config, plugins, kv, log: log.child({ part: 'agent' }), intake: openIntake });
   lifecycle.add('agent', () => agent.close());
   tell('agent', agentUrl);
   const health = async () => {

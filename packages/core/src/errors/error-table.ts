@@ -228,6 +228,8 @@ export const errors = {
     'send the request again after {retryAfterSeconds} s, as Retry-After says; the operator can find the reason in the log of the server and at /healthz?ready'),
   database_takes_no_writes: row(503, 'the database of the gateway accepts no writes: {outcome}',
     'send the request again after {retryAfterSeconds} s, as Retry-After says; requests that only read are still answered; the operator can find the reason in the log of the server'),
+  closing: row(503, 'this process is closing: nothing was stored',
+    'send the request again after {retryAfterSeconds} s, as Retry-After says, to another process or to this one when it runs again'),
   kv_away: row(503, 'the KV store of the gateway cannot be reached: {outcome}',
     'send the request again after {retryAfterSeconds} s, as Retry-After says; the operator can find the reason in the log of the server'),
   functions_unavailable: row(503, 'transform functions cannot be run now: {reason}',

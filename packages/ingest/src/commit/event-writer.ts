@@ -11,7 +11,7 @@ import type { IngestMeasure } from '../message/ingest-measure.js';
 import type { ReadyEvent, ReadyMessage } from '../message/ready-message.js';
 import { debugLog, type DebugLog, quarantineFields } from './debug-log.js';
 import { type Committed, distinguish } from './distinguish.js';
-import type { CommitPlan, EventRouter } from './event-router.js';
+import type { CommitPlan, EventRouter } from '../routing/event-router.js';
 import { byId, newEvent, onePerKey } from './new-events.js';
 
 export interface EventWriterOptions {
@@ -71,6 +71,8 @@ export class EventWriter {
   readonly #debugLog: DebugLog;
   /** Since when projects have been busy, by the monotonic clock. */
   readonly #busySinceMs = new Map<string, number>();
+  /** Messages whose callers were told of an error. */
+  readonly #failed = new WeakSet<ReadyMessage>();
   /** Messages that this writer put in quarantine. */
   readonly #stored = new WeakSet<QuarantinedMessage>();
 
@@ -116,7 +118,9 @@ export class EventWriter {
     const waitMs = this.options.pace.add(projectId, Math.max(0, workOfEvents(rows, bytes) - (message.counted ?? 0)));
     const isLarge = bytes > LARGE_BYTES || rows > LARGE_EVENTS;
     const size = Math.max(rows, (bytes * batchSize) / (isLarge ? LARGE_BATCH_BYTES : BATCH_BYTES));
-    this.#stage.push({ message, size, isLarge, dueAtMs: waitMs > 0 ? performance.now() + waitMs : 0, hasRoom: undefined });
+    // Whoever waits for the answer was let in by the pace already.
+    const dueAtMs = waitMs > 0 && !message.failed ? performance.now() + waitMs : 0;
+    this.#stage.push({ message, size, isLarge, dueAtMs, hasRoom: undefined });
   }
 
   /** Settles everything that is not committed as `later`: the broker keeps it. */
@@ -171,11 +175,25 @@ export class EventWriter {
   }
 
   /** @param hasRoom routes here; false leaves the events to the queues */
-  async #commit(messages: readonly ReadyMessage[], hasRoom: boolean): Promise<void> {
+  async #commit(given: readonly ReadyMessage[], hasRoom: boolean): Promise<void> {
     const { measure } = this.options;
+    const messages = given.filter((message) => !this.#failed.has(message));
+    try {
+      await this.#commitAll(messages, hasRoom, measure ? performance.now() : 0);
+    } catch (error) {
+      if (rejectsContent(error)) throw error;
+      const called = messages.filter(({ failed }) => failed !== undefined);
+      for (const message of called) {
+        this.#failed.add(message);
+        message.failed!(error);
+      }
+      if (called.length < messages.length) throw error;
+    }
+  }
+
+  async #commitAll(messages: readonly ReadyMessage[], hasRoom: boolean, routingSinceMs: number): Promise<void> {
     const undated = messages.filter(({ isUndated }) => isUndated);
     if (undated.length > 0) await this.#date(undated);
-    const routingSinceMs = measure ? performance.now() : 0;
     const batch = await inSlices(this.#prepare(messages, hasRoom));
     try {
       await this.#write(messages, batch, hasRoom, routingSinceMs);

@@ -21,6 +21,8 @@ export interface ReadyMessage {
   /** Its own time cannot be. */
   readonly isUndated?: boolean;
   reject(rejection: Rejection): void;
+  /** Its caller waits, so a commit that fails is not repeated for it: ends the message with the error. */
+  failed?(error: unknown): void;
   /** Dates an undated message by its arrival; undefined leaves its own time. */
   date?(arrivedAtMs: number | undefined): void;
   /** Another message has these ids: gives its events, or itself in quarantine, ids that its digest distinguishes. Keeps only these events. */

@@ -14,6 +14,8 @@ export interface SourceMessageOptions {
   readonly pace: Pick<ProjectPace, 'add'>;
   /** False for an event type that the project rejects. */
   readonly accepts?: (projectId: string, eventType: string) => boolean;
+  /** Gives an event of this ordinal its idempotency key, if its message gives none. */
+  readonly keyOf?: ((ordinal: number) => string | null) | undefined;
   readonly measure?: Pick<IngestMeasure, 'settled'> | undefined;
   readonly tracing?: { received(source: IngestSource, message: Message): MessageTrace } | undefined;
 }
@@ -162,7 +164,7 @@ export class SourceMessage implements ReadyMessage {
       messageType: parsed.messageType,
       endpointId: parsed.endpointId,
       ownerId: parsed.ownerId,
-      idempotencyKey: parsed.idempotencyKey,
+      idempotencyKey: parsed.idempotencyKey ?? this.options.keyOf?.(ordinal) ?? null,
       headers: travellingHeaders(message.headers, parsed.customHeaders),
       notes: parsed.notes,
       data: parsed.data,

@@ -85,9 +85,14 @@ export function openFunctions({ config, database: { pool }, catalogue, log, sand
       const checked = { ...options, catalogue, pool, idempotencyWindowSeconds };
       return Promise.allSettled(messages.map((it) => (how.dryRun ? dryRun(it, checked) : replay(it, checked))));
     },
-    /** Transforms and parses a message as an agent does, without its commit. */
-    async accept(source: IngestSource, message: Message): Promise<ReadyMessage | 'dropped'> {
-      const { ready, called } = await runOnce(source, message, { sandbox, catalogue, maxMessageBytes: maxMessageBytes + ENVELOPE_BYTES });
+    /** Transforms and parses a message as an agent does, without its commit. @param keyOf gives an event of this ordinal its idempotency key, if it has none */
+    async accept(source: IngestSource, message: Message, keyOf?: RunOptions['keyOf']): Promise<ReadyMessage | 'dropped'> {
+      const { ready, called } = await runOnce(source, message, {
+        sandbox,
+        catalogue,
+        keyOf,
+        maxMessageBytes: maxMessageBytes + ENVELOPE_BYTES,
+      });
       await count(source, called).catch((error: unknown) => log.warn({ error }, 'A source that overruns could not be paused.'));
       return ready;
     },

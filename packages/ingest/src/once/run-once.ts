@@ -5,11 +5,12 @@ import type { Sandbox, TransformResult } from '@gateway/sandbox';
 import type { EventTypeCatalogue } from '@gateway/store/config';
 import type { IngestSource } from '../message/ingest-source.js';
 import type { ReadyMessage } from '../message/ready-message.js';
+import type { SourceMessageOptions } from '../message/source-message.js';
 import { unknownEventType } from '../message/reject-codes.js';
 import { Pipeline } from '../pipeline.js';
 import { Transformer } from '../transform/transformer.js';
 
-export interface RunOptions {
+export interface RunOptions extends Pick<SourceMessageOptions, 'keyOf'> {
   readonly sandbox: Pick<Sandbox, 'run'>;
   readonly maxMessageBytes: number;
   /** Knows the event types that projects reject; without it none is rejected. */
@@ -23,7 +24,11 @@ export interface Ran {
 }
 
 /** Runs one message through the pipeline up to its commit. Rejects with the error of the sandbox when functions cannot run, where an agent waits and tries again. */
-export async function runOnce(source: IngestSource, message: Message, { sandbox, maxMessageBytes, catalogue }: RunOptions): Promise<Ran> {
+export async function runOnce(
+  source: IngestSource,
+  message: Message,
+  { sandbox, maxMessageBytes, catalogue, keyOf }: RunOptions,
+): Promise<Ran> {
   let called: TransformResult | undefined;
   let failure: unknown;
   const run: Sandbox['run'] = async (fn, payloads) => {
@@ -43,6 +48,7 @@ export async function runOnce(source: IngestSource, message: Message, { sandbox,
       transformer,
       eventWriter: { push: resolve },
       maxMessageBytes,
+      keyOf,
       throttle: { unlimited: true, take: (wanted) => Promise.resolve(wanted) },
       pace: new ProjectPace(0),
       loopShares: new LoopShares(0),

@@ -37,7 +37,7 @@ import { LARGE_BYTES, type Release } from './shares.js';
 /** The HTTP application of the control plane; `pages` need no key: the documentation, the dashboard, and what takes webhooks. Middleware runs in the order below. */
 export function createApp(
   routes: readonly Route[],
-  pages: { readonly documents: Router; readonly dashboard: Middleware | undefined; readonly ingest: Router },
+  pages: { readonly documents: Router | undefined; readonly dashboard: Middleware | undefined; readonly ingest: Router },
   context: ServerContext,
   isClosing: () => boolean,
 ): Koa {
@@ -65,7 +65,7 @@ export function createApp(
     ctx.body = body;
   });
   app.use(open.routes());
-  app.use(pages.documents.routes());
+  if (pages.documents) app.use(pages.documents.routes());
   app.use(pages.ingest.routes());
   const methodsAt = methodsByPath(`${config.root_path}/api/v1`, routes);
   app.use(mount(routes, context, methodsAt));
@@ -162,7 +162,7 @@ function mount(routes: readonly Route[], context: ServerContext, methodsAt: Retu
       const query = dialect.query(ctx.query);
       assertValid(validateQuery(query));
       const paced = route.isGrouped ? project?.id : undefined;
-      if (paced !== undefined) context.pace.require(paced);
+      if (paced !== undefined) context.requirePace(paced);
       if (route.body) requireJson(request);
       // Before a share is taken: a body that arrives slowly keeps nobody waiting.
       const sender = { id: caller?.id ?? context.addressOf(request), isStranger: !caller };
@@ -175,7 +175,7 @@ function mount(routes: readonly Route[], context: ServerContext, methodsAt: Retu
         held?.release();
       }
       try {
-        if (paced !== undefined) context.pace.require(paced);
+        if (paced !== undefined) context.requirePace(paced);
         const { body, raw, ignored } = validBody(held?.bytes, dialect.body);
         // A route gets what its reach says. On Node 20 each member that follows a spread takes half a microsecond.
         const call = {
@@ -196,7 +196,9 @@ function mount(routes: readonly Route[], context: ServerContext, methodsAt: Retu
         const change = () => (audited ? audited(call) : route.run(call));
         const run = isOnce ? () => once(route, call, change) : change;
         const isConditional = shown && route.method !== 'get' && headers['if-match'] !== undefined;
-        const own = await ask(isConditional ? () => runIfMatch(shown, call, run) : run, { effect, withinMs: RUN_MS });
+        const own = await ask(isConditional ? () => runIfMatch(shown, call, run) : run, { effect, withinMs: RUN_MS }).finally(() => {
+          if (project && route.method !== 'get' && !route.isGrouped) void context.configCache.invalidate(project.id);
+        });
         const etag = shown && etagOf(own);
         if (etag !== undefined) ctx.set('etag', etag);
         const answer = dialect.answer(own);

@@ -8,7 +8,9 @@ import type { ActivatedPlugins } from '@gateway/core/plugins';
 import type { Functions } from '@gateway/ingest/once/functions';
 import type { EventTypeCatalogue, ProjectRow, Role } from '@gateway/store/config';
 import type { Membership } from '@gateway/store/people';
-import type { EventCreator, EventRef } from '@gateway/store/events';
+import type { EventCreator } from '@gateway/ingest/commit/event-creator';
+import type { ConfigCache } from '@gateway/ingest/routing/config-cache';
+import type { EventRef } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
 import type { Page, PageRequest } from '@gateway/store/pagination';
 import type { Database } from '@gateway/store/postgres';
@@ -23,7 +25,7 @@ import type { ProcessCredentials } from '../auth/process-credentials.js';
 import type { RecordCache } from '../auth/record-cache.js';
 import type { RequestLimit } from '../auth/request-limit.js';
 import type { SessionCookies } from '../auth/session-cookie.js';
-import type { EventPace } from './event-pace.js';
+import type { RequirePace } from './event-pace.js';
 import type { TakeShare } from './shares.js';
 import { pageOf, pageRequest, pageView, type pageQuery } from '../http/list-query.js';
 import type { AskDatabase } from '../health/database-outage.js';
@@ -62,7 +64,9 @@ export interface ServerContext {
   readonly keyUse: KeyUse;
   readonly addressOf: AddressReader;
   readonly events: EventCreator;
-  readonly pace: EventPace;
+  /** By which events are routed in their commit. */
+  readonly configCache: ConfigCache;
+  readonly requirePace: RequirePace;
   /** What projects reject that reject unknown event types. */
   readonly catalogue: EventTypeCatalogue;
   /** Tells agents of events that are pending. */

@@ -4,10 +4,8 @@ import { Router, type RouterContext } from '@koa/router';
 import { openConnection } from '@gateway/core/crypto';
 import { GatewayError } from '@gateway/core/errors';
 import { networkOf } from '@gateway/core/http';
-import { newEvent } from '@gateway/ingest/commit/new-events';
 import { functionText } from '@gateway/ingest/message/ingest-source';
 import type { HttpSource } from '@gateway/store/config';
-import { quarantineMessages } from '@gateway/store/quarantine';
 import { countIngest } from '@gateway/core/metrics/meter';
 import type { ServerContext } from '../api/route.js';
 import type { Release } from '../api/shares.js';
@@ -91,7 +89,7 @@ export function ingestRouter(context: ServerContext): Router {
 
   router.post('/:mask_id', async (ctx) => {
     const { source, verifier, isSigned } = await open(ctx);
-    context.pace.require(source.project_id);
+    context.requirePace(source.project_id);
     const { headers } = ctx.req;
     const sender = { id: `${source.id} ${networkOf(addressOf(ctx.req))}`, isStranger: true };
     const held = await receive(ctx.req, { limit: config.ingest.max_message_bytes, sender });
@@ -106,7 +104,7 @@ export function ingestRouter(context: ServerContext): Router {
       held.release();
     }
     try {
-      context.pace.require(source.project_id);
+      context.requirePace(source.project_id);
       const message = messageOf(source, { request: ctx.req, query: ctx.query, body: jsonOfForm(body, headers['content-type']) });
       answer(ctx, source, await ask(() => accept(source, message, context), COMMIT));
     } finally {
@@ -127,41 +125,30 @@ function isPaused({ paused_at: pausedAt, resumes_at: resumesAt }: HttpSource): b
 }
 
 /** Commits what the message becomes, as an agent does for a message of a broker. */
-async function accept(source: HttpSource, message: HttpMessage, context: ServerContext): Promise<Outcome> {
-  const { functions, events: creator, database, pace, usage, plugins } = context;
+async function accept(source: HttpSource, message: HttpMessage, { functions, events, plugins }: ServerContext): Promise<Outcome> {
   const { project_id: projectId, id, body_function: text, keep_messages: keepsMessages } = source;
-  const count = (end: 'accepted' | 'duplicate' | 'dropped' | 'failed', n = 1) => {
-    if (plugins.metrics) countIngest(plugins.meter, { project: projectId, source: id }, { [end]: n });
+  const count = (end: 'accepted' | 'duplicate' | 'dropped' | 'failed') => {
+    if (plugins.metrics) countIngest(plugins.meter, { project: projectId, source: id }, { [end]: 1 });
   };
   const { body, headers, idempotencyKey } = message;
   const ready = await functions.accept(
     { projectId, id, bodyFunction: functionText(text), keepsMessages },
     { coordinates: `http/${randomUUID()}`, timestamp: Date.now(), body, headers },
+    idempotencyKey,
   );
   if (ready === 'dropped') {
     count('dropped');
     return { outcome: 'dropped', uid: null, events: 0 };
   }
-  const { quarantined, kept = null } = ready;
-  if (quarantined) {
-    pace.add(projectId, 1, quarantined.raw.byteLength);
-    await quarantineMessages(database.pool, [quarantined]);
+  const creations = await events.commit(ready);
+  if (ready.quarantined) {
     count('failed');
-    return { outcome: 'quarantined', uid: quarantined.id, events: 0 };
+    return { outcome: 'quarantined', uid: ready.quarantined.id, events: 0 };
   }
-  const rows = ready.events.map((event, at) => newEvent({ ...event, idempotencyKey: event.idempotencyKey ?? idempotencyKey(at) }));
-  pace.add(
-    projectId,
-    rows.length,
-    rows.reduce((bytes, { data }) => bytes + Buffer.byteLength(data), kept?.raw?.byteLength ?? 0),
-  );
-  const creations = await creator.createAll(rows, kept);
-  const isNew = (at: number) => !(creations[at] as { duplicate: boolean }).duplicate;
-  const made = rows.filter((_, at) => isNew(at));
-  for (const { data } of made) usage.event(projectId, data);
-  count(made.length > 0 ? 'accepted' : 'duplicate');
-  const uid = (creations[0] as { id: string }).id;
-  return { outcome: made.length > 0 ? 'accepted' : 'duplicate', uid, events: made.length };
+  const made = creations.filter(({ duplicate }) => !duplicate).length;
+  const outcome = made > 0 ? 'accepted' : 'duplicate';
+  count(outcome);
+  return { outcome, uid: creations[0]!.id, events: made };
 }
 
 const MESSAGES: Readonly<Record<Outcome['outcome'], string>> = {

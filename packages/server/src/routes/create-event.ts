@@ -30,7 +30,7 @@ const UNKNOWN = {
  * project does not have, or data of more than `ingest.max_message_bytes`.
  */
 export async function createEvent(
-  { events, pace, catalogue, config, plugins, usage, project, body, raw, headers: requestHeaders }: ProjectCall<EventBody>,
+  { events, catalogue, config, plugins, project, body, raw, headers: requestHeaders }: ProjectCall<EventBody>,
   target: { messageType: MessageType; endpointId: string | null; ownerId: string | null },
 ): Promise<Answer> {
   const { custom_headers: custom = {}, event_type: eventType } = body;
@@ -51,7 +51,6 @@ export async function createEvent(
   const dynamic = target.messageType === 'single' && target.endpointId === null;
   const { id, duplicate } = await traceCreation(plugins, { projectId, eventType, dynamic, requestHeaders, headers }, () => {
     assertValid(problems);
-    pace.add(projectId, 1, bytes);
     return measureIngest(plugins, projectId, async () => {
       const creation = await events.create({ projectId, ...target, eventType, idempotencyKey, headers, data: raw });
       if ('id' in creation) return creation;
@@ -59,7 +58,6 @@ export async function createEvent(
     });
   });
   if (duplicate) return { status: 200, message: 'an event with this idempotency key is there already', data: { uid: id, duplicate } };
-  usage.event(projectId, raw);
   return { message: 'event created', data: { uid: id, duplicate } };
 }
 

@@ -26,6 +26,20 @@ const { rows, ...table } = projectTable<EndpointRow, EndpointFields>(
 );
 export const { list: listEndpoints, find: findEndpoint, findAnywhere: findEndpointAnywhere, update: updateEndpoint } = table;
 
+/** Whether the project has the endpoint, or else an endpoint of the owner. One index probe. No lock. */
+export async function hasTarget(
+  pool: Pool,
+  { projectId, endpointId, ownerId }: { readonly projectId: string; readonly endpointId: string | null; readonly ownerId: string | null },
+): Promise<boolean> {
+  const [column, value] = endpointId === null ? (['owner_id', ownerId] as const) : (['id', endpointId] as const);
+  const { rowCount } = await pool.query({
+    name: `has-target-${column}`,
+    text: `select from endpoints where project_id = $1 and ${column} = $2 and deleted_at is null limit 1`,
+    values: [projectId, value],
+  });
+  return rowCount === 1;
+}
+
 /** Creates an endpoint. Throws `project_full` when the project has `max` endpoints, or the owner those of its share. */
 export function insertEndpoint(
   knex: Knex,

@@ -45,6 +45,7 @@ export {
   type SubscriptionRow,
   updateEndpoint,
   updateSubscription,
+  hasTarget,
 } from './endpoints.js';
 export { type EventTypeCatalogue, eventTypeCatalogue } from './event-type-catalogue.js';
 export { findEventType, findEventTypeByName, importEventTypes, insertEventType, listEventTypes, updateEventType } from './event-types.js';

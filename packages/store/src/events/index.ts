@@ -1,5 +1,4 @@
 export { firstArrivals } from './message-arrivals.js';
-export { type CreatedEvent, type Creation, eventCreator, type EventCreator } from './create-events.js';
 export { type EventFilter, eventOfKey, type EventRow, findEvent, listEvents } from './event-log.js';
 export type { EventRef } from './event-ref.js';
 export {

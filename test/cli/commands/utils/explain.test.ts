@@ -6,7 +6,7 @@ import { silentLog } from '#core/logging/log';
 import { setEndpointStatus } from '#store/config/endpoints';
 import { deleteSubscription, updateSubscription } from '#store/config/endpoints';
 import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
-import type { CreatedEvent } from '#store/events/create-events';
+import type { CreatedEvent } from '#ingest/commit/event-creator';
 import { createEvent } from '../../../store/made.js';
 import { acceptEvents, encodeSignal } from '#store/events/events';
 import { KEPT_BYTES_MAX, keptParts } from '#store/events/kept-messages';

@@ -61,7 +61,12 @@ export class ConfigCache {
 
   constructor(
     private readonly database: Database,
-    private readonly options: { readonly intervalMs: number; readonly log: Log },
+    private readonly options: {
+      readonly intervalMs: number;
+      readonly log: Log;
+      /** Asks so often for the version, for a process without a heartbeat that calls `seen`. */
+      readonly verifyMs?: number;
+    },
   ) {}
 
   get projects(): ReadonlyMap<string, Project> {
@@ -101,7 +106,18 @@ export class ConfigCache {
     await this.refresh();
     this.on('gateway_config', () => void this.refresh());
     await this.#listen();
-    this.#timer = setInterval(() => void this.refresh(), this.options.intervalMs);
+    const { intervalMs, verifyMs } = this.options;
+    this.#timer = setInterval(() => void this.refresh(), intervalMs);
+    if (verifyMs !== undefined) void this.#verify(verifyMs);
+  }
+
+  async #verify(everyMs: number): Promise<void> {
+    while (!this.#closed) {
+      const askedAtMs = performance.now();
+      const version = await readConfigVersion(this.database.pool).catch(() => undefined);
+      if (version !== undefined && !this.#closed) this.seen(String(version), askedAtMs);
+      await new Promise((resolve) => setTimeout(resolve, everyMs).unref());
+    }
   }
 
   /** Calls back after the first read, and whenever projects were read again: at once, before anything is sent with what was read. */
@@ -133,6 +149,15 @@ export class ConfigCache {
   /** False for an event type that the project rejects because it does not have it. */
   accepts(projectId: string, eventType: string): boolean {
     return this.projects.get(projectId)?.eventTypes?.has(eventType) ?? true;
+  }
+
+  /** Call it when this process has changed the project: until that is read, events of the project stay pending. */
+  async invalidate(projectId: string): Promise<void> {
+    this.#changedSinceMs.set(projectId, -Infinity);
+    await this.refresh();
+    // What was read holds no change of it, or it is loaded.
+    const isPostponed = this.#postponed.has(projectId) || this.failing !== null;
+    if (!isPostponed && this.#changedSinceMs.get(projectId) === -Infinity) this.#changedSinceMs.delete(projectId);
   }
 
   /** Reads changes. Does not reject after `start`: the cache stays as it was, and `failing` is set. */

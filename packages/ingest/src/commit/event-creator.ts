@@ -1,0 +1,137 @@
+import { GatewayError } from '@gateway/core/errors';
+import { newId, timeOfId } from '@gateway/core/events';
+import type { Outcome } from '@gateway/plugin';
+import { hasTarget } from '@gateway/store/config';
+import { eventOfKey } from '@gateway/store/events';
+import type { Database } from '@gateway/store/postgres';
+import type { ReadyEvent, ReadyMessage } from '../message/ready-message.js';
+import type { Rejection } from '../message/reject-codes.js';
+import type { ConfigCache } from '../routing/config-cache.js';
+import type { EventWriter } from './event-writer.js';
+
+/** An event that a caller has validated. `data` is stored and sent as it is. */
+export type CreatedEvent = Pick<
+  ReadyEvent,
+  'projectId' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId' | 'idempotencyKey' | 'data' | 'headers'
+>;
+
+/** An event that was created, or the one that holds its idempotency key. */
+export interface Creation {
+  readonly id: string;
+  readonly duplicate: boolean;
+}
+
+export interface EventCreatorOptions {
+  readonly writer: Pick<EventWriter, 'push'>;
+  readonly configCache: Pick<ConfigCache, 'isCurrent' | 'projects'>;
+  readonly database: Pick<Database, 'pool'>;
+}
+
+const RETRY_AFTER_SECONDS = 1;
+
+/** Commits events and messages for callers who wait for that. A commit that fails is not repeated: it rejects with its error. */
+export class EventCreator {
+  constructor(private readonly options: EventCreatorOptions) {}
+
+  /** Creates an event; or answers which of its targets the project does not have. */
+  async create(event: CreatedEvent): Promise<Creation | { readonly unknown: 'endpoint' | 'owner' }> {
+    if (!(await this.#hasTarget(event))) return { unknown: event.endpointId === null ? 'owner' : 'endpoint' };
+    const message = new PostedEvent(event);
+    const [creation] = await this.commit(message);
+    if (creation) return creation;
+    throw new GatewayError('invalid_request', { problems: [{ field: 'data', sentence: message.refusal }] });
+  }
+
+  /** Commits a message. Resolves with its events in their order; without any if it was quarantined. */
+  async commit(message: ReadyMessage): Promise<readonly Creation[]> {
+    const created = new Set<string>();
+    for (;;) {
+      const isNew = await this.#push(message);
+      for (const event of message.events) if (isNew(event)) created.add(event.id);
+      const ids = await Promise.all(message.events.map((event) => (created.has(event.id) ? event.id : this.#holderOf(event))));
+      // Otherwise an idempotency key has expired between the two statements.
+      if (!ids.includes(undefined)) return (ids as string[]).map((id) => ({ id, duplicate: !created.has(id) }));
+    }
+  }
+
+  async #holderOf({ projectId, id, idempotencyKey }: ReadyEvent): Promise<string | undefined> {
+    return idempotencyKey === null ? id : eventOfKey(this.options.database.pool, projectId, idempotencyKey);
+  }
+
+  /** What is not in memory may be new: then Postgres decides. */
+  async #hasTarget({ projectId, endpointId, ownerId }: CreatedEvent): Promise<boolean> {
+    if (endpointId === null && ownerId === null) return true;
+    const { configCache, database } = this.options;
+    const project = configCache.isCurrent(projectId) ? configCache.projects.get(projectId) : undefined;
+    const isKnown = endpointId === null ? project?.endpointsOfOwner.has(ownerId!) : project?.endpoints.has(endpointId);
+    return isKnown || hasTarget(database.pool, { projectId, endpointId, ownerId });
+  }
+
+  #push(message: ReadyMessage): Promise<(event: Pick<ReadyEvent, 'id'>) => boolean> {
+    return new Promise((resolve, reject) => this.options.writer.push(new AwaitedMessage(message, resolve, reject)));
+  }
+}
+
+/** A message whose caller waits for its commit. */
+class AwaitedMessage implements ReadyMessage {
+  constructor(
+    private readonly message: ReadyMessage,
+    private readonly resolve: (isNew: (event: Pick<ReadyEvent, 'id'>) => boolean) => void,
+    readonly failed: (error: unknown) => void,
+  ) {}
+
+  get projectId() {
+    return this.message.projectId;
+  }
+
+  get events() {
+    return this.message.events;
+  }
+
+  get quarantined() {
+    return this.message.quarantined;
+  }
+
+  get kept() {
+    return this.message.kept ?? null;
+  }
+
+  reject(rejection: Rejection): void {
+    this.message.reject(rejection);
+  }
+
+  distinguish(ids: ReadonlySet<string>): void {
+    this.message.distinguish(ids);
+  }
+
+  settle(outcome: Outcome, isNew: (event: Pick<ReadyEvent, 'id'>) => boolean = () => false): void {
+    this.message.settle(outcome, isNew);
+    if (outcome === 'later') this.failed(new GatewayError('closing', { retryAfterSeconds: RETRY_AFTER_SECONDS }));
+    else this.resolve(isNew);
+  }
+}
+
+class PostedEvent implements ReadyMessage {
+  readonly quarantined = null;
+  readonly projectId: string;
+  events: readonly ReadyEvent[];
+  /** Why Postgres refused it. */
+  refusal = '';
+
+  constructor({ headers, ...plain }: CreatedEvent) {
+    const id = newId();
+    this.projectId = plain.projectId;
+    // On Node 20 each member that follows a spread takes half a microsecond.
+    this.events = [{ id, occurredAtMs: timeOfId(id), sourceId: null, coordinates: 'api', digest: null, headers, notes: null, ...plain }];
+  }
+
+  reject({ reason }: Rejection): void {
+    this.events = [];
+    this.refusal = reason;
+  }
+
+  /** Its id is random. */
+  distinguish(): void {}
+
+  settle(): void {}
+}

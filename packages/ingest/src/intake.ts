@@ -1,0 +1,38 @@
+import type { RequestListener, ServerOptions } from 'node:http';
+import type { Config } from '@gateway/core/config';
+import type { Log } from '@gateway/core/logging';
+import type { ActivatedPlugins } from '@gateway/core/plugins';
+import type { Lifecycle, ProjectPace } from '@gateway/core/process';
+import type { Sandbox } from '@gateway/sandbox';
+import type { Kv } from '@gateway/store/kv';
+import type { Database } from '@gateway/store/postgres';
+import type { UsageCounter } from '@gateway/store/usage';
+import type { EventWriter } from './commit/event-writer.js';
+import type { ConfigCache } from './routing/config-cache.js';
+
+/** What a process that takes events over HTTP brings. */
+export interface IntakeParts {
+  readonly config: Config;
+  readonly database: Database;
+  readonly kv: Kv;
+  readonly plugins: ActivatedPlugins;
+  readonly log: Log;
+  readonly usage: UsageCounter;
+  readonly configCache: ConfigCache;
+  /** Counts the events that `writer` commits. */
+  readonly pace: ProjectPace;
+  readonly writer: EventWriter;
+  /** In place of one that starts with the first function. */
+  readonly sandbox?: Pick<Sandbox, 'run' | 'close'>;
+}
+
+/** Answers the requests that bring events: those that create them, and those to HTTP sources. */
+export interface Intake {
+  readonly listenerOptions: ServerOptions;
+  /** Whether a request for this path belongs here. */
+  takes(path: string): boolean;
+  readonly handle: RequestListener;
+}
+
+/** Opens the intake of an agent. What has to be closed is added to `lifecycle`. */
+export type OpenIntake = (parts: IntakeParts, lifecycle: Pick<Lifecycle, 'add'>) => Intake;

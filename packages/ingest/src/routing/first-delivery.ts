@@ -1,0 +1,40 @@
+import { eventDeliveryId } from '@gateway/core/events';
+import type { Target } from '@gateway/core/routing';
+import type { NewEventDelivery } from '@gateway/store/events';
+import type { ReadyEvent } from '../message/ready-message.js';
+import type { Endpoint } from './project.js';
+
+export type PlannedEvent = Pick<ReadyEvent, 'projectId' | 'id' | 'occurredAtMs' | 'eventType' | 'sourceId' | 'headers' | 'data'>;
+
+export type DeliveryState = Pick<NewEventDelivery, 'status' | 'dueInMs' | 'reason'>;
+
+/** Returns a delivery as it is stored with its event. */
+export function firstDelivery(event: PlannedEvent, { endpoint, subscriptionId }: Target<Endpoint>, state: DeliveryState): NewEventDelivery {
+  return {
+    projectId: event.projectId,
+    id: eventDeliveryId(event.id, endpoint.id, subscriptionId),
+    occurredAtMs: event.occurredAtMs,
+    eventId: event.id,
+    endpointId: endpoint.id,
+    subscriptionId,
+    eventType: event.eventType,
+    sourceId: event.sourceId,
+    status: state.status,
+    dueInMs: state.dueInMs,
+    reason: state.reason,
+  };
+}
+
+/** Returns the first state of a delivery to an endpoint, before anybody claims it: due now, held while the endpoint is paused, or discarded. */
+export function firstState(endpoint: Endpoint): DeliveryState {
+  if (endpoint.unreadable || endpoint.status === 'active') return { status: 'scheduled', dueInMs: 0, reason: null };
+  return endpoint.status === 'paused'
+    ? { status: 'scheduled', dueInMs: Infinity, reason: null }
+    : { status: 'discarded', dueInMs: 0, reason: inactiveReason(endpoint) };
+}
+
+/** Returns why a delivery is discarded, as a sentence. `endpoint` is undefined when it was deleted. */
+export function inactiveReason(endpoint: Endpoint | undefined): string {
+  if (!endpoint) return 'The endpoint was deleted.';
+  return `The endpoint is inactive${endpoint.statusReason ? `: ${endpoint.statusReason}` : '.'}`;
+}

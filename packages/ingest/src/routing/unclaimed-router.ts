@@ -1,0 +1,47 @@
+import { mayChange } from '@gateway/core/routing';
+import type { NewEventDelivery } from '@gateway/store/events';
+import type { EventRouter } from './event-router.js';
+import type { ConfigCache } from './config-cache.js';
+import { firstDelivery, firstState } from './first-delivery.js';
+import type { Matcher } from './matcher.js';
+import { routeInCommit } from './route-in-commit.js';
+
+export interface UnclaimedRouterOptions {
+  readonly configCache: ConfigCache;
+  readonly matcher: Matcher;
+  /** Gets each committed event that has deliveries to be sent. */
+  readonly due: (events: readonly Pick<NewEventDelivery, 'projectId' | 'eventId'>[]) => void;
+}
+
+/** Routes events in the commit of a process that sends nothing: their deliveries are due at once, and agents claim them. */
+export function unclaimedRouter({ configCache, matcher, due }: UnclaimedRouterOptions): EventRouter {
+  return {
+    hasRoom: true,
+    waitForRoom: () => Promise.resolve(true),
+    isBusy: () => false,
+    onRecorded: () => undefined,
+    plan(hasRoom) {
+      if (!configCache.isCurrent()) void configCache.refresh();
+      const deliveries: NewEventDelivery[] = [];
+      return {
+        agentId: 0,
+        deliveries,
+        route(event) {
+          const routed = hasRoom ? routeInCommit({ configCache, matcher }, event) : null;
+          // Its caller may have subscribed a moment ago, through another server: agents look again before they decide that nobody gets it.
+          if (!routed || mayChange(routed.outcome)) return null;
+          for (const target of routed.targets) deliveries.push(firstDelivery(event, target, firstState(target.endpoint)));
+          return routed.outcome;
+        },
+        handOver(isNew) {
+          const events = new Map<string, NewEventDelivery>();
+          for (const delivery of deliveries)
+            if (delivery.status === 'scheduled' && delivery.dueInMs === 0) events.set(delivery.eventId, delivery);
+          const made = [...events.values()].filter(({ eventId }) => isNew(eventId));
+          if (made.length > 0) due(made);
+        },
+        drop: () => undefined,
+      };
+    },
+  };
+}

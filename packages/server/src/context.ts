@@ -1,0 +1,119 @@
+import type { Config } from '@gateway/core/config';
+import type { Sealer } from '@gateway/core/crypto';
+import type { Log } from '@gateway/core/logging';
+import type { ActivatedPlugins } from '@gateway/core/plugins';
+import type { Lifecycle } from '@gateway/core/process';
+import { EventCreator } from '@gateway/ingest/commit/event-creator';
+import type { IntakeParts } from '@gateway/ingest/intake';
+import { openFunctions } from '@gateway/ingest/once/functions';
+import { eventTypeCatalogue, recordKeyUse } from '@gateway/store/config';
+import { encodeSignal, type EventRef } from '@gateway/store/events';
+import type { Kv } from '@gateway/store/kv';
+import type { Database } from '@gateway/store/postgres';
+import { requirePace } from './api/event-pace.js';
+import type { ServerContext } from './api/route.js';
+import { requestShares } from './api/shares.js';
+import { addressReader } from './auth/client-address.js';
+import { startKeyUse } from './auth/key-use.js';
+import { loginGuard } from './auth/login-guard.js';
+import { derivedKey, processCredentials } from './auth/process-credentials.js';
+import { recordCache } from './auth/record-cache.js';
+import { requestLimit } from './auth/request-limit.js';
+import { sessionCookies } from './auth/session-cookie.js';
+import { askDatabase } from './health/database-outage.js';
+import { healthProbe } from './health/healthz.js';
+import { kvFallback } from './health/kv-fallback.js';
+import { largestBody } from './http/body.js';
+import { bodyRoom } from './http/body-room.js';
+
+/** What a process that answers the API brings. */
+export interface ContextParts extends IntakeParts, Pick<ServerContext, 'links' | 'oidc' | 'billing'> {
+  readonly seals: Sealer;
+}
+
+/** Makes what the routes use. What has to be closed is added to `lifecycle`. */
+export function openContext(
+  { seals, configCache, pace, writer, sandbox, ...given }: ContextParts,
+  lifecycle: Pick<Lifecycle, 'add'>,
+): ServerContext {
+  const { config, database, kv, plugins, log, links } = given;
+  const catalogue = eventTypeCatalogue(database.pool);
+  const functions = openFunctions({ config, database, catalogue, log, ...(sandbox && { sandbox }) });
+  if (!sandbox) lifecycle.add('functions', () => functions.close());
+  const keyUse = startKeyUse((used) => recordKeyUse(database.pool, used), log);
+  lifecycle.add('key use', () => keyUse.close());
+  const addressOf = addressReader(config.server.trusted_proxies);
+  return {
+    ...given,
+    configCache,
+    sealer: seals,
+    credentials: processCredentials(config, log),
+    events: new EventCreator({ writer, configCache, database }),
+    requirePace: requirePace(pace, config.limits.events_per_second),
+    catalogue,
+    signalPending: (events) => signalEvents(kv, events, log),
+    functions,
+    probeHealth: healthProbe(given),
+    ask: askDatabase(given),
+    receive: bodyRoom({ messageBytes: largestBody(config), timeoutSeconds: config.server.http.body_timeout_seconds }),
+    takeShare: requestShares(config.server.project_concurrency),
+    keyUse,
+    sessions: sessionCookies({ isHttps: links.isHttps, key: derivedKey(config.encryption_key, 'csrf tokens') }),
+    addressOf,
+    ...kvUsers(config, { database, kv, plugins, log, addressOf }),
+  };
+}
+
+/** Not awaited: the reconciler finds events whose signal is lost. */
+function signalEvents(kv: Kv, events: readonly EventRef[], log: Log): void {
+  kv.queue('create-event')
+    .push(events.map(encodeSignal))
+    .catch((error: unknown) => log.debug({ error }, 'KV is away: pending events are routed by the reconciler, a few seconds later.'));
+}
+
+/** Connection tests, or function tests, of a project without a wait, as when an application sets up its sources. */
+const TESTS_AT_ONCE = 20;
+const PORTAL_BURST_SECONDS = 5;
+
+function kvUsers(
+  config: Config,
+  {
+    database,
+    kv,
+    plugins: { meter },
+    log,
+    addressOf,
+  }: { database: Database; kv: Kv; plugins: ActivatedPlugins; log: Log; addressOf: ServerContext['addressOf'] },
+): Pick<ServerContext, 'records' | 'limit' | 'portalLimit' | 'tests' | 'functionTests' | 'logins'> {
+  const { cache, limiter, connection_tests, function_tests } = config.server;
+  const uses = [
+    ...(cache === 'kv' ? ['each request looks up in Postgres who asks'] : []),
+    ...(limiter === 'kv' ? ['this server counts requests and failed logins on its own'] : []),
+  ];
+  const shared = kvFallback(kv, { place: config.kv, log, meanwhile: uses.join(', and ') });
+  const kvFor = (provider: typeof cache) => (provider === 'kv' ? shared : undefined);
+  return {
+    records: recordCache(database, { kv: kvFor(cache), key: derivedKey(config.encryption_key, 'cache of the server') }),
+    limit: requestLimit({ ratePerSecond: config.api_rate_limit, kv: kvFor(limiter) }),
+    portalLimit: requestLimit({
+      ratePerSecond: config.portal.requests_per_second,
+      burst: config.portal.requests_per_second * PORTAL_BURST_SECONDS,
+      kv: kvFor(limiter),
+      code: 'too_many_portal_requests',
+    }),
+    tests: requestLimit({ ratePerSecond: connection_tests, burst: TESTS_AT_ONCE, kv: kvFor(limiter), code: 'too_many_tests' }),
+    functionTests: requestLimit({
+      ratePerSecond: function_tests,
+      burst: TESTS_AT_ONCE,
+      kv: kvFor(limiter),
+      code: 'too_many_function_tests',
+    }),
+    logins: loginGuard(config.server, {
+      key: derivedKey(config.encryption_key, 'failed logins'),
+      kv: kvFor(limiter),
+      meter,
+      log,
+      addressOf,
+    }),
+  };
+}

@@ -1,0 +1,24 @@
+import { sealer } from '@gateway/core/crypto';
+import type { OpenIntake } from '@gateway/ingest/intake';
+import { createApp } from './api/app.js';
+import { openContext } from './context.js';
+import { linksOf } from './http/links.js';
+import { ingestRouter } from './ingest/ingest.js';
+import { inTurn, listenerOptions } from './listener.js';
+import { routes } from './routes/index.js';
+
+/** The routes that bring events, with the credentials and limits of a server. */
+export const openIntake: OpenIntake = (parts, lifecycle) => {
+  const { config } = parts;
+  const seals = sealer(config.encryption_key);
+  const context = openContext({ ...parts, seals, links: linksOf(config), oidc: undefined, billing: undefined }, lifecycle);
+  const pages = { ingest: ingestRouter(context), documents: undefined, dashboard: undefined };
+  const bringing = routes.filter(({ isGrouped }) => isGrouped);
+  const app = createApp(bringing, pages, context, () => false).callback();
+  const prefixes = ['/api/', '/ingest/'].map((path) => config.root_path + path);
+  return {
+    listenerOptions: listenerOptions(config),
+    takes: (path) => prefixes.some((prefix) => path.startsWith(prefix)),
+    handle: inTurn((request, response) => void app(request, response)),
+  };
+};

@@ -1,0 +1,90 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { endpoint } from '../support/endpoint.js';
+import { production, subscribed, type Created } from '../support/production.js';
+import { until } from '../support/until.js';
+
+const intake = suite('e2e/agent-http');
+
+const gateway = await production({ agents: 0 });
+const at = await endpoint();
+const { uid: endpointId } = await subscribed(gateway, at.url, ['order.*']);
+const agent = await gateway.startAgent();
+intake.after(async () => {
+  await gateway.close();
+  await at.close();
+});
+
+const base = `http://127.0.0.1:${agent.port}`;
+const path = `/api/v1/projects/${gateway.projectId}`;
+async function post(to: string, body: unknown, headers: Readonly<Record<string, string>> = { authorization: `Bearer ${gateway.apiKey}` }) {
+  const response = await fetch(base + to, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+  const text = await response.text();
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: JSON.parse(text) as { message: string; code?: string; data: Created },
+  };
+}
+const order = (n: number) => ({ event_type: 'order.paid', data: { n } });
+const arrived = (n: number) => at.requests.some(({ body }) => body.toString() === `{"n":${n}}`);
+
+intake('events that are posted to an agent are committed with their deliveries, and sent from memory', async () => {
+  const answers = [
+    await post(`${path}/events`, order(1)),
+    await post(`${path}/events`, { ...order(2), endpoint_id: endpointId }),
+    await post(`${path}/events/broadcast`, order(3)),
+    await post(`${path}/events/batch`, { events: [order(4), order(5)] }),
+  ];
+  assert.equal(
+    answers.map(({ status }) => status),
+    [201, 201, 201, 200],
+  );
+  await until('all of them', () => [1, 2, 3, 4, 5].every(arrived));
+  const { uid } = answers[0]!.body.data;
+  const rows = await gateway.database.rows<{ created: boolean; attempts: number }>(
+    `select e.accepted_at = d.created_at as created, d.attempts from event_deliveries d join events e on e.id = d.event_id where e.id = $1`,
+    [uid],
+  );
+  assert.equal(rows, [{ created: true, attempts: 1 }], 'one transaction made both');
+  assert.is((await gateway.api(`GET`, `/events/${uid}`)).uid, uid);
+});
+
+intake('keys, scopes and idempotency are those of a server', async () => {
+  const refused = await post(`${path}/events`, order(6), {});
+  assert.equal([refused.status, refused.body.code], [401, 'unauthorized']);
+  const wrong = await post(`${path}/events`, { data: {} });
+  assert.equal([wrong.status, wrong.body.code], [422, 'invalid_request']);
+  const keyed = { ...order(7), idempotency_key: 'k-7' };
+  const [first, again] = [await post(`${path}/events`, keyed), await post(`${path}/events`, keyed)];
+  assert.equal([first.status, again.status, again.body.data.uid], [201, 200, first.body.data.uid]);
+  const other = await post(`${path}/endpoints`, { name: 'x', url: at.url });
+  assert.equal([other.status, other.body.code], [404, 'not_found'], 'only what brings events is here');
+});
+
+intake('an HTTP source takes webhooks at the port of an agent', async () => {
+  const body_function = `function transform(payload) { return payload.lines.map((n) => ({ event_type: 'order.line', data: { n } })); }`;
+  const source = await gateway.api<Created & { url: string }>('POST', '/sources', { name: 'hooks', type: 'http', body_function });
+  const { pathname } = new URL(source.url, base);
+  const posted = await post(pathname, { lines: [8, 9] }, {});
+  assert.equal([posted.status, posted.body.data['events']], [200, 2]);
+  await until('both lines', () => arrived(8) && arrived(9));
+  const bad = await post(pathname, { lines: 'none' }, {});
+  assert.is(bad.status, 202, 'it is quarantined');
+});
+
+intake('a server routes in its commit, and an agent claims the deliveries', async () => {
+  const made = await gateway.api('POST', '/events', order(10));
+  await until('the event', () => arrived(10));
+  const [row] = await gateway.database.rows<{ created: boolean }>(
+    `select e.accepted_at = d.created_at as created from event_deliveries d join events e on e.id = d.event_id where e.id = $1`,
+    [made.uid],
+  );
+  assert.ok(row!.created, 'one transaction made both');
+});
+
+intake.run();
