@@ -13,6 +13,7 @@ import { configurationPage } from './docs/configuration-page.mjs';
 import { architecturePage } from './docs/drawings.mjs';
 import { errorsPage } from './docs/errors-page.mjs';
 import { httpPage } from './docs/http-page.mjs';
+import { limitsPage, threatModelPage } from './docs/limits-page.mjs';
 import { spansPage } from './docs/spans-page.mjs';
 import { metricsPage } from './docs/metrics-page.mjs';
 
@@ -32,6 +33,8 @@ export async function referenceFiles() {
     'docs/reference/gateway.schema.json': await json(configSchema(rows)),
     'docs/reference/errors.md': errorsPage(),
     'docs/reference/http.md': httpPage(path.resolve(root)),
+    'docs/reference/limits.md': limitsPage(path.resolve(root)),
+    'docs/internals/threat-model.md': threatModelPage(path.resolve(root)),
     'docs/reference/spans.md': spansPage(),
     'docs/reference/metrics.md': metricsPage(),
   };

@@ -3,8 +3,9 @@ import { Type, type TUnsafe } from '@sinclair/typebox';
 import type { Refusal } from '@gateway/ingest/once/preview';
 import { assertValid, nullable, object } from '../http/schema.js';
 
+const FUNCTION_CHARS_MAX = 50_000;
 /** The text of a transform function. */
-export const FunctionText = Type.String({ maxLength: 50_000, description: 'JavaScript with a function transform(payload).' });
+export const FunctionText = Type.String({ maxLength: FUNCTION_CHARS_MAX, description: 'JavaScript with a function transform(payload).' });
 
 const FILENAME = 'transform.js';
 

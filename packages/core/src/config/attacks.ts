@@ -1,0 +1,76 @@
+interface AttackRow {
+  readonly on: 'memory' | 'time';
+  /** What a tenant sends, saves or answers. */
+  readonly attack: string;
+  /** What holds beside the limits that name this attack. */
+  readonly also?: string;
+  /** Test files, from the folder `test`. */
+  readonly tests: readonly string[];
+}
+
+/** Attacks on the memory and the time of a process. `limits.ts` names the limits that hold against each; the threat model is made from both. */
+// Two lines a row, so that the table reads as one.
+// prettier-ignore
+export const attacks = {
+  'filters': { on: 'memory', attack: 'filters as large as a body',
+    tests: ['core/events/filter', 'server/routes/subscriptions/subscriptions', 'agent/config/config-cache'] },
+  'bodies': { on: 'memory', attack: 'large bodies, many at a time', also: 'beyond the bytes only the oldest body is read',
+    tests: ['server/http/body-room', 'server/server', 'server/api/app'] },
+  'answers': { on: 'memory', attack: 'large answers', also: 'counted when they are decompressed',
+    tests: ['agent/request/sender', 'plugins/sources-guarded'] },
+  'compressed fetches': { on: 'memory', attack: 'compressed fetches',
+    tests: ['plugins/source-kafka-codecs'] },
+  'refused events': { on: 'memory', attack: 'events that endpoints do not take',
+    tests: ['agent/delivery/in-flight', 'reliability/neighbours'] },
+  'output': { on: 'memory', attack: 'functions that make a thousand events of each message', also: 'batches by the size of the output',
+    tests: ['agent/ingest/transformer'] },
+  'subscription functions': { on: 'memory', attack: 'functions of subscriptions: texts, loops, and what they make of small events', also: 'one output for each consumer; after an overrun, what waits returns to Postgres',
+    tests: ['agent/delivery/subscription-functions', 'e2e/subscription-functions'] },
+  'silent brokers': { on: 'memory', attack: 'sources at a broker that says nothing', also: 'one member asks first',
+    tests: ['plugins/sources-guarded', 'server/routes/sources/sources'] },
+  'responses': { on: 'memory', attack: 'responses that are large, or of control characters', also: 'characters that Postgres cannot store are replaced in a third of a millisecond',
+    tests: ['store/postgres/columns', 'agent/commit/attempt-writer', 'agent/request/sender'] },
+  'label values': { on: 'memory', attack: 'label values',
+    tests: ['core/metrics/meter'] },
+  'client certificates': { on: 'memory', attack: 'client certificates',
+    tests: ['server/routes/endpoints/client-certificate', 'agent/request/certified-pools'] },
+  'kept messages': { on: 'memory', attack: 'kept messages without end', also: 'deleted by retention',
+    tests: ['store/events/kept-messages', 'agent/commit/event-writer'] },
+  'event types': { on: 'memory', attack: 'event types without end',
+    tests: ['core/routing/route'] },
+
+  'comparisons': { on: 'time', attack: 'filters that compare large objects', also: 'large bodies are parsed in steps',
+    tests: ['core/routing/route', 'agent/routing/pending-queues'] },
+  'fanout': { on: 'time', attack: 'events for all of a thousand endpoints',
+    tests: ['agent/routing/pending-queues'] },
+  'changes': { on: 'time', attack: 'changes of a large project without end', also: 'filters that did not change are not compiled again',
+    tests: ['agent/config/config-cache', 'core/process/slices'] },
+  'members': { on: 'time', attack: 'bodies of many small members', also: 'parsed a few kilobytes at a time',
+    tests: ['core/json/parse-in-steps', 'agent/routing/plan-deliveries'] },
+  'bursts': { on: 'time', attack: 'bursts of messages, results and deliveries',
+    tests: ['core/process/loop-shares'] },
+  'large messages': { on: 'time', attack: 'large messages, many at a time', also: 'counted before they are parsed',
+    tests: ['agent/ingest/pipeline', 'agent/commit/event-writer', 'plugins/source-kafka', 'plugins/source-sqs'] },
+  'functions': { on: 'time', attack: 'functions that loop, fill memory or crash', also: 'projects take turns',
+    tests: ['sandbox/hostile', 'sandbox/parent/function-queues', 'reliability/hostile-functions'] },
+  'names': { on: 'time', attack: 'names whose server is silent', also: 'no attempt of others is used up',
+    tests: ['core/http/names', 'agent/delivery/scheduler'] },
+  'hanging endpoints': { on: 'time', attack: 'endpoints that hang, trickle, reset', also: 'endpoints take turns',
+    tests: ['reliability/neighbours', 'agent/flow-control/backpressure'] },
+  'backlogs': { on: 'time', attack: 'a topic with a backlog, functions that make many events, batches of the API', also: 'projects take turns',
+    tests: ['agent/commit/event-writer', 'server/api/event-pace'] },
+  'invalid bodies': { on: 'time', attack: 'invalid bodies', also: 'names are clipped',
+    tests: ['server/api/app'] },
+  'function tests': { on: 'time', attack: 'function tests without end',
+    tests: ['server/routes/sources/test-function', 'server/routes/subscriptions/test-function'] },
+  'connection tests': { on: 'time', attack: 'connection tests without end',
+    tests: ['server/routes/sources/sources'] },
+  'trickling bodies': { on: 'time', attack: 'bodies and headers that trickle, answers that are not read', also: 'a body takes a share only when it is whole; requests of one connection run one after the other',
+    tests: ['server/server', 'server/http/body-room'] },
+  'webhooks': { on: 'time', attack: 'webhooks without end', also: 'each source counts by itself',
+    tests: ['server/ingest/ingest'] },
+  'requests': { on: 'time', attack: 'requests without end', also: 'half a second until an answer of 429',
+    tests: ['server/auth/request-limit', 'server/auth/login-guard', 'server/routes/people/password', 'server/server'] },
+} as const satisfies Readonly<Record<string, AttackRow>>;
+
+export type Attack = keyof typeof attacks;
