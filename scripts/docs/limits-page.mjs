@@ -120,7 +120,7 @@ function constantOf(stage, name, root) {
  */
 function withUnit(name, value) {
   if (name.includes('BYTES')) return value >= 1024 * 1024 ? `${value / (1024 * 1024)} MiB` : `${value / 1024} KiB`;
-  if (name.endsWith('_MS')) return value >= 1000 ? `${value / 1000} s` : `${value} ms`;
+  if (/_MS(_|$)/.test(name)) return value >= 1000 ? `${value / 1000} s` : `${value} ms`;
   const number = value.toLocaleString('en');
   return name.includes('CHARS') ? `${number} characters` : number;
 }

@@ -13,6 +13,10 @@ pace('work has its turn when what was counted before it is within the share, and
   assert.is(it.add('other', 1), 0);
   assert.not(it.isOver('other'));
   assert.equal(it.over, ['one']);
+  assert.ok(it.waitMs('one') > 10_500 && it.waitMs('one') <= 11_000, `${it.waitMs('one')} ms`);
+  assert.is(it.waitMs('other'), 0);
+  it.delete('one');
+  assert.not(it.isOver('one'));
 });
 
 pace('what was counted and not done is given back, and no more', () => {

@@ -118,7 +118,7 @@ export const limits: Readonly<Record<string, readonly Limit[]>> = {
       scope: 'endpoint', mechanism: 'cap', beyond: ['409'] },
     { constant: 'PROJECT_BYTES_MAX', what: 'the configuration of a project, as an agent reads it', stage: 'agent/config/config-cache',
       scope: 'project', mechanism: 'cap', beyond: ['skipped'], against: ['filters'] },
-    { constant: 'READ_SHARE', what: "an agent's time, for reading one project", stage: 'agent/config/config-cache',
+    { constant: 'READ_MS_PER_SECOND', what: 'time that an agent spends in a second on reading a project', stage: 'agent/config/config-cache',
       scope: 'project', mechanism: 'bucket', beyond: ['waits'], against: ['changes'] },
   ],
 

@@ -8,9 +8,10 @@ export function workOfEvents(events: number, bytes: number): number {
   return events + Math.floor(bytes / BYTES_PER_EVENT);
 }
 
-/** Counts work by project, and tells which project is over its share: its work waits, so that that of others does not. */
+/** A bucket per project: counts its work, and tells when it is over its share. Its work then waits, so that that of others does not. */
 export class ProjectPace {
-  readonly #projects = new Map<string, { readonly done: number; readonly atMs: number }>();
+  /** By project: when what was counted is done, at the pace of its share and by the monotonic clock. */
+  readonly #doneAtMs = new Map<string, number>();
 
   /**
    * @param perSecond work that this process does for one project; 0: any amount
@@ -23,11 +24,16 @@ export class ProjectPace {
 
   /** The projects whose events have to wait now. */
   get over(): readonly string[] {
-    return [...this.#projects.keys()].filter((id) => this.isOver(id));
+    return [...this.#doneAtMs.keys()].filter((id) => this.isOver(id));
   }
 
   isOver(projectId: string): boolean {
-    return this.#projects.has(projectId) && this.#doneFor(projectId, performance.now()) > this.perSecond * this.burstSeconds;
+    return this.waitMs(projectId) > 0;
+  }
+
+  /** Milliseconds until what was counted for a project is within its share. */
+  waitMs(projectId: string, nowMs = performance.now()): number {
+    return Math.max(0, (this.#doneAtMs.get(projectId) ?? 0) - nowMs - this.burstSeconds * 1000);
   }
 
   /**
@@ -36,14 +42,14 @@ export class ProjectPace {
    */
   add(projectId: string, work: number): number {
     if (this.perSecond === 0 || work === 0) return 0;
-    const atMs = performance.now();
-    const before = this.#doneFor(projectId, atMs);
-    this.#projects.set(projectId, { done: Math.max(0, before + work), atMs });
-    return Math.max(0, (before / this.perSecond - this.burstSeconds) * 1000);
+    const nowMs = performance.now();
+    const waitMs = this.waitMs(projectId, nowMs);
+    const doneAtMs = Math.max(nowMs, this.#doneAtMs.get(projectId) ?? 0) + (work * 1000) / this.perSecond;
+    this.#doneAtMs.set(projectId, Math.max(nowMs, doneAtMs));
+    return waitMs;
   }
 
-  #doneFor(projectId: string, nowMs: number): number {
-    const project = this.#projects.get(projectId);
-    return project ? Math.max(0, project.done - ((nowMs - project.atMs) * this.perSecond) / 1000) : 0;
+  delete(projectId: string): void {
+    this.#doneAtMs.delete(projectId);
   }
 }

@@ -1,5 +1,5 @@
 import type { Log } from '@gateway/core/logging';
-import { backoffMs, failAgain, type Failing, inSlices } from '@gateway/core/process';
+import { backoffMs, failAgain, type Failing, inSlices, ProjectPace } from '@gateway/core/process';
 import {
   type ActiveSubscription,
   NO_CHANGE,
@@ -18,9 +18,9 @@ const PAGE = 200;
 /** JSON text of one project, and of those that one statement reads: what parsing it may hold up. */
 export const PROJECT_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Time that reading a project may take at once. Then the agent spends at most this share of its time on it: a large one may change all the time. */
+/** Time that reading a project may take at once, and then in each second: a large one may change all the time. */
 const READ_BURST_MS = 200;
-const READ_SHARE = 1 / 200;
+const READ_MS_PER_SECOND = 5;
 
 /** Nothing is routed by an older configuration. More than a heartbeat, which tells whether it has changed. */
 export const CONFIG_AGE_MAX_MS = 3_000;
@@ -35,9 +35,10 @@ export class ConfigCache {
   readonly #projects = new Map<string, Project>();
   readonly #sources = new Map<string, { readonly sources: readonly PausableSource[]; readonly readAtMs: number }>();
   readonly #skipped = new Map<string, string>();
-  /** Changed projects that were read too much lately, and how much each was: milliseconds, which its share takes off as time goes by. */
+  /** Changed projects that were read too much lately. */
   readonly #postponed = new Set<string>();
-  readonly #readMs = new Map<string, { readonly spent: number; readonly atMs: number }>();
+  /** Counts the milliseconds that reading each project takes. */
+  readonly #readPace = new ProjectPace(READ_MS_PER_SECOND, READ_BURST_MS / READ_MS_PER_SECOND);
   /** When the configuration was known to be the latest, but for projects with a later change that is not loaded yet: since when those may differ. */
   #currentAtMs = -Infinity;
   #version = 0n;
@@ -227,22 +228,15 @@ export class ConfigCache {
 
   /** Loads those of them that were not read too much lately, and the others when their share allows it. */
   async #loadChanged(ids: readonly string[]): Promise<void> {
-    const nowMs = performance.now();
-    const due = ids.filter((id) => this.#excessOf(id, nowMs) <= 0);
+    const due = ids.filter((id) => !this.#readPace.isOver(id));
     for (const id of ids) this.#postponed.add(id);
     await this.#load(due);
     for (const id of due) this.#postponed.delete(id);
     clearTimeout(this.#postponedTimer);
     if (this.#postponed.size > 0 && !this.#closed) {
-      const excess = Math.min(...[...this.#postponed].map((id) => this.#excessOf(id, nowMs)));
-      this.#postponedTimer = setTimeout(() => void this.refresh(), Math.max(0, excess) / READ_SHARE);
+      const waitMs = Math.min(...[...this.#postponed].map((id) => this.#readPace.waitMs(id)));
+      this.#postponedTimer = setTimeout(() => void this.refresh(), Math.ceil(waitMs));
     }
-  }
-
-  /** Milliseconds by which reading a project took more than it may. */
-  #excessOf(id: string, nowMs: number): number {
-    const { spent, atMs } = this.#readMs.get(id) ?? { spent: 0, atMs: nowMs };
-    return spent - (nowMs - atMs) * READ_SHARE - READ_BURST_MS;
   }
 
   /** Loads projects together, or one by one when a statement fails on the rows of one of them. */
@@ -276,21 +270,18 @@ export class ConfigCache {
       else this.#skipped.delete(id);
       return null;
     }
-    let spent = Math.max(0, this.#excessOf(id, performance.now()) + READ_BURST_MS);
     try {
-      return await inSlices(load(texts, this.#projects.get(id), this.#onInvalid), (ms) => (spent += ms));
+      return await inSlices(load(texts, this.#projects.get(id), this.#onInvalid), (ms) => this.#readPace.add(id, ms));
     } catch (error) {
       this.#skip(id, reasonOf(error));
       return null;
-    } finally {
-      this.#readMs.set(id, { spent, atMs: performance.now() });
     }
   }
 
   /** Takes over what was loaded. What cannot be loaded stays as it was before. */
   #keep(id: string, loaded: Loaded | null, readAtMs: number): void {
     if (!loaded) {
-      if (!this.#skipped.has(id)) for (const held of [this.#projects, this.#sources, this.#readMs, this.#changedSinceMs]) held.delete(id);
+      if (!this.#skipped.has(id)) for (const held of [this.#projects, this.#sources, this.#readPace, this.#changedSinceMs]) held.delete(id);
       return;
     }
     this.#changedSinceMs.delete(id);
