@@ -46,4 +46,18 @@ turns('work of a project begins when that before has ended, also by an error, an
   assert.ok(isIdle);
 });
 
+turns('so much work of an owner runs at a time as is said', async () => {
+  const it = new ProjectTurns(2);
+  const [first] = [await it.take('p'), await it.take('p')];
+  let begun = false;
+  void it.take('p').then(() => (begun = true));
+  await settled();
+  assert.not(begun);
+  assert.is(it.waitingOf('p'), 1);
+  assert.is(it.waitingOf('q'), 0);
+  first();
+  await settled();
+  assert.ok(begun);
+});
+
 turns.run();
