@@ -17,10 +17,10 @@ import { changeUntold } from '../../store/made.js';
 import { migratedDatabase } from '../../store/migrated.js';
 import { proxy, type Proxy } from '../../support/proxy.js';
 import { until, within } from '../../support/until.js';
-import { makeEndpoint, makeProject, makeSource, makeSubscription } from '../records.js';
-import { agentConfig, keptLog, type Migrated } from '../running.js';
+import { makeEndpoint, makeProject, makeSource, makeSubscription } from '../../agent/records.js';
+import { agentConfig, keptLog, type Migrated } from '../../agent/running.js';
 
-const memory = suite('agent/config/config-cache');
+const memory = suite('ingest/routing/config-cache');
 
 interface Scene {
   readonly db: Migrated;
