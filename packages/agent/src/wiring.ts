@@ -30,7 +30,7 @@ import { Pipeline } from '@gateway/ingest/pipeline';
 import { publishLags } from './sources/publish-lags.js';
 import { SourceLags } from './sources/source-watch.js';
 import { SourceRunner } from './sources/source-runner.js';
-import { sandboxLimits } from '@gateway/ingest/transform/idle-sandbox';
+import { sandboxLimits } from '@gateway/ingest/transform/sandboxes';
 import { Transformer } from '@gateway/ingest/transform/transformer';
 import { Heartbeat } from './liveness/heartbeat.js';
 import { startSweeps } from './liveness/sweep-deliveries.js';

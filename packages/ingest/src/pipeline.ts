@@ -1,7 +1,7 @@
 import { inSlices, type LoopShares, type ProjectPace, ProjectTurns, workOfEvents } from '@gateway/core/process';
 import { Stage } from '@gateway/core/queue';
 import type { Handle } from '@gateway/plugin';
-import type { IngestMeasure } from './message/ingest-measure.js';
+import type { IngestMeasure } from './message/telemetry.js';
 import type { IngestSource } from './message/ingest-source.js';
 import { checkNesting, decodeMessage, type IngestMessage, parseIngestMessage, parseTransformOutput } from './message/parse-message.js';
 import type { ReadyMessage } from './message/ready-message.js';

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { preview as runPreview } from '#ingest/once/preview';
 import { dryRun } from '#ingest/once/replay';
-import { idleSandbox, sandboxLimits } from '#ingest/transform/idle-sandbox';
+import { idleSandbox, sandboxLimits } from '#ingest/transform/sandboxes';
 import { resolveConfig } from '#core/config/config';
 import { newId } from '#core/events/ids';
 

@@ -9,7 +9,7 @@ import { acceptEvents } from '#store/events/events';
 import { quarantineMessages } from '#store/quarantine/messages';
 import { readReplayable, type ReplayableMessage } from '#store/quarantine/replay';
 import { dryRun, replay as runReplay } from '#ingest/once/replay';
-import { idleSandbox, sandboxLimits } from '#ingest/transform/idle-sandbox';
+import { idleSandbox, sandboxLimits } from '#ingest/transform/sandboxes';
 import { batch, newEvent, pendingEvent, quarantinedMessage, sorted } from '../../store/batches.js';
 import { makeProject } from '../../store/made.js';
 import { migratedDatabase } from '../../store/migrated.js';

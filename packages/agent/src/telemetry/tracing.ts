@@ -15,7 +15,7 @@ import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { FailureClass, HeldDelivery } from '../model/delivery.js';
 import type { IngestSource } from '@gateway/ingest/message/ingest-source';
 import { routingTrace } from './trace-routing.js';
-import { MessageTrace } from '@gateway/ingest/message/message-trace';
+import { MessageTrace } from '@gateway/ingest/message/telemetry';
 
 /** The spans of a message, and the trace context that it carries on. */
 export type Tracing = NonNullable<ReturnType<typeof tracing>>;

@@ -37,7 +37,7 @@ async function checkPort(place: Parameters<typeof explainListenError>[1]): Promi
 
 /** Starts a sandbox and runs a function. */
 export async function checkSandbox({ config }: Context): Promise<Result> {
-  const { readSandboxFacts } = await import('@gateway/ingest/transform/sandbox-facts');
+  const { readSandboxFacts } = await import('@gateway/ingest/transform/sandboxes');
   const { startMs, memoryLimited, diesWithParent } = await readSandboxFacts(config);
   const sentence = `a function answered after ${Math.round(startMs)} ms`;
   if (memoryLimited && diesWithParent) return ok(`${sentence}; its memory is limited, and it ends with its parent`);

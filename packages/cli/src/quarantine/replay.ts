@@ -1,5 +1,5 @@
 import { dryRun, type DryRun, replay, type Replayed } from '@gateway/ingest/once/replay';
-import { idleSandbox, sandboxLimits } from '@gateway/ingest/transform/idle-sandbox';
+import { idleSandbox, sandboxLimits } from '@gateway/ingest/transform/sandboxes';
 import type { Config } from '@gateway/core/config';
 import { eventTypeCatalogue } from '@gateway/store/config';
 import { encodeSignal } from '@gateway/store/events';

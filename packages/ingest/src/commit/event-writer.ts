@@ -7,7 +7,7 @@ import type { Kv } from '@gateway/store/kv';
 import { type Database, rejectsContent } from '@gateway/store/postgres';
 import { type QuarantinedMessage, quarantineMessages } from '@gateway/store/quarantine';
 import type { UsageCounter } from '@gateway/store/usage';
-import type { IngestMeasure } from '../message/ingest-measure.js';
+import type { IngestMeasure } from '../message/telemetry.js';
 import type { ReadyEvent, ReadyMessage } from '../message/ready-message.js';
 import { debugLog, type DebugLog, quarantineFields } from './debug-log.js';
 import { type Committed, distinguish } from './distinguish.js';

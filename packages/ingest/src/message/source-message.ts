@@ -3,12 +3,11 @@ import type { ProjectPace } from '@gateway/core/process';
 import type { Message, Outcome } from '@gateway/plugin';
 import { keptParts, type KeptMessage } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
-import type { IngestMeasure } from './ingest-measure.js';
 import type { IngestSource } from './ingest-source.js';
-import type { MessageTrace } from './message-trace.js';
 import type { IngestMessage } from './parse-message.js';
 import type { ReadyEvent, ReadyMessage } from './ready-message.js';
 import { type Rejection, unknownEventType } from './reject-codes.js';
+import type { IngestMeasure, MessageTrace } from './telemetry.js';
 
 export interface SourceMessageOptions {
   readonly pace: Pick<ProjectPace, 'add'>;

@@ -3,7 +3,7 @@ import type { Log } from '@gateway/core/logging';
 import { backoffMs } from '@gateway/core/process';
 import { Stage } from '@gateway/core/queue';
 import type { Payload, Sandbox, TransformResult } from '@gateway/sandbox';
-import type { IngestMeasure } from '../message/ingest-measure.js';
+import type { IngestMeasure } from '../message/telemetry.js';
 import type { IngestSource } from '../message/ingest-source.js';
 import type { Rejection } from '../message/reject-codes.js';
 import { isOverrun, type Overruns } from './overruns.js';

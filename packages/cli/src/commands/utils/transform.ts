@@ -59,7 +59,7 @@ export default class UtilsTransform extends GatewayCommand {
     const { config } = this.resolve(flags);
 
     const [{ idleSandbox, sandboxLimits }, { previewOnce, previewRecord, previewText }] = await Promise.all([
-      import('@gateway/ingest/transform/idle-sandbox'),
+      import('@gateway/ingest/transform/sandboxes'),
       import('../../inspect/preview.js'),
     ]);
     const sandbox = idleSandbox({ ...sandboxLimits(config), processes: 1 });

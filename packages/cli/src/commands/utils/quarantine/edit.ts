@@ -25,7 +25,7 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
     const [{ editQuarantinedMessage, readReplayable }, { dryRun }, { idleSandbox, sandboxLimits }] = await Promise.all([
       import('@gateway/store/quarantine'),
       import('@gateway/ingest/once/replay'),
-      import('@gateway/ingest/transform/idle-sandbox'),
+      import('@gateway/ingest/transform/sandboxes'),
     ]);
     // A person may edit for an hour: no connection waits for that.
     const message = await withDatabase(config, async (database) => {
