@@ -48,7 +48,7 @@ export class EventCreator {
     for (;;) {
       const isNew = await this.#push(message);
       for (const event of message.events) if (isNew(event)) created.add(event.id);
-      const ids = await Promise.all(message.events.map((event) => (created.has(event.id) ? event.id : this.#holderOf(event))));
+      const ids = await Promise.all(message.events.map(async (event) => (created.has(event.id) ? event.id : this.#holderOf(event))));
       // Otherwise an idempotency key has expired between the two statements.
       if (!ids.includes(undefined)) return (ids as string[]).map((id) => ({ id, duplicate: !created.has(id) }));
     }
