@@ -77,6 +77,37 @@ intake('an HTTP source takes webhooks at the port of an agent', async () => {
   assert.is(bad.status, 202, 'it is quarantined');
 });
 
+intake('an agent that drains refuses events at once, and loses none that it has accepted', async () => {
+  const leaving = await gateway.startAgent();
+  const answers: { status: number; n: number }[] = [];
+  let n = 100;
+  let isOver = false;
+  const caller = async () => {
+    while (!isOver) {
+      const mine = n++;
+      const response = await fetch(`http://127.0.0.1:${leaving.port}${path}/events`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${gateway.apiKey}` },
+        body: JSON.stringify(order(mine)),
+      }).catch(() => undefined);
+      if (response) answers.push({ status: response.status, n: mine });
+      else isOver = true;
+      await response?.arrayBuffer();
+    }
+  };
+  const callers = [caller(), caller(), caller(), caller()];
+  await until('some to be accepted', () => answers.filter(({ status }) => status === 201).length > 20);
+  await leaving.process.terminate();
+  await Promise.all(callers);
+  const others = answers.filter(({ status }) => status !== 201);
+  assert.ok(
+    others.every(({ status }) => status === 503),
+    JSON.stringify(others.slice(0, 5)),
+  );
+  const accepted = answers.filter(({ status }) => status === 201);
+  await until('all that was accepted', () => accepted.every((one) => arrived(one.n)));
+});
+
 intake('a server routes in its commit, and an agent claims the deliveries', async () => {
   const made = await gateway.api('POST', '/events', order(10));
   await until('the event', () => arrived(10));

@@ -36,6 +36,7 @@ import { Heartbeat } from './liveness/heartbeat.js';
 import { startSweeps } from './liveness/sweep-deliveries.js';
 import { Clock } from './model/clock.js';
 import { AgentLease } from './model/lease.js';
+import { stopAtDeadline } from './model/stages.js';
 import type { Mailer } from './notifications/mailer.js';
 import { Notifier } from './notifications/notifier.js';
 import { AccessTokens } from './request/access-tokens.js';
@@ -180,7 +181,7 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
   const drainAll = async () => {
     const giveUp = () => {
       log.warn({ outstanding: inFlight.size }, 'The drain takes too long; what is unsettled is left to other agents.');
-      for (const part of [transformer, eventWriter, attemptWriter, releaser]) part.stop();
+      stopAtDeadline({ transformer, eventWriter, attemptWriter, releaser });
     };
     const timer = setTimeout(giveUp, Math.max(0, config.agent.drain_timeout_seconds - CLOSING_SECONDS) * 1000);
     queues.abort();
@@ -213,8 +214,10 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
     planner,
     claimer,
     heartbeat,
+    transformer,
     eventWriter,
     attemptWriter,
+    releaser,
     consumers,
     scheduler,
     circuitBreakers,

@@ -3,10 +3,9 @@ import { type ComponentState, type Failing, latestOf } from '@gateway/core/proce
 import { hostname } from 'node:os';
 import type { AttemptRecord } from '@gateway/store/deliveries';
 import { probeDatabase } from '@gateway/store/postgres';
-import type { AttemptWriter } from '../delivery/attempt-writer.js';
-import type { EventWriter } from '@gateway/ingest/commit/event-writer';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Clock } from '../model/clock.js';
+import { failingStages, type RepeatingStages } from '../model/stages.js';
 import type { Heartbeat } from './heartbeat.js';
 
 const CHECK_MS = 1_000;
@@ -35,11 +34,11 @@ const SENTENCES = {
 
 type Dependency = keyof typeof SENTENCES;
 
-type Watched = { eventWriter: EventWriter; attemptWriter: AttemptWriter; heartbeat: Heartbeat; successStreak: SuccessStreak; clock: Clock };
+type Watched = RepeatingStages & { readonly heartbeat: Heartbeat; readonly successStreak: SuccessStreak; readonly clock: Clock };
 
 /** Reports Postgres, KV, clock and endpoints to health, and logs when one goes away and when it is back. Returns what stops it. */
 export function reportHealth(
-  { eventWriter, attemptWriter, heartbeat, successStreak, clock }: Watched,
+  { heartbeat, successStreak, clock, ...parts }: Watched,
   { config, configCache, database, health, kv, log }: Omit<AgentContext, 'lease' | 'clock'>,
 ): () => void {
   const { pool } = database;
@@ -56,7 +55,7 @@ export function reportHealth(
     const { reason, fix } = databaseReason(error, config.database);
     report('postgres', 'down', `${reason}. Messages stay with their brokers meanwhile. To fix it: ${fix}.`, since);
   };
-  const failingNow = () => [eventWriter, attemptWriter, heartbeat, configCache].flatMap(({ failing }) => failing ?? []);
+  const failingNow = () => [...failingStages(parts), ...[heartbeat, configCache].flatMap(({ failing }) => failing ?? [])];
   const sinceOf = (failing: readonly Failing[], otherwise: Date) =>
     new Date(Math.min(...(failing.length > 0 ? failing.map(({ since }) => since.getTime()) : [otherwise.getTime()])));
 
