@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { Database } from './database.js';
 import { tempFolder } from './start/keep.js';
 import type { PostgresServer } from './start/postgres.js';
+import { until } from './until.js';
 
 /** A disk for the tables of a database that can be filled. */
 export interface SmallDisk {
@@ -25,7 +26,12 @@ export async function smallDisk(postgres: PostgresServer, db: Database): Promise
   const unmount = () => void spawnSync('umount', ['--lazy', folder]);
   process.once('exit', unmount);
   await db.rows(`create tablespace small location '${folder}'`);
-  for (const kind of ['table', 'index']) await db.rows(`alter ${kind} all in tablespace pg_default set tablespace small`);
+  // It locks table after table, as the statements of a running gateway do in another order.
+  for (const kind of ['table', 'index'])
+    await until('the lock of every table', async () => {
+      await db.rows(`alter ${kind} all in tablespace pg_default set tablespace small`);
+      return true;
+    });
   const ballast = path.join(folder, 'ballast');
   return {
     kind: 'disk',
