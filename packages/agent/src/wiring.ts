@@ -98,7 +98,7 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
 
   // Deliveries: from Postgres to the endpoint, and the attempt back to Postgres.
   const held = { ...context, inFlight, dueTimes, backpressure };
-  const claimer = new Claimer(held);
+  const claimer = new Claimer({ ...held, releaser });
   const successStreak = new SuccessStreak();
   const billing: AttemptObserver = {
     recorded(attempts, isOurs) {

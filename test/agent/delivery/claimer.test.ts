@@ -5,6 +5,7 @@ import { type Answer, endpoint as receiver } from '../../support/endpoint.js';
 import { keptMetrics } from '../../support/kept-metrics.js';
 import { until } from '../../support/until.js';
 import { migratedDatabase } from '../../store/migrated.js';
+import { changeUntold } from '../../store/made.js';
 import { delivered, hold, states } from '../hold.js';
 import { makeEndpoint, makeProject } from '../records.js';
 import { pluginsOf } from '../running.js';
@@ -65,6 +66,23 @@ claim('deliveries of events that are named are claimed, and what may not be sent
     await running.wiring.claimer.claimEvents(refs);
     await delivered(running, endpointId, 20);
     assert.is(at.requests.length, 20, 'each once');
+  }),
+);
+
+claim('a delivery to an endpoint that is newer than the configuration of the agent is sent, not discarded', () =>
+  scene(async ({ running, at, put }) => {
+    await running.wiring.heartbeat.stop();
+    // Without triggers nobody is notified.
+    const { id: endpointId } = await db.knex.transaction(async (knex) => {
+      await knex.raw(`set local session_replication_role = 'replica'`);
+      return makeEndpoint({ ...db, knex }, running.projectId, { url: at.url });
+    });
+    await changeUntold(db);
+    assert.is(running.configCache.endpoint(running.projectId, endpointId), undefined);
+    await put(3, { endpointId });
+    running.wiring.dueTimes.add(running.projectId, 0);
+    await delivered(running, endpointId, 3);
+    assert.is(at.requests.length, 3);
   }),
 );
 

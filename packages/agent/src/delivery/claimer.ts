@@ -3,7 +3,9 @@ import type { EventRef } from '@gateway/store/events';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Backpressure, Withheld } from '../flow-control/backpressure.js';
 import type { DueTimes } from './due-times.js';
+import type { HeldDelivery } from '../model/delivery.js';
 import type { InFlight } from './in-flight.js';
+import type { DeliveryReleaser } from './release-deliveries.js';
 
 const BATCH_MAX = 200;
 /** Size of the bodies of one claim at most, but for one delivery that alone exceeds it. */
@@ -22,6 +24,7 @@ export interface ClaimerOptions extends Pick<AgentContext, 'config' | 'database'
   readonly inFlight: InFlight;
   readonly backpressure: Backpressure;
   readonly dueTimes: DueTimes;
+  readonly releaser: Pick<DeliveryReleaser, 'release'>;
 }
 
 /** Claims due deliveries from Postgres while there is room for them. Tries a project again one second after a claim that failed. */
@@ -84,7 +87,7 @@ export class Claimer {
     const { agentId } = lease;
     const { claimed, isMore } = await claimEvents(database.pool, agentId, { refs: wanted, exceptEndpoints, limit, bytes });
     if (isMore) for (const projectId of claimable) dueTimes.add(projectId, 0);
-    this.#hold(claimed, agentId);
+    await this.#hold(claimed, agentId);
   }
 
   /** Starts no more claims, and resolves when the running one has ended. */
@@ -149,19 +152,28 @@ export class Claimer {
     this.#cursors.advance(projectId, scannedTo, exceptEndpoints, performance.now());
     if (claimed.length > 0) this.#bodyBytes = Math.max(1, claimed.reduce((sum, { data }) => sum + data.length, 0) / claimed.length);
     if (this.#overdue.delete(projectId) && claimed.length > 0) measure?.recovered(claimed.length);
-    this.#hold(claimed, agentId);
+    await this.#hold(claimed, agentId);
     return isMore ? 'more' : 'done';
   }
 
-  #hold(claimed: readonly ClaimedDelivery[], agentId: number): void {
-    this.options.inFlight.hold(
-      claimed.map(({ headers, data, ...delivery }) => ({
+  async #hold(claimed: readonly ClaimedDelivery[], agentId: number): Promise<void> {
+    const { configCache, inFlight, releaser } = this.options;
+    const isUnknown = ({ projectId, endpointId }: ClaimedDelivery) => configCache.endpoint(projectId, endpointId) === undefined;
+    // Whoever routed it may know an endpoint that is newer than the configuration here. To this agent it would be a deleted one.
+    if (claimed.some(isUnknown)) await configCache.refresh();
+    const [held, early]: [HeldDelivery[], HeldDelivery[]] = [[], []];
+    for (const claim of claimed) {
+      const { headers, data, ...delivery } = claim;
+      const isEarly = isUnknown(claim) && configCache.isBehind(claim.projectId);
+      (isEarly ? early : held).push({
         ...delivery,
         headers: JSON.parse(headers) as Record<string, string>,
         body: Buffer.from(data),
         agentId,
-      })),
-    );
+      });
+    }
+    inFlight.hold(held);
+    if (early.length > 0) releaser.release(early, AGAIN_MS);
   }
 
   /** Deliveries that this agent cannot read stay due: an agent that can read them claims them. */

@@ -96,6 +96,11 @@ export class ConfigCache {
     return [...this.#changedSinceMs.keys()].filter((id) => !this.isCurrent(id));
   }
 
+  /** True if the project has a change that is not loaded, or cannot be. */
+  isBehind(projectId: string): boolean {
+    return this.#changedSinceMs.has(projectId) || this.#skipped.has(projectId) || this.failing !== null;
+  }
+
   /** Tells that Postgres had this version when it was asked, by the monotonic clock. Reads changes when it is another one. */
   seen(version: string, askedAtMs: number): void {
     if (BigInt(version) === this.#version) this.#currentAtMs = Math.max(this.#currentAtMs, askedAtMs);
