@@ -78,7 +78,8 @@ const answered = new Set<Question>();
 
 scraped('a server without agents shows what waits for them, with its age, and the alert for that is on its way', async () => {
   tellTargets('server.json', [gateway.serverPort]);
-  for (let n = 0; n < 3; n++) await gateway.api('POST', '/events', { event_type: 'good', data: { n } });
+  // Nobody has subscribed to it, which agents decide.
+  for (let n = 0; n < 3; n++) await gateway.api('POST', '/events', { event_type: 'unwanted', data: { n } });
   const pending = 'max by (project, source) (gateway_event_queue_total{status="pending"})';
   await until('three pending events', async () => (await values(pending))[0] === 3);
   await until('an age of two seconds', async () => ((await values('gateway_event_queue_backlog_seconds{source="api"}'))[0] ?? 0) > 2);

@@ -125,7 +125,8 @@ export async function watched(): Promise<Watched> {
         { drop: true },
         { spoilt: true },
       ]);
-      await gateway.api('POST', '/events', { event_type: 'good', data: { wave } });
+      // Of these two the server routes the first, and the queues the second.
+      for (const type of ['good', 'unwanted']) await gateway.api('POST', '/events', { event_type: type, data: { wave } });
       if (wave <= HOPELESS_WAVES)
         await fetch(`http://127.0.0.1:${gateway.serverPort}/api/v1/projects`, { headers: { authorization: 'Bearer wrong' } });
     };
