@@ -69,14 +69,14 @@ export async function startServer({
     if (!givenKv) lifecycle.add('kv', () => kv.close());
     const connecting = retryKv(() => kv.ping(), KV_PATIENCE_MS).catch(() => undefined);
     await requireReady(database, config.database);
+    const configCache = new ConfigCache(database, { intervalMs: config.agent.interval_seconds * 1000, verifyMs: VERIFY_MS, log });
+    lifecycle.add('config cache', () => configCache.close());
+    await configCache.start();
     const usage = startUsageCounter({ pool: database.pool, log });
     lifecycle.add('usage', () => usage.close());
     const billing = startBilling({ config, database, log });
     if (billing) lifecycle.add('billing', () => billing.close());
     lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
-    const configCache = new ConfigCache(database, { intervalMs: config.agent.interval_seconds * 1000, verifyMs: VERIFY_MS, log });
-    lifecycle.add('config cache', () => configCache.close());
-    await configCache.start();
     const pace = new ProjectPace(config.limits.events_per_second);
     const writer = new EventWriter({
       config,

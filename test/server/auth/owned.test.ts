@@ -28,7 +28,7 @@ let theirs: Things;
 let key: string;
 
 owned.before(async () => {
-  api = await startApi({ file: { portal: { requests_per_second: 0 } } });
+  api = await startApi({ file: { portal: { requests_per_second: 0 }, ingest: { inline_routing: false } } });
   const project = await makeProject(api);
   path = project.path;
   mine = await makeThings(project.id, 'acme');

@@ -7,7 +7,7 @@ const explain = suite('server/routes/explain');
 
 let api: Api;
 explain.before(async () => {
-  api = await startApi();
+  api = await startApi({ file: { ingest: { inline_routing: false } } });
 });
 explain.after(() => api.close());
 
