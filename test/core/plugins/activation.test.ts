@@ -246,7 +246,10 @@ activation('a source whose import took too long is active once it has ended', as
     (error: Error) => assert.match(error.message, /^importing a-source\/index.js failed: it has not ended after 0.05 s/),
   );
   assert.is(only(plugins).state, 'inactive');
-  (globalThis as unknown as { gatewayTestSlow(): void }).gatewayTestSlow();
+  const seen = globalThis as unknown as { gatewayTestSlow?: () => void };
+  // The import may not even have begun.
+  await until('the import to wait', () => seen.gatewayTestSlow !== undefined);
+  seen.gatewayTestSlow!();
   await load();
   assert.is(only(plugins).state, 'active');
 });
