@@ -92,8 +92,8 @@ function holdsBy(limit, root) {
 function valueOf(limit, root) {
   if ('field' in limit) return code(limit.field);
   if ('constant' in limit) return constantOf(limit.stage, limit.constant, root);
-  const { default: value } = settings[limit.setting];
-  return `${code(limit.setting)} (${Number(value).toLocaleString('en')})`;
+  const row = settings[limit.setting];
+  return `${code(limit.setting)} (${Number('default' in row ? row.default : undefined).toLocaleString('en')})`;
 }
 
 /**
