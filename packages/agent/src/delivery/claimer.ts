@@ -71,9 +71,9 @@ export class Claimer {
     const claimable = new Set<string>();
     for (const projectId of new Set(refs.map((ref) => ref.projectId))) {
       const share = this.#shareOf(projectId);
-      const withheld = backpressure.withheld(projectId).map(({ endpointId }) => endpointId);
-      const excepted = [...withheld, ...backpressure.unproven(projectId), ...share.full, ...this.#unreadable(projectId)];
-      if (excepted.length > 0 || share.bytes <= 0) dueTimes.add(projectId, 0);
+      const busy = [...backpressure.unproven(projectId), ...share.full];
+      const excepted = this.#excepted(projectId, backpressure.withheld(projectId), busy);
+      if (excepted.length > 0 || share.bytes <= 0) dueTimes.add(projectId, POSTPONE_MS);
       if (share.bytes <= 0) continue;
       claimable.add(projectId);
       exceptEndpoints.push(...excepted);
@@ -140,7 +140,7 @@ export class Claimer {
     const unproven = backpressure.unproven(projectId);
     // Nothing calls when time alone has made them slow.
     if (unproven.length > 0) dueTimes.add(projectId, POSTPONE_MS);
-    const exceptEndpoints = [...withheld.map(({ endpointId }) => endpointId), ...unproven, ...share.full, ...this.#unreadable(projectId)];
+    const exceptEndpoints = this.#excepted(projectId, withheld, [...unproven, ...share.full]);
     const { claimed, scannedTo, isMore } = await claimDue(database.pool, agentId, {
       projectId,
       statuses: this.#statuses,
@@ -176,9 +176,10 @@ export class Claimer {
     if (early.length > 0) releaser.release(early, AGAIN_MS);
   }
 
-  /** Deliveries that this agent cannot read stay due: an agent that can read them claims them. */
-  #unreadable(projectId: string): string[] {
-    return [...(this.options.configCache.projects.get(projectId)?.unreadable ?? [])].map(({ id }) => id);
+  /** The endpoints of a project whose deliveries stay due now. Those that this agent cannot read are claimed by an agent that can. */
+  #excepted(projectId: string, withheld: readonly Withheld[], busy: readonly string[]): string[] {
+    const unreadable = this.options.configCache.projects.get(projectId)?.unreadable ?? [];
+    return [...withheld.map(({ endpointId }) => endpointId), ...busy, ...[...unreadable].map(({ id }) => id)];
   }
 
   /** What may be claimed for the project now: so much, and of none of the endpoints that are `full`. */
