@@ -24,6 +24,7 @@ import { etagOf, runIfMatch, editableAt } from './preconditions.js';
 import {
   accessOf,
   pathOf,
+  resourceOf,
   showOfCreated,
   type AccountCall,
   type OrganisationCall,
@@ -110,6 +111,9 @@ const LOOK_UP = { effect: 'looks_up', withinMs: 10_000 } as const;
 /** For a whole route: longer than a statement may take. */
 const RUN_MS = 40_000;
 
+/** Resources of a project that are no part of the configuration by which events are routed. */
+const UNCONFIGURED = ['events', 'eventDeliveries', 'quarantine', 'apiKeys', 'portalLinks'];
+
 /** Mounts the routes. Each request passes authentication, the rate limit, the check of what it may reach, its share, and validation before the route runs. */
 function mount(routes: readonly Route[], context: ServerContext, methodsAt: ReturnType<typeof methodsByPath>): Middleware {
   const { ask, config, limit, portalLimit, receive, takeShare } = context;
@@ -122,6 +126,7 @@ function mount(routes: readonly Route[], context: ServerContext, methodsAt: Retu
     const bodyLimit = route.carriesMessage ? largestBody(config) : LARGE_BYTES;
     const validateQuery = queryValidator(route.query ?? object({}));
     const effect = effectOf(route);
+    const configures = route.method !== 'get' && !UNCONFIGURED.includes(resourceOf(route));
     const hasLocation = showOfCreated(route, routes) !== undefined;
     const shown = editableAt(route, routes);
     const access = accessOf(route);
@@ -197,7 +202,7 @@ function mount(routes: readonly Route[], context: ServerContext, methodsAt: Retu
         const run = isOnce ? () => once(route, call, change) : change;
         const isConditional = shown && route.method !== 'get' && headers['if-match'] !== undefined;
         const own = await ask(isConditional ? () => runIfMatch(shown, call, run) : run, { effect, withinMs: RUN_MS }).finally(() => {
-          if (project && route.method !== 'get' && !route.isGrouped) void context.configCache.invalidate(project.id);
+          if (project && configures) void context.configCache.invalidate(project.id);
         });
         const etag = shown && etagOf(own);
         if (etag !== undefined) ctx.set('etag', etag);
