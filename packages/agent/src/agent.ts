@@ -80,11 +80,11 @@ export async function startAgent({
     lifecycle.add('sender', () => wiring.sender.close());
     lifecycle.add('sandbox', () => wiring.sandbox.close());
     lifecycle.add('health', reportHealth(wiring, shared));
-    const { usage, pace, eventWriter: writer, sandbox } = wiring;
+    const { pace, eventWriter: writer, sandbox } = wiring;
     const intake =
       config.agent.mode === 'retry'
         ? undefined
-        : openIntake?.({ config, database, kv, plugins, log, usage, configCache, pace, writer, sandbox }, lifecycle);
+        : openIntake?.({ config, database, kv, plugins, log, configCache, pace, writer, sandbox }, lifecycle);
     const http = await serveHttp(wiring, { config, health, plugins, log, intake });
     lifecycle.add('http', () => http.close());
     lifecycle.add('maintenance', await startMaintenance(config, { database, log, meter: plugins.meter }));

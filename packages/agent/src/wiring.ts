@@ -207,7 +207,6 @@ export function wireAgent({ plugins, open, mailer, ...given }: WiringOptions) {
 
   return {
     ...held,
-    usage,
     pace,
     sandbox,
     sender,

@@ -6,7 +6,6 @@ import type { Lifecycle, ProjectPace } from '@gateway/core/process';
 import type { Sandbox } from '@gateway/sandbox';
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
-import type { UsageCounter } from '@gateway/store/usage';
 import type { EventWriter } from './commit/event-writer.js';
 import type { ConfigCache } from './routing/config-cache.js';
 
@@ -17,7 +16,6 @@ export interface IntakeParts {
   readonly kv: Kv;
   readonly plugins: ActivatedPlugins;
   readonly log: Log;
-  readonly usage: UsageCounter;
   readonly configCache: ConfigCache;
   /** Counts the events that `writer` commits. */
   readonly pace: ProjectPace;

@@ -10,6 +10,7 @@ import { reloadCertificates } from './tls.js';
 /** Besides what its body may take. */
 const REQUEST_TIMEOUT_MS = 60_000;
 const TIMEOUTS_CHECKED_MS = 5_000;
+
 /** Works on the requests of a connection one after the other: a response has its socket when those before it are sent. */
 export function inTurn(app: RequestListener): RequestListener {
   return (request, response) => {
@@ -18,6 +19,7 @@ export function inTurn(app: RequestListener): RequestListener {
   };
 }
 
+/** Options of an HTTP server that takes bodies as large as the settings allow. */
 export function listenerOptions(config: Config): ServerOptions {
   const bodySeconds = config.server.http.body_timeout_seconds + Math.ceil(largestBody(config) / BODY_BYTES_PER_SECOND);
   return {

@@ -94,10 +94,7 @@ export async function startServer({
     });
     lifecycle.add('event writer', () => writer.stop());
     let closing = false;
-    const context = openContext(
-      { config, database, kv, plugins, log, links, seals, oidc, billing, usage, configCache, pace, writer },
-      lifecycle,
-    );
+    const context = openContext({ config, database, kv, plugins, log, links, seals, oidc, billing, configCache, pace, writer }, lifecycle);
     const pages = {
       ingest: ingestRouter(context),
       documents: documentRouter(routes, { rootPath: config.root_path, hasBasic: context.credentials.basic }),

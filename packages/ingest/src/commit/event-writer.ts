@@ -9,6 +9,7 @@ import { type QuarantinedMessage, quarantineMessages } from '@gateway/store/quar
 import type { UsageCounter } from '@gateway/store/usage';
 import type { IngestMeasure } from '../message/telemetry.js';
 import type { ReadyEvent, ReadyMessage } from '../message/ready-message.js';
+import { databaseRefused } from '../message/reject-codes.js';
 import { debugLog, type DebugLog, quarantineFields } from './debug-log.js';
 import { type Committed, distinguish } from './distinguish.js';
 import type { CommitPlan, EventRouter } from '../routing/event-router.js';
@@ -165,7 +166,7 @@ export class EventWriter {
   /** @returns whether it is to be quarantined now; otherwise it is given up */
   #quarantineRefused(message: ReadyMessage, error: Error): boolean {
     if (message.quarantined === null) {
-      message.reject({ code: 'database_refused', reason: `Postgres refused the event as it is: ${error.message}.` });
+      message.reject(databaseRefused(error));
       return true;
     }
     const fields = quarantineFields(message.quarantined);

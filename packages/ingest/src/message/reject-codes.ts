@@ -29,6 +29,11 @@ export interface Rejection {
   readonly reason: string;
 }
 
+/** The rejection of an event whose values Postgres refuses. */
+export function databaseRefused(error: Error): Rejection {
+  return { code: 'database_refused', reason: `Postgres refused the event as it is: ${error.message}.` };
+}
+
 /** The rejection of an event type that the project does not have and rejects. */
 export function unknownEventType(eventType: string): Rejection {
   const shown = eventType.length > 100 ? `${eventType.slice(0, 100)}…` : eventType;

@@ -6,6 +6,7 @@ import { compare } from '../commit/distinguish.js';
 import { byId, newEvent, onePerKey } from '../commit/new-events.js';
 import { functionText } from '../message/ingest-source.js';
 import type { ReadyEvent } from '../message/ready-message.js';
+import { databaseRefused } from '../message/reject-codes.js';
 import type { Refusal } from './preview.js';
 import { runOnce, type RunOptions } from './run-once.js';
 
@@ -54,8 +55,7 @@ export async function replay(message: ReplayableMessage, options: ReplayOptions)
     return await commit(message, result.events, options);
   } catch (error) {
     if (!rejectsContent(error)) throw error;
-    const reason = `Postgres refused the event as it is: ${(error as Error).message}.`;
-    return reject(pool, message, { code: 'database_refused', reason });
+    return reject(pool, message, databaseRefused(error as Error));
   }
 }
 

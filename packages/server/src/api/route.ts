@@ -14,7 +14,6 @@ import type { EventRef } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
 import type { Page, PageRequest } from '@gateway/store/pagination';
 import type { Database } from '@gateway/store/postgres';
-import type { UsageCounter } from '@gateway/store/usage';
 import type { Access } from '../auth/access.js';
 import type { Caller } from '../auth/caller.js';
 import type { AddressReader } from '../auth/client-address.js';
@@ -71,7 +70,6 @@ export interface ServerContext {
   readonly catalogue: EventTypeCatalogue;
   /** Tells agents of events that are pending. */
   readonly signalPending: (events: readonly EventRef[]) => void;
-  readonly usage: UsageCounter;
   readonly probeHealth: HealthProbe;
   readonly billing: { readonly problem: string | null } | undefined;
 }
