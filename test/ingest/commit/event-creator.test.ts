@@ -2,7 +2,7 @@ import type { QueryConfig } from 'pg';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { isGatewayError } from '#core/errors/errors';
-import { newId } from '#core/events/ids';
+import { newId, timeOfId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
 import { ProjectPace } from '#core/process/project-pace';
 import { type CreatedEvent, EventCreator } from '#ingest/commit/event-creator';
@@ -187,6 +187,31 @@ creation(
     assert.is(((await creator.create(event())) as { duplicate: boolean }).duplicate, false);
   },
 );
+
+creation('a message of a broker in the same commit is tried again, and what a caller was told has failed is not', async () => {
+  let isAway = true;
+  const { creator, writer } = scene({
+    before: () => {
+      if (isAway) throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' });
+    },
+  });
+  const id = newId();
+  const { idempotencyKey, ...plain } = event();
+  const place = { id, occurredAtMs: timeOfId(id), sourceId: null, coordinates: 'topic/0/1', digest: null, notes: null };
+  const settled = new Promise((resolve) =>
+    writer.push({
+      ...{ projectId, events: [{ ...place, ...plain, idempotencyKey }], quarantined: null },
+      ...{ reject: () => undefined, distinguish: () => undefined, settle: resolve },
+    }),
+  );
+  await creator.create(event({ data: '{"told":"failed"}' })).then(
+    () => assert.unreachable('it was not told'),
+    (error: Error) => assert.is(error.message, 'away'),
+  );
+  isAway = false;
+  assert.is(await settled, 'accepted');
+  assert.equal(await db.rows(`select id from events where data = '{"told":"failed"}'`), []);
+});
 
 creation('what waits for its commit when the process closes is told so', async () => {
   const { creator, writer } = scene();
