@@ -32,8 +32,8 @@ export interface EventWriterOptions {
 /** Commits wait for room while deliveries move. If none was recorded for this long, events go through the queues instead. */
 const PATIENCE_MS = 500;
 /**
- * A project whose endpoints answer and that holds most of its share commits no more until there is room, but for no longer than this: what is committed
- * without room is written a second time when it is claimed.
+ * A project whose endpoints answer and that holds most of its share waits this long between two commits, or until it holds less: what is committed without
+ * room is written a second time when it is claimed, which takes the room of the next commit.
  */
 const BUSY_MS = 250;
 /** How often projects that wait are looked at, so that their messages pile up meanwhile. */
@@ -70,7 +70,7 @@ interface Batch {
 export class EventWriter {
   readonly #stage: Stage<Waiting>;
   readonly #debugLog: DebugLog;
-  /** Since when projects have been busy, by the monotonic clock. */
+  /** Since when projects have been busy and had no commit, by the monotonic clock. */
   readonly #busySinceMs = new Map<string, number>();
   /** Messages whose callers were told of an error. */
   readonly #failed = new WeakSet<ReadyMessage>();
@@ -151,7 +151,7 @@ export class EventWriter {
 
   async #commitWaiting(waiting: readonly Waiting[]): Promise<void> {
     const { config, router } = this.options;
-    for (const projectId of this.#busySinceMs.keys()) if (this.#stage.waitingOf(projectId) === 0) this.#busySinceMs.delete(projectId);
+    for (const { message } of waiting) this.#busySinceMs.delete(message.projectId);
     let { hasRoom } = waiting[0]!;
     if (hasRoom === undefined) {
       hasRoom = config.ingest.inline_routing && (router.hasRoom || (await router.waitForRoom(PATIENCE_MS)));
