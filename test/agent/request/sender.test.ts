@@ -14,14 +14,14 @@ const send = suite('agent/request/sender');
 const LOOPBACK = ['127.0.0.0/8', '::1'];
 const CAP = 1000;
 
-type Post = (url: string, request?: Partial<Request>) => Promise<Answer>;
+type Post = (url: string, request?: Partial<Request> & { readonly responsePace?: ProjectPace }) => Promise<Answer>;
 
 /** Runs a test with a sender of its own; `post` sends and gives the one answer. */
 async function withSender(test: (post: Post) => Promise<void>, options: Partial<SenderOptions> = {}): Promise<void> {
   const sender = new Sender({ allowedNetworks: LOOPBACK, maxResponseBytes: CAP, lookupsPerProject: 32, ...options });
   let answers = 0;
   let requests = 0;
-  const post: Post = (url, request = {}) => {
+  const post: Post = (url, { responsePace, ...request } = {}) => {
     requests++;
     const answered = new Promise<Answer>((resolve) =>
       sender.send(
@@ -30,6 +30,7 @@ async function withSender(test: (post: Post) => Promise<void>, options: Partial<
           answers++;
           resolve(answer);
         },
+        responsePace,
       ),
     );
     return within(answered, 25_000, `an answer of ${url}`);

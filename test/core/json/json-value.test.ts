@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { rawJsonAt, rawJsonElements, rawJsonValue, nesting } from '#core/json/json-value';
+import { rawJsonAt, rawJsonElements, rawJsonValue, isTooDeep, nesting } from '#core/json/json-value';
 import { seed } from '../../support/seed.js';
 
 const member = suite('core/json/json-value');
@@ -171,6 +171,13 @@ member('nesting counts objects and arrays, not what looks like them in strings',
   assert.is(nesting('{"a":[{"b":"]]}}"}],"c":[]}'), 3);
   assert.is(nesting('["\\"[[", "\\\\", [[]]]'), 3);
   assert.is(nesting('['.repeat(100_000)), 100_000);
+});
+
+member('a text is too deep beyond 200 levels, however many brackets it has', () => {
+  const deep = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
+  const wide = `[${'{},'.repeat(1_000)}"[["]`;
+  for (const text of ['', '1', '{"a":[]}', deep(200), wide, `${'"['.repeat(400)}`]) assert.not(isTooDeep(text), text.slice(0, 20));
+  for (const text of [deep(201), '{"a":'.repeat(101) + '['.repeat(100), `[${wide},${deep(200)}]`]) assert.ok(isTooDeep(text), text.slice(0, 20));
 });
 
 member('nesting of what is no JSON is read to its end all the same', () => {

@@ -1,4 +1,4 @@
-import { createHmac, hash } from 'node:crypto';
+import { createHmac, createSecretKey, hash, type KeyObject } from 'node:crypto';
 import type { Open } from '@gateway/core/crypto';
 import { newId } from '@gateway/core/events';
 import type { ProjectPace } from '@gateway/core/process';
@@ -113,7 +113,7 @@ export class AttemptRunner {
       } catch (error) {
         return answered({ ...unsendable((error as Error).message), isUnreadable: error instanceof Unreadable });
       }
-      sender.send({ ...request, responsePace }, answered);
+      sender.send(request, answered, responsePace);
     });
   }
 
@@ -227,16 +227,19 @@ export class RequestBuilder {
   }
 }
 
+/** `createHmac` of Node 24 takes 16 µs with the bytes of a key, and 3 µs with a key object. */
 interface SigningKey {
-  readonly secret: string;
+  /** The key of the plain signature: the UTF-8 bytes of the secret. */
+  readonly plain: KeyObject;
   /** The key of the Standard Webhooks signature. */
-  readonly bytes: Buffer;
+  readonly standard: KeyObject;
 }
 
-/** The key is the base64 after `whsec_`, which is not checked; of a secret without that prefix, its UTF-8 bytes. */
+/** The standard key is the base64 after `whsec_`, which is not checked; of a secret without that prefix, its UTF-8 bytes. */
 export function signingKey(secret: string): SigningKey {
   const [, base64] = /^whsec_(.*)$/s.exec(secret) ?? [];
-  return { secret, bytes: base64 === undefined ? Buffer.from(secret) : Buffer.from(base64, 'base64') };
+  const plain = createSecretKey(Buffer.from(secret));
+  return { plain, standard: base64 === undefined ? plain : createSecretKey(Buffer.from(base64, 'base64')) };
 }
 
 /**
@@ -246,7 +249,7 @@ export function signingKey(secret: string): SigningKey {
 export function standardSignature(keys: readonly SigningKey[], id: string, timestamp: number, body: Buffer): string {
   let value = '';
   for (const key of keys) {
-    const signature = createHmac('sha256', key.bytes).update(`${id}.${timestamp}.`).update(body).digest('base64');
+    const signature = createHmac('sha256', key.standard).update(`${id}.${timestamp}.`).update(body).digest('base64');
     value += value === '' ? `v1,${signature}` : ` v1,${signature}`;
   }
   return value;
@@ -254,7 +257,7 @@ export function standardSignature(keys: readonly SigningKey[], id: string, times
 
 /** The plain HMAC of the body. Its key is the whole text of the newest secret. */
 export function plainSignature(key: SigningKey, body: Buffer, { hash, encoding }: SignatureConfig): string {
-  return createHmac(hash === 'SHA512' ? 'sha512' : 'sha256', key.secret)
+  return createHmac(hash === 'SHA512' ? 'sha512' : 'sha256', key.plain)
     .update(body)
     .digest(encoding);
 }

@@ -44,9 +44,17 @@ export interface Request {
   readonly timeoutMs: number;
   /** Shown to the endpoint. Undefined: none. */
   readonly certificate?: IdentifiedCertificate | undefined;
-  /** Of the bytes of response bodies: little is kept of a response while its project is over it. Undefined: no such limit. */
-  readonly responsePace?: ProjectPace;
 }
+
+/** A URL and the parts of it that each request needs: its getters make new texts. */
+interface Target {
+  readonly url: URL;
+  readonly origin: string;
+  readonly path: string;
+}
+
+/** URLs that are kept parsed. */
+const TARGETS_MAX = 1_000;
 
 export interface SenderOptions {
   readonly allowedNetworks: readonly string[];
@@ -68,6 +76,7 @@ export class Sender {
   readonly #dispatcher: RequestDispatcher;
   readonly #names: Names;
   readonly #certified: CertifiedPools;
+  readonly #targets = new Map<string, Target>();
 
   /** @throws GatewayError `tls_file` when the file of authorities cannot be used */
   constructor(private readonly options: SenderOptions) {
@@ -98,29 +107,37 @@ export class Sender {
     this.#certified = new CertifiedPools({ open, authorities: caFile === undefined ? undefined : authoritiesWith(caFile) });
   }
 
-  /** Sends one POST and calls `done` exactly once, perhaps before this returns. Never throws. */
-  send(request: Request, done: (answer: Answer) => void): void {
-    let url: URL;
-    try {
-      url = new URL(request.url);
-    } catch {
-      done(unsendable(`The endpoint's URL cannot be read.`));
-      return;
-    }
+  /**
+   * Sends one POST and calls `done` exactly once, perhaps before this returns. Never throws.
+   * @param responsePace of the bytes of response bodies: little is kept of a response while its project is over it
+   */
+  send(request: Request, done: (answer: Answer) => void, responsePace?: ProjectPace): void {
+    const target = this.#targetOf(request.url);
+    if (!target) return done(unsendable(`The endpoint's URL cannot be read.`));
     const { projectId, headers, body, certificate } = request;
+    const { url, origin, path } = target;
     const lookup = () => this.#names.stateOf(url.hostname, projectId);
     const { maxResponseBytes: maxBytes } = this.options;
-    const exchange = new Exchange(url, request, { maxBytes, lookup, done });
-    const { origin } = url;
+    const exchange = new Exchange(url, request, { maxBytes, lookup, done, responsePace });
     try {
       // A connection that the request needs is opened at once.
       const dispatcher = certificate ? this.#certified.of(certificate) : this.#dispatcher;
       this.#names.askFor(projectId, () => {
-        dispatcher.dispatch({ origin, path: url.pathname + url.search, method: 'POST', headers, body }, exchange);
+        dispatcher.dispatch({ origin, path, method: 'POST', headers, body }, exchange);
       });
     } catch (error) {
       exchange.onError(error as Error);
     }
+  }
+
+  #targetOf(text: string): Target | undefined {
+    let target = this.#targets.get(text);
+    if (target || !URL.canParse(text)) return target;
+    const url = new URL(text);
+    target = { url, origin: url.origin, path: url.pathname + url.search };
+    if (this.#targets.size >= TARGETS_MAX) this.#targets.clear();
+    this.#targets.set(text, target);
+    return target;
   }
 
   async close(): Promise<void> {
@@ -133,6 +150,7 @@ interface ExchangeOptions {
   /** Whether the name of the endpoint is being looked up, or waits for that. */
   readonly lookup: () => 'asking' | 'waiting' | undefined;
   readonly done: (answer: Answer) => void;
+  readonly responsePace: ProjectPace | undefined;
 }
 
 class Exchange implements Dispatcher.DispatchHandler {
@@ -187,19 +205,19 @@ class Exchange implements Dispatcher.DispatchHandler {
   onHeaders(status: number, rawHeaders: Buffer[]): boolean {
     this.#status = status;
     for (let k = 0; k + 1 < rawHeaders.length; k += 2) {
-      this.#headers[(rawHeaders[k] as Buffer).toString('latin1').toLowerCase()] = (rawHeaders[k + 1] as Buffer).toString('latin1');
+      this.#headers[rawHeaders[k]!.toString('latin1').toLowerCase()] = rawHeaders[k + 1]!.toString('latin1');
     }
-    this.#isEndless = Number(this.#headers['content-length']) > this.options.maxBytes + DRAIN_BYTES;
-    this.#maxBytes ||= this.#reserve();
+    const length = Number(this.#headers['content-length']);
+    this.#isEndless = length > this.options.maxBytes + DRAIN_BYTES;
+    this.#maxBytes ||= this.#reserve(length);
     return true;
   }
 
   /** Returns how many bytes of the body are kept, and counts them until it is known how many there are. */
-  #reserve(): number {
-    const { maxBytes } = this.options;
-    const { projectId, responsePace } = this.request;
-    const length = this.#encoding ? NaN : Number(this.#headers['content-length']);
-    const most = length < maxBytes ? length : maxBytes;
+  #reserve(length: number): number {
+    const { maxBytes, responsePace } = this.options;
+    const { projectId } = this.request;
+    const most = length < maxBytes && !this.#encoding ? length : maxBytes;
     if (!responsePace || most <= SHORT_BYTES) return maxBytes;
     if (responsePace.isOver(projectId)) return SHORT_BYTES;
     responsePace.add(projectId, most);
@@ -257,7 +275,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     const status = this.#status;
     const failure = status === null ? broken : redirectFailure(status, this.#headers);
     const done = (body: string) => {
-      this.request.responsePace?.add(this.request.projectId, body.length - this.#reserved);
+      this.options.responsePace?.add(this.request.projectId, body.length - this.#reserved);
       const remark = broken?.message ?? tlsRemark(this.url, status, body);
       this.options.done({ status, headers: this.#headers, body, failure, remark, isIdleLoss });
     };

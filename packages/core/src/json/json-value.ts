@@ -74,6 +74,14 @@ function spells(quoted: string, name: string): boolean {
 
 const STRUCTURE = /["[\]{}]/g;
 
+/** True if objects and arrays of a JSON text nest deeper than `NESTING_MAX`. The text need not be valid. */
+export function isTooDeep(text: string): boolean {
+  let left = NESTING_MAX;
+  // Most texts have fewer brackets in all, which is quicker to see.
+  for (const bracket of ['{', '[']) for (let at = -1; left >= 0 && (at = text.indexOf(bracket, at + 1)) !== -1;) left--;
+  return left < 0 && nesting(text) > NESTING_MAX;
+}
+
 /** The depth of the objects and arrays of a JSON text; 0 for a plain value. The text need not be valid: a megabyte without structure takes a millisecond. */
 export function nesting(text: string): number {
   let depth = 0;

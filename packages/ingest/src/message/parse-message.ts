@@ -1,6 +1,6 @@
 import type { MessageType } from '@gateway/store/events';
 import { customHeaderProblem, headerOwner, MESSAGE_TYPE_HEADER } from '@gateway/core/events';
-import { isObject, isPlain, nesting, NESTING_MAX, rawJsonValue, withoutExcerpt } from '@gateway/core/json';
+import { isObject, isPlain, isTooDeep, nesting, NESTING_MAX, rawJsonValue, withoutExcerpt } from '@gateway/core/json';
 import type { Rejection } from './reject-codes.js';
 import { envelopeReason } from './envelopes.js';
 
@@ -48,9 +48,8 @@ export function decodeMessage(body: Uint8Array, maxBytes: number): string | Reje
 
 /** Returns the rejection `too_deep` when objects and arrays nest more than 200 deep, otherwise null. The text need not be JSON. */
 export function checkNesting(text: string): Rejection | null {
-  const depth = nesting(text);
-  return depth > NESTING_MAX
-    ? { code: 'too_deep', reason: `The message nests objects or arrays ${depth} deep; at most ${NESTING_MAX} are accepted.` }
+  return isTooDeep(text)
+    ? { code: 'too_deep', reason: `The message nests objects or arrays ${nesting(text)} deep; at most ${NESTING_MAX} are accepted.` }
     : null;
 }
 
@@ -86,7 +85,8 @@ function checkIngestMessage(value: unknown, text: string, code: 'invalid_message
   const eventType = value['event_type'];
   if (eventType === undefined) problems.push('event_type is missing');
   else if (typeof eventType !== 'string') problems.push(`event_type must be a string, not ${kindOf(eventType)}`);
-  else problems.push(...nameProblems('event_type', eventType, true));
+  else if (eventType === '') problems.push('event_type is empty');
+  else addNameProblem(problems, 'event_type', eventType);
 
   if (value['data'] === undefined) problems.push('data is missing');
   else if (!isObject(value['data'])) problems.push(`data must be an object, not ${kindOf(value['data'])}`);
@@ -97,7 +97,7 @@ function checkIngestMessage(value: unknown, text: string, code: 'invalid_message
     if (given === undefined || given === null || given === '') names[field] = null;
     else if (typeof given !== 'string') problems.push(`${field} must be a string, not ${kindOf(given)}`);
     else {
-      problems.push(...nameProblems(field, given, false));
+      addNameProblem(problems, field, given);
       names[field] = given;
     }
   }
@@ -138,11 +138,10 @@ function notesOn(leftOut: readonly string[]): string {
   return JSON.stringify(notes);
 }
 
-function nameProblems(field: string, value: string, required: boolean): string[] {
-  if (required && value === '') return [`${field} is empty`];
-  if (value.length > NAME_LENGTH_MAX) return [`${field} has ${value.length} characters, more than ${NAME_LENGTH_MAX}`];
-  if (!isPlain(value)) return [`${field} contains a control character`];
-  return value.isWellFormed() ? [] : [`${field} contains half of a surrogate pair`];
+function addNameProblem(problems: string[], field: string, value: string): void {
+  if (value.length > NAME_LENGTH_MAX) problems.push(`${field} has ${value.length} characters, more than ${NAME_LENGTH_MAX}`);
+  else if (!isPlain(value)) problems.push(`${field} contains a control character`);
+  else if (!value.isWellFormed()) problems.push(`${field} contains half of a surrogate pair`);
 }
 
 function kindOf(value: unknown): string {
