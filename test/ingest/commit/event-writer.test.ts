@@ -603,8 +603,11 @@ accept('it holds up no other project, and goes on when they answer no longer', (
       for (const message of messages.many(100)) running.wiring.eventWriter.push(message);
       const neighbour = { ...messages.ready({ coordinates: 'neighbour', projectId: newId() }), projectId: newId() };
       await until('the project to be busy', () => running.wiring.inFlight.isBusy(running.projectId));
+      const busySinceMs = performance.now();
       running.wiring.eventWriter.push(neighbour);
       await until('all outcomes', () => messages.settled.length === 102);
+      const took = performance.now() - busySinceMs;
+      assert.ok(took > 1_500, `commits without room did not wait for each other: ${took} ms`);
       const place = messages.settled.findIndex(([coordinates]) => coordinates === 'neighbour');
       assert.ok(place < 60, `the neighbour's message was number ${place}`);
       await at.close();
