@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { quantile } from '../reliability/neighbourhood.js';
 import { arena, together, type Round } from './arena.js';
 import { attacks } from './attacks.js';
-import { faultsOf, p99Of } from './judge.js';
+import { faultsOf, p50Of, p99Of } from './judge.js';
 
 // What cannot be had on this machine is a failure here: nothing would be proved.
 process.env['CI'] = 'true';
@@ -53,9 +53,9 @@ try {
     const [alone, beside] = [pairs.map((it) => it.alone), pairs.map((it) => it.beside)];
     const faults = faultsOf(attack, { alone, beside });
     if (faults.length > 0) failed++;
-    const ratio = p99Of(beside) / p99Of(alone);
+    const ratio = p50Of(beside) / p50Of(alone);
     console.log(
-      `${faults.length > 0 ? '✘' : '•'} ${attack.name}: p99 ${ratio.toFixed(2)}×\n    alone   ${figures(alone)}\n    beside  ${figures(beside)}`,
+      `${faults.length > 0 ? '✘' : '•'} ${attack.name}: p50 ${ratio.toFixed(2)}×, p99 ${p99Of(beside).toFixed(1)} ms\n    alone   ${figures(alone)}\n    beside  ${figures(beside)}`,
     );
     console.log(
       `    ${Object.entries(together(beside).evidence)

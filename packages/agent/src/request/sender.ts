@@ -279,9 +279,10 @@ class Exchange implements Dispatcher.DispatchHandler {
       const remark = broken?.message ?? tlsRemark(this.url, status, body);
       this.options.done({ status, headers: this.#headers, body, failure, remark, isIdleLoss });
     };
+    if (this.#kept === 0) return done('');
     const bytes = Buffer.concat(this.#chunks);
     const encoding = this.#encoding;
-    if (encoding && bytes.length > 0) decompress(bytes, encoding, this.#maxBytes, done);
+    if (encoding) decompress(bytes, encoding, this.#maxBytes, done);
     else done(bytes.toString('utf8'));
   }
 }
