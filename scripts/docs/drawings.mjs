@@ -1,8 +1,11 @@
 // @ts-check
-// The drawings of packages and folders in ARCHITECTURE.md, made from the imports of the sources. test/meta/boundaries reads the same graphs.
+// The stages, and the drawings of packages and folders, in ARCHITECTURE.md. The drawings are made from the imports of the sources; test/meta/boundaries reads the
+// same graphs.
 import fs from 'node:fs';
 import path from 'node:path';
-import { withBlock } from './markdown.mjs';
+import { stages } from '#agent/model/stages';
+import { stagePath } from './limits-page.mjs';
+import { table, withBlock } from './markdown.mjs';
 
 /** @typedef {Map<string, Set<string>>} Graph what each node imports */
 
@@ -49,7 +52,7 @@ export function folderGraph(src) {
 }
 
 /**
- * `ARCHITECTURE.md` with its two drawings made anew.
+ * `ARCHITECTURE.md` with its stages and its two drawings made anew.
  * @param {string} root
  */
 export function architecturePage(root) {
@@ -57,8 +60,20 @@ export function architecturePage(root) {
     .map(({ folder }) => ({ folder, graph: folderGraph(path.join(root, folder, 'src')) }))
     .filter(({ graph }) => graph.size > 2)
     .map(({ folder, graph }) => `${folder}\n${drawing(graph, '  ')}`);
+  const blocks = {
+    stages: stagesTable(),
+    packages: asText(drawing(packageGraph(root))),
+    folders: asText(folders.join('\n\n')),
+  };
   const page = fs.readFileSync(path.join(root, 'ARCHITECTURE.md'), 'utf8');
-  return withBlock(withBlock(page, 'packages', asText(drawing(packageGraph(root)))), 'folders', asText(folders.join('\n\n')));
+  return Object.entries(blocks).reduce((made, [name, text]) => withBlock(made, name, text), page);
+}
+
+function stagesTable() {
+  return table(
+    ['Stage', 'An item has passed when', 'It may wait for', 'If it has not passed when a drain ends, it'],
+    stages.map(({ part, file, until, waitsFor, left }) => [`[\`${part}\`](${stagePath(file)})`, until, waitsFor.join('; '), left]),
+  );
 }
 
 /** @param {string} drawn */

@@ -15,48 +15,46 @@ import type { Failing } from '@gateway/core/process';
  *   ends; HTTP clients get an error at once.
  * - **Without a lease.** Nothing is sent until a heartbeat succeeds: other agents may have taken the deliveries.
  * - **KV is away.** Rates and breakers are this agent's own; pending events are found by the heartbeat.
- * - **Draining.** Nothing is read or claimed. What is under way ends; what waits for a request returns to Postgres. Near the deadline the stages with
- *   `atDeadline` stop.
+ * - **Draining.** Nothing is read or claimed. What is under way ends; what waits for a request returns to Postgres. Near the deadline the stages that
+ *   repeat their work stop.
  */
-export interface StageRow {
+interface StageRow {
   /** The part of the agent that is this stage. */
   readonly part: 'pipeline' | 'transformer' | 'eventWriter' | 'scheduler' | 'attemptWriter' | 'releaser';
-  /** When an item has passed. */
+  /** Its module, from the folder of the package. */
+  readonly file: string;
+  /** When a message, an event or a delivery has passed it. */
   readonly until: string;
-  /** What an item waits for. */
   readonly waitsFor: readonly string[];
-  /** What becomes of items that have not passed at the deadline of a drain; undefined: the stage waits for its requests. */
-  readonly atDeadline?: 'stays with its broker' | 'is recovered by other agents';
+  /** What becomes of items that have not passed when a drain ends. */
+  readonly left: 'stays with its broker' | 'is recovered by other agents';
+  /** The stage repeats work that fails, until it is stopped. */
+  readonly repeats?: true;
 }
 
+/** In the order in which a message passes them. ARCHITECTURE.md has them as a table. */
+// Two lines a row, so that the table reads as one.
+// prettier-ignore
 export const stages = [
-  { part: 'pipeline', until: 'it is parsed', waitsFor: ['instance_ingest_rate', 'limits.events_per_second', 'limits.event_loop_ms'] },
-  {
-    part: 'transformer',
-    until: 'its function has returned',
-    waitsFor: ['transform.processes', 'output of its project that waits for commits', 'a pause that is being decided'],
-    atDeadline: 'stays with its broker',
-  },
-  {
-    part: 'eventWriter',
-    until: 'it is committed',
-    waitsFor: ['limits.events_per_second', 'room for the deliveries of a busy project', 'Postgres'],
-    atDeadline: 'stays with its broker',
-  },
-  {
-    part: 'scheduler',
-    until: 'the endpoint has answered',
-    waitsFor: ['consumer_pool_size', 'the rate limit of its endpoint', 'the circuit breaker of its endpoint', 'limits.event_loop_ms'],
-  },
-  { part: 'attemptWriter', until: 'the attempt is recorded', waitsFor: ['Postgres'], atDeadline: 'is recovered by other agents' },
-  { part: 'releaser', until: 'it is due for other agents', waitsFor: ['Postgres'], atDeadline: 'is recovered by other agents' },
+  { part: 'pipeline', file: 'ingest/pipeline', until: 'it is decoded, and parsed unless a function changes it', left: 'stays with its broker',
+    waitsFor: ['`instance_ingest_rate`', '`limits.events_per_second`', '`limits.event_loop_ms`'] },
+  { part: 'transformer', file: 'ingest/transform/transformer', until: 'its function has returned', left: 'stays with its broker', repeats: true,
+    waitsFor: ['`transform.processes`', 'commits of what functions of its project returned', 'the decision whether its source is paused'] },
+  { part: 'eventWriter', file: 'ingest/commit/event-writer', until: 'it is committed', left: 'stays with its broker', repeats: true,
+    waitsFor: ['`limits.events_per_second`', 'room for deliveries', 'Postgres'] },
+  { part: 'scheduler', file: 'agent/delivery/scheduler', until: 'its endpoint has answered', left: 'is recovered by other agents',
+    waitsFor: ['`consumer_pool_size`', 'rate limit, concurrency and circuit breaker of its endpoint', '`limits.event_loop_ms`'] },
+  { part: 'attemptWriter', file: 'agent/delivery/attempt-writer', until: 'its attempt is recorded', left: 'is recovered by other agents', repeats: true,
+    waitsFor: ['Postgres'] },
+  { part: 'releaser', file: 'agent/delivery/release-deliveries', until: 'it is back in Postgres without an attempt', left: 'is recovered by other agents', repeats: true,
+    waitsFor: ['Postgres'] },
 ] as const satisfies readonly StageRow[];
 
-type Repeating = Extract<(typeof stages)[number], { readonly atDeadline: string }>;
+type Repeating = Extract<(typeof stages)[number], { readonly repeats: true }>;
 /** The parts that repeat their work while it fails. */
 export type RepeatingStages = Readonly<Record<Repeating['part'], { stop(): void; readonly failing?: Failing | undefined }>>;
 
-const repeating = stages.filter((row): row is Repeating => 'atDeadline' in row).map(({ part }) => part);
+const repeating = stages.filter((row): row is Repeating => 'repeats' in row).map(({ part }) => part);
 
 /** Stops what would be repeated: the deadline of a drain is near. */
 export function stopAtDeadline(parts: RepeatingStages): void {
