@@ -4,10 +4,10 @@ import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import type { Lifecycle } from '@gateway/core/process';
 import { EventCreator } from '@gateway/ingest/commit/event-creator';
+import { signalPending } from '@gateway/ingest/commit/signal-pending';
 import type { IntakeParts } from '@gateway/ingest/intake';
 import { openFunctions } from '@gateway/ingest/once/functions';
 import { eventTypeCatalogue, recordKeyUse } from '@gateway/store/config';
-import { encodeSignal, type EventRef } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
 import { requirePace } from './api/event-pace.js';
@@ -51,7 +51,7 @@ export function openContext(
     events: new EventCreator({ writer, configCache, database }),
     requirePace: requirePace(pace, config.limits.events_per_second),
     catalogue,
-    signalPending: (events) => signalEvents(kv, events, log),
+    signalPending: (events) => void signalPending(given, events),
     functions,
     probeHealth: healthProbe(given),
     ask: askDatabase(given),
@@ -62,13 +62,6 @@ export function openContext(
     addressOf,
     ...kvUsers(config, { database, kv, plugins, log, addressOf }),
   };
-}
-
-/** Not awaited: the reconciler finds events whose signal is lost. */
-function signalEvents(kv: Kv, events: readonly EventRef[], log: Log): void {
-  kv.queue('create-event')
-    .push(events.map(encodeSignal))
-    .catch((error: unknown) => log.debug({ error }, 'KV is away: pending events are routed by the reconciler, a few seconds later.'));
 }
 
 /** Connection tests, or function tests, of a project without a wait, as when an application sets up its sources. */

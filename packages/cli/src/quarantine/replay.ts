@@ -1,8 +1,8 @@
+import { signalPending } from '@gateway/ingest/commit/signal-pending';
 import { dryRun, type DryRun, replay, type Replayed } from '@gateway/ingest/once/replay';
 import { idleSandbox, sandboxLimits } from '@gateway/ingest/transform/sandboxes';
 import type { Config } from '@gateway/core/config';
 import { eventTypeCatalogue } from '@gateway/store/config';
-import { encodeSignal } from '@gateway/store/events';
 import { openKv, retryKv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
 import { readReplayable, type QuarantineEntry, type QuarantineRef } from '@gateway/store/quarantine';
@@ -63,15 +63,13 @@ async function openSignals(config: Config, onKvAway: () => void) {
   if (config.kv.type === 'in-memory') return undefined;
   const kv = openKv(config.kv, () => undefined);
   let isAway = false;
-  const lost = () => {
+  const warn = () => {
     if (!isAway) onKvAway();
     isAway = true;
   };
-  await retryKv(() => kv.ping(), KV_PATIENCE_MS).catch(lost);
+  await retryKv(() => kv.ping(), KV_PATIENCE_MS).catch(warn);
   return {
-    async push(events: readonly QuarantineRef[]): Promise<void> {
-      if (!isAway && events.length > 0) await kv.queue('create-event').push(events.map(encodeSignal)).catch(lost);
-    },
+    push: (events: readonly QuarantineRef[]) => (isAway ? undefined : signalPending({ kv, log: { warn } }, events)),
     close: () => kv.close(),
   };
 }

@@ -2,7 +2,7 @@ import type { Config } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
 import { backoffMs, type Failing, inSlices, type ProjectPace, workOfEvents } from '@gateway/core/process';
 import { Stage } from '@gateway/core/queue';
-import { acceptEvents, encodeSignal, type EventRef, firstArrivals, type MessageOfEvents, type NewEvent } from '@gateway/store/events';
+import { acceptEvents, type EventRef, firstArrivals, type MessageOfEvents, type NewEvent } from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
 import { type Database, rejectsContent } from '@gateway/store/postgres';
 import { type QuarantinedMessage, quarantineMessages } from '@gateway/store/quarantine';
@@ -14,6 +14,7 @@ import { debugLog, type DebugLog, quarantineFields } from './debug-log.js';
 import { type Committed, distinguish } from './distinguish.js';
 import type { CommitPlan, EventRouter } from '../routing/event-router.js';
 import { byId, newEvent, onePerKey } from './new-events.js';
+import { signalPending } from './signal-pending.js';
 
 export interface EventWriterOptions {
   readonly config: Pick<Config, 'ingest'>;
@@ -251,7 +252,10 @@ export class EventWriter {
       isNew,
     );
     plan.handOver(isNew);
-    this.#signal(events.filter((event) => event.status === 'pending' && isNew(event.id)));
+    void signalPending(
+      this.options,
+      events.filter((event) => event.status === 'pending' && isNew(event.id)),
+    );
   }
 
   /** Gives way after each event: filters of large bodies take milliseconds. */
@@ -281,16 +285,6 @@ export class EventWriter {
       usage.event(event.projectId, event.data);
       this.#debugLog?.accepted(event);
     }
-  }
-
-  #signal(pending: readonly NewEvent[]): void {
-    if (pending.length === 0) return;
-    const { kv, log } = this.options;
-    kv.queue('create-event')
-      .push(pending.map(encodeSignal))
-      .catch((error: unknown) =>
-        log.warn({ error, events: pending.length }, 'KV is away: events are routed by the reconciler instead of the queue.'),
-      );
   }
 }
 

@@ -69,7 +69,7 @@ export interface ServerContext {
   /** What projects reject that reject unknown event types. */
   readonly catalogue: EventTypeCatalogue;
   /** Tells agents of events that are pending. */
-  readonly signalPending: (events: readonly EventRef[]) => void;
+  readonly signalPending: (events: readonly Pick<EventRef, 'projectId' | 'id'>[]) => void;
   readonly probeHealth: HealthProbe;
   readonly billing: { readonly problem: string | null } | undefined;
 }

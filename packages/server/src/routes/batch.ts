@@ -90,7 +90,7 @@ export const batchRoutes: readonly Route[] = [
       for await (const step of replaySelected(pool, project.id, filter, { dryRun, force })) {
         count += step.count;
         next = step.next;
-        if (step.replayed.length > 0) signalPending(step.replayed);
+        signalPending(step.replayed);
         if (performance.now() > until) break;
       }
       return { message: `${count} events ${dryRun ? 'would be' : 'are'} routed again`, data: { count, dry_run: dryRun, next } };

@@ -1,6 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
-import { timeOfId } from '@gateway/core/events';
 import type { DryRun, Replayed } from '@gateway/ingest/once/replay';
 import {
   discardQuarantinedMessages,
@@ -156,7 +155,7 @@ async function replay(
   const settled = await functions.replay(await readReplayable(database.pool, refs), { dryRun });
   const results = settled.flatMap((it) => (it.status === 'fulfilled' ? [it.value] : []));
   const created = results.flatMap((it) => (it.kind === 'replayed' ? it.ids : []));
-  if (created.length > 0) signalPending(created.map((id) => ({ projectId: project.id, id, occurredAtMs: timeOfId(id) })));
+  signalPending(created.map((id) => ({ projectId: project.id, id })));
   const failed = settled.find((it) => it.status === 'rejected');
   return { results, failure: failed?.reason as Error | undefined };
 }

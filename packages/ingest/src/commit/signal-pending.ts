@@ -1,0 +1,16 @@
+import type { Log } from '@gateway/core/logging';
+import { encodeSignal, type EventRef } from '@gateway/store/events';
+import type { Kv } from '@gateway/store/kv';
+
+/** Pushes the names of pending events to the queue from which agents route them. Resolves also when KV is away: the heartbeat of an agent finds the events. */
+export async function signalPending(
+  { kv, log }: { readonly kv: Pick<Kv, 'queue'>; readonly log: Pick<Log, 'warn'> },
+  events: readonly Pick<EventRef, 'projectId' | 'id'>[],
+): Promise<void> {
+  if (events.length === 0) return;
+  try {
+    await kv.queue('create-event').push(events.map(encodeSignal));
+  } catch (error) {
+    log.warn({ error, events: events.length }, 'KV is away: agents find pending events in Postgres, a few seconds later.');
+  }
+}
