@@ -13,7 +13,7 @@ import {
   type ProjectRecord,
   type ProjectTexts,
 } from '#store/config/snapshot';
-import { eventOfKey } from '#store/events/event-log';
+import { originalOf } from '#store/events/event-log';
 import { acceptEvents, type NewEvent } from '#store/events/events';
 import type { Database } from '#store/postgres/database';
 
@@ -149,5 +149,5 @@ export async function createEvent(
   const events: NewEvent[] = [{ ...made, headers: JSON.stringify(headers), notes: null, ...event }];
   const accepted = await acceptEvents(pool, { events, deliveries: [], agentId: 0, idempotencyWindowSeconds: windowSeconds });
   if (accepted === 'all') return { id, duplicate: false };
-  return { id: (await eventOfKey(pool, event.projectId, event.idempotencyKey!))!, duplicate: true };
+  return { id: (await originalOf(pool, { ...event, id }))!, duplicate: true };
 }

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { timeOfId } from '#core/events/ids';
+import { newId, timeOfId } from '#core/events/ids';
 import type { CreatedEvent } from '#ingest/commit/event-creator';
-import { eventOfKey, findEvent, listEvents, type EventFilter, type EventRow } from '#store/events/event-log';
+import { findEvent, listEvents, originalOf, type EventFilter, type EventRow } from '#store/events/event-log';
 import type { Page, PageRequest } from '#store/pagination/page';
 import { createEvent, makeEvents, makeProject, makeSource } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
@@ -46,8 +46,11 @@ log('a known idempotency key answers with the first event, within its project an
   const one = await createEvent(db.pool, created(projectId, keyed), 60);
   assert.equal(await createEvent(db.pool, created(projectId, keyed), 60), { id: one.id, duplicate: true });
   assert.is((await createEvent(db.pool, created(otherId, keyed), 60)).duplicate, false);
-  assert.is(await eventOfKey(db.pool, projectId, 'k1'), one.id);
+  const another = { projectId, id: newId(), idempotencyKey: 'k1' };
+  assert.is(await originalOf(db.pool, another), one.id);
+  assert.is(await originalOf(db.pool, { ...another, idempotencyKey: null }), another.id);
   await db.rows(`update idempotency_keys set expires_at = now() where project_id = $1`, [projectId]);
+  assert.is(await originalOf(db.pool, another), undefined);
   const again = await createEvent(db.pool, created(projectId, keyed), 60);
   assert.is(again.duplicate, false);
   assert.is.not(again.id, one.id);

@@ -2,7 +2,7 @@ import { GatewayError } from '@gateway/core/errors';
 import { newId, timeOfId } from '@gateway/core/events';
 import type { Outcome } from '@gateway/plugin';
 import { hasTarget } from '@gateway/store/config';
-import { eventOfKey } from '@gateway/store/events';
+import { originalOf } from '@gateway/store/events';
 import type { Database } from '@gateway/store/postgres';
 import type { ReadyEvent, ReadyMessage } from '../message/ready-message.js';
 import type { Rejection } from '../message/reject-codes.js';
@@ -44,18 +44,15 @@ export class EventCreator {
 
   /** Commits a message. Resolves with its events in their order; without any if it was quarantined. */
   async commit(message: ReadyMessage): Promise<readonly Creation[]> {
+    const { pool } = this.options.database;
     const created = new Set<string>();
     for (;;) {
       const isNew = await this.#push(message);
       for (const event of message.events) if (isNew(event)) created.add(event.id);
-      const ids = await Promise.all(message.events.map(async (event) => (created.has(event.id) ? event.id : this.#holderOf(event))));
+      const ids = await Promise.all(message.events.map(async (event) => (created.has(event.id) ? event.id : originalOf(pool, event))));
       // Otherwise an idempotency key has expired between the two statements.
       if (!ids.includes(undefined)) return (ids as string[]).map((id) => ({ id, duplicate: !created.has(id) }));
     }
-  }
-
-  async #holderOf({ projectId, id, idempotencyKey }: ReadyEvent): Promise<string | undefined> {
-    return idempotencyKey === null ? id : eventOfKey(this.options.database.pool, projectId, idempotencyKey);
   }
 
   /** What is not in memory may be new: then Postgres decides. */

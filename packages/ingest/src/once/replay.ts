@@ -1,5 +1,5 @@
 import { eventId } from '@gateway/core/events';
-import { eventOfKey, readMessages } from '@gateway/store/events';
+import { originalOf, readMessages } from '@gateway/store/events';
 import { rejectsContent, type Database } from '@gateway/store/postgres';
 import { dropReplayedMessage, rejectReplayedMessage, replayQuarantinedMessage, type ReplayableMessage } from '@gateway/store/quarantine';
 import { compare } from '../commit/distinguish.js';
@@ -73,7 +73,7 @@ async function commit(
   if (accepted === undefined) return { kind: 'changed' };
   const ids = pending.map(({ id }) => id).filter((id) => accepted === 'all' || accepted.has(id));
   if (ids.length > 0) return { kind: 'replayed', ids };
-  return { kind: 'duplicate', ids: await Promise.all(events.map((event) => originalOf(pool, event))) };
+  return { kind: 'duplicate', ids: await Promise.all(events.map(async (event) => (await originalOf(pool, event)) ?? event.id)) };
 }
 
 async function reject(pool: Database['pool'], message: ReplayableMessage, refusal: Refusal): Promise<Replayed> {
@@ -87,9 +87,4 @@ async function distinguished(pool: Database['pool'], message: ReplayableMessage,
   const stored = await readMessages(pool, own);
   const idOf = (ordinal: number) => eventId(sourceId, coordinates, occurredAtMs, ordinal, digest);
   return own.map((event, ordinal) => (compare(event, stored.get(event.id)) === 'same' ? event : { ...event, id: idOf(ordinal) }));
-}
-
-/** The event that this one duplicates: the holder of its idempotency key, else the event of the same message. */
-async function originalOf(pool: Database['pool'], { projectId, id, idempotencyKey: key }: ReadyEvent): Promise<string> {
-  return (key === null ? undefined : await eventOfKey(pool, projectId, key)) ?? id;
 }

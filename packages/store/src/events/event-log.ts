@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { timeOfId } from '@gateway/core/events';
-import type { EventStatus, MessageType } from './events.js';
+import type { EventStatus, MessageType, NewEvent } from './events.js';
 import { readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
 import type { Page, PageRequest } from '../pagination/page.js';
 
@@ -91,8 +91,12 @@ export async function findEvent(pool: Pool, projectId: string, id: string): Prom
   return rows[0];
 }
 
-/** Returns the id of the event that holds the idempotency key; undefined when there is none or the key has expired. */
-export async function eventOfKey(pool: Pool, projectId: string, key: string): Promise<string | undefined> {
+/** Returns the id of the event that holds the idempotency key of this one; undefined when the key has expired. Without a key it is the event itself. */
+export async function originalOf(
+  pool: Pool,
+  { projectId, id, idempotencyKey: key }: Pick<NewEvent, 'projectId' | 'id' | 'idempotencyKey'>,
+): Promise<string | undefined> {
+  if (key === null) return id;
   const { rows } = await pool.query<{ event_id: string }>({
     name: 'event-of-key',
     text: 'select event_id from idempotency_keys where project_id = $1 and key = $2 and expires_at > now()',

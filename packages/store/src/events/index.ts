@@ -1,5 +1,5 @@
 export { firstArrivals } from './message-arrivals.js';
-export { type EventFilter, eventOfKey, type EventRow, findEvent, listEvents } from './event-log.js';
+export { type EventFilter, type EventRow, findEvent, listEvents, originalOf } from './event-log.js';
 export type { EventRef } from './event-ref.js';
 export {
   acceptEvents,
