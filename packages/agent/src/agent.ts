@@ -15,8 +15,10 @@ import type { OpenIntake } from '@gateway/ingest/intake';
 import { ConfigCache } from '@gateway/ingest/routing/config-cache';
 import { reportHealth } from './liveness/health.js';
 import { startMaintenance } from './liveness/maintenance.js';
-import { wireAgent, COMMITTERS, WRITERS } from './wiring.js';
+import { wireAgent } from './wiring.js';
 import { requireKey, stopAtWrongKey } from './config/require-key.js';
+import { WRITERS } from './delivery/wiring.js';
+import { COMMITTERS } from './sources/wiring.js';
 
 export interface AgentOptions {
   readonly config: Config;

@@ -1,6 +1,8 @@
 import type { Config } from '@gateway/core/config';
+import type { Open } from '@gateway/core/crypto';
 import type { Log } from '@gateway/core/logging';
-import type { Health } from '@gateway/core/process';
+import type { Health, LoopShares } from '@gateway/core/process';
+import type { Sandbox } from '@gateway/sandbox';
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
 import type { Clock } from '../model/clock.js';
@@ -9,6 +11,7 @@ import type { Measure } from '../telemetry/measure.js';
 import type { Tracing } from '../telemetry/tracing.js';
 import type { ConfigCache } from '@gateway/ingest/routing/config-cache';
 
+/** What every part of an agent may be given. */
 export interface AgentContext {
   readonly config: Config;
   readonly log: Log;
@@ -16,6 +19,9 @@ export interface AgentContext {
   readonly database: Database;
   readonly kv: Kv;
   readonly configCache: ConfigCache;
+  readonly open: Open;
+  readonly sandbox: Sandbox;
+  readonly loopShares: LoopShares;
   readonly lease: AgentLease;
   readonly clock: Clock;
   /** Undefined when metrics are off. */

@@ -39,7 +39,7 @@ type Watched = RepeatingStages & { readonly heartbeat: Heartbeat; readonly succe
 /** Reports Postgres, KV, clock and endpoints to health, and logs when one goes away and when it is back. Returns what stops it. */
 export function reportHealth(
   { heartbeat, successStreak, clock, ...parts }: Watched,
-  { config, configCache, database, health, kv, log }: Omit<AgentContext, 'lease' | 'clock'>,
+  { config, configCache, database, health, kv, log }: Pick<AgentContext, 'config' | 'configCache' | 'database' | 'health' | 'kv' | 'log'>,
 ): () => void {
   const { pool } = database;
   const report = (dependency: Dependency, state: ComponentState, reason?: string, since = new Date()) => {

@@ -2,7 +2,8 @@ import { type NotificationFacts, pauseSource, resumeDueSources } from '@gateway/
 import type { AgentContext } from '../config/agent-context.js';
 
 export interface PausingOptions extends Pick<AgentContext, 'config' | 'database' | 'configCache' | 'log'> {
-  readonly agent: string;
+  /** The name of this agent. */
+  readonly name: string;
   readonly notifier: { disabledFacts(reason: string): NotificationFacts | null; hurry(): void };
 }
 
@@ -14,7 +15,7 @@ export function pausing(options: PausingOptions): {
   pause(projectId: string, sourceId: string, reason: string): Promise<boolean>;
   close(): void;
 } {
-  const { config, database, configCache, log, agent, notifier } = options;
+  const { config, database, configCache, log, name: agent, notifier } = options;
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
 
