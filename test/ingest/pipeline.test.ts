@@ -11,7 +11,6 @@ import { clampTime, eventId, newId, timeOfId } from '#core/events/ids';
 import { ProjectPace } from '#core/process/project-pace';
 import { LoopShares } from '#core/process/loop-shares';
 import { silentLog } from '#core/logging/log';
-import { SLICE_MS } from '#core/process/slices';
 import { empty } from '../store/batches.js';
 import { migratedDatabase } from '../store/migrated.js';
 import { type Endpoint, endpoint as receiver } from '../support/endpoint.js';
@@ -498,8 +497,7 @@ pipeline('an intake that stops leaves what has not passed the throttle to the br
   ),
 );
 
-pipeline('the event loop turns between messages that take long to parse', async () => {
-  const COUNT = 50;
+pipeline('a turn of the event loop parses a hundred messages, or one that is large', async () => {
   let turns = 0;
   const turn = (): void => void (turns++, (next = setImmediate(turn)));
   const turnsAt: number[] = [];
@@ -507,26 +505,24 @@ pipeline('the event loop turns between messages that take long to parse', async 
     pace: new ProjectPace(0),
     loopShares: new LoopShares(0),
     throttle: { unlimited: true, take: (wanted) => Promise.resolve(wanted) },
-    transformer: new Transformer({ sandbox: { run: () => Promise.resolve([]) }, log: silentLog }),
+    transformer: {} as Transformer,
     eventWriter: {
       push: (message) => {
-        // As long as a slice.
-        const untilMs = performance.now() + SLICE_MS;
-        while (performance.now() < untilMs);
         turnsAt.push(turns);
         message.settle('accepted');
       },
     },
-    maxMessageBytes: 10_000,
+    maxMessageBytes: 100_000,
   });
   const handle = it.handle(() => ({ projectId: newId(), id: newId(), bodyFunction: null }));
   let next = setImmediate(turn);
-  const handed = Array.from({ length: COUNT }, (_, n) =>
-    handle({ coordinates: `orders/0/${n}`, timestamp: Date.now(), body: Buffer.from(GOOD), headers: {} }),
-  );
-  await Promise.all(handed);
+  const hand = (count: number, body: Buffer) =>
+    Promise.all(Array.from({ length: count }, (_, n) => handle({ coordinates: `orders/0/${n}`, timestamp: 1, body, headers: {} })));
+  await hand(20, Buffer.from(`{"event_type":"order.paid","data":"${'x'.repeat(64 * 1024)}"}`));
+  await hand(450, Buffer.from(GOOD));
   clearImmediate(next);
-  assert.is(new Set(turnsAt).size, COUNT, 'two messages were parsed in one turn');
+  const turnsOf = (passed: number[]) => new Set(passed).size;
+  assert.equal([turnsOf(turnsAt.slice(0, 20)), turnsOf(turnsAt.slice(20))], [20, 5]);
 });
 
 pipeline.run();

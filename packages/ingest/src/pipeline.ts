@@ -1,4 +1,4 @@
-import { inSlices, type LoopShares, type ProjectPace, ProjectTurns, workOfEvents } from '@gateway/core/process';
+import { type LoopShares, type ProjectPace, ProjectTurns, workOfEvents } from '@gateway/core/process';
 import { Stage } from '@gateway/core/queue';
 import type { Handle } from '@gateway/plugin';
 import type { IngestMeasure } from './message/telemetry.js';
@@ -26,7 +26,7 @@ export interface PipelineOptions extends SourceMessageOptions {
   readonly measure?: Pick<IngestMeasure, 'step' | 'settled'> | undefined;
 }
 
-/** Bytes of the messages handled in one turn of the event loop, unless one has more, so that deliveries go on in between. */
+/** Bytes of the messages handled in one turn of the event loop, unless one has more. To parse them takes two milliseconds at worst; deliveries go on in between. */
 const TURN_BYTES_MAX = 64 * 1024;
 /** Messages in a turn at most: each counts for so many bytes at least. */
 const TURN_MAX = 100;
@@ -57,7 +57,11 @@ export class Pipeline {
       gate: (incoming) => this.#waitMs(incoming),
       work: (passing) => {
         options.measure?.step('throttle', passing[0]!.receivedAtMs);
-        return inSlices(this.#passAll(passing));
+        for (const incoming of passing) {
+          if (!options.throttle.unlimited) incoming.trace?.throttled();
+          options.loopShares.run(incoming.projectId, () => this.#pass(incoming));
+        }
+        return Promise.resolve();
       },
       ended: (_, left) => {
         for (const incoming of left) incoming.settle('later');
@@ -98,15 +102,6 @@ export class Pipeline {
     this.#granted = await this.options.throttle.take(Math.min(this.#stage.waiting, TURN_MAX), this.#stop.signal);
     this.#isAsking = false;
     this.#stage.wake();
-  }
-
-  *#passAll(passing: readonly SourceMessage[]): Generator<void, void> {
-    const { loopShares } = this.options;
-    for (const incoming of passing) {
-      if (!this.options.throttle.unlimited) incoming.trace?.throttled();
-      loopShares.run(incoming.projectId, () => this.#pass(incoming));
-      yield;
-    }
   }
 
   #pass(incoming: SourceMessage): void {
