@@ -1,5 +1,6 @@
 import type { Config } from '@gateway/core/config';
 import type { Sealer } from '@gateway/core/crypto';
+import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
 import type { Lifecycle } from '@gateway/core/process';
@@ -10,7 +11,6 @@ import { openFunctions } from '@gateway/ingest/once/functions';
 import { eventTypeCatalogue, recordKeyUse } from '@gateway/store/config';
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
-import { requirePace } from './api/event-pace.js';
 import type { ServerContext } from './api/route.js';
 import { requestShares } from './api/shares.js';
 import { addressReader } from './auth/client-address.js';
@@ -25,6 +25,9 @@ import { healthProbe } from './health/healthz.js';
 import { kvFallback } from './health/kv-fallback.js';
 import { largestBody } from './http/body.js';
 import { bodyRoom } from './http/body-room.js';
+
+/** When a project that has sent more than it may should send again. */
+const PACE_SECONDS = 1;
 
 /** What a process that answers the API brings. */
 export interface ContextParts extends IntakeParts, Pick<ServerContext, 'links' | 'oidc' | 'billing'> {
@@ -49,7 +52,10 @@ export function openContext(
     sealer: seals,
     credentials: processCredentials(config, log),
     events: new EventCreator({ writer, configCache, database }),
-    requirePace: requirePace(pace, config.limits.events_per_second),
+    requirePace(projectId) {
+      const { events_per_second: limit } = config.limits;
+      if (pace.isOver(projectId)) throw new GatewayError('too_many_events', { limit, retryAfterSeconds: PACE_SECONDS });
+    },
     catalogue,
     signalPending: (events) => void signalPending(given, events),
     functions,

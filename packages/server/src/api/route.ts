@@ -24,7 +24,6 @@ import type { ProcessCredentials } from '../auth/process-credentials.js';
 import type { RecordCache } from '../auth/record-cache.js';
 import type { RequestLimit } from '../auth/request-limit.js';
 import type { SessionCookies } from '../auth/session-cookie.js';
-import type { RequirePace } from './event-pace.js';
 import type { TakeShare } from './shares.js';
 import { pageOf, pageRequest, pageView, type pageQuery } from '../http/list-query.js';
 import type { AskDatabase } from '../health/database-outage.js';
@@ -65,7 +64,8 @@ export interface ServerContext {
   readonly events: EventCreator;
   /** By which events are routed in their commit. */
   readonly configCache: ConfigCache;
-  readonly requirePace: RequirePace;
+  /** Throws `too_many_events` for a project that has sent more than `limits.events_per_second`. */
+  readonly requirePace: (projectId: string) => void;
   /** What projects reject that reject unknown event types. */
   readonly catalogue: EventTypeCatalogue;
   /** Tells agents of events that are pending. */
