@@ -103,17 +103,20 @@ accept('no event is routed by a configuration older than the bound: it waits for
     const query = database.pool.query.bind(database.pool) as (config: unknown) => Promise<unknown>;
     database.pool.query = ((config: { name?: string }) =>
       config.name === 'read-projects' ? slow.then(() => query(config)) : query(config)) as typeof database.pool.query;
-    await makeSubscription(db, projectId, { endpointId });
-    await until('the change to be older than the bound', () => !configCache.isCurrent(projectId));
-    assert.ok(configCache.isCurrent(), 'other projects go on');
-    assert.equal(configCache.outdated, [projectId]);
-    wiring.eventWriter.push(messages.ready({}));
-    await until('the commit', () => messages.settled.length === 1);
-    assert.equal(
-      (await eventsOf(running)).map(({ status }) => status),
-      ['pending'],
-    );
-    go();
+    try {
+      await makeSubscription(db, projectId, { endpointId });
+      await until('the change to be older than the bound', () => !configCache.isCurrent(projectId));
+      assert.ok(configCache.isCurrent(), 'other projects go on');
+      assert.equal(configCache.outdated, [projectId]);
+      wiring.eventWriter.push(messages.ready({}));
+      await until('the commit', () => messages.settled.length === 1);
+      assert.equal(
+        (await eventsOf(running)).map(({ status }) => status),
+        ['pending'],
+      );
+    } finally {
+      go();
+    }
     await until('the change to be loaded', () => configCache.isCurrent(projectId));
     wiring.start();
     await delivered(running, endpointId, 2, 'the delivery of the new subscription, too');
