@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 const SHAPE = /^gw_([0-9a-f]{16})_[A-Za-z0-9_-]{43}$/;
 
@@ -21,5 +21,5 @@ export function matchesApiKey(key: string, hash: Uint8Array): boolean {
 }
 
 function hashApiKey(key: string): Buffer {
-  return createHash('sha256').update(key).digest();
+  return hash('sha256', key, 'buffer');
 }

@@ -7,9 +7,9 @@ export type AddressReader = (request: IncomingMessage) => string;
 /** The client of a request: read from the right, the first address of `X-Forwarded-For` that is no trusted proxy. What is left of it may be made up. */
 function clientAddress({ headers, socket }: IncomingMessage, isProxy: (address: string) => boolean): string {
   let client = plain(socket.remoteAddress);
-  for (const hop of String(headers['x-forwarded-for'] ?? '')
-    .split(',')
-    .reverse()) {
+  const forwarded = headers['x-forwarded-for'];
+  if (forwarded === undefined) return client;
+  for (const hop of String(forwarded).split(',').reverse()) {
     const address = plain(hop);
     if (isIP(address) === 0 || !isProxy(client)) break;
     client = address;
