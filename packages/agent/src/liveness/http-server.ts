@@ -41,14 +41,16 @@ export async function serveHttp(
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
     const send = ({ code, ...body }: { code: number; status: boolean; message: string; data: unknown }, headers = {}) =>
       response.writeHead(code, { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers }).end(JSON.stringify(body));
+    const url = request.url ?? '/';
+    const bringsEvents = intake?.takes(url) ?? false;
+    if (bringsEvents && !agent.draining) return intake!.handle(request, response);
     // Not as a relative reference: there `//` starts a host.
-    const { pathname, searchParams } = new URL(`http://agent${request.url ?? '/'}`);
-    if (intake?.takes(pathname) && !agent.draining) return intake.handle(request, response);
+    const { pathname, searchParams } = new URL(`http://agent${url}`);
     if (request.method !== 'GET' && request.method !== 'HEAD' && PATHS.includes(pathname))
       return void send({ code: 405, status: false, message: 'Only GET is answered here.', data: null }, { allow: 'GET' });
     if (pathname === '/healthz') return void send(healthz(searchParams.has('ready'), seesDetails(request)));
     if (pathname === '/metrics') return sendMetrics(request, response, metrics);
-    if (intake?.takes(pathname)) {
+    if (bringsEvents) {
       const { message } = new GatewayError('closing', { retryAfterSeconds: RETRY_AFTER_SECONDS });
       return void send({ code: 503, status: false, message, data: null }, { connection: 'close', 'retry-after': RETRY_AFTER_SECONDS });
     }

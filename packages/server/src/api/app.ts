@@ -46,7 +46,7 @@ export function createApp(
   const app = new Koa();
   // Errors were answered already; this one is about the connection.
   app.on('error', (error: unknown) => log.debug({ error }, 'A response could not be sent.'));
-  app.use(logRequests(log));
+  app.use(identifyRequests(log));
   app.use(requireOneHost);
   // Its requests are none of the API.
   if (pages.dashboard) app.use(pages.dashboard);
@@ -65,24 +65,30 @@ export function createApp(
     ctx.set(headers);
     ctx.body = body;
   });
+  const methodsAt = methodsByPath(`${config.root_path}/api/v1`, routes);
+  // First, since most requests are for it: each router compares its paths with that of the request.
+  app.use(mount(routes, context, methodsAt));
+  app.use(pages.ingest.routes());
   app.use(open.routes());
   if (pages.documents) app.use(pages.documents.routes());
-  app.use(pages.ingest.routes());
-  const methodsAt = methodsByPath(`${config.root_path}/api/v1`, routes);
-  app.use(mount(routes, context, methodsAt));
   app.use((ctx) => answerUnknown(ctx, methodsAt(ctx.path), config.root_path));
   return app;
 }
 
-function logRequests(log: Log) {
-  return async (ctx: Context, next: Next): Promise<void> => {
-    const requestId = randomUUID();
+/** Gives each request an id, and logs it at level debug. */
+function identifyRequests(log: Log) {
+  const logged = async (ctx: Context, next: Next): Promise<void> => {
     const startedAtMs = performance.now();
-    ctx.state['requestId'] = requestId;
-    ctx.set('x-request-id', requestId);
     await next();
-    const { method, path, status } = ctx;
-    log.debug({ request_id: requestId, method, path, status, duration_ms: Math.round(performance.now() - startedAtMs) }, 'request');
+    const { method, path, status, state } = ctx;
+    const durationMs = Math.round(performance.now() - startedAtMs);
+    log.debug({ request_id: String(state['requestId']), method, path, status, duration_ms: durationMs }, 'request');
+  };
+  return (ctx: Context, next: Next): Promise<void> => {
+    const requestId = randomUUID();
+    ctx.state['requestId'] = requestId;
+    ctx.res.setHeader('x-request-id', requestId);
+    return log.debugging ? logged(ctx, next) : next();
   };
 }
 
@@ -252,7 +258,7 @@ function bodyValidation({
     const rewritten = rewrite(value);
     assertValid(validate(value));
     const ignored = [...rewritten, ...takeIgnored(schema, value)];
-    assertValid(unstorableStrings(raw === undefined ? value : { ...(value as object), [raw]: null }));
+    assertValid(unstorableStrings(text, raw === undefined ? value : { ...(value as object), [raw]: null }));
     return { body: value, ignored, raw: raw === undefined ? '' : (rawJsonValue(text, raw) ?? '') };
   };
 }

@@ -28,11 +28,7 @@ const OUR_OWN: Dialect = { query: (query) => ({ ...query }), body: () => [], ans
  */
 export function speakConvoy(rootPath: string) {
   const prefix = `${rootPath}/convoy/api/v1/`;
-  return async (ctx: Context, next: Next): Promise<void> => {
-    if (!ctx.path.startsWith(prefix)) {
-      await next();
-      return;
-    }
+  const translate = async (ctx: Context, next: Next): Promise<void> => {
     const rest = ctx.path.slice(prefix.length).replace(/^(projects\/[^/]+\/)?groups(?=\/|$)/, 'projects');
     ctx.path = `${rootPath}/api/v1/${rest}`;
     // A route of its own there.
@@ -45,6 +41,7 @@ export function speakConvoy(rootPath: string) {
     await next();
     if (ctx.status === 422) ctx.status = 400;
   };
+  return (ctx: Context, next: Next): Promise<void> => (ctx.path.startsWith(prefix) ? translate(ctx, next) : next());
 }
 
 /** The words of a request for a route. */

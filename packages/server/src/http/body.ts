@@ -36,14 +36,18 @@ export function parseBody(bytes: Buffer): { value: unknown; text: string } {
   }
 }
 
-/** Finds the strings that Postgres cannot store: those with U+0000 or half of a surrogate pair. */
-export function unstorableStrings(value: unknown, field = ''): InvalidField[] {
+/** Finds the strings of a JSON text that Postgres cannot store: those with U+0000 or half of a surrogate pair, which stand there as escapes only. */
+export function unstorableStrings(text: string, value: unknown): InvalidField[] {
+  return text.includes('\\u') ? unstorable(value, '') : [];
+}
+
+function unstorable(value: unknown, field: string): InvalidField[] {
   if (typeof value === 'string') {
     return !value.includes('\0') && value.isWellFormed() ? [] : [{ field, sentence: 'contains U+0000 or half of a surrogate pair' }];
   }
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, member]) => {
     const path = field === '' ? name : `${field}.${name}`;
-    return [...unstorableStrings(name, path), ...unstorableStrings(member, path)];
+    return [...unstorable(name, path), ...unstorable(member, path)];
   });
 }

@@ -7,12 +7,9 @@ import { send } from './response.js';
  * Answers 400 to a request with several Host headers, or one that is no host: a proxy before this server may have read another one. Node refuses requests of HTTP/1.1
  * without it. https://www.rfc-editor.org/rfc/rfc9112#section-3.2
  */
-export async function requireOneHost(ctx: Context, next: Next): Promise<void> {
+export function requireOneHost(ctx: Context, next: Next): Promise<void> | void {
   const problem = problemOf(ctx.req);
-  if (problem === undefined) {
-    await next();
-    return;
-  }
+  if (problem === undefined) return next();
   const { message, code, fix, httpStatus } = new GatewayError('host_header_invalid', { problem });
   ctx.set('connection', 'close');
   send(ctx, httpStatus, { status: false, message, data: null, code, fix });

@@ -71,24 +71,24 @@ function endUnread({ req, res }: Context, code: string): void {
   else setTimeout(() => req.complete || req.destroy(), DRAINED_MS).unref();
 }
 
-/** JSON text that goes into a response unchanged: `1.10` and integers beyond 2^53 keep their digits. */
-export class RawJson {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-}
-
 // Random, so that no string of a user matches it.
 const MARK = `raw-json-${randomBytes(16).toString('hex')}-`;
 const MARKED = new RegExp(`"${MARK}(\\d+)"`, 'g');
+/** The texts of the value that `stringify` works on. */
+let raw: string[] = [];
 
-/** Returns JSON text with each `RawJson` in it inserted unchanged, at any depth. */
+/** JSON text that goes into a response unchanged: `1.10` and integers beyond 2^53 keep their digits. */
+export class RawJson {
+  constructor(readonly text: string) {}
+
+  toJSON(): string {
+    return MARK + String(raw.push(this.text) - 1);
+  }
+}
+
+/** Returns JSON text with each `RawJson` in it inserted unchanged, at any depth. Without a replacer function, which would be called for every member. */
 export function stringify(value: unknown): string {
-  const raw: string[] = [];
-  const text = JSON.stringify(value, (_, member: unknown) =>
-    member instanceof RawJson ? MARK + String(raw.push(member.text) - 1) : member,
-  );
+  raw = [];
+  const text = JSON.stringify(value);
   return raw.length === 0 ? text : text.replace(MARKED, (_, index: string) => raw[Number(index)]!);
 }

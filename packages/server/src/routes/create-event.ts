@@ -75,7 +75,7 @@ export async function createEvents(call: ProjectCall<{ readonly events: readonly
       try {
         if (endpointId !== null && ownerId !== null)
           assertValid([{ field: 'owner_id', sentence: 'does not belong beside endpoint_id: an event is for one of them' }]);
-        assertValid(unstorableStrings({ ...event, data: null }));
+        assertValid(unstorableStrings(texts[k]!, { ...event, data: null }));
         const target = { messageType: ownerId === null ? 'single' : 'fanout', endpointId, ownerId } as const;
         const { data } = await createEvent({ ...call, body: event, raw: rawJsonValue(texts[k]!, 'data') ?? '' }, target);
         return data as { uid: string; duplicate: boolean };
