@@ -22,6 +22,7 @@ export interface SignalQueue {
   push(texts: readonly string[]): Promise<void>;
   /** Waits for signals and returns up to `limit`; an empty list when `signal` aborts. Rejects when KV is down. */
   pull(limit: number, signal: AbortSignal): Promise<Signal[]>;
+  /** Resolves before they are acknowledged, which one command does for those of a moment. One that gets lost is pulled again. */
   done(tickets: readonly string[]): Promise<void>;
   depth(): Promise<number>;
   load(): Promise<QueueLoad>;

@@ -97,7 +97,9 @@ try('pexpire', KEYS[3], 60000)
 return refused`;
 const TRIED = ['{ping}', '{ping}:map', '{ping}:queue'].map((name) => PREFIX + name);
 
-/** Changes or texts per script, so that it does not block Redis for long. */
+/** Signals that are done are acknowledged together after this time. */
+const DONE_MS = 50;
+/** Changes, texts or tickets per script, so that it does not block Redis for long. */
 const CHANGES_MAX = 500;
 /** Names per MGET, likewise. */
 const NAMES_MAX = 1_000;
@@ -110,6 +112,8 @@ export class RedisKv implements Kv {
   readonly #connect: () => Redis;
   readonly #takeOverMs: number;
   readonly #blocking = new Set<Redis>();
+  /** Tickets that are done and not acknowledged, by the key of their queue. */
+  readonly #done = new Map<string, string[]>();
 
   constructor(settings: KvSettings, onError: (error: Error) => void, { takeOverMs = TAKE_OVER_MS } = {}) {
     this.#takeOverMs = takeOverMs;
@@ -118,7 +122,12 @@ export class RedisKv implements Kv {
   }
 
   queue(name: QueueName): SignalQueue {
-    return redisQueue(this.#redis, this.#connectBlocking, PREFIX + name, this.#takeOverMs);
+    return redisQueue(this.#redis, {
+      key: PREFIX + name,
+      takeOverMs: this.#takeOverMs,
+      connectBlocking: this.#connectBlocking,
+      done: this.#finish,
+    });
   }
 
   map(name: 'breakers'): SharedMap {
@@ -160,7 +169,27 @@ export class RedisKv implements Kv {
   }
 
   async close(): Promise<void> {
+    await this.#acknowledge();
     for (const connection of [this.#redis, ...this.#blocking]) connection.disconnect();
+  }
+
+  readonly #finish = (key: string, tickets: readonly string[]): void => {
+    if (tickets.length === 0) return;
+    if (this.#done.size === 0) setTimeout(() => void this.#acknowledge(), DONE_MS).unref();
+    const known = this.#done.get(key);
+    if (known) known.push(...tickets);
+    else this.#done.set(key, [...tickets]);
+  };
+
+  /** Does not reject: what is not acknowledged is pulled again, and finds nothing to do. */
+  async #acknowledge(): Promise<void> {
+    const done = [...this.#done];
+    this.#done.clear();
+    const acknowledge = async (key: string, tickets: readonly string[]) => {
+      for (let k = 0; k < tickets.length; k += CHANGES_MAX)
+        await answered(this.#redis, this.#redis.eval(DONE, 1, key, GROUP, ...tickets.slice(k, k + CHANGES_MAX)));
+    };
+    await Promise.allSettled(done.map(([key, tickets]) => acknowledge(key, tickets)));
   }
 
   /** A blocking read occupies its connection and ends only with it, so each pulled queue has its own. */
@@ -194,7 +223,15 @@ function redisMap(redis: Redis, key: string): SharedMap {
 const textOrNothing = (text: string | undefined) => (text === undefined ? '' : `=${text}`);
 
 /** A stream with one consumer group. Done entries are deleted, so the length of the stream is the depth of the queue. */
-function redisQueue(redis: Redis, connectBlocking: () => Redis, key: string, takeOverMs: number): SignalQueue {
+function redisQueue(
+  redis: Redis,
+  {
+    key,
+    takeOverMs,
+    connectBlocking,
+    done,
+  }: { key: string; takeOverMs: number; connectBlocking: () => Redis; done(key: string, tickets: readonly string[]): void },
+): SignalQueue {
   const consumer = `${hostname()}:${process.pid}`;
   let blocking: Redis | undefined;
   let takeOverAtMs = 0;
@@ -235,6 +272,7 @@ function redisQueue(redis: Redis, connectBlocking: () => Redis, key: string, tak
 
   return {
     async push(texts) {
+      if (texts.length === 1) return void (await answered(redis, redis.xadd(key, '*', 't', texts[0]!)));
       for (let k = 0; k < texts.length; k += CHANGES_MAX)
         await answered(redis, redis.eval(PUSH, 1, key, ...texts.slice(k, k + CHANGES_MAX)));
     },
@@ -253,9 +291,7 @@ function redisQueue(redis: Redis, connectBlocking: () => Redis, key: string, tak
         signal.removeEventListener('abort', abort);
       }
     },
-    async done(tickets) {
-      if (tickets.length > 0) await answered(redis, redis.eval(DONE, 1, key, GROUP, ...tickets));
-    },
+    done: async (tickets) => done(key, tickets),
     depth: () => answered(redis, redis.xlen(key)),
     async load() {
       const results = await answered(redis, redis.pipeline().xlen(key).xpending(key, GROUP).exec());
