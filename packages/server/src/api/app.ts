@@ -142,7 +142,7 @@ function mount(routes: readonly Route[], context: ServerContext, methodsAt: Retu
     /** Authenticates the caller, takes the request from the caller's rate limit, and checks what the caller may reach. */
     const admit = async (ctx: RouterContext): Promise<Partial<Pick<ProjectCall, 'caller' | 'project' | 'ownerId'> & OrganisationCall>> => {
       if (route.reach === 'open') return {};
-      const caller = await ask(() => authenticate(ctx.req, context), LOOK_UP);
+      const caller = await authenticate(ctx.req, context);
       context.keyUse.record(caller);
       await (caller.type === 'portal' ? portalLimit : limit)(caller, ({ limit: most, remaining, resetSeconds }) => {
         ctx.set({ 'ratelimit-limit': `${most}`, 'ratelimit-remaining': `${remaining}`, 'ratelimit-reset': `${resetSeconds}` });
@@ -150,17 +150,17 @@ function mount(routes: readonly Route[], context: ServerContext, methodsAt: Retu
       requireScope(caller, access);
       const { project_id: projectId = '', organisation_id: organisationId = '' } = ctx.params;
       if (route.reach === 'project') {
-        const project = await ask(() => reachProject(caller, projectId, access, context), LOOK_UP);
+        const project = await reachProject(caller, projectId, access, context);
         if (caller.type !== 'portal') return { caller, project };
-        await ask(() => requireOwned(context, { project, ownerId: caller.owner_id, id: ctx.params['id'] }), LOOK_UP);
+        await requireOwned(context, { project, ownerId: caller.owner_id, id: ctx.params['id'] });
         return { caller, project, ownerId: caller.owner_id };
       }
       if (route.reach === 'account') {
-        if (route.role === 'instance') await ask(() => requireInstanceAdmin(caller, context), LOOK_UP);
+        if (route.role === 'instance') await requireInstanceAdmin(caller, context);
         else reachAccount(caller, access);
         return { caller };
       }
-      return { caller, organisation: await ask(() => reachOrganisation(caller, organisationId, access, context), LOOK_UP) };
+      return { caller, organisation: await reachOrganisation(caller, organisationId, access, context) };
     };
     routers.of(pathOf(route))[route.method](pathOf(route), async (ctx: RouterContext) => {
       const { params, headers, req: request } = ctx;
@@ -168,7 +168,7 @@ function mount(routes: readonly Route[], context: ServerContext, methodsAt: Retu
       const stray = Object.values(params).find((id) => !isId(id));
       // A path like `/events/batch` has its own methods.
       if (stray !== undefined && methodsAt(ctx.path).length > 0) return answerUnknown(ctx, methodsAt(ctx.path), config.root_path);
-      const { caller, organisation, project, ownerId } = await admit(ctx);
+      const { caller, organisation, project, ownerId } = await ask(() => admit(ctx), LOOK_UP);
       if (stray !== undefined) throw new GatewayError('not_found', { thing: 'id', id: stray });
       const query = dialect.query(ctx.query);
       assertValid(validateQuery(query));
