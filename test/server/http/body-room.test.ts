@@ -34,18 +34,6 @@ bodies('a body of many small chunks is whole', async () => {
   assert.is((await body).bytes.toString(), text.join(''));
 });
 
-bodies('a body that came with the head is there at once and has the same limit', async () => {
-  const receive = bodyRoom({ messageBytes: MB, timeoutSeconds: 10 });
-  const came = (text: string) => {
-    const sent = Object.assign(request(), { complete: true });
-    sent.end(text);
-    return receive(sent, { limit: 5, sender: link });
-  };
-  assert.is((await came('whole')).bytes.toString(), 'whole');
-  assert.is((await came('')).bytes.length, 0);
-  assert.is(await outcome(came('larger')), 'body_too_large');
-});
-
 bodies('a body that never ends, is cut off, compressed or too large is refused', async () => {
   const receive = bodyRoom({ messageBytes: MB, timeoutSeconds: 1 });
   const begun = { slow: request(), cut: request(), endless: request() };

@@ -148,19 +148,12 @@ export function bodyRoom({ messageBytes, timeoutSeconds }: { messageBytes: numbe
         reject(error);
       };
       const arrival = enter(request, sender, settle);
-      const take = (chunk: Buffer) => {
+      request.on('data', (chunk: Buffer) => {
         if (isOver) return;
         if (arrival.bytes + chunk.length > limit) return settle(tooLarge());
         held = appended(held, arrival.bytes, chunk);
         grow(arrival, chunk.length);
-      };
-      if (request.complete) {
-        // It came with the head, as most small bodies do.
-        const all = request.read() as Buffer | null;
-        if (all) take(all);
-        return settle();
-      }
-      request.on('data', take);
+      });
       request.on('end', () => settle());
       // The client went away or sent broken chunks: not an internal error.
       request.on('error', (cause) => settle(cutOff(cause)));
