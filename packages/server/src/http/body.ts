@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Config } from '@gateway/core/config';
 import { GatewayError, type InvalidField } from '@gateway/core/errors';
-import { nesting, NESTING_MAX, withoutExcerpt } from '@gateway/core/json';
+import { isTooDeep, NESTING_MAX, withoutExcerpt } from '@gateway/core/json';
 
 /** Room in a body besides the data of an event. */
 const ENVELOPE_BYTES = 262_144;
@@ -28,7 +28,7 @@ export function parseBody(bytes: Buffer): { value: unknown; text: string } {
   } catch (cause) {
     throw new GatewayError('bad_body', { reason: 'is not valid UTF-8' }, { cause });
   }
-  if (nesting(text) > NESTING_MAX) throw new GatewayError('bad_body', { reason: `nests objects or arrays deeper than ${NESTING_MAX}` });
+  if (isTooDeep(text)) throw new GatewayError('bad_body', { reason: `nests objects or arrays deeper than ${NESTING_MAX}` });
   try {
     return { value: JSON.parse(text), text };
   } catch (cause) {

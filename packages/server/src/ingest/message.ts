@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { HttpSource } from '@gateway/store/config';
-import { nesting, NESTING_MAX } from '@gateway/core/json';
+import { isTooDeep } from '@gateway/core/json';
 import { jsonAt, valueAt, type Located } from './location.js';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -71,7 +71,7 @@ function nameOf(values: readonly string[]): string {
 function jsonOf(bytes: Uint8Array): string | undefined {
   try {
     const text = decoder.decode(bytes);
-    if (nesting(text) > NESTING_MAX) return undefined;
+    if (isTooDeep(text)) return undefined;
     JSON.parse(text);
     return text;
   } catch {
