@@ -42,7 +42,8 @@ export function faultsOf(
   }
   if (alone && !isControl) {
     const [without, with_] = [p50Of(alone), p50Of(rounds)];
-    if (with_ > MEDIAN_RATIO_MAX * without) faults.push(`the p50 of the neighbour rose from ${without.toFixed(1)} to ${with_.toFixed(1)} ms`);
+    if (with_ > MEDIAN_RATIO_MAX * without)
+      faults.push(`the p50 of the neighbour rose from ${without.toFixed(1)} to ${with_.toFixed(1)} ms`);
     const p99 = p99Of(rounds);
     if (p99 > P99_MAX_MS) faults.push(`the p99 of the neighbour is ${p99.toFixed(1)} ms, more than ${P99_MAX_MS}`);
   }

@@ -177,7 +177,8 @@ member('a text is too deep beyond 200 levels, however many brackets it has', () 
   const deep = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
   const wide = `[${'{},'.repeat(1_000)}"[["]`;
   for (const text of ['', '1', '{"a":[]}', deep(200), wide, `${'"['.repeat(400)}`]) assert.not(isTooDeep(text), text.slice(0, 20));
-  for (const text of [deep(201), '{"a":'.repeat(101) + '['.repeat(100), `[${wide},${deep(200)}]`]) assert.ok(isTooDeep(text), text.slice(0, 20));
+  for (const text of [deep(201), '{"a":'.repeat(101) + '['.repeat(100), `[${wide},${deep(200)}]`])
+    assert.ok(isTooDeep(text), text.slice(0, 20));
 });
 
 member('nesting of what is no JSON is read to its end all the same', () => {

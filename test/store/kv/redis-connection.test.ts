@@ -71,7 +71,7 @@ async function useAll(one: Kv, other: Kv): Promise<void> {
     await one.queue(name).push(['a', 'b']);
     const first = await waiting;
     assert.equal([...first, ...(first.length < 2 ? await pull(other.queue(name)) : [])], ['a', 'b']);
-    assert.is(await one.queue(name).depth(), 0);
+    await until('the signals to be acknowledged', async () => (await one.queue(name).depth()) === 0);
   }
   for (const bucket of ['ingest', 'api:1', 'api:2']) assert.is((await one.takeTokens(bucket, 10, 4)).granted, 4);
   await one.set('answer', '42', { ttlMs: 10_000 });
