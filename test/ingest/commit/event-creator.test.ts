@@ -15,6 +15,7 @@ import { MemoryKv } from '#store/kv/memory-kv';
 import { configOf } from '../../server/api.js';
 import { makeEndpoint, makeProject } from '../../store/made.js';
 import { migratedDatabase } from '../../store/migrated.js';
+import { until, within } from '../../support/until.js';
 
 const creation = suite('ingest/commit/event-creator');
 
@@ -187,6 +188,37 @@ creation(
     assert.is(((await creator.create(event())) as { duplicate: boolean }).duplicate, false);
   },
 );
+
+creation('while all commits are being repeated, a caller is told at once', async () => {
+  let isAway = true;
+  const { creator, writer, statements } = scene({
+    before: () => {
+      if (isAway) throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' });
+    },
+  });
+  const fromBroker = (offset: number) => {
+    const id = newId();
+    const place = { id, occurredAtMs: timeOfId(id), sourceId: null, coordinates: `topic/0/${offset}`, digest: null, notes: null };
+    return new Promise((resolve) =>
+      writer.push({
+        ...{ projectId, events: [{ ...place, ...event() }], quarantined: null },
+        ...{ reject: () => undefined, distinguish: () => undefined, settle: resolve },
+      }),
+    );
+  };
+  const settled = [fromBroker(1)];
+  await until('the first commit to fail', () => statements.length > 0);
+  settled.push(fromBroker(2));
+  await until('no committer to be left', () => statements.length > 3);
+  const error = await within(
+    creator.create(event()).catch((given: unknown) => given as Error),
+    1_000,
+    'an answer',
+  );
+  assert.is((error as Error).message, 'away');
+  isAway = false;
+  assert.equal(await Promise.all(settled), ['accepted', 'accepted']);
+});
 
 creation('a message of a broker in the same commit is tried again, and what a caller was told has failed is not', async () => {
   let isAway = true;

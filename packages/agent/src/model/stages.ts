@@ -1,22 +1,21 @@
 import type { Failing } from '@gateway/core/process';
 
 /**
- * What an agent holds, and when it waits. A message passes the rows of `stages` from the first to the last; ARCHITECTURE.md draws them.
+ * What an agent holds, and when it waits. ARCHITECTURE.md draws it. Messages of brokers pass the first three `stages`, `transformer` only with a function;
+ * events over HTTP `eventWriter` alone; deliveries `scheduler`, and then one of the last two.
  *
- * Until its commit a message belongs to its broker, or to the HTTP client that waits for the answer: the agent may lose it at any time. From the commit on its
- * deliveries belong to the agent that claimed them, in Postgres, and to other agents when its lease ends. So nothing that an agent holds is the only copy.
+ * Until its commit a message is with its broker, or with the HTTP client that waits for the answer. From the commit on its deliveries are in Postgres; when the
+ * lease of an agent ends, others send what it had claimed. Only the result of a request is in memory alone; if it is lost, the request is repeated.
  *
- * The agent is always in one of these modes:
+ * Several of these may be true at once:
  *
  * - **Running.** A stage takes what waits as soon as it may, projects in turn. Events are routed in their commit, and sent from memory.
- * - **Short of room.** `delivery.max_outstanding` deliveries, or their bytes, are held. Commits wait while deliveries end; if none ends for half a second, events
- *   are committed as pending, and any agent routes them. Sources stop reading when their windows are full.
- * - **Postgres is away.** `commit`, `record` and `release` repeat their batch and take no other in its place. Sources stop reading; requests go on until the lease
- *   ends; HTTP clients get an error at once.
- * - **Without a lease.** Nothing is sent until a heartbeat succeeds: other agents may have taken the deliveries.
- * - **KV is away.** Rates and breakers are this agent's own; pending events are found by the heartbeat.
- * - **Draining.** Nothing is read or claimed. What is under way ends; what waits for a request returns to Postgres. Near the deadline the stages that
- *   repeat their work stop.
+ * - **Short of room.** `delivery.max_outstanding` deliveries, or their bytes, are held. Commits wait while attempts are recorded; if none is for half a second,
+ *   events are left pending. Sources stop reading when their windows are full.
+ * - **Postgres is away.** Stages that wait for it repeat their batches; sources stop reading; HTTP clients get errors; requests begin while the lease lasts.
+ * - **Without a lease.** No request begins until a heartbeat succeeds: other agents may have taken the deliveries.
+ * - **KV is away.** Rates and breakers are this agent's own; the heartbeat finds pending events.
+ * - **Draining.** Nothing is read or claimed. What is under way ends; what waits for a request returns to Postgres. Near the deadline repeating stops.
  */
 interface StageRow {
   /** The part of the agent that is this stage. */
@@ -27,12 +26,12 @@ interface StageRow {
   readonly until: string;
   readonly waitsFor: readonly string[];
   /** What becomes of items that have not passed when a drain ends. */
-  readonly left: 'stays with its broker' | 'is recovered by other agents';
+  readonly left: 'stays with its broker' | 'stays with its broker, or is answered with 503' | 'is recovered by other agents';
   /** The stage repeats work that fails, until it is stopped. */
   readonly repeats?: true;
 }
 
-/** In the order in which a message passes them. ARCHITECTURE.md has them as a table. */
+/** ARCHITECTURE.md has them as a table. */
 // Two lines a row, so that the table reads as one.
 // prettier-ignore
 export const stages = [
@@ -40,7 +39,7 @@ export const stages = [
     waitsFor: ['`instance_ingest_rate`', '`limits.events_per_second`', '`limits.event_loop_ms`'] },
   { part: 'transformer', file: 'ingest/transform/transformer', until: 'its function has returned', left: 'stays with its broker', repeats: true,
     waitsFor: ['`transform.processes`', 'commits of what functions of its project returned', 'the decision whether its source is paused'] },
-  { part: 'eventWriter', file: 'ingest/commit/event-writer', until: 'it is committed', left: 'stays with its broker', repeats: true,
+  { part: 'eventWriter', file: 'ingest/commit/event-writer', until: 'it is committed', left: 'stays with its broker, or is answered with 503', repeats: true,
     waitsFor: ['`limits.events_per_second`', 'room for deliveries', 'Postgres'] },
   { part: 'scheduler', file: 'agent/delivery/scheduler', until: 'its endpoint has answered', left: 'is recovered by other agents',
     waitsFor: ['`consumer_pool_size`', 'rate limit, concurrency and circuit breaker of its endpoint', '`limits.event_loop_ms`'] },

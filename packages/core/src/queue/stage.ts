@@ -71,6 +71,11 @@ export class Stage<Item> {
     return all[0] && { ...latestOf(all)!, since: all[0].since };
   }
 
+  /** True while every batch under way is being repeated, and there is no place for another. */
+  get isStuck(): boolean {
+    return this.#failing.size >= this.options.concurrency;
+  }
+
   get isStopped(): boolean {
     return this.#isStopped;
   }

@@ -112,8 +112,12 @@ export class EventWriter {
     return this.#stage.failing;
   }
 
-  /** Returns at once. The message is settled after its commit, which is retried until it succeeds or the writer is stopped. */
+  /**
+   * Returns at once. The message is settled after its commit, which is retried until it succeeds or the writer is stopped. A message with `failed` fails at once
+   * while all commits do: its caller is not to wait for Postgres.
+   */
   push(message: ReadyMessage): void {
+    if (message.failed && this.#stage.isStuck) return message.failed(this.failing?.error);
     const { projectId, events } = message;
     const batchSize = this.options.config.ingest.batch_size;
     const [rows, bytes] = [Math.max(1, events.length), bytesOf(message)];
