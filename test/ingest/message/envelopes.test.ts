@@ -41,4 +41,14 @@ envelopes('others are told what is missing, as before', () => {
     assert.match((parseIngestMessage(text) as { reason: string }).reason, reason);
 });
 
+envelopes('members that cannot become text are looked at like any others', () => {
+  const hostile: unknown[] = [{ toString: false }, { toString: null, valueOf: 1 }, [{ toString: 0 }]];
+  for (const [message] of Object.values(rows))
+    for (const name of Object.keys(message as object))
+      for (const value of hostile) {
+        const text = JSON.stringify(Array.isArray(message) ? [value] : { ...(message as object), [name]: value });
+        assert.is((parseIngestMessage(text) as { code: string }).code, 'invalid_message', text);
+      }
+});
+
 envelopes.run();

@@ -8,17 +8,21 @@ interface Envelope {
 }
 
 /** Markers of the Extended Client Library for SQS, by version. */
-const S3_POINTERS = ['software.amazon.payloadoffloading.PayloadS3Pointer', 'com.amazon.sqs.javamessaging.MessageS3Pointer'];
+const S3_POINTERS: readonly unknown[] = [
+  'software.amazon.payloadoffloading.PayloadS3Pointer',
+  'com.amazon.sqs.javamessaging.MessageS3Pointer',
+];
 
 const taken = (expression: string) => `give the source a transform function, such as function transform(payload) { return ${expression}; }`;
 const given =
   (...names: string[]) =>
   (value: unknown) =>
     isObject(value) && names.every((name) => value[name] !== undefined);
+/** Compares without making texts: an object whose `toString` is no function has none. */
 const isOf =
-  (name: string, ...texts: string[]) =>
+  (name: string, ...texts: unknown[]) =>
   (value: unknown) =>
-    isObject(value) && texts.includes(String(value[name]));
+    isObject(value) && texts.includes(value[name]);
 const first = (value: unknown, name: string): unknown =>
   isObject(value) && Array.isArray(value[name]) ? (value[name] as unknown[])[0] : undefined;
 
@@ -39,7 +43,7 @@ const ENVELOPES: readonly Envelope[] = [
     fix: `Give the target of the rule an input transformer, or ${taken("{ event_type: payload['detail-type'], data: payload.detail }")}`,
   },
   {
-    is: (value) => Array.isArray(value) && S3_POINTERS.includes(String(value[0])),
+    is: (value) => Array.isArray(value) && S3_POINTERS.includes(value[0]),
     what: 'a pointer of the Extended Client Library for SQS: the message itself is in S3, which the gateway does not read',
     fix: `Let the producer send messages of up to 1 MiB without the library, or events that refer to the object: ${taken("{ event_type: 'stored', data: payload[1] }")}`,
   },
