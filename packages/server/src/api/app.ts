@@ -21,6 +21,7 @@ import { measureRequests } from './measure.js';
 import { auditor } from './audit.js';
 import { createsOnce, runOnce } from './idempotency.js';
 import { etagOf, runIfMatch, editableAt } from './preconditions.js';
+import { RESOURCES } from './resources.js';
 import {
   accessOf,
   pathOf,
@@ -117,9 +118,6 @@ const LOOK_UP = { effect: 'looks_up', withinMs: 10_000 } as const;
 /** For a whole route: longer than a statement may take. */
 const RUN_MS = 40_000;
 
-/** Resources of a project that are no part of the configuration by which events are routed. */
-const UNCONFIGURED = ['events', 'eventDeliveries', 'quarantine', 'apiKeys', 'portalLinks'];
-
 /** Mounts the routes. Each request passes authentication, the rate limit, the check of what it may reach, its share, and validation before the route runs. */
 function mount(routes: readonly Route[], context: ServerContext, methodsAt: ReturnType<typeof methodsByPath>): Middleware {
   const { ask, config, limit, portalLimit, receive, takeShare } = context;
@@ -132,7 +130,7 @@ function mount(routes: readonly Route[], context: ServerContext, methodsAt: Retu
     const bodyLimit = route.carriesMessage ? largestBody(config) : LARGE_BYTES;
     const validateQuery = queryValidator(route.query ?? object({}));
     const effect = effectOf(route);
-    const configures = route.method !== 'get' && !UNCONFIGURED.includes(resourceOf(route));
+    const configures = route.method !== 'get' && RESOURCES[resourceOf(route)]?.isRouting !== false;
     const hasLocation = showOfCreated(route, routes) !== undefined;
     const shown = editableAt(route, routes);
     const access = accessOf(route);

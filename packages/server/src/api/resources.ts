@@ -2,6 +2,8 @@ interface Resource {
   readonly about: string;
   /** What its routes do that keys may use: those of sessions and portal links have no scopes. */
   readonly scopes: readonly ('read' | 'write')[];
+  /** False: a change of it is no change of the configuration by which events are routed. */
+  readonly isRouting?: false;
 }
 
 const BOTH = ['read', 'write'] as const;
@@ -16,17 +18,17 @@ export const RESOURCES: Readonly<Record<string, Resource>> = {
   projects: { about: 'What belongs together: keys, endpoints, sources, events, and settings of all of them.', scopes: BOTH },
   summary: { about: 'What is the matter now.', scopes: ['read'] },
   activity: { about: 'What happened when, for charts.', scopes: ['read'] },
-  apiKeys: { about: 'Of a project.', scopes: BOTH },
-  portalLinks: { about: 'With which the owners of endpoints see what is theirs.', scopes: BOTH },
+  apiKeys: { about: 'Of a project.', scopes: BOTH, isRouting: false },
+  portalLinks: { about: 'With which the owners of endpoints see what is theirs.', scopes: BOTH, isRouting: false },
   portal: { about: 'What the portal link of a request reaches.', scopes: [] },
   auditLog: { about: 'Who changed what.', scopes: ['read'] },
   endpoints: { about: 'Where events are delivered, and how.', scopes: BOTH },
   subscriptions: { about: 'Which events an endpoint gets.', scopes: BOTH },
   sources: { about: 'Queues and topics that events come from.', scopes: BOTH },
   eventTypes: { about: 'What events there are, with their schemas.', scopes: BOTH },
-  events: { about: 'What happened: created here, or accepted from a source.', scopes: BOTH },
-  eventDeliveries: { about: 'An event on its way to one endpoint, with its attempts.', scopes: BOTH },
-  quarantine: { about: 'Messages that could not be accepted.', scopes: BOTH },
+  events: { about: 'What happened: created here, or accepted from a source.', scopes: BOTH, isRouting: false },
+  eventDeliveries: { about: 'An event on its way to one endpoint, with its attempts.', scopes: BOTH, isRouting: false },
+  quarantine: { about: 'Messages that could not be accepted.', scopes: BOTH, isRouting: false },
   instance: { about: 'Plugins, flags, licence, settings and health of the instance, for who runs it.', scopes: ['read'] },
 };
 
