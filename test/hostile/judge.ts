@@ -9,21 +9,16 @@ const MEDIAN_RATIO_MAX = 1.25;
 /** A pause of the machine, which two shared cores have without an attack, is shorter. */
 const P99_MAX_MS = 60;
 
-/** The p99 of deliveries in milliseconds, as the median of rounds: one pause of the machine is all of the slowest deliveries of its round. */
-export function p99Of(rounds: readonly Round[]): number {
-  return quantile(
-    rounds.map(({ deliveries }) => quantile(deliveries, 0.99)),
-    0.5,
-  );
-}
-
-/** The median of deliveries in milliseconds, as the median of rounds. */
-export function p50Of(rounds: readonly Round[]): number {
-  return quantile(
-    rounds.map(({ deliveries }) => quantile(deliveries, 0.5)),
-    0.5,
-  );
-}
+/** A quantile of deliveries in milliseconds, as the median of rounds: one pause of the machine is all of the slowest deliveries of its round. */
+const ofRounds =
+  (part: number) =>
+  (rounds: readonly Round[]): number =>
+    quantile(
+      rounds.map(({ deliveries }) => quantile(deliveries, part)),
+      0.5,
+    );
+export const p50Of = ofRounds(0.5);
+export const p99Of = ofRounds(0.99);
 
 /** What an attack did to a neighbour, as sentences; empty when nothing. */
 export function faultsOf(

@@ -66,6 +66,18 @@ function scene({ windowSeconds = 60, before }: { windowSeconds?: number; before?
   return { creator: new EventCreator({ writer, configCache, database }), writer, statements, due, kv };
 }
 
+/** Pushes a message of a broker; resolves with its outcome. */
+function pushFromBroker(writer: EventWriter, offset: number): Promise<unknown> {
+  const id = newId();
+  const place = { id, occurredAtMs: timeOfId(id), sourceId: null, coordinates: `topic/0/${offset}`, digest: null, notes: null };
+  return new Promise((resolve) =>
+    writer.push({
+      ...{ projectId, events: [{ ...place, ...event() }], quarantined: null },
+      ...{ reject: () => undefined, distinguish: () => undefined, settle: resolve },
+    }),
+  );
+}
+
 const idOf = (it: object) => (it as { id: string }).id;
 const deliveriesOf = (id: string) =>
   db.rows<{ status: string; isDue: boolean }>(
@@ -196,19 +208,9 @@ creation('while all commits are being repeated, a caller is told at once', async
       if (isAway) throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' });
     },
   });
-  const fromBroker = (offset: number) => {
-    const id = newId();
-    const place = { id, occurredAtMs: timeOfId(id), sourceId: null, coordinates: `topic/0/${offset}`, digest: null, notes: null };
-    return new Promise((resolve) =>
-      writer.push({
-        ...{ projectId, events: [{ ...place, ...event() }], quarantined: null },
-        ...{ reject: () => undefined, distinguish: () => undefined, settle: resolve },
-      }),
-    );
-  };
-  const settled = [fromBroker(1)];
+  const settled = [pushFromBroker(writer, 1)];
   await until('the first commit to fail', () => statements.length > 0);
-  settled.push(fromBroker(2));
+  settled.push(pushFromBroker(writer, 2));
   await until('no committer to be left', () => statements.length > 3);
   const error = await within(
     creator.create(event()).catch((given: unknown) => given as Error),
@@ -227,15 +229,7 @@ creation('a message of a broker in the same commit is tried again, and what a ca
       if (isAway) throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' });
     },
   });
-  const id = newId();
-  const { idempotencyKey, ...plain } = event();
-  const place = { id, occurredAtMs: timeOfId(id), sourceId: null, coordinates: 'topic/0/1', digest: null, notes: null };
-  const settled = new Promise((resolve) =>
-    writer.push({
-      ...{ projectId, events: [{ ...place, ...plain, idempotencyKey }], quarantined: null },
-      ...{ reject: () => undefined, distinguish: () => undefined, settle: resolve },
-    }),
-  );
+  const settled = pushFromBroker(writer, 1);
   await creator.create(event({ data: '{"told":"failed"}' })).then(
     () => assert.unreachable('it was not told'),
     (error: Error) => assert.is(error.message, 'away'),
