@@ -412,10 +412,12 @@ pipeline('a project with a backlog takes turns at the rate with others', async (
 function bare({
   perSecond = 0,
   result = { kind: 'dropped', logs: [], durationMs: 1 },
+  keyOf,
   eventWriter,
 }: {
   perSecond?: number;
   result?: TransformResult;
+  keyOf?: (ordinal: number) => string | null;
   eventWriter: { push(message: ReadyMessage): void };
 }) {
   const pace = new ProjectPace(perSecond);
@@ -429,6 +431,7 @@ function bare({
     }),
     eventWriter,
     maxMessageBytes: 10_000,
+    keyOf,
   });
   const hand = (projectId: string, n: number, bodyFunction: string | null = null) =>
     it.handle(() => ({ projectId, id: newId(), bodyFunction }))({
@@ -439,6 +442,34 @@ function bare({
     });
   return { pace, hand };
 }
+
+for (const [what, count] of [
+  ['a message', 0],
+  ['the result of a function', 1],
+  ['results that are parsed in steps', 100],
+] as const)
+  pipeline(`a defect in reading ${what} quarantines the message, and others pass`, async () => {
+    const passed: ReadyMessage[] = [];
+    let isDefective = true;
+    const { hand } = bare({
+      keyOf: (ordinal) => {
+        if (isDefective && ordinal === Math.max(0, count - 1)) throw new TypeError('a defect');
+        return null;
+      },
+      result: { kind: 'array', items: Array.from({ length: count }, () => GOOD), logs: [], durationMs: 1 },
+      eventWriter: { push: (message) => void passed.push(message) },
+    });
+    const bodyFunction = count === 0 ? null : 'function transform() {}';
+    void hand('defective', 0, bodyFunction);
+    await until('the message', () => passed.length === 1);
+    isDefective = false;
+    void hand('defective', 1, bodyFunction);
+    await until('the next message', () => passed.length === 2);
+    const [first, next] = passed;
+    assert.equal([first!.events.length, first!.quarantined?.code], [0, 'gateway_defect']);
+    assert.match(first!.quarantined!.reason, /a defect \(pipeline\.test\.ts:\d+\)/);
+    assert.equal([next!.events.length, next!.quarantined], [Math.max(1, count), null]);
+  });
 
 pipeline('messages of a project over its pace wait before anything is done for them, and those of others pass', async () => {
   const passed: string[] = [];

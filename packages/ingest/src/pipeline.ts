@@ -5,7 +5,7 @@ import type { IngestMeasure } from './message/telemetry.js';
 import type { IngestSource } from './message/ingest-source.js';
 import { checkNesting, decodeMessage, type IngestMessage, parseIngestMessage, parseTransformOutput } from './message/parse-message.js';
 import type { ReadyMessage } from './message/ready-message.js';
-import type { Rejection } from './message/reject-codes.js';
+import { readingFailed, type Rejection } from './message/reject-codes.js';
 import { SourceMessage, type SourceMessageOptions } from './message/source-message.js';
 import type { Transformed, Transformer } from './transform/transformer.js';
 
@@ -109,11 +109,10 @@ export class Pipeline {
     const { bodyFunction } = source;
     const { maxMessageBytes, transformer } = this.options;
     const text = decodeMessage(message.body, maxMessageBytes);
-    if (typeof text === 'string') {
-      if (bodyFunction === null) return this.#acceptAll(incoming, [parseIngestMessage(text)]);
-      const tooDeep = checkNesting(text);
-      if (tooDeep) return this.#reject(incoming, tooDeep);
-    } else if (bodyFunction === null || text.code !== 'not_utf8') return this.#reject(incoming, text);
+    if (bodyFunction === null)
+      return this.#accept(incoming, [text], (text) => (typeof text === 'string' ? parseIngestMessage(text) : text));
+    const refused = typeof text === 'string' ? checkNesting(text) : text;
+    if (refused && refused.code !== 'not_utf8') return this.#reject(incoming, refused);
     trace?.transforming();
     transformer.push(source, bodyFunction, typeof text === 'string' ? text : message.body, (transformed) =>
       this.#transformed(incoming, transformed),
@@ -144,22 +143,30 @@ export class Pipeline {
   #parse(incoming: SourceMessage, results: readonly string[]): void {
     if (results.length === 0) return incoming.settle('dropped');
     const characters = results.reduce((sum, { length }) => sum + length, 0);
-    if (results.length <= RESULTS_AT_ONCE && characters <= CHARACTERS_AT_ONCE)
-      return this.#acceptAll(incoming, results.map(parseTransformOutput));
+    if (results.length <= RESULTS_AT_ONCE && characters <= CHARACTERS_AT_ONCE) return this.#accept(incoming, results, parseTransformOutput);
     const { projectId } = incoming;
-    const steps = this.#acceptInSteps(incoming, results);
+    const steps = this.#acceptInSteps(incoming, results, parseTransformOutput);
     void this.#parsing.run(projectId, () => this.options.loopShares.runInSlices(projectId, steps));
   }
 
-  #acceptAll(incoming: SourceMessage, messages: readonly (IngestMessage | Rejection)[]): void {
-    for (const message of messages) if (!incoming.accept(message, messages.length)) break;
-    this.options.eventWriter.push(incoming);
+  #accept<Text>(incoming: SourceMessage, texts: readonly Text[], parse: (text: Text) => IngestMessage | Rejection): void {
+    const steps = this.#acceptInSteps(incoming, texts, parse);
+    while (!steps.next().done);
   }
 
-  *#acceptInSteps(incoming: SourceMessage, results: readonly string[]): Generator<void, void> {
-    for (const result of results) {
-      if (!incoming.accept(parseTransformOutput(result), results.length)) break;
-      yield;
+  /** A defect in reading a message quarantines this message: thrown, it would end the process, which would be given the message again. */
+  *#acceptInSteps<Text>(
+    incoming: SourceMessage,
+    texts: readonly Text[],
+    parse: (text: Text) => IngestMessage | Rejection,
+  ): Generator<void, void> {
+    try {
+      for (const text of texts) {
+        if (!incoming.accept(parse(text), texts.length)) break;
+        yield;
+      }
+    } catch (defect) {
+      incoming.reject(readingFailed(defect));
     }
     this.options.eventWriter.push(incoming);
   }

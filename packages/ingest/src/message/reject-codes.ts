@@ -20,6 +20,7 @@ export const rejectCodes = {
   transform_crashed: 'The process that ran the transform function died three times during this message.',
   coordinates_reused: 'Another message was accepted with the same coordinates and time, or this one with other content.',
   database_refused: 'Postgres refused the event as it is.',
+  gateway_defect: 'The gateway failed to read the message, by a defect of its own.',
 } as const;
 
 export type RejectCode = keyof typeof rejectCodes;
@@ -32,6 +33,14 @@ export interface Rejection {
 /** The rejection of an event whose values Postgres refuses. */
 export function databaseRefused(error: Error): Rejection {
   return { code: 'database_refused', reason: `Postgres refused the event as it is: ${error.message}.` };
+}
+
+/** The rejection of a message that the gateway cannot read by a defect of its own, with the error and the line that threw it. */
+export function readingFailed(defect: unknown): Rejection {
+  const { message, stack = '' } = defect instanceof Error ? defect : new Error(String(defect));
+  const line = /([\w.-]+:\d+):\d+\)?$/m.exec(stack)?.[1] ?? 'an unknown line';
+  const reason = `The gateway failed to read the message: ${message} (${line}). This is a defect of the gateway. Report it with the message, and replay the message with the version that corrects it.`;
+  return { code: 'gateway_defect', reason };
 }
 
 /** The rejection of an event type that the project does not have and rejects. */

@@ -49,6 +49,7 @@ export const REASONS: Readonly<Record<string, Reason>> = {
     label: 'Coordinates used before',
     fix: 'Compare it with the event of the same id. Replay it if it is another message, and discard it if it is the same.',
   },
+  gateway_defect: { label: 'Defect of the gateway', fix: 'Report it, and replay with the version that corrects it.' },
   database_refused: { label: 'Refused by Postgres', fix: 'Edit what Postgres names, then replay.' },
 };
 
