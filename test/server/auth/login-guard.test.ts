@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createSecretKey, randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { suite } from 'uvu';
@@ -15,7 +15,7 @@ const request = { headers: {}, socket: {} } as IncomingMessage;
 function scene() {
   let address = '192.0.2.1';
   const guard = loginGuard({ auth: { max_failures: 10 } } as Parameters<typeof loginGuard>[0], {
-    key: randomBytes(32),
+    key: createSecretKey(randomBytes(32)),
     kv: undefined,
     meter: keptMetrics().meter,
     log: silentLog,

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac, createSecretKey, randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { serialize } from 'node:v8';
 import { suite } from 'uvu';
@@ -23,7 +23,7 @@ import { activated, configOf, makeProject, startApi } from '../api.js';
 
 const lookups = suite('server/auth/record-cache');
 
-const key = randomBytes(32);
+const key = createSecretKey(randomBytes(32));
 let db: Awaited<ReturnType<typeof migratedDatabase>>;
 let own: RedisDatabase;
 let owner: Awaited<ReturnType<typeof bootstrapUser>>;
@@ -229,9 +229,9 @@ lookups('who may write KV makes no key and hands no project to another', () =>
     const entry = (await own.client.get(`gateway:cache:project:${mine.id}`)) ?? '';
     await own.client.set(`gateway:cache:project:${theirs.id}`, entry);
     assert.is((await it.project(theirs.id))?.id, theirs.id, 'an entry under another name');
-    await cachedBy(on(patient(kv), randomBytes(32)), (await project()).id);
+    await cachedBy(on(patient(kv), createSecretKey(randomBytes(32))), (await project()).id);
     const forged = await project();
-    await cachedBy(on(patient(kv), randomBytes(32)), forged.id);
+    await cachedBy(on(patient(kv), createSecretKey(randomBytes(32))), forged.id);
     await deleteProject(db.knex, forged.id);
     assert.is(await it.project(forged.id), undefined, 'an entry that was signed with another key');
     for (const text of ['', 'x', entry.slice(0, 50), entry.replace(/.$/, '!')]) {

@@ -1,4 +1,4 @@
-// deadline: 150 s
+// deadline: 150 s, long
 import { execFile } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-import { createHmac, hash, randomBytes } from 'node:crypto';
+import { createHmac, hash, type KeyObject, randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '@gateway/core/config';
@@ -71,7 +71,7 @@ export function loginGuard(
     meter,
     log,
     addressOf,
-  }: { key: Buffer; kv: KvFallback | undefined; meter: ActivatedPlugins['meter']; log: Log; addressOf: AddressReader },
+  }: { key: KeyObject; kv: KvFallback | undefined; meter: ActivatedPlugins['meter']; log: Log; addressOf: AddressReader },
 ): LoginGuard {
   if (maxFailures === 0) return Object.assign<Guard, Refusal>((_request, _account, verify) => verify(), { refuseLocked: async () => {} });
   const memory = new MemoryKv();

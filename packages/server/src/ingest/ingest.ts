@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { type KeyObject, randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { Router, type RouterContext } from '@koa/router';
 import { openConnection } from '@gateway/core/crypto';
@@ -33,7 +33,7 @@ interface Outcome {
 }
 
 /** Key of the ids of HTTP sources. */
-export function maskKey(encryptionKey: string | undefined): Buffer {
+export function maskKey(encryptionKey: string | undefined): KeyObject {
   return derivedKey(encryptionKey, 'ids of http sources');
 }
 

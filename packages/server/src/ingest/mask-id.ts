@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto';
 
 const RANDOM_BYTES = 16;
 const TAG_BYTES = 6;
@@ -8,18 +8,18 @@ const FORM = /^[\w-]{30}$/;
  * A new id for the URL of an HTTP source: 128 random bits, and a tag by which the server knows its own ids, so that made-up ones cost no query.
  * @param key the same in every server
  */
-export function newMaskId(key: Buffer): string {
+export function newMaskId(key: KeyObject): string {
   const random = randomBytes(RANDOM_BYTES).toString('base64url');
   return random + tagOf(random, key).toString('base64url');
 }
 
 /** Whether `newMaskId` made this id with this key. */
-export function isMaskId(text: string, key: Buffer): boolean {
+export function isMaskId(text: string, key: KeyObject): boolean {
   if (!FORM.test(text)) return false;
   const random = text.slice(0, 22);
   return timingSafeEqual(Buffer.from(text.slice(22), 'base64url'), tagOf(random, key));
 }
 
-function tagOf(random: string, key: Buffer): Buffer {
+function tagOf(random: string, key: KeyObject): Buffer {
   return createHmac('sha256', key).update(random).digest().subarray(0, TAG_BYTES);
 }

@@ -1,3 +1,4 @@
+import { createSecretKey } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { suite } from 'uvu';
@@ -7,7 +8,7 @@ import { withPasswordTurn } from '#server/routes/people/password';
 
 const passwords = suite('server/routes/people/password');
 
-const sessions = sessionCookies({ isHttps: false, key: Buffer.from('a key of the tests') });
+const sessions = sessionCookies({ isHttps: false, key: createSecretKey(Buffer.from('a key of the tests')) });
 const done: string[] = [];
 passwords.before.each(() => void done.splice(0));
 
