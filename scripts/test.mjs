@@ -1,7 +1,7 @@
 // @ts-check
-// `npm test`: installs and builds what is missing, starts the services, runs every test file in a process of its own, and ends with the line
+// `npm test`: installs and builds what is missing, starts the services, runs the test files, and ends with the line
 // `N passed, N failed`. Arguments filter by path: `npm test -- agent/routing`. `--unit` runs those that need no service and no process, and
-// `--changed[=<commit>]` those that a change since that commit (HEAD) can break; `--long` adds the long ones, which a filter finds too; `--lint` runs
+// `--changed[=<commit>]` those that a change since that commit (HEAD) can break; `--long` runs the long ones, which a filter finds too; `--lint` runs
 // `npm run lint` beside the tests, and `--coverage` measures them.
 // docs/internals/testing.md tells the rest.
 import fs from 'node:fs';
@@ -15,20 +15,18 @@ import { Problem } from './prepare/problem.mjs';
 import { affected, changedFiles } from './test/changed.mjs';
 import { startCoverage } from './test/coverage.mjs';
 import { longestFirst, testFiles } from './test/files.mjs';
-import { runFile } from './test/run-file.mjs';
+import { runFile, unitRunner } from './test/run-file.mjs';
 import { typeErrors } from './test/type-errors.mjs';
 
 const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
 const durations = path.join(root, '.cache', 'test-durations.json');
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('--'));
 const filters = process.argv.slice(2).flatMap((argument) => (argument.startsWith('--') ? [] : argument.replace(/^test\//, '')));
-const additions = ['--lint', '--coverage', '--long'];
+const additions = ['--lint', '--coverage'];
 const whole = filters.length === 0 && options.every((option) => additions.includes(option));
 const skipsFail = process.env['CI'] === 'true';
 // Most files wait more than they work.
 const workers = Number(process.env['TEST_WORKERS'] ?? Math.min(8, 2 * os.availableParallelism() + 2));
-/** So many failed files of a whole run get a second try; more than that are no accident of a busy machine. */
-const secondTriesMax = 8;
 
 const counts = { passed: 0, failed: 0, skipped: 0 };
 const stopping = new AbortController();
@@ -106,12 +104,13 @@ function reportCheck(name, problems) {
  * @param {import('./test/files.mjs').TestFile[]} files
  */
 function selected(files) {
-  let left = files.filter(({ isLong }) => !isLong || filters.length > 0 || options.includes('--long'));
+  const isLongLane = options.includes('--long');
+  let left = files.filter(({ isLong }) => isLong === isLongLane || filters.length > 0);
   for (const option of options) {
     const base = /^--changed(?:=(.+))?$/.exec(option);
     if (base) left = affected(left, root, changedFiles(root, base[1] ?? 'HEAD'));
     else if (option === '--unit') left = left.filter(({ isUnit }) => isUnit);
-    else if (!additions.includes(option))
+    else if (option !== '--long' && !additions.includes(option))
       throw new Problem(`${option} is not an option of npm test: use --unit, --changed, --changed=<commit>, --long, --lint or --coverage`);
   }
   return left;
@@ -126,38 +125,23 @@ async function runAll(files, services, keeper) {
   const lastMs = readDurations();
   const queue = longestFirst(files, lastMs);
   const coverage = options.includes('--coverage') ? startCoverage(root) : undefined;
-  /** @type {[import('./test/files.mjs').TestFile, import('./test/run-file.mjs').Result][]} */
-  const failed = [];
-  /**
-   * @param {import('./test/files.mjs').TestFile} test
-   * @param {number} worker
-   */
-  const runOne = async (test, worker) => {
-    const env = environment(
-      { ...services, TEST_PORTS: portsOf(worker) },
-      takesCoverage(test.name) ? coverage?.folderOf(test.name) : undefined,
-    );
-    const result = await runFile(test, { env, signal: stopping.signal, skipsFail, keeper });
-    lastMs[test.name] = result.ms;
-    print(test.name, result);
-    await coverage?.collect(test.name);
-    return result;
-  };
   /** @param {number} worker */
   const work = async (worker) => {
+    const shared = { ...services, TEST_PORTS: portsOf(worker) };
+    const units = unitRunner({ env: environment(shared, undefined), skipsFail, keeper });
     for (let test = queue.shift(); test && !stopping.signal.aborted; test = queue.shift()) {
-      const result = await runOne(test, worker);
-      if (result.failed > 0) failed.push([test, result]);
-      else count(result);
+      const env = environment(shared, takesCoverage(test.name) ? coverage?.folderOf(test.name) : undefined);
+      // Coverage is counted by process.
+      const result =
+        test.isUnit && !coverage ? await units.run(test) : await runFile(test, { env, signal: stopping.signal, skipsFail, keeper });
+      lastMs[test.name] = result.ms;
+      print(test.name, result);
+      count(result);
+      await coverage?.collect(test.name);
     }
+    units.close();
   };
   await Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
-  // A wait of a test may be too short for six processes on two cores. What is broken fails alone too.
-  const again = whole && failed.length <= secondTriesMax && !stopping.signal.aborted;
-  for (const [test, result] of failed) {
-    if (again) console.log(`\nagain, alone: ${test.name}`);
-    count(again ? await runOne(test, 0) : result);
-  }
   fs.mkdirSync(path.dirname(durations), { recursive: true });
   fs.writeFileSync(durations, JSON.stringify(lastMs, null, 2));
   if (coverage && !stopping.signal.aborted) console.log(`\n${await coverage.report()}`);

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 const defaultDeadlineSeconds = 240;
-/** The first line of a file that takes longer than usual, or that only `--long` and a filter run. */
+/** The first line of a file that takes longer than usual, or that only `npm run test:long` and a filter run. */
 const header = /^\/\/ (?:deadline: (\d+) s)?(?:, )?(long)?$/;
 
 /**
@@ -12,7 +12,7 @@ const header = /^\/\/ (?:deadline: (\d+) s)?(?:, )?(long)?$/;
  * @property {string} file absolute
  * @property {number} deadlineMs
  * @property {('postgres' | 'redis' | 'kafka' | 'prometheus' | 'chromium')[]} services those it may use, by what it imports
- * @property {boolean} isLong a whole run leaves it out, unless it has `--long`
+ * @property {boolean} isLong `npm run test:long` runs it, and `npm test` does not
  * @property {boolean} isUnit it uses no service and starts no gateway
  */
 

@@ -1,5 +1,5 @@
 // @ts-check
-import { spawn } from 'node:child_process';
+import { fork, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { compiledOf } from './compiled.mjs';
@@ -80,6 +80,62 @@ export async function runFile(test, { env, signal, skipsFail, keeper }) {
   }
   await closed;
   return { ...outcomeOf(output, ending, problems, skipsFail), output, ms: Date.now() - began };
+}
+
+/**
+ * Runs unit test files in one process, which is started again when a file ends it or exceeds its deadline.
+ * @param {{ env: NodeJS.ProcessEnv, skipsFail: boolean, keeper: typeof import('../../test/support/start/keep.js') }} options
+ */
+export function unitRunner({ env, skipsFail, keeper }) {
+  /** @type {import('node:child_process').ChildProcess | undefined} */
+  let child;
+  const close = () => {
+    child?.removeAllListeners();
+    child?.kill('SIGKILL');
+    if (child?.pid) keeper.forget(child.pid);
+    child = undefined;
+  };
+  return {
+    close,
+
+    /**
+     * @param {import('./files.mjs').TestFile} test
+     * @returns {Promise<Result>}
+     */
+    run: async (test) => {
+      const began = Date.now();
+      const process = (child ??= start(env, keeper));
+      let printed = '';
+      /** @param {Buffer} text */
+      const take = (text) => void (printed += String(text));
+      process.stdout?.on('data', take);
+      process.stderr?.on('data', take);
+      /** @type {string[]} */
+      const problems = [];
+      const { output, ending } = await new Promise((resolve) => {
+        const end = (/** @type {unknown} */ how) => (close(), resolve({ output: '', ending: how }));
+        const deadline = setTimeout(() => (problems.push(overrun(test, '')), end('SIGKILL')), test.deadlineMs);
+        process.once('exit', (code, by) => (clearTimeout(deadline), end(code ?? by)));
+        process.once('message', (answer) => (clearTimeout(deadline), process.removeAllListeners('exit'), resolve(answer)));
+        process.send(compiledOf(test.file));
+      });
+      process.stdout?.off('data', take);
+      process.stderr?.off('data', take);
+      const all = output + printed;
+      return { ...outcomeOf(all, ending, problems, skipsFail), output: all, ms: Date.now() - began };
+    },
+  };
+}
+
+/**
+ * @param {NodeJS.ProcessEnv} env
+ * @param {typeof import('../../test/support/start/keep.js')} keeper
+ */
+function start(env, keeper) {
+  const file = new URL('./unit-process.mjs', import.meta.url);
+  const child = fork(file, { cwd: root, env, execArgv: ['--enable-source-maps'], silent: true });
+  if (child.pid) keeper.keep(child.pid, 'SIGKILL');
+  return child;
 }
 
 /**

@@ -1,4 +1,4 @@
-// deadline: 180 s
+// deadline: 180 s, long
 import { execFile } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import fs from 'node:fs';

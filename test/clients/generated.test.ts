@@ -1,4 +1,4 @@
-// deadline: 900 s
+// deadline: 900 s, long
 import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';

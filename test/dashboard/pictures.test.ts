@@ -1,4 +1,4 @@
-// deadline: 360 s
+// deadline: 360 s, long
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { endpoint, type Endpoint } from '../support/endpoint.js';

@@ -1,4 +1,4 @@
-// deadline: 240 s
+// deadline: 240 s, long
 import crypto from 'node:crypto';
 import os from 'node:os';
 import { suite } from 'uvu';

@@ -1,4 +1,4 @@
-// deadline: 240 s
+// deadline: 240 s, long
 import crypto from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

@@ -1,4 +1,4 @@
-// deadline: 300 s
+// deadline: 300 s, long
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,4 @@
-// deadline: 120 s
+// deadline: 120 s, long
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';

@@ -1,4 +1,4 @@
-// deadline: 120 s
+// deadline: 120 s, long
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { endpoint } from '../support/endpoint.js';

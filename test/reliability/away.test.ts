@@ -1,4 +1,4 @@
-// deadline: 300 s
+// deadline: 300 s, long
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

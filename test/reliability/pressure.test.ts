@@ -1,4 +1,4 @@
-// deadline: 240 s
+// deadline: 240 s, long
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { census, missing, numbered } from '../support/census.js';

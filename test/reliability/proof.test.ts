@@ -1,4 +1,4 @@
-// deadline: 420 s
+// deadline: 420 s, long
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { faults } from './proof/faults.js';

@@ -1,4 +1,4 @@
-// deadline: 300 s
+// deadline: 300 s, long
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

@@ -1,3 +1,4 @@
+// long
 import { existsSync, readFileSync } from 'node:fs';
 import { Sandbox, type RefusalCode, type TransformResult } from '@gateway/sandbox';
 import { suite } from 'uvu';

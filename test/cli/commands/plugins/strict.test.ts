@@ -1,3 +1,4 @@
+// long
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { installation, manifestOf } from '../../../core/plugin-packages.js';
