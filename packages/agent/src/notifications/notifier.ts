@@ -39,7 +39,8 @@ const CLOSE_MS = 2_000;
  * the end of the licence.
  *
  * 1. Attempts and source states are counted in memory.
- * 2. A failure that needs a notification is logged and raised in the outbox in Postgres, once for all agents.
+ * 2. A failure due for notification is logged, and raised in the outbox in Postgres once for all
+ *    agents.
  * 3. The first agent to claim it sends it.
  * 4. The first agent to see the endpoint or source work again ends it; only then another can
  *    follow.

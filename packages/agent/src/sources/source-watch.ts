@@ -150,7 +150,7 @@ export class SourceLags {
     known.isNews ||= known.state?.state !== before?.state || known.state?.reason !== before?.reason;
   }
 
-  /** Returns sources with a known state; with `isNewsOnly` only those changed since the last call. */
+  /** Returns sources with a known state; `isNewsOnly`: only changes since the last call. */
   states({ isNewsOnly = false } = {}): { projectId: string; sourceId: string; state: KeptState; partitions: PartitionLag[] }[] {
     return [...this.#sources].flatMap(([sourceId, known]) => {
       const { projectId, state, isNews, partitions } = known;

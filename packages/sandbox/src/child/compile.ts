@@ -28,7 +28,7 @@ export function compile(text: string, console: object): Instantiate | Refusal {
   }
 }
 
-/** Promises need `async`, which allows no escapes, as the global and code generation are removed. */
+/** Promises need `async`, unescaped, as the global and code generation are removed. */
 export function mayMakePromises(text: string): boolean {
   return text.includes('async');
 }
