@@ -28,7 +28,7 @@ export interface PipelineOptions extends SourceMessageOptions {
 
 /** Bytes of messages per turn of the event loop, unless one is larger; parsing takes up to 2 ms. */
 const TURN_BYTES_MAX = 64 * 1024;
-/** Each message counts for a minimum of bytes, which bounds a turn. */
+/** The limit of messages per turn: each counts for a minimum of bytes. */
 const TURN_MAX = 100;
 const MESSAGE_BYTES = Math.floor(TURN_BYTES_MAX / TURN_MAX);
 /** Interval of checks on projects that wait for their pace. */

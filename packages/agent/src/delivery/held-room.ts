@@ -64,7 +64,7 @@ export class HeldRoom {
     return this.options.bytes * (answers ? 1 : 1 - RESERVED) - this.#bytes;
   }
 
-  /** 0 bytes or less: none. One delivery may exceed them. */
+  /** Returns the project's free share; 0 bytes or less: none. One delivery may exceed it. */
   ofProject(projectId: string, answers: boolean): { readonly bytes: number; readonly deliveries: number } {
     const used = this.#used.get(projectId) ?? 0;
     // Added bytes are no longer free.
