@@ -24,19 +24,22 @@ export interface AgentOptions {
   readonly config: Config;
   readonly plugins: ActivatedPlugins;
   readonly log: Log;
-  /** In place of what the settings name: `gateway dev` shares one KV among its parts. */
+  /** Overrides the settings: `gateway dev` shares one KV among its parts. */
   readonly kv?: Kv;
-  /** Opens what takes events over HTTP; without it the agent takes none. */
+  /** Opens the intake of events over HTTP; without it the agent accepts none. */
   readonly intake?: OpenIntake;
 }
 
-/** Connections beside those of commits and attempts. */
+/** Connections for everything except commits and attempts. */
 const OTHER_CONNECTIONS = 4;
 const KV_PATIENCE_MS = 3_000;
 
 /**
- * Starts the data plane. `close` drains: it stops reading, settles what is in flight, and releases the rest.
- * @throws GatewayError when a setting is missing, Postgres or KV does not answer, a migration is pending, or the port is taken
+ * Starts the data plane. `close` drains: it stops reading, settles work in flight, and releases the
+ * rest.
+ *
+ * @throws GatewayError when a setting is missing, Postgres or KV does not answer, a migration is
+ *   pending, or the port is taken
  */
 export async function startAgent({
   config,
@@ -70,7 +73,7 @@ export async function startAgent({
 
     await wiring.heartbeat.start();
     lifecycle.add('heartbeat', () => wiring.heartbeat.leave());
-    // Read once more: the key may have been changed while this agent was not entered yet, and from here on it is not.
+    // The key may have been changed before this agent was registered; it cannot be from here on.
     await configCache.refresh();
     requireKey(configCache.projects.values(), open);
     const stop = async () => {
@@ -112,7 +115,7 @@ export async function startAgent({
 async function mailerOf(config: Config, log: Log): Promise<Mailer | undefined> {
   const { url, provider, from } = config.smtp;
   if (from === undefined && url === undefined && provider === undefined) return undefined;
-  // Loaded where it is used: most of its time is spent on formats that nobody asks for.
+  // Loaded on use: most of its load time goes to formats that are not needed.
   const { createMailer, mailsAreSent } = await import('./notifications/mailer.js');
   if (mailsAreSent(config)) return createMailer(config);
   log.warn({}, `No notifications are sent by e-mail: ${from === undefined ? 'smtp.from' : 'smtp.url'} is not set.`);

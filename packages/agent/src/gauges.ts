@@ -16,7 +16,7 @@ export interface GaugeOptions extends Pick<AgentContext, 'configCache' | 'clock'
 
 const BREAKER_STATES = { half_open: 1, open: 2 } as const;
 
-/** Sets the gauges of this agent at each exposition, and removes label sets that are gone. Returns what ends that. */
+/** Sets the gauges of this agent at each exposition. Returns a function that ends it. */
 export function showGauges(
   { meter }: Pick<ActivatedPlugins, 'meter'>,
   { inFlight, backpressure, circuitBreakers, sandbox, lags, configCache, clock }: GaugeOptions,

@@ -24,7 +24,7 @@ import { wireSources } from './sources/wiring.js';
 import { measuring } from './telemetry/measure.js';
 import { tracing } from './telemetry/tracing.js';
 
-/** What a drain leaves of its time for closing connections. */
+/** Part of the drain time reserved for closing connections. */
 const CLOSING_SECONDS = 3;
 
 export interface WiringOptions extends Pick<AgentContext, 'config' | 'log' | 'health' | 'database' | 'kv' | 'configCache' | 'open'> {
@@ -34,7 +34,7 @@ export interface WiringOptions extends Pick<AgentContext, 'config' | 'log' | 'he
 
 export type Wiring = ReturnType<typeof wireAgent>;
 
-/** Connects the parts of an agent. A message passes them from the last to the first: each is given what it hands over to. */
+/** Connects the parts of an agent, last stage first: each receives its successor. */
 export function wireAgent({ plugins, mailer, ...given }: WiringOptions) {
   const { config, log, database, configCache } = given;
   const { limits, agent } = config;
@@ -76,7 +76,7 @@ export function wireAgent({ plugins, mailer, ...given }: WiringOptions) {
     };
     const timer = setTimeout(giveUp, Math.max(0, agent.drain_timeout_seconds - CLOSING_SECONDS) * 1000);
     queues.abort();
-    // Afterwards nothing comes in: no message, no pending event, no due delivery.
+    // Nothing comes in afterwards: no message, no pending event, no due delivery.
     await Promise.all([drainSources(), consuming, claimer.stop(), stopSweeps?.()]);
     await heartbeat.stop();
     await drainDeliveries();
@@ -102,7 +102,10 @@ export function wireAgent({ plugins, mailer, ...given }: WiringOptions) {
       const consumers = [consumeCreateEvent, consumeMatchSubscriptions, consumeFirstAttempts];
       consuming = Promise.all(consumers.map((consume) => consume({ ...held, router }, queues.signal)));
     },
-    /** Passes on what this agent has begun, stage by stage, and returns what waits to Postgres. What hangs is left to other agents in time. */
+    /**
+     * Finishes work stage by stage, and returns waiting deliveries. Near the deadline other agents
+     * take the rest.
+     */
     drain: (): Promise<void> => (drained ??= drainAll()),
   };
 }

@@ -9,7 +9,7 @@ import type { Database } from '@gateway/store/postgres';
 import type { EventWriter } from './commit/event-writer.js';
 import type { ConfigCache } from './routing/config-cache.js';
 
-/** What a process that takes events over HTTP brings. */
+/** Parts of a process that accepts events over HTTP. */
 export interface IntakeParts {
   readonly config: Config;
   readonly database: Database;
@@ -20,17 +20,16 @@ export interface IntakeParts {
   /** Counts the events that `writer` commits. */
   readonly pace: ProjectPace;
   readonly writer: EventWriter;
-  /** In place of one that starts with the first function. */
+  /** Overrides the sandbox that starts with the first function. */
   readonly sandbox?: Pick<Sandbox, 'run' | 'close'>;
 }
 
-/** Answers the requests that bring events: those that create them, and those to HTTP sources. */
+/** Handles requests that create events, and requests to HTTP sources. */
 export interface Intake {
   readonly listenerOptions: ServerOptions;
-  /** Whether a request for this path belongs here. */
   takes(path: string): boolean;
   readonly handle: RequestListener;
 }
 
-/** Opens the intake of an agent. What has to be closed is added to `lifecycle`. */
+/** Opens the intake of an agent, and adds its parts to `lifecycle`. */
 export type OpenIntake = (parts: IntakeParts, lifecycle: Pick<Lifecycle, 'add'>) => Intake;

@@ -10,42 +10,42 @@ import { SourceMessage, type SourceMessageOptions } from './message/source-messa
 import type { Transformed, Transformer } from './transform/transformer.js';
 
 export interface PipelineOptions extends SourceMessageOptions {
-  /** The ingest rate. */
+  /** The ingest rate limit. */
   readonly throttle: {
     readonly unlimited: boolean;
-    /** Resolves with how many of the wanted messages may pass now: at least one, or 0 when the signal aborts. */
+    /** Resolves with how many messages may pass now: at least one, or 0 when the signal aborts. */
     take(wanted: number, signal: AbortSignal): Promise<number>;
   };
   readonly transformer: Pick<Transformer, 'push'>;
-  /** Gets each message that is not dropped. */
+  /** Receives each message that is not dropped. */
   readonly eventWriter: { push(message: ReadyMessage): void };
   readonly maxMessageBytes: number;
-  /** Messages of a project that is over its share wait before anything is done for them. */
+  /** Messages of a project over its share wait before any work is done for them. */
   readonly pace: ProjectPace;
   readonly loopShares: LoopShares;
   readonly measure?: Pick<IngestMeasure, 'step' | 'settled'> | undefined;
 }
 
-/** Bytes of the messages handled in one turn of the event loop, unless one has more. To parse them takes two milliseconds at worst; deliveries go on in between. */
+/** Bytes of messages per turn of the event loop, unless one is larger; parsing takes up to 2 ms. */
 const TURN_BYTES_MAX = 64 * 1024;
-/** Messages in a turn at most: each counts for so many bytes at least. */
+/** The limit of messages per turn: each counts for a minimum of bytes. */
 const TURN_MAX = 100;
 const MESSAGE_BYTES = Math.floor(TURN_BYTES_MAX / TURN_MAX);
-/** How often projects that wait for their pace are looked at. */
+/** Interval of checks on projects that wait for their pace. */
 const LOOK_MS = 10;
 
-/** Results of a function, and their characters, that are parsed at once: a fraction of a millisecond. */
+/** Results of a function, and their characters, parsed without yielding in well under 1 ms. */
 const RESULTS_AT_ONCE = 16;
 const CHARACTERS_AT_ONCE = 64 * 1024;
 
-/** Takes the messages of sources at the ingest rate, projects in turn, transforms and parses them, and passes them to the event writer. */
+/** Throttles, transforms and parses the messages of sources, projects in turn. */
 export class Pipeline {
   readonly #stage: Stage<SourceMessage>;
   readonly #stop = new AbortController();
-  /** Messages that the throttle lets pass. What the pace of projects leaves of them is for those that come next. */
+  /** Messages granted by the throttle. Grants unused because of paces go to the next messages. */
   #granted = 0;
   #isAsking = false;
-  /** Results that are parsed in steps wait for each other: each of many at a time would take its part of every turn of the event loop. */
+  /** Runs one multi-step parse at a time: each would take a part of every event loop turn. */
   readonly #parsing = new ProjectTurns();
 
   constructor(private readonly options: PipelineOptions) {
@@ -69,18 +69,18 @@ export class Pipeline {
     });
   }
 
-  /** The `handle` of a source: `current` gives the source as it is when a message comes. */
+  /** Returns the `handle` of a source. `current` returns the source when a message arrives. */
   handle(current: () => IngestSource): Handle {
     return (message) => new Promise((resolve) => this.#stage.push(new SourceMessage(current(), message, this.options, resolve)));
   }
 
-  /** Settles what has not passed the throttle as `later`; the rest goes on to its commit. */
+  /** Settles messages that have not passed the throttle as `later`; the others continue. */
   stop(): void {
     this.#stop.abort();
     this.#stage.stop();
   }
 
-  /** Milliseconds until a message may pass, which is counted then. */
+  /** Milliseconds until a message may pass. A message that passes is counted. */
   #waitMs(incoming: SourceMessage): number {
     const { pace, loopShares, throttle } = this.options;
     const { projectId, message } = incoming;
@@ -97,7 +97,7 @@ export class Pipeline {
 
   async #askThrottle(): Promise<void> {
     this.#isAsking = true;
-    // Those that pass in this turn do not wait any more.
+    // Messages that pass in this turn no longer wait.
     await Promise.resolve();
     this.#granted = await this.options.throttle.take(Math.min(this.#stage.waiting, TURN_MAX), this.#stop.signal);
     this.#isAsking = false;

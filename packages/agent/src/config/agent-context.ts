@@ -11,7 +11,7 @@ import type { Measure } from '../telemetry/measure.js';
 import type { Tracing } from '../telemetry/tracing.js';
 import type { ConfigCache } from '@gateway/ingest/routing/config-cache';
 
-/** What every part of an agent may be given. */
+/** Dependencies shared by the parts of an agent. */
 export interface AgentContext {
   readonly config: Config;
   readonly log: Log;
@@ -24,8 +24,6 @@ export interface AgentContext {
   readonly loopShares: LoopShares;
   readonly lease: AgentLease;
   readonly clock: Clock;
-  /** Undefined when metrics are off. */
   readonly measure?: Measure | undefined;
-  /** Undefined without an active tracer. */
   readonly tracing?: Tracing | undefined;
 }

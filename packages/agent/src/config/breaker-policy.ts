@@ -2,18 +2,18 @@ import type { Config } from '@gateway/core/config';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 
 export interface BreakerPolicy {
-  /** Share of the requests that fail, 0 to 1. */
+  /** Failed share of the requests, 0 to 1. */
   readonly threshold: number;
   readonly minimumRequests: number;
   readonly windowMs: number;
-  /** Until the first probe; twice as long with each further trip. */
+  /** Milliseconds until the first probe; doubles with each further trip. */
   readonly openMs: number;
   readonly openMaxMs: number;
 }
 
-/** The circuit breaker policy of the settings, overridden by the project of the endpoint within `limits`; undefined: the endpoint has no breaker. */
+/** Returns the settings, overridden by the project within `limits`; undefined: no breaker. */
 export function policyOf({ circuitBreaker: own }: Endpoint, { circuit_breaker: settings, limits }: Config): BreakerPolicy | undefined {
-  // The API refuses what is beyond, but a project may have it from before, and also 0: never.
+  // The API refuses values beyond the limits, but stored projects may have them, and also 0: never.
   const bounded = (name: keyof typeof limits & keyof typeof settings) => {
     const value = own?.[name];
     return value === undefined ? settings[name] : Math.min(value || limits[name], limits[name]);

@@ -4,7 +4,7 @@ import type { AgentContext } from './agent-context.js';
 
 interface WrongKeyOptions extends Pick<AgentContext, 'configCache' | 'health' | 'log'> {
   readonly open: Open;
-  /** Gives back what the agent holds; nothing is sent from the moment it is called. */
+  /** Returns the held deliveries to Postgres. Nothing is sent once it is called. */
   readonly stop: () => Promise<void>;
 }
 
@@ -12,7 +12,7 @@ const WRONG_KEY =
   'The encryption key of this agent opens no secret of the database, which was probably replaced or restored while the agent ran. It has stopped and given back its deliveries. ' +
   'Set encryption_key / GATEWAY_ENCRYPTION_KEY to the key of the database, and restart the agent.';
 
-/** Stops the agent, and says why, when a change of the configuration leaves no secret that its key opens: each attempt would use up a retry. */
+/** Stops the agent when its key no longer opens any secret: each attempt would use up a retry. */
 export function stopAtWrongKey({ configCache, health, log, open, stop }: WrongKeyOptions): void {
   let isStopped = false;
   configCache.onChange(() => {
@@ -28,17 +28,17 @@ export function stopAtWrongKey({ configCache, health, log, open, stop }: WrongKe
   });
 }
 
-/** Secrets that are tried: a single one that cannot be opened must not stop the agent. */
+/** Secrets tried: a single one that cannot be opened must not stop the agent. */
 const TRIED_MAX = 20;
 
-/** Throws the error of `open` when the key opens no stored secret, as the old key after `gateway utils secrets rotate`. */
+/** Throws the error of `open` when the key opens no stored secret. */
 export function requireKey(projects: Iterable<Project>, open: Open): void {
   let tried = 0;
   let failure: unknown;
   for (const { endpoints } of projects) {
     for (const { id, sealedSecrets } of endpoints.values()) {
       const [first] = sealedSecrets;
-      // Another format is that of a newer version, and says nothing about the key.
+      // A newer version wrote this format, which says nothing about the key.
       if (!first || !isSealed(first.value)) continue;
       try {
         open(first.value, ['endpoints', id, 'secrets']);

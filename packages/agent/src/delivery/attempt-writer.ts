@@ -9,13 +9,13 @@ import type { DueTimes } from './due-times.js';
 import type { InFlight } from './in-flight.js';
 
 const BATCH_MAX = 500;
-/** Characters of response bodies and transformed data in a batch: its texts are held several times over until it is written. */
+/** Characters of bodies and transformed data in a batch: writing copies them several times. */
 const BATCH_BODIES_MAX = 2_000_000;
-/** The endpoint has its request already, so a short wait adds no latency and makes batches. What a kill loses in this time is sent twice. */
+/** The wait makes batches and adds no latency to requests. A kill repeats requests of this time. */
 const LINGER_MS = 8;
 
 export interface AttemptObserver {
-  /** @param isOurs whether this agent still held the delivery, so that no other agent counts its end */
+  /** @param isOurs whether this agent still held the delivery; no other then counts its end */
   recorded(attempts: readonly AttemptRecord[], isOurs: (attempt: AttemptRecord) => boolean): void;
 }
 
@@ -27,7 +27,7 @@ export interface AttemptWriterOptions extends Pick<AgentContext, 'database' | 'l
   readonly writers: number;
 }
 
-/** Records attempts in batches, retries while Postgres is away, and then frees the room of their deliveries. */
+/** Records attempts in batches, with retries, then frees the capacity of their deliveries. */
 export class AttemptWriter {
   readonly #stage: Stage<AttemptRecord>;
   readonly #bare = new WeakSet<AttemptRecord>();
@@ -48,12 +48,12 @@ export class AttemptWriter {
     });
   }
 
-  /** As `Stage.failing`. */
+  /** See `Stage.failing`. */
   get failing(): Failing | undefined {
     return this.#stage.failing;
   }
 
-  /** Returns at once. The batch is written after 8 ms, or earlier with 500 attempts, as soon as a writer is free. */
+  /** Returns immediately. A batch is written after 8 ms or with 500 attempts. */
   push(attempt: AttemptRecord): void {
     this.#stage.push(attempt);
   }
@@ -63,7 +63,7 @@ export class AttemptWriter {
     return this.#stage.settled();
   }
 
-  /** Gives up what could not be recorded: other agents recover its deliveries. */
+  /** Drops unrecorded attempts: other agents recover their deliveries. */
   stop(): void {
     this.#stage.stop();
   }
@@ -78,14 +78,14 @@ export class AttemptWriter {
 
   #tell(batch: readonly AttemptRecord[]): void {
     const { lease, inFlight, dueTimes, observers } = this.options;
-    // Given up, or claimed under an earlier id of this agent, the delivery may be another agent's now, which counts it.
+    // Another agent may own and count the delivery after a stop or under a former agent id.
     const isOurs = (attempt: AttemptRecord) => attempt.agentId === lease.agentId && !this.#stage.isStopped;
     for (const { projectId, dueInMs } of batch) if (dueInMs !== null) dueTimes.add(projectId, dueInMs);
     for (const observer of observers) observer.recorded(batch, isOurs);
     inFlight.recorded(batch);
   }
 
-  /** What Postgres refuses is recorded without the values that may be at fault. */
+  /** Drops the values that Postgres may have refused. */
   #strip(attempt: AttemptRecord, error: Error): AttemptRecord | undefined {
     const { log } = this.options;
     if (this.#bare.has(attempt)) {
@@ -102,7 +102,7 @@ export class AttemptWriter {
   }
 }
 
-/** The part of `BATCH_BODIES_MAX` that an attempt takes, so that a batch has at most `BATCH_MAX` of them. */
+/** The minimum limits a batch to `BATCH_MAX` attempts. */
 function sizeOf({ responseBody, transformedData }: AttemptRecord): number {
   return Math.max(BATCH_BODIES_MAX / BATCH_MAX, (responseBody?.length ?? 0) + (transformedData?.length ?? 0));
 }

@@ -30,7 +30,7 @@ interface AttemptRunnerOptions extends Pick<AgentContext, 'log' | 'clock' | 'lea
   readonly responsePace: ProjectPace;
 }
 
-/** No attempt was made: the delivery waits, ends as discarded, or is left to an agent that can read its endpoint or whose lease holds. */
+/** No attempt was made. The delivery waits, is discarded, or is left to other agents. */
 export type Unsent =
   { readonly unsent: Wait } | { readonly unsent: 'discarded' | 'unreadable'; readonly reason: string } | { readonly unsent: 'lapsed' };
 
@@ -39,12 +39,12 @@ interface Attempt {
   readonly delivery: HeldDelivery;
   readonly startedAtMs: number;
   readonly trace: AttemptTrace | undefined;
-  /** What the function made for this attempt; undefined: the body is that of before. */
+  /** The output of the function for this attempt; undefined: the body is unchanged. */
   readonly transformedData: string | undefined;
   readonly done: (outcome: AttemptRecord | Unsent) => void;
 }
 
-/** Makes attempts: runs the function of the subscription, builds the request, sends it, classifies the response. */
+/** Runs the function of the subscription, builds and sends the request, classifies the response. */
 export class AttemptRunner {
   readonly #debugLog: DebugLog;
 
@@ -52,7 +52,7 @@ export class AttemptRunner {
     this.#debugLog = debugLog(options.log);
   }
 
-  /** Calls `done` exactly once, perhaps before this returns. */
+  /** Calls `done` exactly once, possibly before returning. */
   run(endpoint: Endpoint, delivery: HeldDelivery, startedAtMs: number, done: Attempt['done']): void {
     const { measure, functions } = this.options;
     measure?.step('wait', delivery.heldAtMs ?? startedAtMs, startedAtMs);
@@ -88,7 +88,7 @@ export class AttemptRunner {
 
   #send(attempt: Attempt): void {
     const { endpoint, delivery, trace } = attempt;
-    // In this order, so that the recorded attempt does not end before its response came.
+    // This order keeps the recorded attempt from ending before its response.
     let startedAtMs = performance.now();
     const { requests, accessTokens, sender, goneEndpoints, responsePace, clock, lease } = this.options;
     let requestedAtMs = clock.now();
@@ -102,9 +102,9 @@ export class AttemptRunner {
     };
     accessTokens.of(endpoint, (token, failure) => {
       if (failure) return answered(failure);
-      // The lease may have ended during the wait, as when the clock was set: the time to sign with is not known then.
+      // The lease may have ended meanwhile: after a clock change the time to sign with is unknown.
       if (!lease.isHeld) return attempt.done({ unsent: 'lapsed' });
-      // Again, without the wait for the token: the time that is recorded is the one that is signed.
+      // Excludes the wait for the token: the recorded time is the signed one.
       startedAtMs = performance.now();
       requestedAtMs = clock.now();
       let request;
@@ -125,28 +125,28 @@ export class AttemptRunner {
   }
 }
 
-/** A secret that this agent cannot open: it has another key, or another version. */
+/** This agent has another key or another version. */
 class Unreadable extends Error {}
 
 interface Opened {
   readonly keys: readonly { readonly key: SigningKey; readonly expiresAtMs: number }[];
   readonly authentication: readonly string[];
   readonly certificate: Request['certificate'];
-  /** Header names that the gateway sets, which event headers do not replace. */
+  /** Header names set by the gateway, which event headers do not replace. */
   ownNames?: ReadonlySet<string>;
 }
 
-/** Builds the request of a delivery: the exact bytes of its data, signed, with the headers of the event. */
+/** Builds and signs the request of a delivery with the exact bytes of its data. */
 export class RequestBuilder {
   readonly #userAgent: string;
-  /** Opened secrets. Each change of the configuration makes new endpoint objects, so they are opened again. */
+  /** A configuration change creates new endpoint objects, so secrets are opened again. */
   readonly #opened = new WeakMap<Endpoint, Opened>();
 
   constructor(private readonly options: { readonly open: Open; readonly version: string }) {
     this.#userAgent = `gateway/${options.version}`;
   }
 
-  /** Throws `Unreadable` when the encryption key does not open a secret, and another error when there is none to sign with. `trace` replaces the trace context of the event; `token` is an access token of the endpoint. */
+  /** Throws `Unreadable` if the key does not open a secret; another error without a live secret. */
   build(
     endpoint: Endpoint,
     delivery: HeldDelivery,
@@ -229,13 +229,12 @@ export class RequestBuilder {
 
 /** `createHmac` of Node 24 takes 16 µs with the bytes of a key, and 3 µs with a key object. */
 interface SigningKey {
-  /** The key of the plain signature: the UTF-8 bytes of the secret. */
+  /** UTF-8 bytes of the secret. */
   readonly plain: KeyObject;
-  /** The key of the Standard Webhooks signature. */
   readonly standard: KeyObject;
 }
 
-/** The standard key is the base64 after `whsec_`, which is not checked; of a secret without that prefix, its UTF-8 bytes. */
+/** The standard key is the base64 after `whsec_`, not validated, or else the UTF-8 bytes. */
 export function signingKey(secret: string): SigningKey {
   const [, base64] = /^whsec_(.*)$/s.exec(secret) ?? [];
   const plain = createSecretKey(Buffer.from(secret));
@@ -243,8 +242,10 @@ export function signingKey(secret: string): SigningKey {
 }
 
 /**
- * One signature per live secret, so that receivers verify during a rotation. @param timestamp seconds since the epoch
+ * Returns one signature per live secret: receivers verify during a rotation.
  * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+ *
+ * @param timestamp seconds since the epoch
  */
 export function standardSignature(keys: readonly SigningKey[], id: string, timestamp: number, body: Buffer): string {
   let value = '';
@@ -255,14 +256,14 @@ export function standardSignature(keys: readonly SigningKey[], id: string, times
   return value;
 }
 
-/** The plain HMAC of the body. Its key is the whole text of the newest secret. */
+/** Returns the plain HMAC of the body, keyed with the whole newest secret. */
 export function plainSignature(key: SigningKey, body: Buffer, { hash, encoding }: SignatureConfig): string {
   return createHmac(hash === 'SHA512' ? 'sha512' : 'sha256', key.plain)
     .update(body)
     .digest(encoding);
 }
 
-/** The record of an attempt that was made, or could not be. @param durationMs of the request */
+/** Returns the record of an attempt, whether or not its request could be sent. */
 export function classifyResponse(
   { endpoint, delivery, trace, transformedData }: Attempt,
   answer: Answer,
@@ -309,7 +310,7 @@ export function classifyResponse(
   };
 }
 
-/** Only a first attempt, and only if another retry is left: the other idle connections may be lost too. */
+/** Only a first attempt with another retry left: other idle connections may be lost too. */
 function retriesAtOnce({ isIdleLoss }: Answer, { retry_count }: Strategy, attempt: number): boolean {
   return isIdleLoss === true && attempt === 1 && retry_count > 1;
 }
@@ -317,7 +318,12 @@ function retriesAtOnce({ isIdleLoss }: Answer, { retry_count }: Strategy, attemp
 const EXPONENTIAL_CAP_SECONDS = 7200;
 const RETRY_AFTER_CAP_SECONDS = 24 * 3600;
 
-/** Milliseconds until the next attempt, at least what the endpoint asked for; null: none is left. @param attempt number of the failed attempt, from 1 */
+/**
+ * Returns milliseconds until the next attempt, at least the endpoint's `Retry-After`; null: no
+ * retry is left.
+ *
+ * @param attempt number of the failed attempt, from 1
+ */
 export function nextAttemptInMs(
   strategy: Strategy,
   attempt: number,
@@ -328,21 +334,21 @@ export function nextAttemptInMs(
   let seconds = strategy.duration;
   if (strategy.type === 'exponential') {
     const full = Math.min(strategy.max_seconds ?? EXPONENTIAL_CAP_SECONDS, strategy.duration * 2 ** Math.min(attempt - 1, 40));
-    // The lower half is certain and the upper half drawn, so that what failed together does not come back together.
+    // The upper half is random: deliveries that failed together do not return together.
     seconds = full / 2 + (full / 2) * random();
   }
   if (retryAfterSeconds !== null) seconds = Math.max(seconds, Math.min(retryAfterSeconds, RETRY_AFTER_CAP_SECONDS));
   return Math.round(seconds * 1000);
 }
 
-/** Seconds of a `Retry-After` header (RFC 9110 10.2.3: seconds or a date); null if it is missing or invalid. */
+/** Returns seconds (RFC 9110 10.2.3); null if the header is missing or invalid. */
 export function retryAfterSeconds(value: string | undefined, nowMs: number): number | null {
   if (value === undefined) return null;
   const text = value.trim();
   if (/^\d+$/.test(text)) return Number(text);
-  // Date.parse finds a date in nearly every text that holds a number; those of HTTP begin with the day of the week.
+  // Date.parse accepts nearly any text with a number; HTTP dates begin with the day of the week.
   const isDate = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text);
-  // https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7: the form of asctime names no zone, and means UTC.
+  // asctime has no zone and means UTC: https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7
   const dateMs = isDate ? Date.parse(/([a-z]|[+-]\d{4})$/i.test(text) ? text : `${text} GMT`) : NaN;
   return Number.isNaN(dateMs) ? null : Math.max(0, (dateMs - nowMs) / 1000);
 }
@@ -351,9 +357,12 @@ interface GoneEndpointsOptions extends Pick<AgentContext, 'database' | 'log'> {
   readonly notifier: { disabledFacts(reason: string): NotificationFacts | null; hurry(): void };
 }
 
-/** Deactivates endpoints that answered 410 Gone, without waiting. If that fails, their next 410 tries again. */
+/**
+ * Deactivates endpoints that answered 410 Gone, in the background. After an error the next 410
+ * retries.
+ */
 export class GoneEndpoints {
-  /** Endpoints as they were then: requests in flight get a 410 too, and each write makes every agent read the configuration. */
+  /** Requests in flight get a 410 too, and each write makes all agents reload the configuration. */
   readonly #gone = new WeakSet<Endpoint>();
 
   constructor(private readonly options: GoneEndpointsOptions) {}

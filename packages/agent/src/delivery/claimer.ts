@@ -8,15 +8,15 @@ import type { InFlight } from './in-flight.js';
 import type { DeliveryReleaser } from './release-deliveries.js';
 
 const BATCH_MAX = 200;
-/** Size of the bodies of one claim at most, but for one delivery that alone exceeds it. */
+/** Limit for the bodies of one claim, except for a single larger delivery. */
 const BATCH_BYTES = 4 * 1024 * 1024;
-/** Due deliveries of endpoints that may not be sent to now are postponed, or looked at again, at most this often per project. */
+/** Minimum interval between postponements, or checks, of a project's withheld endpoints. */
 const POSTPONE_MS = 500;
-/** A project without room looks which of its endpoints may use the reserve at most this often, for each endpoint that it has. */
+/** Interval per endpoint at which a full project checks which of them may use the reserve. */
 const RESERVE_MS = 0.05;
 /** Postponing takes at most this share of the time: Postgres has other deliveries to write. */
 const POSTPONE_SHARE = 1 / 4;
-/** How long claiming waits for room, and the wait after a claim that failed. */
+/** How long a claim waits for capacity, and the wait after a failed claim. */
 const AGAIN_MS = 1_000;
 const SLEEP_MAX_MS = 60_000;
 
@@ -27,10 +27,10 @@ export interface ClaimerOptions extends Pick<AgentContext, 'config' | 'database'
   readonly releaser: Pick<DeliveryReleaser, 'release'>;
 }
 
-/** Claims due deliveries from Postgres while there is room for them. Tries a project again one second after a claim that failed. */
+/** Claims due deliveries while there is capacity. Retries a failed claim after a second. */
 export class Claimer {
   readonly #statuses: readonly ('scheduled' | 'retry')[];
-  /** Projects with deliveries that were due for long without this agent knowing. */
+  /** Projects with deliveries that were overdue without this agent knowing. */
   readonly #overdue = new Set<string>();
   readonly #postponeAtMs = new Map<string, number>();
   readonly #reserveAtMs = new Map<string, number>();
@@ -47,7 +47,7 @@ export class Claimer {
     options.inFlight.onRoom((projectId) => options.dueTimes.add(projectId, 0));
   }
 
-  /** A delivery of the project has been due for long. It is claimed, and counted as recovered unless it has waited for this agent. */
+  /** Claims overdue deliveries. They count as recovered unless they have waited for this agent. */
   overdue(projectId: string): void {
     const { dueTimes, inFlight, backpressure } = this.options;
     const isKnown = dueTimes.has(projectId) || this.#claiming !== undefined || inFlight.room <= 0;
@@ -60,10 +60,7 @@ export class Claimer {
     this.options.dueTimes.addAll(this.options.configCache.projects.keys());
   }
 
-  /**
-   * Claims the first deliveries of events that a server has routed. What is not claimed, for lack of room or since its endpoint may not be sent to now, is claimed
-   * with all that is due of its project.
-   */
+  /** Claims first deliveries of events a server has routed; the rest is claimed once due. */
   async claimEvents(refs: readonly EventRef[]): Promise<void> {
     const { database, inFlight, backpressure, dueTimes, lease } = this.options;
     const exceptEndpoints: string[] = [];
@@ -128,17 +125,17 @@ export class Claimer {
   async #claimProject(projectId: string): Promise<'more' | 'done'> {
     const { database, inFlight, backpressure, dueTimes, lease, measure } = this.options;
     const share = this.#shareOf(projectId);
-    // Nothing calls when others leave room.
+    // No notification comes when other projects free capacity.
     if (share.full.length > 0 || share.bytes <= 0) dueTimes.add(projectId, POSTPONE_MS);
     const limit = Math.min(BATCH_MAX, inFlight.room, share.deliveries, Math.max(1, Math.floor(BATCH_BYTES / this.#bodyBytes)));
     if (limit <= 0 || this.#stopped) return 'done';
     const { agentId } = lease;
-    // Not registered yet: the first heartbeat reads what is due.
+    // The first heartbeat reads due deliveries.
     if (agentId === 0) return 'done';
     const withheld = backpressure.withheld(projectId);
     if (withheld.length > 0) await this.#postpone(projectId, withheld);
     const unproven = backpressure.unproven(projectId);
-    // Nothing calls when time alone has made them slow.
+    // No notification comes when endpoints become slow by time alone.
     if (unproven.length > 0) dueTimes.add(projectId, POSTPONE_MS);
     const exceptEndpoints = this.#excepted(projectId, withheld, [...unproven, ...share.full]);
     const { claimed, scannedTo, isMore } = await claimDue(database.pool, agentId, {
@@ -159,7 +156,7 @@ export class Claimer {
   async #hold(claimed: readonly ClaimedDelivery[], agentId: number): Promise<void> {
     const { configCache, inFlight, releaser } = this.options;
     const isUnknown = ({ projectId, endpointId }: ClaimedDelivery) => configCache.endpoint(projectId, endpointId) === undefined;
-    // Whoever routed it may know an endpoint that is newer than the configuration here. To this agent it would be a deleted one.
+    // An endpoint newer than this configuration would look deleted.
     if (claimed.some(isUnknown)) await configCache.refresh();
     const [held, early]: [HeldDelivery[], HeldDelivery[]] = [[], []];
     for (const claim of claimed) {
@@ -176,13 +173,13 @@ export class Claimer {
     if (early.length > 0) releaser.release(early, AGAIN_MS);
   }
 
-  /** The endpoints of a project whose deliveries stay due now. Those that this agent cannot read are claimed by an agent that can. */
+  /** Returns the endpoints whose deliveries remain due, for later or for other agents. */
   #excepted(projectId: string, withheld: readonly Withheld[], busy: readonly string[]): string[] {
     const unreadable = this.options.configCache.projects.get(projectId)?.unreadable ?? [];
     return [...withheld.map(({ endpointId }) => endpointId), ...busy, ...[...unreadable].map(({ id }) => id)];
   }
 
-  /** What may be claimed for the project now: so much, and of none of the endpoints that are `full`. */
+  /** Returns how much may be claimed for the project now, and the endpoints at capacity. */
   #shareOf(projectId: string): { readonly bytes: number; readonly deliveries: number; readonly full: readonly string[] } {
     const { inFlight, configCache } = this.options;
     const isFull = (endpointId: string) => !inFlight.hasRoomFor({ projectId, endpointId });
@@ -203,7 +200,7 @@ export class Claimer {
     return full.length < endpointIds.length ? { ...inFlight.roomOf(projectId, true), full } : { bytes: 0, deliveries: 0, full };
   }
 
-  /** Postpones what is due and may not be sent now, so that claims do not meet it again and again. */
+  /** Postpones due deliveries that may not be sent now, so claims do not scan them repeatedly. */
   async #postpone(projectId: string, withheld: readonly Withheld[]): Promise<void> {
     const { database, backpressure, dueTimes } = this.options;
     const startedAtMs = performance.now();
@@ -223,21 +220,21 @@ export class Claimer {
   }
 }
 
-/** Skipped rows are scanned again after this interval: a transaction that began long ago may have made some of them due. */
+/** Skipped rows are scanned again after this: an old transaction may have made some of them due. */
 const CURSOR_MS = 5_000;
 
 interface Cursor {
-  /** Everything due before this, by the clock of Postgres, belongs to the excepted endpoints. */
+  /** All deliveries due before this time of Postgres belong to the excepted endpoints. */
   readonly from: string;
   readonly excepted: readonly string[];
   readonly untilMs: number;
 }
 
-/** Remembers how many due deliveries claims have skipped: there may be a million that may not be sent now, all older than those of other endpoints. */
+/** Claim cursors skip due deliveries that may not be sent now: a million may be the oldest. */
 export class ClaimCursors {
   readonly #cursors = new Map<string, Cursor>();
 
-  /** Where a claim that leaves out these endpoints may begin; undefined: at the oldest delivery. */
+  /** Returns where a claim with these exceptions starts; undefined: at the oldest delivery. */
   from(projectId: string, excepted: readonly string[], nowMs: number): string | undefined {
     const cursor = this.#cursors.get(projectId);
     if (!cursor) return undefined;

@@ -1,4 +1,4 @@
-/** When the next delivery of each project is due, as far as this agent knows. The claimer sleeps until then, so nothing is polled. */
+/** When each project's next delivery is due. The claimer sleeps until then instead of polling. */
 export class DueTimes {
   readonly #atMs = new Map<string, number>();
   #onEarlier = (): void => {};
@@ -11,7 +11,7 @@ export class DueTimes {
     return this.#atMs.has(projectId);
   }
 
-  /** A delivery of the project is due in this many milliseconds; Infinity is ignored. */
+  /** Ignores Infinity. */
   add(projectId: string, inMs: number): void {
     if (!Number.isFinite(inMs)) return;
     const atMs = performance.now() + Math.max(0, inMs);
@@ -26,7 +26,6 @@ export class DueTimes {
     this.#onEarlier();
   }
 
-  /** Milliseconds until the first is due; undefined: none is known. */
   nextInMs(): number | undefined {
     return this.#atMs.size === 0 ? undefined : Math.min(...this.#atMs.values()) - performance.now();
   }

@@ -1,12 +1,12 @@
 import type { HeldDelivery } from '../model/delivery.js';
 
-/** A project may hold this many times what is left: 7/8 of all when it is alone, 7/15 beside another that does the same. */
+/** A project may hold this multiple of the free capacity: 7/8 if alone, 7/15 if two compete. */
 const PROJECT_SHARE = 7;
-/** Likewise for an endpoint: 5/6 when it is alone. */
+/** The same for an endpoint: 5/6 when alone. */
 const ENDPOINT_SHARE = 5;
-/** A project is busy from this many times: 2/3 when it is alone, which leaves each of its endpoints room for a commit. */
+/** A project is busy from this multiple, 2/3 if alone; each endpoint can then hold a commit. */
 const BUSY_SHARE = 2;
-/** This part of all is left to endpoints that answer, and to the first delivery of a project, which shows whether its endpoint does. */
+/** Reserved for endpoints that answer, and for a project's first delivery, which is a probe. */
 const RESERVED = 1 / 4;
 
 export interface HeldRoomOptions {
@@ -17,12 +17,11 @@ export interface HeldRoomOptions {
 type Owner = Pick<HeldDelivery, 'projectId' | 'endpointId'>;
 
 /**
- * The held deliveries and the memory that their headers and bodies take, in shares: the less is left, the less a project and an endpoint may add, so that none
- * takes all. A delivery counts at least its part of the allowed number of deliveries.
+ * Tracks held deliveries and their bytes. The less capacity is free, the less a project or an
+ * endpoint may add. A delivery counts at least its part of the allowed number.
  */
 export class HeldRoom {
   readonly #deliveries = new Map<string, HeldDelivery>();
-  /** By id of the project, and of the endpoint. */
   readonly #used = new Map<string, number>();
   readonly #leastBytes: number;
   #bytes = 0;
@@ -31,7 +30,7 @@ export class HeldRoom {
     this.#leastBytes = Math.max(1, Math.floor(options.bytes / options.deliveries));
   }
 
-  /** How many deliveries may still be held, whoever they belong to; 0 or less when there is no room. */
+  /** How many more deliveries can be held, of any project; 0 or less: none. */
   get left(): number {
     return this.#bytes >= this.options.bytes ? 0 : this.options.deliveries - this.#deliveries.size;
   }
@@ -44,7 +43,7 @@ export class HeldRoom {
     return this.#deliveries.get(deliveryId);
   }
 
-  /** Adds a delivery whatever its share, in place of one with the same id. */
+  /** Adds a delivery regardless of its share, replacing one with the same id. */
   add(delivery: HeldDelivery): void {
     if (this.#deliveries.get(delivery.id) === delivery) return;
     this.remove(delivery.id);
@@ -60,26 +59,26 @@ export class HeldRoom {
     return delivery;
   }
 
-  /** What is left to everybody; without the reserved part unless `answers`. 0 or less: nothing. */
+  /** Returns the free bytes, without the reserve unless `answers`. 0 or less: none. */
   free(answers: boolean): number {
     return this.options.bytes * (answers ? 1 : 1 - RESERVED) - this.#bytes;
   }
 
-  /** Bytes and deliveries that a project may add; 0 bytes or less: none. One delivery may exceed them. */
+  /** Returns the project's free share; 0 bytes or less: none. One delivery may exceed it. */
   ofProject(projectId: string, answers: boolean): { readonly bytes: number; readonly deliveries: number } {
     const used = this.#used.get(projectId) ?? 0;
-    // What it adds is no longer left.
+    // Added bytes are no longer free.
     const bytes = (PROJECT_SHARE * this.free(answers) - used) / (PROJECT_SHARE + 1);
     if (bytes <= 0 && used === 0 && this.free(true) > 0) return { bytes: 1, deliveries: 1 };
     return { bytes, deliveries: Math.ceil(bytes / this.#leastBytes) };
   }
 
-  /** Whether the project holds most of what it may hold when its endpoints answer, as it does only if they do. */
+  /** Whether the project holds most of its share, which only happens when its endpoints answer. */
   isBusy(projectId: string): boolean {
     return (this.#used.get(projectId) ?? 0) >= BUSY_SHARE * this.free(true);
   }
 
-  /** Whether a delivery of the endpoint may be added, however large it is. */
+  /** Whether another delivery of the endpoint may be added, of any size. */
   has({ projectId, endpointId }: Owner, answers: boolean): boolean {
     const used = this.#used.get(projectId) ?? 0;
     const free = this.free(answers || used === 0);

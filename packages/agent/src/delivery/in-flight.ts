@@ -13,15 +13,15 @@ export interface InFlightOptions {
   readonly maxOutstandingBytes: number;
 }
 
-/** Deliveries held by this agent. Event writer, pending router and claimer add them, the scheduler takes them, the attempt writer frees their room. */
+/** Deliveries held by this agent, from the commit or claim until the attempt is recorded. */
 export class InFlight {
   readonly queues = new Map<string, EndpointQueue>();
   readonly #room: HeldRoom;
   readonly #prompt = new Set<string>();
-  /** Projects take turns, and within them endpoints. */
+  /** Projects take turns, and endpoints within them. */
   readonly #ready = new FairQueue<EndpointQueue>();
   #onReady = (): void => {};
-  /** Projects and endpoints that wait for room of their own. */
+  /** Projects and endpoints that wait for capacity of their own. */
   readonly #short = new Set<string>();
   #onRoom = (_projectId: string): void => {};
   #onRecorded = (): void => {};
@@ -33,7 +33,7 @@ export class InFlight {
     this.#room = new HeldRoom({ bytes: options.maxOutstandingBytes, deliveries: options.maxOutstanding });
   }
 
-  /** How many more deliveries may be held; 0 or less when there is no room, and 0 when the held bodies take all of it or after `close`. */
+  /** How many more deliveries can be held; 0 or less: none. */
   get room(): number {
     return this.#isClosed ? 0 : this.#room.left;
   }
@@ -43,7 +43,7 @@ export class InFlight {
     return this.#room.free(false) <= 0;
   }
 
-  /** How many deliveries are held: being committed, waiting, being sent, or being recorded. */
+  /** How many deliveries are held: in commit, waiting, being sent, or being recorded. */
   get size(): number {
     return this.#room.size;
   }
@@ -53,27 +53,27 @@ export class InFlight {
     return this.#room.get(deliveryId) !== undefined;
   }
 
-  /** Whether project and endpoint have room in their shares for another delivery, however large it is. */
+  /** Whether the shares of project and endpoint admit another delivery, of any size. */
   hasRoomFor(of: Pick<HeldDelivery, 'projectId' | 'endpointId'>): boolean {
     return this.#room.has(of, false) || (this.#answers(of.endpointId) && this.#room.has(of, true));
   }
 
-  /** What the project may add to the room that all endpoints have, or with `answers` to that of endpoints that answer. */
+  /** Returns the share of a project, with the reserve for endpoints that answer if `answers`. */
   roomOf(projectId: string, answers: boolean): { readonly bytes: number; readonly deliveries: number } {
     return this.#room.ofProject(projectId, answers);
   }
 
-  /** Whether the project should hold what it has before it gets more. */
+  /** Whether the project should finish its held deliveries before it gets more. */
   isBusy(projectId: string): boolean {
     return this.#room.isBusy(projectId);
   }
 
-  /** Sets the one listener, called when attempts are recorded. */
+  /** Sets the single listener, called when attempts are recorded. */
   onRecorded(listener: () => void): void {
     this.#onRecorded = listener;
   }
 
-  /** Sets the one listener, called once for each `awaitRoom`, when a delivery of what was named there is recorded or released. */
+  /** Sets the single listener, called once per `awaitRoom` when its id has capacity. */
   onRoom(listener: (projectId: string) => void): void {
     this.#onRoom = listener;
   }
@@ -83,18 +83,18 @@ export class InFlight {
     this.#short.add(id);
   }
 
-  /** It answered promptly the last time, and no request to it has been under way for long. */
+  /** Whether the last answer was prompt and no request has been running for long. */
   #answers(endpointId: string): boolean {
     return this.#prompt.has(endpointId) && !this.queues.get(endpointId)?.isSlow(performance.now());
   }
 
-  /** Takes the room of a delivery that is about to be committed: `hold` follows, or `cancel`. */
+  /** Reserves capacity for a delivery about to be committed. Call `hold` or `cancel` next. */
   reserve(delivery: HeldDelivery): void {
-    // A repeat of what is held already is not going to be new.
+    // A duplicate of a held delivery will not be new.
     if (!this.has(delivery.id)) this.#room.add(delivery);
   }
 
-  /** Frees the room of deliveries that were reserved and are not to be held. */
+  /** Frees the capacity of deliveries that were reserved and will not be held. */
   cancel(deliveries: readonly HeldDelivery[]): void {
     this.release(deliveries.filter((delivery) => this.#room.get(delivery.id) === delivery));
   }
@@ -108,14 +108,14 @@ export class InFlight {
     return { waiting, sending, recording: Math.max(0, this.size - waiting - sending) };
   }
 
-  /** Sets the one listener, called when a queue may have something to send. */
+  /** Sets the single listener, called when a queue may have something to send. */
   onReady(listener: () => void): void {
     this.#onReady = listener;
   }
 
-  /** Queues claimed deliveries. After `close`, or if claimed under an earlier agent id, returns them to Postgres instead, due now. */
+  /** Queues claimed deliveries. After `close` or under a former id, returns them to Postgres. */
   hold(deliveries: readonly HeldDelivery[]): void {
-    // Claims under an earlier id of this agent are void: other agents may take them at any time.
+    // Claims under a former id are void: other agents may take them at any time.
     if (this.#isClosed || (deliveries[0] && deliveries[0].agentId !== this.options.lease.agentId)) {
       this.cancel(deliveries);
       this.options.releaser.release(deliveries, 0);
@@ -136,7 +136,7 @@ export class InFlight {
     this.#onReady();
   }
 
-  /** Frees the room of deliveries and wakes `waitForRoom`. Writes nothing to Postgres, and leaves the queues as they are. */
+  /** Frees the capacity of deliveries, but writes nothing to Postgres and leaves the queues. */
   release(deliveries: readonly { readonly id: string }[]): void {
     for (const { id } of deliveries) {
       const delivery = this.#room.remove(id);
@@ -146,14 +146,14 @@ export class InFlight {
     if (this.#roomWaiters.length > 0 && this.room > 0) for (const wake of this.#roomWaiters.splice(0)) wake();
   }
 
-  /** Like `release`, and restarts the time that `waitForRoom` waits. */
+  /** Like `release`, and restarts the patience of `waitForRoom`. */
   recorded(attempts: readonly Pick<AttemptRecord, 'id'>[]): void {
     this.release(attempts);
     this.#recordedAtMs = performance.now();
     this.#onRecorded();
   }
 
-  /** Returns everything that waits to Postgres. Requests that are being sent end by themselves. */
+  /** Returns waiting deliveries to Postgres. Running requests end by themselves. */
   releaseWaiting(): void {
     this.#ready.take(Infinity);
     const waiting = [...this.queues.values()].flatMap((queue) => {
@@ -164,13 +164,13 @@ export class InFlight {
     if (waiting.length > 0) this.options.releaser.release(waiting, 0);
   }
 
-  /** Returns everything that waits to Postgres. From now on `room` is 0. */
+  /** Returns waiting deliveries to Postgres. `room` is 0 afterwards. */
   close(): void {
     this.#isClosed = true;
     this.releaseWaiting();
   }
 
-  /** Resolves true as soon as there is room; false if nothing was recorded for `patienceMs`, when waiting is of no use. */
+  /** Resolves true once there is capacity; false if nothing was recorded for `patienceMs`. */
   waitForRoom(patienceMs: number): Promise<boolean> {
     if (this.room > 0) return Promise.resolve(true);
     return new Promise((resolve) => {
@@ -191,7 +191,7 @@ export class InFlight {
     });
   }
 
-  /** The endpoint may be sent to again, or no longer: its queue gets a turn. */
+  /** Offers the queue again after its endpoint's permission to send has changed. */
   wake(endpointId: string): void {
     const queue = this.queues.get(endpointId);
     if (!queue || queue.waiting === 0) return;
@@ -199,24 +199,23 @@ export class InFlight {
     this.#onReady();
   }
 
-  /** Gives the queue a turn, once. Does not call the listener. */
+  /** Offers the queue a turn, once. Does not call the listener. */
   offer(queue: EndpointQueue): void {
     if (queue.isOffered) return;
     queue.isOffered = true;
     this.#ready.push(queue.projectId, queue);
   }
 
-  /** Whether an offered queue waits for its turn. */
   get hasReady(): boolean {
     return this.#ready.size > 0;
   }
 
-  /** Removes and returns the offered queue whose turn it is, of the projects that may have one. Its `isOffered` stays true until the caller resets it. */
+  /** Removes and returns the next offered queue. The caller resets its `isOffered`. */
   nextReady(mayRun?: (queue: EndpointQueue) => boolean): EndpointQueue | undefined {
     return this.#ready.take(1, mayRun)[0];
   }
 
-  /** Sets whether the endpoint answers promptly, also for later queues of the endpoint. */
+  /** Sets whether the endpoint answers promptly, also for its later queues. */
   setPrompt(queue: EndpointQueue, isPrompt: boolean): void {
     queue.isPrompt = isPrompt;
     if (isPrompt) this.#prompt.add(queue.endpointId);
@@ -229,12 +228,11 @@ export class InFlight {
   }
 }
 
-/** An endpoint is slow while its oldest request is older than this; it then keeps few deliveries in memory. */
+/** An endpoint with an older request is slow; few of its deliveries remain in memory. */
 export const SLOW_AFTER_MS = 1_000;
 
 type Sending = { readonly startedAtMs: number };
 
-/** The deliveries of one endpoint that this agent holds: waiting in order, and being sent. */
 export class EndpointQueue implements QueueState {
   /** Oldest first: a Set keeps the order of insertion. */
   readonly #sending = new Set<Sending>();
@@ -242,7 +240,7 @@ export class EndpointQueue implements QueueState {
   #head = 0;
   isOffered = false;
   isPrompt = false;
-  /** The one request that a circuit breaker lets through: whether this agent may send it. */
+  /** Whether this agent may send the one request that a circuit breaker lets through. */
   probe: 'none' | 'asked' | 'granted' = 'none';
 
   constructor(
@@ -258,7 +256,7 @@ export class EndpointQueue implements QueueState {
     return this.#sending.size;
   }
 
-  /** True if the endpoint has not answered promptly the last time, and has enough waiting until it does. */
+  /** Whether the endpoint's last answer was not prompt and its queue is long enough. */
   get isUnproven(): boolean {
     return !this.isPrompt && this.waiting >= SLOW_WAITING_MAX;
   }
@@ -269,8 +267,9 @@ export class EndpointQueue implements QueueState {
   }
 
   /**
-   * Whether it may use one more of the consumers. The busier the agent, the fewer one endpoint gets, so that a few endpoints that hang do not take them all. An
-   * endpoint that is slow or unknown gets consumers from one half of them only; its first request from three quarters.
+   * Whether the endpoint may use another consumer. The busier the agent, the fewer an endpoint
+   * gets, so a few hanging ones do not take all. A slow or unknown endpoint uses only one half of
+   * them; its first request three quarters.
    */
   hasShare(consumers: number, free: number): boolean {
     const { sending } = this;

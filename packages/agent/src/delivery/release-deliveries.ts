@@ -6,23 +6,22 @@ import type { AgentContext } from '../config/agent-context.js';
 import type { HeldDelivery } from '../model/delivery.js';
 import type { DueTimes } from './due-times.js';
 
-/** Deliveries that are returned alike. */
 interface Group {
   readonly key: string;
   readonly how: Release;
   readonly deliveries: HeldDelivery[];
 }
 
-/** Statements at a time: a group whose rows are locked does not hold up the others. */
+/** Concurrent statements: a group with locked rows does not block the others. */
 const STATEMENTS = 2;
 
 interface ReleaserOptions extends Pick<AgentContext, 'database' | 'log'> {
   readonly dueTimes: DueTimes;
 }
 
-/** Returns held deliveries to Postgres without an attempt: to wait, or to end as discarded. Deliveries that are returned alike share a statement. */
+/** Returns held deliveries to Postgres without an attempt, due or discarded, in batches. */
 export class DeliveryReleaser {
-  /** Groups that wait, by key: what is returned meanwhile joins them. */
+  /** Waiting groups by key, which later deliveries join. */
   readonly #groups = new Map<string, Group>();
   readonly #stage: Stage<Group>;
 
@@ -36,7 +35,7 @@ export class DeliveryReleaser {
         log.warn({ error, deliveries: group!.deliveries.length }, 'Deliveries could not be given back; trying again.'),
       backoffMs: (failures) => backoffMs(failures, { capMs: 5_000 }),
       refuses: rejectsContent,
-      // The heartbeat finds what this agent has claimed and does not hold.
+      // The heartbeat finds claims that this agent does not hold.
       replace: ({ deliveries }, error) =>
         void log.error(
           { error, deliveries: deliveries.length },
@@ -45,9 +44,9 @@ export class DeliveryReleaser {
     });
   }
 
-  /** @param wait milliseconds until they are due (Infinity: when their endpoint is active again), or how they are spread over time */
+  /** @param wait milliseconds (Infinity: until the endpoint is active again), or a spread */
   release(deliveries: readonly HeldDelivery[], wait: number | Wait): void {
-    // A pace becomes a spread at random over the same time.
+    // A pace becomes a random spread over the same time.
     const spread = ({ reason, dueInMs, spreadMs, paceMs }: Wait) => ({
       dueInMs,
       reason,
@@ -66,14 +65,14 @@ export class DeliveryReleaser {
     return this.#stage.settled();
   }
 
-  /** Gives up: other agents recover what is left. */
+  /** Stops repeating: other agents recover the remaining deliveries. */
   stop(): void {
     this.#stage.stop();
   }
 
   #push(deliveries: readonly HeldDelivery[], how: Release): void {
     for (const delivery of deliveries) {
-      // A delivery that was claimed under an earlier id of this agent is returned under that id.
+      // Claims under a former agent id are returned under that id.
       const key = JSON.stringify([how, how.to === 'due' ? String(how.dueInMs) : '', delivery.agentId]);
       const group = this.#groups.get(key);
       if (group) {
@@ -91,7 +90,7 @@ export class DeliveryReleaser {
     const { pool } = this.options.database;
     if (this.#groups.get(key) === group) this.#groups.delete(key);
     await releaseDeliveries(pool, deliveries[0]!.agentId, deliveries, how);
-    // Other agents would see them only with their next heartbeat.
+    // Other agents would only see them at their next heartbeat.
     if (how.to === 'due' && how.dueInMs === 0) await notifyDue(pool, [...new Set(deliveries.map(({ projectId }) => projectId))]);
   }
 }

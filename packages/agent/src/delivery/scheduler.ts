@@ -23,12 +23,12 @@ interface SchedulerOptions extends Pick<AgentContext, 'configCache' | 'lease' | 
 }
 
 const LOOK_MS = 500;
-/** Requests are begun for so long in one turn of the event loop: to sign large bodies for many endpoints takes a while. */
+/** Limit for starting requests per turn of the event loop: signing large bodies takes a while. */
 const TURN_MS = 4;
 
-/** Decides which held delivery is sent next. Endpoints take turns, so that a large backlog, or an endpoint that never answers, does not hold up others. */
+/** Selects the next delivery to send. Endpoints take turns, so no backlog or hang delays others. */
 export class Scheduler {
-  /** Queues that have something waiting and may not use more consumers now. */
+  /** Queues with waiting deliveries that may not use more consumers now. */
   readonly #crowded = new Set<EndpointQueue>();
   #sending = 0;
   #idleWaiters: (() => void)[] = [];
@@ -45,12 +45,12 @@ export class Scheduler {
     });
   }
 
-  /** Sends what it may. Does nothing while the lease is not held. */
+  /** Does nothing while the lease is not held. */
   resume(): void {
     this.#pump();
   }
 
-  /** Sends nothing new, returns what waits, and resolves when no request is being sent. */
+  /** Sends nothing new, returns waiting deliveries, and resolves when no request is running. */
   async drain(): Promise<void> {
     this.#isDraining = true;
     this.options.inFlight.close();
@@ -59,7 +59,9 @@ export class Scheduler {
     clearTimeout(this.#sharesTimer);
   }
 
-  /** Sends what it may. A request may end before `send` returns and call this again: the running loop goes on then, since nested calls could overflow the stack. */
+  /**
+   * A request may end before `send` returns. Nested calls return: they could overflow the stack.
+   */
   #pump(): void {
     const { inFlight, lease, loopShares, consumers } = this.options;
     if (this.#isPumping || this.#isPumpingSoon || !lease.isHeld) return;
@@ -98,11 +100,11 @@ export class Scheduler {
   #takeTurn(queue: EndpointQueue): void {
     const { configCache, inFlight, backpressure } = this.options;
     const endpoint = configCache.endpoint(queue.projectId, queue.endpointId);
-    // The end of one of its requests gives it another turn.
+    // The end of one of its requests offers it again.
     if (queue.sending >= backpressure.capOf(endpoint)) return;
     if (endpoint?.unreadable) return this.#leave(queue);
     if (endpoint?.status === 'active') {
-      // Whatever removes the obstacle, or the next look, gives it another turn.
+      // The end of the obstacle, or the next look, offers it again.
       if (!this.#maySend(queue, endpoint)) return;
       this.#start(queue, endpoint, queue.shift()!);
     } else {
@@ -164,13 +166,12 @@ export class Scheduler {
     if ('unsent' in outcome) this.#release(queue, endpoint, delivery, outcome);
     else attemptWriter.push(outcome);
     if (wasSent) this.#learn(queue, endpoint, outcome, isProbe);
-    // It gets a turn of its own: many others may be crowded.
+    // The queue gets its own turn: many others may be crowded.
     if (this.#crowded.delete(queue)) queue.isOffered = false;
     if (queue.waiting > 0 && !this.#isDraining) inFlight.offer(queue);
     else inFlight.dropIdle(queue);
   }
 
-  /** No attempt was made. */
   #release(queue: EndpointQueue, endpoint: Endpoint, delivery: HeldDelivery, outcome: Unsent): void {
     const { inFlight, backpressure, releaser, configCache } = this.options;
     inFlight.release([delivery]);
@@ -202,14 +203,14 @@ export class Scheduler {
     }
   }
 
-  /** Returns what waits for an endpoint that this agent cannot read: it is due for others. */
+  /** Returns the deliveries of an endpoint that this agent cannot read: they are due for others. */
   #leave(queue: EndpointQueue): void {
     const waiting = queue.takeAllBut(0);
     this.options.inFlight.release(waiting);
     this.options.releaser.release(waiting, 0);
   }
 
-  /** The endpoint is out of service: Postgres keeps the delivery until the endpoint is active again, or discards it. */
+  /** The endpoint is not active: Postgres keeps the delivery while it is paused, or discards it. */
   #withdraw(delivery: HeldDelivery, endpoint: Endpoint | undefined): void {
     const { inFlight, releaser } = this.options;
     inFlight.release([delivery]);
@@ -217,7 +218,7 @@ export class Scheduler {
     else releaser.discard([delivery], inactiveReason(endpoint));
   }
 
-  /** Checks the queues that wait for something that the passing of time may have changed. */
+  /** Checks queues whose obstacle may have passed with time. */
   #look(): void {
     const { configCache, inFlight, backpressure } = this.options;
     const nowMs = performance.now();
@@ -245,19 +246,19 @@ interface Machine {
   readonly memoryBytes: number;
 }
 
-/** The default pool of 500 is what two cores suggest. */
+/** Two cores give the default pool of 500. */
 const PER_CORE = 250;
-/** What a request may keep in memory: an event of the largest default size, its response and its connection. */
+/** Memory of a request: an event of the largest default size, its response and its connection. */
 const BYTES_EACH = 2 * 1024 * 1024;
 
-/** How many requests an agent has under way at a time: the setting `consumer_pool_size`, where 0 means what the machine or its container suggests. */
+/** Returns the limit of concurrent requests; the setting 0 derives it from the machine. */
 export function consumersOf(setting: number, machine: Machine = thisMachine()): number {
   if (setting > 0) return setting;
   return Math.max(1, Math.min(PER_CORE * machine.cores, Math.floor(machine.memoryBytes / BYTES_EACH)));
 }
 
 function thisMachine(): Machine {
-  // Without a limit it is 0, undefined or larger than the memory, depending on Node and the control groups.
+  // Without a limit it is 0, undefined or larger than the memory, depending on Node and cgroups.
   const limit = process.constrainedMemory() || Infinity;
   return { cores: os.availableParallelism(), memoryBytes: Math.min(limit, os.totalmem()) };
 }

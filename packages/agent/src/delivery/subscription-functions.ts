@@ -6,14 +6,14 @@ import type { HeldDelivery } from '../model/delivery.js';
 import { isOverrun } from '@gateway/ingest/transform/overruns';
 import { transformedData } from '@gateway/ingest/transform/transformed-data';
 
-/** What becomes of a delivery. */
+/** The result of a subscription's function. */
 export type Outcome =
   | { readonly kind: 'made'; readonly data: string }
   /** There is no function. */
   | { readonly kind: 'unchanged' }
   | { readonly kind: 'dropped'; readonly reason: string }
   | { readonly kind: 'failed'; readonly reason: string; readonly durationMs: number }
-  /** Nothing is known about it: it is to be tried later. */
+  /** The result is unknown: try again later. */
   | { readonly kind: 'postponed' };
 
 export interface SubscriptionFunctionsOptions extends Pick<AgentContext, 'configCache' | 'database' | 'log'> {
@@ -21,31 +21,30 @@ export interface SubscriptionFunctionsOptions extends Pick<AgentContext, 'config
 }
 
 interface NamedFunction extends TransformFunction {
-  /** Of its subscription, for a person. */
+  /** Name and id of the subscription, for messages. */
   readonly subscription: string;
 }
 
-/** Functions whose texts are kept, of up to 50,000 characters each. */
+/** Cached functions, of up to 50,000 characters each. */
 const KEPT_MAX = 200;
-/** How long that of a disabled or deleted subscription is kept: the cache does not follow its changes. */
+/** Cache time for disabled or deleted subscriptions, which the configuration cache omits. */
 const INACTIVE_MS = 5_000;
 const WARN_MS = 10_000;
 
 /**
- * Runs the functions of subscriptions on the data of deliveries. The configuration in memory knows which active subscriptions have one; the text is read when the
- * first delivery needs it. A subscription that was disabled or deleted still has its function for the deliveries that it made: they must not be sent unchanged.
+ * Runs the functions of subscriptions on event data. Deliveries of a disabled or deleted
+ * subscription still need its function: they must not be sent unchanged.
  */
 export class SubscriptionFunctions {
   /** Least recently used first. */
   readonly #functions = new Map<string, Promise<NamedFunction | null>>();
-  /** Runs under way, by key of the function. */
   readonly #running = new Map<string, number>();
   #stopped = false;
   #warnedAtMs = -Infinity;
 
   constructor(private readonly options: SubscriptionFunctionsOptions) {}
 
-  /** Whether `run` is needed before the delivery is sent. False at once for nearly all. */
+  /** Whether the delivery needs `run` before it is sent. */
   mayChange({ projectId, subscriptionId, isTransformed }: HeldDelivery): boolean {
     return subscriptionId !== null && !isTransformed && this.options.configCache.functionVersion(projectId, subscriptionId) !== null;
   }
@@ -64,7 +63,7 @@ export class SubscriptionFunctions {
     }
   }
 
-  /** Ends the runs under way, and those that follow, as `postponed`. */
+  /** Ends running and later calls as `postponed`. */
   stop(): void {
     this.#stopped = true;
     for (const key of this.#running.keys()) this.options.sandbox.cancel(key);
@@ -84,9 +83,9 @@ export class SubscriptionFunctions {
   }
 
   #outcome({ key, subscription }: NamedFunction, result: TransformResult): Outcome {
-    // What waits for it keeps requests from other endpoints meanwhile.
+    // Calls that wait for it block requests to other endpoints.
     if (isOverrun(result)) this.options.sandbox.cancel(key, 'waiting');
-    // The machine was too busy, and the function may be good.
+    // The machine was too busy; the function may be fine.
     if (result.kind === 'refused' && result.starved) return { kind: 'postponed' };
     const made = transformedData(result);
     switch (made.kind) {

@@ -19,10 +19,10 @@ import { DeliveryReleaser } from './release-deliveries.js';
 import { consumersOf, Scheduler } from './scheduler.js';
 import { SubscriptionFunctions } from './subscription-functions.js';
 
-/** Statements under way that record attempts, each on its own connection. */
+/** Concurrent statements that record attempts, each on its own connection. */
 export const WRITERS = 2;
 
-/** Connects what takes deliveries from Postgres to their endpoints, and the attempts back to Postgres. */
+/** Connects the parts that deliver from Postgres to endpoints and record the attempts. */
 export function wireDelivery(given: AgentContext & { readonly notifier: Notifier; readonly observers: readonly AttemptObserver[] }) {
   const { config, open } = given;
   const { delivery, limits } = config;
@@ -54,7 +54,7 @@ export function wireDelivery(given: AgentContext & { readonly notifier: Notifier
   const attemptWriter = new AttemptWriter({ ...held, writers: WRITERS });
   const consumers = consumersOf(config.consumer_pool_size);
   const scheduler = new Scheduler({ ...held, attempts, attemptWriter, consumers });
-  /** Lets the requests that are being sent end, and gives back what waits. */
+  /** Lets running requests end and returns waiting deliveries. */
   const drainDeliveries = async (): Promise<void> => {
     functions.stop();
     await scheduler.drain();
@@ -65,7 +65,6 @@ export function wireDelivery(given: AgentContext & { readonly notifier: Notifier
   return { ...flowControl, dueTimes, releaser, inFlight, claimer, sender, attemptWriter, consumers, scheduler, drainDeliveries };
 }
 
-/** Connects what decides how much an endpoint gets now: its circuit breaker, its rate limit, and how fast it answers. */
 function wireFlowControl(given: AgentContext & { readonly notifier: Notifier; readonly inFlight: InFlight }) {
   const { config, database, log, measure, notifier } = given;
   const backlogPacing = new BacklogPacing({

@@ -6,15 +6,14 @@ import type { EndpointQueues, FailureClass, QueueState } from '../model/delivery
 import type { CircuitBreakers, Gate } from './circuit-breakers.js';
 import type { RateLimits } from './rate-limits.js';
 
-/** Deliveries that a slow endpoint keeps waiting in memory. */
+/** Limit of waiting deliveries in memory for a slow endpoint. */
 export const SLOW_WAITING_MAX = 100;
-/** The rest of a slow endpoint's deliveries stay in Postgres at least this long. */
+/** Further deliveries of a slow endpoint wait in Postgres at least this long. */
 const SLOW_WAIT: Wait = { reason: 'slow', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 };
-/** How long a delivery waits in Postgres whose project has too many names looked up: by then those have ended. */
+/** Wait for a project with too many DNS lookups, which have ended by then. */
 export const LOOKUP_WAIT: Wait = { reason: 'lookup', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 };
-/** How long a delivery waits in Postgres whose function could not run. */
 export const FUNCTION_WAIT: Wait = { reason: 'function', dueInMs: 5_000, spreadMs: 10_000, paceMs: 0 };
-/** Deliveries a second that a slow or cut-off endpoint is offered per request it may have in flight: twice what a slow one answers. */
+/** Deliveries a second offered to a slow endpoint per concurrent request: twice what it answers. */
 const OFFERED_PER_SECOND = 2;
 const PROBED_WAITING_MAX = 10;
 
@@ -25,14 +24,14 @@ export interface BackpressureOptions extends Pick<AgentContext, 'config' | 'conf
   readonly backlogPacing: BacklogPacing;
 }
 
-/** An endpoint that may not be sent more now, and how its deliveries wait. */
+/** An endpoint that may not receive more now, and how its deliveries wait. */
 export interface Withheld {
   readonly endpoint: Endpoint;
   readonly endpointId: string;
   readonly wait: Wait;
 }
 
-/** Decides which endpoints may be sent to now, how much of their deliveries stays in memory, and how the rest waits in Postgres. */
+/** Decides which endpoints may receive requests now, and which deliveries wait in Postgres. */
 export class Backpressure {
   constructor(private readonly options: BackpressureOptions) {}
 
@@ -44,7 +43,7 @@ export class Backpressure {
     return this.options.rateLimits.room(limit);
   }
 
-  /** 'send' if one request may be sent to the endpoint now; else how many of its deliveries may go on waiting in memory. */
+  /** Returns 'send' if a request may be sent now, else how many deliveries may remain in memory. */
   permit(queue: QueueState, endpoint: Endpoint): 'send' | number {
     const { circuitBreakers, rateLimits } = this.options;
     const gate = circuitBreakers.gate(endpoint.id);
@@ -86,7 +85,7 @@ export class Backpressure {
     if (verdict !== null) circuitBreakers.attempted(endpoint, isGood, attempt.error ?? '');
   }
 
-  /** False for a slow endpoint that has enough waiting, or no room: its deliveries are better off in Postgres. */
+  /** False for a slow endpoint with enough waiting, or without capacity. */
   admits(endpointId: string): boolean {
     const { inFlight } = this.options;
     const queue = inFlight.queues.get(endpointId);
@@ -97,7 +96,7 @@ export class Backpressure {
     return [...this.options.inFlight.queues.values()].filter(({ endpointId }) => !this.admits(endpointId));
   }
 
-  /** Endpoints of a project that have enough in memory until it is known how they answer; the scheduler says when they may get more. */
+  /** Returns endpoints with enough deliveries in memory until their speed is known. */
   unproven(projectId: string): string[] {
     return [...this.options.inFlight.queues.values()].flatMap((queue) =>
       queue.projectId === projectId && queue.isUnproven ? queue.endpointId : [],
@@ -110,14 +109,14 @@ export class Backpressure {
     return wait;
   }
 
-  /** How further deliveries of an endpoint, `count` of them if that is known, have to wait; undefined: they may come. */
+  /** Returns how further deliveries (`count` if known) must wait; undefined: they need not. */
   later(endpoint: Endpoint, count = 1): Wait | undefined {
     const { inFlight, circuitBreakers, rateLimits } = this.options;
     const waiting = inFlight.queues.get(endpoint.id)?.waiting ?? 0;
     const gate = circuitBreakers.gate(endpoint.id);
     if (gate?.state === 'open') return this.#spread(endpoint, openWait(gate));
     if (gate && waiting >= PROBED_WAITING_MAX) {
-      // They wait for the outcome of the probe.
+      // The deliveries wait for the outcome of the probe.
       const dueInMs = gate.state === 'half_open' ? Math.ceil(gate.inMs) : 1_000;
       return this.#spread(endpoint, { reason: 'breaker', dueInMs, spreadMs: 1_000, paceMs: 0 });
     }
@@ -127,7 +126,7 @@ export class Backpressure {
     return this.admits(endpoint.id) ? undefined : this.#spread(endpoint, SLOW_WAIT);
   }
 
-  /** Endpoints of a project that may not be sent more now. Report to `postponed` what is postponed in Postgres. */
+  /** Returns endpoints that may not receive more now. Report postponements to `postponed`. */
   withheld(projectId: string): Withheld[] {
     const { inFlight, circuitBreakers, configCache } = this.options;
     const ids = new Set(circuitBreakers.notClosed().flatMap((it) => (it.projectId === projectId ? it.endpointId : [])));
@@ -157,24 +156,24 @@ export class Backpressure {
     this.options.backlogPacing.forget(nowMs);
   }
 
-  /** Spreads them over the time that earlier postponed deliveries take to come back. */
+  /** Spreads deliveries over the time in which earlier postponed ones return. */
   #spread({ id }: Endpoint, wait: Wait): Wait {
     return { ...wait, spreadMs: Math.max(wait.spreadMs, this.options.backlogPacing.spreadMs(id, performance.now())) };
   }
 }
 
-/** While the breaker is open they wait for its end, and then do not come all at once. */
+/** Deliveries wait until the breaker may close, then return spread over time. */
 function openWait({ inMs, openMs }: Gate & { state: 'open' }): Wait {
   return { reason: 'breaker', dueInMs: Math.ceil(inMs), spreadMs: Math.round(openMs / 2), paceMs: 0 };
 }
 
-/** Postponed deliveries come back within this, however many they are. */
+/** Postponed deliveries return within this time, however many there are. */
 const SPREAD_MAX_MS = 600_000;
 /** Interval at which deliveries of a recovered endpoint are made due, some thousands at a time. */
 const HASTEN_MS = 5_000;
 
 interface Backlog {
-  /** When all postponed deliveries would be back, one after the other. */
+  /** When the last postponed delivery would return if they returned one by one. */
   backAtMs: number;
   hastenAtMs: number;
 }
@@ -185,21 +184,20 @@ export interface BacklogPacingOptions {
 }
 
 /**
- * Estimates the time over which the backlog of a slow or cut-off endpoint should come back: each postponement adds time, and time passes. So checking and
- * postponing again costs the same for a million deliveries as for ten thousand.
+ * Estimates the time over which the backlog of an endpoint should return, at a cost independent of
+ * its size.
  */
 export class BacklogPacing {
   readonly #backlogPacing = new Map<string, Backlog>();
 
   constructor(private readonly options: BacklogPacingOptions) {}
 
-  /** Milliseconds over which deliveries that are postponed now should come back. */
   spreadMs(endpointId: string, nowMs: number): number {
     const backAtMs = this.#backlogPacing.get(endpointId)?.backAtMs ?? nowMs;
     return Math.min(SPREAD_MAX_MS, Math.max(0, Math.round(backAtMs - nowMs)));
   }
 
-  /** Adds postponed deliveries. @param paceMs milliseconds in which the endpoint should be offered one of them */
+  /** @param paceMs milliseconds between two deliveries offered to the endpoint */
   add(endpointId: string, count: number, paceMs: number, nowMs: number): void {
     let backlog = this.#backlogPacing.get(endpointId);
     if (!backlog) this.#backlogPacing.set(endpointId, (backlog = { backAtMs: nowMs, hastenAtMs: nowMs }));
@@ -210,11 +208,11 @@ export class BacklogPacing {
     return this.#backlogPacing.has(endpointId);
   }
 
-  /** The endpoint has answered well: its long-postponed deliveries are hastened. */
+  /** Hastens long-postponed deliveries after a good answer. */
   answeredWell(endpoint: Pick<Endpoint, 'id' | 'projectId'>, nowMs: number): void {
     const backlog = this.#backlogPacing.get(endpoint.id);
     if (!backlog || backlog.hastenAtMs > nowMs) return;
-    // The rest is back before it could be hastened.
+    // The rest returns before it could be hastened.
     if (backlog.backAtMs - nowMs < HASTEN_MS) return;
     this.hasten(endpoint, nowMs);
   }
@@ -240,7 +238,7 @@ export class BacklogPacing {
   }
 }
 
-/** What an attempt says about its endpoint; null: nothing, since the endpoint was not reached through no fault of its own. */
+/** Returns null when the endpoint was not reached through no fault of its own. */
 export function verdictOf({ errorClass, httpStatus }: Pick<AttemptRecord, 'errorClass' | 'httpStatus'>): 'good' | 'bad' | null {
   switch (errorClass as FailureClass | null) {
     case 'refused_address':

@@ -4,17 +4,17 @@ import type { BreakerPolicy } from '../config/breaker-policy.js';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { EndpointQueues, Trip } from '../model/delivery.js';
 
-/** A window ends after this many requests, so that a million good answers do not hide failures. */
+/** Requests that end a window, so that a million good answers do not hide failures. */
 const WINDOW_REQUESTS = 100;
-/** A trip is remembered for this multiple of its open time: a breaker that opens again soon stays open longer. */
+/** A trip counts for this multiple of its open time: reopening soon doubles the open time. */
 const REMEMBERED = 2;
 
-/** Returns how many requests end a window: 100, or twice `minimumRequests` if that is more. */
+/** Returns the requests that end a window: 100, or twice `minimumRequests` if greater. */
 export function windowRequests({ minimumRequests }: BreakerPolicy): number {
   return Math.max(WINDOW_REQUESTS, 2 * minimumRequests);
 }
 
-/** Adds requests to a closed breaker, which may open it. Times are of the clock of KV, here and below. */
+/** Adds requests to a closed breaker, which may open it. All times here are on the clock of KV. */
 export function counted(
   record: BreakerRecord | undefined,
   { projectId, requests, failures }: { readonly projectId: string; readonly requests: number; readonly failures: number },
@@ -37,7 +37,7 @@ export function counted(
   return fails ? opened(sum, policy, nowMs) : sum;
 }
 
-/** Opens the breaker after too many failures or a failed probe, for twice as long as the last time. */
+/** Opens the breaker after too many failures or a failed probe, for twice as long as last time. */
 export function opened(record: BreakerRecord, { openMs, openMaxMs }: BreakerPolicy, nowMs: number): BreakerRecord {
   const { by: _, ...rest } = record;
   const ms = Math.min(openMaxMs, openMs * 2 ** Math.min(record.trips, 30));
@@ -51,7 +51,7 @@ export function opened(record: BreakerRecord, { openMs, openMaxMs }: BreakerPoli
   };
 }
 
-/** Grants a probe to `by` for `leaseMs`; undefined: it is too early, or another probe is in flight. */
+/** Grants a probe to `by` for `leaseMs`; undefined: too early, or another probe is in flight. */
 export function probing(record: BreakerRecord, by: string, leaseMs: number, nowMs: number): BreakerRecord | undefined {
   if (record.state === 'closed' || nowMs < record.until_ms) return undefined;
   return { ...record, state: 'half_open', until_ms: nowMs + leaseMs, by };
@@ -64,18 +64,18 @@ export function closed(record: BreakerRecord, { windowMs }: BreakerPolicy, nowMs
   return { ...rest, state: 'closed', since_ms: nowMs, until_ms: nowMs + windowMs, requests: 0, failures: 0, forget_ms: forgetMs };
 }
 
-/** True when a breaker is closed, its window has ended, and its trips no longer count: its record may be removed. */
+/** Whether a record has no more effect and can be removed. */
 export function isSpent({ state, until_ms, forget_ms }: BreakerRecord, nowMs: number): boolean {
   return state === 'closed' && nowMs >= until_ms && nowMs >= forget_ms;
 }
 
-/** Interval at which the breakers of all agents are read and the counts of this one are reported. */
+/** Interval at which the breakers of all agents are read and local counts are reported. */
 const SYNC_MS = 1_000;
-/** A prober that is silent this long after the timeout of its request is dead. */
+/** A prober silent this long after its request timeout is dead. */
 const PROBE_GRACE_MS = 5_000;
 const TRIES = 4;
 
-/** What a breaker lets through now. `due`: a probe, for whichever agent is granted one. `half_open`: nothing but the probe in flight. */
+/** `due`: one agent is granted a probe. `half_open`: only the probe in flight. */
 export type Gate =
   | { readonly state: 'open'; readonly inMs: number; readonly openMs: number }
   | { readonly state: 'due' }
@@ -86,7 +86,7 @@ interface Known {
   /** The record in KV; undefined: none. */
   text: string | undefined;
   record: BreakerRecord | undefined;
-  /** The record was changed while KV was away. */
+  /** The record was changed while KV was down. */
   isUnsaved: boolean;
   /** Requests and failures not yet reported to KV. */
   requests: number;
@@ -94,7 +94,7 @@ interface Known {
   error: string;
   policy: BreakerPolicy;
   isReporting: boolean;
-  /** Opened here, and not yet agreed with the others. */
+  /** Opened here and not agreed with other agents yet. */
   isOpenedHere: boolean;
 }
 
@@ -107,8 +107,9 @@ export interface CircuitBreakersOptions extends Pick<AgentContext, 'kv' | 'log'>
 }
 
 /**
- * The circuit breakers of endpoints, shared by all agents through KV. A healthy endpoint has none. Failures are counted in memory and added up once a second; the
- * agent that sees too many opens the breaker. After its time one request of the whole instance probes the endpoint. While KV is away each agent uses its own counts.
+ * The circuit breakers of endpoints, shared through KV; a healthy endpoint has none. Local counts
+ * are added up once a second. One request of the whole instance probes an endpoint. While KV is
+ * down each agent uses its own counts.
  */
 export class CircuitBreakers {
   readonly #map: SharedMap;
@@ -126,7 +127,7 @@ export class CircuitBreakers {
     this.#schedule(0);
   }
 
-  /** Returns the breakers of all agents that are open or half open, as known here: KV is read about once a second. */
+  /** Returns the breakers of all agents that are open or half open, as read about once a second. */
   notClosed(): { readonly projectId: string; readonly endpointId: string; readonly state: 'open' | 'half_open' }[] {
     if (this.#notClosed === 0) return [];
     return [...this.#known].flatMap(([endpointId, { projectId, record }]) =>
@@ -146,14 +147,14 @@ export class CircuitBreakers {
       : { state: 'half_open', inMs };
   }
 
-  /** Counts a request, unless the breaker is not closed. A failure may open the breaker here at once; KV learns of it later. */
+  /** Counts a request of a closed breaker. A failure may open it here immediately, in KV later. */
   attempted(endpoint: Endpoint, isGood: boolean, error: string): void {
     let known = this.#known.get(endpoint.id);
     if (!known && isGood) return;
     const policy = this.options.policyOf(endpoint);
     if (!policy) return;
     if (!known) this.#known.set(endpoint.id, (known = { ...NOTHING, projectId: endpoint.projectId, policy }));
-    // Requests in flight when it opened say nothing new.
+    // Requests in flight when it opened add nothing new.
     if (known.record && known.record.state !== 'closed') return;
     known.policy = policy;
     known.requests++;
@@ -168,13 +169,13 @@ export class CircuitBreakers {
     const { projectId, requests, failures } = known;
     const record = counted(known.record, { projectId, requests, failures }, policy, this.#nowMs());
     if (record.state === 'closed' && requests < windowRequests(policy)) return;
-    // At once here, and then with the others.
+    // Opens here immediately, then for other agents.
     known.isOpenedHere = record.state === 'open';
     this.#put(endpoint.id, known, record);
     void this.#report(endpoint.id, known);
   }
 
-  /** Asks to probe. True: send one request and report it to `probed`. */
+  /** Requests a probe. True: send one request and report it to `probed`. */
   async probe(endpoint: Endpoint): Promise<boolean> {
     const known = this.#known.get(endpoint.id);
     if (!known) return false;
@@ -183,12 +184,12 @@ export class CircuitBreakers {
     return this.#change(endpoint.id, known, (record) => record && probing(record, this.options.name, leaseMs, this.#nowMs()));
   }
 
-  /** Reports the probe of this agent. Without it another agent probes after a while. */
+  /** Reports the probe of this agent. Without a report another agent probes after a while. */
   async probed(endpoint: Endpoint, isGood: boolean, error: string): Promise<void> {
     const known = this.#known.get(endpoint.id);
     const { policyOf, name, log, backlogPacing } = this.options;
     if (!known) return;
-    // Without a policy any more it is not opened again.
+    // The breaker does not reopen without a policy.
     const policy = policyOf(endpoint);
     const isMine = (record: BreakerRecord | undefined): record is BreakerRecord => record?.state === 'half_open' && record.by === name;
     const done = await this.#change(endpoint.id, known, (record) =>
@@ -206,7 +207,7 @@ export class CircuitBreakers {
     for (const observer of this.options.observers) observer.tripped(trip);
   }
 
-  /** Counts that were not reported are lost. */
+  /** Loses counts that were not reported. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
@@ -220,7 +221,7 @@ export class CircuitBreakers {
   #schedule(inMs: number): void {
     if (this.#stopped) return;
     this.#timer = setTimeout(() => {
-      // With very many failing endpoints less often: each agent reads them all.
+      // Every agent reads all records, so more failing endpoints make it less frequent.
       this.#syncing = this.#sync().finally(() => this.#schedule(SYNC_MS + this.#known.size));
     }, inMs);
     this.#timer.unref();
@@ -232,7 +233,7 @@ export class CircuitBreakers {
     await Promise.all(reports.map(([endpointId, known]) => this.#report(endpointId, known)));
   }
 
-  /** Reads the records of all agents; false while KV is away. */
+  /** Reads the records of all agents; false while KV is down. */
   async #read(): Promise<boolean> {
     let answer;
     try {
@@ -258,10 +259,10 @@ export class CircuitBreakers {
     return true;
   }
 
-  /** Reconciles a record with KV, and forgets it if it is of no more use. */
+  /** Reconciles a record with KV, and forgets it once it is spent. */
   async #reconcile(endpointId: string, known: Known, text: string | undefined): Promise<void> {
     if (known.isUnsaved) {
-      // KV was away or lost its data.
+      // KV was down or lost its data.
       known.text = text;
       const { record } = known;
       await this.#change(endpointId, known, () => record);
@@ -283,7 +284,7 @@ export class CircuitBreakers {
       let isTrip = false;
       let total = failures;
       const done = await this.#change(endpointId, known, (record, shared) => {
-        // A breaker that was opened here is decided again with the counts of all agents; while KV is away it stays open.
+        // Decides a breaker opened here again with all agents' counts; without KV it remains open.
         const isOpenHere = !shared && known.isOpenedHere && record !== undefined;
         const after = isOpenHere ? record : counted(record, { projectId, requests, failures }, known.policy, this.#nowMs());
         isTrip = after.state === 'open' && (isOpenHere || (record?.state ?? 'closed') === 'closed');
@@ -307,7 +308,11 @@ export class CircuitBreakers {
     }
   }
 
-  /** Changes a record, here and in KV; returns whether it did. @param next null removes the record, undefined keeps it; `shared`: it is that of KV */
+  /**
+   * Changes a record here and in KV; returns whether it did.
+   *
+   * @param next null removes the record, undefined keeps it; `shared`: the record is KV's
+   */
   async #change(
     endpointId: string,
     known: Known,
@@ -352,7 +357,7 @@ export class CircuitBreakers {
   }
 }
 
-/** Undefined also for a record of another release: then each counts on its own. */
+/** Undefined also for a record of another release: each release then counts on its own. */
 const recordOf = (text: string | undefined) => decodeValue<BreakerRecord>('breaker', text);
 
 const NOTHING = {

@@ -7,12 +7,12 @@ import type { AgentLease } from '../model/lease.js';
 const ASK_MS = 50;
 const TOKENS_MS = 1_000;
 const REST_MS = 2_000;
-/** Deliveries that wait in memory for tokens: those of the next seconds. */
+/** Seconds of deliveries that wait for tokens in memory. */
 const HELD_SECONDS = 2;
 const HELD_MAX = 100;
 /** Longest postponement: the limit may be changed meanwhile. */
 const SLOT_MAX_MS = 600_000;
-/** An endpoint that was not asked about for this long is forgotten. */
+/** An unused endpoint is forgotten after this time. */
 const FORGET_MS = 600_000;
 
 interface State {
@@ -28,14 +28,14 @@ export interface TokenBucketsOptions extends Pick<AgentContext, 'kv'> {
   readonly lease: Pick<AgentLease, 'agents'>;
 }
 
-/** Token buckets that all agents share through KV. While KV is away each agent takes its share of the rate from a bucket of its own. */
+/** Token buckets in KV. While KV is down each agent takes its share from a local bucket. */
 export class TokenBuckets {
   readonly #own = new MemoryKv();
   #restUntilMs = 0;
 
   constructor(private readonly options: TokenBucketsOptions) {}
 
-  /** @param onAway is called when KV begins to fail */
+  /** @param onAway called when KV begins to fail */
   async take(
     bucket: string,
     perSecond: number,
@@ -63,7 +63,7 @@ export interface RateLimitsOptions extends TokenBucketsOptions {
   readonly inFlight: Pick<EndpointQueues, 'wake'>;
 }
 
-/** Rate limits of endpoints. Takes tokens for many deliveries at a time; deliveries beyond the limit are postponed, each to its turn. */
+/** Rate limits of endpoints. Takes tokens in batches; deliveries beyond the limit are postponed. */
 export class RateLimits {
   readonly #buckets: TokenBuckets;
   readonly #states = new Map<string, State>();
@@ -72,7 +72,7 @@ export class RateLimits {
     this.#buckets = new TokenBuckets(options);
   }
 
-  /** Takes a token for one request. If none is left, it asks for some and wakes the queue of the endpoint when they are here. */
+  /** Takes a token. Without one, requests tokens, then wakes the endpoint's queue. */
   take({ id }: Pick<Endpoint, 'id'>, limit: Limit, waiting: number, nowMs: number): boolean {
     const state = this.#state(id, nowMs);
     if (state.tokens > 0 && nowMs < state.tokensUntilMs) {
@@ -88,12 +88,11 @@ export class RateLimits {
     return false;
   }
 
-  /** How many deliveries of an endpoint may wait in memory for tokens. */
   room({ perSecond }: Limit): number {
     return Math.max(1, Math.min(HELD_MAX, Math.ceil(perSecond * HELD_SECONDS)));
   }
 
-  /** When `count` deliveries without room are due: at the pace of the limit, behind those postponed before and the `held` ones that wait in memory. */
+  /** Returns when `count` deliveries are due, after earlier postponed and `held` ones. */
   slots({ id }: Pick<Endpoint, 'id'>, limit: Limit, count: number, held: number, nowMs: number): { dueInMs: number; paceMs: number } {
     const state = this.#state(id, nowMs);
     const paceMs = (1_000 * Math.max(1, this.options.lease.agents)) / limit.perSecond;
@@ -102,7 +101,6 @@ export class RateLimits {
     return { dueInMs: Math.round(from - nowMs), paceMs };
   }
 
-  /** Forgets endpoints that were not asked about for ten minutes. */
   forget(nowMs: number): void {
     for (const [id, { usedAtMs }] of this.#states) if (nowMs - usedAtMs > FORGET_MS) this.#states.delete(id);
   }

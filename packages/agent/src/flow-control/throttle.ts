@@ -6,7 +6,7 @@ export interface ThrottleOptions extends TokenBucketsOptions, Pick<AgentContext,
   readonly ratePerSecond: number;
 }
 
-/** The ingest rate of the whole instance. All agents take from one bucket in KV; while KV is away each keeps to its share. It delays messages, and loses none. */
+/** The ingest rate limit of the instance, in a KV bucket. It delays messages and loses none. */
 export class Throttle {
   readonly #buckets: TokenBuckets;
 
@@ -18,7 +18,7 @@ export class Throttle {
     return this.options.ratePerSecond === 0;
   }
 
-  /** Waits until at least one of the wanted messages may pass, and resolves with how many; 0 if the signal aborts. */
+  /** Resolves with how many messages may pass, at least one; 0 if the signal aborts. */
   async take(wanted: number, signal: AbortSignal): Promise<number> {
     const { log, ratePerSecond } = this.options;
     if (this.unlimited) return wanted;

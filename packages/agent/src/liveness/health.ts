@@ -10,11 +10,10 @@ import type { Heartbeat } from './heartbeat.js';
 
 const CHECK_MS = 1_000;
 const PROBE_MS = 3_000;
-/** KV is checked less often, since messages move without it; more often while it is away, to see it return. */
+/** Messages move without KV, so it is checked less often; more often while it is down. */
 const CHECKS_PER_KV_PING = 10;
 const CHECKS_PER_KV_PING_AWAY = 2;
 
-/** Projects named in one sentence. */
 const PROJECTS_NAMED = 5;
 
 /** Receivers refuse a `webhook-timestamp` that is minutes old; half a minute leaves time to act. */
@@ -36,7 +35,7 @@ type Dependency = keyof typeof SENTENCES;
 
 type Watched = RepeatingStages & { readonly heartbeat: Heartbeat; readonly successStreak: SuccessStreak; readonly clock: Clock };
 
-/** Reports Postgres, KV, clock and endpoints to health, and logs when one goes away and when it is back. Returns what stops it. */
+/** Reports dependencies to health and logs changes. Returns a function that stops it. */
 export function reportHealth(
   { heartbeat, successStreak, clock, ...parts }: Watched,
   { config, configCache, database, health, kv, log }: Pick<AgentContext, 'config' | 'configCache' | 'database' | 'health' | 'kv' | 'log'>,
@@ -72,10 +71,10 @@ export function reportHealth(
       const failing = failingNow();
       const latest = latestOf(failing);
       if (!isWritable) reportPostgres({ code: '25006' }, sinceOf(failing, askedAt));
-      // It answers the probe, but statements still fail.
+      // Postgres answers the probe, but statements still fail.
       else if (latest) reportPostgres(latest.error, sinceOf(failing, askedAt));
       else report('postgres', 'ok');
-      // Its next refresh may be far away. Not awaited: health must not wait for a statement that hangs.
+      // The next refresh may be far away. The call is not awaited, as its statement may hang.
       if (configCache.failing) void configCache.refresh();
     } catch (error) {
       reportPostgres(error, sinceOf(failingNow(), askedAt));
@@ -155,10 +154,10 @@ export function reportHealth(
   return () => clearInterval(timer);
 }
 
-/** This many attempts over this long without a success point to more than one endpoint that is down. */
+/** This many failed attempts over this time indicate more than one failing endpoint. */
 const ATTEMPTS = 20;
 const FAILING_MS = 10_000;
-/** A streak ends after this long without an attempt. Longer than a circuit breaker stays open. */
+/** A streak ends this long after its last attempt. Exceeds the open time of a circuit breaker. */
 const FORGET_MS = 900_000;
 const ENDPOINTS_MAX = 1_000;
 
@@ -169,7 +168,7 @@ interface Streak {
   lastAtMs: number;
 }
 
-/** Detects that no attempt to any endpoint succeeds: the network of this machine is then the likely cause. */
+/** Detects that no attempt to any endpoint succeeds: this machine's network is the likely cause. */
 export class SuccessStreak {
   #streak: Streak | undefined;
 
@@ -187,7 +186,7 @@ export class SuccessStreak {
     }
   }
 
-  /** When the streak of failures began, and the reason in words; null if an attempt succeeded or none was made for long. */
+  /** Returns when the failures began, and the reason for people; null without an outage. */
   outage(nowMs: number): { since: Date; reason: string } | null {
     const streak = this.#streak;
     if (!streak || streak.attempts < ATTEMPTS) return null;

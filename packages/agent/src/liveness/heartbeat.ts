@@ -18,16 +18,16 @@ import { LEASE_MS } from '../model/lease.js';
 import type { PendingRouter } from '../routing/pending-router.js';
 
 const HEARTBEAT_MS = 2_000;
-/** Other agents look for a lease that ends this long after its end. */
+/** Other agents check a lease this long after its end. */
 const AFTER_LEASE_MS = 20;
-/** Events pending for this long while the queues are empty have lost their signal. */
+/** Events pending for this long with empty queues have lost their signal. */
 const FORGOTTEN_MS = 5_000;
 /** Events pending for this long are routed even while the queues are busy. */
 const FORGOTTEN_FOR_SURE_MS = 60_000;
 const FORGOTTEN_BATCH = 200;
-/** A delivery due for this long was missed by the agent that knew of it. */
+/** A delivery overdue by this long was missed by the agent that knew of it. */
 const OVERDUE_MS = 5_000;
-/** Heartbeats between two sweeps for orphaned claims: those of agents without a row, and those that this agent does not know of. */
+/** Heartbeats between two sweeps for claims of agents without a row, or unknown to this agent. */
 const HEARTBEATS_PER_SWEEP = 12;
 /** Younger claims of this agent may still be on their way to it. */
 const UNKNOWN_CLAIM_MS = 20_000;
@@ -40,11 +40,10 @@ export interface HeartbeatOptions extends Pick<AgentContext, 'database' | 'kv' |
   readonly claimer: Claimer;
   readonly name: string;
   readonly readsSources: boolean;
-  /** Called after each heartbeat. */
   readonly onRenewed: () => void;
 }
 
-/** Renews the lease of this agent, and recovers what others left behind: deliveries of dead agents, events with a lost signal, overdue deliveries. */
+/** Renews the lease; recovers deliveries of dead agents, unsignalled events, overdue deliveries. */
 export class Heartbeat {
   #heartbeats = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -55,23 +54,23 @@ export class Heartbeat {
 
   constructor(private readonly options: HeartbeatOptions) {}
 
-  /** Registers this agent with a lease, then starts the heartbeats. Rejects if Postgres cannot register it. */
+  /** Registers this agent and starts the heartbeats. Rejects if Postgres cannot register it. */
   async start(): Promise<void> {
     const renewed = this.options.lease.begin();
     await this.#register();
-    // Before anything is signed: the clock of this machine may be wrong.
+    // Adjusts the clock before anything is signed.
     await this.#beat([]);
     renewed();
     this.#schedule(0);
   }
 
-  /** Stops recovering; the lease is renewed until `leave`, so that no agent takes the deliveries in flight. */
+  /** Stops recovering. The lease is renewed until `leave`, which protects deliveries in flight. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#running;
   }
 
-  /** Ends the heartbeats and the lease. Rejects if Postgres does not answer; the lease then expires by itself. */
+  /** Ends heartbeats and lease. Rejects if Postgres does not answer; the lease then expires. */
   async leave(): Promise<void> {
     this.#left = true;
     clearTimeout(this.#timer);
@@ -107,7 +106,7 @@ export class Heartbeat {
 
   async #renew(): Promise<number> {
     const { configCache, inFlight, scheduler, dueTimes, claimer, lease, log, onRenewed } = this.options;
-    // What delayed this heartbeat may have delayed those of all agents: they get one interval before their claims are taken.
+    // The delay may have affected all agents: their claims are safe for one interval.
     const isLate = !lease.isHeld;
     const isFirst = this.#heartbeats === 0;
     let renewed = lease.begin();
@@ -116,7 +115,7 @@ export class Heartbeat {
       renewed = lease.begin();
       await this.#register();
       log.warn({ agent_id: lease.agentId }, 'This agent had no heartbeat for a while and was taken for dead; it continues under a new id.');
-      // It was claimed under the earlier id.
+      // Waiting deliveries were claimed under the former id.
       inFlight.releaseWaiting();
     }
     renewed();
@@ -125,7 +124,7 @@ export class Heartbeat {
     if (this.#stopped) return HEARTBEAT_MS;
     if (!isLate) await this.#recover(found.anyDead);
     for (const [projectId, inMs] of found.dueInMs) {
-      // What came due while this agent could not look was not missed by another.
+      // Deliveries that came due while this agent could not look were not missed by another.
       if (inMs < -OVERDUE_MS && !isFirst && !isLate) claimer.overdue(projectId);
       else dueTimes.add(projectId, inMs);
     }
@@ -160,7 +159,7 @@ export class Heartbeat {
     await notifyDue(database.pool);
   }
 
-  /** Routes events whose signal was lost, with KV or with an agent, from Postgres. */
+  /** Routes events from Postgres after KV or an agent lost their signal. */
   async #reconcile(oldestMs: number): Promise<void> {
     const { database, kv, router, log, measure } = this.options;
     const isBusy = async () => (await kv.queue('create-event').depth()) + (await kv.queue('match-subscriptions').depth()) > 0;
@@ -177,7 +176,7 @@ export class Heartbeat {
   }
 }
 
-/** Releases claims that Postgres has for this agent and the agent does not know of, as when a connection breaks between a commit and its answer. Returns how many. */
+/** Releases claims unknown to this agent, as after an error during a commit. Returns how many. */
 export async function releaseOrphanedClaims(
   { database, inFlight, dueTimes, lease, log }: Pick<HeartbeatOptions, 'database' | 'inFlight' | 'dueTimes' | 'lease' | 'log'>,
   olderThanMs: number,

@@ -8,14 +8,18 @@ import type { ActivatedPlugins } from '@gateway/core/plugins';
 import { readySentence, statesOnly, VERSION, type Health } from '@gateway/core/process';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 
-/** The dependency that readiness requires. A failing source only degrades health. */
+/** Readiness requires this dependency only. A failing source degrades health. */
 const REQUIRED = 'postgres';
 
 const CLOSE_SECONDS = 1;
 const RETRY_AFTER_SECONDS = 1;
 const PATHS = ['/healthz', '/metrics'];
 
-/** Serves `GET /healthz` and `GET /metrics`, the latter also on an address of its own, and the intake. @throws GatewayError `port_in_use`, `port_refused` */
+/**
+ * Serves `GET /healthz`, `GET /metrics` (optionally on a separate address too), and the intake.
+ *
+ * @throws GatewayError `port_in_use`, `port_refused`
+ */
 export async function serveHttp(
   agent: { readonly isStarting: boolean; readonly draining: boolean },
   {
@@ -44,7 +48,7 @@ export async function serveHttp(
     const url = request.url ?? '/';
     const bringsEvents = intake?.takes(url) ?? false;
     if (bringsEvents && !agent.draining) return intake!.handle(request, response);
-    // Not as a relative reference: there `//` starts a host.
+    // In a relative reference `//` would start a host.
     const { pathname, searchParams } = new URL(`http://agent${url}`);
     if (request.method !== 'GET' && request.method !== 'HEAD' && PATHS.includes(pathname))
       return void send({ code: 405, status: false, message: 'Only GET is answered here.', data: null }, { allow: 'GET' });

@@ -8,8 +8,9 @@ import { applyRetention } from '@gateway/store/retention/retention';
 const INTERVAL_MS = 3_600_000;
 
 /**
- * Maintains the tables now and every hour: creates partitions, and with `retention.enabled` deletes old days. Resolves when there are partitions to write to, and
- * throws when they cannot be created; retention goes on in the background. Returns what stops it.
+ * Maintains the tables now and every hour: creates partitions, and with `retention.enabled` deletes
+ * old days in the background. Throws if partitions cannot be created. Returns a function that stops
+ * it.
  */
 export async function startMaintenance(
   { retention: { enabled, days, audit_days } }: Pick<Config, 'retention'>,
@@ -28,7 +29,7 @@ export async function startMaintenance(
   await maintain();
   const logged = new Set<string>();
   const isNew = (day: string) => !logged.has(day) && logged.add(day);
-  // Counters start at zero, so that the first increase is visible.
+  // Counters start at zero to make the first increase visible.
   const counters = ['partitions_dropped', 'rows_deleted', 'failures'] as const;
   for (const name of enabled ? counters : []) meter.add(`gateway_retention_${name}_total`, {}, 0);
   const retain = async () => {
@@ -69,7 +70,7 @@ export async function startMaintenance(
   startRetention();
   const timer = setInterval(() => {
     creating = maintain().catch((error: unknown) => log.warn({ error }, 'Partitions of the coming days could not be created.'));
-    // Deleting may take hours: it never delays new partitions, and never runs twice at once.
+    // Deleting may take hours: it never delays new partitions and never runs concurrently.
     if (!isRetaining) startRetention();
   }, INTERVAL_MS);
   return async () => {

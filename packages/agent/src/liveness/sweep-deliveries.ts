@@ -2,17 +2,18 @@ import { sweepDeliveries } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
 
 const SWEEP_MS = 30_000;
-/** Writes of this agent that saw the endpoint as paused have ended after this. */
+/** This agent's writes that saw the endpoint as paused end within this time. */
 const SETTLED_MS = 3_000;
 const MINUTE_SECONDS = 60;
-/** The first sweep finds what was left while no agent ran. */
+/** The first sweep covers the time when no agent ran. */
 const DELETED_FIRST_SECONDS = 24 * 60 * MINUTE_SECONDS;
-/** Many sweeps, in case some fail. */
+/** Spans many sweeps, in case some fail. */
 const DELETED_SECONDS = 15 * MINUTE_SECONDS;
 
 /**
- * Settles deliveries that wait although their endpoint or project can no longer have them: soon after the start, every 30 s, and soon after this agent has learned
- * that an endpoint is no longer paused, since it may have held some until then. Returns what stops it.
+ * Settles waiting deliveries that their endpoint or project can no longer receive: every 30 s, and
+ * soon after a pause ends, as this agent may have held some until then. Returns a function that
+ * stops it.
  */
 export function startSweeps({
   database: { pool },

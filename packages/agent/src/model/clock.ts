@@ -1,8 +1,8 @@
-/** The time of Postgres, as far as this machine's differs from it: signatures and records of all agents then agree. */
+/** Estimates the clock of Postgres, by which all agents sign and record. */
 export class Clock {
-  /** Corrected wall clock minus monotonic clock, so that a step of the wall clock does not move it. */
+  /** Corrected wall clock minus monotonic clock. A step of the wall clock does not change it. */
   #originMs = Date.now() - performance.now();
-  /** Milliseconds that Postgres' clock is known to be ahead of this machine's at least; negative if behind. */
+  /** Milliseconds by which Postgres is at least ahead of this machine; negative: behind. */
   offsetMs = 0;
 
   now(): number {
@@ -10,10 +10,10 @@ export class Clock {
   }
 
   /**
-   * Takes over the time of Postgres. It answered between the question and now, so any estimate within that span stays: a slow answer, or a wall clock that is set,
-   * moves nothing.
+   * Adjusts the estimate. Postgres read its clock between request and response; an estimate within
+   * that span is kept.
    *
-   * @param askedAtMs when Postgres was asked, by the monotonic clock
+   * @param askedAtMs when Postgres was queried, on the monotonic clock
    */
   adjust(postgresMs: number, askedAtMs: number): void {
     const nowMs = performance.now();

@@ -1,12 +1,12 @@
 import type { ClaimedDelivery } from '@gateway/store/deliveries';
 
-/** A delivery that this agent has claimed and whose attempt is not recorded yet. */
+/** A claimed delivery whose attempt is not recorded yet. */
 export interface HeldDelivery extends Omit<ClaimedDelivery, 'headers' | 'data'> {
   readonly headers: Readonly<Record<string, string>>;
-  /** What the function of its subscription made, if `isTransformed`. */
+  /** The output of the subscription's function if `isTransformed`. */
   readonly body: Buffer;
   readonly agentId: number;
-  /** When this agent took it on, by the monotonic clock. */
+  /** When this agent began to hold it, on the monotonic clock. */
   heldAtMs?: number;
 }
 
@@ -16,13 +16,12 @@ export type FailureClass =
 export interface Trip {
   readonly projectId: string;
   readonly endpointId: string;
-  /** It was closed before; false: its probe failed. */
+  /** False: its probe failed. */
   readonly isFirst: boolean;
   readonly failures: number;
   readonly error: string;
 }
 
-/** The queue of an endpoint, as far as backpressure looks at it. */
 export interface QueueState {
   readonly projectId: string;
   readonly endpointId: string;

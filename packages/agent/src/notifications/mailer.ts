@@ -13,14 +13,14 @@ export interface Mail {
   readonly bcc?: readonly string[];
   readonly subject: string;
   readonly text: string;
-  /** The same for each copy of an e-mail, so that mailboxes can recognise copies. */
+  /** Shared by all copies of an e-mail: mailboxes recognise copies. */
   readonly id?: string;
 }
 
-/** Sends e-mails by the `smtp` settings, over a connection for each. Its errors are `smtp_unreachable`, `smtp_tls`, `smtp_login` and `smtp_refused`. */
+/** Errors: `smtp_unreachable`, `smtp_tls`, `smtp_login`, `smtp_refused`. */
 export type Mailer = ReturnType<typeof createMailer>;
 
-/** Whether the settings name a server and a sender, so that notifications are sent. */
+/** Whether the settings name a server and a sender, which notifications need. */
 export function mailsAreSent({ smtp }: Pick<Config, 'smtp'>): boolean {
   return (smtp.url !== undefined || smtp.provider !== undefined) && smtp.from !== undefined;
 }
@@ -28,7 +28,12 @@ export function mailsAreSent({ smtp }: Pick<Config, 'smtp'>): boolean {
 const TIMEOUT_MS = 10_000;
 const SILENCE_MS = 30_000;
 
-/** Does not connect. @throws GatewayError `smtp_setting` when a setting is wrong or missing, `tls_file` for smtp.ca_file */
+/**
+ * Does not connect.
+ *
+ * @throws GatewayError `smtp_setting` when a setting is wrong or missing, `tls_file` for
+ *   smtp.ca_file
+ */
 export function createMailer({ smtp }: Pick<Config, 'smtp'>) {
   const { from, username } = smtp;
   if (from === undefined)
@@ -79,7 +84,7 @@ export function createMailer({ smtp }: Pick<Config, 'smtp'>) {
   };
 }
 
-/** Names the server and the settings. Quotes the answer of the server, which has no password. */
+/** Names the server and the settings. The quoted server response contains no password. */
 function explainMailError(
   error: NodemailerError,
   place: { host: string; port: number },
@@ -114,7 +119,7 @@ function explainMailError(
 const SUBMISSION_PORT = 587;
 const SMTPS_PORT = 465;
 
-/** The SMTP server of the settings: smtp.provider gives host, port and TLS; smtp.url, smtp.port and smtp.ssl override them. */
+/** smtp.provider sets host, port and TLS; smtp.url, smtp.port and smtp.ssl override them. */
 function mailServer(smtp: Config['smtp']) {
   const provider = smtp.provider === undefined ? {} : providerNamed(smtp.provider);
   const url: ReturnType<typeof parseUrl> = smtp.url === undefined ? {} : parseUrl(smtp.url);

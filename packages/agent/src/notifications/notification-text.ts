@@ -4,7 +4,7 @@ import type { ClaimedNotification } from '@gateway/store/config';
 
 const LISTED_MAX = 50;
 
-/** Subject and opening of an e-mail about several notifications of a kind. */
+/** Subject and opening of an e-mail with several notifications of a kind. */
 const SEVERAL: Readonly<Record<ClaimedNotification['kind'], readonly [subject: string, opening: string]>> = {
   endpoint_disabled: ['endpoints are disabled', 'They answered 410 Gone. They were set inactive, and their deliveries are discarded.'],
   endpoint_failing: [
@@ -23,7 +23,7 @@ const SEVERAL: Readonly<Record<ClaimedNotification['kind'], readonly [subject: s
   licence_expired: ['licences have expired', 'The community licence applies.'],
 };
 
-/** Subject and text of an e-mail about notifications of one kind and organisation. No event data, secrets or credentials of URLs. */
+/** Returns an e-mail for notifications of one kind and organisation, without data or secrets. */
 export function notificationText(
   notifications: readonly ClaimedNotification[],
   config: Pick<Config, 'host' | 'root_path' | 'env'>,
@@ -159,7 +159,6 @@ function factLines(facts: readonly Fact[]): string {
   return facts.map(([name, value]) => `${`${name}:`.padEnd(width)}${oneLine(value)}`).join('\n');
 }
 
-/** A link to the API, when the gateway has a public name. */
 function linkTo({ host, root_path: root }: Pick<Config, 'host' | 'root_path'>, path: string): Fact[] {
   if (host === undefined) return [];
   const scheme = /^(localhost|127\.0\.0\.1|\[::1\])(:|$)/.test(host) ? 'http' : 'https';
@@ -170,7 +169,7 @@ function time(iso: string): string {
   return `${iso.slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** Removes line breaks and bidirectional controls, so that a name from outside cannot break a line or a header. */
+/** Removes line breaks and bidirectional controls, which could break a line or a header. */
 function oneLine(text: string): string {
   // eslint-disable-next-line no-control-regex
   return text.replace(/[\s\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2066-\u2069]+/g, ' ').trim();

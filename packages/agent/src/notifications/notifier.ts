@@ -19,34 +19,37 @@ import type { Mailer } from './mailer.js';
 import { Outbox } from './outbox.js';
 
 interface NotifierOptions extends Pick<AgentContext, 'config' | 'database' | 'configCache' | 'log' | 'health' | 'lease'> {
-  /** Without it notifications appear in the log only. */
+  /** Without a mailer notifications appear in the log only. */
   readonly mailer: Mailer | undefined;
 }
 
 const TICK_MS = 500;
-/** The database is read every this many ticks, and at once when there is something to raise. */
+/** Ticks between two reads of the database. */
 const TICKS_PER_READ = 20;
 const LICENCE_MS = 3_600_000;
-/** After a notification of lost messages, further losses of that partition are gathered for so long. */
+/** Further losses of a partition are collected for this long after a notification. */
 const LOST_QUIET_SECONDS = 3600;
-/** Partitions whose losses wait to be raised; those of more are in the log and the metrics alone. */
+/** Limit of partitions with losses to raise; further ones appear in log and metrics only. */
 const LOST_MAX = 4_000;
-/** Closing waits this long for an e-mail that is being sent; after that another agent sends it again. */
+/** Closing waits this long for an e-mail being sent; another agent sends it again after that. */
 const CLOSE_MS = 2_000;
 
 /**
- * Notifies people by e-mail of disabled and failing endpoints, sources that fail or lost messages, and the end of the licence.
+ * Notifies people by e-mail of disabled and failing endpoints, failing sources, lost messages, and
+ * the end of the licence.
  *
- * 1. The pipeline reports attempts and states of sources, which are counted in memory.
- * 2. What needs a notification is logged and raised in the outbox in Postgres, once for all agents.
+ * 1. Attempts and source states are counted in memory.
+ * 2. A failure due for notification is logged, and raised in the outbox in Postgres once for all
+ *    agents.
  * 3. The first agent to claim it sends it.
- * 4. The first agent to see the endpoint or source work again ends the notification; only then another one may follow.
+ * 4. The first agent to see the endpoint or source work again ends it; only then another can
+ *    follow.
  */
 export class Notifier {
   readonly #endpoints = new Failures();
   readonly #sources = new Failures();
   readonly #read = new Set<string>();
-  /** By subject: what a broker deleted of a partition, not raised yet. */
+  /** Losses not raised yet, by subject. */
   readonly #lost = new Map<string, { readonly projectId: string; readonly partition: string; readonly since: string; messages: number }>();
   readonly #outbox: Outbox | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -79,14 +82,14 @@ export class Notifier {
   recorded(attempts: readonly AttemptRecord[]): void {
     for (const { projectId, endpointId, errorClass, error, httpStatus, requestedAtMs } of attempts) {
       if (errorClass === null) this.#endpoints.recover(endpointId);
-      // A 410 disables the endpoint, which has a notification of its own.
+      // A 410 disables the endpoint, which has its own notification.
       if (errorClass === null || httpStatus === 410) continue;
       const failure = this.#endpoints.fail(projectId, endpointId, error ?? errorClass, requestedAtMs);
       if (failure.failures === this.options.config.notifications.endpoint_failures) this.#endpointFails(failure);
     }
   }
 
-  /** The circuit breaker of an endpoint opened. Most of its failed attempts may be those of other agents. */
+  /** Reports an opened circuit breaker. Other agents may have made most of its failed attempts. */
   tripped({ projectId, endpointId, isFirst, failures, error }: Trip): void {
     if (!isFirst || this.#endpoints.open.has(endpointId) || this.#endpoints.get(endpointId)?.isDue) return;
     const failure = this.#endpoints.fail(projectId, endpointId, error);
@@ -104,7 +107,11 @@ export class Notifier {
     );
   }
 
-  /** A source changed its state in this agent. @param reason undefined while connecting: the last reason stays */
+  /**
+   * Reports a source's state in this agent.
+   *
+   * @param reason undefined while connecting keeps the last reason
+   */
   source({ id, project_id: projectId }: Pick<SourceRecord, 'id' | 'project_id'>, state: SourceState, reason?: string): void {
     if (state === 'reading') this.#read.add(id);
     else this.#read.delete(id);
@@ -113,7 +120,6 @@ export class Notifier {
     else this.#sources.fail(projectId, id, reason ?? this.#sources.get(id)?.error ?? 'It is still being connected to.');
   }
 
-  /** A broker deleted messages of a source before they were read. */
   lost({ id, project_id: projectId }: Pick<SourceRecord, 'id' | 'project_id'>, partition: string, messages: number): void {
     const subject = `${id} ${partition}`;
     const known = this.#lost.get(subject);
@@ -122,7 +128,7 @@ export class Notifier {
     this.#urgent = true;
   }
 
-  /** Facts to raise with a deactivated endpoint or a paused source; null when no e-mails are sent. */
+  /** Returns facts for a deactivated endpoint or paused source; null without e-mails. */
   disabledFacts(error: string): NotificationFacts | null {
     return this.#outbox ? { since: new Date().toISOString(), error } : null;
   }
@@ -186,7 +192,7 @@ export class Notifier {
       return { kind, projectId, subject: id, facts: kind === 'endpoint_failing' ? { failures, ...facts } : facts };
     });
     const raised = await this.#raise(notifications, this.options.config.notifications.quiet_seconds);
-    // Too early after the last one: raised later if it still fails.
+    // A notification of this subject was raised recently; this one follows later if it still fails.
     for (const [n, failure] of due.entries()) if (raised[n] !== 'quiet') tracked.raised(failure);
   }
 
@@ -209,14 +215,14 @@ export class Notifier {
     return raiseNotifications(database.pool, notifications, { agentId: lease.agentId, quietSeconds });
   }
 
-  /** Reads open notifications, including those of other agents, so that this one may end them. */
+  /** Reads open notifications of all agents: this one may end them. */
   async #readOpen(): Promise<void> {
     const open = await readOpenNotifications(this.options.database.pool);
     this.#endpoints.open.clear();
     this.#sources.open.clear();
     for (const { kind, subject, raiser_lives: raiserLives } of open) {
       const tracked = kind === 'endpoint_failing' ? this.#endpoints : this.#sources;
-      // This agent reads the source, and the agent that could not is gone: no other one would end it.
+      // The agent that could not read the source is gone; only an agent that reads it can end this.
       if (kind === 'source_failing' && !raiserLives && this.#read.has(subject)) tracked.recovered.add(subject);
       if (!tracked.recovered.has(subject)) tracked.open.add(subject);
     }
@@ -235,11 +241,11 @@ export class Notifier {
   }
 }
 
-/** Days before its expiry on which a notification is sent. */
+/** Days before expiry on which a notification is sent. */
 const REMINDER_DAYS = [1, 7, 30];
 const DAY_MS = 86_400_000;
 
-/** The notification that the licence has expired or expires soon; undefined for the community licence, an invalid one, and one without expiry. */
+/** Undefined also for the community licence, an invalid one, and one without expiry. */
 function licenceNotification({ license_key: token, license_public_key: publicKey }: Config): NewNotification | undefined {
   const now = new Date();
   const { organisation, expiresAt, problem } = readLicence({ token, publicKey, now });
@@ -261,20 +267,19 @@ export interface Failure {
   readonly projectId: string;
   readonly id: string;
   readonly sinceMs: number;
-  /** Consecutive failed attempts of an endpoint. */
   failures: number;
   error: string;
-  /** It has failed for long enough for a notification. */
+  /** Whether it has failed for long enough to notify. */
   isDue: boolean;
 }
 
-/** Tracks what fails of one kind in this agent. Only what fails takes memory: a success costs two look-ups in mostly empty maps. */
+/** Tracks failures of one kind. A success costs two lookups in mostly empty maps. */
 export class Failures {
   readonly #failing = new Map<string, Failure>();
   readonly due = new Map<string, Failure>();
-  /** Has an open notification, of this agent or another. */
+  /** Ids with an open notification, of any agent. */
   readonly open = new Set<string>();
-  /** Had an open notification, and has recovered. */
+  /** Ids with an open notification that have recovered. */
   readonly recovered = new Set<string>();
 
   get(id: string): Failure | undefined {
@@ -298,7 +303,7 @@ export class Failures {
     this.due.set(failure.id, failure);
   }
 
-  /** Its notification is open. It may have recovered since it was due. */
+  /** Marks its notification as open. It may have recovered since it was due. */
   raised(failure: Failure): void {
     if (this.due.get(failure.id) === failure) this.due.delete(failure.id);
     (this.#failing.get(failure.id) === failure ? this.open : this.recovered).add(failure.id);

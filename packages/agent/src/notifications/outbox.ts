@@ -13,21 +13,19 @@ export interface OutboxOptions extends Pick<AgentContext, 'config' | 'database' 
 const GIVE_UP_HOURS = 72;
 const KEEP_DAYS = 90;
 const CLEAN_UP_MS = 3_600_000;
-/** Backoff of one notification, and of this agent while the SMTP server is away. */
+/** Back-off of one notification, and of this agent while the SMTP server is down. */
 const BACKOFF = { baseMs: 1_000, capMs: 300_000 };
 
-/** Sends the notifications in the outbox, at least once: one that cannot be recorded as sent is sent again with the same Message-ID. */
+/** Sends notifications at least once. Duplicates have the same Message-ID. */
 export class Outbox {
   #failures = 0;
   #pausedUntilMs = 0;
   #cleanUpAtMs = 0;
-  /** Whether the SMTP server is available; undefined before the first check. */
   #isUp: boolean | undefined;
   #stopped = false;
 
   constructor(private readonly options: OutboxOptions) {}
 
-  /** Whether the SMTP server was away and should be checked again. */
   get isRetryDue(): boolean {
     return this.#isUp === false && performance.now() >= this.#pausedUntilMs;
   }
@@ -76,7 +74,7 @@ export class Outbox {
     const ids = notifications.map((it) => it.id);
     const fields = { notification_id: id, kind, about: first.subject, project_id: first.projectId, notifications: ids.length };
     const recipients = recipientsOf(first, config);
-    // The newest decides the backoff, so that it does not wait like those that were tried for hours.
+    // The newest notification sets the back-off: it must not wait for hours.
     const attempts = Math.min(...notifications.map((it) => it.attempts));
     const postpone = (reason: string) => postponeNotifications(database.pool, ids, reason, backoffMs(attempts, BACKOFF));
     if (!recipients) {
@@ -117,7 +115,7 @@ export class Outbox {
   }
 }
 
-/** Admins of one organisation see each other's addresses; those of several do not. */
+/** Admins of one organisation see each other's addresses; admins of several do not. */
 function recipientsOf({ projectId, admins }: ClaimedNotification, { smtp }: Config): Pick<Mail, 'to' | 'bcc'> | undefined {
   if (projectId === null && smtp.to.length > 0) return { to: smtp.to };
   if (admins.length === 0) return undefined;

@@ -3,9 +3,9 @@ import { isHeaderValue } from '@gateway/core/events';
 import { whyNotOpened, type Endpoint } from '@gateway/ingest/routing/project';
 import { unsendable, type Answer, type Sender } from './sender.js';
 
-/** Of tokens whose server does not say how long they are valid. */
+/** Lifetime of a token whose server does not state one. */
 const UNSAID_SECONDS = 300;
-/** A token is replaced so long before it expires, but is used for half of its time at least. */
+/** A token is replaced this long before it expires, but not before half of its lifetime. */
 const MARGIN_SECONDS = 60;
 const TOKEN_MAX = 16 * 1024;
 
@@ -13,23 +13,21 @@ type Done = (token: string | null, failure: Answer | null) => void;
 
 interface Held {
   token: string | null;
-  /** By `performance.now()`. */
+  /** The expiry on the clock of `performance.now()`. */
   untilMs: number;
-  /** Those that wait for the request under way. */
   waiting: Done[] | undefined;
 }
 
-/**
- * Access tokens for endpoints that want OAuth 2.0 client credentials, each requested once and kept until it is about to expire.
- * https://www.rfc-editor.org/rfc/rfc6749#section-4.4
- */
+/** OAuth 2.0 client credentials: https://www.rfc-editor.org/rfc/rfc6749#section-4.4 */
 export class AccessTokens {
-  /** Each change of the configuration makes new endpoint objects, so a changed secret is used at once. */
+  /** A configuration change creates new endpoint objects: a changed secret applies immediately. */
   readonly #held = new WeakMap<Endpoint, Held>();
 
   constructor(private readonly options: { readonly sender: Pick<Sender, 'send'>; readonly open: Open }) {}
 
-  /** Calls `done` once, perhaps before this returns: with a token, with what to record as the failure of the attempt, or with neither if the endpoint wants none. */
+  /**
+   * Calls `done` once, possibly before returning; without a token and a failure if none is needed.
+   */
   of(endpoint: Endpoint, done: Done): void {
     if (endpoint.sealedAuthentication?.type !== 'oauth2') return done(null, null);
     let held = this.#held.get(endpoint);
@@ -40,7 +38,7 @@ export class AccessTokens {
     this.#request(endpoint, held);
   }
 
-  /** After an endpoint has rejected its token: it may have been revoked. */
+  /** Discards a token that the endpoint has rejected: it may have been revoked. */
   forget(endpoint: Endpoint): void {
     const held = this.#held.get(endpoint);
     if (held) held.untilMs = 0;
@@ -63,7 +61,7 @@ export class AccessTokens {
     const form = new URLSearchParams({ grant_type: 'client_credentials', ...(scope && { scope }), ...(audience && { audience }) });
     const headers = [
       ...['content-type', 'application/x-www-form-urlencoded', 'accept', 'application/json'],
-      // https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1: both are form-encoded first.
+      // Both are form-encoded first: https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1
       ...['authorization', `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString('base64')}`],
     ];
     const { projectId, timeoutMs } = endpoint;
@@ -82,12 +80,12 @@ function tokenOf({ status, body }: Answer): { text: string; seconds: number } | 
   if (status !== 200) return undefined;
   const { access_token: text, expires_in: seconds } = parsed(body);
   if (typeof text !== 'string' || text === '' || text.length > TOKEN_MAX || !isHeaderValue(text)) return undefined;
-  // Some servers answer with a text.
+  // Some servers send a string.
   const given = Number(seconds ?? NaN);
   return { text, seconds: Number.isFinite(given) && given > 0 ? given : UNSAID_SECONDS };
 }
 
-/** The answer of a token server as the failure of an attempt. Of its words only a code of the RFC is told. */
+/** Converts a token server's response to a failure. Quotes only an RFC error code. */
 function failureOf(answer: Answer, host: string): Answer {
   const { failure, status, body, remark, isUnsent } = answer;
   if (isUnsent) return answer;
@@ -99,7 +97,7 @@ function failureOf(answer: Answer, host: string): Answer {
     (status === 200
       ? 'its answer has no access_token that a header can carry.'
       : `it answered ${status}${code}. Check url, client_id, client_secret and scope of the authentication.`);
-  // Not the answer of the endpoint: its status and body are not recorded as such.
+  // Status and body are not the endpoint's, so they are not recorded.
   return { ...unsendable(''), failure: { class: failure?.class ?? 'unsendable', message: `No access token from ${host}: ${reason}` } };
 }
 

@@ -1,24 +1,23 @@
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { ClientCertificate, RequestDispatcher } from '@gateway/core/http';
 
-/** A client certificate with its digest. */
 export interface IdentifiedCertificate extends ClientCertificate {
   readonly id: string;
 }
 
 interface CertifiedPoolsOptions {
   readonly open: (context: SecureContext) => RequestDispatcher;
-  /** Those that endpoints may be certified by; undefined: the default ones. */
+  /** CAs that endpoints are verified against; undefined: the default ones. */
   readonly authorities: readonly string[] | undefined;
   readonly max?: number;
 }
 
-/** Certificates whose connections are kept; those that were used longest ago are closed beyond it. */
+/** Pools kept; beyond it the least recently used are closed. */
 const CERTIFICATES_MAX = 500;
 
-/** Connection pools of their own for each client certificate: a connection shows one certificate, and must not carry requests for which another is meant. */
+/** Connection pools by client certificate: a connection must not carry requests for another. */
 export class CertifiedPools {
-  /** The one used last is last. */
+  /** Least recently used first. */
   readonly #pools = new Map<string, RequestDispatcher>();
 
   constructor(private readonly options: CertifiedPoolsOptions) {}

@@ -1,6 +1,6 @@
 import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 
-/** Decompresses a body up to `maxBytes`, and calls `done` once; a truncated or broken body gives what can be read of it. Never throws. */
+/** Calls `done` once with the text or its readable part, cut to `maxBytes`. Never throws. */
 export function decompress(compressed: Buffer, encoding: string, maxBytes: number, done: (text: string) => void): void {
   const stream =
     encoding === 'gzip' || encoding === 'x-gzip'

@@ -10,9 +10,8 @@ export interface Failure {
 interface Place {
   /** Host and port of the endpoint. */
   readonly place: string;
-  /** Null if no response had begun. */
   readonly status: number | null;
-  /** The likely cause if a connection is closed without an answer. */
+  /** The likely requirement of an endpoint that closes a connection without a response. */
   readonly mayWant?: string | undefined;
 }
 
@@ -30,9 +29,9 @@ export function timeoutFailure(timeoutMs: number, status: number | null): Failur
   return { class: 'timeout', message };
 }
 
-/** The likely wish of an endpoint that closes a new connection without an answer; undefined if nothing hints at one. */
+/** Returns the likely requirement of an endpoint that closes a connection without a response. */
 export function wantOf({ protocol, port }: URL, hasCertificate: boolean): string | undefined {
-  // TLS 1.3 lets a client whose certificate is missing see no more than a closed connection.
+  // In TLS 1.3 a client without the required certificate sees only a closed connection.
   if (protocol === 'https:') return hasCertificate ? undefined : 'require a client certificate';
   // OpenSSL sends no alert to a client that speaks HTTP.
   return port.endsWith('443') ? 'speak TLS, so that its URL has to begin with https://' : undefined;
@@ -41,13 +40,12 @@ export function wantOf({ protocol, port }: URL, hasCertificate: boolean): string
 /** The 400 responses of nginx, Apache and Go to a plain request on a TLS port. */
 const WANTS_TLS = /plain HTTP request was sent to HTTPS port|plain HTTP to an SSL-enabled|HTTP request to an HTTPS server/;
 
-/** The remark on an answer that asks for TLS; undefined for any other. */
 export function tlsRemark({ protocol, host }: URL, status: number | null, body: string): string | undefined {
   if (status !== 400 || protocol !== 'http:' || !WANTS_TLS.test(body)) return undefined;
   return `${host} speaks TLS, so its URL has to begin with https://.`;
 }
 
-/** Redirects are not followed: an endpoint must not choose where else a signed request goes. Null for any other answer. */
+/** Redirects are not followed: an endpoint must not choose where else a signed request goes. */
 export function redirectFailure(status: number | null, headers: Readonly<Record<string, string>>): Failure | null {
   const { location } = headers;
   if (status === null || status < 300 || status > 399 || !location) return null;

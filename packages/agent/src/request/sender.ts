@@ -22,17 +22,17 @@ import { failureOf, redirectFailure, timeoutFailure, tlsRemark, wantOf, type Fai
 export interface Answer {
   readonly status: number | null;
   readonly headers: Readonly<Record<string, string>>;
-  /** Decompressed, cut to the limit. */
+  /** Decompressed and cut to the limit. */
   readonly body: string;
-  /** Null: the endpoint answered, whatever its status, and with no redirect. */
+  /** Null: the endpoint responded with any status except a redirect. */
   readonly failure: Failure | null;
-  /** A remark for a person: the rest of the answer did not come or cannot be read. Its status counts all the same. */
+  /** A remark for the user; the status counts all the same. */
   readonly remark?: string | undefined;
-  /** The request went out on a reused connection that ended without a byte: it was probably closed while idle, which says nothing about the endpoint. */
+  /** A reused connection, probably closed while idle, ended without a byte. */
   readonly isIdleLoss?: boolean;
-  /** Nothing was sent, and this says nothing about the endpoint: the project has too many other names looked up. */
+  /** Nothing was sent: the project has too many other DNS lookups running. */
   readonly isUnsent?: boolean;
-  /** Nothing was sent: this agent cannot read the endpoint, and another one may. */
+  /** Nothing was sent: this agent cannot read the endpoint's configuration; another may. */
   readonly isUnreadable?: boolean;
 }
 
@@ -42,18 +42,17 @@ export interface Request {
   readonly headers: string[];
   readonly body: Buffer;
   readonly timeoutMs: number;
-  /** Shown to the endpoint. Undefined: none. */
   readonly certificate?: IdentifiedCertificate | undefined;
 }
 
-/** A URL and the parts of it that each request needs: its getters make new texts. */
+/** A parsed URL with the parts each request needs: the getters of URL create new strings. */
 interface Target {
   readonly url: URL;
   readonly origin: string;
   readonly path: string;
 }
 
-/** URLs that are kept parsed. */
+/** Parsed URLs kept. */
 const TARGETS_MAX = 1_000;
 
 export interface SenderOptions {
@@ -64,21 +63,21 @@ export interface SenderOptions {
   readonly caFile?: string | undefined;
 }
 
-/** Bytes read past the limit so that the connection can be reused; a longer response closes its connection. */
+/** Bytes read past the limit to keep the connection reusable; a longer response closes it. */
 const DRAIN_BYTES = 256 * 1024;
-/** What is kept of a response body in any case. */
+/** Bytes of a response body that are always kept. */
 const SHORT_BYTES = 1_000;
 const KEEP_ALIVE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** Sends requests over pools of kept-alive connections. Redirects are not followed. */
+/** Sends requests over keep-alive connection pools. Redirects are not followed. */
 export class Sender {
   readonly #dispatcher: RequestDispatcher;
   readonly #names: Names;
   readonly #certified: CertifiedPools;
   readonly #targets = new Map<string, Target>();
 
-  /** @throws GatewayError `tls_file` when the file of authorities cannot be used */
+  /** @throws GatewayError `tls_file` when the CA file cannot be used */
   constructor(private readonly options: SenderOptions) {
     const { allowedNetworks, lookupsPerProject, proxy, caFile } = options;
     const names = new Names(lookupsPerProject);
@@ -108,8 +107,9 @@ export class Sender {
   }
 
   /**
-   * Sends one POST and calls `done` exactly once, perhaps before this returns. Never throws.
-   * @param responsePace of the bytes of response bodies: little is kept of a response while its project is over it
+   * Sends one POST and calls `done` exactly once, possibly before returning. Never throws.
+   *
+   * @param responsePace counts bytes of response bodies; over the pace little of a response is kept
    */
   send(request: Request, done: (answer: Answer) => void, responsePace?: ProjectPace): void {
     const target = this.#targetOf(request.url);
@@ -120,7 +120,7 @@ export class Sender {
     const { maxResponseBytes: maxBytes } = this.options;
     const exchange = new Exchange(url, request, { maxBytes, lookup, done, responsePace });
     try {
-      // A connection that the request needs is opened at once.
+      // `dispatch` opens a needed connection synchronously, so its lookup counts for the project.
       const dispatcher = certificate ? this.#certified.of(certificate) : this.#dispatcher;
       this.#names.askFor(projectId, () => {
         dispatcher.dispatch({ origin, path, method: 'POST', headers, body }, exchange);
@@ -147,7 +147,6 @@ export class Sender {
 
 interface ExchangeOptions {
   readonly maxBytes: number;
-  /** Whether the name of the endpoint is being looked up, or waits for that. */
   readonly lookup: () => 'asking' | 'waiting' | undefined;
   readonly done: (answer: Answer) => void;
   readonly responsePace: ProjectPace | undefined;
@@ -161,7 +160,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #headers: Record<string, string> = {};
   readonly #chunks: Buffer[] = [];
   #maxBytes = 0;
-  /** Counted in the pace before it is known how long the body is. */
+  /** Bytes counted in the pace before the size of the body is known. */
   #reserved = 0;
   #kept = 0;
   #read = 0;
@@ -178,7 +177,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   #timeOut(): void {
     const { timeoutMs } = this.request;
-    // A request that is on its way needs no lookup.
+    // A request that was sent needs no lookup.
     const state = this.#abort ? undefined : this.options.lookup();
     if (state === 'waiting') this.#withdraw();
     else if (state === 'asking') this.onError(LookupError.ofSilence(this.url.hostname, timeoutMs));
@@ -213,7 +212,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     return true;
   }
 
-  /** Returns how many bytes of the body are kept, and counts them until it is known how many there are. */
+  /** Returns how many bytes of the body to keep, and counts them until its size is known. */
   #reserve(length: number): number {
     const { maxBytes, responsePace } = this.options;
     const { projectId } = this.request;
@@ -225,9 +224,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     return maxBytes;
   }
 
-  /** How the body is compressed, if it is. */
   get #encoding(): string | undefined {
-    // https://www.rfc-editor.org/rfc/rfc9110#name-content-codings: their names have no case.
+    // Case-insensitive: https://www.rfc-editor.org/rfc/rfc9110#name-content-codings
     const encoding = this.#headers['content-encoding']?.trim().toLowerCase();
     return encoding === '' || encoding === 'identity' ? undefined : encoding;
   }
@@ -250,7 +248,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#settle(null);
   }
 
-  /** A status that was read counts, however the answer goes on. */
+  /** A status that was read counts even if the rest of the response is broken. */
   #statusRead(): number | null {
     const head = this.#status === null && !this.#settled ? this.#connection?.cutHead() : undefined;
     if (head) {
@@ -287,7 +285,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Returns the answer for a request that was never sent: no status, and a failure of class `unsendable`. */
+/** Returns the answer for a request that was never sent. */
 export function unsendable(message: string): Answer {
   return { status: null, headers: {}, body: '', failure: { class: 'unsendable', message } };
 }

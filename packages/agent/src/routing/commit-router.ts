@@ -9,7 +9,7 @@ export interface CommitRouterOptions extends Pick<AgentContext, 'config' | 'conf
   readonly planner: DeliveryPlanner;
 }
 
-/** Routes events in their commit by the configuration in memory, as long as it is current and this agent has room for their deliveries. */
+/** Routes events in their commit while the configuration is current and there is capacity. */
 export function commitRouter({ config, configCache, lease, inFlight, planner }: CommitRouterOptions): EventRouter {
   return {
     get hasRoom() {
@@ -20,7 +20,7 @@ export function commitRouter({ config, configCache, lease, inFlight, planner }: 
     onRecorded: (listener) => inFlight.onRecorded(listener),
     plan(hasRoom) {
       if (!configCache.isCurrent()) void configCache.refresh();
-      // A batch that has begun to fit is routed as a whole: cutting it to the room that is left would make tiny batches under load.
+      // A batch that starts to fit is routed as a whole: cutting it would make tiny batches.
       const plan = planner.plan(lease.agentId, hasRoom ? Math.max(inFlight.room, config.ingest.batch_size) : 0);
       return {
         agentId: plan.agentId,

@@ -10,7 +10,7 @@ import type { Routing } from '../telemetry/trace-routing.js';
 import type { PendingRouter } from './pending-router.js';
 
 const BATCH_MAX = 200;
-/** Events with large bodies that wait here at a time; signals beyond are pulled again in ten seconds. */
+/** Limit of waiting events with large bodies; further signals are pulled again in ten seconds. */
 const LARGE_MAX = 32;
 
 export interface QueueOptions extends Pick<AgentContext, 'kv' | 'log' | 'tracing'> {
@@ -18,7 +18,7 @@ export interface QueueOptions extends Pick<AgentContext, 'kv' | 'log' | 'tracing
   readonly inFlight: Pick<InFlight, 'room' | 'waitForRoom'>;
 }
 
-/** Consumes the create-event queue: routes events that name their endpoints, and passes the others on to the match-subscriptions queue. */
+/** Routes events that name their endpoints, and pushes the others to match-subscriptions. */
 export function consumeCreateEvent(options: QueueOptions, signal: AbortSignal): Promise<void> {
   return consume('create-event', options, signal, async (events, routing) => {
     const toMatch = events.filter(needsMatching);
@@ -31,12 +31,12 @@ export function consumeCreateEvent(options: QueueOptions, signal: AbortSignal): 
   });
 }
 
-/** Consumes the match-subscriptions queue: the slow half of routing, separate so that it does not hold up events that name their endpoints. */
+/** The slow half of routing. A separate queue avoids head-of-line blocking of other events. */
 export function consumeMatchSubscriptions(options: QueueOptions, signal: AbortSignal): Promise<void> {
   return consume('match-subscriptions', options, signal, (events, routing) => options.router.route(events, routing));
 }
 
-/** Consumes the first-attempts queue: claims the deliveries of events that a server has routed. */
+/** Consumes first-attempts: claims the deliveries of events that a server has routed. */
 export function consumeFirstAttempts(
   { claimer, ...options }: QueueOptions & { readonly claimer: Pick<Claimer, 'claimEvents'> },
   signal: AbortSignal,
@@ -48,8 +48,8 @@ export function consumeFirstAttempts(
 }
 
 /**
- * Pulls only while there is room for new deliveries. Signals are done when the result is committed. Those of events that are left pending are not: they are pulled
- * again in ten seconds, by whichever agent.
+ * Pulls while there is capacity. Signals of events left pending are not acknowledged; any agent may
+ * pull them again after ten seconds.
  */
 async function consume(
   name: QueueName,
@@ -108,14 +108,14 @@ async function pullFrom(
   }
 }
 
-/** Events with large bodies, which filters may have to parse: those of a project are routed one after the other, and the events of others do not wait for them. */
+/** Routes events with large bodies, one at a time per project, without delaying other projects. */
 class LargeEvents {
   readonly #turns = new ProjectTurns();
   readonly #ids = new Set<string>();
 
   constructor(private readonly log: AgentContext['log']) {}
 
-  /** Without effect when too many wait, or this one still does: its signal is pulled again. */
+  /** Does nothing when too many events wait, or this one does: its signal is pulled again. */
   push({ projectId, id }: PendingEvent, route: () => Promise<void>): void {
     if (this.#ids.has(id) || this.#ids.size >= LARGE_MAX) return;
     this.#ids.add(id);
@@ -130,7 +130,6 @@ class LargeEvents {
       .finally(() => this.#ids.delete(id));
   }
 
-  /** Resolves when none is being routed. */
   idle(): Promise<void> {
     return this.#turns.idle();
   }

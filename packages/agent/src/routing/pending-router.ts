@@ -17,11 +17,11 @@ export interface PendingRouterOptions extends Pick<AgentContext, 'database' | 'c
 
 const RECONCILED: Routing = { by: 'reconciler', since: new Map() };
 
-/** Routes events that were committed as pending, commits their deliveries, and holds those that this agent claimed. */
+/** Routes pending events, commits their deliveries, and holds the deliveries this agent claimed. */
 export class PendingRouter {
   constructor(private readonly options: PendingRouterOptions) {}
 
-  /** Projects whose events stay pending now: they are over their share of routing, or they cannot be loaded or read, or have a change that is not loaded yet. */
+  /** Projects whose events remain pending: over their share, not readable, or not loaded yet. */
   get postponed(): readonly string[] {
     const { configCache, planner } = this.options;
     return [...configCache.unloaded, ...configCache.unroutable, ...configCache.outdated, ...planner.postponed];
@@ -31,7 +31,7 @@ export class PendingRouter {
     return readPending(this.options.database.pool, refs);
   }
 
-  /** Returns the ids of the events that were left pending, as their projects are postponed. */
+  /** Returns the ids of events left pending because their projects are postponed. */
   async route(pending: readonly PendingEvent[], routing: Routing = RECONCILED): Promise<ReadonlySet<string>> {
     if (pending.length === 0) return new Set();
     try {
@@ -77,16 +77,16 @@ export class PendingRouter {
   }
 
   /**
-   * Each event once, ordered by id so that all routers lock in one order. What would go nowhere is routed again when the configuration that decided so is not the
-   * latest.
+   * Routes each event once, in order of id, the lock order of all routers. An event without targets
+   * is routed again if the configuration was not the latest.
    */
   async #routesOf(pending: readonly PendingEvent[]) {
     const { configCache, loopShares } = this.options;
-    // Two signals of one event may have come in one pull.
+    // One pull can contain two signals of an event.
     const events = new Map(pending.map((event) => [event.id, event]));
     const steps = this.#routeEach([...events.values()].sort((a, b) => (a.id < b.id ? -1 : 1)));
     const [only] = pending;
-    // A large body comes alone. Whatever comes with others, or before them, does not make them wait for the share of its project.
+    // A large body comes alone and waits for its project's share; batches of small events do not.
     const isLarge = only && events.size === 1 && only.data.length > BODY_AT_ONCE_MAX;
     const routes = await (isLarge ? loopShares.runInSlices(only.projectId, steps) : inSlices(steps));
     if (!routes.some(({ outcome }) => mayChange(outcome))) return routes;
@@ -95,7 +95,7 @@ export class PendingRouter {
       mayChange(outcome) && project !== configCache.projects.get(event.projectId);
     const late = new Set(routes.filter(isLate));
     const again = new Map((await inSlices(this.#routeEach([...late].map(({ event }) => event)))).map((it) => [it.event, it]));
-    // An event of a project that cannot be loaded stays pending.
+    // Events of projects that cannot be loaded remain pending.
     const unloaded = new Set(configCache.unloaded);
     return routes
       .flatMap((routed) => (late.has(routed) ? (again.get(routed.event) ?? []) : routed))

@@ -15,19 +15,19 @@ export interface DeliveryPlannerOptions {
   readonly backpressure: Pick<Backpressure, 'newWait'>;
   readonly dueTimes: Pick<DueTimes, 'add'>;
   readonly routingPace: ProjectPace;
-  /** First attempts are this agent's work; false leaves deliveries to be claimed. */
+  /** False leaves first attempts to be claimed. */
   readonly claimsFirstAttempts: boolean;
 }
 
 export interface DeliveryPlan {
   readonly agentId: number;
-  /** Deliveries that this agent may still claim with the commit, as far as their projects and endpoints have room. */
+  /** Deliveries this agent may still claim with the commit. */
   room: number;
   readonly deliveries: NewEventDelivery[];
   readonly held: HeldDelivery[];
 }
 
-/** Plans the deliveries of routed events with the room for them, and hands them over once they are committed, or else drops them. */
+/** Plans the deliveries of routed events and reserves their capacity until the commit. */
 export class DeliveryPlanner extends Matcher {
   constructor(private readonly options: DeliveryPlannerOptions) {
     super(options.routingPace);
@@ -65,7 +65,7 @@ export class DeliveryPlanner extends Matcher {
     }
   }
 
-  /** Takes on the deliveries of a committed plan that this agent sends, as far as they are new; the others are due later. */
+  /** Holds the new deliveries of a committed plan that this agent sends. */
   handOver({ deliveries, held }: DeliveryPlan, isNew: (delivery: HeldDelivery) => boolean): void {
     const { inFlight, dueTimes } = this.options;
     for (const { status, projectId, dueInMs } of deliveries) if (status === 'scheduled') dueTimes.add(projectId, dueInMs);
@@ -74,12 +74,11 @@ export class DeliveryPlanner extends Matcher {
     if (ours.length > 0) inFlight.hold(ours);
   }
 
-  /** Frees the room of a plan that was not committed. */
+  /** Frees the capacity of a plan that was not committed. */
   drop({ held }: DeliveryPlan): void {
     this.options.inFlight.cancel(held);
   }
 
-  /** Claimed by this agent, left to be claimed, or discarded, depending on the endpoint and on the room. */
   #firstState(endpoint: Endpoint, hasRoom: boolean): DeliveryState {
     const state = firstState(endpoint);
     if (endpoint.unreadable || endpoint.status !== 'active') return state;

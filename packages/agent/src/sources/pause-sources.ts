@@ -2,7 +2,6 @@ import { type NotificationFacts, pauseSource, resumeDueSources } from '@gateway/
 import type { AgentContext } from '../config/agent-context.js';
 
 export interface PausingOptions extends Pick<AgentContext, 'config' | 'database' | 'configCache' | 'log'> {
-  /** The name of this agent. */
   readonly name: string;
   readonly notifier: { disabledFacts(reason: string): NotificationFacts | null; hurry(): void };
 }
@@ -10,7 +9,7 @@ export interface PausingOptions extends Pick<AgentContext, 'config' | 'database'
 const JITTER_MS = 500;
 const AGAIN_MS = 5_000;
 
-/** Pauses sources in Postgres, so that all agents follow, and resumes them later. `pause` resolves with whether the source is paused, by any agent. */
+/** Pauses sources for all agents, and resumes them later. `pause` resolves with whether any did. */
 export function pausing(options: PausingOptions): {
   pause(projectId: string, sourceId: string, reason: string): Promise<boolean>;
   close(): void;

@@ -3,10 +3,13 @@ import type { AgentContext } from '../config/agent-context.js';
 import type { SourceLags } from './source-watch.js';
 
 const EVERY_MS = 10_000;
-/** Turns in that time; in each of them news is written. */
+/** Turns in `EVERY_MS`; each writes news. */
 const TURNS = 10;
 
-/** Writes what this agent knows of its sources to KV, for the management API: news within a second, and all of it every ten seconds. Returns what stops it. */
+/**
+ * Writes source states to KV for the management API: news within a second, everything every ten
+ * seconds. Returns a function that stops it.
+ */
 export function publishLags(
   { kv, lease, log, lags }: Pick<AgentContext, 'kv' | 'lease' | 'log'> & { readonly lags: SourceLags },
   everyMs = EVERY_MS,

@@ -18,36 +18,38 @@ export interface SourceRunnerOptions
     source(source: SourceRecord, state: SourceState, reason?: string): void;
     lost(source: SourceRecord, partition: string, messages: number): void;
   };
-  /** Counts messages that a broker deleted before they were read. */
   readonly countLost?: ((labels: { project: string; source: string; partition: string }, messages: number) => void) | undefined;
   readonly window: number;
-  /** Of the sources of a project together. */
+  /** Limit for the sources of a project together. */
   readonly maxWorkers: number;
   readonly lease: Pick<AgentLease, 'shareOf'>;
 }
 
-/** The function of a stopped source gets this long for messages that were read; then they stay with their broker. */
+/** Time for the function of a stopped source; undecided messages then remain with their broker. */
 const ABANDON_MS = 5_000;
 
-/** After this long a broker that does not answer no longer keeps the agent from being ready. */
+/** A broker that does not answer delays readiness at most this long. */
 const STARTING_MAX_MS = 10_000;
 
-/** Of a plugin that is not ours. */
+/** Limits for plugins of third parties. */
 const PARTITION_LENGTH_MAX = 100;
 const PARTITIONS_MAX = 4_000;
 
 const STARTS_PER_SECOND = 40;
 
-/** A share of the readers must last this long before it is taken on: an agent that restarts is then back, and others change nothing. */
+/** How long a share of the readers must last before it applies: restarts affect no other agent. */
 const STEADY_MS = 10_000;
 
-/** Runs the enabled sources of outgoing projects, and retries those that fail. A new function takes effect at once, a new connection by a restart. */
+/**
+ * Runs enabled sources of outgoing projects. New functions apply at runtime, connections by a
+ * restart.
+ */
 export class SourceRunner {
   readonly #running = new Map<string, RunningSource>();
   readonly #closing = new Map<string, RunningSource>();
   readonly #paused = new Map<string, string>();
   readonly #watches = new Map<string, SourceWatch>();
-  /** Clients of brokers take milliseconds to start: those of one project start one after the other. */
+  /** Starting a broker client takes milliseconds: a project's clients start one by one. */
   readonly #starts = new ProjectPace(STARTS_PER_SECOND, 0);
   readonly #watchStarts = new ProjectPace(STARTS_PER_SECOND, 0);
   #stopping = false;
@@ -56,7 +58,7 @@ export class SourceRunner {
 
   constructor(private readonly options: SourceRunnerOptions) {}
 
-  /** True until each source that existed at the start is read, has failed once, or has taken very long. A rolling restart waits for this. */
+  /** True until each initial source is read, failed once or is slow; delays a rolling restart. */
   get isStarting(): boolean {
     if (this.#isStarted) return false;
     if (this.#startedAtMs === undefined) return true;
@@ -65,19 +67,19 @@ export class SourceRunner {
     return !this.#isStarted;
   }
 
-  /** Starts the sources in the config cache and follows its changes. Does not wait until they are read. */
+  /** Starts the sources in the config cache, without waiting, and follows changes. */
   start(): void {
     this.#startedAtMs = performance.now();
     this.options.configCache.onChange(() => this.#follow());
     this.#follow();
   }
 
-  /** Follows the agents that share the readers of sources. Call it with each heartbeat. */
+  /** Applies changed shares of the readers. Call it with each heartbeat. */
   share(nowMs = performance.now()): void {
     for (const source of this.#running.values()) source.share(nowMs);
   }
 
-  /** Stops reading, and resolves when every source has settled and acknowledged what it may. */
+  /** Resolves when every source has settled and acknowledged its messages as far as possible. */
   async stop(): Promise<void> {
     this.#stopping = true;
     const parts = [this.#running, this.#closing, this.#watches].flatMap((map) => [...map.values()]);
@@ -100,7 +102,7 @@ export class SourceRunner {
       const record = wanted.get(id);
       if (record && source.accepts(record)) continue;
       if (paused.has(id)) source.abandon();
-      // A changed source restarts when its old connection is closed, so that the two do not compete for its partitions.
+      // The old connection closes first: two would compete for partitions.
       this.#running.delete(id);
       this.#closing.set(id, source);
       void source.stop().then(() => {
@@ -119,7 +121,6 @@ export class SourceRunner {
     }
   }
 
-  /** Watches what is enabled, whether it is read, fails or is paused. */
   #watch(enabled: ReadonlyMap<string, SourceRecord>): void {
     for (const [id, watch] of this.#watches) {
       const record = enabled.get(id);
@@ -151,7 +152,7 @@ export class SourceRunner {
     }
   }
 
-  /** The health component of a source: its name, with its id if another source has that name. */
+  /** Returns the health component of a source: its name, with its id if the name is in use. */
   #componentOf({ name, id }: SourceRecord): string {
     const component = `source ${name}`;
     const sources = [...this.#running.values(), ...this.#closing.values()].map((source) => source.component);
@@ -159,7 +160,7 @@ export class SourceRunner {
   }
 }
 
-/** The sources, the oldest first, each with one worker whose workers are too many for its project. */
+/** A source over the worker limit of its project gets one worker; older sources go first. */
 function withinWorkers<Source extends SourceRecord>(sources: readonly Source[], max: number): Source[] {
   const byProject = new Map<string, number>();
   return sources
@@ -188,16 +189,16 @@ function untilWhen({ resumes_in_ms: ms }: PausableSource): string {
 class RunningSource {
   readonly #stop = new AbortController();
   readonly #connectionKey: string;
-  /** Ends the run of the plugin, so that another follows. */
+  /** Aborted to run the plugin again. */
   #run = new AbortController();
-  /** Readers that this agent runs, what its plugin follows a change of them with, and the share that may become the next number. */
+  /** Readers of this agent, the callback that changes them, and the share that may apply next. */
   #workers: number;
   #onWorkers: ((workers: number) => void) | undefined;
   #next: { readonly workers: number; readonly sinceMs: number } | undefined;
   isTried = false;
   #isReading = false;
   #advice: string | null = null;
-  /** Messages that the broker deleted before they were read, by partition, since this source was started here. */
+  /** Lost messages by partition since this source started here. */
   readonly #lost = new Map<string, number>();
   readonly #log: Log;
   #ingestSource: IngestSource;
@@ -215,7 +216,7 @@ class RunningSource {
     this.#ended = this.#supervise();
   }
 
-  /** Takes on a changed record without a restart; false if its connection has changed. */
+  /** Applies a changed record without a restart; false if its connection has changed. */
   accepts(record: SourceRecord): boolean {
     if (connectionKeyOf(record) !== this.#connectionKey) return false;
     const before = this.#ingestSource;
@@ -226,13 +227,15 @@ class RunningSource {
     return true;
   }
 
-  /** Leaves undecided messages with the broker. Call `stop` next: the plugin hands them over again in its next run. */
+  /** Leaves undecided messages with the broker. Call `stop` next: its next run reads them again. */
   abandon(): void {
     this.#stop.abort();
     this.options.transformer?.abandon(this.#ingestSource);
   }
 
-  /** Runs as many readers as are its share, once that has been the same for a while. A plugin that cannot change their number is run again. */
+  /**
+   * Applies a steady share of the readers, by running the plugin again if it cannot change them.
+   */
   share(nowMs: number): void {
     const workers = this.#share();
     if (workers === this.#workers) this.#next = undefined;
@@ -252,7 +255,7 @@ class RunningSource {
     return this.options.lease.shareOf(this.record.pub_sub.workers ?? 1);
   }
 
-  /** Shows in health what an operator should change although the source is read. */
+  /** Shows advice for the operator in health while the source is read. */
   advise(advice: string | null): void {
     if (advice !== null && advice !== this.#advice) this.#log.warn({ advice }, 'The source is read, but something is to be looked at.');
     this.#advice = advice;
@@ -285,7 +288,7 @@ class RunningSource {
     this.#tell('stopped');
   }
 
-  /** Tells the tenant, in notifications and over the management API. */
+  /** Informs the tenant, in notifications and over the management API. */
   #tell(state: SourceState, reason?: string): void {
     this.options.notifier?.source(this.record, state, reason);
     this.options.lags?.tellState(this.record.id, state, reason);
@@ -303,12 +306,12 @@ class RunningSource {
         throw new Error('The source plugin stopped reading without a reason.');
       } catch (error) {
         if (this.#stop.signal.aborted) return;
-        // A source that ran well for a while counts from zero again.
+        // The failures of a source that ran well for a while count from zero.
         failures = performance.now() - startedAtMs > 60_000 ? 1 : failures + 1;
         const waitMs = backoffMs(failures, { baseMs: 500, capMs: 30_000 });
         const { message, said, fix } = error as Error & { said?: string; fix?: string };
         const reason = [message, said && `The answer: ${said.replace(/\.?$/, '.')}`, fix].filter(Boolean).join(' ');
-        // The tenant reads it, and any other error may repeat what a server said.
+        // The tenant reads this; an error without a fix may quote a server.
         const told = fix === undefined ? 'It cannot be read; the logs of the agents say why.' : `${message} ${fix}`;
         this.isTried = true;
         this.options.health.report(this.component, 'down', `${reason} Trying again.`);
@@ -353,8 +356,8 @@ class RunningSource {
   }
 
   /**
-   * @param run ended: reports of the plugin are ignored
-   * @param reportsLag its `run` does, for it has no `watch`
+   * @param run once it has ended, reports of the plugin are ignored
+   * @param reportsLag whether `run` reports the lag, as there is no `watch`
    */
   #context(settings: SourceContext['settings'], run: { readonly ended: boolean }, reportsLag: boolean): SourceContext {
     const { health, window, lags } = this.options;

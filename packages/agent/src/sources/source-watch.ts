@@ -14,12 +14,12 @@ export interface SourceWatchOptions {
   readonly openSecret: Open;
   readonly log: Log;
   readonly lags?: SourceLags | undefined;
-  /** Shows what an operator should change; null when there is nothing. */
+  /** Shows advice for the operator; null clears it. */
   readonly advise: (advice: string | null) => void;
   readonly startsInMs: number;
 }
 
-/** Calls the `watch` of a source's plugin while the source is enabled, and again when it fails. What fails is told by `run`, which has the same errors. */
+/** Calls `watch` of an enabled source's plugin, repeatedly on failure; `run` reports errors. */
 export class SourceWatch {
   readonly #stop = new AbortController();
   readonly #connectionKey: string;
@@ -34,7 +34,6 @@ export class SourceWatch {
     this.#ended = this.#supervise();
   }
 
-  /** False if the connection has changed. */
   accepts(record: SourceRecord): boolean {
     return connectionKeyOf(record) === this.#connectionKey;
   }
@@ -61,7 +60,7 @@ export class SourceWatch {
     }
   }
 
-  /** Resolves with false when the plugin watches nothing. */
+  /** Resolves with false when the plugin has no `watch`. */
   async #watch(): Promise<boolean> {
     const { plugins, openSecret, log, lags, advise } = this.options;
     const active = plugins.get(this.record.pub_sub.type);
@@ -82,22 +81,22 @@ export class SourceWatch {
   }
 }
 
-/** Changes when a source has to be read anew. */
+/** Changes when a source needs to be read anew. */
 export function connectionKeyOf(record: SourceRecord): string {
   return JSON.stringify([record.project_id, record.pub_sub]);
 }
 
-/** The connection of a source with its secrets open. */
+/** Returns the connection of a source with its secrets opened. */
 export function connectionOf({ id, pub_sub: pubSub }: SourceRecord, active: Pick<ActiveSource, 'connectionSchema'>, open: Open) {
   return openConnection((pubSub[pubSub.type] ?? {}) as Readonly<Record<string, unknown>>, active.connectionSchema, id, open);
 }
 
-/** A name at the broker, unique per process and source. */
+/** Returns a name for the broker, unique per process and source. */
 export function clientIdOf({ id }: SourceRecord): string {
   return `gateway-${hostname()}-${process.pid}-${id.slice(-6)}`;
 }
 
-/** Of a plugin that is not ours. */
+/** Limits for plugins of third parties. */
 const OFFSET_LENGTH_MAX = 100;
 const REASON_LENGTH_MAX = 2_000;
 
@@ -106,27 +105,29 @@ interface Known {
   readonly partitions: Map<string, PartitionLag>;
   readAtMs: number;
   state: Omit<KeptState, 'messages'> | undefined;
-  /** Its state has changed since it was last published, or its lag has become known. */
+  /** Whether its state has changed since it was published, or its lag has become known. */
   isNews: boolean;
 }
 
-/** What metrics and the management API show of the sources of this agent: unacknowledged messages by partition, or of a queue, and the age of the last message that was read. */
+/**
+ * State, lag and age of sources: unacknowledged messages by partition, or of a queue, and the time
+ * since the last message.
+ */
 export class SourceLags {
   readonly #sources = new Map<string, Known>();
 
-  /** A source is enabled: its age counts from now, until a message is read. */
+  /** The age of an enabled source counts from now until a message is read. */
   begin({ projectId, id }: { readonly projectId: string; readonly id: string }): void {
     if (!this.#sources.has(id))
       this.#sources.set(id, { projectId, partitions: new Map(), readAtMs: performance.now(), state: undefined, isNews: false });
   }
 
-  /** A message was read. */
   read(sourceId: string): void {
     const known = this.#sources.get(sourceId);
     if (known) known.readAtMs = performance.now();
   }
 
-  /** Notes the lag of a partition; null, or anything that is no count, forgets it. */
+  /** Sets the lag of a partition; null or an invalid number clears it. */
   tell(sourceId: string, partition: string, messages: number | null, offsets?: PartitionOffsets): void {
     const known = this.#sources.get(sourceId);
     const lags = known?.partitions;
@@ -138,7 +139,7 @@ export class SourceLags {
     }
   }
 
-  /** Notes how a source is read. `failing` without a reason is a connection that is being made: what was known before stays. */
+  /** `failing` without a reason means connecting, which keeps a known state. */
   tellState(sourceId: string, state: SourceState, reason?: string): void {
     const known = this.#sources.get(sourceId);
     if (!known || (state === 'failing' && reason === undefined && known.state)) return;
@@ -149,7 +150,7 @@ export class SourceLags {
     known.isNews ||= known.state?.state !== before?.state || known.state?.reason !== before?.reason;
   }
 
-  /** The sources whose state is known, with their lag; or those alone of which there is news since the last call. */
+  /** Returns sources with a known state; `isNewsOnly`: only changes since the last call. */
   states({ isNewsOnly = false } = {}): { projectId: string; sourceId: string; state: KeptState; partitions: PartitionLag[] }[] {
     return [...this.#sources].flatMap(([sourceId, known]) => {
       const { projectId, state, isNews, partitions } = known;
@@ -161,12 +162,10 @@ export class SourceLags {
     });
   }
 
-  /** The lag of a source is unknown now. */
   forgetLag(sourceId: string): void {
     this.#sources.get(sourceId)?.partitions.clear();
   }
 
-  /** A source is no longer enabled. */
   forget(sourceId: string): void {
     this.#sources.delete(sourceId);
   }
@@ -177,7 +176,6 @@ export class SourceLags {
     );
   }
 
-  /** The sources whose lag is known. */
   known(): { sourceId: string; partitions: PartitionLag[] }[] {
     const all = [...this.#sources].map(([sourceId, { partitions }]) => ({ sourceId, partitions: [...partitions.values()] }));
     return all.filter(({ partitions }) => partitions.length > 0);

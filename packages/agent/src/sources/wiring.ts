@@ -12,7 +12,7 @@ import { publishLags } from './publish-lags.js';
 import { SourceRunner } from './source-runner.js';
 import { SourceLags } from './source-watch.js';
 
-/** Commits of events under way at a time, each on its own connection. */
+/** Concurrent commits of events, each on its own connection. */
 export const COMMITTERS = 3;
 
 interface SourceParts extends AgentContext, PausingOptions, Pick<EventWriterOptions, 'router' | 'usage'> {
@@ -20,7 +20,7 @@ interface SourceParts extends AgentContext, PausingOptions, Pick<EventWriterOpti
   readonly notifier: Notifier;
 }
 
-/** Connects what takes messages from their sources to the commit. */
+/** Connects the parts from the sources to the commit. */
 export function wireSources({ plugins, ...given }: SourceParts) {
   const { config, configCache, measure } = given;
   const { ingest, limits } = config;
@@ -40,13 +40,13 @@ export function wireSources({ plugins, ...given }: SourceParts) {
     lags,
     plugins: plugins.sources,
     openSecret: given.open,
-    // More messages than its project may have accepted within a second would only fill the memory.
+    // More messages than the project may have accepted within a second would only fill memory.
     window: Math.min(ingest.window, limits.events_per_second || Infinity),
     maxWorkers: limits.workers_per_project,
     countLost: measure && ((labels, messages) => plugins.meter.add('gateway_source_lost_messages_total', { ...labels }, messages)),
   });
   const stopPublishing = publishLags({ ...given, lags });
-  /** Stops reading, and lets the messages that were read be committed and acknowledged. */
+  /** Stops reading; messages already read are committed and acknowledged. */
   const drainSources = (): Promise<void> => {
     pauses.close();
     pipeline.stop();

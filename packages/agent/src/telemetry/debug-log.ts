@@ -4,7 +4,7 @@ import { traceField } from '@gateway/ingest/commit/debug-log';
 import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { HeldDelivery } from '../model/delivery.js';
 
-/** One line per attempt, at level debug. Undefined unless the log writes debug lines. */
+/** Writes one line per attempt. Undefined unless the log writes debug lines. */
 export type DebugLog = ReturnType<typeof debugLog>;
 
 export function debugLog(log: Log) {
@@ -27,7 +27,7 @@ export function debugLog(log: Log) {
   };
 }
 
-/** Returns the fields of a log line about an attempt. `trace_id` is left out when the attempt has no trace context. */
+/** Returns the fields of a log line about an attempt; `trace_id` only with a trace context. */
 export function attemptFields(attempt: AttemptRecord): Record<string, unknown> {
   return {
     project_id: attempt.projectId,

@@ -5,7 +5,7 @@ import type { AttemptRecord, WaitReason } from '@gateway/store/deliveries';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import type { IngestSource } from '@gateway/ingest/message/ingest-source';
 
-// Label sets are made once, not for every value that is observed.
+// Label sets are created once, not per observed value.
 const STEPS = {
   throttle: { step: 'throttle' },
   transform: { step: 'transform' },
@@ -23,10 +23,10 @@ const BATCHES = {
 } as const;
 const OVER = { success: { outcome: 'success' }, failure: { outcome: 'failure' }, discarded: { outcome: 'discarded' } } as const;
 
-/** What the pipeline reports to the metrics. Times are of the monotonic clock, `performance.now()`. */
+/** Reports the pipeline's measurements. Times are of the monotonic clock, `performance.now()`. */
 export type Measure = NonNullable<ReturnType<typeof measuring>>;
 
-/** Undefined if metrics are off, so that the pipeline spends no time on them and reads no clock. */
+/** Returns undefined if metrics are off; the pipeline then reads no clock for them. */
 export function measuring({ meter, metrics }: Pick<ActivatedPlugins, 'meter' | 'metrics'>) {
   if (!metrics) return undefined;
   const step = (name: keyof typeof STEPS, sinceMs: number, untilMs = performance.now()): void =>
@@ -34,7 +34,6 @@ export function measuring({ meter, metrics }: Pick<ActivatedPlugins, 'meter' | '
   return {
     settled: ingestTally(meter),
     step,
-    /** One statement or call handled `size` together. */
     batch: (name: keyof typeof BATCHES, size: number) => meter.observe('gateway_batch_size', BATCHES[name], size),
     quarantined(messages: readonly QuarantinedMessage[]) {
       for (const { projectId, sourceId, code } of messages)
@@ -67,7 +66,7 @@ function countAttempts(meter: Meter, attempts: readonly AttemptRecord[], isOver:
     else counts.set(key, { labels: { project, outcome }, attempts: 1 });
     if (attempt.status === 'retry' || !isOver(attempt)) continue;
     meter.observe('gateway_delivery_attempt_count', OVER[attempt.status], attempt.number);
-    // A message whose broker told no time stands at the epoch.
+    // The broker gave no time.
     if (attempt.status !== 'success' || attempt.occurredAtMs <= 0) continue;
     const seconds = (attempt.requestedAtMs + attempt.durationMs - attempt.occurredAtMs) / 1000;
     meter.observe('gateway_end_to_end_latency', { project, endpoint }, Math.max(0, seconds));
@@ -84,7 +83,7 @@ interface Tally {
   quarantined: number;
 }
 
-/** Counts settled messages. Whole commits settle at once, so the counts are added up and reported once per turn of the event loop. */
+/** Commits settle many messages together: counts are reported once per turn of the event loop. */
 function ingestTally(meter: Meter): (source: IngestSource, outcome: Outcome, receivedAtMs: number) => void {
   const tallies = new Map<IngestSource, Tally>();
   const tell = () => {
@@ -92,7 +91,7 @@ function ingestTally(meter: Meter): (source: IngestSource, outcome: Outcome, rec
     tallies.clear();
   };
   return (source, outcome, receivedAtMs) => {
-    // The broker delivers it again; it counts when it is decided.
+    // The broker redelivers it; it counts when it is decided.
     if (outcome === 'later') return;
     if (tallies.size === 0) setImmediate(tell);
     let tally = tallies.get(source);

@@ -5,19 +5,18 @@ import type { QueueName } from '@gateway/store/kv';
 
 export interface Routing {
   readonly by: QueueName | 'reconciler';
-  /** When the signal of each was pushed, by the id of the event, in epoch milliseconds. */
+  /** When each event's signal was pushed, in epoch milliseconds, by event id. */
   readonly since: ReadonlyMap<string, number>;
 }
 
-/** The deliveries of routed events, and the ids of those that are new. */
 type Committed = { readonly deliveries: readonly Pick<NewEventDelivery, 'id' | 'eventId'>[]; readonly added: ReadonlySet<string> };
 
-/** The spans of events that go through the queues. An event without trace context has none. */
+/** Records spans of events in the queues. Events without trace context get none. */
 export function routingTrace(tracer: SpanTracer) {
   function begin<Name extends SpanName>(name: Name, { id, headers }: PendingEvent, { since }: Routing, nowMs: number) {
     const parent = parseTraceparent(traceparentIn(headers));
     if (!parent || !isSampled(parent)) return undefined;
-    // KV has a clock of its own, which may be ahead of ours.
+    // The clock of KV may be ahead.
     const span = tracer.start(name, { startedAtMs: Math.min(since.get(id) ?? nowMs, nowMs), parent });
     return span.recording ? span : undefined;
   }
@@ -44,7 +43,7 @@ export function routingTrace(tracer: SpanTracer) {
         if (!span) continue;
         counts ??= countAdded(committed);
         const made = counts.get(event.id) ?? 0;
-        // Another agent had the event too, and was first. A span that is never ended is never seen.
+        // Another agent routed the event first. A span that is never ended is not exported.
         if (made === 0 && targets.length > 0) continue;
         endSpan(span, {
           attributes: {
@@ -76,7 +75,7 @@ function countAdded({ deliveries, added }: Committed): ReadonlyMap<string, numbe
   return counts;
 }
 
-/** The `traceparent` in headers that are JSON, without parsing them all. Inside of a value the quotes would be escaped. */
+/** Reads `traceparent` without parsing the JSON. Quotes inside a value would be escaped. */
 function traceparentIn(headers: string): string | undefined {
   return /"traceparent":"([^"\\]*)"/.exec(headers)?.[1];
 }
@@ -85,7 +84,7 @@ function attributesOf(event: PendingEvent, { by }: Routing) {
   return { 'gateway.project': event.projectId, 'gateway.event': event.id, 'gateway.event_type': event.eventType, 'gateway.queue': by };
 }
 
-/** The code of an error of Postgres or of a socket, else its name; never its sentence, which may quote a row. */
+/** Returns a code or a name, but never the error's message, which may quote a row. */
 function classOf(error: unknown): string {
   const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown };
   return typeof code === 'string' ? code : typeof name === 'string' ? name : 'Error';

@@ -17,7 +17,7 @@ import type { IngestSource } from '@gateway/ingest/message/ingest-source';
 import { routingTrace } from './trace-routing.js';
 import { MessageTrace } from '@gateway/ingest/message/telemetry';
 
-/** The spans of a message, and the trace context that it carries on. */
+/** Records the spans of messages and propagates their trace context. */
 export type Tracing = NonNullable<ReturnType<typeof tracing>>;
 
 /** Returns undefined when no tracer plugin is active. */
@@ -27,7 +27,7 @@ export function tracing({ tracer: active }: Pick<ActivatedPlugins, 'tracer'>) {
   return {
     received: (source: IngestSource, message: Message) => new MessageTrace(tracer, source, message),
     routing: routingTrace(tracer),
-    /** A request is about to be made. Undefined: the trace context of the event goes with it as it is. */
+    /** Returns undefined if the event's trace context is to be propagated unchanged. */
     attempting: (delivery: HeldDelivery) => startAttempt(tracer, delivery),
   };
 }
@@ -39,15 +39,16 @@ export interface AttemptTrace {
 }
 
 /**
- * Starts the span of an attempt, a child of the event's creation and linked to the attempt before. Undefined in a trace that is not recorded. An event of the API
- * without trace context begins a trace with its first attempt; for one of a source the agent that read it has decided.
+ * Starts the span of an attempt, a child of the event's creation and linked to the previous
+ * attempt; undefined if not recorded. An API event without trace context starts a trace; for an
+ * event of a source, the agent that read it has decided.
  */
 export function startAttempt(
   tracer: SpanTracer,
   { headers, sourceId, traceparent: before }: Pick<HeldDelivery, 'headers' | 'sourceId' | 'traceparent'>,
 ): AttemptTrace | undefined {
   const { traceparent } = headers;
-  // Nearly all of them: not even read.
+  // The common case parses nothing.
   if (traceparent === undefined ? sourceId !== null && before === null : traceparent.length === 55 && traceparent.endsWith('-00'))
     return undefined;
   const previous = parseTraceparent(before);
@@ -65,7 +66,7 @@ function attemptTrace(context: OpenSpan['context'], span?: AttemptTrace['span'])
   return { traceparent: formatTraceparent(context), tracestate: context.traceState?.serialize(), span };
 }
 
-/** Ends the span now, with the attributes of the request and, if the attempt failed, its error. */
+/** Ends the span now, with the attributes of the request and the error of a failed attempt. */
 export function endAttempt(
   span: OpenSpan<'meta_event_delivery'>,
   made: { readonly endpoint: { readonly url: string }; readonly delivery: HeldDelivery; readonly attempt: AttemptRecord },
@@ -93,7 +94,7 @@ function attributesOf({ endpoint, delivery, attempt }: { endpoint: { url: string
   };
 }
 
-/** The failure's own sentence is left out: it may name what the endpoint or a proxy said. */
+/** The failure's message is left out: it may quote the endpoint or a proxy. */
 const SENTENCES: Readonly<Record<Exclude<FailureClass, 'status'>, string>> = {
   dns: 'The name of the endpoint was not found.',
   connect: 'The endpoint could not be connected to.',

@@ -3,7 +3,7 @@ import { traceIdOf } from '@gateway/core/tracing';
 import type { NewEvent } from '@gateway/store/events';
 import type { QuarantinedMessage } from '@gateway/store/quarantine';
 
-/** One line per message, at level debug. Undefined unless the log writes debug lines. */
+/** Writes one line per message. Undefined unless the log writes debug lines. */
 export type DebugLog = ReturnType<typeof debugLog>;
 
 export function debugLog(log: Log) {
@@ -25,7 +25,7 @@ export function debugLog(log: Log) {
   };
 }
 
-/** Identifies a quarantined message; never the reason, which may quote its content. */
+/** Identifies a quarantined message; omits the reason, which may quote its content. */
 export function quarantineFields(message: QuarantinedMessage): Record<string, unknown> {
   return {
     project_id: message.projectId,
@@ -37,7 +37,7 @@ export function quarantineFields(message: QuarantinedMessage): Record<string, un
   };
 }
 
-/** Returns the field of a log line that names its trace; none without a trace. */
+/** Returns the trace field of a log line; empty without a trace. */
 export function traceField(traceId: string | undefined): { trace_id?: string } {
   return traceId === undefined ? {} : { trace_id: traceId };
 }

@@ -4,11 +4,10 @@ import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import type { ReadyEvent, ReadyMessage } from '../message/ready-message.js';
 import type { Rejection } from '../message/reject-codes.js';
 
-/** What a commit made of its messages. */
 export interface Committed {
-  /** Whether this event of the message was created. */
+  /** Whether the commit created this event of the message. */
   isNew(message: ReadyMessage, event: Pick<ReadyEvent, 'id'>): boolean;
-  /** Why a message is not new in quarantine; undefined when it is. */
+  /** Why a message is not new in quarantine; undefined if it is new. */
   leftAs(message: QuarantinedMessage): 'same' | 'other' | undefined;
 }
 
@@ -19,8 +18,8 @@ const COORDINATES_REUSED: Rejection = {
 };
 
 /**
- * Finds the messages that were not accepted because another one has their coordinates and time, as in a topic that was deleted and created anew. They get ids of
- * their own, or are rejected if it cannot be told, and are returned, to be committed again.
+ * Finds messages refused because another has their coordinates and time, as after a topic was
+ * recreated. They get new ids, or are rejected if undecidable, and are committed again.
  */
 export async function distinguish(
   pool: Database['pool'],
@@ -48,7 +47,7 @@ export async function distinguish(
   return again;
 }
 
-/** Whether the message of a refused event is the stored one, or none is stored (its idempotency key exists); another one; or cannot be told. */
+/** 'same' also if none is stored: its idempotency key exists. */
 export function compare(
   event: Pick<ReadyEvent, 'digest' | 'eventType' | 'data'>,
   stored: StoredMessage | undefined,

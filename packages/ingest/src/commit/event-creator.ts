@@ -9,13 +9,13 @@ import type { Rejection } from '../message/reject-codes.js';
 import type { ConfigCache } from '../routing/config-cache.js';
 import type { EventWriter } from './event-writer.js';
 
-/** An event that a caller has validated. `data` is stored and sent as it is. */
+/** A validated event. `data` is stored and sent unchanged. */
 export type CreatedEvent = Pick<
   ReadyEvent,
   'projectId' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId' | 'idempotencyKey' | 'data' | 'headers'
 >;
 
-/** An event that was created, or the one that holds its idempotency key. */
+/** The created event, or the event that holds its idempotency key. */
 export interface Creation {
   readonly id: string;
   readonly duplicate: boolean;
@@ -29,11 +29,11 @@ export interface EventCreatorOptions {
 
 const RETRY_AFTER_SECONDS = 1;
 
-/** Commits events and messages for callers who wait for that. A commit that fails is not repeated: it rejects with its error. */
+/** Commits events and messages for waiting callers. A failed commit is not repeated: it rejects. */
 export class EventCreator {
   constructor(private readonly options: EventCreatorOptions) {}
 
-  /** Creates an event; or answers which of its targets the project does not have. */
+  /** Creates an event, or returns which of its targets the project does not have. */
   async create(event: CreatedEvent): Promise<Creation | { readonly unknown: 'endpoint' | 'owner' }> {
     if (!(await this.#hasTarget(event))) return { unknown: event.endpointId === null ? 'owner' : 'endpoint' };
     const message = new PostedEvent(event);
@@ -42,7 +42,7 @@ export class EventCreator {
     throw new GatewayError('invalid_request', { problems: [{ field: 'data', sentence: message.refusal }] });
   }
 
-  /** Commits a message. Resolves with its events in their order; without any if it was quarantined. */
+  /** Resolves with the events of the message in order; none if it was quarantined. */
   async commit(message: ReadyMessage): Promise<readonly Creation[]> {
     const { pool } = this.options.database;
     const created = new Set<string>();
@@ -55,7 +55,7 @@ export class EventCreator {
     }
   }
 
-  /** What is not in memory may be new: then Postgres decides. */
+  /** A target that is not in memory may be new: Postgres decides. */
   async #hasTarget({ projectId, endpointId, ownerId }: CreatedEvent): Promise<boolean> {
     if (endpointId === null && ownerId === null) return true;
     const { configCache, database } = this.options;
@@ -69,7 +69,6 @@ export class EventCreator {
   }
 }
 
-/** A message whose caller waits for its commit. */
 class AwaitedMessage implements ReadyMessage {
   constructor(
     private readonly message: ReadyMessage,
@@ -112,13 +111,12 @@ class PostedEvent implements ReadyMessage {
   readonly quarantined = null;
   readonly projectId: string;
   events: readonly ReadyEvent[];
-  /** Why Postgres refused it. */
   refusal = '';
 
   constructor({ headers, ...plain }: CreatedEvent) {
     const id = newId();
     this.projectId = plain.projectId;
-    // On Node 20 each member that follows a spread takes half a microsecond.
+    // On Node 20 each member after a spread takes half a microsecond.
     this.events = [{ id, occurredAtMs: timeOfId(id), sourceId: null, coordinates: 'api', digest: null, headers, notes: null, ...plain }];
   }
 

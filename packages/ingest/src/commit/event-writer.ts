@@ -23,39 +23,39 @@ export interface EventWriterOptions {
   readonly log: Log;
   readonly measure?: Pick<IngestMeasure, 'step' | 'batch' | 'quarantined'> | undefined;
   readonly router: EventRouter;
-  /** Of the events that are accepted. */
   readonly pace: ProjectPace;
   readonly usage: Pick<UsageCounter, 'event'>;
-  /** Commits under way at a time. */
+  /** Concurrent commits. */
   readonly committers: number;
 }
 
-/** Commits wait for room while deliveries move. If none was recorded for this long, events go through the queues instead. */
+/** A commit waits for capacity until nothing was recorded for this long; queues then route it. */
 const PATIENCE_MS = 500;
 /**
- * A project whose endpoints answer and that holds most of its share waits this long between two commits, or until it holds less: what is committed without
- * room is written a second time when it is claimed, which takes the room of the next commit.
+ * A project that holds most of its share commits at this interval, or once it holds less.
+ * Deliveries committed without capacity are written again when claimed, which takes the capacity of
+ * the next commit.
  */
 const BUSY_MS = 250;
-/** How often projects that wait are looked at, so that their messages pile up meanwhile. */
+/** Interval of checks on waiting projects; messages accumulate meanwhile. */
 const LOOK_MS = 20;
-/** Content in one commit, unless one message alone exceeds it. Its parameters are a few texts, whose length is limited on both sides. */
+/** Content of a commit, unless one message exceeds it: its few parameters have limited lengths. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 
-/** Bytes or events from which a message is large: it is committed with others of its kind, so that small ones do not wait for it. */
+/** Bytes or events of a large message. Large ones share commits, so small ones need not wait. */
 const LARGE_BYTES = 64 * 1024;
 const LARGE_EVENTS = 100;
-/** Content of large messages in one commit, unless one alone exceeds it: to write it to the connection takes the event loop a millisecond or two. */
+/** Content of large messages in a commit, unless one exceeds it; 1 or 2 ms of socket writes. */
 const LARGE_BATCH_BYTES = 1024 * 1024;
 
 interface Waiting {
   readonly message: ReadyMessage;
-  /** How many messages it counts for in a commit, so that a commit is short also when a function makes many events. */
+  /** The weight in a commit: commits are short even if a function makes many events. */
   readonly size: number;
   readonly isLarge: boolean;
-  /** When the pace of its project lets it pass, by the monotonic clock; 0: at once. */
+  /** When its project's pace admits it, on the monotonic clock; 0: immediately. */
   readonly dueAtMs: number;
-  /** Whether its commit routes. Decided when the commit is first tried. */
+  /** Whether its commit routes, decided when the commit is first tried. */
   hasRoom: boolean | undefined;
 }
 
@@ -67,13 +67,14 @@ interface Batch {
   readonly owners: ReadonlyMap<string, ReadyMessage>;
 }
 
-/** Commits micro-batches of the messages that have piled up, and settles the messages afterwards. Projects take turns. Never waits for a batch to fill. */
+/**
+ * Commits micro-batches of accumulated messages, projects in turn, without waiting to fill them.
+ */
 export class EventWriter {
   readonly #stage: Stage<Waiting>;
   readonly #debugLog: DebugLog;
-  /** Since when projects have been busy and had no commit, by the monotonic clock. */
+  /** Start of the time without a commit for each busy project, on the monotonic clock. */
   readonly #busySinceMs = new Map<string, number>();
-  /** Messages whose callers were told of an error. */
   readonly #failed = new WeakSet<ReadyMessage>();
   /** Messages that this writer put in quarantine. */
   readonly #stored = new WeakSet<QuarantinedMessage>();
@@ -89,7 +90,7 @@ export class EventWriter {
       together: (first, { isLarge }) => first.isLarge === isLarge,
       gate: (waiting, underWay) => this.#waitMs(waiting, underWay),
       work: (waiting) => this.#commitWaiting(waiting),
-      // Health logs that Postgres is away and that it is back; one line here says what that does.
+      // Health logs the state of Postgres; one line here states the consequence.
       failed: (error, { length: messages }, isFirst) =>
         log[isFirst ? 'warn' : 'debug'](
           { error, messages },
@@ -107,14 +108,15 @@ export class EventWriter {
     });
   }
 
-  /** As `Stage.failing`. */
+  /** See `Stage.failing`. */
   get failing(): Failing | undefined {
     return this.#stage.failing;
   }
 
   /**
-   * Returns at once. The message is settled after its commit, which is retried until it succeeds or the writer is stopped. A message with `failed` fails at once
-   * while all commits do: its caller is not to wait for Postgres.
+   * Returns immediately. The message is settled after its commit, which is retried until the writer
+   * stops. A message with `failed` fails immediately while all commits fail: its caller must not
+   * wait for Postgres.
    */
   push(message: ReadyMessage): void {
     if (message.failed && this.#stage.isStuck) return message.failed(this.failing?.error);
@@ -124,17 +126,17 @@ export class EventWriter {
     const waitMs = this.options.pace.add(projectId, Math.max(0, workOfEvents(rows, bytes) - (message.counted ?? 0)));
     const isLarge = bytes > LARGE_BYTES || rows > LARGE_EVENTS;
     const size = Math.max(rows, (bytes * batchSize) / (isLarge ? LARGE_BATCH_BYTES : BATCH_BYTES));
-    // Whoever waits for the answer was let in by the pace already.
+    // The pace has already admitted a message whose caller waits.
     const dueAtMs = waitMs > 0 && !message.failed ? performance.now() + waitMs : 0;
     this.#stage.push({ message, size, isLarge, dueAtMs, hasRoom: undefined });
   }
 
-  /** Settles everything that is not committed as `later`: the broker keeps it. */
+  /** Settles uncommitted messages as `later`: the broker keeps them. */
   stop(): void {
     this.#stage.stop();
   }
 
-  /** Milliseconds until a message may be committed. One committer is never used for large messages. */
+  /** Milliseconds until a commit. One committer is reserved for small messages. */
   #waitMs({ message, isLarge, dueAtMs }: Waiting, underWay: ReadonlySet<readonly Waiting[]>): number {
     const { committers, router } = this.options;
     if (isLarge && committers > 1) {
@@ -168,7 +170,7 @@ export class EventWriter {
     );
   }
 
-  /** @returns whether it is to be quarantined now; otherwise it is given up */
+  /** @returns false: the message is given up */
   #quarantineRefused(message: ReadyMessage, error: Error): boolean {
     if (message.quarantined === null) {
       message.reject(databaseRefused(error));
@@ -180,7 +182,7 @@ export class EventWriter {
     return false;
   }
 
-  /** @param hasRoom routes here; false leaves the events to the queues */
+  /** @param hasRoom false leaves the events to the queues */
   async #commit(given: readonly ReadyMessage[], hasRoom: boolean): Promise<void> {
     const { measure } = this.options;
     const messages = given.filter((message) => !this.#failed.has(message));
@@ -209,7 +211,7 @@ export class EventWriter {
     }
   }
 
-  /** Dates messages by their first arrival, which is stored before anything of them is. */
+  /** Dates messages by their first arrival, which is stored before any of their data. */
   async #date(messages: readonly ReadyMessage[]): Promise<void> {
     const refsOf = ({ events, quarantined }: ReadyMessage): readonly EventRef[] => (quarantined ? [quarantined] : events);
     const arrivals = await firstArrivals(this.options.database.pool, messages.flatMap(refsOf));
@@ -221,7 +223,7 @@ export class EventWriter {
     const { events, owners, plan } = batch;
     const committingSinceMs = measure ? performance.now() : 0;
     const quarantined = messages.flatMap((message) => message.quarantined ?? []);
-    // Two statements, each repeatable by itself: after a failure between them the next try finds the rows of the first, which are new all the same.
+    // Repeatable statements: after a failure between them, rows of the first still count as new.
     const left = quarantined.length > 0 ? await quarantineMessages(database.pool, quarantined) : NONE;
     for (const message of quarantined) if (!left.has(message)) this.#stored.add(message);
     const leftAs: Committed['leftAs'] = (message) => (this.#stored.has(message) ? undefined : left.get(message));
@@ -262,7 +264,7 @@ export class EventWriter {
     );
   }
 
-  /** Gives way after each event: filters of large bodies take milliseconds. */
+  /** Yields after each event: filters of large bodies take milliseconds. */
   *#prepare(messages: readonly ReadyMessage[], hasRoom: boolean): Generator<void, Batch> {
     const events: NewEvent[] = [];
     const owners = new Map<string, ReadyMessage>();
@@ -292,7 +294,7 @@ export class EventWriter {
   }
 }
 
-/** The bytes of what is committed for a message: its events, or itself in quarantine or kept. */
+/** Bytes committed for a message: its events, or itself when quarantined or kept. */
 function bytesOf({ events, quarantined, kept }: ReadyMessage): number {
   let bytes = quarantined?.raw.byteLength ?? kept?.raw?.byteLength ?? 0;
   for (const event of events) {
@@ -302,7 +304,7 @@ function bytesOf({ events, quarantined, kept }: ReadyMessage): number {
   return bytes;
 }
 
-/** The messages that are kept, each with the events of the batch that are its own. */
+/** Returns the kept messages with their own events in the batch. */
 function keptOf(messages: readonly ReadyMessage[], { owners }: Batch): MessageOfEvents[] {
   return messages.flatMap((message) => {
     const { kept, events } = message;

@@ -1,6 +1,6 @@
 import { isObject } from '@gateway/core/json';
 
-/** An envelope that a service puts around messages: how to recognise it, its name, and the way out. The first match counts. */
+/** A service's envelope around messages, with a fix. The first match counts. */
 interface Envelope {
   readonly is: (value: unknown) => boolean;
   readonly what: string;
@@ -18,7 +18,7 @@ const given =
   (...names: string[]) =>
   (value: unknown) =>
     isObject(value) && names.every((name) => value[name] !== undefined);
-/** Compares without making texts: an object whose `toString` is no function has none. */
+/** Compares without string conversion, which fails if `toString` is not a function. */
 const isOf =
   (name: string, ...texts: unknown[]) =>
   (value: unknown) =>
@@ -68,7 +68,7 @@ function isChange(value: unknown): boolean {
   return given('op', 'source')(value) && isObject(value) && ('before' in value || 'after' in value);
 }
 
-/** Why a message that another service wrapped is no ingest message, with the way out; undefined for an ingest message, and what is not recognised. */
+/** Returns why an enveloped message is not an ingest message; undefined if it is, or is unknown. */
 export function envelopeReason(value: unknown): string | undefined {
   if (given('event_type')(value)) return undefined;
   const envelope = ENVELOPES.find(({ is }) => is(value));

@@ -1,13 +1,13 @@
 import type { SourceRecord } from '@gateway/store/config';
 
-/** What the pipeline needs of a source. A change of one of these makes a new one. */
+/** A source as the pipeline sees it. A change of any field creates a new object. */
 export interface IngestSource {
   readonly projectId: string;
   readonly id: string;
   /** Kind of the source; undefined where nothing is traced. */
   readonly type?: string;
   readonly bodyFunction: string | null;
-  /** Its messages are stored with their events. */
+  /** Whether messages are stored with their events. */
   readonly keepsMessages?: boolean;
 }
 
@@ -18,7 +18,7 @@ export function functionText(text: string | null | undefined): string | null {
   return text?.trim() ? text : null;
 }
 
-/** Returns what the pipeline needs of a stored source. */
+/** Converts a stored source. */
 export function ingestSource(record: SourceRecord): IngestSource {
   return {
     projectId: record.project_id,

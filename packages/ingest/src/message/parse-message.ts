@@ -9,7 +9,7 @@ export interface IngestMessage {
   /** JSON text of `data`, byte for byte as in the message. */
   readonly data: string;
   readonly customHeaders: Readonly<Record<string, string>>;
-  /** As in `NewEvent`. */
+  /** See `NewEvent`. */
   readonly notes: string | null;
   readonly messageType: MessageType;
   readonly idempotencyKey: string | null;
@@ -23,7 +23,7 @@ const MESSAGE_TYPES: readonly string[] = ['single', 'fanout', 'broadcast'] satis
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Returns the body as text, its byte order mark included, or a rejection: `empty`, `too_large` (more than `maxBytes`) or `not_utf8`. */
+/** Returns the text with its byte order mark, or a rejection: `empty`, `too_large`, `not_utf8`. */
 export function decodeMessage(body: Uint8Array, maxBytes: number): string | Rejection {
   if (body.byteLength === 0)
     return {
@@ -46,14 +46,14 @@ export function decodeMessage(body: Uint8Array, maxBytes: number): string | Reje
   }
 }
 
-/** Returns the rejection `too_deep` when objects and arrays nest more than 200 deep, otherwise null. The text need not be JSON. */
+/** Returns the rejection `too_deep`, or null up to a depth of 200. The text need not be JSON. */
 export function checkNesting(text: string): Rejection | null {
   return isTooDeep(text)
     ? { code: 'too_deep', reason: `The message nests objects or arrays ${nesting(text)} deep; at most ${NESTING_MAX} are accepted.` }
     : null;
 }
 
-/** Parses a message, with or without a byte order mark. Returns the rejection `too_deep`, `not_json` or `invalid_message` rather than throwing. */
+/** Allows a byte order mark. Returns the rejection `too_deep`, `not_json` or `invalid_message`. */
 export function parseIngestMessage(decoded: string): IngestMessage | Rejection {
   const text = decoded.startsWith('\ufeff') ? decoded.slice(1) : decoded;
   const tooDeep = checkNesting(text);
@@ -70,7 +70,7 @@ export function parseIngestMessage(decoded: string): IngestMessage | Rejection {
   return checkIngestMessage(value, text, 'invalid_message');
 }
 
-/** Parses one result of a function, which is JSON already. Returns the rejection `too_deep` or `invalid_transform_output`. */
+/** Parses one result, as JSON. Returns the rejection `too_deep` or `invalid_transform_output`. */
 export function parseTransformOutput(text: string): IngestMessage | Rejection {
   return checkNesting(text) ?? checkIngestMessage(JSON.parse(text), text, 'invalid_transform_output');
 }
@@ -131,7 +131,7 @@ function checkIngestMessage(value: unknown, text: string, code: 'invalid_message
   };
 }
 
-/** These names are short: each is one that has an owner, in letters of any case. */
+/** The names are short: only known headers have an owner. */
 function notesOn(leftOut: readonly string[]): string {
   const notes = leftOut.slice(0, NOTES_MAX).map((name) => `the header "${name}" was left out: ${headerOwner(name)} sets it`);
   if (leftOut.length > NOTES_MAX) notes.push(`${leftOut.length - NOTES_MAX} more headers were left out`);
@@ -154,7 +154,7 @@ function clip(text: string): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
-/** The error of V8, whose newer versions state the position twice. */
+/** Newer versions of V8 state the position twice. */
 function sentence(error: unknown): string {
   return withoutExcerpt(error).replace(/ \(line \d+ column \d+\)$/, '');
 }

@@ -1,4 +1,4 @@
-/** Why a message can never be accepted. The code is stored with the quarantined message, beside a sentence that names the place and the fix. */
+/** Why a message can never be accepted. The code is stored next to a sentence with the fix. */
 export const rejectCodes = {
   empty: 'The message is empty.',
   too_large: 'The message is larger than ingest.max_message_bytes.',
@@ -30,12 +30,12 @@ export interface Rejection {
   readonly reason: string;
 }
 
-/** The rejection of an event whose values Postgres refuses. */
+/** Returns the rejection of an event whose values Postgres refuses. */
 export function databaseRefused(error: Error): Rejection {
   return { code: 'database_refused', reason: `Postgres refused the event as it is: ${error.message}.` };
 }
 
-/** The rejection of a message that the gateway cannot read by a defect of its own, with the error and the line that threw it. */
+/** Returns the rejection of a message that a defect of the gateway makes unreadable, with the error and its line. */
 export function readingFailed(defect: unknown): Rejection {
   const { message, stack = '' } = defect instanceof Error ? defect : new Error(String(defect));
   const line = /([\w.-]+:\d+):\d+\)?$/m.exec(stack)?.[1] ?? 'an unknown line';
@@ -43,7 +43,7 @@ export function readingFailed(defect: unknown): Rejection {
   return { code: 'gateway_defect', reason };
 }
 
-/** The rejection of an event type that the project does not have and rejects. */
+/** Returns the rejection of an unknown event type. */
 export function unknownEventType(eventType: string): Rejection {
   const shown = eventType.length > 100 ? `${eventType.slice(0, 100)}…` : eventType;
   const reason = `The project has no event type ${JSON.stringify(shown)}, and rejects types that it does not have. Create the event type, then replay the message.`;

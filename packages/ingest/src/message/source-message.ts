@@ -13,16 +13,16 @@ export interface SourceMessageOptions {
   readonly pace: Pick<ProjectPace, 'add'>;
   /** False for an event type that the project rejects. */
   readonly accepts?: (projectId: string, eventType: string) => boolean;
-  /** Gives an event of this ordinal its idempotency key, if its message gives none. */
+  /** Returns the idempotency key of an event by ordinal, used if its message has none. */
   readonly keyOf?: ((ordinal: number) => string | null) | undefined;
   readonly measure?: Pick<IngestMeasure, 'settled'> | undefined;
   readonly tracing?: { received(source: IngestSource, message: Message): MessageTrace } | undefined;
 }
 
-/** A message from its source until it is settled. It gets either events or a rejection, and is then committed. */
+/** A message from its source until it is settled, with either events or a rejection. */
 export class SourceMessage implements ReadyMessage {
   readonly trace: MessageTrace | undefined;
-  /** When its source handed it over, by the monotonic clock; 0 if metrics are off. */
+  /** When its source delivered it, on the monotonic clock; 0 if metrics are off. */
   readonly receivedAtMs: number;
   events: ReadyEvent[] = [];
   quarantined: QuarantinedMessage | null = null;
@@ -34,8 +34,8 @@ export class SourceMessage implements ReadyMessage {
   #onSettled: (() => void) | undefined;
 
   /**
-   * @param source as it is now: its function may change before it has run
-   * @param settled is called exactly once, with the outcome
+   * @param source the current one: its function may change before it runs
+   * @param settled called exactly once, with the outcome
    */
   constructor(
     public source: IngestSource,
@@ -60,7 +60,7 @@ export class SourceMessage implements ReadyMessage {
   settle(outcome: Outcome, isNew?: (event: Pick<ReadyEvent, 'id'>) => boolean): void {
     if (outcome === 'dropped') this.options.pace.add(this.projectId, -this.counted);
     this.options.measure?.settled(this.source, outcome, this.receivedAtMs);
-    // First, since the span of a message ends when it is settled, after those within it.
+    // The span of the message ends when it is settled, so spans within it end first.
     if (isNew) this.trace?.committed(this.quarantined, isNew);
     this.trace?.settled(outcome);
     this.settled(outcome);
@@ -68,8 +68,8 @@ export class SourceMessage implements ReadyMessage {
   }
 
   /**
-   * Makes the event of the next of `count` parsed messages. False when it is rejected, and all with it: a decision about half of a message would be hard to
-   * explain.
+   * Adds the event of the next of `count` parsed messages. False rejects the whole message: half a
+   * decision would be hard to explain.
    */
   accept(parsed: IngestMessage | Rejection, count: number): boolean {
     const { events, trace } = this;

@@ -17,10 +17,9 @@ import type { QuarantinedMessage } from '@gateway/store/quarantine';
 import type { IngestSource } from './ingest-source.js';
 import { type RejectCode, rejectCodes } from './reject-codes.js';
 
-/** What ingest reports to the metrics. Times are of the monotonic clock, `performance.now()`. */
+/** Ingest metrics. Times are of the monotonic clock, `performance.now()`. */
 export interface IngestMeasure {
   step(name: 'throttle' | 'route' | 'commit', sinceMs: number, untilMs?: number): void;
-  /** One statement handled `size` together. */
   batch(name: 'route' | 'commit', size: number): void;
   transformed(source: IngestSource, size: number, sinceMs: number): void;
   overran(source: IngestSource): void;
@@ -28,19 +27,22 @@ export interface IngestMeasure {
   settled(source: IngestSource, outcome: Outcome, receivedAtMs: number): void;
 }
 
-/** What OpenTelemetry calls a broker, where that is not the type of its source: https://opentelemetry.io/docs/specs/semconv/messaging/ */
+/** Names of brokers: https://opentelemetry.io/docs/specs/semconv/messaging/ */
 const SYSTEMS: Readonly<Record<string, string>> = { sqs: 'aws_sqs' };
 
 type Creation = OpenSpan<ReturnType<typeof creationSpan>>;
 type CreatedEvent = Pick<NewEvent, 'id' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId'> & {
   readonly headers: Record<string, string>;
 };
-/** The span of a message; if that is not recorded, the trace context of its producer. */
+/** The span of a message, or if it is not recorded, the trace context of its producer. */
 type Root = { readonly open: OpenSpan<'ingest.message'> } | { readonly open?: undefined; readonly passedOn?: OpenSpan['context'] };
-/** A trace that began here and is not recorded ends here: nothing of it is stored or sent. */
+/** A trace that starts here unrecorded ends here: nothing of it is stored or sent. */
 const UNRECORDED: Root = {};
 
-/** The spans of one message. They start when it is decided: its trace context may be unknown until then, and what goes back to its broker leaves no trace. */
+/**
+ * Spans start when the message is decided: its trace context may be unknown before, and a message
+ * returned to its broker leaves no trace.
+ */
 export class MessageTrace {
   readonly #receivedAtMs = Date.now();
   #throttledUntilMs: number | undefined;
@@ -67,7 +69,7 @@ export class MessageTrace {
     this.#transform = { endedAtMs: Date.now(), outcome, code };
   }
 
-  /** An event is about to be committed: its headers carry the trace on from here. */
+  /** Sets the trace context in the headers of an event about to be committed. */
   creating(event: CreatedEvent): void {
     const { headers } = event;
     const root = this.#started(headers);
@@ -78,7 +80,7 @@ export class MessageTrace {
     (this.#creations ??= []).push({ span, event });
   }
 
-  /** The message is committed. Spans of duplicate events are never ended, and so never sent. */
+  /** Call this after the commit. Spans of duplicate events are never ended and so never sent. */
   committed(quarantined: QuarantinedMessage | null, isNew: (event: Pick<NewEvent, 'id'>) => boolean): void {
     if (quarantined) return this.#refused(quarantined);
     if (!this.#creations) return;
@@ -125,7 +127,7 @@ export class MessageTrace {
     endSpan(span, { attributes, endedAtMs: Date.now(), error: refusalError(code) });
   }
 
-  /** @param headers of the event, where a function or a producer without headers may have put the trace context */
+  /** @param headers of the event, which may hold the trace context of a producer without headers */
   #started(headers?: Readonly<Record<string, string>>): Root {
     if (this.#root) return this.#root;
     const parent = traceContextOf(this.message.headers) ?? (headers && traceContextOf(headers));
@@ -156,7 +158,7 @@ export class MessageTrace {
   }
 }
 
-/** Without the reason, which may quote the function or the message. */
+/** Omits the reason, which may quote the function or the message. */
 function refusalError(code: string): SpanError {
   return { type: code, sentence: rejectCodes[code as RejectCode] ?? 'The message was refused.' };
 }

@@ -17,7 +17,7 @@ import { callOf, preview, type Preview, type Sample } from './preview.js';
 import { dryRun, type DryRun, replay, type Replayed } from './replay.js';
 import { type Ran, runOnce, type RunOptions } from './run-once.js';
 
-/** Room for the event type of a message beside its body. */
+/** Allowance for the event type of a message in addition to its body. */
 const ENVELOPE_BYTES = 4_096;
 const RETRY_AFTER_SECONDS = 5;
 
@@ -26,11 +26,10 @@ export interface FunctionsOptions {
   readonly database: Pick<Database, 'pool'>;
   readonly catalogue: Pick<EventTypeCatalogue, 'firstUnknown'>;
   readonly log: Pick<Log, 'warn'>;
-  /** In place of one whose processes end when no function has run for a minute. */
+  /** Overrides the sandbox whose processes end after an idle minute. */
   readonly sandbox?: Pick<Sandbox, 'run' | 'close'>;
 }
 
-/** What the function of a subscription made of data. */
 export interface TransformedSample extends Pick<Preview, 'refusal' | 'logs' | 'durationMs'> {
   readonly outcome: 'accepted' | 'dropped' | 'failed';
   /** JSON text; null unless it is accepted. */
@@ -40,8 +39,8 @@ export interface TransformedSample extends Pick<Preview, 'refusal' | 'logs' | 'd
 export type Functions = ReturnType<typeof openFunctions>;
 
 /**
- * Runs messages and functions for an API, one at a time, with the limits of an agent. Starts no process until a function runs.
- * A sandbox that cannot start becomes the error `functions_unavailable`.
+ * Runs messages and functions for an API, with the limits of an agent. Starts processes on demand.
+ * Without a sandbox rejects with `functions_unavailable`.
  */
 export function openFunctions({ config, database: { pool }, catalogue, log, sandbox: given }: FunctionsOptions) {
   const own = given ?? idleSandbox(sandboxLimits(config));
@@ -55,7 +54,7 @@ export function openFunctions({ config, database: { pool }, catalogue, log, sand
   const options: RunOptions = { sandbox, maxMessageBytes };
   const overruns = new Overruns(overrunRule(config));
 
-  /** Pauses sources whose functions overrun, as agents do; those resume them. */
+  /** Pauses sources whose functions overrun, like agents, which resume them. */
   async function count(source: IngestSource, called: Ran['called']): Promise<void> {
     const found = called && overruns.count(source, called);
     overruns.idle(source);
@@ -68,9 +67,13 @@ export function openFunctions({ config, database: { pool }, catalogue, log, sand
   }
 
   return {
-    /** As `preview`. */
+    /** See `preview`. */
     preview: (text: string | null, sample: Sample): Promise<Preview> => preview(text, sample, options),
-    /** Runs the function of a subscription as an agent does before an attempt. @param data of an event, as JSON text */
+    /**
+     * Runs the function of a subscription as before an attempt.
+     *
+     * @param data of an event, as JSON text
+     */
     async transform(text: string, { data, projectId }: { readonly data: string; readonly projectId: string }): Promise<TransformedSample> {
       const key = `${projectId}:${hash('sha256', text, 'base64url')}`;
       const [result] = await sandbox.run({ key, text, project: projectId }, [data]);
@@ -79,12 +82,16 @@ export function openFunctions({ config, database: { pool }, catalogue, log, sand
       const outcome = made.kind === 'made' ? 'accepted' : made.kind;
       return { outcome, data: made.kind === 'made' ? made.data : null, refusal, ...callOf(result) };
     },
-    /** Replays quarantined messages at once, or shows what would become of them. Each result is settled: a failure of one leaves the others done. */
+    /** Replays quarantined messages concurrently, or shows their results. */
     replay(messages: readonly ReplayableMessage[], how: { readonly dryRun: boolean }): Promise<PromiseSettledResult<DryRun | Replayed>[]> {
       const checked = { ...options, catalogue, pool, idempotencyWindowSeconds };
       return Promise.allSettled(messages.map((it) => (how.dryRun ? dryRun(it, checked) : replay(it, checked))));
     },
-    /** Transforms and parses a message as an agent does, without its commit. @param keyOf gives an event of this ordinal its idempotency key, if it has none */
+    /**
+     * Transforms and parses a message as an agent does, without a commit.
+     *
+     * @param keyOf returns the idempotency key of an event by ordinal, used if it has none
+     */
     async accept(source: IngestSource, message: Message, keyOf?: RunOptions['keyOf']): Promise<ReadyMessage | 'dropped'> {
       const { ready, called } = await runOnce(source, message, {
         sandbox,

@@ -4,32 +4,31 @@ import { parseTransformOutput } from '../message/parse-message.js';
 import type { ReadyEvent } from '../message/ready-message.js';
 import { runOnce, type RunOptions } from './run-once.js';
 
-/** Why a message is rejected. A stored code may be of another version of the gateway. */
+/** A rejection. A stored code may come from another version of the gateway. */
 export type Refusal = Pick<QuarantinedMessage, 'code' | 'reason'>;
 
 export interface Preview {
   readonly kind: 'accepted' | 'dropped' | 'refused';
-  /** Why the message would be quarantined: one bad result rejects it. Null unless it is `refused`. */
+  /** Why the message would be quarantined; one bad result rejects it. */
   readonly refusal: Refusal | null;
-  /** What the function returned, an array object by object. */
+  /** The function's results; an array object by object. */
   readonly results: readonly { readonly json: string; readonly event: ReadyEvent | null; readonly refusal: Refusal | null }[];
   readonly logs: readonly string[];
-  /** Milliseconds of the call; null when the function was not called. */
+  /** Milliseconds of the call; null without a call. */
   readonly durationMs: number | null;
 }
 
-/** A message to run a function on. */
 export interface Sample {
   readonly body: Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Its functions share a part of the sandbox. */
+  /** Functions of a project share a part of the sandbox. */
   readonly projectId?: string;
 }
 
 /**
- * Shows what becomes of a message; commits nothing. Rejects as `runOnce` does.
+ * Shows the result of a message; commits nothing. Rejects like `runOnce`.
  *
- * @param bodyFunction null: the message is parsed as it stands, and is the only result
+ * @param bodyFunction null: the message itself is parsed, and is the only result
  */
 export async function preview(bodyFunction: string | null, sample: Sample, options: RunOptions): Promise<Preview> {
   const { body, headers = {}, projectId = '' } = sample;
@@ -48,13 +47,13 @@ export async function preview(bodyFunction: string | null, sample: Sample, optio
   return { kind: 'refused', refusal: { code, reason }, results, ...call };
 }
 
-/** The console and the time of a call. */
+/** Returns the console output and the time of a call. */
 export function callOf(called: TransformResult | undefined): Pick<Preview, 'logs' | 'durationMs'> {
   const isCompiled = !(called?.kind === 'refused' && (called.code === 'not_compiled' || called.code === 'no_transform'));
   return { logs: called?.logs ?? [], durationMs: called && isCompiled ? called.durationMs : null };
 }
 
-/** Without its byte order mark. */
+/** Omits the byte order mark. */
 function textOf(body: Uint8Array): string {
   return new TextDecoder().decode(body);
 }

@@ -16,7 +16,7 @@ export type DryRun =
   | { readonly kind: 'refused'; readonly refusal: Refusal };
 
 export type Replayed =
-  /** Its events are committed as pending; `ids` are the new ones. */
+  /** Events were committed as pending; `ids` are the new ones. */
   | { readonly kind: 'replayed'; readonly ids: readonly string[] }
   /** Nothing is new; `ids` are the existing events. */
   | { readonly kind: 'duplicate'; readonly ids: readonly string[] }
@@ -31,7 +31,7 @@ export interface ReplayOptions extends RunOptions {
 
 const DROPPED_REASON = 'The transform function dropped the message when it was replayed.';
 
-/** Transforms and validates a quarantined message; changes nothing. Rejects as `runOnce` does. */
+/** Transforms and validates a quarantined message; changes nothing. Rejects like `runOnce`. */
 export async function dryRun(message: ReplayableMessage, options: RunOptions): Promise<DryRun> {
   const { projectId, sourceId, bodyFunction: text, coordinates, occurredAtMs: timestamp, body, headers } = message;
   const source = { projectId, id: sourceId, bodyFunction: functionText(text) };
@@ -43,8 +43,9 @@ export async function dryRun(message: ReplayableMessage, options: RunOptions): P
 }
 
 /**
- * Commits the events of a quarantined message and its new status in one transaction. Coordinates and time are kept, so the events get the same ids. They are
- * pending: the caller signals them, or an agent finds them a few seconds later. Rejects as `runOnce` does, and with errors of Postgres.
+ * Commits a quarantined message's events and new status in one transaction. Coordinates and time,
+ * and so the ids, are kept. The events are pending: the caller signals them, or an agent finds them
+ * a few seconds later. Rejects like `runOnce`, and with errors of Postgres.
  */
 export async function replay(message: ReplayableMessage, options: ReplayOptions): Promise<Replayed> {
   const { pool } = options;
@@ -80,7 +81,7 @@ async function reject(pool: Database['pool'], message: ReplayableMessage, refusa
   return (await rejectReplayedMessage(pool, message, refusal)) ? { kind: 'refused', refusal } : { kind: 'changed' };
 }
 
-/** Its events under ids of their own where another message has them: whoever replays it has decided that it is another one. */
+/** Assigns new ids where another message has them: a replay asserts that the two differ. */
 async function distinguished(pool: Database['pool'], message: ReplayableMessage, events: readonly ReadyEvent[]): Promise<ReadyEvent[]> {
   const { sourceId, coordinates, occurredAtMs, digest } = message;
   const own = events.map((event) => ({ ...event, digest }));

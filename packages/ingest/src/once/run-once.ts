@@ -13,17 +13,17 @@ import { Transformer } from '../transform/transformer.js';
 export interface RunOptions extends Pick<SourceMessageOptions, 'keyOf'> {
   readonly sandbox: Pick<Sandbox, 'run'>;
   readonly maxMessageBytes: number;
-  /** Knows the event types that projects reject; without it none is rejected. */
+  /** Knows which event types projects reject; without it none is. */
   readonly catalogue?: Pick<EventTypeCatalogue, 'firstUnknown'> | undefined;
 }
 
 export interface Ran {
   readonly ready: ReadyMessage | 'dropped';
-  /** The result of the function; undefined if it was not called. */
+  /** The result of the function; undefined without a call. */
   readonly called: TransformResult | undefined;
 }
 
-/** Runs one message through the pipeline up to its commit. Rejects with the error of the sandbox when functions cannot run, where an agent waits and tries again. */
+/** Runs one message through the pipeline up to its commit. Rejects when functions cannot run. */
 export async function runOnce(
   source: IngestSource,
   message: Message,

@@ -13,16 +13,16 @@ import {
 import type { Database } from '@gateway/store/postgres';
 import { projectOf, type Endpoint, type Project } from './project.js';
 
-/** Projects whose changes one statement lists. */
+/** Changed projects per statement. */
 const PAGE = 200;
-/** JSON text of one project, and of those that one statement reads: what parsing it may hold up. */
+/** JSON text of one project, and of the projects per statement: it bounds the delay by parsing. */
 export const PROJECT_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Time that reading a project may take at once, and then in each second: a large one may change all the time. */
+/** Burst and rate of the time for reading a project: a large one may change all the time. */
 const READ_BURST_MS = 200;
 const READ_MS_PER_SECOND = 5;
 
-/** Nothing is routed by an older configuration. More than a heartbeat, which tells whether it has changed. */
+/** Maximum age of the configuration for routing. It exceeds a heartbeat, which detects changes. */
 export const CONFIG_AGE_MAX_MS = 3_000;
 
 interface Loaded {
@@ -30,28 +30,31 @@ interface Loaded {
   readonly sources: readonly PausableSource[];
 }
 
-/** The configuration in memory, so that routing and sending never ask Postgres. Refreshed on notifications, and at an interval in case one was lost. */
+/**
+ * The configuration in memory: routing and sending never query Postgres. Refreshed on
+ * notifications, and at an interval in case one was lost.
+ */
 export class ConfigCache {
   readonly #projects = new Map<string, Project>();
   readonly #sources = new Map<string, { readonly sources: readonly PausableSource[]; readonly readAtMs: number }>();
   readonly #skipped = new Map<string, string>();
-  /** Changed projects that were read too much lately. */
+  /** Changed projects that have exceeded their read pace. */
   readonly #postponed = new Set<string>();
-  /** Counts the milliseconds that reading each project takes. */
+  /** Counts the milliseconds of reading each project. */
   readonly #readPace = new ProjectPace(READ_MS_PER_SECOND, READ_BURST_MS / READ_MS_PER_SECOND);
-  /** When the configuration was known to be the latest, but for projects with a later change that is not loaded yet: since when those may differ. */
+  /** When the configuration was the latest, except for the projects in `#changedSinceMs`. */
   #currentAtMs = -Infinity;
   #version = 0n;
   readonly #changedSinceMs = new Map<string, number>();
   sources: readonly PausableSource[] = [];
-  /** Projects of which events that subscriptions decide on wait for another agent. */
+  /** Projects with an unreadable filter: events that need subscriptions wait for another agent. */
   unroutable: readonly string[] = [];
   readonly #listeners: (() => void)[] = [];
   readonly #channels = new Map<string, (payload: string) => void>();
   #place = NO_CHANGE;
   #hasRead = false;
   #reading: Promise<void> | undefined;
-  /** A read that has not started yet: it follows the running one. */
+  /** A read that starts after the running one. */
   #next: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #postponedTimer: NodeJS.Timeout | undefined;
@@ -65,7 +68,7 @@ export class ConfigCache {
     private readonly options: {
       readonly intervalMs: number;
       readonly log: Log;
-      /** Asks so often for the version, for a process without a heartbeat that calls `seen`. */
+      /** Interval of version queries, for a process without a heartbeat that calls `seen`. */
       readonly verifyMs?: number;
     },
   ) {}
@@ -79,29 +82,29 @@ export class ConfigCache {
     return this.#skipped;
   }
 
-  /** Those of which nothing is loaded: what comes for them waits. */
+  /** Projects of which no version is loaded: their events wait. */
   get unloaded(): readonly string[] {
     return [...this.#skipped.keys()].filter((id) => !this.#projects.has(id));
   }
 
-  /** True if events of the project, or of any project, may be routed by this configuration: Postgres has no change that is older than the bound. */
+  /** Whether events of the project, or of any, may be routed: every unloaded change is recent. */
   isCurrent(projectId?: string): boolean {
     const nowMs = performance.now();
     const sinceMs = (projectId === undefined ? undefined : this.#changedSinceMs.get(projectId)) ?? this.#currentAtMs;
     return Math.min(sinceMs, this.#currentAtMs) > nowMs - CONFIG_AGE_MAX_MS;
   }
 
-  /** Projects with a change older than the bound that is not loaded yet: what comes for them waits. */
+  /** Projects with an unloaded change older than the bound: their events wait. */
   get outdated(): readonly string[] {
     return [...this.#changedSinceMs.keys()].filter((id) => !this.isCurrent(id));
   }
 
-  /** True if the project has a change that is not loaded, or cannot be. */
+  /** Whether the project has a change that is not, or cannot be, loaded. */
   isBehind(projectId: string): boolean {
     return this.#changedSinceMs.has(projectId) || this.#skipped.has(projectId) || this.failing !== null;
   }
 
-  /** Tells that Postgres had this version when it was asked, by the monotonic clock. Reads changes when it is another one. */
+  /** Reports the version in Postgres at a monotonic time. A different version starts a read. */
   seen(version: string, askedAtMs: number): void {
     if (BigInt(version) === this.#version) this.#currentAtMs = Math.max(this.#currentAtMs, askedAtMs);
     else void this.refresh();
@@ -126,49 +129,52 @@ export class ConfigCache {
     }
   }
 
-  /** Calls back after the first read, and whenever projects were read again: at once, before anything is sent with what was read. */
+  /** Calls back after each change, synchronously: before anything is sent with it. */
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
   }
 
-  /** Calls back with the payload of a Postgres notification, empty when some may have been missed. Register before `start`. */
+  /** The payload is empty when notifications may have been missed. Register before `start`. */
   on(channel: string, listener: (payload: string) => void): void {
     this.#channels.set(channel, listener);
   }
 
-  /** Returns undefined when the project or the endpoint is not in the cache. */
   endpoint(projectId: string, endpointId: string): Endpoint | undefined {
     return this.projects.get(projectId)?.endpoints.get(endpointId);
   }
 
-  /** Leaves the deliveries of an endpoint to other agents until its configuration changes. @param reason the rest of a sentence */
+  /**
+   * Leaves the deliveries of an endpoint to other agents until its configuration changes.
+   *
+   * @param reason the rest of a sentence
+   */
   markUnreadable(endpoint: Endpoint, reason: string): void {
     endpoint.unreadable = reason;
     this.projects.get(endpoint.projectId)?.unreadable.add(endpoint);
   }
 
-  /** Of a subscription: null when it has no function, undefined when it is not in the cache, since it is disabled or deleted. */
+  /** Null: the subscription has no function. Undefined: it is disabled or deleted. */
   functionVersion(projectId: string, subscriptionId: string): string | null | undefined {
     return this.projects.get(projectId)?.functionVersions.get(subscriptionId);
   }
 
-  /** False for an event type that the project rejects because it does not have it. */
+  /** False for an unknown event type that the project rejects. */
   accepts(projectId: string, eventType: string): boolean {
     return this.projects.get(projectId)?.eventTypes?.has(eventType) ?? true;
   }
 
-  /** Call it when this process has changed the project: until that is read, events of the project stay pending. */
+  /** Call this after changing the project here: its events remain pending until that is loaded. */
   async invalidate(projectId: string): Promise<void> {
     this.#changedSinceMs.set(projectId, -Infinity);
     await this.refresh();
-    // What was read holds no change of it, or it is loaded.
+    // The read found no change, or loaded it.
     const isPostponed = this.#postponed.has(projectId) || this.failing !== null;
     if (!isPostponed && this.#changedSinceMs.get(projectId) === -Infinity) this.#changedSinceMs.delete(projectId);
   }
 
-  /** Reads changes. Does not reject after `start`: the cache stays as it was, and `failing` is set. */
+  /** Reads changes. Does not reject after `start`: the cache is kept, and `failing` is set. */
   refresh(): Promise<void> {
-    // A running read may have missed the change, so another one follows, shared by all callers until it starts.
+    // A running read may have missed the change; callers share the next read until it starts.
     return (this.#next ??= (this.#reading ?? Promise.resolve()).then(() => {
       this.#next = undefined;
       return (this.#reading = this.#read());
@@ -207,7 +213,7 @@ export class ConfigCache {
 
   async #readChanges(): Promise<void> {
     const { pool } = this.database;
-    // A database that was restored has an older version: everything is read again, and what is not found is dropped.
+    // A restored database has an older version: everything is read again, missing projects dropped.
     const version = await readConfigVersion(pool);
     const isRestored = version < BigInt(this.#place.version);
     let place = isRestored ? NO_CHANGE : this.#place;
@@ -231,7 +237,7 @@ export class ConfigCache {
     this.#tell();
   }
 
-  /** Loads those of them that were not read too much lately, and the others when their share allows it. */
+  /** Loads projects within their read pace now, and the others later. */
   async #loadChanged(ids: readonly string[]): Promise<void> {
     const due = ids.filter((id) => !this.#readPace.isOver(id));
     for (const id of ids) this.#postponed.add(id);
@@ -244,7 +250,7 @@ export class ConfigCache {
     }
   }
 
-  /** Loads projects together, or one by one when a statement fails on the rows of one of them. */
+  /** Loads projects together, or one by one when a statement fails. */
   async #load(ids: readonly string[]): Promise<void> {
     const { pool } = this.database;
     for (let left = ids; left.length > 0;) {
@@ -252,7 +258,7 @@ export class ConfigCache {
       try {
         read = await readProjects(pool, left, PROJECT_BYTES_MAX);
       } catch (error) {
-        // Throws when the statement fails without a project too: Postgres is away, or refuses it.
+        // Throws when the statement fails without a project too: Postgres is down, or refuses it.
         await readProjects(pool, [NO_CHANGE.id], PROJECT_BYTES_MAX);
         if (left.length > 1) for (const id of left) await this.#load([id]);
         else this.#skip(left[0]!, reasonOf(error));
@@ -261,14 +267,14 @@ export class ConfigCache {
       const readAtMs = performance.now();
       const made = new Map<string, Loaded | null>();
       for (const one of read) made.set(one.id, await this.#make(one));
-      // Together, and told at once: nothing is sent in between.
+      // Applied synchronously: nothing is sent in between.
       for (const [id, loaded] of made) this.#keep(id, loaded, readAtMs);
       if (this.#hasRead) this.#tell();
       left = left.slice(read.length);
     }
   }
 
-  /** Parses a project while everything else goes on; null when it is deleted, or cannot be loaded and is skipped. */
+  /** Parses a project in slices; null when it is deleted or cannot be loaded. */
   async #make({ id, texts, bytes }: ReadProject): Promise<Loaded | null> {
     if (!texts) {
       if (bytes > 0) this.#skip(id, `it has ${bytes} bytes of JSON, more than ${PROJECT_BYTES_MAX}`);
@@ -283,7 +289,7 @@ export class ConfigCache {
     }
   }
 
-  /** Takes over what was loaded. What cannot be loaded stays as it was before. */
+  /** A project that cannot be loaded keeps its last version. */
   #keep(id: string, loaded: Loaded | null, readAtMs: number): void {
     if (!loaded) {
       if (!this.#skipped.has(id)) for (const held of [this.#projects, this.#sources, this.#readPace, this.#changedSinceMs]) held.delete(id);
@@ -310,7 +316,7 @@ export class ConfigCache {
       'A subscription has a filter that this agent cannot read; events of its project that subscriptions decide on wait for another agent, or until it is changed.',
     );
 
-  /** Follows notifications on a connection of its own. Reconnects when it is lost, and then assumes that notifications were missed. */
+  /** Listens on a separate connection. A reconnect assumes that notifications were missed. */
   async #listen(failures = 0): Promise<void> {
     if (this.#closed) return;
     let client;
@@ -357,7 +363,7 @@ function* load(
   return { project, sources };
 }
 
-/** A paused source read a while ago. */
+/** Adjusts a paused source by the time since it was read. */
 function asOfNow(source: PausableSource, readAtMs: number): PausableSource {
   const { resumes_in_ms: ms } = source;
   return ms === null ? source : { ...source, resumes_in_ms: ms - (performance.now() - readAtMs) };

@@ -4,27 +4,31 @@ import type { ReadyEvent } from '../message/ready-message.js';
 
 /** Routes events in the commit that accepts them. */
 export interface EventRouter {
-  /** Whether the deliveries of another commit may be held now. */
+  /** Whether the deliveries of another commit can be held. */
   readonly hasRoom: boolean;
-  /** Resolves true as soon as there is room; false if no delivery ended for `patienceMs`, when waiting is of no use. */
+  /** Resolves true once there is capacity; false if no delivery ended for `patienceMs`. */
   waitForRoom(patienceMs: number): Promise<boolean>;
-  /** Whether the project should deliver what it has before more is committed for it. */
+  /** Whether the project should deliver its events before more are committed. */
   isBusy(projectId: string): boolean;
-  /** Sets the one listener, called when deliveries have ended. */
+  /** Sets the single listener, called when deliveries have ended. */
   onRecorded(listener: () => void): void;
-  /** Begins a commit. @param hasRoom false leaves every event pending */
+  /**
+   * Starts a commit.
+   *
+   * @param hasRoom false leaves every event pending
+   */
   plan(hasRoom: boolean): CommitPlan;
 }
 
-/** The deliveries of one commit. Either `handOver` or `drop` ends it. */
+/** The deliveries of one commit, which ends with `handOver` or `drop`. */
 export interface CommitPlan {
-  /** Holds the deliveries that are sent at once. */
+  /** The agent that sends the deliveries. */
   readonly agentId: number;
   readonly deliveries: readonly NewEventDelivery[];
-  /** Plans the deliveries of an event. Null leaves it pending: it is signalled after the commit, and routed later. */
+  /** Plans the deliveries of an event. Null leaves it pending: it is signalled after the commit. */
   route(event: ReadyEvent): RoutingOutcome | null;
-  /** The commit succeeded: takes on the deliveries of the events that are new. */
+  /** Takes over the deliveries of new events after the commit. */
   handOver(isNew: (eventId: string) => boolean): void;
-  /** The commit failed: frees the room of the deliveries. */
+  /** Frees the capacity of the deliveries after a failed commit. */
   drop(): void;
 }

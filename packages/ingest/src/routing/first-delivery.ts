@@ -8,7 +8,7 @@ export type PlannedEvent = Pick<ReadyEvent, 'projectId' | 'id' | 'occurredAtMs' 
 
 export type DeliveryState = Pick<NewEventDelivery, 'status' | 'dueInMs' | 'reason'>;
 
-/** Returns a delivery as it is stored with its event. */
+/** Returns a delivery as stored with its event. */
 export function firstDelivery(event: PlannedEvent, { endpoint, subscriptionId }: Target<Endpoint>, state: DeliveryState): NewEventDelivery {
   return {
     projectId: event.projectId,
@@ -25,7 +25,7 @@ export function firstDelivery(event: PlannedEvent, { endpoint, subscriptionId }:
   };
 }
 
-/** Returns the first state of a delivery to an endpoint, before anybody claims it: due now, held while the endpoint is paused, or discarded. */
+/** Returns the unclaimed state: due now, held while the endpoint is paused, or discarded. */
 export function firstState(endpoint: Endpoint): DeliveryState {
   if (endpoint.unreadable || endpoint.status === 'active') return { status: 'scheduled', dueInMs: 0, reason: null };
   return endpoint.status === 'paused'
@@ -33,7 +33,7 @@ export function firstState(endpoint: Endpoint): DeliveryState {
     : { status: 'discarded', dueInMs: 0, reason: inactiveReason(endpoint) };
 }
 
-/** Returns why a delivery is discarded, as a sentence. `endpoint` is undefined when it was deleted. */
+/** Returns why a delivery is discarded, as a sentence. `endpoint` is undefined if deleted. */
 export function inactiveReason(endpoint: Endpoint | undefined): string {
   if (!endpoint) return 'The endpoint was deleted.';
   return `The endpoint is inactive${endpoint.statusReason ? `: ${endpoint.statusReason}` : '.'}`;

@@ -33,7 +33,7 @@ export interface Endpoint {
   readonly signature: SignatureConfig;
   readonly limit: Limit | null;
   readonly circuitBreaker: CircuitBreakerConfig | undefined;
-  /** Why this agent cannot read it, as when a newer release has saved it. Its deliveries are left to other agents. */
+  /** Why this agent cannot read it, as after a newer release saved it; other agents deliver. */
   unreadable: string | null;
 }
 
@@ -49,22 +49,26 @@ interface Subscription extends RoutedSubscription {
 export interface Project extends RoutedProject<Endpoint> {
   readonly id: string;
   readonly type: ProjectRecord['type'];
-  /** Subscriptions by the digests of the texts they were made of. */
+  /** Subscriptions by the digests of their texts. */
   readonly subscriptionsOfText: ReadonlyMap<string, Subscription>;
-  /** By id of each active subscription, null for one without a function. */
+  /** Versions by id of each active subscription; null without a function. */
   readonly functionVersions: ReadonlyMap<string, string | null>;
-  /** It rejects events of other types; absent when it accepts all. */
+  /** Other types are rejected; absent when all are accepted. */
   readonly eventTypes?: ReadonlySet<string> | undefined;
-  /** The endpoints that this agent cannot read: their deliveries are left to other agents. */
+  /** Endpoints this agent cannot read. */
   readonly unreadable: Set<Endpoint>;
-  /** A subscription whose filter this agent cannot read: events that subscriptions decide on are left to other agents. */
+  /**
+   * A subscription with an unreadable filter: other agents route events that subscriptions match.
+   */
   readonly unreadableFilter: string | undefined;
 }
 
 /**
- * A project as routing and sending use it, a record at each step: a thousand filters take a tenth of a second to compile. Subscriptions whose text is that of one of
- * `before` are taken over, since most changes are of something else. Throws when a text is no record.
- * @param onInvalid gets each subscription whose filter does not compile
+ * Builds a project for routing and sending, one record per step: a thousand filters take a tenth of
+ * a second to compile. Subscriptions with unchanged texts are reused from `before`. Throws when a
+ * text is not a record.
+ *
+ * @param onInvalid receives each subscription whose filter does not compile
  */
 export function* projectOf(
   texts: ProjectTexts,
@@ -126,12 +130,15 @@ function endpointOf(row: EndpointRecord, project: ProjectRecord): Endpoint {
   return endpoint;
 }
 
-/** Why the secrets of an endpoint cannot be opened, as the rest of a sentence. @param error what opening them threw */
+/** Returns why the secrets of an endpoint cannot be opened, as the rest of a sentence. */
 export function whyNotOpened(error: unknown): string {
   return error instanceof GatewayError ? error.message : 'its secrets have a form that this version does not know';
 }
 
-/** The values that this release knows. A newer one may have saved others, and an agent that guesses would send what the endpoint refuses, or lose it. */
+/**
+ * A newer release may have saved other values; a guess would send requests that the endpoint
+ * refuses, or lose deliveries.
+ */
 const KNOWN = {
   status: ['active', 'inactive', 'paused'],
   authentication: ['api_key', 'basic', 'bearer', 'oauth2'],
@@ -152,14 +159,17 @@ function whyUnreadable({ status, strategy, signature, sealedSecrets, sealedAuthe
     const known: readonly string[] = KNOWN[name as keyof typeof KNOWN];
     if (value !== undefined && !known.includes(value)) return `its ${name} ${JSON.stringify(value)} is not known to this version`;
   }
-  // A secret that is not sealed as this version does. Whether its key opens it, the first delivery tells.
+  // Checks the format only; the first delivery shows whether the key opens a secret.
   const sealed = [...sealedSecrets.map(({ value }) => value), ...(sealedCertificate ? [sealedCertificate.client_key] : [])];
   return sealed.every((text) => typeof text === 'string' && isSealed(text))
     ? null
     : 'a secret is sealed in a way that this version does not know';
 }
 
-/** The burst in parts of the limit. A larger one doubles the rate of the first seconds; with a smaller one few agents reach the limit. */
+/**
+ * Burst as a share of the limit. A larger one doubles the rate of the first seconds; with a smaller
+ * one few agents reach the limit.
+ */
 const BURST_SHARE = 0.1;
 
 function limitOf({ rate_limit: count, rate_limit_duration: seconds }: EndpointRecord, { config }: ProjectRecord): Limit | null {

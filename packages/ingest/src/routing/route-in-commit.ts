@@ -5,8 +5,8 @@ import type { Matcher } from './matcher.js';
 import type { Endpoint } from './project.js';
 
 /**
- * Routes an event by the configuration in memory, in the commit that accepts it. Null leaves it pending: the configuration may be old, or the project is over its
- * share. Failures are left to the queues too, which make sure that the configuration is up to date before they decide.
+ * Null leaves the event pending: the configuration may be old, or the project is over its share.
+ * Failures are left to the queues, which refresh the configuration first.
  */
 export function routeInCommit(
   { configCache, matcher }: { readonly configCache: Pick<ConfigCache, 'isCurrent' | 'projects'>; readonly matcher: Pick<Matcher, 'route'> },

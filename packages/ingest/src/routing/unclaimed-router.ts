@@ -9,11 +9,11 @@ import { routeInCommit } from './route-in-commit.js';
 export interface UnclaimedRouterOptions {
   readonly configCache: ConfigCache;
   readonly matcher: Matcher;
-  /** Gets each committed event that has deliveries to be sent. */
+  /** Receives each committed event with deliveries to send. */
   readonly due: (events: readonly Pick<NewEventDelivery, 'projectId' | 'eventId'>[]) => void;
 }
 
-/** Routes events in the commit of a process that sends nothing: their deliveries are due at once, and agents claim them. */
+/** Routes events in the commit of a process that sends nothing. Agents claim the deliveries. */
 export function unclaimedRouter({ configCache, matcher, due }: UnclaimedRouterOptions): EventRouter {
   return {
     hasRoom: true,
@@ -28,7 +28,7 @@ export function unclaimedRouter({ configCache, matcher, due }: UnclaimedRouterOp
         deliveries,
         route(event) {
           const routed = hasRoom ? routeInCommit({ configCache, matcher }, event) : null;
-          // Its caller may have subscribed a moment ago, through another server: agents look again before they decide that nobody gets it.
+          // A subscription may have just been added through another server. Agents check again.
           if (!routed || mayChange(routed.outcome)) return null;
           for (const target of routed.targets) deliveries.push(firstDelivery(event, target, firstState(target.endpoint)));
           return routed.outcome;

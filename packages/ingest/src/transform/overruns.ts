@@ -2,12 +2,12 @@ import type { Config } from '@gateway/core/config';
 import type { TransformResult } from '@gateway/sandbox';
 import type { IngestSource } from '../message/ingest-source.js';
 
-/** Whether a call has ended its process. A function that throws is cheap and does not count, nor does a call that the machine was too busy to run. */
+/** Whether a call ended its process. Throwing is cheap and does not count, nor does starvation. */
 export function isOverrun(result: TransformResult): boolean {
   return result.kind === 'refused' && ['timeout', 'memory', 'crashed'].includes(result.code) && !result.starved;
 }
 
-/** Share of calls in the window that must overrun: a few messages that a function cannot handle do not stop its source. */
+/** Minimum share of overruns in a window: a few difficult messages do not stop a source. */
 const SHARE = 0.1;
 
 interface Window {
@@ -19,8 +19,8 @@ interface Window {
 }
 
 /**
- * Counts overruns by source, whichever function it has. A window begins with an overrun, and lasts on while the source is never idle and overruns
- * at the rate of the rule.
+ * Counts overruns by source. A window starts with an overrun, and lasts while the source is never
+ * idle and overruns at the rate of the rule.
  */
 export class Overruns {
   readonly #windows = new Map<string, Window>();
@@ -28,8 +28,9 @@ export class Overruns {
   constructor(private readonly rule: ReturnType<typeof overrunRule>) {}
 
   /**
-   * Counts a finished call. When the overruns of the project, without sources that rarely overrun, are too many, returns what happened, as part of
-   * a sentence, and the sources to be paused; their counts then restart.
+   * Counts a finished call. Returns the facts, as part of a sentence, and the sources to pause,
+   * when the project's overruns are too many; their counts restart. Sources that rarely overrun are
+   * excluded.
    */
   count(
     { id, projectId }: Pick<IngestSource, 'id' | 'projectId'>,
@@ -58,7 +59,7 @@ export class Overruns {
     return { happened, sourceIds: found.map(([other]) => other) };
   }
 
-  /** The source has no messages for its function now. */
+  /** Call this when the source has no messages for its function. */
   idle({ id }: Pick<IngestSource, 'id'>): void {
     const window = this.#windows.get(id);
     if (window) window.hadBreak = true;
@@ -71,7 +72,9 @@ export class Overruns {
 
 const isRare = ({ calls, overruns }: Pick<Window, 'calls' | 'overruns'>): boolean => overruns < SHARE * calls;
 
-/** The settings: overruns within a window, 0: never. A window is at least twice as long as that many overruns take. */
+/**
+ * Returns the maximum of overruns per window (0: unlimited), which spans twice their time at least.
+ */
 export function overrunRule({ transform }: Pick<Config, 'transform'>) {
   const { deadline_ms: deadlineMs, pause_overruns: max, pause_window_seconds: windowSeconds } = transform;
   return { max, windowMs: Math.max(windowSeconds * 1000, 2 * max * deadlineMs) };

@@ -2,10 +2,9 @@ import { basename } from 'node:path';
 import type { Config } from '@gateway/core/config';
 import { Sandbox, type SandboxLimits } from '@gateway/sandbox';
 
-/** Processes end when no function has run for so long. */
 const IDLE_MS = 60_000;
 
-/** A sandbox whose processes start with the first run, and end when nothing has run for `idleMs`. */
+/** A sandbox whose processes start with the first run and end after `idleMs` without one. */
 export function idleSandbox(limits: SandboxLimits, idleMs = IDLE_MS): Pick<Sandbox, 'run' | 'close'> & { readonly processes: number } {
   let sandbox: Sandbox | undefined;
   let running = 0;
@@ -35,7 +34,7 @@ export function idleSandbox(limits: SandboxLimits, idleMs = IDLE_MS): Pick<Sandb
   };
 }
 
-/** Returns the settings `transform.*` as limits: milliseconds, megabytes of heap, bytes of output. */
+/** Returns `transform.*` as limits: milliseconds, megabytes of heap, bytes of output. */
 export function sandboxLimits({ transform }: Pick<Config, 'transform'>): SandboxLimits {
   return {
     deadlineMs: transform.deadline_ms,
@@ -47,7 +46,11 @@ export function sandboxLimits({ transform }: Pick<Config, 'transform'>): Sandbox
 
 const FUNCTION = `function transform(payload) { return { event_type: 'doctor', data: payload }; }`;
 
-/** Starts a sandbox and runs a function in it. @throws SandboxError when no process can be started */
+/**
+ * Starts a sandbox and runs a function in it.
+ *
+ * @throws SandboxError when no process can be started
+ */
 export async function readSandboxFacts(config: Pick<Config, 'transform'>) {
   const sandbox = new Sandbox({ ...sandboxLimits(config), processes: 1 });
   const startedAtMs = performance.now();
@@ -57,7 +60,7 @@ export async function readSandboxFacts(config: Pick<Config, 'transform'>) {
     if (result?.kind === 'refused') throw new Error(`a function that does nothing was rejected: ${result.reason}`);
     const { file = '', args = [] } = sandbox.command ?? {};
     const programs = [file, ...args].map((word) => basename(word));
-    // Whether the kernel limits the memory of a process, not only its heap; and whether it dies with its parent and cannot gain privileges.
+    // prlimit limits all memory of a process; setpriv ends it with its parent, without privileges.
     return { startMs, memoryLimited: programs.includes('prlimit'), diesWithParent: programs.includes('setpriv') };
   } finally {
     await sandbox.close();

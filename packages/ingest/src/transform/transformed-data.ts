@@ -1,12 +1,12 @@
 import type { TransformResult } from '@gateway/sandbox';
 
-/** What the function of a subscription makes of the data of an event: JSON text, nothing to be sent, or why it failed. */
+/** Event data as transformed by a subscription's function. */
 export type TransformedData =
   | { readonly kind: 'made'; readonly data: string }
   | { readonly kind: 'dropped' }
   | { readonly kind: 'failed'; readonly code: string; readonly reason: string };
 
-/** Data of an event is one object, unlike what functions of sources return. */
+/** Converts a result. An array fails: event data is one object, unlike results for sources. */
 export function transformedData(result: TransformResult): TransformedData {
   switch (result.kind) {
     case 'object':

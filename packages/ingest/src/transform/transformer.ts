@@ -9,16 +9,16 @@ import type { Rejection } from '../message/reject-codes.js';
 import { isOverrun, type Overruns } from './overruns.js';
 
 export type Transformed =
-  /** What the function returned, as JSON texts. */
+  /** The results of the function, as JSON texts. */
   | { readonly kind: 'results'; readonly results: readonly string[] }
   | { readonly kind: 'dropped' }
   | { readonly kind: 'refused'; readonly rejection: Rejection }
   /** The sandbox was closed or the source paused meanwhile: nothing is decided. */
   | { readonly kind: 'stopped' }
-  /** The source has another function by now, or none: nothing is decided. This is the source as it is. */
+  /** The function was changed or removed: nothing is decided. `source` is the current one. */
   | { readonly kind: 'changed'; readonly source: IngestSource };
 
-/** Gets the result of one call. May return a promise: the output is held until it resolves, and counts towards what its project may hold. */
+/** Receives the result of a call. Its output counts for the project until the promise resolves. */
 type Done = (transformed: Transformed) => Promise<void> | void;
 
 interface Call {
@@ -32,13 +32,13 @@ interface CallQueue {
   readonly source: IngestSource;
   readonly text: string;
   readonly stage: Stage<Call>;
-  /** What the next call may put out, by the largest output lately. */
+  /** Expected output of the next call, from recent outputs. */
   outputBytes: number;
-  /** Nothing runs until it is known whether the source is paused. */
+  /** Nothing runs until the pause of the source is decided. */
   isHeld: boolean;
-  /** Each lets a batch that was withdrawn meanwhile go on. */
+  /** Callbacks that continue batches withdrawn meanwhile. */
   readonly withdrawn: (() => void)[];
-  /** The result of all its calls, once the source is paused or has another function. */
+  /** The result of all calls, once the source is paused or has another function. */
   ended: Transformed | undefined;
 }
 
@@ -46,56 +46,57 @@ export interface TransformerOptions {
   readonly log: Pick<Log, 'warn'>;
   readonly measure?: Pick<IngestMeasure, 'transformed' | 'overran'> | undefined;
   readonly sandbox: Pick<Sandbox, 'run'> & Partial<Pick<Sandbox, 'cancel'>>;
-  /** Counts overruns; with `pause`, what to do about them. */
+  /** Counts overruns; `pause` acts on them. */
   readonly overruns?: Overruns;
-  /** Pauses a source whose functions overrun. True: it is paused, and `abandon` will be called; false: it is not, and its messages go on. */
+  /**
+   * Pauses a source whose functions overrun. False: its messages continue; true: call `abandon`.
+   */
   readonly pause?: (projectId: string, sourceId: string, reason: string) => Promise<boolean>;
 }
 
 const STOPPED: Transformed = { kind: 'stopped' };
 
 const BATCH_MAX = 256;
-/** Batches of one source under way: enough that a child works while the results of the last batch are read. */
+/** Concurrent batches of a source: a child works while the results of the last batch are read. */
 const BATCHES_MAX = 2;
-/** Expected output of a batch. A function that makes a thousand events of each message runs for one or two messages at a time. */
+/** Expected output of a batch: a thousand events per message limit it to one or two messages. */
 const BATCH_OUTPUT_BYTES = 1024 * 1024;
-/** Output of the functions of a project that waits for its commit; above it no further call begins. As much as two commits take. */
+/** Output of a project's functions in commit, above which no call starts; two commits' worth. */
 const OUTPUT_BYTES_MAX = 8 * 1024 * 1024;
-/** What an event takes beside its JSON. */
+/** Size of an event in addition to its JSON. */
 const EVENT_BYTES = 500;
 const FIRST_OUTPUT_BYTES = BATCH_OUTPUT_BYTES / 16;
 
-/** Runs the functions of sources in the sandbox, in batches of the messages that have piled up per source. */
+/** Runs the functions of sources in the sandbox, in batches of accumulated messages per source. */
 export class Transformer {
   readonly #queues = new Map<string, CallQueue>();
   readonly #keys = new WeakMap<IngestSource, string>();
   readonly #abandoned = new WeakSet<IngestSource>();
   readonly #changed = new WeakMap<IngestSource, IngestSource>();
-  /** Bytes of output that are held, by project. */
   readonly #held = new Map<string, number>();
   #stopped = false;
 
   constructor(private readonly options: TransformerOptions) {}
 
-  /** Ends calls that have no result as `stopped`, and those that are pushed later. */
+  /** Ends undecided and later calls as `stopped`. */
   stop(): void {
     this.#stopped = true;
     for (const queue of this.#queues.values()) this.#end(queue, STOPPED);
   }
 
-  /** A source is paused or stopped: its messages without a result stay with their broker, and so does what is still pushed for it. */
+  /** Leaves undecided and later messages of a paused or stopped source with their broker. */
   abandon(source: IngestSource): void {
     this.#abandoned.add(source);
     for (const queue of this.#queues.values()) if (queue.source.id === source.id) this.#end(queue, STOPPED);
   }
 
-  /** A source has another function, which gets the messages that the former one has not decided and is not running. */
+  /** Applies a source's new function to messages that are neither decided nor running. */
   change(before: IngestSource, after: IngestSource): void {
     this.#changed.set(before, after);
     for (const queue of this.#queues.values()) if (queue.source === before) this.#end(queue, { kind: 'changed', source: after });
   }
 
-  /** @param payload the message: its text, or its bytes when they are not UTF-8 */
+  /** @param payload the message: its text, or its bytes if they are not UTF-8 */
   push(source: IngestSource, functionText: string, payload: Payload, done: Done): void {
     if (this.#stopped || this.#abandoned.has(source)) return void done(STOPPED);
     const changed = this.#changed.get(source);
@@ -113,7 +114,7 @@ export class Transformer {
       sizeOf: () => Math.max(BATCH_OUTPUT_BYTES / BATCH_MAX, queue.outputBytes),
       gate: () => (queue.isHeld || !this.#hasRoom(source) ? Infinity : 0),
       work: (calls) => this.#run(queue, calls),
-      // The sandbox cannot run when no process can be started: that says nothing about the messages.
+      // No process can be started, which says nothing about the messages.
       failed: (error, calls) => {
         if (!queue.ended)
           this.options.log.warn(
@@ -163,7 +164,7 @@ export class Transformer {
     let isWithdrawn = false;
     let largest = 1;
     const decide = (call: Call, result: TransformResult): void => {
-      // Also after the end of the queue: a result that is there is used, and a call that ran on is counted.
+      // Applies also after the queue ended: results are used, and calls that continued are counted.
       if (!open.delete(call)) return;
       this.#count(queue, result);
       if (isWithdrawn) return;
@@ -235,7 +236,7 @@ export class Transformer {
     queue.isHeld = false;
     queue.stage.stop();
     for (const goOn of queue.withdrawn.splice(0)) goOn();
-    // A function that was good until it was replaced does not cost its process.
+    // A replaced function that was good does not cost its process.
     this.options.sandbox.cancel?.(queue.key, ended.kind === 'changed' ? 'waiting' : 'all');
   }
 }

@@ -14,8 +14,9 @@ const Bytes = Uint8Array;
 export type Returned = { kind: 'object'; json: string } | { kind: 'array'; items: string[] } | { kind: 'dropped' } | Refusal;
 
 /**
- * Calls a function with one payload and turns its return value into JSON text. All code of the function runs in here, getters, traps and
- * `toJSON` included, except callbacks of promises, which run after this returns. Never throws.
+ * Calls a function with one payload and converts its result to JSON text. Code of the function,
+ * including getters, traps and `toJSON`, runs in here; only callbacks of promises run later. Never
+ * throws.
  */
 export function call(instantiate: Instantiate, payload: Payload, maxOutputBytes: number): Returned {
   const transform = findTransform(instantiate);
@@ -27,7 +28,7 @@ export function call(instantiate: Instantiate, payload: Payload, maxOutputBytes:
   }
 }
 
-/** The JSON value of a message; what is not JSON as text, with U+FFFD for bytes that are not UTF-8. */
+/** Returns the JSON value, or other text, with U+FFFD for bytes that are not UTF-8. */
 function valueOf(payload: Payload): unknown {
   const whole = typeof payload === 'string' ? payload : Buffer.from(payload).toString();
   const text = whole.startsWith('\ufeff') ? whole.slice(1) : whole;
@@ -39,7 +40,7 @@ function valueOf(payload: Payload): unknown {
   }
 }
 
-/** The second argument, `message`. Its bytes are made when they are read, as a copy: a Buffer shares its memory with others. */
+/** The second argument, `message`. Bytes are copied on first read: a Buffer shares its memory. */
 function bytesOf(payload: Payload): { readonly bytes: Uint8Array } {
   let bytes: Uint8Array | undefined;
   return {
@@ -70,7 +71,7 @@ function read(returned: unknown, maxOutputBytes: number): Returned {
     const json = write(returned, 'The function returned', maxOutputBytes);
     return typeof json === 'string' ? { kind: 'object', json } : json;
   }
-  // Read once: a Proxy may return another length each time.
+  // A Proxy may return a different length on each read.
   const count = returned.length;
   if (count === 0) return { kind: 'dropped' };
   if (count <= MAX_ITEMS) return readItems(returned, count, maxOutputBytes);

@@ -10,8 +10,9 @@ export type Instantiate = () => unknown;
 /**
  * Compiles the text of a function without running it.
  *
- * The text becomes the body of a function that returns `transform` and runs for every call, so that its variables are fresh and, as the
- * globals are frozen, a call leaves nothing for the next one. That costs 0.02 µs where a compartment per call would cost 60 to 80 µs.
+ * The text becomes the body of a function that runs for every call: its variables are fresh and, as
+ * globals are frozen, a call leaves no state. That costs 0.02 µs; a compartment per call would cost
+ * 60 to 80 µs.
  */
 export function compile(text: string, console: object): Instantiate | Refusal {
   if (text.length > MAX_TEXT_CHARS) {
@@ -27,12 +28,15 @@ export function compile(text: string, console: object): Instantiate | Refusal {
   }
 }
 
-/** Whether calls of this text may make promises. Without the global and run-time code that takes the word `async`, which allows no escapes. */
+/** Promises need `async`, unescaped, as the global and code generation are removed. */
 export function mayMakePromises(text: string): boolean {
   return text.includes('async');
 }
 
-/** V8 reports the line of a syntax error only for a named source. Also refuses what is no whole body: `}); more(); (function () {`. */
+/**
+ * V8 reports the line of a syntax error only for a named source. This also refuses text that closes
+ * its body: `}); more(); (function () {`.
+ */
 function findSyntaxError(text: string): Refusal | undefined {
   try {
     compileFunction(`'use strict';${text}`, [], { filename: SOURCE_NAME });
@@ -48,7 +52,7 @@ function findSyntaxError(text: string): Refusal | undefined {
   }
 }
 
-/** What SES rejects anywhere in the text, comments and strings included, and how to write it instead. */
+/** Constructs that SES rejects anywhere in the text, including comments and strings, with a fix. */
 const REJECTED: Record<string, { what: string; fix: string }> = {
   SES_IMPORT_REJECTED: {
     what: 'import(',
@@ -74,7 +78,7 @@ function refuseText(error: unknown): Refusal {
   );
 }
 
-/** Compiled functions that a process keeps, and the total of their characters: they take heap that calls may need. */
+/** Limits of the compiled functions kept: they occupy heap that calls may need. */
 const MAX_FUNCTIONS = 64;
 const MAX_CHARS = 2 * 1024 * 1024;
 

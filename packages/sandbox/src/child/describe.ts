@@ -1,6 +1,6 @@
 import { types } from 'node:util';
 
-/** The source name of a function's text, which marks its lines in a stack. */
+/** The source name that marks a function's lines in a stack. */
 export const SOURCE_NAME = 'transform.js';
 
 const lines = new WeakMap<object, number>();
@@ -10,9 +10,9 @@ interface Frame {
   getLineNumber(): number | null;
 }
 
-/** Records the line of the function on which an error was made. Call once, after lockdown(). Functions see an empty `error.stack`. */
+/** Records the lines of errors, and empties `error.stack`. Call once, after lockdown(). */
 export function rememberErrorLines(): void {
-  // V8's own hook, https://v8.dev/docs/stack-trace-api; after lockdown only the host's Error has it.
+  // V8's hook, https://v8.dev/docs/stack-trace-api; after lockdown only the host's Error has it.
   Error.prepareStackTrace = (error: object, frames: readonly Frame[]) => {
     const line = frames.find((frame) => frame.getScriptNameOrSourceURL() === SOURCE_NAME)?.getLineNumber();
     if (typeof line === 'number') lines.set(error, line);
@@ -20,11 +20,11 @@ export function rememberErrorLines(): void {
   };
 }
 
-/** The line of the function on which the error was made, from 1; undefined if unknown. May run code of the function. Never throws. */
+/** Returns the function's line of the error, from 1. May run code of the function. Never throws. */
 export function lineOf(error: unknown): number | undefined {
   if (typeof error !== 'object' || error === null) return undefined;
   try {
-    // V8 calls the hook when the stack is first read. The thrown value may have a getter instead.
+    // V8 calls the hook on the first read of the stack. The thrown value may have a getter instead.
     void (error as { stack?: unknown }).stack;
   } catch {
     // It has none.
@@ -32,18 +32,17 @@ export function lineOf(error: unknown): number | undefined {
   return lines.get(error);
 }
 
-/** Returns ` on line 3`, with the leading space; an empty text when the line is unknown. */
+/** Returns ` on line 3`, with the leading space; '' when the line is unknown. */
 export function onLine(line: number | string | undefined): string {
   return line === undefined ? '' : ` on line ${line}`;
 }
 
 const MAX_CHARS = 300;
 
-/** Describes what a function threw. May run code of the function, so call it inside the deadline. Never throws. */
+/** May run code of the function, so call it within the deadline. Never throws. */
 export function showThrown(thrown: unknown): string {
   try {
     if (typeof thrown !== 'object' || thrown === null) return `the value ${shorten(String(thrown))}`;
-    // They may have any type.
     const { name, message } = thrown as { name?: string; message?: string };
     return shorten(name === undefined && message === undefined ? 'an object' : `${String(name ?? 'Error')}: ${String(message ?? '')}`);
   } catch {
@@ -51,7 +50,7 @@ export function showThrown(thrown: unknown): string {
   }
 }
 
-/** The message of an error alone, or an empty text. Never throws. */
+/** Returns the message of an error, or ''. Never throws. */
 export function messageOf(thrown: unknown): string {
   try {
     return typeof thrown === 'object' && thrown !== null ? shorten(String((thrown as { message?: string }).message ?? '')) : '';
@@ -60,7 +59,7 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
-/** The kind of a value, with its article, for a sentence. Runs no code of the function. */
+/** Returns the kind of a value with its article. Runs no code of the function. */
 export function showKind(value: unknown): string {
   if (value === undefined) return 'nothing (undefined)';
   if (value === null) return 'null';
@@ -76,7 +75,7 @@ export function showKind(value: unknown): string {
 
 function shorten(text: string): string {
   const short = text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}…` : text;
-  // No control characters for terminals and logs.
+  // Control characters could corrupt terminals and logs.
   // eslint-disable-next-line no-control-regex
   return short.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ');
 }

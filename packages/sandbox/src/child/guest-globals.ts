@@ -2,8 +2,9 @@ import { Buffer } from 'node:buffer';
 import type {} from 'ses';
 import { MAX_LOG_LINE_CHARS, MAX_LOG_LINES } from '../protocol/protocol.js';
 
-// The globals of a function; all others are removed, those that a newer Node or SES adds included. Left out on purpose: what allocates
-// outside the heap (ArrayBuffer and its views, TextEncoder and TextDecoder), what makes code (eval, Compartment), Promise, and harden and lockdown.
+// The globals of a function; all others are removed, including additions of a newer Node or SES.
+// Excluded on purpose: allocation outside the heap (ArrayBuffer and its views, TextEncoder,
+// TextDecoder), code generation (eval, Compartment), Promise, harden and lockdown.
 const LANGUAGE = [
   ...['globalThis', 'Infinity', 'NaN', 'undefined', 'isFinite', 'isNaN', 'parseFloat', 'parseInt'],
   ...['decodeURI', 'decodeURIComponent', 'encodeURI', 'encodeURIComponent', 'escape', 'unescape'],
@@ -13,9 +14,9 @@ const LANGUAGE = [
   'console',
 ];
 
-/** Makes the compartment of one function. Its global object is frozen, so that no call can affect another. */
+/** Makes a function's compartment. Its frozen global object isolates calls from each other. */
 export function makeCompartment(console: object): Compartment {
-  // Date and Math of a compartment throw when asked for the time or a random number. Those of the host are frozen too.
+  // Date and Math of a compartment throw on time and random numbers. The host's are frozen too.
   const compartment = new Compartment({ Date, Math, console });
   const globals = compartment.globalThis as Record<PropertyKey, unknown>;
   // `x instanceof Function` works; calling it throws.
@@ -25,7 +26,7 @@ export function makeCompartment(console: object): Compartment {
   return compartment;
 }
 
-/** Removes the one function of the language that makes promises without the word `async`. Call before lockdown(). */
+/** Removes the only built-in that makes promises without `async`. Call before lockdown(). */
 export function removeFromAsync(): void {
   Reflect.deleteProperty(Array, 'fromAsync');
 }
@@ -33,9 +34,10 @@ export function removeFromAsync(): void {
 const COPYING = ['filter', 'map', 'slice', 'toReversed', 'toSorted', 'with'];
 
 /**
- * Removes what makes memory outside the heap from the bytes of a message: the constructors, the methods that copy, and the way to their ArrayBuffer, whose
- * methods SES installs for good as it loads. A function reads, changes and divides (`subarray`) its bytes, and copies them into the heap (`Array.from`). Call
- * before lockdown().
+ * Removes ways to allocate outside the heap from the bytes of a message: constructors, copying
+ * methods, and access to their ArrayBuffer, whose methods SES installs permanently on load. A
+ * function can read, change, divide (`subarray`) and copy (`Array.from`) its bytes. Call before
+ * lockdown().
  */
 export function removeCopying(): void {
   const typedArray = Object.getPrototypeOf(Uint8Array.prototype) as object;
@@ -56,7 +58,7 @@ function removeAllBut(kept: readonly string[], globals: object): void {
   }
 }
 
-/** Throws when the property stays: a function could use what seems to be gone. */
+/** Throws when the property remains: functions could use it. */
 function remove(name: string, from: object): void {
   if (!Reflect.deleteProperty(from, name)) throw new Error(`${name} cannot be removed`);
 }
@@ -67,7 +69,7 @@ const ABSENT = [
   ...['TextEncoder', 'TextDecoder', 'ArrayBuffer', 'SharedArrayBuffer', 'DataView', 'Uint8Array', 'WebAssembly', 'Atomics'],
 ];
 
-/** The fix for a function that used a missing global, found by the message of its error: undeclared names are undefined in a compartment. */
+/** Returns the fix for a missing global: undeclared names are undefined in a compartment. */
 export function fixForAbsent(message: string): string | undefined {
   const name = /^(\w+) is not (?:defined|a function|a constructor)$/.exec(message)?.[1];
   const method = /\bbytes\.(\w+) is not a function$/.exec(message)?.[1];
@@ -77,19 +79,18 @@ export function fixForAbsent(message: string): string | undefined {
   return `A transform sees only its payload and the language: there is no ${name}. Remove it.`;
 }
 
-/** Makes the console of functions; it collects a bounded number of lines. */
+/** Makes the console of functions, which collects a bounded number of lines. */
 export function makeGuestConsole() {
   let lines: string[] = [];
   let dropped = 0;
   const write = (...values: unknown[]): void => {
-    // Beyond the bound a line is not even formatted.
+    // Lines beyond the limit are not even formatted.
     if (lines.length >= MAX_LOG_LINES) dropped += 1;
     else lines.push(values.map(show).join(' ').slice(0, MAX_LOG_LINE_CHARS));
   };
   const method = () => ({ write: (...values: unknown[]) => write(...values) }).write;
   return {
     console: harden({ log: method(), info: method(), warn: method(), error: method(), debug: method(), trace: method() }),
-    /** The lines since the last `take`, in order. */
     take(): string[] {
       const taken = dropped === 0 ? lines : [...lines, `(${dropped} further lines were dropped)`];
       lines = [];

@@ -4,11 +4,14 @@ import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SandboxLimits } from '../protocol/protocol.js';
 
-// Confines a child beside SES by how it is started: an empty environment (`guest-process.ts`), a heap limit of V8, a data limit of the kernel,
-// read access to its own code only, no processes, and SIGKILL when its parent dies. What a system does not have is left out; the deadline
-// and the heap limit need only Node.
+// Confines a child in addition to SES: an empty environment (`guest-process.ts`), V8's heap limit,
+// the kernel's data limit, read access to its own code only, no processes, and SIGKILL when its
+// parent dies. Unavailable mechanisms are left out; deadline and heap limit need only Node.
 
-/** Megabytes that the kernel grants beside the heap. Node 20 takes up to 150 before any function runs; newer versions also reserve 512 for machine code. */
+/**
+ * Megabytes in addition to the heap. Node 20 takes up to 150 before any function runs; newer
+ * versions also reserve 512 for machine code.
+ */
 const DATA_MB_BESIDE_HEAP = [256, 256 + 512];
 
 export interface Command {
@@ -16,7 +19,7 @@ export interface Command {
   args: string[];
 }
 
-/** The command lines that may start a child with these limits, the strictest first. One that this machine does not support fails at once. */
+/** Returns commands to start a child, strictest first. An unsupported one fails immediately. */
 export async function childCommands(limits: SandboxLimits): Promise<Command[]> {
   const [setpriv, prlimit, node] = await Promise.all([find('setpriv'), find('prlimit'), nodeArguments(limits)]);
   // Without its parent nothing would enforce the deadline of a looping child.
@@ -37,7 +40,7 @@ async function nodeArguments(limits: SandboxLimits): Promise<string[]> {
   const ses = await realpath(createRequire(import.meta.url).resolve('ses'));
   return [
     `--max-old-space-size=${limits.memoryMb}`,
-    // A child that fills its memory must not take every core for garbage collection.
+    // A child that fills its memory must not use every core for garbage collection.
     '--single-threaded-gc',
     '--no-addons',
     '--no-warnings',
@@ -49,13 +52,13 @@ async function nodeArguments(limits: SandboxLimits): Promise<string[]> {
   ];
 }
 
-/** Node's own permissions, https://nodejs.org/api/permissions.html: no files but these, no processes, no threads. */
+/** https://nodejs.org/api/permissions.html: no files but these, no processes, no threads. */
 function permissionArguments(folders: readonly string[]): string[] {
   const flag = ['--permission', '--experimental-permission'].find((name) => process.allowedNodeEnvironmentFlags.has(name));
   return flag === undefined ? [] : [flag, ...folders.map((folder) => `--allow-fs-read=${folder}/`)];
 }
 
-/** The path of a Linux tool, or undefined. The child has no PATH. */
+/** Returns the path of a Linux tool: the child has no PATH. */
 async function find(name: string): Promise<string | undefined> {
   if (process.platform !== 'linux') return undefined;
   for (const folder of [...(process.env['PATH'] ?? '').split(delimiter), '/usr/bin', '/bin']) {

@@ -1,30 +1,31 @@
 import type { Progress } from '../protocol/progress.js';
 
-/** A child that has work but neither runs a function nor makes progress is killed after this time. */
+/** A child with work that neither runs a function nor makes progress is killed after this time. */
 export const STUCK_MS = 10_000;
 
-/** A call with less processor time than this share of its deadline was delayed by the machine: a function cannot wait by itself. */
+/** A call with a smaller share of its deadline in CPU time was delayed: functions cannot wait. */
 const KEPT_WAITING_SHARE = 0.5;
 /** A call that has used this share of its deadline is likely to overrun. */
 const LONG_SHARE = 0.5;
-/** The longest that a delayed call may take, in deadlines. */
+/** Limit for a delayed call, in deadlines. */
 const KEPT_WAITING_DEADLINES = 1.7;
 /**
- * A call with less processor time than this is not to blame. Most calls need a thousandth of it. The share is small because a loop on a
- * machine that is busy with loops gets little time too, and must be blamed.
+ * A call with less processor time is not to blame; most need a thousandth of it. It is small
+ * because a loop must be blamed, even on a machine busy with loops.
  */
 const STARVED_SHARE = 0.1;
 
-/** `long`: a call is likely to overrun. `overran`: a call ran past its deadline; `starvedMs` is its processor time if that is too little to blame it. */
+/** `long`: likely to overrun. `starvedMs`: processor time of a call that had too little of it. */
 export type Look =
   { readonly state: 'fine' | 'long' | 'stuck' } | { readonly state: 'overran'; readonly call: number; readonly starvedMs?: number };
 
 /**
- * Measures from outside how long a child has been running the same call. Time counts from look to look, so a call is stopped at most one
- * interval late and never early, and is not blamed while the whole machine stood still or the parent was busy. A call that hardly got the
- * processor gets more time and is then reported as starved. Time for which the CPU share stopped the child (`heldMs`) does not count.
+ * Measures from outside how long a child has run the same call. Time counts between looks: a call
+ * is stopped at most one interval late and never early, and is not blamed while the machine or the
+ * parent stood still. A call with hardly any processor time gets more and is then reported as
+ * starved. Time stopped by the CPU share (`heldMs`) does not count.
  *
- * @param cpuMs processor time of the child so far; undefined where it is unknown
+ * @param cpuMs processor time of the child; undefined where unknown
  * @returns `look`, to be called every `everyMs` milliseconds while the child has work
  */
 export function watchDeadline(deadlineMs: number, cpuMs: () => number | undefined = () => undefined) {

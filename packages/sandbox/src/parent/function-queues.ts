@@ -1,21 +1,20 @@
 import type { Answer, Payload } from '../protocol/protocol.js';
 
-/** One payload of a function, or the check of a function, that waits for its answer. */
+/** A payload for a function, or a check of it, that waits for its answer. */
 export interface Call {
   text: string;
   /** Undefined for a check. */
   payload: Payload | undefined;
-  /** Processes that died for an unknown reason while they had this call. */
+  /** Processes that died for an unknown reason during this call. */
   deaths: number;
   settle(answer: Answer): void;
   fail(error: Error): void;
 }
 
-/** Calls for one process, all of one function. */
 export interface Taken {
   key: string;
   calls: Call[];
-  /** The function is new or suspected: its call may hold the process until the deadline. */
+  /** The function is new or suspected: its call may occupy the process until the deadline. */
   apart: boolean;
 }
 
@@ -25,9 +24,9 @@ interface FunctionQueue {
   waiting: Call[];
   /** Processes that run calls of this queue. */
   running: number;
-  /** A process was killed because of it lately. */
+  /** Set when a process was killed because of it. */
   suspectUntil: number;
-  /** Its call was interrupted so that a new function could be tried; it waits until no new one does. */
+  /** The call was interrupted for a new function; the queue waits for all new ones. */
   interrupted: boolean;
 }
 
@@ -35,51 +34,54 @@ interface FunctionQueue {
 interface Project {
   readonly name: string;
   readonly queues: Map<string, FunctionQueue>;
-  /** Processes that run calls of its functions. */
   running: number;
-  /** A process was killed because of one of its functions lately. */
+  /** Set when a process was killed because of one of its functions. */
   suspectUntil: number;
-  /** Rests that have not ended: its functions apart do not run. */
+  /** Active rests, during which its functions apart do not run. */
   rests: number;
 }
 
-/** A project's functions apart do not run until the caller ends it, after `ms`. */
+/** A pause for a project's functions apart, ended by the caller after `ms`. */
 export interface Rest {
   readonly ms: number;
   end(): void;
 }
 
-/** About a millisecond of a quick function, which fits a processor's cache: chunks of 256 calls of 1 KB took up to a fifth longer per call. */
+/**
+ * About a millisecond of a fast function, which fits a CPU cache: chunks of 256 calls of 1 KB took
+ * up to a fifth longer per call.
+ */
 const MAX_CALLS = 64;
 const MAX_CHARS = 128 * 1024;
-/** Slow calls go in smaller chunks, or others would wait for 64 of them. */
+/** Slow calls use smaller chunks: others would wait for all 64. */
 const TURN_MS = 50;
 
-/** How long a function and its project stay suspected after a process was killed. */
+/** How long a function and its project are suspected after a process was killed. */
 const SUSPICION_MS = 60_000;
 /** How long projects share the processes after calls of two of them. */
 const SHARING_MS = 60_000;
 
-/** A project that keeps overrunning rests for twice the time that the call and the replacement of its process took. */
+/** A project that keeps overrunning rests for twice the time of the call and its new process. */
 const RESTS = 2;
 const REPLACING_MS = 150;
 const MAX_REST_MS = 60_000;
 
-/** Functions that are remembered as tried; one that is forgotten is tried again. */
+/** Functions remembered as tried; a forgotten one is tried again. */
 const MAX_TRIED = 10_000;
 
 /**
- * Decides which calls run next. Each function has a queue. Projects take turns, and so do the functions of a project. No function has all
- * processes, nor has a project that is suspected or shares them with others, so that the others always find one that is not stuck in a loop.
- * Functions that have not answered a call yet, and suspected ones, run apart: one call at a time, all in the same process, new ones first.
+ * Decides which calls run next. Projects take turns, and so do their functions. No function
+ * occupies all processes, nor does a project that is suspected or shares them: others always find
+ * one that is not stuck in a loop. New and suspected functions run apart: one call at a time, all
+ * in the same process, new ones first.
  */
 export class FunctionQueues {
   readonly #processes: number;
-  /** The most processes of a function, and of a project that shares them. */
+  /** Process limit of a function, and of a project that shares them. */
   readonly #share: number;
   readonly #queues = new Map<string, FunctionQueue>();
   readonly #projects = new Map<string, Project>();
-  /** Functions that have answered a call since they last overran, in the order of their last answers, with the calls that fit into a turn. */
+  /** Tried functions, least recently answered first, with the calls that fit into a turn. */
   readonly #tried = new Map<string, number>();
   #lastProject: string | undefined;
   #sharedUntil = 0;
@@ -89,7 +91,7 @@ export class FunctionQueues {
     this.#share = Math.max(1, processes - 1);
   }
 
-  /** @param project always the same for a function, which is a project of its own without one */
+  /** @param project always the same for a function; by default the function is its own project */
   add(key: string, calls: readonly Call[], project = key): void {
     const queue = this.#queue(key, project);
     if (this.#lastProject !== undefined && this.#lastProject !== project) this.#sharedUntil = performance.now() + SHARING_MS;
@@ -107,8 +109,9 @@ export class FunctionQueues {
   }
 
   /**
-   * Suspects a function whose call ended its process after `tookMs`. From the second such call of its project within a minute, the project rests,
-   * so that functions that only overrun, replaced by others or not, cost their neighbours at most a quarter of a processor.
+   * Suspects a function whose call ended its process after `tookMs`. From the second such call
+   * within a minute its project rests: functions that only overrun cost neighbours at most a
+   * quarter of a processor.
    */
   suspect(key: string, tookMs: number): Rest | undefined {
     const queue = this.#queue(key);
@@ -118,7 +121,7 @@ export class FunctionQueues {
     return rest;
   }
 
-  /** A function has answered a number of calls: it may share a process, once nothing is held against it. */
+  /** Reports answered calls: the function may share a process unless suspected. */
   answered(key: string, calls = 1, tookMs = 0): void {
     const queue = this.#queues.get(key);
     if (queue) queue.interrupted = false;
@@ -127,19 +130,21 @@ export class FunctionQueues {
     if (this.#tried.size > MAX_TRIED) this.#tried.delete(this.#tried.keys().next().value!);
   }
 
-  /** The running call of a function apart was ended after `tookMs` for a new one. Its project rests as after `suspect`. */
+  /**
+   * A call apart was ended after `tookMs` for a new function. Its project rests like in `suspect`.
+   */
   interrupted(key: string, tookMs: number): Rest | undefined {
     const queue = this.#queue(key);
     queue.interrupted = true;
     return suspectProject(queue.project, tookMs);
   }
 
-  /** No function has answered a call yet. */
+  /** Whether no function has answered a call yet. */
   get areAllNew(): boolean {
     return this.#tried.size === 0;
   }
 
-  /** A function waits for its first call and may run, or would if the function `instead`, of another project, did not. */
+  /** Whether a new function waits that may run, or could without `instead` of another project. */
   newWaits(instead?: string): boolean {
     const now = performance.now();
     const running = instead === undefined ? undefined : this.#queue(instead).project;
@@ -168,7 +173,7 @@ export class FunctionQueues {
     return wanted + (this.#isConfined(now) ? 0 : apart);
   }
 
-  /** The next calls for an idle process, all of one function, apart only if `apartToo`; undefined if none may run now. `release` ends it. */
+  /** Returns calls of one function for a process, apart only if `apartToo`. `release` ends it. */
   take(apartToo = true): Taken | undefined {
     const now = performance.now();
     const isFree = apartToo && !this.#isConfined(now);
@@ -194,7 +199,6 @@ export class FunctionQueues {
     return undefined;
   }
 
-  /** Removes and returns the waiting calls of one function. */
   drop(key: string): Call[] {
     const queue = this.#queues.get(key);
     const calls = queue?.waiting.splice(0) ?? [];
@@ -202,12 +206,10 @@ export class FunctionQueues {
     return calls;
   }
 
-  /** Removes and returns all waiting calls. */
   clear(): Call[] {
     return [...this.#queues.values()].flatMap((queue) => queue.waiting.splice(0));
   }
 
-  /** The most processes that a project may have now. */
   #most({ suspectUntil }: Project, now: number): number {
     return suspectUntil > now || this.#sharedUntil > now ? this.#share : this.#processes;
   }
@@ -237,10 +239,10 @@ export class FunctionQueues {
     return queue;
   }
 
-  /** Forgets a queue without calls, and its project, unless they are suspected. */
+  /** Forgets a queue without calls, and its project, unless suspected. */
   #forgetIdle({ key, project, waiting, running, suspectUntil }: FunctionQueue, now: number): void {
     if (waiting.length > 0 || running > 0 || suspectUntil > now) return;
-    // The last one of a suspected project stays for what is held against it.
+    // The last queue of a suspected project keeps the suspicion.
     if (project.suspectUntil > now && project.queues.size === 1) return;
     this.#queues.delete(key);
     project.queues.delete(key);
@@ -262,12 +264,12 @@ function toTheEnd<V>(map: Map<string, V>, key: string, value: V): void {
   map.set(key, value);
 }
 
-/** Takes calls from the front of a queue that may share a chunk. */
+/** Takes calls that may share a chunk from the front of a queue. */
 function cut(queue: FunctionQueue, most: number): Call[] {
   const { waiting } = queue;
   const first = waiting[0]!;
   let count = 1;
-  // A check has no payload. A call whose process died for an unknown reason runs alone, to find out whether it is the cause.
+  // A call whose process died for an unknown reason runs alone, to show whether it is the cause.
   if (first.payload !== undefined && first.deaths === 0) {
     let chars = first.payload.length;
     while (count < most) {

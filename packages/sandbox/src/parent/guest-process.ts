@@ -7,22 +7,25 @@ import { watchDeadline } from './deadline.js';
 import { type SandboxLimits, decodeReply, encodeChunk, FrameReader, REPLY_FD, type Chunk, type Reply } from '../protocol/protocol.js';
 import { openProgress, readProgress, STARTED } from '../protocol/progress.js';
 
-/** Why a process ended, and which call of its chunk it was running, if any. */
+/** Why a process ended, and the call it was running, if any. */
 export interface End {
-  /** `unstarted`: before it could take a call; `lost`: killed from outside, a crash, a malformed reply. */
+  /** `unstarted`: before its first call. `lost`: killed from outside, crashed, malformed reply. */
   cause: 'unstarted' | 'overran' | 'memory' | 'lost';
   call: number | undefined;
   /** Processor time in milliseconds of a call that overran for lack of it. */
   starvedMs: number | undefined;
-  /** Its command line is not to blame: it was killed (V8 ends itself with other signals), or the system has too many processes. */
+  /**
+   * The process was killed (V8 uses other signals), or the system has too many: not the command's
+   * fault.
+   */
   killed: boolean;
   /** Milliseconds since it last got work or answered. */
   silentMs: number;
-  /** Its standard error, bounded, for a person. */
+  /** The standard error, bounded, for people. */
   lastWords: string;
 }
 
-/** Of a process: `onStarted` is called once, when it can take calls, and `onEnd` once, after everything else. */
+/** `onStarted` is called once, when the process accepts calls; `onEnd` once, as the last call. */
 export interface Listener {
   onStarted(): void;
   onReply(reply: Reply): void;
@@ -45,7 +48,7 @@ export class GuestProcess {
   readonly #share = new CpuShare((name) => this.#process.kill(name));
   #watch: NodeJS.Timeout | undefined;
   #chunk: number | undefined;
-  /** Throttled while it starts or works at its chunk. */
+  /** Throttled while it starts or processes its chunk. */
   #quietly = false;
   #lastSignAt = performance.now();
   #lastWords = '';
@@ -53,7 +56,7 @@ export class GuestProcess {
   #killed = false;
   #started = false;
 
-  /** Throws if the progress cell or the pipes cannot be made; any other failure ends as `unstarted`. `quietly`: throttled, as nothing waits. */
+  /** Throws if the progress cell or the pipes cannot be made; other failures end as `unstarted`. */
   constructor(command: Command, limits: SandboxLimits, listener: Listener, quietly = false) {
     this.#limits = limits;
     this.#listener = listener;
@@ -61,7 +64,7 @@ export class GuestProcess {
     try {
       this.#process = spawn(command.file, command.args, {
         env: {},
-        // The protocol has a pipe of its own, which nothing that Node or V8 print can reach.
+        // The protocol has a separate pipe, which output of Node or V8 cannot reach.
         stdio: ['pipe', 'ignore', 'pipe', 'pipe', this.#progressFd],
         windowsHide: true,
       });
@@ -75,7 +78,6 @@ export class GuestProcess {
     }
   }
 
-  /** Whether it can take calls. */
   get hasStarted(): boolean {
     return this.#started;
   }
@@ -87,7 +89,7 @@ export class GuestProcess {
     this.#share.end();
   }
 
-  /** Sends a chunk when the one before was answered; `quietly`: it may overrun, so the process is throttled. */
+  /** Sends a chunk after the previous one was answered. `quietly` throttles: it may overrun. */
   send(chunk: Chunk, quietly = false): void {
     this.#chunk = chunk.id;
     this.#quietly = quietly;
@@ -97,7 +99,6 @@ export class GuestProcess {
     this.#process.stdin!.write(encodeChunk(chunk));
   }
 
-  /** Marks the chunk as answered. */
   rest(): void {
     this.#chunk = undefined;
     this.#share.end();
@@ -151,7 +152,7 @@ export class GuestProcess {
         this.#lastWords ||= error.message;
         // Too many processes (fork(2)): another command line would fail too.
         if ((error as NodeJS.ErrnoException).code === 'EAGAIN') this.#killed = true;
-        // A process that was never started emits no `close`.
+        // A process that never started emits no `close`.
         if (child.pid === undefined) end();
       });
     });
@@ -177,7 +178,7 @@ export class GuestProcess {
     return { cause: OUT_OF_MEMORY.test(this.#lastWords) ? 'memory' : 'lost', call: running, ...told };
   }
 
-  /** Watches the process while it starts and while it has work; an idle one costs no timer. */
+  /** Watches the process while it starts or has work; an idle one costs no timer. */
   #startWatch(): void {
     if (this.#watch) return;
     const { pid } = this.#process;

@@ -5,8 +5,8 @@ import { DEFAULT_LIMITS, type SandboxLimits, type Answer, type Payload, type Rep
 import { refuse, SandboxError, type CheckResult, type Refusal, type TransformResult } from '../protocol/result.js';
 
 /**
- * The text of a function, and a key that changes whenever the text changes, such as the id of its source with a version. The functions of a
- * project share its part of the sandbox; a function without one is a project of its own.
+ * A function's text, and a key that changes with it, such as its source's id with a version.
+ * Functions of a project share its part of the sandbox; by default a function is its own project.
  */
 export interface TransformFunction {
   key: string;
@@ -14,25 +14,23 @@ export interface TransformFunction {
   project?: string;
 }
 
-/** Consecutive processes that may die before their first call until the sandbox reports that it cannot start any. */
+/** Consecutive failed starts after which the sandbox reports that it cannot start processes. */
 const FAILED_STARTS_TOLERATED = 3;
-/** Processes that may die during a call before it is refused as the cause. */
+/** Processes that die during a call before it is refused as the cause. */
 const DEATHS_TOLERATED = 3;
-/** How long a call of a function apart keeps its process from a new function: a first call takes a few milliseconds. */
+/** How long a call apart may delay a new function; a first call takes a few milliseconds. */
 const TRIAL_MS = 100;
 
 type OnAnswer = (index: number, answer: Answer) => void;
 type OnResult = (index: number, result: TransformResult) => void;
 
 interface Work {
-  /** Number of the chunk. */
   id: number;
   key: string;
   calls: Call[];
-  /** Answers come in order. */
+  /** Answers arrive in order. */
   answered: number;
   apart: boolean;
-  /** When it was given to the process. */
   since: number;
   interrupted: boolean;
   /** Calls that do not end with the process are not run again. */
@@ -48,27 +46,27 @@ interface Slot {
 /**
  * Runs untrusted functions in a few child processes.
  *
- * 1. `run` adds its payloads to the queue of the function. Processes start when they are first needed and stay.
- * 2. A ready process takes a bounded number of calls from the next queue and runs them one after the other. A starting process gets none,
- *    because another may be ready sooner.
- * 3. A call that overruns its deadline or memory ends with its process. It is refused, and the other calls of its chunk run again in another
- *    process: calls have no effects, so running one twice changes nothing.
+ * 1. `run` adds its payloads to the function's queue. Processes start on demand and remain.
+ * 2. A ready process takes a bounded number of calls from the next queue and runs them one by one.
+ *    A starting process gets none: another may be ready sooner.
+ * 3. A call that overruns its deadline or memory ends with its process and is refused. The other
+ *    calls of its chunk run again elsewhere: calls have no effects, so repeating one is safe.
  * 4. If a process dies for an unknown reason, its calls run again, suspicious ones alone.
- * 5. A process that a call ended is replaced at once, so that the next call need not wait for a start.
- * 6. A function runs apart, in a process that no tried function waits for, until it has answered a call; so does one that overran lately. It gets a
- *    share of a processor, and so does a replacement that nothing waits for. While a new function of another project waits, a call apart is
- *    interrupted after a moment and runs again later, so that many that loop delay a good one little.
+ * 5. A process ended by a call is replaced immediately: the next call need not wait for a start.
+ * 6. A function runs apart, in a process that no tried function waits for, until it has answered a
+ *    call; so does one that overran recently. It is throttled, and so is a replacement that nothing
+ *    waits for. While a new function of another project waits, a call apart is interrupted after a
+ *    moment and runs again later: many that loop delay a good one little.
  * 7. `cancel` withdraws unanswered calls; `close` kills the processes.
  */
 export class Sandbox {
   readonly #limits: SandboxLimits;
   readonly #queues: FunctionQueues;
   readonly #slots = new Set<Slot>();
-  /** Timers of resting projects. */
   readonly #rests = new Set<NodeJS.Timeout>();
-  /** Until a call apart makes room for a new function. */
+  /** Runs until a call apart yields to a new function. */
   #trial: NodeJS.Timeout | undefined;
-  /** Command lines that may work, the strictest first; undefined until `#prepare`. */
+  /** Command lines that may work, strictest first; undefined until `#prepare`. */
   #commands: Command[] | undefined;
   #preparing = false;
   #failedStarts = 0;
@@ -83,8 +81,9 @@ export class Sandbox {
   }
 
   /**
-   * Runs the function on each payload and returns the results in the same order. `onResult` gets each at once and must not throw.
-   * Rejects only with a SandboxError: then payloads without a result may run again, and `onResult` still gets that of a call that ran on.
+   * Runs the function on each payload and returns the results in order. `onResult` receives each
+   * immediately and must not throw. Rejects only with a SandboxError: payloads without a result may
+   * run again, and `onResult` still receives results of calls that continued.
    */
   async run(fn: TransformFunction, payloads: readonly Payload[], onResult?: OnResult): Promise<TransformResult[]> {
     if (payloads.length === 0) return [];
@@ -92,7 +91,7 @@ export class Sandbox {
     return (await this.#submit(fn, payloads, onResult as OnAnswer)) as TransformResult[];
   }
 
-  /** Withdraws the unanswered calls of a function, or only those that no process has or gets again: their runs reject with a SandboxError. */
+  /** Rejects the unanswered calls of a function, or only calls that no process runs. */
   cancel(key: string, which: 'all' | 'waiting' = 'all'): void {
     const calls = this.#queues.drop(key);
     for (const { work, process } of this.#slots) {
@@ -105,7 +104,7 @@ export class Sandbox {
     for (const call of calls) call.fail(cancelledError());
   }
 
-  /** Compiles the function and runs its top level without calling `transform`. Rejects as `run` does. */
+  /** Compiles the function and runs its top level without `transform`. Rejects like `run`. */
   async check(fn: TransformFunction): Promise<CheckResult> {
     const [answer] = await this.#submit(fn, [undefined]);
     return answer?.kind === 'refused' ? { ok: false, code: answer.code, reason: answer.reason } : { ok: true };
@@ -116,7 +115,6 @@ export class Sandbox {
     return this.#commands?.[0];
   }
 
-  /** How many processes run now. */
   get processes(): number {
     return this.#slots.size;
   }
@@ -157,26 +155,25 @@ export class Sandbox {
     });
   }
 
-  /** Gives waiting calls to ready processes and starts missing ones. */
   #dispatch(): void {
     if (this.#closed) return;
     const command = this.#commands?.[0];
     if (!command) return void this.#prepare();
     const started = [...this.#slots].filter((slot) => slot.process.hasStarted);
     const ready = started.filter((slot) => slot.work === undefined);
-    // A function apart never gets the last ready process, or its neighbours would wait for a start.
+    // A function apart never gets the last ready process: its neighbours would wait for a start.
     const sparesOne = this.#limits.processes === 1 || started.length > 1 || this.#queues.areAllNew;
     while (ready.length > 0) {
       const taken = this.#queues.take(sparesOne);
       if (!taken) break;
-      // One apart gets the youngest: the others have functions compiled.
+      // A call apart gets the youngest process: the others have functions compiled.
       this.#give((taken.apart ? ready.pop() : ready.shift())!, taken);
     }
     this.#startMissing(command, this.#slots.size - started.length);
     this.#makeRoom();
   }
 
-  /** Interrupts a call apart that has had its moment while a new function of another project waits. */
+  /** Interrupts a call apart after its moment while a new function of another project waits. */
   #makeRoom(): void {
     if (this.#trial || this.#limits.processes === 1) return;
     const slot = [...this.#slots].find(({ work }) => work?.apart && !work.interrupted);
@@ -219,7 +216,7 @@ export class Sandbox {
     this.#dispatch();
   }
 
-  /** Starts a process. Throws as `GuestProcess` does. */
+  /** Throws like `GuestProcess`. */
   #open(command: Command, quietly = false): void {
     const slot: Slot = {
       command,
@@ -241,7 +238,7 @@ export class Sandbox {
     this.#slots.add(slot);
   }
 
-  /** Replaces a process that a call ended; keeps at least two, so that the next such call does not have the only one. */
+  /** Replaces a process that a call ended. Keeps at least two for the next such call. */
   #refill(): void {
     const command = this.#commands?.[0];
     if (!command || this.#slots.size >= this.#limits.processes) return;
@@ -264,7 +261,7 @@ export class Sandbox {
     slot.process.send({ id: this.#lastChunk, kind, key, text: first.text, payloads }, apart);
   }
 
-  /** Throws if the reply does not match the work of the process: then a function has taken it over. */
+  /** Throws if the reply does not match the work of the process: a function has taken it over. */
   #settle(slot: Slot, reply: Reply): void {
     const { work } = slot;
     this.#worked = true;
@@ -312,7 +309,7 @@ export class Sandbox {
     if (this.#failedStarts >= FAILED_STARTS_TOLERATED) this.#giveUp(end.lastWords || 'they die without a word');
   }
 
-  /** Finds the call that ended a process, if it can be known, and refuses it; the others run again. */
+  /** Finds the call that ended a process, if known, and refuses it; the others run again. */
   #blame(work: Work, end: End): { refused: { call: Call; answer: Answer }[]; again: Call[] } {
     const unanswered = work.calls.slice(work.answered);
     if (unanswered.length === 0 || (work.interrupted && end.cause === 'lost')) return { refused: [], again: unanswered };

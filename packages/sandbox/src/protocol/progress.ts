@@ -3,12 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-// Before each call the child writes which call it starts to a cell of eight bytes, in an unlinked file shared by descriptor. The parent can
-// read it at any time, even after the child's death. A write takes 1 µs; a byte per call in a pipe would wake the parent for every call.
+// Before each call the child writes its index to a cell of eight bytes, in an unlinked file shared
+// by descriptor. The parent can read it even after the child's death. A write takes 1 µs; a byte
+// per call in a pipe would wake the parent for every call.
 
 const BYTES = 8;
 
-/** Written in place of a chunk, here and in a reply without answers, when a child is ready for its first one. Chunks count from 1. */
+/** The chunk, here and in a reply without answers, of a ready child. Chunks count from 1. */
 export const STARTED = 0xffffffff;
 
 export interface Progress {
@@ -18,7 +19,7 @@ export interface Progress {
   call: number | undefined;
 }
 
-/** Creates an empty cell. Returns its descriptor, which the caller closes. Throws if no temporary file can be written. */
+/** Returns the descriptor of an empty cell, to be closed. Throws if no file can be written. */
 export function openProgress(): number {
   const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL;
   let failure: unknown;

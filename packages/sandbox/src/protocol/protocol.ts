@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { REFUSALS, type RefusalCode, type TransformResult } from './result.js';
 
-/** What a call may use, and how many processes run calls. The settings `transform.*` bound each: below 16 MB Node does not start dependably. */
+/** Limits of calls and processes, bounded by `transform.*`. Node is unreliable below 16 MB. */
 export interface SandboxLimits {
   /** Wall-clock milliseconds of one call. */
   deadlineMs: number;
@@ -15,28 +15,28 @@ export interface SandboxLimits {
 
 export const DEFAULT_LIMITS: Readonly<SandboxLimits> = { deadlineMs: 1000, memoryMb: 64, maxOutputBytes: 1024 * 1024, processes: 2 };
 
-/** Characters that the text of a function may have. */
 export const MAX_TEXT_CHARS = 256 * 1024;
 
-/** Items that a returned array may have, each of them an event. */
+/** Items of a returned array, each an event. */
 export const MAX_ITEMS = 10_000;
 
 /** Console output of a call; the rest is dropped, and the last line says so. */
 export const MAX_LOG_LINES = 50;
 export const MAX_LOG_LINE_CHARS = 1000;
 
-// Parent and child exchange frames: four bytes of length (little endian), one line of JSON, then the raw JSON texts whose sizes the line
-// gives. The texts are outside the line because escaping them would cost more than everything else.
+// Parent and child exchange frames: four bytes of length (little endian), one line of JSON, then
+// the raw JSON texts, whose sizes are in the line. Escaping them into it would cost more than
+// everything else.
 
-/** Descriptors of the child. Requests come on standard input, whose end ends the child. */
+/** Descriptors of the child, which ends with its standard input, the requests. */
 export const REQUEST_FD = 0;
 export const REPLY_FD = 3;
 export const PROGRESS_FD = 4;
 
-/** A message: its text, or its bytes when they are not UTF-8. */
+/** A message: its text, or its bytes if they are not UTF-8. */
 export type Payload = string | Uint8Array;
 
-/** Calls of one function for a child. `check` compiles and looks for `transform`: one call without a payload. */
+/** Calls of one function. `check` compiles and looks for `transform`, without a payload. */
 export interface Chunk {
   id: number;
   kind: 'run' | 'check';
@@ -55,7 +55,6 @@ export interface Reply {
   answers: Answer[];
 }
 
-/** Bytes of the length at the start of a frame. */
 export const HEAD_BYTES = 4;
 const NEWLINE = 10;
 
@@ -68,7 +67,9 @@ function frame(line: unknown, texts: readonly string[]): Buffer {
   return bytes;
 }
 
-/** Returns the frame of a request: its JSON with the length of each payload in UTF-16 code units, then the payloads. Bytes are written in base64. */
+/**
+ * Returns JSON with each payload's length in UTF-16 code units, then the payloads, bytes as base64.
+ */
 export function encodeChunk(chunk: Chunk): Buffer {
   const { payloads, ...rest } = chunk;
   const binary = payloads.flatMap((payload, index) => (typeof payload === 'string' ? [] : index));
@@ -88,7 +89,7 @@ export function decodeChunk(body: Buffer): Chunk {
   return { ...rest, payloads };
 }
 
-/** Returns the frame of a reply: its JSON with the size of each output in bytes, then the outputs. */
+/** Returns the frame of a reply: JSON with the size of each output in bytes, then the outputs. */
 export function encodeReply(reply: Reply): Buffer {
   const texts: string[] = [];
   const answers = reply.answers.map((answer) => {
@@ -100,7 +101,7 @@ export function encodeReply(reply: Reply): Buffer {
   return frame({ ...reply, answers }, texts);
 }
 
-/** Decodes a reply. Throws if anything is malformed, because a function may have taken over the child. */
+/** Throws if anything is malformed: a function may have taken over the child. */
 export function decodeReply(body: Buffer): Reply {
   const end = body.indexOf(NEWLINE);
   const line = parse(body.toString('utf8', 0, Math.max(0, end)));
@@ -160,7 +161,7 @@ export class FrameReader {
     this.#maxBytes = maxBytes;
   }
 
-  /** Returns the bodies of the frames that these bytes complete. Throws if a frame is larger than allowed. */
+  /** Returns the bodies of the completed frames. Throws if a frame is larger than allowed. */
   push(bytes: Buffer): Buffer[] {
     const bodies: Buffer[] = [];
     this.#pending.push(bytes);

@@ -1,4 +1,4 @@
-/** Every reason for which a call is refused, with the fix for its author. The reason that a person reads is what happened, then the fix. */
+/** Fixes by refusal code, for the author of the function. A reason states the facts and the fix. */
 export const REFUSALS = {
   not_compiled: 'Correct the text and save it again.',
   no_transform: 'Write: function transform(payload) { return { … }; }',
@@ -20,40 +20,40 @@ export interface Refusal {
   reason: string;
 }
 
-/** @param happened one sentence about this call, with its full stop
- * @param fix replaces the one of the table */
+/**
+ * @param happened one sentence about this call, with its full stop
+ * @param fix replaces the fix of the table
+ */
 export function refuse(code: RefusalCode, happened: string, fix: string = REFUSALS[code]): Refusal {
   return { kind: 'refused', code, reason: `${happened} ${fix}` };
 }
 
 interface CallFacts {
-  /** What the function wrote to its console, bounded. Empty if its process had to be killed. */
+  /** Console output, bounded. Empty if the process had to be killed. */
   logs: string[];
   /** Milliseconds to read the payload, run the function and write its output. */
   durationMs: number;
 }
 
-/** The result of one payload. */
 export type TransformResult =
-  /** The function returned an object: its JSON text. */
+  /** JSON text of the returned object. */
   | ({ kind: 'object'; json: string } & CallFacts)
-  /** The function returned an array of objects, several events: the JSON text of each, in order. Never empty. */
+  /** JSON texts of a returned array of objects: several events, in order. Never empty. */
   | ({ kind: 'array'; items: string[] } & CallFacts)
   /** The function returned null or an empty array: the message is dropped on purpose. */
   | ({ kind: 'dropped' } & CallFacts)
-  /** The call failed. `reason` tells the author what happened, where, and what to change. */
+  /** The call failed. `reason` states what happened, where, and what to change. */
   | ({
       kind: 'refused';
       code: RefusalCode;
       reason: string;
-      /** The call overran because the machine was too busy to run it; the function may be good. */
+      /** The machine was too busy to run the call; the function may be fine. */
       starved?: true;
     } & CallFacts);
 
-/** The result of `Sandbox.check`. */
 export type CheckResult = { ok: true } | { ok: false; code: RefusalCode; reason: string };
 
-/** The sandbox failed, not the function or the message: no process can be started, or it was closed. The payloads may be run again later. */
+/** The sandbox failed, not the function or the message. The payloads may be run again later. */
 export class SandboxError extends Error {
   readonly fix: string;
 
