@@ -1,9 +1,10 @@
 /**
- * The conformance suites: what the gateway relies on, one named rule each, for every kind of plugin. They need no test runner:
+ * The conformance suites: named rules for each kind of plugin. They need no test runner:
  *
  * ```js
  * import { sourceConformance } from '@gateway/plugin-conformance';
- * for await (const result of sourceConformance(plugin, openRig)) console.log(result.outcome, result.rule);
+ * const results = sourceConformance(plugin, openRig);
+ * for await (const { outcome, rule } of results) console.log(outcome, rule);
  * ```
  */
 import { PluginError, type MetricsPlugin, type PluginKind, type SourcePlugin, type TracerPlugin } from '@gateway/plugin';
@@ -34,12 +35,11 @@ export type { ReceivedSpan, Receiver, TracerRig } from './tracer/bench.js';
 const source = { ...readingRules, ...windowRules, ...acknowledgingRules, ...endingRules, ...failingRules, ...lagRules, ...processRules };
 const tracer = { ...spanRules, ...lifecycleRules };
 
-/** The rules of each kind of plugin, in the order of their results. */
 export const [sourceRules, tracerRules, metricsRules] = [listed(source), listed(tracer), listed(metrics)];
 
 /**
- * Runs every rule on a source plugin. Takes from a few seconds to half a minute, depending on the broker.
- * @throws `PluginError` when the rig fails to open or to close
+ * Runs every rule on a source plugin. Takes up to half a minute, depending on the broker.
+ * @throws `PluginError` if the rig fails to open or close
  */
 export function sourceConformance<Connection>(
   plugin: SourcePlugin<Connection>,
@@ -49,7 +49,10 @@ export function sourceConformance<Connection>(
   return runSuite({ rules: source, bench: SourceBench }, plugin as SourcePlugin, rig as Openable<SourceRig>, options);
 }
 
-/** As `sourceConformance`, on a tracer plugin, one rule at a time: a process has one tracer provider, and no other tracer may run meanwhile. */
+/**
+ * Runs every rule on a tracer, like `sourceConformance`, but one at a time: a process has one
+ * tracer provider, and no other tracer may run meanwhile.
+ */
 export function tracerConformance<Settings>(
   plugin: TracerPlugin<Settings>,
   rig: Openable<TracerRig<Settings>>,
@@ -58,7 +61,7 @@ export function tracerConformance<Settings>(
   return runSuite({ rules: tracer, bench: TracerBench }, plugin as TracerPlugin, rig as Openable<TracerRig>, { ...options, atOnce: 1 });
 }
 
-/** As `sourceConformance`, on a metrics backend. */
+/** Runs every rule on a metrics backend, like `sourceConformance`. */
 export function metricsConformance<Settings>(
   plugin: MetricsPlugin<Settings>,
   rig: Openable<MetricsRig<Settings>>,
@@ -74,10 +77,10 @@ const kinds = {
 };
 
 /**
- * Runs the suite of this kind.
- * @param plugin the default export of the plugin's module
+ * Runs the suite for this kind of plugin.
+ * @param plugin the default export of its module
  * @param rig the default export of its `conformance` module: a rig or a function that opens one
- * @throws `PluginError` when one of the two is not what it should be
+ * @throws `PluginError` if either is invalid
  */
 export function conformance(kind: PluginKind, plugin: unknown, rig: unknown, options: ConformanceOptions = {}): AsyncIterable<RuleResult> {
   const { run, functions } = kinds[kind];

@@ -1,20 +1,22 @@
 export interface BatchOptions {
-  /** Entries of a batch at most; any number by default. A full batch does not wait. */
+  /** Maximum entries per batch; by default unlimited. A full batch does not wait. */
   readonly most?: number;
-  /** How long an entry waits for others, in milliseconds. 0, the default, is the end of this turn: messages that settle in one commit share a batch. */
+  /**
+   * Milliseconds for which an entry waits for others. Default: until the end of the turn, so
+   * messages of one commit share a batch.
+   */
   readonly afterMs?: number;
-  /** Batches under way at a time; one by default. */
   readonly atOnce?: number;
 }
 
 /**
- * Acknowledges in batches: a batch takes what has piled up while others were under way, so an idle broker is told at once, and a busy one by full batches.
- * `send` must not reject: it retries, logs what it gives up, or adds it again.
+ * Acknowledges in batches. A batch takes all entries that accumulated during earlier ones: low
+ * latency under low load, full batches under high load. `send` must not reject: it retries, logs
+ * given-up entries, or adds them again.
  */
 export class Batches<Entry> {
   readonly #send: (entries: Entry[]) => Promise<void>;
   readonly #options: Required<BatchOptions>;
-  /** In the order of `add`, each once. */
   readonly #waiting = new Set<Entry>();
   #sending = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -26,7 +28,9 @@ export class Batches<Entry> {
     this.#options = { most, afterMs, atOnce };
   }
 
-  /** Adds an entry, if it does not wait already. `afterMs` is for one that must wait longer, such as one to be tried again. */
+  /**
+   * Adds an entry unless it waits already. `afterMs` overrides the delay, for example for a retry.
+   */
   add(entry: Entry, afterMs = this.#options.afterMs): void {
     if (this.#isClosed) return;
     this.#waiting.add(entry);
@@ -34,7 +38,7 @@ export class Batches<Entry> {
     else this.#timer ??= setTimeout(() => this.flush(), afterMs);
   }
 
-  /** Sends what waits without waiting longer: now, or when a batch under way has ended. */
+  /** Sends waiting entries now, or when a running batch ends. */
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -49,12 +53,12 @@ export class Batches<Entry> {
     if (this.#isIdle) for (const idle of this.#onIdle.splice(0)) idle();
   }
 
-  /** Resolves when everything that was added is sent. */
+  /** Resolves when all entries are sent. */
   async idle(): Promise<void> {
     if (!this.#isIdle) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
   }
 
-  /** Drops what waits, and what is added from now on. */
+  /** Drops waiting and later entries. */
   close(): void {
     this.#isClosed = true;
     this.#waiting.clear();
@@ -77,16 +81,17 @@ export class Batches<Entry> {
 }
 
 /**
- * The settled prefix of a partition: positions are opened in order and settled in any order; `through` is the last position
- * up to which everything has settled. A broker that acknowledges by offset may be told only that position.
+ * The settled prefix of a partition. Positions are opened in order and settled in any order.
+ * Brokers that acknowledge by offset may only receive `through`, the last position up to which all
+ * have settled.
  */
 export class SettledPrefix<Position> {
-  /** Opened and not yet part of the prefix, oldest first. */
+  /** Positions beyond the prefix, oldest first. */
   readonly #open: { position: Position; settled: boolean }[] = [];
   #head = 0;
   #through: Position | undefined;
 
-  /** Opens the next position; call the returned function when it settles. */
+  /** Opens the next position. Call the returned function when it settles. */
   open(position: Position): () => void {
     const entry = { position, settled: false };
     this.#open.push(entry);
@@ -96,12 +101,12 @@ export class SettledPrefix<Position> {
     };
   }
 
-  /** Open positions: unsettled, or settled behind an unsettled one. */
+  /** Positions that are unsettled, or settled after an unsettled one. */
   get size(): number {
     return this.#open.length - this.#head;
   }
 
-  /** The last position of the settled prefix; undefined while nothing has settled. */
+  /** The end of the prefix; undefined if it is empty. */
   get through(): Position | undefined {
     return this.#through;
   }
@@ -111,7 +116,7 @@ export class SettledPrefix<Position> {
       this.#through = this.#open[this.#head]?.position;
       this.#head++;
     }
-    // Dropping the settled head in blocks keeps this linear.
+    // Removing in blocks keeps this linear.
     if (this.#head > 1024 || this.#head === this.#open.length) {
       this.#open.splice(0, this.#head);
       this.#head = 0;

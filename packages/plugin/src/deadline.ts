@@ -1,4 +1,4 @@
-/** Resolves to true when `work` settles within `ms`, otherwise to false; its result is ignored. Never rejects. */
+/** Returns whether `work` settles within `ms`. Never rejects. */
 export async function settles(work: Promise<unknown>, ms: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<false>((resolve) => (timer = setTimeout(() => resolve(false), ms)));

@@ -1,10 +1,16 @@
 const SAID_MAX = 500;
 
-/** A failure that a person can fix: what failed, where, and which field or setting to change. It never contains a secret. */
+/**
+ * A failure that a user can fix: what failed, where, and the field or setting to change. Contains
+ * no secrets.
+ */
 export class PluginError extends Error {
-  /** What to do, one sentence in the imperative. */
+  /** The remedy, one imperative sentence. */
   readonly fix: string;
-  /** The beginning of what the server said, for the health and log of the operator. The message never repeats it: whoever names an address could read what answers there. */
+  /**
+   * The beginning of the server's response, for the operator's health and log. The message omits
+   * it: otherwise a user could read responses from any address.
+   */
   readonly said: string | undefined;
 
   constructor(message: string, options: { fix: string; cause?: unknown; said?: string | undefined }) {
@@ -15,11 +21,11 @@ export class PluginError extends Error {
   }
 }
 
-/** An error of a client library with its causes, to find out what failed. */
+/** An error with its causes. */
 export class ErrorChain {
   /** Outermost first. */
   readonly errors: readonly Error[];
-  /** Their messages, a line each. */
+  /** One per line. */
   readonly messages: string;
   readonly #labels: ReadonlySet<unknown>;
   readonly #text: string;
@@ -34,16 +40,15 @@ export class ErrorChain {
     this.#text = [this.messages, ...this.#labels].join('\n');
   }
 
-  /** True when an error has one of these names, codes or types, or matches one of the expressions. */
+  /** True if an error has one of these names, codes or types, or matches an expression. */
   has(...signs: readonly (string | RegExp)[]): boolean {
     return signs.some((sign) => (typeof sign === 'string' ? this.#labels.has(sign) : sign.test(this.#text)));
   }
 }
 
-/** What can go wrong on the network between a plugin and its server, by name. */
 export type NetworkFault = keyof typeof NETWORK_FAULTS;
 
-/** How to recognise each fault, and its sentence. The first that matches counts. */
+/** The first match counts. */
 const NETWORK_FAULTS = {
   wrongHost: [[/ERR_TLS_CERT_ALTNAME_INVALID|does not match certificate/], 'The certificate of <place> is for another host name.'],
   expired: [[/CERT_HAS_EXPIRED|certificate has expired/], 'The certificate of <place> has expired.'],
@@ -61,23 +66,22 @@ const NETWORK_FAULTS = {
 } as const satisfies Record<string, readonly [signs: readonly (string | RegExp)[], sentence: string]>;
 
 /**
- * Explains a fault of the network, of the proxy or of TLS.
- * @param place the server, as its user knows it
- * @param authority who must have signed its certificate
- * @param fixes what to do about each fault
- * @returns undefined when it is no such fault
+ * Explains an error of the network, the proxy or TLS; undefined for any other error.
+ * @param place the server as its user knows it
+ * @param authority the expected signer of its certificate
+ * @param fixes the remedy for each fault
  */
 export function explainNetwork(
   chain: ErrorChain,
   { place, authority, fixes }: { place: string; authority: string; fixes: Readonly<Record<NetworkFault, string>> },
 ): PluginError | undefined {
-  // The error of the gateway for a connection through `delivery.proxy`, which is none of the server.
+  // The proxy (`delivery.proxy`) failed, not the server.
   const proxy = chain.errors.find(({ name }) => name === 'ProxyError');
   if (proxy) {
     const fix = 'Check delivery.proxy (--proxy, GATEWAY_PROXY), that the proxy runs, and that its rules allow this host.';
     return new PluginError(proxy.message, { fix, cause: chain.errors[0] });
   }
-  // The guard of the gateway has refused the address.
+  // The gateway's guard refused the address.
   if (chain.has('RefusedAddressError', /is in a private or reserved network/)) {
     const fix = 'Give a public address, or let an operator allow the network with source.allowed_networks.';
     return new PluginError(`${place} is in a network that sources may not reach.`, { fix, cause: chain.errors[0] });

@@ -4,12 +4,15 @@ import type { PluginLog } from './source.js';
 /**
  * The lifecycle of a tracer plugin.
  *
- * 1. Selected with `tracer.type`; the registry checks API range, flag, licence and settings, then imports the module.
- * 2. `start` registers an OpenTelemetry tracer provider with the one copy of `@opentelemetry/api`; core uses only that API. Core rejects a second tracer
- *    plugin; `start` rejects a provider that something else has registered (`refuseSecondTracer`). Wrong settings reject with a `PluginError`, and nothing
- *    is registered then. A back end that is down is no reason to reject.
- * 3. Lost spans are logged, not one by one (`outages`).
- * 4. `close` flushes and unregisters the provider, so that the tracer can be started again; it takes at most five seconds.
+ * 1. `tracer.type` selects it. The registry checks API range, flag, licence and settings, then
+ *    imports the module.
+ * 2. `start` registers an OpenTelemetry tracer provider with the single copy of
+ *    `@opentelemetry/api`, the only API that core uses. Core rejects a second tracer plugin;
+ *    `start` rejects if another provider is registered (`refuseSecondTracer`). Wrong settings
+ *    reject with a `PluginError` and register nothing; an unavailable back end does not reject.
+ * 3. Lost spans are logged in summary (`outages`).
+ * 4. `close` flushes and unregisters the provider within five seconds, so that the tracer can be
+ *    started again.
  */
 export interface TracerPlugin<Settings = Record<string, unknown>> {
   start(settings: Settings, context: TracerContext): Promise<{ close(): Promise<void> }>;
@@ -18,21 +21,19 @@ export interface TracerPlugin<Settings = Record<string, unknown>> {
 export interface TracerContext {
   /** `gateway-server` or `gateway-agent`. */
   readonly serviceName: string;
-  /** Version of the gateway. */
   readonly serviceVersion: string;
-  /** Name of the environment (`env`), for the resource attribute `deployment.environment.name`. */
+  /** The setting `env`, for the resource attribute `deployment.environment.name`. */
   readonly environment: string;
-  /** Where the tracer logs that spans are lost. */
+  /** The log for lost spans. */
   readonly log?: PluginLog;
 }
 
-/** Where every copy of `@opentelemetry/api` 1.x keeps its registrations: the `GLOBAL_OPENTELEMETRY_API_KEY` of its `global-utils`. */
+/** `GLOBAL_OPENTELEMETRY_API_KEY` in `global-utils` of every `@opentelemetry/api` 1.x. */
 const API = Symbol.for('opentelemetry.js.api.1');
 
 /**
- * For the first line of `start`: throws when something else, such as an agent in NODE_OPTIONS, has registered a tracer provider. The later of two providers
- * receives nothing, without an error.
- * @throws `PluginError`
+ * Call it first in `start`: the later of two tracer providers silently receives nothing.
+ * @throws `PluginError` if another component, such as an agent in NODE_OPTIONS, registered one
  */
 export function refuseSecondTracer(): void {
   const registered = (globalThis as { [API]?: { readonly trace?: unknown } })[API]?.trace;
@@ -44,19 +45,21 @@ export function refuseSecondTracer(): void {
 
 const LOG_EVERY_MS = 60_000;
 
-/** What a tracer reports about its back end. */
+/** Reports about a back end. */
 export type Outages = ReturnType<typeof outages>;
 
 /**
- * Logs when a back end goes down or rejects, and when it accepts spans again: one line each, however many requests fail in between, and at most one
- * outage a minute.
- * @param fields of every line: the tracer and where it sends
+ * Logs when a back end goes down or rejects spans, and when it accepts them again: one line each,
+ * and at most one outage a minute.
+ * @param fields of every line: the tracer and its destination
  */
 export function outages(log: PluginLog | undefined, fields: Readonly<Record<string, unknown>>) {
   let [outageLoggedAt, dropsLoggedAt] = [-Infinity, -Infinity];
   let [isOut, lost] = [false, 0];
   return {
-    /** A request failed, and so many spans are lost. The first failure of an outage is logged. */
+    /**
+     * A request failed with this many lost spans. Only the first failure of an outage is logged.
+     */
     failed: (reason: string, count = 0): void => {
       lost += count;
       if (isOut || Date.now() - outageLoggedAt < LOG_EVERY_MS) return;
@@ -64,7 +67,7 @@ export function outages(log: PluginLog | undefined, fields: Readonly<Record<stri
       outageLoggedAt = Date.now();
       log?.warn(fields, `Spans do not arrive and are lost; a line follows when they arrive again. ${reason.trim()}`);
     },
-    /** So many spans did not fit into a queue. Logged once a minute, and not during an outage. */
+    /** Spans did not fit in a queue. Logged once a minute, but not during an outage. */
     dropped: (count: number): void => {
       lost += count;
       if (isOut || Date.now() - dropsLoggedAt < LOG_EVERY_MS) return;
@@ -72,7 +75,7 @@ export function outages(log: PluginLog | undefined, fields: Readonly<Record<stri
       log?.warn({ ...fields, lost }, 'More spans end than the back end takes, and some are lost.');
       lost = 0;
     },
-    /** A request succeeded. Logged when it ends an outage that was logged. */
+    /** A request succeeded. Logged if it ends a logged outage. */
     worked: (): void => {
       if (!isOut) return;
       log?.info(

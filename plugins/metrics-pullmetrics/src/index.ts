@@ -2,7 +2,10 @@ import type { Metrics, MetricsPlugin, Series } from '@gateway/plugin';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { renderer, type Metric } from './render.js';
 
-/** Serves the series in the text format that Prometheus scrapes: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format */
+/**
+ * Serves the Prometheus format:
+ * https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
+ */
 const plugin: MetricsPlugin = { start: (series) => Promise.resolve(start(series)) };
 
 export default plugin;

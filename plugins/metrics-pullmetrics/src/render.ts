@@ -6,9 +6,10 @@ import type { Labels, Series } from '@gateway/plugin';
 export type Metric = Counter | Gauge | Histogram;
 
 /**
- * An entry of prom-client's `hashMap`, one per label set, which is not public. The public `get()` creates an object for every line of a series in one turn:
- * 15 ms for a histogram of 1,000 label sets, more than the whole exposition takes this way. So package.json pins the exact version of prom-client, and
- * the test "the text is that of prom-client, to the byte" fails when another version stores values elsewhere.
+ * An entry of prom-client's private `hashMap`, one per label set. The public `get()` creates an
+ * object per line in one turn: 15 ms for a histogram with 1,000 label sets, longer than the whole
+ * exposition this way. Therefore package.json pins prom-client, and the test "the text is that of
+ * prom-client, to the byte" fails if another version stores values elsewhere.
  */
 interface Entry {
   readonly labels: Labels;
@@ -21,34 +22,35 @@ interface HistogramEntry {
   readonly count: number;
 }
 
-/** The constant parts of the lines of a series. */
 interface Lines {
   readonly head: Buffer;
-  /** The lines of one label set: the name and the bound of each. */
+  /** Names and bounds of a label set's lines. */
   readonly starts: readonly { readonly name: string; readonly le?: string }[];
-  /** The lines of a label set up to their values, by prom-client's key; a sampled gauge has the same label sets every time. */
+  /**
+   * Lines up to their values, by prom-client's key. Sampled gauges have the same label sets every
+   * time.
+   */
   beginnings: Map<string, readonly Uint8Array[]>;
 }
 
-/** The values of one series at one time. */
 interface Snapshot {
   readonly lines: Lines;
   readonly keys: readonly string[];
   readonly labels: readonly Labels[];
-  /** As many numbers for each label set as it has lines. */
+  /** One number per line of each label set. */
   readonly values: Float64Array;
 }
 
-/** Rendering yields to the event loop after so long. */
+/** Rendering yields to the event loop after this time. */
 const SLICE_MS = 1;
-/** Label sets rendered between two looks at the clock. */
+/** Label sets between two checks of the clock. */
 const AT_ONCE = 10;
 const BLANK_LINE = Buffer.from('\n');
 
-/** Renders the exposition. All values are of one time, although rendering yields to other work. */
+/** All values are from the same moment, although rendering yields. */
 export function renderer(metrics: ReadonlyMap<string, Metric>, series: Readonly<Record<string, Series>>): () => Promise<string> {
   const shown = [...metrics].map(([name, metric]) => ({ metric, lines: linesOf(name, series[name]!) }));
-  // Reused by the next rendering: allocating three megabytes takes longer than filling them. A concurrent rendering has its own.
+  // Reused: allocating 3 MB takes longer than filling them. Concurrent renderings allocate another.
   let spare: Text | undefined;
   return async () => {
     let turn = performance.now();
@@ -79,7 +81,6 @@ function linesOf(name: string, { type, help, buckets = [] }: Series): Lines {
   return { head, starts: [...bounds, { name: `${name}_sum` }, { name: `${name}_count` }], beginnings: new Map() };
 }
 
-/** Copies the values in one turn. */
 function snapshot(metric: Metric, lines: Lines): Snapshot {
   const { hashMap } = metric as unknown as { hashMap: Readonly<Record<string, Entry | HistogramEntry>> };
   const keys = Object.keys(hashMap);
@@ -126,7 +127,7 @@ function beginningsOf({ starts, beginnings }: Lines, key: string, labels: Labels
   return made;
 }
 
-/** Drops the beginnings of removed label sets once they are the majority. */
+/** Drops beginnings of removed label sets when they are the majority. */
 function forgetUnused({ lines, keys }: Snapshot): void {
   if (lines.beginnings.size <= 2 * keys.length) return;
   lines.beginnings = new Map(keys.map((key) => [key, lines.beginnings.get(key)!]));
@@ -139,20 +140,22 @@ function escaped(text: string): string {
 const BYTES = 16_384;
 const NEW_LINE = 10;
 const ZERO = 48;
-/** Larger integers are rare, and formatted by the engine. */
+/** Larger integers are rare. */
 const INTEGER_MAX = 2 ** 31 - 1;
 const NUMBER_BYTES_MAX = 32;
 
-/** A growing text, as bytes: garbage collection of a hundred thousand concatenated strings costs more than creating them. */
+/**
+ * A growing text as bytes: collecting a hundred thousand concatenated strings costs more than
+ * creating them.
+ */
 class Text {
   #bytes = Buffer.allocUnsafe(BYTES);
   #length = 0;
 
-  /** Returns the text as a string and empties it. */
   take(): string {
     const taken = this.#bytes.subarray(0, this.#length);
     this.#length = 0;
-    // Mostly it is ASCII, which converts in a fraction of the time.
+    // ASCII, the usual case, converts in a fraction of the time.
     return taken.toString(isAscii(taken) ? 'latin1' : 'utf8');
   }
 
@@ -162,7 +165,6 @@ class Text {
     this.#length += bytes.length;
   }
 
-  /** Appends a number as the text format requires, and a line break. */
   appendNumber(value: number): void {
     this.#reserve(NUMBER_BYTES_MAX);
     if (value >= 0 && value <= INTEGER_MAX && Number.isInteger(value)) this.#appendInteger(value);
@@ -170,7 +172,6 @@ class Text {
     this.#bytes[this.#length++] = NEW_LINE;
   }
 
-  /** Writes the digits from the last to the first. */
   #appendInteger(value: number): void {
     let digits = 1;
     for (let rest = value; rest >= 10; rest = (rest / 10) | 0) digits++;

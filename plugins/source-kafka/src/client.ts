@@ -12,12 +12,15 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_MS = 10_000;
 const CLOSE_MS = 500;
 
-/** As much as a broker accepts of a producer by default (socket.request.max.bytes), so that no batch is larger. */
+/** The default `socket.request.max.bytes` of brokers: no batch is larger. */
 const ANSWER_MAX_BYTES = 100 * 1024 * 1024;
 
 export type Client = ReturnType<typeof openClient>;
 
-/** A kafkajs client. `retries` is how often a request is retried before its caller gets the error; the brokers of the list are tried in turn. */
+/**
+ * Opens a kafkajs client, which tries the brokers in turn.
+ * @param options.retries of a request before its caller gets the error
+ */
 export function openClient(
   connection: Connection,
   options: { clientId: string; retries: number; logTo: logCreator; answerMaxBytes?: number },
@@ -51,16 +54,22 @@ export function openClient(
   });
   return {
     kafka,
-    /** Destroys the open sockets and opens no more. Call it after every disconnect: that of kafkajs waits for answers that a dead broker never gives. */
+    /**
+     * Destroys all sockets and opens no more. Call it after every disconnect, which waits for
+     * responses that a dead broker never sends.
+     */
     destroy: () => {
       isClosed = true;
-      // With an error kafkajs rejects its pending requests and clears their timers.
+      // The error makes kafkajs reject its requests and clear their timers.
       for (const socket of sockets) socket.destroy(new Error('the source was closed'));
     },
   };
 }
 
-/** Ends the connection when the broker announces a longer answer: kafkajs would keep all of it. Each begins with its length. */
+/**
+ * Closes the connection on a longer response, which kafkajs would buffer. Each begins with its
+ * length.
+ */
 function limitAnswers(socket: net.Socket, maxBytes: number): void {
   let head: Buffer = Buffer.alloc(0);
   let left = 0;
@@ -81,13 +90,13 @@ function limitAnswers(socket: net.Socket, maxBytes: number): void {
   });
 }
 
-/** Fields of kafkajs' log lines that say where something happened. Everything else (requests, responses, stacks) is dropped. */
+/** All other fields (requests, responses, stacks) are dropped. */
 const FIELDS = ['broker', 'groupId', 'memberId', 'topic', 'partition', 'retryCount', 'retryTime'] as const;
 
 /**
- * Sends the log of kafkajs to that of the gateway. An error of kafkajs is retried or makes `run` reject, so it is a warning here; a warning of kafkajs is a
- * rebalance.
- * @param wanted called for every line: connections that are destroyed complain
+ * Adapts the log of kafkajs, which retries errors or makes `run` reject, so they become warnings.
+ * Its warnings are rebalances.
+ * @param wanted called for every line, because destroyed connections log errors
  */
 export function logTo(log: PluginLog, wanted: () => boolean): logCreator {
   return () => (entry) => {
@@ -103,7 +112,10 @@ export function logTo(log: PluginLog, wanted: () => boolean): logCreator {
 
 export const silent: logCreator = () => () => {};
 
-/** What is used of the private cluster of kafkajs 2.2.4, the exact version that this package depends on: its admin neither refreshes metadata nor removes members. */
+/**
+ * Private members of kafkajs 2.2.4, the pinned version. Its admin neither refreshes metadata nor
+ * removes members.
+ */
 export interface Cluster {
   connect(): Promise<void>;
   disconnect(): Promise<void>;
@@ -136,14 +148,16 @@ interface GroupMemberFacts {
   readonly memberAssignment: Buffer;
 }
 
-/** Runs `work` over connections of its own until it ends or the signal aborts, and closes them. Rejects as `work` does. */
+/**
+ * Runs `work` over separate connections until it ends or the signal aborts. Rejects like `work`.
+ */
 export async function withCluster(
   connection: Connection,
   { clientId, signal }: { readonly clientId: string; readonly signal: AbortSignal },
   work: (cluster: Cluster) => Promise<void>,
 ): Promise<void> {
   if (signal.aborted) return;
-  // Not logged: the members have the same errors, and report them.
+  // The members log the same errors.
   const client = openClient(connection, { clientId, retries: 1, logTo: silent });
   const cluster = clusterOf(client.kafka);
   try {
@@ -162,7 +176,7 @@ function clusterOf(kafka: Kafka): Cluster {
   return of[create]!({ allowAutoTopicCreation: false });
 }
 
-/** The id of the topic of a connection as it is now; undefined when it cannot be known, or when the signal aborts. Never rejects. */
+/** Returns the topic's current id; undefined if unknown or aborted. Never rejects. */
 export async function currentTopicId(
   connection: Connection,
   groupId: string,
@@ -179,7 +193,7 @@ export async function currentTopicId(
   return id;
 }
 
-/** The committed offset of each partition of the topic, -1 where there is none. */
+/** Returns committed offsets by partition; -1 for none. */
 export async function committedOffsets(cluster: Cluster, topic: string, groupId: string): Promise<ReadonlyMap<number, bigint>> {
   const partitions = cluster.findTopicPartitionMetadata(topic).map(({ partitionId }) => ({ partition: partitionId }));
   const coordinator = await cluster.findGroupCoordinator({ groupId });
@@ -187,7 +201,7 @@ export async function committedOffsets(cluster: Cluster, topic: string, groupId:
   return new Map(responses[0]?.partitions.map(({ partition, offset }) => [partition, BigInt(offset)]));
 }
 
-/** What is used of the request queue of kafkajs 2.2.4, the exact version that this package depends on. */
+/** Private members of kafkajs 2.2.4, the pinned version. */
 interface RequestQueue {
   readonly pending: readonly unknown[];
   readonly inflight: ReadonlyMap<number, { sentAt: number; requestTimeout: number; timeoutRequest(): void }>;
@@ -199,14 +213,17 @@ interface RequestQueue {
   scheduleRequestTimeoutCheck(): void;
 }
 
-/** Resolution of request timeouts, which are ten seconds and more; that of kafkajs is 100 ms. */
+/** Timeouts are at least ten seconds; kafkajs checks every 100 ms. */
 const TIMEOUT_CHECK_MS = 1000;
 
-/** More than clusters have. kafkajs connects to each broker that leads a partition, and compares each partition of an answer with those of another. */
+/**
+ * Larger than real clusters. kafkajs connects to every partition leader, and compares all
+ * partitions of two responses.
+ */
 const BROKERS_MAX = 500;
 const PARTITIONS_MAX = 4_000;
 
-/** A broker names so much that reading it would hold up the process. */
+/** A response too large to process without blocking. */
 export class CrowdedClusterError extends Error {
   override readonly name = 'CrowdedClusterError';
 }
@@ -219,7 +236,7 @@ interface Metadata {
   readonly topicMetadata: readonly { readonly partitionMetadata: readonly unknown[] }[];
 }
 
-/** How many brokers and partitions of a topic an answer names, by the method of the broker of kafkajs that asks for it. */
+/** Counts brokers and partitions of a topic, by the kafkajs method that requests them. */
 const NAMED: Readonly<Record<string, (answer: never) => { brokers?: number; partitions: number }>> = {
   metadata: ({ brokers, topicMetadata }: Metadata) => ({
     brokers: brokers.length,
@@ -228,7 +245,7 @@ const NAMED: Readonly<Record<string, (answer: never) => { brokers?: number; part
   listOffsets: ({ responses }: { responses: readonly Offsets[] }) => ({
     partitions: responses.reduce((sum, { partitions }) => sum + Math.max(1, partitions.length), 0),
   }),
-  // Four bytes each; the name of the topic and what the leader adds take far less than the rest.
+  // Four bytes each; names and the leader's additions are much smaller.
   syncGroup: ({ memberAssignment }: { memberAssignment: Buffer }) => ({ partitions: Math.floor(memberAssignment.length / 8) }),
 };
 
@@ -244,8 +261,9 @@ function patchKafkajs(): void {
 }
 
 /**
- * kafkajs logs in again ten seconds before a session ends (KIP-368), so before each request of a shorter one. Brokers refuse a second login within a second with
- * ILLEGAL_SASL_STATE. Half of the time of a short session is used.
+ * kafkajs logs in again ten seconds before a session ends (KIP-368): before every request of a
+ * shorter one. Brokers reject a second login within a second (ILLEGAL_SASL_STATE). This uses half
+ * of a short session.
  */
 function keepShortSessions(): void {
   const { prototype } = createRequire(import.meta.url)('kafkajs/src/network/connection') as {
@@ -276,8 +294,9 @@ function limitNamed(): void {
 }
 
 /**
- * Patches the timers of kafkajs: after every response its request queue sets a timer with a negative delay, even when nothing is pending, which wakes the process
- * every millisecond per connection. An idle consumer took 2.9 % of a core, patched 0.25 %. https://github.com/tulios/kafkajs/issues/1751
+ * kafkajs sets a timer with a negative delay after every response, even if nothing is pending,
+ * which wakes the process every millisecond per connection. An idle consumer used 2.9 % of a core;
+ * patched, 0.25 %. https://github.com/tulios/kafkajs/issues/1751
  */
 function patchRequestQueue(): void {
   const { prototype } = createRequire(import.meta.url)('kafkajs/src/network/requestQueue') as { prototype: RequestQueue };

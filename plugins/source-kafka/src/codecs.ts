@@ -5,7 +5,7 @@ import kafkajs from 'kafkajs';
 import { decompressLz4 } from './lz4.js';
 import { currentFetch, SOURCE_MAX_BYTES } from './memory.js';
 
-/** A batch holds more than `SOURCE_MAX_BYTES` when decompressed. `cause` is the error of the codec. */
+/** A decompressed batch exceeds `SOURCE_MAX_BYTES`. */
 export class BatchTooLargeError extends Error {
   override readonly name = 'BatchTooLargeError';
 
@@ -14,15 +14,18 @@ export class BatchTooLargeError extends Error {
   }
 }
 
-/** Decompresses a batch; fails when it holds more than `maxOutputLength` bytes. */
+/** Fails if the result exceeds `maxOutputLength` bytes. */
 type Decompress = (batch: Buffer, options: { readonly maxOutputLength: number }) => Buffer | Promise<Buffer>;
 
-/** Node has Zstandard since 22.15: https://nodejs.org/api/zlib.html#zlibzstddecompressbuffer-options-callback */
+/**
+ * Available since Node.js 22.15:
+ * https://nodejs.org/api/zlib.html#zlibzstddecompressbuffer-options-callback
+ */
 const { zstdDecompress } = zlib as { zstdDecompress?: typeof zlib.unzip };
 
 type Compression = Exclude<keyof typeof kafkajs.CompressionTypes, 'None'>;
 
-/** Every compression that Kafka has. kafkajs itself has only gzip, without a limit. */
+/** kafkajs only has gzip, without a limit. */
 const codecs: Readonly<Record<Compression, Decompress>> = {
   GZIP: promisify(zlib.unzip),
   Snappy: decompressSnappy,
@@ -30,14 +33,13 @@ const codecs: Readonly<Record<Compression, Decompress>> = {
   ZSTD: zstdDecompress ? promisify(zstdDecompress) : decompressZstdHere,
 };
 
-/** How a codec says that a batch is too large: an error code of Node, and the message of `snappyjs`. */
+/** An error code of Node.js, and a message of `snappyjs`. */
 const TOO_LARGE = /ERR_BUFFER_TOO_LARGE|is too big, expect at most/;
 
 const FULL_MS = 100;
 
 const tooLarge = () => Object.assign(new Error('no room'), { code: 'ERR_BUFFER_TOO_LARGE' });
 
-/** Registers the codecs with kafkajs. */
 export function addCodecs(): void {
   for (const [name, decompress] of Object.entries(codecs)) {
     const codec = {
@@ -53,7 +55,8 @@ export function addCodecs(): void {
           const { code = '', message } = error as NodeJS.ErrnoException;
           if (!TOO_LARGE.test(`${code} ${message}`)) throw error;
           if (!fetch || room === SOURCE_MAX_BYTES) throw new BatchTooLargeError(error);
-          // It is fetched again. What this fetch has decoded is read first; with nothing decoded the next fetch would follow at once.
+          // The batch is fetched again after the decoded part is read. If nothing is decoded, the
+          // pause delays the next fetch.
           if (fetch.isEmpty) await sleep(FULL_MS);
           throw Object.assign(new Error('There is no room for this batch now'), { name: 'KafkaJSPartialMessageError' });
         }
@@ -69,11 +72,14 @@ async function decompressZstdHere(batch: Buffer, { maxOutputLength }: { readonly
   return decompressZstd(batch, maxOutputLength);
 }
 
-/** The header of the frame that the Java client puts around Snappy blocks (SnappyCodec): https://github.com/xerial/snappy-java */
+/**
+ * The frame of Snappy blocks from the Java client (SnappyCodec):
+ * https://github.com/xerial/snappy-java
+ */
 const FRAME_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00]);
 const FRAME_HEADER_BYTES = 16;
 
-/** A batch is a frame of blocks, each with its length before it, or, of other clients, one block. */
+/** A batch is a frame of length-prefixed blocks or, from other clients, one block. */
 async function decompressSnappy(batch: Buffer, { maxOutputLength }: { readonly maxOutputLength: number }): Promise<Buffer> {
   // Few topics need it.
   const { default: snappy } = await import('snappyjs');

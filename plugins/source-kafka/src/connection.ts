@@ -5,7 +5,7 @@ import type { Mechanism, SASLOptions } from 'kafkajs';
 import type { MskIam } from './msk-iam.js';
 import { clientCredentials, oauthBearer, renewed, type ClientCredentials } from './oauth-bearer.js';
 
-/** The connection of a source record of kind `kafka`; `connection.json` describes each field to its user. */
+/** Documented in `connection.json`. */
 export interface Connection {
   readonly brokers: readonly string[];
   readonly topic_name: string;
@@ -25,10 +25,13 @@ export interface Auth extends Partial<ClientCredentials & MskIam> {
   readonly extensions?: Readonly<Record<string, string>>;
 }
 
-/** The settings of the plugin; `settings.json` describes them to their user. */
+/** Documented in `settings.json`. */
 export type Settings = { readonly default_credentials?: boolean };
 
-/** Throws a `PluginError` when the source would use the credentials of the process, and the settings forbid it. */
+/**
+ * Throws a `PluginError` if the settings forbid the credentials of the process and the source has
+ * none.
+ */
 export function mayLogIn({ auth = {} }: Connection, settings: Settings): void {
   if (auth.type !== 'aws_msk_iam' || auth.access_key_id !== undefined || settings.default_credentials !== false) return;
   throw new PluginError(
@@ -39,12 +42,15 @@ export function mayLogIn({ auth = {} }: Connection, settings: Settings): void {
   );
 }
 
-/** The consumer group: the same in every agent, and different for two sources of one topic, so that each gets every message. */
+/**
+ * Returns the consumer group: the same in every agent, different for two sources of a topic, so
+ * that each gets every message.
+ */
 export function groupOf(connection: Connection, sourceId: string): string {
   return connection.consumer_group_id || `gateway-${sourceId}`;
 }
 
-/** The kafkajs settings to reach the cluster. Throws a `PluginError` when fields contradict each other. */
+/** Returns the kafkajs settings. Throws a `PluginError` if fields contradict each other. */
 export function clusterConfig({ brokers, auth = {} }: Connection) {
   const sasl = saslOf(auth, brokers);
   const { ca, client_cert: cert, client_key: key, tls } = auth;
@@ -57,7 +63,7 @@ export function clusterConfig({ brokers, auth = {} }: Connection) {
   };
 }
 
-/** Node accepts a broken certificate without an error and then trusts no server. */
+/** Node.js accepts a broken certificate and then trusts no server. */
 function checkAuthority(ca: string, tls: boolean | undefined): void {
   if (!tls) {
     throw new PluginError('auth.ca is given, but auth.tls is off, so the certificate authority would not be used.', {
@@ -74,7 +80,7 @@ function checkAuthority(ca: string, tls: boolean | undefined): void {
   }
 }
 
-/** Node would tell of a wrong certificate or key only when it connects, and without the field. */
+/** Node.js reports a wrong certificate or key only when it connects, without the field. */
 function checkIdentity({ client_cert: cert = '', client_key: key = '', tls }: Auth, now = new Date()): void {
   const refuse = (message: string, fix: string, cause?: unknown) => new PluginError(message, { fix, cause });
   if (!tls) throw refuse('auth.client_cert is given, but auth.tls is off, so it would not be shown.', 'Set auth.tls to true.');
@@ -109,7 +115,7 @@ function checkIdentity({ client_cert: cert = '', client_key: key = '', tls }: Au
   }
 }
 
-/** Of MSK: `b-1.orders.a1b2c3.c2.kafka.eu-west-1.amazonaws.com:9098` */
+/** An example is `b-1.orders.a1b2c3.c2.kafka.eu-west-1.amazonaws.com:9098`. */
 const MSK_BROKER = /\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?:\d+$/;
 
 function mskIam({ region, tls, ...auth }: Auth, brokers: readonly string[]): MskIam {
@@ -137,7 +143,7 @@ function saslOf(auth: Auth, brokers: readonly string[]): SASLOptions | Mechanism
   }
   if (type === 'aws_msk_iam') {
     const iam = mskIam(auth, brokers);
-    // Imported here: the SDK takes memory and time, and few clusters need it.
+    // The SDK takes memory and time, and few clusters need it.
     return oauthBearer(renewed(async () => (await import('./msk-iam.js')).mskToken(iam)));
   }
   if (type === 'oauthbearer') {
@@ -163,7 +169,7 @@ function saslOf(auth: Auth, brokers: readonly string[]): SASLOptions | Mechanism
   return hash === 'SHA256' ? { mechanism: 'scram-sha-256', ...login } : { mechanism: 'scram-sha-512', ...login };
 }
 
-/** The mechanism as Kafka names it. */
+/** Returns Kafka's name of the mechanism. */
 export function mechanismOf({ type, hash }: Auth): string | undefined {
   if (type === 'plain') return 'PLAIN';
   if (type === 'oauthbearer' || type === 'aws_msk_iam') return 'OAUTHBEARER';

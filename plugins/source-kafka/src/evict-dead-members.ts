@@ -5,10 +5,11 @@ import { groupOf, type Connection } from './connection.js';
 const DEADLINE_MS = 2_000;
 
 /**
- * Removes members from the group whose processes on this machine were killed: the group would wait until their sessions time out, and a single agent that
- * restarts would read nothing meanwhile. A live member that is removed by mistake joins again at once, as all members do when this one joins.
- * Resolves with the committed offsets of the group by partition, as they are before a member of this run joins. Never rejects: if this fails, the sessions time
- * out, and no offset is known.
+ * Removes group members whose processes on this machine were killed; otherwise a single restarting
+ * agent reads nothing until their sessions time out. A live member removed by mistake rejoins
+ * immediately, as all do when this one joins. Resolves with the committed offsets by partition,
+ * before a member of this run joins. Never rejects: on failure sessions time out, and no offset is
+ * known.
  */
 export async function evictDeadMembers(connection: Connection, context: SourceContext): Promise<ReadonlyMap<number, bigint>> {
   const place = { clientId: `${context.clientId}-start`, signal: AbortSignal.any([context.signal, AbortSignal.timeout(DEADLINE_MS)]) };
@@ -39,8 +40,8 @@ async function evict(cluster: Cluster, groupId: string, context: SourceContext):
 }
 
 /**
- * True when a client id belongs to a process that has ended: an earlier run in this process or one with the same id (as in containers), or another process id
- * that no process has now. Client ids of this machine differ only in the process id and the number of the worker.
+ * True if a client id is of an ended process: an earlier run with this pid (as in containers), or a
+ * pid without a process. Client ids of this machine differ only in pid and worker number.
  */
 export function isDead(clientId: string, own: string, isAlive: (pid: number) => boolean = isProcess): boolean {
   const [, withoutWorker = ''] = /^(.+?)(?:-\d{1,3})?$/.exec(clientId) ?? [];
@@ -61,7 +62,7 @@ function isProcess(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // It exists, and belongs to another user.
+    // The process exists and belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

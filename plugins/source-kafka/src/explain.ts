@@ -14,7 +14,7 @@ const NETWORK_FIXES = {
   silent: 'Check brokers, and that a firewall lets this machine reach them.',
 };
 
-/** Explains an error of kafkajs: what failed, at which broker, topic or consumer group, and which field to change. */
+/** Explains a kafkajs error: what failed, where, and the field to change. */
 export function explain(error: unknown, connection: Connection, group: string | undefined): PluginError {
   const { topic_name: topic, auth = {} } = connection;
   const chain = new ErrorChain(error);
@@ -50,7 +50,7 @@ export function explain(error: unknown, connection: Connection, group: string | 
     const fix = 'Check auth.username and auth.password, and that auth.type and auth.hash match how this user was created on the cluster.';
     return because(`${broker} refused the user "${auth.username}" (${mechanismOf(auth)}).`, fix);
   }
-  // In TLS 1.3 a broker judges the certificate after the client has connected.
+  // TLS 1.3 brokers verify certificates after the client has connected.
   if (is(/alert (certificate required|bad certificate|unknown ca|certificate (unknown|expired|revoked)|unsupported certificate)/i)) {
     if (auth.client_cert === undefined) {
       const fix = 'Set auth.client_cert and auth.client_key, or give the port of a listener without ssl.client.auth.';
@@ -106,7 +106,7 @@ export function explain(error: unknown, connection: Connection, group: string | 
     const message = `The cluster behind ${broker} has no broker for this consumer group at present.`;
     return because(message, 'Check the health of the cluster (__consumer_offsets).');
   }
-  // Such as an alert of TLS, whose first bytes are no length.
+  // TLS alerts, for example, begin with bytes that are no length.
   if (is(/answer of the broker has/)) return because(`${broker} does not answer as a Kafka broker does.`, closedFix(auth));
   if (is('KafkaJSConnectionClosedError', /Closed connection|Connection closed|ECONNRESET|EPIPE/)) {
     return because(`${broker} closed the connection.`, closedFix(auth));
@@ -116,7 +116,7 @@ export function explain(error: unknown, connection: Connection, group: string | 
   return new PluginError(`Reading the topic "${topic}" from ${broker} failed.`, { fix, cause: error, said: message });
 }
 
-/** What to say when a source asks for more members than the topic has partitions. */
+/** Advises if there are more members than partitions. */
 export function idleMembers(topic: string, partitions: number, workers = 1): Advice | undefined {
   if (workers === 1 || workers <= partitions) return undefined;
   const [has, idle] = [`${partitions} ${partitions === 1 ? 'partition' : 'partitions'}`, workers - partitions];
@@ -126,7 +126,7 @@ export function idleMembers(topic: string, partitions: number, workers = 1): Adv
   };
 }
 
-/** Who logs in. */
+/** Describes the login identity. */
 export function userOf({ type, username, client_id: client, access_key_id: key, role_arn: role, client_cert: cert }: Auth): string {
   if (role !== undefined) return `the role ${role}`;
   if (type === 'aws_msk_iam') return key === undefined ? 'the credentials of this process' : `the access key ${key}`;
@@ -135,7 +135,7 @@ export function userOf({ type, username, client_id: client, access_key_id: key, 
   return cert === undefined ? 'the anonymous user' : 'the owner of the client certificate';
 }
 
-/** A broker that closes without an error usually expects TLS or a login. */
+/** Closing without an error usually means that TLS or a login is expected. */
 function closedFix({ tls, type }: Auth): string {
   if (!tls && !type) return 'This port may want TLS or a login: set auth.tls, or auth.type with auth.username and auth.password.';
   if (!tls) return 'This port may want TLS: set auth.tls to true.';
@@ -143,10 +143,13 @@ function closedFix({ tls, type }: Auth): string {
   return 'Check the log of the broker.';
 }
 
-/** Characters of an address that a cluster advertises, which may be any text. */
+/** An advertised address may be any text. */
 const HOST_MAX = 260;
 
-/** The broker that failed, as the innermost error names it. One that is not in the list was named by another broker. */
+/**
+ * Returns the broker named by the innermost error. If not in the list, another broker advertised
+ * it.
+ */
 function brokerOf({ errors }: ErrorChain, { brokers }: Connection): string {
   const broker = errors.map((error) => (error as { broker?: unknown }).broker).findLast((it) => typeof it === 'string');
   if (broker === undefined) return brokers.join(', ');

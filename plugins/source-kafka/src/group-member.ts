@@ -8,35 +8,48 @@ import { idToCommit } from './topic-ids.js';
 import { oldestOffset } from './watch.js';
 
 /**
- * The partitions of a killed agent move when its session times out, so this is as short as brokers allow by default (`group.min.session.timeout.ms`).
- * Heartbeats go out with every poll and, while a window is full, with every tick: they do not depend on how fast messages settle.
+ * Partitions of a killed agent move at its session timeout, so this is the default minimum of
+ * brokers (`group.min.session.timeout.ms`). Heartbeats are sent with every poll and, while a window
+ * is full, every tick, independently of how fast messages settle.
  */
 const SESSION_MS = 6_000;
-/** Members learn from a heartbeat that the group rebalances, and read nothing until all have joined again: this is the pause of a restart. */
+/**
+ * Determines the pause at a restart: members learn of a rebalance from a heartbeat, and read
+ * nothing until all have rejoined.
+ */
 const HEARTBEAT_MS = 300;
 const REBALANCE_MS = 10_000;
-/** The longest poll of an idle topic. A new message ends it at once; heartbeats and leaving the group wait for it. */
+/** Longest poll of an idle topic. A message ends it; heartbeats and leaving wait for it. */
 const POLL_MS = 300;
-/** A topic that has grown is noticed after this long; kafkajs looks every five minutes. */
+/** Detects a grown topic; kafkajs takes five minutes by default. */
 const METADATA_MS = 5_000;
 const PARTITIONS_AT_ONCE = 16;
 const RETRIES = 5;
-/** Messages that all partitions together may have in flight, or one window, if that is larger. `IN_FLIGHT_BYTES` limits their bytes. */
+/**
+ * Maximum messages in flight over all partitions, or one window if larger. `IN_FLIGHT_BYTES` limits
+ * bytes.
+ */
 const IN_FLIGHT_MAX = 4_000;
 
 const TICK_MS = 1_000;
 const COMMIT_MS = 200;
-/** kafkajs can stop fetching without an error; so long without a poll, a heartbeat or a rebalance means that it has. */
+/**
+ * kafkajs can stop fetching silently. This long without poll, heartbeat or rebalance counts as
+ * stalled.
+ */
 const STALL_MS = 30_000;
-/** A message settles with `later` when the agent drains, and then the run ends. If it does not, the partition would stand still for ever. */
+/**
+ * `later` means that the agent drains, which ends the run. If it does not end, the partition would
+ * block forever.
+ */
 const REJECTION_MS = 5_000;
 const FINAL_COMMIT_MS = 2_000;
 const DISCONNECT_MS = 3_000;
 
-/** Errors of a commit for a generation of the group that is over. */
+/** Commit errors for an earlier generation of the group. */
 const STALE = ['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID', 'NOT_COORDINATOR_FOR_GROUP'];
 
-/** What the members of a run share. */
+/** Shared by the members of a run. */
 export interface SharedByMembers {
   readonly memory: SourceMemory;
   readonly committed: Map<number, bigint>;
@@ -44,7 +57,10 @@ export interface SharedByMembers {
   readonly topicId: string | undefined;
 }
 
-/** One member of the consumer group: `start`; until the end `failed` may reject; `drain` unless it failed; `close`. Or, while others stay: `leave`. */
+/**
+ * A member of the consumer group: `start`; `failed` may reject until the end; `drain` unless
+ * failed; `close`. While other members remain: `leave`.
+ */
 export class GroupMember implements ReaderContext {
   /** Rejects when the member can no longer read. Never resolves. */
   readonly failed: Promise<never>;
@@ -62,14 +78,13 @@ export class GroupMember implements ReaderContext {
   readonly #startsAt: ReadonlyMap<number, bigint>;
   readonly #metadata: string | undefined;
   readonly #connection: Connection;
-  /** By broker: of its latest fetch. */
   readonly #fetches = new Map<number, FetchMemory>();
 
-  /** By partition: exactly those of the latest assignment. */
+  /** Readers by partition: exactly the latest assignment. */
   #readers = new Map<number, PartitionReader>();
-  /** Messages in flight, of this and earlier assignments. */
+  /** Messages of this and earlier assignments. */
   readonly #inFlight: InFlight;
-  /** Some reader was refused for lack of room. */
+  /** A reader was refused because the member was full. */
   #wasFull = false;
   #isDraining = false;
   #closing: Promise<void> | undefined;
@@ -77,18 +92,18 @@ export class GroupMember implements ReaderContext {
   #isConnected = false;
   #seenAt = performance.now();
   #rejectedAt: number | undefined;
-  /** Readers whose settled prefix has grown. One request at a time commits those of all. */
+  /** Readers with a longer settled prefix. One request commits for all. */
   readonly #commits = new Batches<PartitionReader>(() => this.#commit(), { afterMs: COMMIT_MS });
   /**
-   * Commits for the current assignment, or fails. `commitOffsets` of the consumer retries after a lost connection, then possibly for a later assignment, which
-   * may have given the partitions to others.
+   * Commits for the current assignment only. The consumer's `commitOffsets` retries after a lost
+   * connection, possibly in a later assignment without these partitions.
    */
   #commitOnce: EachBatchPayload['commitOffsetsIfNecessary'] | undefined;
 
   /**
-   * @param committed where the members of a source note what they have committed, by partition
-   * @param startsAt what the group had committed before the run, by partition
-   * @param topicId the id of the topic before the run; undefined when it is unknown
+   * @param shared.committed records offsets committed by the members, by partition
+   * @param shared.startsAt committed offsets before the run, by partition
+   * @param shared.topicId the topic's id before the run, if known
    */
   constructor(
     connection: Connection,
@@ -120,14 +135,14 @@ export class GroupMember implements ReaderContext {
       maxWaitTimeInMs: POLL_MS,
       metadataMaxAge: METADATA_MS,
       allowAutoTopicCreation: false,
-      // The agent restarts the source, backs off and reports to health.
+      // The agent restarts the source.
       retry: { retries: RETRIES, restartOnFailure: () => Promise.resolve(false) },
     });
     this.#ticks = setInterval(() => this.#tick(), TICK_MS);
     this.#listen();
   }
 
-  /** Connects and joins the group; resolves when this member has its partitions. */
+  /** Resolves when this member has its partitions. */
   async start(): Promise<void> {
     await this.#consumer.connect();
     if (this.#isClosed) return;
@@ -142,28 +157,28 @@ export class GroupMember implements ReaderContext {
     });
   }
 
-  /** Stops reading, waits until every message has settled, and commits. Never rejects. */
+  /** Stops reading, waits until all messages have settled, and commits. Never rejects. */
   async drain(): Promise<void> {
     this.#isDraining = true;
     this.#wakeReaders();
     try {
-      // The member keeps sending heartbeats, so that it keeps its partitions until the offsets are committed.
+      // Heartbeats continue, which keeps the partitions until the offsets are committed.
       this.#consumer.pause([{ topic: this.topic }]);
     } catch {
-      // It is not in the group: it has not joined yet or has failed.
+      // The member is not in the group.
     }
     await this.#inFlight.idle();
     this.#commits.flush();
     await settles(this.#commits.idle(), FINAL_COMMIT_MS);
   }
 
-  /** Drains for a while and closes. Never rejects. */
+  /** Drains for at most `withinMs` and closes. Never rejects. */
   async leave(withinMs: number): Promise<void> {
     await settles(this.drain(), withinMs);
     await this.close();
   }
 
-  /** Leaves the group and closes the connections. Never rejects. */
+  /** Leaves the group and disconnects. Never rejects. */
   close(): Promise<void> {
     return (this.#closing ??= this.#close());
   }
@@ -174,22 +189,22 @@ export class GroupMember implements ReaderContext {
     clearInterval(this.#ticks);
     this.#commits.close();
     this.#wakeReaders();
-    // No broker has to let go of a member that none has answered.
+    // A member that never connected has no group to leave.
     if (!this.#isConnected) this.#client.destroy();
     if (!(await settles(this.#consumer.disconnect(), this.#isConnected ? DISCONNECT_MS : 0)) && this.#isConnected)
       this.#context.log.warn({ group: this.#group }, 'the brokers did not let the consumer leave in time; its connections are cut');
-    // A connection that kafkajs is still opening outlives its `disconnect`.
+    // Connections that kafkajs is still opening outlive its `disconnect`.
     this.#client.destroy();
     for (const fetch of this.#fetches.values()) fetch.release();
     this.#fetches.clear();
   }
 
-  /** Hands over the records of one fetch as the window permits; the next fetch of the partition waits for this. */
+  /** Hands over a fetch as the window permits. The partition's next fetch waits for this. */
   async #readBatch({ batch, resolveOffset, heartbeat, isRunning, commitOffsetsIfNecessary }: EachBatchPayload): Promise<void> {
     this.#commitOnce = commitOffsetsIfNecessary;
     const reader = this.#readers.get(batch.partition);
     if (!reader) return;
-    // Where the fetch began, which the types of kafkajs leave out: a gap behind it is one of compaction or of transactions.
+    // Missing in the types of kafkajs. A gap after it is due to compaction or transactions.
     this.#lookForLost(reader, BigInt((batch as unknown as { fetchedOffset: string }).fetchedOffset));
     let last: string | undefined;
     const isAssigned = () => this.#readers.get(reader.partition) === reader;
@@ -206,8 +221,9 @@ export class GroupMember implements ReaderContext {
       }
       reader.skipTo(batch.lastOffset());
     } finally {
-      // Sets the position of the next fetch. Not after a new assignment: its reader starts at the committed offset and must see every record from there,
-      // otherwise its prefix would extend over records that it never opened.
+      // Sets the position of the next fetch, except after a new assignment: its reader must see
+      // every record from the committed offset, otherwise its prefix would include records that it
+      // never opened.
       if (last !== undefined && isAssigned()) resolveOffset(last);
     }
   }
@@ -218,16 +234,16 @@ export class GroupMember implements ReaderContext {
     on(events.HEARTBEAT, seen);
     on(events.FETCH, seen);
     on(events.FETCH_START, ({ payload: { nodeId } }) => {
-      // The batches of the fetch before have been read; messages in flight are copies.
+      // The earlier batches are read; messages in flight are copies.
       this.#fetches.get(nodeId)?.release();
       const fetch = new FetchMemory(this.#memory);
       this.#fetches.set(nodeId, fetch);
-      // Called at the start of the fetch, within it: its answer is decoded in this context.
+      // The event is emitted within the fetch, so its response is decoded in this context.
       currentFetch.enterWith(fetch);
     });
     on(events.START_BATCH_PROCESS, seen);
     on(events.END_BATCH_PROCESS, ({ payload }) => {
-      // A fetch without records is reported only here.
+      // A fetch without records is only reported here.
       const reader = payload.batchSize === 0 ? this.#readers.get(payload.partition) : undefined;
       if (!reader) return;
       if (reader.next === undefined) this.#lookForLost(reader, BigInt(payload.lastOffset) + 1n);
@@ -237,14 +253,18 @@ export class GroupMember implements ReaderContext {
       seen();
       this.#assign(payload);
     });
-    // The broker still accepts offsets of the old assignment now, and this request goes out before the one that joins again.
+    // The broker still accepts offsets of the old assignment, and this precedes the request to
+    // rejoin.
     on(events.REBALANCING, () => this.#commits.flush());
     on(events.CRASH, ({ payload }) => {
       if (!this.#isDraining) this.#fail(payload.error);
     });
   }
 
-  /** Reports records that the broker has deleted before they were read, so that reading goes on at `next`: the oldest record is behind what was due. */
+  /**
+   * Reports records deleted before they were read: reading continues at `next`, and the oldest
+   * record is after the expected offset.
+   */
   #lookForLost(reader: PartitionReader, next: bigint): void {
     const { partition } = reader;
     const known = [this.#startsAt, this.#committed].map((offsets) => offsets.get(partition) ?? -1n);
@@ -304,7 +324,7 @@ export class GroupMember implements ReaderContext {
     });
   }
 
-  /** Commits the settled prefixes. Never rejects. */
+  /** Commits settled prefixes. Never rejects. */
   async #commit(): Promise<void> {
     const due = this.#uncommitted();
     if (due.length === 0 || !this.#commitOnce) return;
@@ -323,7 +343,7 @@ export class GroupMember implements ReaderContext {
       if (new ErrorChain(error).has(...STALE))
         log.debug(fields, 'offsets of an earlier assignment were not committed; their messages are read again');
       else log.warn(fields, 'offsets were not committed; trying again');
-      // Brokers accept no offsets between a rebalance and the new assignment: the end does not wait long for that.
+      // Brokers accept no offsets between a rebalance and the assignment. Draining retries sooner.
       for (const { reader } of due) this.#commits.add(reader, this.#isDraining ? COMMIT_MS : TICK_MS);
     }
   }

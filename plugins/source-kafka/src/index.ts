@@ -33,17 +33,19 @@ export default plugin;
 /** The contract allows ten seconds; the rest is for closing. */
 const CHECK_MS = 8_500;
 const CHECK_CLOSE_MS = 1_000;
-/** The metadata of a large cluster has a few megabytes. */
+/** Metadata of a large cluster takes a few megabytes. */
 const CHECK_ANSWER_MAX_BYTES = 16 * 1024 * 1024;
 
-/** Within this time a member that leaves settles what it has read, as in a rebalance; the rest is redelivered to others, and recognised. */
+/**
+ * Time for a leaving member to settle its messages, as in a rebalance; the rest is redelivered and
+ * deduplicated.
+ */
 const LEAVE_MS = 5_000;
-/** Members that connect at once. */
 const JOIN_AT_ONCE = 16;
 
 /**
- * Connects, looks up the topic and, if it has a name already, the consumer group, and disconnects. Resolves with advice when members would be idle. Throws a
- * `PluginError`.
+ * Looks up the topic and the configured consumer group. Resolves with advice if members would be
+ * idle. Throws a `PluginError`.
  */
 async function check(connection: Connection, context: CheckContext<Settings>): Promise<Advice | void> {
   mayLogIn(connection, context.settings);
@@ -68,10 +70,9 @@ async function check(connection: Connection, context: CheckContext<Settings>): P
   }
 }
 
-/** Returns how many partitions the topic has. */
 async function lookUp(admin: Admin, connection: Connection): Promise<number> {
   await admin.connect();
-  // Listing is the only request about topics that never creates one, whatever auto.create.topics.enable says.
+  // The only request that never creates a topic, regardless of auto.create.topics.enable.
   if (!(await admin.listTopics()).includes(connection.topic_name)) {
     const who = userOf(connection.auth ?? {});
     throw new PluginError(`There is no topic "${connection.topic_name}" on ${connection.brokers.join(', ')} that ${who} may see.`, {
@@ -79,13 +80,14 @@ async function lookUp(admin: Admin, connection: Connection): Promise<number> {
     });
   }
   const partitions = await admin.fetchTopicOffsets(connection.topic_name);
-  // An empty id is replaced by one made of the id of the source, which is unknown before the source is saved.
+  // The default is derived from the source id, unknown before the source is saved.
   if (connection.consumer_group_id) await admin.describeGroups([connection.consumer_group_id]);
   return partitions.length;
 }
 
 /**
- * Reads the topic with as many members of the consumer group as `context` says until the signal aborts; rejects with a `PluginError` when one of them fails.
+ * Reads with `context.workers` group members until the signal aborts. Rejects with a `PluginError`
+ * if one fails.
  */
 async function run(connection: Connection, handle: Handle, context: SourceContext<Settings>): Promise<void> {
   context.report('connecting');
@@ -120,7 +122,7 @@ async function run(connection: Connection, handle: Handle, context: SourceContex
     ]);
     const [startsAt, topicId] = (await Promise.race([known, aborted])) ?? [];
     shared = { ...shared, startsAt: startsAt ?? shared.startsAt, topicId };
-    // Brokers that accept no member are asked by one, whatever the number of workers.
+    // One member first: brokers that accept none are not contacted by all.
     const first = resize(1);
     let resized = first
       .then(() => resize(context.workers))
@@ -128,7 +130,7 @@ async function run(connection: Connection, handle: Handle, context: SourceContex
         if (!over.aborted) context.report('reading');
       });
     resized.catch(fail);
-    // One change after the other: members are told apart by their place.
+    // Sequential, because members are identified by index.
     context.onWorkers?.((workers) => {
       resized = resized.then(() => resize(workers));
       resized.catch(fail);

@@ -1,26 +1,27 @@
-// Decodes LZ4: https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md and lz4_Block_format.md. Checksums are not verified: old producers write
-// a wrong one in the header (KAFKA-3160), and few write the others.
+// Decodes LZ4: https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md and lz4_Block_format.md.
+// Checksums are not verified: old producers write a wrong header checksum (KAFKA-3160), and few
+// write others.
 
 const FRAME_MAGIC = 0x184d2204;
-/** The first of sixteen magic numbers of frames to skip. */
+/** The first of 16 for skippable frames. */
 const SKIPPABLE_MAGIC = 0x184d2a50;
 const VERSION = 0b01;
-/** In the size of a block: its bytes are not compressed. */
+/** A flag in the block size: the bytes are not compressed. */
 const IS_STORED = 0x8000_0000;
-/** How far back a sequence may point into earlier blocks. */
+/** Maximum distance of a match into earlier blocks. */
 const HISTORY_BYTES = 64 * 1024;
 const MIN_MATCH_BYTES = 4;
-/** Fewer bytes are copied one by one: a call costs more. */
+/** A loop is faster than a call for fewer bytes. */
 const FEW = 24;
 
 /**
- * Decodes LZ4 frames, one after the other.
- * @throws RangeError that says what is wrong with them; with the code `ERR_BUFFER_TOO_LARGE`, as of `node:zlib`, when they hold more than `maxBytes`
+ * Decodes consecutive frames.
+ * @throws RangeError; with code `ERR_BUFFER_TOO_LARGE`, as in `node:zlib`, above `maxBytes`
  */
 export function decompressLz4(frames: Buffer, maxBytes: number): Buffer {
   let content = Buffer.allocUnsafe(4 * frames.length);
   let [at, length] = [0, 0];
-  /** Moves on by so many bytes and returns where they begin. */
+  /** Advances and returns the previous position. */
   const skip = (bytes: number): number => {
     if (at + bytes > frames.length) throw truncated();
     at += bytes;
@@ -42,7 +43,7 @@ export function decompressLz4(frames: Buffer, maxBytes: number): Buffer {
     if (sizeId < 4) throw new RangeError(`An LZ4 frame has the unknown block size ${sizeId}`);
     const blockMaxBytes = 1 << (8 + 2 * sizeId);
     const areLinked = (flags & 0b10_0000) === 0;
-    // The size of the content, and the checksum of the header.
+    // The content size and the header checksum.
     skip((flags & 0b1000 ? 8 : 0) + 1);
     const frameStart = length;
     for (let size = uint32(); size !== 0; size = uint32()) {
@@ -67,10 +68,13 @@ export function decompressLz4(frames: Buffer, maxBytes: number): Buffer {
   return content.subarray(0, length);
 }
 
-/** Writes the content of a block to `to` from `at` on and returns its end. It may repeat bytes from `from` on and must not go beyond `most`. */
+/**
+ * Writes a block to `to` at `at` and returns its end, at most `most`. Matches start at `from` or
+ * later.
+ */
 function decodeBlock(block: Buffer, to: Buffer, at: number, from: number, most: number): number {
   let next = 0;
-  /** A length: four bits of the token, and, if all are set, the bytes that follow up to one that is not 255. */
+  /** Four bits of the token; if all are set, plus bytes up to one that is not 255. */
   const length = (bits: number): number => {
     if (bits < 15) return bits;
     for (let sum = bits; ;) {
@@ -91,7 +95,7 @@ function decodeBlock(block: Buffer, to: Buffer, at: number, from: number, most: 
     else block.copy(to, at, next, next + literals);
     at += literals;
     next += literals;
-    // The last sequence has literals only.
+    // The last sequence has only literals.
     if (next === block.length) return at;
 
     const low = block[next++];
@@ -101,7 +105,7 @@ function decodeBlock(block: Buffer, to: Buffer, at: number, from: number, most: 
     if (back === 0 || at - back < from) throw new RangeError('An LZ4 block repeats bytes before its beginning');
     const repeated = length(token & 0b1111) + MIN_MATCH_BYTES;
     if (at + repeated > most) throw blockTooLarge();
-    // A repetition may overlap what it writes, and is then copied byte by byte.
+    // An overlapping match is copied byte by byte.
     if (repeated < FEW || back < repeated) for (let k = 0; k < repeated; k++) to[at + k] = to[at - back + k]!;
     else to.copyWithin(at, at - back, at - back + repeated);
     at += repeated;

@@ -1,16 +1,22 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 const MEGABYTE = 1024 * 1024;
-/** Decompressed bytes that a source may hold, and those of a batch: far more than any producer means to send; a few kilobytes can hold gigabytes. */
+/**
+ * Decompressed bytes of a source, and of a batch: far above real producers. A few kilobytes can
+ * hold gigabytes.
+ */
 export const SOURCE_MAX_BYTES = 64 * MEGABYTE;
-/** The same of all sources of this process. */
+/** Decompressed bytes of all sources. */
 const AGENT_MAX_BYTES = 256 * MEGABYTE;
-/** What a source may hold although the others hold all that the process may: they may stand still for long. */
+/** Always available to a source, even if stalled sources exhaust the limit of the process. */
 const SOURCE_MIN_BYTES = 4 * MEGABYTE;
 
 let ofAgent = 0;
 
-/** The decompressed bytes that a source holds: those of each fetch until the next one of the same member from the same broker. */
+/**
+ * Decompressed bytes of a source: of each fetch until the next by the same member from the same
+ * broker.
+ */
 export class SourceMemory {
   #bytes = 0;
 
@@ -19,14 +25,13 @@ export class SourceMemory {
     return Math.max(0, Math.min(SOURCE_MAX_BYTES - this.#bytes, inAgent));
   }
 
-  /** Adds bytes, or gives them back if there are less than none. */
+  /** Negative numbers release bytes. */
   add(bytes: number): void {
     this.#bytes += bytes;
     ofAgent += bytes;
   }
 }
 
-/** The memory of one fetch of a member. */
 export class FetchMemory {
   #bytes = 0;
 
@@ -51,5 +56,5 @@ export class FetchMemory {
   }
 }
 
-/** The fetch whose answer is being decoded: kafkajs calls codecs without telling for whom. */
+/** The fetch being decoded: kafkajs does not pass it to codecs. */
 export const currentFetch = new AsyncLocalStorage<FetchMemory>();

@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { asProcess, ErrorChain, explainNetwork, PluginError } from '@gateway/plugin';
 import type { Token } from './oauth-bearer.js';
 
-/** The fields of a connection that say who logs in at MSK. */
+/** The fields for logging in at MSK. */
 export interface MskIam {
   readonly region: string;
   readonly access_key_id?: string | undefined;
@@ -22,8 +22,9 @@ const SERVICE = 'kafka-cluster';
 const EXPIRES_IN_SECONDS = 900;
 
 /**
- * A token for the IAM access control of MSK: the base64url of a presigned request to connect, as the signers of AWS make it
- * (https://github.com/aws/aws-msk-iam-sasl-signer-js). Rejects with a `PluginError` when there are no credentials.
+ * Creates an MSK IAM token: the base64url of a presigned connect request
+ * (https://github.com/aws/aws-msk-iam-sasl-signer-js). Rejects with a `PluginError` without
+ * credentials.
  */
 export async function mskToken(iam: MskIam): Promise<Token> {
   const credentials = await credentialsOf(iam).catch((error: unknown) => {
@@ -35,7 +36,10 @@ export async function mskToken(iam: MskIam): Promise<Token> {
   return { value: Buffer.from(url).toString('base64url'), askedAt: now.getTime(), endsAt };
 }
 
-/** The URL of `GET https://<host>/?Action=kafka-cluster:Connect`, signed: https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html */
+/**
+ * Signs `GET https://<host>/?Action=kafka-cluster:Connect`:
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
+ */
 function presigned(host: string, region: string, { accessKeyId, secretAccessKey, sessionToken }: Credentials, now: Date): string {
   const time = now.toISOString().replaceAll(/[-:]|\.\d+/g, '');
   const scope = [time.slice(0, 8), region, SERVICE, 'aws4_request'];
@@ -59,7 +63,10 @@ function presigned(host: string, region: string, { accessKeyId, secretAccessKey,
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest();
 
-/** Those of the connection, or else of the process: environment, profile, web identity, container, instance. With a role, they assume it. */
+/**
+ * Uses the connection's credentials, else the process's: environment, profile, web identity,
+ * container, instance. They assume the role, if any.
+ */
 async function credentialsOf({
   region,
   access_key_id: key,
@@ -69,7 +76,7 @@ async function credentialsOf({
 }: MskIam): Promise<Credentials> {
   const keys = key !== undefined && secret !== undefined ? { accessKeyId: key, secretAccessKey: secret } : undefined;
   if (keys && role === undefined) return keys;
-  // The SDK warns about Node versions that it will stop supporting; the gateway decides which one it runs on.
+  // The SDK warns about Node.js versions that it will drop; the gateway chooses the version.
   process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
   const { fromNodeProviderChain, fromTemporaryCredentials } = await import('@aws-sdk/credential-providers');
   const clientConfig = { region };
@@ -79,7 +86,7 @@ async function credentialsOf({
   return fromTemporaryCredentials({ params, clientConfig, masterCredentials: keys ?? (() => asProcess(ofProcess)) })();
 }
 
-/** Explains why there are no credentials, and which field to change. */
+/** Explains why there are no credentials. */
 function explained(error: unknown, { region, access_key_id: key, role_arn: role }: MskIam): PluginError {
   const chain = new ErrorChain(error);
   const because = (message: string, fix: string) => new PluginError(message, { fix, cause: error });

@@ -3,16 +3,19 @@ import type { Mechanism } from 'kafkajs';
 
 const SEPARATOR = '\u0001';
 const REQUEST_MS = 5_000;
-/** Share of its life after which a token is replaced. */
+/** Share of a token's lifetime before its renewal. */
 const RENEW_AT = 0.8;
-/** Of an answer, decompressed. */
+/** Maximum decompressed response. */
 const ANSWER_MAX_BYTES = 256 * 1024;
-/** https://www.rfc-editor.org/rfc/rfc6749#section-5.2: nothing else that an endpoint says is shown, for it may be any server. */
+/**
+ * https://www.rfc-editor.org/rfc/rfc6749#section-5.2. Other parts of a response are not shown: the
+ * endpoint may be any server.
+ */
 const REFUSALS = ['invalid_request', 'invalid_client', 'invalid_grant', 'unauthorized_client', 'unsupported_grant_type', 'invalid_scope'];
-/** When the endpoint does not say it. */
+/** Default lifetime. */
 const EXPIRES_IN_SECONDS = 300;
 
-/** The fields of a connection that say how to get a token. */
+/** The fields for requesting a token. */
 export interface ClientCredentials {
   readonly token_endpoint: string;
   readonly client_id: string;
@@ -21,9 +24,9 @@ export interface ClientCredentials {
 }
 
 /**
- * SASL/OAUTHBEARER with a token of `tokenOf` at each login (RFC 7628). The mechanism of kafkajs does not read the answer, so it takes a refusal for an
- * acceptance, and the next request fails for no visible reason.
- * @param extensions names and values for the broker (RFC 7628, 3.1), such as the cluster behind a shared address
+ * SASL/OAUTHBEARER with a token per login (RFC 7628). The mechanism of kafkajs ignores the
+ * response: it takes a rejection for success, and the next request fails for no apparent reason.
+ * @param extensions for the broker (RFC 7628, 3.1), such as the cluster behind a shared address
  */
 export function oauthBearer(tokenOf: () => Promise<string>, extensions: Readonly<Record<string, string>> = {}): Mechanism {
   const pairs = Object.entries(extensions).map(([name, value]) => `${name}=${value}${SEPARATOR}`);
@@ -33,14 +36,14 @@ export function oauthBearer(tokenOf: () => Promise<string>, extensions: Readonly
       authenticate: async () => {
         const login = `n,,${SEPARATOR}auth=Bearer ${await tokenOf()}${SEPARATOR}${pairs.join('')}${SEPARATOR}`;
         const challenge = await saslAuthenticate({ request: framed(login), response: text });
-        // The broker has refused the token, and rejects the login once this is acknowledged.
+        // The broker rejected the token, and fails the login after this acknowledgement.
         if (challenge) await saslAuthenticate({ request: framed(SEPARATOR), response: text });
       },
     }),
   };
 }
 
-/** As Kafka frames bytes: their number in front. */
+/** Adds Kafka's length prefix. */
 function framed(message: string) {
   const bytes = Buffer.from(message);
   const length = Buffer.alloc(4);
@@ -50,22 +53,22 @@ function framed(message: string) {
 
 const text = { decode: (framedBytes: Buffer) => framedBytes.subarray(4), parse: (bytes: Buffer) => bytes.toString() };
 
-/** Tokens by the client credentials grant (RFC 6749, 4.4). Rejects with a `PluginError`. */
+/** Gets tokens by the client credentials grant (RFC 6749, 4.4). Rejects with a `PluginError`. */
 export function clientCredentials(client: ClientCredentials): () => Promise<string> {
   return renewed(() => askForToken(client));
 }
 
 export interface Token {
   readonly value: string;
-  /** In epoch milliseconds. */
+  /** Epoch milliseconds. */
   readonly askedAt: number;
   readonly endsAt: number;
 }
 
-/** Uses a token until it nears its end; callers at once share one request. Rejects as `ask` does. */
+/** Caches a token until near its expiry. Concurrent callers share a request. Rejects like `ask`. */
 export function renewed(ask: () => Promise<Token>): () => Promise<string> {
   let token: Token | undefined;
-  // By the monotonic clock: the wall clock may be set while the token is in use.
+  // Monotonic: the wall clock may be set meanwhile.
   let freshUntilMs = 0;
   let asking: Promise<Token> | undefined;
   const askNow = async () => {
@@ -116,7 +119,7 @@ async function askForToken({ token_endpoint: endpoint, client_id: id, client_sec
   throw new PluginError(`${place} gave no token: ${reason}.`, { fix: 'Check the health of the identity provider.' });
 }
 
-/** The JSON of an answer; an empty object when it is none or too long. */
+/** Returns an empty object if invalid or too long. */
 async function jsonOf(response: Response): Promise<{ access_token?: unknown; expires_in?: unknown; error?: unknown }> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

@@ -4,30 +4,28 @@ import type { IHeaders, KafkaMessage } from 'kafkajs';
 
 const EMPTY = new Uint8Array(0);
 
-/** What the readers of one member share: the member. */
+/** The member that owns the readers. */
 export interface ReaderContext {
   readonly topic: string;
   readonly window: number;
   readonly handle: Handle;
-  /** False while all partitions of the member together have as much in flight as its memory allows. */
+  /** False while the partitions of the member together reach its limit. */
   hasRoom(): boolean;
-  /** A message is handed over. Call the returned function when it has settled. */
+  /** Call the returned function when the message settles. */
   opened(message: Message): () => void;
   /** Offsets without a record settled. */
   skipped(reader: PartitionReader): void;
-  /** A message of this reader settled. */
   settled(reader: PartitionReader, isAcknowledged: boolean): void;
 }
 
 /**
- * Reads one partition for one assignment: a new assignment starts again at the committed offset, so it gets a new reader, and what the old one has in flight
- * no longer counts.
+ * Reads a partition for one assignment. A new assignment starts at the committed offset with a new
+ * reader; messages in flight of the old one no longer count.
  */
 export class PartitionReader {
   readonly partition: number;
   readonly #context: ReaderContext;
   readonly #prefix = new SettledPrefix<string>();
-  /** Offset of the last record that was handed over or skipped. */
   #last: string | undefined;
   #committed: string | undefined;
   #hasRejected = false;
@@ -38,17 +36,19 @@ export class PartitionReader {
     this.#context = context;
   }
 
-  /** False while the window is full, and for good after a message settled with `later`: nothing behind it can be committed. */
+  /**
+   * False while the window is full, and forever after a `later`: no later offset can be committed.
+   */
   get hasRoom(): boolean {
     return !this.#hasRejected && this.#prefix.size < this.#context.window && this.#context.hasRoom();
   }
 
-  /** The offset behind the last record that was handed over or skipped; undefined before the first. */
+  /** The offset after the last record, handed over or skipped; undefined before the first. */
   get next(): bigint | undefined {
     return this.#last === undefined ? undefined : BigInt(this.#last) + 1n;
   }
 
-  /** Resolves when there may be room, or when `wake` is called. */
+  /** Resolves when there may be capacity, or on `wake`. */
   room(): Promise<void> {
     return new Promise((resolve) => (this.#wake = resolve));
   }
@@ -58,7 +58,10 @@ export class PartitionReader {
     this.#wake = undefined;
   }
 
-  /** Skips offsets up to this one, which hold no records: transaction markers and compacted records. They are committed, since unread they would be lag. */
+  /**
+   * Skips offsets without records (transaction markers, compaction). They are committed, otherwise
+   * they would count as lag.
+   */
   skipTo(offset: string): void {
     if (BigInt(offset) <= BigInt(this.#last ?? -1)) return;
     this.#last = offset;
@@ -66,7 +69,6 @@ export class PartitionReader {
     this.#context.skipped(this);
   }
 
-  /** Hands one record to core without waiting for it to settle. */
   handOver(record: KafkaMessage): void {
     this.#last = record.offset;
     const settle = this.#prefix.open(record.offset);
@@ -81,12 +83,12 @@ export class PartitionReader {
     };
     this.#context.handle(message).then(
       (outcome) => settled(acknowledges(outcome)),
-      // The contract excludes this. Without an acknowledgement nothing is lost.
+      // The contract excludes this. An unacknowledged message is not lost.
       () => settled(false),
     );
   }
 
-  /** The end of the settled prefix, undefined when it is committed. */
+  /** The end of the settled prefix, unless committed. */
   get uncommitted(): string | undefined {
     const { through } = this.#prefix;
     return through === this.#committed ? undefined : through;
@@ -102,15 +104,15 @@ function toMessage(topic: string, partition: number, record: KafkaMessage): Mess
   const timestamp = Number(record.timestamp);
   return {
     coordinates: `${topic}/${partition}/${record.offset}`,
-    // Records of brokers before 0.10 have no timestamp: -1, or none.
+    // Brokers before 0.10 send -1 or none.
     timestamp: timestamp > 0 ? timestamp : 0,
-    // A copy: the record is a part of its batch, which would stay in memory as long as one message of it.
+    // A copy: a slice would keep the batch in memory.
     body: record.value ? Uint8Array.prototype.slice.call(record.value) : EMPTY,
     headers: toHeaders(record.headers),
   };
 }
 
-/** Header values are bytes in Kafka: text is kept, anything else is omitted. Of a repeated header the last value counts. */
+/** Keeps UTF-8 text and omits other values. The last of repeated headers counts. */
 function toHeaders(headers: IHeaders | undefined): Record<string, string> {
   const texts: Record<string, string> = {};
   for (const name in headers) {

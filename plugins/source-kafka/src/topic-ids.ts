@@ -1,12 +1,13 @@
 import { createRequire } from 'node:module';
 
 /**
- * A topic that is deleted and created anew keeps its name, and an offset of the old topic may be in the range of the new one: whoever goes on there skips records
- * without an error. Since Kafka 2.8 each topic has an id (KIP-516). Members commit each offset together with the id of the topic that they read, and an offset
- * that belongs to another topic counts as none. kafkajs asks for an older version of the metadata, without ids.
+ * A recreated topic keeps its name, and an old offset may be in its range: continuing there
+ * silently skips records. Since Kafka 2.8 topics have ids (KIP-516). Members commit each offset
+ * with the topic's id, and offsets of another topic count as none. kafkajs requests older metadata,
+ * without ids.
  */
 
-/** What is used of the broker of kafkajs 2.2.4, the exact version that this package depends on. */
+/** Private members of kafkajs 2.2.4, the pinned version. */
 export interface Broker {
   readonly versions: Readonly<Record<number, { readonly maxVersion: number }>>;
   readonly connectionPool: { send(request: Request): Promise<string | undefined> };
@@ -57,21 +58,27 @@ const NO_OFFSET = '-1';
 
 const load = createRequire(import.meta.url);
 
-/** The metadata to commit with the offsets of a topic; undefined when its id is unknown. */
+/** Returns the metadata to commit; undefined for an unknown id. */
 export function idToCommit(id: string | undefined): string | undefined {
   return id === undefined ? undefined : PREFIX + id;
 }
 
-/** The id of a topic as Kafka's tools print it; undefined when the brokers are older than 2.8, or have no such topic for this user. */
+/**
+ * Returns a topic's id, formatted as by Kafka's tools; undefined before Kafka 2.8 or without access
+ * to the topic.
+ */
 export async function topicId({ versions, connectionPool }: Broker, topic: string): Promise<string | undefined> {
   return (versions[METADATA]?.maxVersion ?? 0) < WITH_IDS ? undefined : connectionPool.send(asking(topic));
 }
 
-/** Metadata of version 10 (https://kafka.apache.org/protocol#The_Messages_Metadata), of which everything behind the id is left unread. */
+/**
+ * Requests metadata of version 10 (https://kafka.apache.org/protocol#The_Messages_Metadata). The
+ * response is read up to the id.
+ */
 function asking(topic: string): Request {
   const encode = () => {
     const encoder = new (load('kafkajs/src/protocol/encoder') as new () => Encoder)();
-    encoder.writeUVarInt(0); // The tagged fields of the header, which kafkajs does not know.
+    encoder.writeUVarInt(0); // Tagged header fields, unsupported by kafkajs.
     encoder
       .writeUVarInt(1 + 1)
       .writeBuffer(NONE)
@@ -108,7 +115,10 @@ function asking(topic: string): Request {
   };
 }
 
-/** Patches kafkajs: committed offsets of an earlier topic of the same name are answered as none, so a member begins with the first record. */
+/**
+ * Patches kafkajs: offsets of an earlier topic with this name count as none, so a member begins
+ * with the first record.
+ */
 export function forgetOffsetsOfEarlierTopics(): void {
   const { prototype } = load('kafkajs/src/broker') as { prototype: Broker };
   const { offsetFetch } = prototype;

@@ -9,15 +9,16 @@ const LAG_EVERY_MS = 5_000;
 const OFFSETS_EVERY_MS = 2_000;
 
 interface Found {
-  /** Messages behind the committed offset, and where reading begins and ends, by partition. */
+  /** Messages after the committed offset, and the range to read, by partition. */
   readonly lags: ReadonlyMap<number, { readonly messages: number; readonly offsets: PartitionOffsets }>;
-  /** Partitions that no member of the group has. */
+  /** Partitions without a member. */
   readonly unread: readonly number[];
 }
 
 /**
- * Reports the lag of every partition that the topic has, by its high watermark and the committed offset of the group, over a connection of its own; and when
- * nobody reads a partition, or members are idle. Rejects with a `PluginError` when the brokers cannot be asked.
+ * Reports each partition's lag, from its high watermark and the committed offset, over a separate
+ * connection. Advises if a partition has no reader or members are idle. Rejects with a
+ * `PluginError` if the brokers cannot be queried.
  */
 export async function watch(connection: Connection, context: WatchContext): Promise<void> {
   const { signal } = context;
@@ -32,7 +33,7 @@ export async function watch(connection: Connection, context: WatchContext): Prom
       if (signal.aborted) return;
       for (const [partition, { messages, offsets }] of found.lags) context.lag(String(partition), messages, offsets);
       for (const partition of before?.lags.keys() ?? []) if (!found.lags.has(partition)) context.lag(String(partition), null);
-      // Between two looks the group may have been joined anew.
+      // The group may have rebalanced meanwhile.
       const unread = found.unread.filter((partition) => before?.unread.includes(partition));
       const idle = idleMembers(topic, found.lags.size, context.workers);
       const advice = [...(unread.length > 0 ? [unreadSentence(topic, unread, group)] : []), ...(idle ? [idle.message, idle.fix] : [])];
@@ -49,7 +50,7 @@ export async function watch(connection: Connection, context: WatchContext): Prom
 }
 
 async function look(cluster: Cluster, topic: string, groupId: string): Promise<Found> {
-  // A topic may have grown, or been created anew.
+  // A topic may have grown or been recreated.
   await cluster.refreshMetadata();
   const partitions = cluster.findTopicPartitionMetadata(topic).map(({ partitionId }) => ({ partition: partitionId }));
   const endsOf = async (fromBeginning: boolean) => {
@@ -60,7 +61,8 @@ async function look(cluster: Cluster, topic: string, groupId: string): Promise<F
   const [lows, highs] = [await endsOf(true), await endsOf(false)];
   const lags = new Map<number, { messages: number; offsets: PartitionOffsets }>();
   for (const [partition, high] of highs) {
-    // If nothing was committed, or the records behind it are deleted, reading begins with the oldest record.
+    // Reading begins with the oldest record if there is no committed offset or its record is
+    // deleted.
     const [low, at] = [lows.get(partition) ?? 0n, committed.get(partition) ?? -1n];
     const next = at > low ? at : low;
     const messages = Number(high > next ? high - next : 0n);
@@ -73,7 +75,7 @@ async function look(cluster: Cluster, topic: string, groupId: string): Promise<F
   return { lags, unread: unread.sort((a, b) => a - b) };
 }
 
-/** A member that is joining has no assignment yet. */
+/** A joining member has no assignment. */
 function partitionsOf(assignment: Buffer, topic: string): readonly number[] {
   return assignment.length === 0 ? [] : (kafkajs.AssignerProtocol.MemberAssignment.decode(assignment)?.assignment[topic] ?? []);
 }
@@ -83,7 +85,7 @@ function unreadSentence(topic: string, partitions: readonly number[], group: str
   return `No member of the consumer group "${group}" reads partition ${named} of the topic "${topic}". If this lasts, check that only this source uses the group, and the log of the agents.`;
 }
 
-/** The offset of the oldest record of a partition; undefined when the signal aborts. */
+/** Returns the oldest record's offset; undefined if aborted. */
 export async function oldestOffset(
   connection: Connection,
   { clientId, signal }: Pick<SourceContext, 'clientId' | 'signal'>,
@@ -102,9 +104,11 @@ export async function oldestOffset(
 }
 
 /**
- * Rejects with a `PluginError` when a committed offset of the group goes down, as when the topic is deleted and created anew: brokers then delete the offsets, and
- * what is committed later for the old topic counts as none, but members go on where they were. Resolves when the signal aborts.
- * @param largest the largest offset by partition: what is found is added to what the members of this process have committed, for a topic may go right after that
+ * Rejects with a `PluginError` when a committed offset decreases, as when a topic is recreated:
+ * brokers delete its offsets, and later commits for the old topic count as none, but members
+ * continue where they were. Resolves when the signal aborts.
+ * @param largest by partition: found offsets are added to those committed by this process, because
+ *   a topic may be deleted right after
  */
 export async function offsetsReset(
   connection: Connection,
@@ -120,7 +124,7 @@ export async function offsetsReset(
     await cluster.refreshMetadata();
     const earlier = new Map(largest);
     for (const [partition, committed] of await committedOffsets(cluster, topic, group)) {
-      // A member that finds its offset out of range commits -2, which is no offset either.
+      // -2 is committed for an offset out of range.
       const offset = committed < 0n ? -1n : committed;
       const before = earlier.get(partition) ?? -1n;
       if (offset < before)
@@ -132,7 +136,7 @@ export async function offsetsReset(
   const watching = async (cluster: Cluster) => {
     while (!signal.aborted) {
       const reset = await look(cluster).catch((error: unknown) => {
-        // The members have the same errors, and report them.
+        // The members report the same errors.
         context.log.debug({ error }, 'the committed offsets could not be fetched');
         return undefined;
       });

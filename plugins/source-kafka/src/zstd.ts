@@ -1,21 +1,21 @@
 import { Decompress } from 'fzstd';
 
-// Zstandard for Node before 22.15, which has none: https://datatracker.ietf.org/doc/html/rfc8878. fzstd decodes; the frames are read here first, because
-// it would allocate whatever window a frame declares.
+// Zstandard before Node.js 22.15: https://datatracker.ietf.org/doc/html/rfc8878. Headers are parsed
+// first, because fzstd, the decoder, allocates any declared window.
 
 const FRAME_MAGIC = 0xfd2fb528;
-/** The first of sixteen magic numbers of frames to skip. */
+/** The first of 16 for skippable frames. */
 const SKIPPABLE_MAGIC = 0x184d2a50;
 /** Bits of the frame header descriptor. */
 const [IS_SINGLE_SEGMENT, HAS_CHECKSUM] = [0x20, 0x04];
 const CHECKSUM_BYTES = 4;
 const BLOCK_HEADER_BYTES = 3;
-/** A block type: one byte that is repeated. */
+/** A block of one repeated byte. */
 const RLE = 1;
 
 /**
- * Decodes Zstandard frames, one after the other.
- * @throws Error that says what is wrong with them; with the code `ERR_BUFFER_TOO_LARGE`, as of `node:zlib`, when they hold more than `maxBytes`
+ * Decodes consecutive frames.
+ * @throws Error; with code `ERR_BUFFER_TOO_LARGE`, as in `node:zlib`, above `maxBytes`
  */
 export function decompressZstd(frames: Buffer, maxBytes: number): Buffer {
   const parts: Uint8Array[] = [];
@@ -35,7 +35,7 @@ export function decompressZstd(frames: Buffer, maxBytes: number): Buffer {
   return Buffer.concat(parts);
 }
 
-/** Where the frame ends, and the memory that it asks for; 0 for one to skip. */
+/** Returns the end and the memory of a frame; 0 for a skippable one. */
 function readFrame(frames: Buffer, start: number): { readonly end: number; readonly windowBytes: number } {
   const need = (end: number) => {
     if (end > frames.length) throw new RangeError('A Zstandard frame is truncated');

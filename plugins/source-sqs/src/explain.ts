@@ -1,7 +1,7 @@
 import { ErrorChain, explainNetwork, PluginError } from '@gateway/plugin';
 import type { Connection } from './queue.js';
 
-/** Explains an error of the SDK: what failed, at which queue, and which field to change. */
+/** Explains an SDK error: what failed, at which queue, and the field to change. */
 export function explain(error: unknown, connection: Connection): PluginError {
   if (error instanceof PluginError) return error;
   const { access_key_id: key, role_arn: role, queue_name: queue, default_region: region, endpoint } = connection;

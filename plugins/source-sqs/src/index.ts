@@ -13,12 +13,15 @@ export default plugin;
 /** The contract allows ten seconds. */
 const CHECK_DEADLINE_MS = 9_000;
 const ATTEMPTS = 3;
-/** After a failure, for messages in flight. */
+/** Grace period for messages in flight after a failure. */
 const GRACE_MS = 2_000;
-/** After the last message, for the requests that settle them. */
+/** Grace period for settling requests after the last message. */
 const SETTLEMENT_MS = 5_000;
 
-/** Looks up the queue with these credentials. Resolves with advice when one receipt is enough for its dead-letter queue. Throws a `PluginError`. */
+/**
+ * Looks up the queue. Resolves with advice if one receipt moves a message to the dead-letter queue.
+ * Throws a `PluginError`.
+ */
 async function check(given: Connection, context: CheckContext<Settings>): Promise<Advice | void> {
   const connection = named(given);
   const client = openClient(connection, context.settings, { attempts: 2 });
@@ -37,12 +40,14 @@ async function check(given: Connection, context: CheckContext<Settings>): Promis
   }
 }
 
-/** Reads the queue with `context.workers` pollers until the signal aborts; rejects with a `PluginError` when one of them fails. */
+/**
+ * Reads with `context.workers` pollers until the signal aborts. Rejects with a `PluginError` if one
+ * fails.
+ */
 async function run(given: Connection, handle: Handle, context: SourceContext<Settings>): Promise<void> {
   context.report('connecting');
   const connection = named(given);
   const client = openClient(connection, context.settings, { attempts: ATTEMPTS });
-  // A poller that fails stops the others.
   const stopping = new AbortController();
   const stop = () => stopping.abort();
   if (context.signal.aborted) stop();
@@ -69,7 +74,7 @@ async function run(given: Connection, handle: Handle, context: SourceContext<Set
   }
 }
 
-/** Reads until the signal aborts; then waits until every message has settled, at the queue too. */
+/** Reads until the abort, then waits until every message has settled, at the queue too. */
 async function read(
   queue: Queue,
   handle: Handle,

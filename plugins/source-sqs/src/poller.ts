@@ -4,24 +4,30 @@ import { acknowledges, InFlight, type Handle, type Message, type SourceContext }
 import { BATCH_SIZE, type Queue } from './queue.js';
 import type { Settlement } from './settlement.js';
 
-/** A server without long polling answers at once; then the poller pauses, so that an empty queue does not burn a core. */
+/**
+ * A server without long polling answers immediately. Pausing avoids a busy loop on an empty queue.
+ */
 const SHORT_POLL_MS = 500;
 const PAUSE_MS = 500;
 /**
- * Messages in the response of an aborted poll stay hidden until their visibility expires. So the last poll may take this long: that of a busy queue returns, and
- * its messages are released; that of an idle queue is aborted.
+ * Messages in the response of an aborted poll stay hidden until their visibility expires. So the
+ * last poll has this time: on a busy queue it returns and its messages are released; on an idle
+ * queue it is aborted.
  */
 const LAST_POLL_MS = 500;
-/** A message settles with `later` when the agent drains, and then the run ends. If it does not, a released message must not come back in a busy loop. */
+/**
+ * `later` means that the agent drains, which ends the run. If it does not end, this prevents a busy
+ * loop of released messages.
+ */
 const REJECTED_PAUSE_MS = 1_000;
 
-/** One reader of the queue: polls, and hands messages over without waiting for earlier ones to settle, as the window permits. */
+/** Polls, and hands messages over as the window permits, without waiting for earlier ones. */
 export class Poller {
   readonly #queue: Queue;
   readonly #settlement: Settlement;
   readonly #handle: Handle;
   readonly #window: number;
-  /** Room that a poll requires: polling for one message whenever one has settled would take ten times the requests. */
+  /** Required capacity: polling for single messages would take ten times the requests. */
   readonly #minRoom: number;
   readonly #inFlight: InFlight;
   /** Unsettled messages by receipt handle, oldest first. */
@@ -39,7 +45,7 @@ export class Poller {
     this.#minRoom = Math.max(1, Math.min(BATCH_SIZE, Math.floor(window / 2)));
   }
 
-  /** Polls until the signal aborts. Rejects with the error of a poll that failed. */
+  /** Polls until the signal aborts. Rejects if a poll fails. */
   async poll(signal: AbortSignal): Promise<void> {
     const wake = () => this.#onSettled?.();
     signal.addEventListener('abort', wake);
@@ -55,12 +61,11 @@ export class Poller {
     }
   }
 
-  /** Resolves when every message has settled. */
   idle(): Promise<void> {
     return this.#inFlight.idle();
   }
 
-  /** Extends the visibility of messages that take longer than half of it. */
+  /** Extends the visibility of messages that have used half of it. */
   extend(): void {
     const now = performance.now();
     for (const [receiptHandle, message] of this.#unsettled) {
@@ -70,7 +75,7 @@ export class Poller {
     }
   }
 
-  /** The queue is no longer told what settles after this. */
+  /** Later settlements are not sent to the queue. */
   close(): void {
     this.#isClosed = true;
     for (const { close } of this.#unsettled.values()) close();
@@ -134,12 +139,14 @@ function toMessage({ MessageId, Body = '', Attributes, MessageAttributes }: Rece
   return { coordinates: MessageId ?? '', timestamp: Number(Attributes?.SentTimestamp) || 0, body: Buffer.from(Body), headers };
 }
 
-/** The queue updates its own count about this often, and each request is paid for. */
+/** The queue updates its count this often, and requests are billed. */
 const REPORT_EVERY_MS = 10_000;
-/** A queue has no partitions. */
 const QUEUE = '';
 
-/** Reports now and then, if there is `lag`, how many messages wait. Returns a function that stops this and reports null. */
+/**
+ * Reports waiting messages periodically if there is `lag`. Returns a function that stops this and
+ * reports null.
+ */
 export function reportLag(queue: Pick<Queue, 'waiting'>, { lag, log }: Pick<SourceContext, 'lag' | 'log'>): () => Promise<void> {
   if (!lag) return () => Promise.resolve();
   const stopping = new AbortController();
@@ -164,8 +171,8 @@ export function reportLag(queue: Pick<Queue, 'waiting'>, { lag, log }: Pick<Sour
 }
 
 /**
- * Runs one request with a signal of its own, so that the long-lived one collects no listeners; it is aborted `graceMs` later. Resolves to
- * undefined when aborted.
+ * Runs a request with a separate signal, aborted `graceMs` later, so that the long-lived one
+ * collects no listeners. Resolves to undefined if aborted.
  */
 async function untilAborted<T>(
   signal: AbortSignal,
@@ -187,7 +194,7 @@ async function untilAborted<T>(
   }
 }
 
-/** Ends early when aborted. Never rejects. */
+/** Ends early on an abort. Never rejects. */
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

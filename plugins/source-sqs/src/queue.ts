@@ -11,7 +11,7 @@ import {
 import { fromNodeProviderChain, fromTemporaryCredentials } from '@aws-sdk/credential-providers';
 import { asProcess, PluginError, type Advice } from '@gateway/plugin';
 
-/** The connection of a source record of kind `sqs`; `connection.json` describes each field to its user. */
+/** Documented in `connection.json`. */
 export interface Connection {
   readonly access_key_id?: string;
   readonly secret_key?: string;
@@ -19,11 +19,12 @@ export interface Connection {
   readonly external_id?: string;
   readonly default_region: string;
   readonly queue_name: string;
-  /** URL of a compatible server. */
   readonly endpoint?: string;
 }
 
-/** Most entries of one request; https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html */
+/**
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
+ */
 export const BATCH_SIZE = 10;
 
 const LONGEST_POLL_SECONDS = 20;
@@ -32,35 +33,35 @@ const REQUEST_TIMEOUT_MS = 8_000;
 const POLL_TIMEOUT_MS = (LONGEST_POLL_SECONDS + 10) * 1000;
 const SOCKETS_MAX = 100;
 
-/** How long a message stays hidden at most when its agent dies; a live agent extends it. */
+/** Maximum time that messages of a dead agent stay hidden; a live agent extends it. */
 const VISIBILITY_MAX_SECONDS = 30;
 
-/** An SQS queue. Every function rejects with the errors of the SDK. */
+/** All functions reject with SDK errors. */
 export type Queue = Awaited<ReturnType<typeof openQueue>>;
 
 export interface Failed {
   readonly index: number;
   readonly code: string;
-  /** False when a retry may help. */
+  /** False if a retry may help. */
   readonly isFinal: boolean;
 }
 
-/** The settings of the plugin; `settings.json` describes them to their user. */
+/** Documented in `settings.json`. */
 export type Settings = { readonly default_credentials?: boolean };
 
 /**
- * An SDK client that logs nothing. `attempts` is for requests that fail temporarily, including the first.
- * @throws `PluginError` when the connection has no key and the settings forbid the credentials of the process
+ * Creates a silent SDK client. `attempts` includes the first.
+ * @throws `PluginError` if the settings forbid the credentials of the process and there is no key
  */
 export function openClient(connection: Connection, settings: Settings, { attempts }: { attempts: number }): SQSClient {
-  // The SDK warns about Node versions that it will stop supporting; the gateway decides which one it runs on.
+  // The SDK warns about Node.js versions that it will drop; the gateway chooses the version.
   process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
   const agent = { keepAlive: true, maxSockets: SOCKETS_MAX };
   return new SQSClient({
     region: connection.default_region,
     ...credentialsOf(connection, settings),
     maxAttempts: attempts,
-    // The queue URLs of a compatible server may have a host name that is known only inside its network.
+    // Queue URLs of a compatible server may only resolve inside its network.
     ...(connection.endpoint !== undefined && { endpoint: connection.endpoint, useQueueUrlAsEndpoint: false }),
     requestHandler: {
       httpAgent: agent,
@@ -72,7 +73,10 @@ export function openClient(connection: Connection, settings: Settings, { attempt
   });
 }
 
-/** Those of the connection, or of the process: environment, profile, web identity, container, instance. With a role, they assume it. */
+/**
+ * Uses the connection's credentials, else the process's: environment, profile, web identity,
+ * container, instance. They assume the role, if any.
+ */
 function credentialsOf(
   { access_key_id: key, secret_key: secret, role_arn: role, external_id: externalId, default_region: region }: Connection,
   settings: Settings,
@@ -99,13 +103,13 @@ const REGIONS = [
 ];
 
 /**
- * The connection with the name of the queue in place of its URL or ARN, and the account that these name.
- * @throws `PluginError` when they name another region than `default_region`
+ * Replaces a queue URL or ARN with the queue's name, and adds its account.
+ * @throws `PluginError` if it names another region than `default_region`
  */
 export function named(connection: Connection): Connection & { readonly owner?: string } {
   const { queue_name: given, default_region: region } = connection;
   const [, ofArn, ofAccount, ofQueue] = /^arn:[^:]+:sqs:([^:]*):(\d*):(.+)$/.exec(given) ?? [];
-  // Compatible servers make URLs whose host no URL parser takes.
+  // URL parsers reject some hosts of compatible servers.
   const [, origin, host = '', path] = /^(https?:\/\/([^/:]+)(?::\d+)?)\/(.+)$/.exec(given) ?? [];
   const [name = given, account] = ofQueue === undefined ? (path?.split('/').reverse() ?? []) : [ofQueue, ofAccount];
   const isAt = ofArn ?? REGIONS.map((pattern) => pattern.exec(host)?.[1]).find((it) => it !== undefined);
@@ -121,7 +125,7 @@ export function named(connection: Connection): Connection & { readonly owner?: s
   return { ...connection, queue_name: name, ...(isAt !== undefined && account && { owner: account }) };
 }
 
-/** Looks up the queue and reads its visibility timeout, and what becomes of messages that were received and not deleted. */
+/** Reads the visibility timeout and the redrive policy of the queue. */
 export async function openQueue(client: SQSClient, { queue_name: name, owner }: ReturnType<typeof named>, abortSignal: AbortSignal) {
   const lookUp = new GetQueueUrlCommand({ QueueName: name, ...(owner !== undefined && { QueueOwnerAWSAccountId: owner }) });
   const { QueueUrl } = await client.send(lookUp, { abortSignal });
@@ -132,15 +136,15 @@ export async function openQueue(client: SQSClient, { queue_name: name, owner }: 
   const visibilitySeconds = Math.min(Number(Attributes?.['VisibilityTimeout']) || VISIBILITY_MAX_SECONDS, VISIBILITY_MAX_SECONDS);
   return {
     advice: redriveAdvice(name, Attributes?.['RedrivePolicy']),
-    /** How long a received message is hidden from other readers unless extended. */
+    /** Seconds for which a received message is hidden unless extended. */
     visibilitySeconds,
-    /** About how many messages wait for a reader, without delayed ones and those that a reader has. */
+    /** Approximate number of messages without delayed and received ones. */
     async waiting(signal: AbortSignal): Promise<number> {
       const command = new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['ApproximateNumberOfMessages'] });
       const { Attributes: counted } = await client.send(command, { abortSignal: signal });
       return Number(counted?.['ApproximateNumberOfMessages'] ?? 0);
     },
-    /** Waits up to twenty seconds for messages. */
+    /** Waits up to 20 s. */
     async receive(most: number, signal: AbortSignal): Promise<Received[]> {
       const command = new ReceiveMessageCommand({
         QueueUrl,
@@ -153,12 +157,12 @@ export async function openQueue(client: SQSClient, { queue_name: name, owner }: 
       const { Messages = [] } = await client.send(command, { abortSignal: signal, requestTimeout: POLL_TIMEOUT_MS });
       return Messages;
     },
-    /** Deletes up to ten messages; returns those that failed. */
+    /** Deletes up to ten messages. Returns the failures. */
     async delete(receiptHandles: readonly string[]): Promise<Failed[]> {
       const entries = receiptHandles.map((ReceiptHandle, index) => ({ Id: String(index), ReceiptHandle }));
       return failures((await client.send(new DeleteMessageBatchCommand({ QueueUrl, Entries: entries }))).Failed);
     },
-    /** Hides up to ten messages for so long from now; returns those that failed. Zero releases a message. */
+    /** Hides up to ten messages from now on; zero releases. Returns the failures. */
     async hide(messages: readonly { readonly receiptHandle: string; readonly seconds: number }[]): Promise<Failed[]> {
       const entries = messages.map(({ receiptHandle: ReceiptHandle, seconds: VisibilityTimeout }, index) => {
         return { Id: String(index), ReceiptHandle, VisibilityTimeout };
@@ -168,13 +172,16 @@ export async function openQueue(client: SQSClient, { queue_name: name, owner }: 
   };
 }
 
-/** Advice for a queue whose messages go to the dead-letter queue after one receipt: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html */
+/**
+ * Advises if one receipt moves messages to the dead-letter queue:
+ * docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html
+ */
 function redriveAdvice(queue: string, policy: string | undefined): Advice | undefined {
   let count = NaN;
   try {
     count = Number((JSON.parse(policy ?? '{}') as { maxReceiveCount?: unknown }).maxReceiveCount);
   } catch {
-    // A compatible server may say anything.
+    // A compatible server may send invalid JSON.
   }
   if (!(count <= 1)) return undefined;
   return {

@@ -8,7 +8,10 @@ const RETRY_MS = 250;
 
 export type Settlement = ReturnType<typeof openSettlement>;
 
-/** Tells the queue, in batches, what became of messages. Nothing rejects: what fails in the end is logged, and its messages come again as duplicates. */
+/**
+ * Settles messages in batches. Never rejects: failures are logged, and their messages are
+ * redelivered as duplicates.
+ */
 export function openSettlement(queue: Queue, log: PluginLog) {
   const batching = { most: BATCH_SIZE, atOnce: BATCHES_AT_ONCE };
   const deletes = new Batches<string>(async (handles) => {
@@ -20,20 +23,20 @@ export function openSettlement(queue: Queue, log: PluginLog) {
     if (lost) log.warn({ messages: lost }, 'the visibility of messages was not changed; they come again when it has expired');
   }, batching);
   return {
-    /** The message settled: the queue deletes it. */
+    /** Deletes a settled message. */
     delete: (receiptHandle: string) => deletes.add(receiptHandle),
-    /** The message was not accepted: another reader gets it at once. */
+    /** Releases a message to another reader immediately. */
     release: (receiptHandle: string) => visibilities.add({ receiptHandle, seconds: 0 }),
-    /** The message has not settled yet: it stays hidden for the full time from now. */
+    /** Hides an unsettled message for the full time from now. */
     extend: (receiptHandle: string) => visibilities.add({ receiptHandle, seconds: queue.visibilitySeconds }),
-    /** Resolves when every request so far is done. */
+    /** Resolves when all requests so far are done. */
     idle: async () => void (await Promise.all([deletes.idle(), visibilities.idle()])),
   };
 }
 
 /**
- * Retries entries that failed temporarily; those that failed for good (an expired receipt handle, a message that another reader has) are given up.
- * @returns the number of entries by error code that could not be sent, if any
+ * Retries temporary failures, and gives up final ones (expired handle, another reader).
+ * @returns given-up entries by error code, if any
  */
 async function sendAll<Entry>(
   entries: Entry[],

@@ -12,10 +12,10 @@ interface Settings {
 
 const RESPONSE = 'http.client.response.finish';
 const CLOSE_MS = 4_000;
-/** Spans come in bursts, as batches of deliveries end. What does not fit is dropped: nothing waits. */
+/** Spans burst when batches of deliveries end. A full queue drops spans and never blocks. */
 const QUEUE_MAX = 16_384;
 
-/** Sends spans to an APM server through the OpenTelemetry bridge of its agent. */
+/** Sends spans through the OpenTelemetry bridge of the APM agent. */
 const plugin: TracerPlugin<Settings> = { start };
 
 export default plugin;
@@ -34,14 +34,14 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
     serviceVersion: context.serviceVersion,
     environment: context.environment,
     opentelemetryBridgeEnabled: true,
-    // Spans come from the gateway itself; the agent patches and measures nothing.
+    // The gateway creates the spans; the agent patches and measures nothing.
     instrument: false,
     instrumentIncomingHTTPRequests: false,
     captureExceptions: false,
     metricsInterval: '0s',
     centralConfig: false,
     maxQueueSize: QUEUE_MAX,
-    // Otherwise the agent queries the metadata services of three clouds.
+    // Avoids queries to the metadata services of three clouds.
     cloudProvider: 'none',
     logger: loggerOf(context.log, (reason) => {
       outage.failed(reason);
@@ -53,7 +53,7 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
     close: async () => {
       await settles(new Promise<void>((resolve) => apm.flush(() => resolve())), CLOSE_MS);
       trace.disable();
-      // Before `destroy`: afterwards the bridge has nothing left to disable.
+      // This precedes `destroy`, which leaves nothing to disable.
       contexts.disable();
       await apm.destroy();
       diag.disable();
@@ -77,7 +77,7 @@ function withoutCommandLine(metadata: { process?: { argv?: unknown; title?: unkn
   return metadata;
 }
 
-/** The agent logs as with pino. Only warnings and errors are logged, those about the connection to the server once per outage. */
+/** Logs only warnings and errors, those about the connection once per outage. */
 function loggerOf(log: PluginLog | undefined, failed: (reason: string) => void) {
   const ignore = () => {};
   const warn = (...words: unknown[]) => {
@@ -91,8 +91,8 @@ function loggerOf(log: PluginLog | undefined, failed: (reason: string) => void) 
 let isPatched = false;
 
 /**
- * Patches `setStatus` of the agent's OpenTelemetry bridge, which takes the status object for its code, so that every failed span has an unknown outcome.
- * https://opentelemetry.io/docs/specs/otel/trace/api/#set-status
+ * Patches the bridge's `setStatus`, which takes the status object for its code, so that failed
+ * spans have an unknown outcome. https://opentelemetry.io/docs/specs/otel/trace/api/#set-status
  */
 function patchSpanStatus(): void {
   if (isPatched) return;
@@ -106,7 +106,10 @@ function patchSpanStatus(): void {
   };
 }
 
-/** Watches for the next request that the server accepts: the agent reports only failures. Costs nothing until `watch` is called. */
+/**
+ * The agent reports only failures, so this watches for the next accepted request. Free until
+ * `watch`.
+ */
 function serverRecovery(server: URL, recovered: () => void): { watch(): void; stop(): void } {
   let isWatching = false;
   const stop = () => {

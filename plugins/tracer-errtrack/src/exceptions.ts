@@ -1,13 +1,16 @@
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { captureException } from '@sentry/node';
 
-/** Attributes that identify a kind of error and do not change from one to the next. */
+/** Constant attributes of a kind of error. */
 const KIND = ['error.type', 'gateway.code', 'http.response.status_code'];
 // https://docs.sentry.io/platforms/javascript/enriching-events/tags/
 const TAG = /^[\w.:-]{1,32}$/;
 const TAG_VALUE_MAX = 200;
 
-/** Reports the exceptions that were recorded on spans: https://opentelemetry.io/docs/specs/semconv/exceptions/exceptions-spans/ */
+/**
+ * Reports exceptions on spans:
+ * https://opentelemetry.io/docs/specs/semconv/exceptions/exceptions-spans/
+ */
 export const exceptions = {
   onStart: () => {},
   onEnd: (span: ReadableSpan) => {
@@ -34,14 +37,14 @@ function errorOf(attributes: Readonly<Record<string, unknown>>): Error {
   return error;
 }
 
-/** One issue per kind of error: messages may name a host, and ids change. */
+/** One issue per kind of error: messages may name a host, and ids vary. */
 function fingerprintOf({ name, attributes }: ReadableSpan, { name: type, stack, message }: Error): string[] {
   const kind = KIND.flatMap((key) => textOf(attributes[key]) ?? []);
   if (kind.length === 0 && stack) return ['{{ default }}', name];
   return [...new Set([name, type, ...(kind.length > 0 ? kind : [message])])];
 }
 
-/** Every attribute that fits into a tag, to search for it. */
+/** Attributes that fit in a tag, for searching. */
 function tagsOf(span: ReadableSpan): Record<string, string> {
   const tags: Record<string, string> = {};
   for (const [key, value] of Object.entries(ownAttributes(span))) {
@@ -55,7 +58,6 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
 }
 
-/** Without the attributes of Sentry itself. */
 function ownAttributes({ attributes }: ReadableSpan): Record<string, unknown> {
   return Object.fromEntries(Object.entries(attributes).filter(([key]) => !key.startsWith('sentry.')));
 }

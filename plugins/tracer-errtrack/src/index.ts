@@ -20,13 +20,14 @@ interface Settings {
   readonly debug: boolean;
 }
 
-// What the parser of Sentry accepts, which would print a wrong one: https://develop.sentry.dev/sdk/overview/#parsing-the-dsn
+// Matches Sentry's parser, which prints an invalid DSN:
+// https://develop.sentry.dev/sdk/overview/#parsing-the-dsn
 const DSN = /^https?:\/\/\w+(:\w*)?@(\[[\da-fA-F:.]+\]|[\w.-]+)(:\d+)?\/([\w./-]+\/)?\d+$/;
 const CLOSE_MS = 4_000;
-/** Requests that wait for a response or a connection; more are dropped: nothing waits. */
+/** Requests waiting for a response or a connection. More are dropped, without blocking. */
 const REQUESTS_MAX = 4_096;
 
-/** Sends spans as transactions and the exceptions recorded on them as errors. */
+/** Sends spans as transactions, and their exceptions as errors. */
 const plugin: TracerPlugin<Settings> = { start };
 
 export default plugin;
@@ -69,15 +70,15 @@ function clientOf(settings: Settings, { serviceName, serviceVersion, environment
     debug: settings.debug,
     release: `gateway@${serviceVersion}`,
     initialScope: { tags: { service: serviceName } },
-    // Spans come from the gateway itself; Sentry patches nothing.
+    // The gateway creates the spans; Sentry patches nothing.
     defaultIntegrations: false,
     integrations: [Sentry.linkedErrorsIntegration(), Sentry.nodeContextIntegration()],
     registerEsmLoaderHooks: false,
     skipOpenTelemetrySetup: true,
-    // A burst of spans is a burst of requests; by default Sentry drops more than 64.
+    // A burst of spans is a burst of requests; Sentry drops more than 64 by default.
     transportOptions: { bufferSize: REQUESTS_MAX },
   });
-  // Its type includes undefined for browsers.
+  // The type includes undefined for browsers.
   return client!;
 }
 
@@ -92,8 +93,9 @@ function reportOutages(client: Sentry.NodeClient, { log }: TracerContext): void 
 }
 
 /**
- * Keeps the decision of the sender of a trace, and samples this share of the traces that begin here by trace id, so that processes with the same share keep the
- * same traces. Sentry's own sampler ignores a sender's no, drops every HTTP request that has no parent in its process, and adds to the outgoing `tracestate`.
+ * Keeps a sender's sampling decision. Otherwise samples by trace id, so that processes with the
+ * same rate keep the same traces. Sentry's sampler ignores a negative decision, drops every HTTP
+ * request without a parent in its process, and adds to the outgoing `tracestate`.
  */
 function samplerOf(rate: number): Sampler {
   const sampler = new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(rate) });
@@ -102,14 +104,17 @@ function samplerOf(rate: number): Sampler {
       const result = sampler.shouldSample(context, ...span);
       const beginsHere = trace.getSpanContext(context) === undefined;
       if (!beginsHere || result.decision !== SamplingDecision.RECORD_AND_SAMPLED) return result;
-      // Sentry extrapolates the total from this.
+      // Sentry extrapolates totals from this.
       return { ...result, attributes: { [Sentry.SEMANTIC_ATTRIBUTE_SENTRY_SAMPLE_RATE]: rate } };
     },
     toString: () => `Share of traces: ${rate}`,
   };
 }
 
-/** Redirects the debug output of Sentry to this log: it would go to standard output. Returns a function that ends this. */
+/**
+ * Redirects Sentry's debug output from standard output to the log. Returns a function that undoes
+ * this.
+ */
 function debugInto(log: PluginLog | undefined): () => void {
   if (!log) return () => undefined;
   const before = { log: debug.log, warn: debug.warn, error: debug.error };
@@ -125,7 +130,7 @@ function debugInto(log: PluginLog | undefined): () => void {
   };
 }
 
-/** Only the message of an error: its fields may hold the request, with the key in it. */
+/** Keeps only the message: other fields may hold the request with the key. */
 function textOf(word: unknown): string {
   if (typeof word === 'string') return word;
   return word instanceof Error ? word.message : (JSON.stringify(word) ?? String(word));

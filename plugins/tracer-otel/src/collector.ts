@@ -16,7 +16,7 @@ export type Collector = ReturnType<typeof collectorOf>;
 
 const ADDRESS = /^(?:(https?):\/\/)?((?:[^\s:/@]+|\[[0-9a-f:.]+\]):\d{1,5})\/?$/i;
 
-/** Where the collector is and how to connect. Throws a `PluginError` that names the setting. */
+/** Returns address and connection options. Throws a `PluginError` that names the setting. */
 export function collectorOf(settings: Settings) {
   const [, scheme, address] = ADDRESS.exec(settings.collector_url) ?? [];
   if (address === undefined) {
@@ -34,10 +34,9 @@ export function collectorOf(settings: Settings) {
   };
 }
 
-/** Node 22.15 and newer list the authorities they trust by default, including those of NODE_EXTRA_CA_CERTS. */
+/** Available since Node.js 22.15; includes NODE_EXTRA_CA_CERTS. */
 const { getCACertificates } = tls as { getCACertificates?: (kind: 'default') => string[] };
 
-/** The default authorities and those of the file. */
 function authoritiesOf({ ca_file: path }: Settings): Buffer | null {
   if (path === undefined) return null;
   const refused = (why: string) =>
@@ -72,7 +71,7 @@ function metadataOf({ otel_auth: { header_name: name, header_value: value } = {}
   try {
     metadata.set(name, value);
   } catch {
-    // The error of the library quotes the value.
+    // The library's error quotes the value.
     const allowed = 'the name takes letters, digits, dashes, dots and underscores, the value ASCII';
     throw new PluginError(`tracer.otel.otel_auth is not a header: ${allowed}.`, {
       fix: 'Correct tracer.otel.otel_auth.header_name or header_value.',

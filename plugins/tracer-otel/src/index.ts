@@ -16,20 +16,20 @@ import { outages, refuseSecondTracer, type Outages, type PluginLog, type TracerC
 import { collectorOf, type Collector, type Settings } from './collector.js';
 import { explainFailure } from './failure.js';
 
-// Only the tracer provider: `NodeSDK` would also send metrics and logs, to localhost, unless the environment forbids it.
+// `NodeSDK` would also send metrics and logs to localhost unless the environment forbids it.
 
-/** An export is retried for so long; closing waits for the last one. */
+/** Exports are retried for this long; closing waits for the last one. */
 const EXPORT_TIMEOUT_MS = 4_000;
-/** Longer, so that the exporter reports what became of a batch. */
+/** Longer, so that the exporter reports the result of a batch. */
 const GIVE_UP_MS = EXPORT_TIMEOUT_MS + 500;
-/** Spans come in bursts, as batches of deliveries end. What does not fit is dropped: nothing waits. */
+/** Spans burst when batches of deliveries end. A full queue drops spans and never blocks. */
 const QUEUE_MAX = 16_384;
 const EXPORT_MAX = 1_024;
 const EXPORT_EVERY_MS = 2_000;
 const WARN_EVERY_MS = 60_000;
 
 const ENVIRONMENT = 'deployment.environment.name';
-/** Its name until 2024, which many back ends still read. */
+/** The name until 2024, which many back ends still read. */
 const OLD_ENVIRONMENT = 'deployment.environment';
 
 /** Sends spans by OTLP over gRPC: https://opentelemetry.io/docs/specs/otlp/#otlpgrpc */
@@ -57,7 +57,7 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
   provider.register({ contextManager: activeContext() });
   return Promise.resolve({
     close: async () => {
-      // A collector that is down does not block the end; the exporter has reported it.
+      // A collector that is down must not block closing; the exporter has reported it.
       await provider.shutdown().catch(() => undefined);
       trace.disable();
       contexts.disable();
@@ -67,7 +67,6 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
   });
 }
 
-/** Sends to the collector and reports the result of each batch. */
 function exporterTo(collector: Collector, given: string, outage: Outages): tracing.SpanExporter {
   const exporter = new OTLPTraceExporter({ ...collector, timeoutMillis: EXPORT_TIMEOUT_MS });
   return {
@@ -83,8 +82,8 @@ function exporterTo(collector: Collector, given: string, outage: Outages): traci
 }
 
 /**
- * The attributes of this process: https://opentelemetry.io/docs/specs/semconv/resource/
- * OTEL_RESOURCE_ATTRIBUTES, which exists for this purpose, may override the environment of the gateway.
+ * https://opentelemetry.io/docs/specs/semconv/resource/. OTEL_RESOURCE_ATTRIBUTES may override the
+ * environment.
  */
 function resourceOf({ serviceName, serviceVersion, environment }: TracerContext): resources.Resource {
   const given = resources.detectResources({ detectors: [resources.envDetector] });
@@ -100,7 +99,10 @@ function resourceOf({ serviceName, serviceVersion, environment }: TracerContext)
   return resources.defaultResource().merge(given).merge(own);
 }
 
-/** The exporter reports failed batches. Other warnings of the SDK are logged at most once a minute. */
+/**
+ * Other SDK warnings than failed batches, which the exporter reports, are logged at most once a
+ * minute.
+ */
 function listenToTheSdk(outage: Outages, log: PluginLog | undefined): void {
   let warnedAt = -Infinity;
   const ignore = () => {};
@@ -117,8 +119,9 @@ function listenToTheSdk(outage: Outages, log: PluginLog | undefined): void {
 }
 
 /**
- * Keeps the active span across awaits. Only contexts with a span enter the storage: on Node 20 its first use slows every promise of the process from then on,
- * which costs an agent an eighth of its throughput, and the SDK uses a context without a span for each export.
+ * Keeps the active span across awaits. Only contexts with a span enter the storage: on Node.js 20
+ * its first use slows every promise of the process from then on, which costs an agent an eighth of
+ * its throughput, and the SDK uses a context without a span for each export.
  */
 export function activeContext(): ContextManager {
   const storage = new AsyncLocalStorage<Context>();

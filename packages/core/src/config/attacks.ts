@@ -1,15 +1,17 @@
 interface AttackRow {
   readonly on: 'memory' | 'time';
-  /** What a tenant sends, saves or answers. */
   readonly attack: string;
-  /** What holds beside the limits that name this attack. */
+  /** Protection beyond the limits that name this attack. */
   readonly also?: string;
-  /** Test files, from the folder `test`. */
+  /** Test files below `test`. */
   readonly tests: readonly string[];
 }
 
-/** Attacks on the memory and the time of a process. `limits.ts` names the limits that hold against each; the threat model is made from both. */
-// Two lines a row, so that the table reads as one.
+/**
+ * Attacks on the memory and CPU time of a process. `limits.ts` lists the limits against each; the
+ * threat model is made from both.
+ */
+// Two lines per row keep the table readable.
 // prettier-ignore
 export const attacks = {
   'filters': { on: 'memory', attack: 'filters as large as a body',

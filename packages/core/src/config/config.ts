@@ -14,43 +14,43 @@ import { didYouMean } from '../errors/suggest.js';
 
 const DEFAULT_FILE = './gateway.json';
 
-/** Values of flags by name, as the command line gives them. */
+/** Flag values by name. */
 export type FlagValues = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
 export interface ConfigOptions {
-  /** The command, which decides what a flag means: `--port` is another setting for `server` than for `agent`. */
+  /** Decides which setting a flag sets: `server` and `agent` each have a `--port`. */
   readonly command?: string;
   readonly flags?: FlagValues;
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** The configuration file: a path, or its content. By default `./gateway.json` if it exists. */
+  /** A path or the content; by default `./gateway.json` if it exists. */
   readonly file?: string | Readonly<Record<string, unknown>> | undefined;
-  /** The settings, those of the plugins included. */
   readonly rows?: SettingsTable;
 }
 
 export interface Resolved {
   readonly config: Config;
-  /** Where each setting was set: a flag (`--port`), a variable (`AGENT_PORT`), the file (`./gateway.json`), or `default`. */
+  /**
+   * The origin by key: a flag (`--port`), a variable (`AGENT_PORT`), the file (`./gateway.json`) or
+   * `default`.
+   */
   readonly origins: ReadonlyMap<string, string>;
-  /** Mistakes in settings of plugins, which keep only the plugin from becoming active. */
+  /** Mistakes in plugin settings. They only keep the plugin inactive. */
   readonly pluginProblems: readonly Problem[];
-  /** Values that were given and are ignored. */
   readonly warnings: readonly Problem[];
   readonly rows: SettingsTable;
 }
 
 export interface FoundProblem extends Problem {
-  /** The keys in the file that the sentence is about, when it is not `key` alone. */
+  /** The keys in the file that the sentence is about, if not `key` alone. */
   readonly places?: readonly string[];
   readonly from: 'flag' | 'env' | 'file';
 }
 
 export interface ReadConfig extends Resolved {
-  /** All mistakes, those in settings of plugins included. A wrong setting has its default in `config`. */
+  /** All mistakes. A wrong setting has its default in `config`. */
   readonly problems: readonly FoundProblem[];
-  /** Withdrawn settings that were given. */
   readonly withdrawn: readonly (Problem & { readonly form: string; readonly instead: string })[];
-  /** The file and its text; absent if there is no file, or if its content was given. */
+  /** Absent if there is no file or its content was passed. */
   readonly file?: { readonly path: string; readonly text: string };
 }
 
@@ -58,13 +58,13 @@ interface Given {
   readonly value: unknown;
   readonly origin: string;
   readonly from: FoundProblem['from'];
-  /** Its key there. */
   readonly place: string;
 }
 
 /**
- * Resolves the settings: flags over environment variables over the file over defaults. Throws GatewayError `withdrawn`, `config_unreadable`,
- * `config_not_json`; `invalid_settings` with all mistakes at once, or `wrong_flags` if all of them are flags.
+ * Resolves the settings. Precedence: flags, environment variables, file, defaults.
+ * @throws GatewayError `withdrawn`, `config_unreadable`, `config_not_json`; `invalid_settings` with
+ *   all mistakes, or `wrong_flags` if all are in flags
  */
 export function resolveConfig(options: ConfigOptions = {}): Resolved {
   const { problems, withdrawn, ...resolved } = readConfig(options);
@@ -76,7 +76,10 @@ export function resolveConfig(options: ConfigOptions = {}): Resolved {
   throw new GatewayError(fatal.every(({ origin }) => origin.startsWith('--')) ? 'wrong_flags' : 'invalid_settings', { problems: fatal });
 }
 
-/** As `resolveConfig`, but returns the mistakes. Throws GatewayError `config_unreadable`, `config_not_json`. */
+/**
+ * Like `resolveConfig`, but returns the mistakes.
+ * @throws GatewayError `config_unreadable`, `config_not_json`
+ */
 export function readConfig(options: ConfigOptions = {}): ReadConfig {
   const { command = '', flags = {}, env = process.env } = options;
   const rows: SettingsTable = options.rows ?? settings;
@@ -134,7 +137,6 @@ export function readConfig(options: ConfigOptions = {}): ReadConfig {
   };
 }
 
-/** The value of a setting, which the file may give under several keys, or what is wrong with it. */
 function agreed(all: readonly Given[], row: Setting, parts: () => string): { value: unknown } | Pick<FoundProblem, 'sentence' | 'places'> {
   let first: { readonly place: string; readonly value: unknown } | undefined;
   for (const { place, value: given, origin, from } of all) {
@@ -151,7 +153,7 @@ function agreed(all: readonly Given[], row: Setting, parts: () => string): { val
   return { value: first?.value };
 }
 
-/** The settings that take the parts of a URL which was given for the host at `key`. */
+/** Lists the settings for the parts of a URL that was given for the host at `key`. */
 function partsOf(key: string, rows: SettingsTable): string {
   const group = key.slice(0, key.lastIndexOf('.') + 1);
   const names = ['scheme', 'username', 'password', 'host', 'port', 'database', 'options'];
@@ -159,7 +161,7 @@ function partsOf(key: string, rows: SettingsTable): string {
   return parts.length === 0 ? '' : `; give its parts with ${parts.join(', ')}`;
 }
 
-/** The folder of third-party plugins, which must be known before the table of settings is. Mistakes are left for `resolveConfig`. */
+/** Returns the plugin folder, needed before the settings table is complete. Reports no mistakes. */
 export function pluginsDirOf({ env = process.env, file }: Pick<ConfigOptions, 'env' | 'file'> = {}): string {
   const row = settings['plugins.dir'];
   try {
@@ -171,23 +173,22 @@ export function pluginsDirOf({ env = process.env, file }: Pick<ConfigOptions, 'e
   }
 }
 
-/** The command of the user's editor, as a shell reads it; undefined if the environment names none. */
+/** Returns the user's editor as a shell command, if the environment names one. */
 export function editorCommand({ VISUAL: visual, EDITOR: editor }: NonNullable<ConfigOptions['env']> = process.env): string | undefined {
   return visual?.trim() || editor?.trim() || undefined;
 }
 
-/** The settings below a key, for example those of a plugin at `tracer.otel`. */
 export function settingsAt(config: Config, key: string): Readonly<Record<string, unknown>> {
   return (settingAt(config, key) as Record<string, unknown> | undefined) ?? {};
 }
 
-/** The settings as `gateway config` prints them: nested, secrets masked by default. */
+/** Returns the settings as `gateway config` prints them. */
 export function presentConfig({ config, rows }: Resolved, { showSecrets = false } = {}): Record<string, unknown> {
   const shown = Object.entries(rows).filter(([, row]) => row.withdrawn === undefined);
   return nest(new Map(shown.map(([key, row]) => [key, presented(row, settingAt(config, key), showSecrets)])));
 }
 
-/** One line per setting with its value and origin. */
+/** Returns the value and origin of each setting. */
 export function presentOrigins({ config, origins, rows }: Resolved, { showSecrets = false } = {}) {
   const line = (key: string, origin: string) => ({ value: presented(rows[key]!, settingAt(config, key), showSecrets) ?? null, origin });
   return Object.fromEntries(Array.from(origins, ([key, origin]) => [key, line(key, origin)]));
@@ -199,7 +200,7 @@ function presented(row: Setting, value: unknown, showSecrets: boolean): unknown 
   return typeof value === 'string' ? maskAddress(value) : value;
 }
 
-/** `--metrics-backend` enables metrics; a backend set by the file or the environment does not. */
+/** A backend set in the file or the environment does not enable metrics. */
 function enableMetricsByFlag(values: Map<string, unknown>, origins: Map<string, string>): void {
   if (origins.get('metrics.enabled') !== 'default' || origins.get('metrics.metrics_backend') !== '--metrics-backend') return;
   values.set('metrics.enabled', true);
@@ -217,14 +218,17 @@ function flagValue(key: string, row: Setting, command: string, flags: FlagValues
   return undefined;
 }
 
-/** An empty variable counts as unset, because container files pass variables on that way. */
+/** An empty variable counts as unset, because container files pass unset variables that way. */
 function envValue(key: string, row: Setting, env: NonNullable<ConfigOptions['env']>): Given | undefined {
   const name = envOf(key, row);
   const value = env[name];
   return value && !isServiceLink(name, value) ? { value, origin: name, from: 'env', place: key } : undefined;
 }
 
-/** https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables: each service of the namespace makes some, in the form of Docker links. */
+/**
+ * Kubernetes sets Docker links for services:
+ * https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
+ */
 function isServiceLink(name: string, value: string): boolean {
   return name.endsWith('_PORT') && /^(tcp|udp|sctp):\/\/\S+:\d+$/.test(value.trim());
 }
@@ -261,7 +265,6 @@ function readFile(file: ConfigOptions['file']): { origin: string; content: Reado
   return { origin: path, content, text };
 }
 
-/** The values of the file by key; reports unknown keys. */
 function flatten(
   content: Readonly<Record<string, unknown>>,
   rows: SettingsTable,
@@ -278,13 +281,12 @@ function flatten(
       else report(key, 'must be an object of settings');
     }
   };
-  // For editors: https://json-schema.org/draft/2020-12/json-schema-core#section-8.1.1
+  // Editors read `$schema`: https://json-schema.org/draft/2020-12/json-schema-core#section-8.1.1
   const { $schema: _, ...given } = content;
   walk(given, '');
   return values;
 }
 
-/** The nearest setting or group of settings with the same parent, or the nearest of all. */
 function suggestion(key: string, rows: SettingsTable): string {
   const depth = key.split('.').length;
   const known = Object.entries(rows).flatMap(([it, row]) => (row.withdrawn === undefined ? keysOf(it, row) : []));

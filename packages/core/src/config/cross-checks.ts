@@ -7,17 +7,17 @@ type Origins = ReadonlyMap<string, string>;
 type Key = keyof typeof settings;
 type Conflict = readonly [key: Key, sentence: string, hint?: string | undefined];
 
-/** Settings that are valid one by one and wrong together; `origins` says where each was set. Reads no files and no network. */
+/** Finds settings that are valid alone but wrong together. Reads no files and no network. */
 export function crossChecks(config: Config, origins: Origins = new Map()): Problem[] {
   return [...connectionChecks(config, origins), ...signInChecks(config, origins), ...problemsOf(processConflicts(config), origins)];
 }
 
-/** Those about signing in, with which a server does not start. */
+/** Finds sign-in mistakes. A server does not start with any. */
 export function signInChecks(config: Config, origins: Origins = new Map()): Problem[] {
   return problemsOf(signInConflicts(config), origins);
 }
 
-/** Those about reaching Postgres and KV, which every command refuses. */
+/** Finds mistakes about reaching Postgres and KV. Every command refuses them. */
 export function connectionChecks(config: Config, origins: Origins): Problem[] {
   return problemsOf(connectionConflicts(config), origins);
 }
@@ -79,7 +79,7 @@ function* kvTlsConflicts(config: Config): Generator<Conflict> {
   }
 }
 
-/** Those that only one process refuses, when it starts. */
+/** Mistakes that only keep one of the processes from starting. */
 function* processConflicts(config: Config): Generator<Conflict> {
   const { server, smtp } = config;
   yield* unmetNeeds(config, [
@@ -119,13 +119,12 @@ function* signInConflicts(config: Config): Generator<Conflict> {
   }
 }
 
-/** HTTPS, or HTTP that stays on this machine. */
+/** Accepts HTTPS, and HTTP to the loopback interface. */
 function isPrivateChannel(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
 }
 
-/** Settings that have no effect without another one. */
 function* unmetNeeds(config: Config, needs: readonly (readonly [key: Key, needed: Key])[], effect = ''): Generator<Conflict> {
   const isSet = (key: Key) => {
     const value = settingAt(config, key);
@@ -137,7 +136,6 @@ function* unmetNeeds(config: Config, needs: readonly (readonly [key: Key, needed
   }
 }
 
-/** A setting with its flag and variable. */
 function named(key: Key): string {
   const row: Setting = settings[key];
   return `${key} (${[...(row.flag ? [`--${row.flag}`] : []), envOf(key, row)].join(', ')})`;

@@ -6,13 +6,12 @@ type SslMode = (typeof SSL_MODES)[number];
 
 export type DatabaseOptions = Readonly<ReturnType<typeof optionsOf>>;
 
-/** The rest of a sentence that begins with `database.options`. */
+/** The end of a sentence that begins with `database.options`. */
 interface Mistake {
   readonly wrong: string;
   readonly hint?: string;
 }
 
-/** The supported values. */
 const CHOICES: Readonly<Record<string, readonly string[]>> = {
   sslmode: SSL_MODES,
   ssl: ['true'],
@@ -34,10 +33,9 @@ const OTHER_SETTINGS: Readonly<Record<string, string>> = {
   password: 'database.password',
   dbname: 'database.database',
 };
-/** The longest timer of Node, in whole seconds. */
 const MOST_SECONDS = 2_147_483;
 
-/** Parses the query string of a connection URL as libpq does: a plus sign stays a plus sign. */
+/** Parses the query string of a connection URL like libpq: a plus sign is no space. */
 export function parseDatabaseOptions(text: string): { readonly options: DatabaseOptions } | Mistake {
   const given = new Map<string, string>();
   for (const part of text.replace(/^\?/, '').split('&')) {
@@ -101,24 +99,24 @@ function modeOf(given: ReadonlyMap<string, string>): SslMode {
   return (given.get('sslmode') as SslMode | undefined) ?? (given.has('ssl') ? 'require' : 'disable');
 }
 
-/** As libpq defines them: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS */
+/** https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS */
 function optionsOf(given: ReadonlyMap<string, string>) {
   const text = (name: string) => given.get(name) || undefined;
   const seconds = (name: string) => (given.has(name) ? Number(given.get(name)) : undefined);
   return {
     sslmode: modeOf(given),
-    /** Path of a PEM file, or `system` for the default authorities. */
+    /** A PEM file, or `system` for the default authorities. */
     sslrootcert: text('sslrootcert'),
     sslcert: text('sslcert'),
     sslkey: text('sslkey'),
-    /** TLS from the first byte, which needs Postgres 17 or newer. */
+    /** TLS from the first byte, since Postgres 17. */
     direct: given.get('sslnegotiation') === 'direct',
     channelBinding: given.get('channel_binding') === 'prefer',
     applicationName: text('application_name'),
     fallbackApplicationName: text('fallback_application_name'),
-    /** Command-line options for the session, such as `-c search_path=x`. */
+    /** Options for the session, such as `-c search_path=x`. */
     session: text('options'),
-    /** 0 is unlimited. */
+    /** 0: unlimited. */
     connectTimeoutSeconds: seconds('connect_timeout'),
     keepAlive: given.get('keepalives') !== '0',
     keepAliveIdleSeconds: seconds('keepalives_idle'),

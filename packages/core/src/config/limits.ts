@@ -1,7 +1,7 @@
 import type { Attack } from './attacks.js';
 import type { settings } from './settings.js';
 
-/** The four mechanisms. Every limit is one of them. */
+/** The four kinds of limit. */
 export const mechanisms = {
   bucket: 'So much in a time. What is beyond goes on when time has passed.',
   share: 'A part of something common: memory, processor time, connections. The more others use, the smaller it is.',
@@ -9,7 +9,6 @@ export const mechanisms = {
   cap: 'So large, so long or so many at most.',
 } as const;
 
-/** What happens beyond a limit. */
 export const effects = {
   waits: 'It waits for its turn in the process.',
   stays: 'It stays where it is stored, with its broker or in Postgres, until there is room.',
@@ -29,7 +28,7 @@ export const effects = {
   '429': 'The request is answered with 429 and `Retry-After`.',
 } as const;
 
-/** Whose use is counted. `process`: each agent, or each server. */
+/** The sharers of the limit. `process`: each agent or server. */
 export type Scope =
   | 'instance'
   | 'process'
@@ -49,26 +48,28 @@ export type Scope =
   | 'message';
 
 interface Row {
-  /** The module that applies it, from the folder of the package: `agent/delivery/scheduler`. */
+  /** The module that applies the limit: `agent/delivery/scheduler`. */
   readonly stage: string;
   readonly scope: Scope;
   readonly mechanism: keyof typeof mechanisms;
-  /** In this order. */
   readonly beyond: readonly (keyof typeof effects)[];
   readonly against?: readonly Attack[];
 }
 
 /**
- * A limit: a setting, whose summary says what it bounds; a constant of the stage, whose name says its unit (`BYTES`, `MS`, `SECONDS`, `CHARS`); or a field of the
- * API. `npm run docs` reads the value of a constant from the stage.
+ * A setting; a constant of the stage, with its unit in the name (`BYTES`, `MS`, `SECONDS`,
+ * `CHARS`); or an API field. `npm run docs` reads constants from the stage.
  */
 export type Limit = Row &
   (
     { readonly setting: keyof typeof settings } | ({ readonly what: string } & ({ readonly constant: string } | { readonly field: string }))
   );
 
-/** The limits, in the order in which a message or a request meets them. `docs/reference/limits.md` and the threat model are made from them. */
-// Two lines a row, so that the table reads as one.
+/**
+ * The limits in the order in which a message or request meets them, for `docs/reference/limits.md`
+ * and the threat model.
+ */
+// Two lines per row keep the table readable.
 // prettier-ignore
 export const limits: Readonly<Record<string, readonly Limit[]>> = {
   'Configuration': [

@@ -3,10 +3,13 @@ import { maskAddress } from '../logging/redaction.js';
 import type { Setting } from './settings.js';
 import { didYouMean } from '../errors/suggest.js';
 
-/** The value of a setting, or what is wrong with it: the middle of a sentence between the key and the origin. */
+/** The value, or the mistake as the part of a sentence between key and origin. */
 export type Parsed = { readonly value: number | boolean | string | readonly string[] } | { readonly wrong: string; readonly hint?: string };
 
-/** Reads the value of a setting: with `fromText` the text of a variable or the texts of a flag, otherwise a value of the file. */
+/**
+ * Parses a setting.
+ * @param fromText the value is from a variable or a flag, not from the file
+ */
 export function parseSetting(setting: Setting, given: unknown, fromText: boolean): Parsed {
   const shown = setting.secret ? 'what was given' : shownText(given);
   switch (setting.type) {
@@ -58,7 +61,6 @@ function parseList(setting: Setting, given: unknown, shown: string): Parsed {
 
 type ParsedText = Exclude<Parsed, { readonly value: unknown }> | { readonly value: string };
 
-/** Takes an option in any case. */
 function parseText(setting: Setting, given: string): ParsedText {
   if (setting.lowerCase) return { value: given.toLowerCase() };
   if (!setting.options) return checkFormat(setting, given) ?? { value: given };
@@ -71,17 +73,16 @@ function parseText(setting: Setting, given: string): ParsedText {
 }
 
 interface Format {
-  /** A pattern that every JSON Schema validator knows; it may accept more than `isValid`. */
+  /** JSON Schema validators use this pattern, which may accept more than `isValid`. */
   readonly pattern: string;
   readonly isValid?: (text: string) => boolean;
-  /** For sentences: one, several, and an example. */
   readonly like: readonly [one: string, several: string, example: string];
 }
 
 export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> = {
   cidr: { pattern: '^[0-9a-fA-F:.]+/[0-9]{1,3}$', isValid: isCidr, like: ['a network', 'networks', '10.0.0.0/8'] },
   url: { pattern: '^[hH][tT][tT][pP][sS]?://[^\\s/]', isValid: URL.canParse, like: ['a URL', 'URLs', 'https://example.com/path'] },
-  // A name, an address, or the folder of a socket.
+  // A name, an address or a socket folder.
   host: {
     pattern: '^(/\\S*|\\[?[0-9a-fA-F:.]+(%\\w+)?\\]?|[^\\s:/@?#\\[\\]]+)$',
     like: ['a host', 'hosts', 'db.example.com'],
@@ -104,7 +105,7 @@ export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> =
     like: ['a DSN', 'DSNs', 'https://<key>@<host>/<project>'],
   },
   prefix: { pattern: '^(/[A-Za-z0-9._~-]+)*$', like: ['a path', 'paths', '/gateway, without a slash at the end'] },
-  // https://www.w3.org/TR/CSP3/#directive-frame-ancestors: a part of a header, so nothing else may be in it
+  // https://www.w3.org/TR/CSP3/#directive-frame-ancestors. The header must hold nothing else.
   ancestor: {
     pattern: "^('self'|https?://(\\*\\.)?[A-Za-z0-9-]+(\\.[A-Za-z0-9-]+)*(:[0-9]{1,5})?)$",
     like: ['an origin', 'origins', 'https://app.example.com'],
@@ -125,7 +126,7 @@ function checkFormat({ format, secret, type }: Setting, given: string): ParsedTe
   return { wrong: `must ${type === 'list' ? `hold ${several}` : `be ${one}`} such as ${example}, not ${shown}` };
 }
 
-/** A value as errors show it: it may be the URL of another setting. */
+/** Masks the value, because it may be the URL of another setting. */
 function shownText(given: unknown): string {
   return maskAddress(JSON.stringify(given) ?? 'nothing');
 }

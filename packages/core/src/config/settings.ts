@@ -1,38 +1,36 @@
-/** One setting: its type, validation, flags, help, redaction and the reference page come from this row. */
+/** Types, validation, flags, help, redaction and the reference page come from this row. */
 export interface Setting {
   readonly type: 'integer' | 'number' | 'boolean' | 'string' | 'list';
   readonly default?: number | boolean | string | readonly string[];
-  /** Environment variable; by default GATEWAY_ and the key in upper case, with underscores for dots and dashes. */
+  /** Default: GATEWAY_ and the key in upper case, with underscores for dots and dashes. */
   readonly env?: string;
   readonly flag?: string;
-  /** Further keys of the setting in the configuration file. */
+  /** More keys in the configuration file. */
   readonly also?: readonly string[];
-  /** Commands that take the flag; by default all. */
+  /** Commands with the flag. Default: all. */
   readonly on?: readonly string[];
-  /** A second flag of the same setting. */
   readonly alias?: { readonly flag: string; readonly on: readonly string[] };
-  /** Values of the flag that count as not given. */
+  /** Flag values that count as unset. */
   readonly flagUnset?: 'negative' | 'zero';
-  /** In any case. */
+  /** Case-insensitive values. */
   readonly options?: readonly string[];
-  /** The name of a plugin, which has no capitals: it may be given in any case. */
+  /** Accepts any case: the value is the name of a plugin, which is lower case. */
   readonly lowerCase?: true;
   readonly min?: number;
   readonly max?: number;
   /**
-   * `cidr`: a network; `host`: a host alone; `login`: anything that holds no login; `address`: host:port; `target`: host:port with or without http(s)://; `dsn`: of Sentry; `prefix`: of a path; `ancestor`: an origin, of
-   * `frame-ancestors`.
+   * `cidr`: a network; `host`: a host alone; `login`: no credentials; `address`: host:port;
+   * `target`: host:port with or without http(s)://; `dsn`: of Sentry; `prefix`: a path prefix;
+   * `ancestor`: an origin for `frame-ancestors`.
    */
   readonly format?: 'cidr' | 'url' | 'host' | 'login' | 'address' | 'target' | 'dsn' | 'prefix' | 'email' | 'ancestor';
   readonly secret?: boolean;
   readonly summary: string;
-  /** Name of an option in errors: `feature flag`. */
+  /** The noun for an option in errors: `feature flag`. */
   readonly noun?: string;
-  /** The plugin that declares the setting needs a value. */
   readonly required?: boolean;
-  /** The plugin that declares the row, for a person. */
   readonly owner?: string;
-  /** The setting was withdrawn; the sentence names its replacement. */
+  /** A sentence with the replacement. */
   readonly withdrawn?: string;
 }
 
@@ -41,13 +39,12 @@ export type SettingsTable = Readonly<Record<string, Setting>>;
 export interface FeatureFlag {
   readonly summary: string;
   readonly stability: 'experimental' | 'beta' | 'stable';
-  /** The plugin package that declares it. */
   readonly declaredBy: string;
 }
 
 export type FlagTable = Readonly<Record<string, FeatureFlag>>;
 
-/** The settings, with `enable_feature_flag` limited to these flags. */
+/** Limits `enable_feature_flag` to these flags. */
 export function withFlags(table: SettingsTable, flags: FlagTable): SettingsTable {
   const row = table['enable_feature_flag'];
   return row ? { ...table, enable_feature_flag: { ...row, options: Object.keys(flags).sort(), noun: 'feature flag' } } : table;
@@ -70,29 +67,26 @@ type Nested<Key extends string, S> = Key extends `${infer Head}.${infer Tail}`
 type Intersected<Union> = (Union extends unknown ? (it: Union) => void : never) extends (it: infer All) => void ? All : never;
 type Plain<T> = T extends readonly unknown[] ? T : T extends object ? { readonly [P in keyof T]: Plain<T[P]> } : T;
 
-/** The nested, typed value of a table of settings; those without a default are optional. */
+/** Settings without a default are optional. */
 type ConfigOf<Table> = Plain<
   Intersected<
     { [Key in keyof Table & string]: Table[Key] extends { withdrawn: string } ? never : Nested<Key, Table[Key]> }[keyof Table & string]
   >
 >;
 
-/** The value of a setting by its key, or the settings below a key. */
 export function settingAt(config: object, key: string): unknown {
   return key.split('.').reduce<unknown>((at, part) => (at as Record<string, unknown> | undefined)?.[part], config);
 }
 
-/** Name of the environment variable of a setting. */
 export function envOf(key: string, setting: Setting): string {
   return setting.env ?? `GATEWAY_${key.toUpperCase().replaceAll(/[.-]/g, '_')}`;
 }
 
-/** The keys of a setting in the configuration file. */
 export function keysOf(key: string, { also = [] }: Setting): string[] {
   return [key, ...also];
 }
 
-/** The flags of a setting that a command takes. */
+/** Returns the flags that a command accepts. */
 export function flagsOf(setting: Setting, command: string): string[] {
   const taken: string[] = [];
   if (setting.flag && (!setting.on || setting.on.includes(command))) taken.push(setting.flag);
@@ -100,8 +94,11 @@ export function flagsOf(setting: Setting, command: string): string[] {
   return taken;
 }
 
-/** The settings of the gateway itself; plugins add theirs (`discovery.ts`). Keys are paths into the configuration file. */
-// Two lines a row, so that the table reads as one.
+/**
+ * The settings of the gateway by their path in the configuration file. Plugins add theirs
+ * (`discovery.ts`).
+ */
+// Two lines per row keep the table readable.
 // prettier-ignore
 export const settings = {
   env: { type: 'string', default: 'development', flag: 'env', on: ['server'],
@@ -386,5 +383,5 @@ export const settings = {
     summary: 'Refuse to start when a plugin that the configuration asks for cannot become active.' },
 } as const satisfies SettingsTable;
 
-/** The resolved settings, frozen. Settings of plugins are in it too, at their keys (`settingsAt`). */
+/** The frozen settings, including those of plugins (`settingsAt`). */
 export type Config = ConfigOf<typeof settings>;

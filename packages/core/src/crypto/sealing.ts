@@ -5,31 +5,37 @@ import type { InvalidField } from '../errors/error-row.js';
 import { isObject } from '../json/json-value.js';
 import { MASK } from '../logging/redaction.js';
 
-/** What is sealed now opens only in its place; texts of the first version open anywhere. */
+/** Text of v2 opens only in its place; text of v1 opens anywhere. */
 const PREFIX = 'sealed:v2:';
 const UNBOUND_PREFIX = 'sealed:v1:';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Where a sealed text is kept: in a row, or by a browser in a cookie. A text that is moved to another place does not open there. */
+/** A row or a cookie. Text moved to another place does not open. */
 export type Place = readonly [table: 'endpoints' | 'sources' | 'idempotent_requests' | 'cookies', id: string, ...field: string[]];
 
-/** Opens a text that is stored in this place. */
 export type Open = (sealed: string, place: Place) => string;
 
 export type Sealer = Readonly<ReturnType<typeof sealer>>;
 
-/** Encrypts secrets for storage with a key of 32 bytes in base64; throws `encryption_key_missing`, `encryption_key_invalid`. */
+/**
+ * Encrypts secrets for storage.
+ * @param encryptionKey 32 bytes in base64
+ * @throws GatewayError `encryption_key_missing`, `encryption_key_invalid`
+ */
 export function sealer(encryptionKey: string | undefined) {
   const key = keyBytes(encryptionKey);
-  /** AES-256-GCM with a fresh nonce, bound to the place: `sealed:v2:` and base64url of nonce, tag and ciphertext. */
+  /**
+   * AES-256-GCM with a fresh nonce, bound to the place: `sealed:v2:` and base64url of nonce, tag
+   * and ciphertext.
+   */
   const seal = (text: string, place: Place): string => {
     const iv = randomBytes(IV_BYTES);
     const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: TAG_BYTES }).setAAD(boundTo(place));
     const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
     return PREFIX + Buffer.concat([iv, cipher.getAuthTag(), body]).toString('base64url');
   };
-  /** Throws `not_unsealable` if the text was sealed with another key or for another place, was changed, or is not sealed. */
+  /** Throws `not_unsealable` if the text is changed, not sealed, or of another key or place. */
   const open: Open = (sealed, place) => {
     if (!isSealed(sealed)) throw new GatewayError('not_unsealable');
     const bytes = Buffer.from(sealed.slice(PREFIX.length), 'base64url');
@@ -42,14 +48,13 @@ export function sealer(encryptionKey: string | undefined) {
       throw new GatewayError('not_unsealable', {}, { cause });
     }
   };
-  /** The sealed text as it is, or bound to its place if it was not. Throws as `open` does. */
   const bind = (sealed: string, place: Place): string => (isBound(sealed) ? sealed : seal(open(sealed, place), place));
   return { seal, open, bind };
 }
 
 const boundTo = (place: Place) => Buffer.from(JSON.stringify(place));
 
-/** True for text with a prefix that `seal` writes or wrote. Does not decrypt. */
+/** True for text of any version of `seal`. Does not decrypt. */
 export function isSealed(text: string): boolean {
   return isBound(text) || text.startsWith(UNBOUND_PREFIX);
 }
@@ -68,11 +73,14 @@ function keyBytes(encryptionKey: string | undefined): Buffer {
   return key;
 }
 
-/** JSON Schema of a connection: string fields with `"x-secret": true` are secrets, fields with `"x-address": true` say where secrets are sent. */
+/**
+ * A connection schema. `"x-secret": true` marks secrets; `"x-address": true` marks fields that
+ * determine where secrets are sent.
+ */
 type Schema = Readonly<Record<string, unknown>>;
 type Value = Readonly<Record<string, unknown>>;
 
-/** Calls `change` for every secret field of the schema whose object is present; undefined removes the field. */
+/** Calls `change` for every secret field in a present object; undefined removes the field. */
 function mapSecrets(
   value: Value,
   schema: Schema,
@@ -95,17 +103,20 @@ function mapSecrets(
   return result;
 }
 
-/** The connection of a source as its plugin gets it. */
+/** Decrypts a connection for its plugin. */
 export function openConnection(sealed: Value, schema: Schema, sourceId: string, open: Open): Value {
   return mapSecrets(sealed, schema, (secret, path) => secret && open(secret, ['sources', sourceId, ...path]));
 }
 
-/** The connection as responses show it. */
+/** Masks the secrets of a connection. */
 export function maskConnection(sealed: Value, schema: Schema): Value {
   return mapSecrets(sealed, schema, (secret) => secret && MASK);
 }
 
-/** Seals a connection for storage. An unchanged secret keeps its sealed text, because agents restart a source whose record changes. */
+/**
+ * Seals a connection. An unchanged secret keeps its sealed text, because agents restart a source
+ * when its record changes.
+ */
 export function sealConnection(
   plain: Value,
   schema: Schema,
@@ -121,8 +132,9 @@ export function sealConnection(
 }
 
 /**
- * Restores stored secrets where a change sends their mask or omits them, and removes them where it sends null. Reports masks without a stored secret, and
- * secrets that would go to another address than they were stored for: whoever may change a connection need not know them.
+ * Restores a stored secret for a mask or an omission, and removes it on null. Reports masks without
+ * a stored secret, and secrets that would go to a new address: a user may change a connection
+ * without knowing its secrets.
  */
 export function keepSecrets(given: Value, schema: Schema, stored: Value | undefined, prefix: string) {
   const problems: InvalidField[] = [];
@@ -142,7 +154,7 @@ export function keepSecrets(given: Value, schema: Schema, stored: Value | undefi
   return { connection, problems };
 }
 
-/** The first field of the address that differs. Of a schema that marks none, every field that is no secret belongs to the address. */
+/** Returns the first address field that differs. Without marks, every non-secret field is one. */
 function changedAddress(given: Value, stored: Value, schema: Schema): string | undefined {
   const isMarked = JSON.stringify(schema).includes('"x-address":true');
   const [after, before] = [given, stored].map((value) => new Map(addressOf(value, schema, isMarked)));

@@ -20,12 +20,12 @@ const NETWORK: Readonly<Record<string, string>> = {
   ENETUNREACH: 'no route to that network',
 };
 
-/** What is said of a TLS handshake that failed, by the code of the error or, where only that is left, by its sentence. */
+/** Matches error codes, or messages of errors that have lost their code. */
 const TLS: readonly (readonly [codes: RegExp, sentence: RegExp, reason: string])[] = [
   [/^CERT_HAS_EXPIRED$/, /certificate has expired/, 'its certificate has expired'],
   [/^CERT_NOT_YET_VALID$/, /certificate is not yet valid/, 'its certificate is not valid yet'],
   [
-    // The server has sent a single certificate, which another one signed that is not known here.
+    // A single certificate, signed by an unknown one.
     /^UNABLE_TO_VERIFY_LEAF_SIGNATURE$/,
     /unable to verify the first certificate/,
     'its certificate is signed by an unknown authority, or it does not send the intermediate certificate that signed it',
@@ -48,21 +48,20 @@ const TLS: readonly (readonly [codes: RegExp, sentence: RegExp, reason: string])
   [/^ERR_SSL_|^ERR_TLS_/, /ssl3_|SSL routines|TLS handshake|establishing an SSL connection/, 'no common protocol version or cipher'],
 ];
 
-/** Why a TLS handshake failed, for a person; undefined for any other error. */
+/** Explains a failed TLS handshake; undefined for any other error. */
 export function tlsReason(error: unknown): string | undefined {
   return reasonIn(error, ({ code = '', message = '' }) => {
-    // EPROTO may mean anything, so the sentence says more than the code.
+    // EPROTO is ambiguous, so the message takes precedence.
     const found = TLS.find(([, sentence]) => sentence.test(message)) ?? TLS.find(([codes]) => codes.test(String(code)));
     return found?.[2];
   });
 }
 
-/** Why the network failed, for a person; undefined for any other error. */
+/** Explains a network error; undefined for any other error. */
 export function networkReason(error: unknown): string | undefined {
   return reasonIn(error, ({ code = '' }) => NETWORK[code]) ?? tlsReason(error);
 }
 
-/** The first reason found in an error, the errors that it is made of, and its causes. */
 function reasonIn(error: unknown, find: (error: NetworkError) => string | undefined): string | undefined {
   if (!error) return undefined;
   const it = error as NetworkError;
@@ -71,7 +70,6 @@ function reasonIn(error: unknown, find: (error: NetworkError) => string | undefi
   return reason;
 }
 
-/** What stands beside the first pattern that the text matches. */
 export function matching<T>(rows: readonly (readonly [RegExp, T])[], text: string): T | undefined {
   return rows.find(([pattern]) => pattern.test(text))?.[1];
 }
@@ -80,7 +78,7 @@ export function asError(error: unknown, message = String((error as NetworkError 
   return error instanceof Error ? error : new Error(message, { cause: error });
 }
 
-/** Where KV is looked for: the `kv` settings. */
+/** The `kv` settings. */
 export interface KvPlace {
   readonly scheme?: string;
   readonly tls?: { readonly cert_file?: string | undefined };
@@ -90,12 +88,11 @@ export interface KvPlace {
   readonly cluster?: { readonly addresses: readonly string[] } | undefined;
 }
 
-/** The place as errors of KV name it. */
+/** Returns the place as in KV errors. */
 export function kvAddress({ host, port, sentinel, cluster }: KvPlace): Required<KvAddress> {
   return { host, port, sentinels: (sentinel?.addresses ?? []).join(', '), nodes: (cluster?.addresses ?? []).join(', ') };
 }
 
-/** Why Redis refuses a connection that it has accepted. */
 const KV_REFUSALS: readonly (readonly [RegExp, string])[] = [
   [
     /NOAUTH|WRONGPASS|invalid password|invalid username-password|without any password configured/i,
@@ -109,13 +106,12 @@ const MOVED: Denial = {
   fix: 'name the nodes with kv.cluster.addresses (--kv-cluster-addresses)',
 };
 
-/** Why Redis refuses a command of a connection that it has let in, and what helps. */
 interface Denial {
   readonly reason: string;
   readonly fix: string;
 }
 
-/** What the ACL of the user refuses; undefined for any other error. https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/ */
+/** https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/ */
 function aclRefusal(sentences: string): Denial | undefined {
   if (!/NOPERM|ACL failure in script|user executing the script can't/i.test(sentences)) return undefined;
   const [, command] = /'([\w|-]+)' (?:sub)?command/.exec(sentences) ?? [];
@@ -130,18 +126,18 @@ function aclRefusal(sentences: string): Denial | undefined {
   };
 }
 
-/** Errors of ioredis, Sentinels and Clusters, which hand on the sentence of an error without its code. */
+/** Errors of ioredis, which passes on messages without their codes. */
 const KV_SENTENCES: readonly (readonly [RegExp, string])[] = [
   ...Object.entries(NETWORK).map(([code, reason]) => [new RegExp(code), reason] as const),
   [/No such master|invalid reply: null/, 'the Sentinels know no master with the name in kv.sentinel.master_name'],
   [/CLUSTERDOWN/, 'the Cluster is down: nodes are missing, or not all slots are served'],
   [/max retries per request/i, 'the connection was cut'],
   [/All sentinels are unreachable|Failed to refresh slots cache|Cluster redirections/, 'none of them gave a usable answer'],
-  // ioredis reports the reason with the first error, and only this with every later command.
+  // ioredis reports the reason with the first error only.
   [/Stream isn't writeable|Connection is closed|Cluster isn't ready/i, 'there is no connection to it'],
 ];
 
-/** Names the place and the settings in an error about reaching Redis; any other error comes back as it is. */
+/** Adds place and settings to a Redis error. Returns any other error unchanged. */
 export function explainKvError(error: unknown, settings: KvPlace): Error {
   if (error instanceof GatewayError) return error;
   const place = kvAddress(settings);
@@ -155,14 +151,13 @@ export function explainKvError(error: unknown, settings: KvPlace): Error {
   const tls = tlsReason(error);
   if (tls) return fail('kv_tls', tls);
   const reason = networkReason(error) ?? matching(KV_SENTENCES, sentences);
-  // With TLS 1.3 a client whose certificate is missing may see no more than a cut connection.
+  // A missing certificate may only appear as a reset connection with TLS 1.3.
   if (reason === NETWORK['ECONNRESET'] && settings.scheme === 'rediss' && !settings.tls?.cert_file) {
     return fail('kv_tls', `${reason}; it may require a client certificate`);
   }
   return reason ? fail('kv_unreachable', reason) : asError(error, sentences);
 }
 
-/** What an error and what caused it say. */
 function messagesOf(error: unknown, depth = 4): string[] {
   const { message = String(error), cause } = (error ?? {}) as NetworkError;
   const lastNodeError = (error as { lastNodeError?: unknown } | null)?.lastNodeError;
@@ -176,7 +171,7 @@ const LISTEN: Readonly<Record<string, string>> = {
   ENOTFOUND: 'there is no such address',
 };
 
-/** Names the address and the settings in an error about listening on a port; any other error comes back as it is. */
+/** Adds address and settings to a listen error. Returns any other error unchanged. */
 export function explainListenError(
   error: unknown,
   place: { port: number; bind: string; setting: string; flag: string; addressSetting?: string },
@@ -187,7 +182,10 @@ export function explainListenError(
   return reason ? new GatewayError('port_refused', { ...place, reason }, { cause: error }) : asError(error);
 }
 
-/** Why Redis accepts no writes, though it answers: https://redis.io/docs/latest/develop/reference/protocol-spec/#simple-errors */
+/**
+ * Redis answers, but accepts no writes:
+ * https://redis.io/docs/latest/develop/reference/protocol-spec/#simple-errors
+ */
 const UNWRITABLE: readonly (Denial & { readonly begins: string })[] = [
   { begins: 'OOM ', reason: 'accepts no writes: its memory is full (maxmemory)', fix: 'raise its maxmemory, or delete keys of others' },
   {
@@ -208,7 +206,7 @@ function unwritable(error: unknown): Denial | undefined {
   return UNWRITABLE.find(({ begins }) => messages.some((message) => message.startsWith(begins)));
 }
 
-/** Why Redis cannot be used, for a health report: a sentence without its full stop that names the place. */
+/** Explains for health why Redis is unusable: a sentence without a full stop. */
 export function kvReason(error: unknown, place: KvPlace): string {
   const explained = explainKvError(error, place);
   if (isGatewayError(explained, 'kv_denied')) return `${explained.message}; ${explained.fix}`;
@@ -224,7 +222,7 @@ const FILE: Readonly<Record<string, string>> = {
   ENOTDIR: 'a part of the path is not a folder',
 };
 
-/** Why a file cannot be read or written, without Node's repetition of its path. */
+/** Explains a file error, without the path that Node.js repeats. */
 export function fileReason(error: unknown): string {
   const { code = '', message } = error as { code?: string; message?: string };
   return FILE[code] ?? message ?? String(error);

@@ -9,7 +9,10 @@ const CUT: DatabaseFailure = ['database_unreachable', 'the connection was cut'];
 const SILENT: DatabaseFailure = ['database_unreachable', 'no answer in time'];
 const POOLED: DatabaseFailure = ['database_pooled', 'prepared statements are missing or exist twice'];
 
-/** What an error means by its SQLSTATE: https://www.postgresql.org/docs/current/errcodes-appendix.html. Without a reason, Postgres' own sentence is it. */
+/**
+ * SQLSTATEs: https://www.postgresql.org/docs/current/errcodes-appendix.html. The default reason is
+ * the message.
+ */
 const SQLSTATES: Readonly<Record<string, DatabaseFailure>> = {
   '25006': ['database_read_only'],
   '25P03': ['database_timeout', 'idle_in_transaction_session_timeout has passed'],
@@ -34,9 +37,9 @@ const SQLSTATES: Readonly<Record<string, DatabaseFailure>> = {
   '58030': ['database_exhausted', 'it cannot read or write its files'],
 };
 
-/** Where the sentence says more than the SQLSTATE. */
+/** Messages more specific than their SQLSTATE. */
 const SENTENCES_OF: Readonly<Record<string, readonly (readonly [RegExp, DatabaseFailure])[]>> = {
-  // The protocol violation is how poolers refuse: https://www.pgbouncer.org/config.html
+  // Refusals of poolers: https://www.pgbouncer.org/config.html
   '08P01': [
     [/unsupported startup parameter/, ['database_pooled', 'it refuses a startup parameter']],
     [/statement pooling mode/, ['database_pooled', 'it is in statement mode, which allows no transactions']],
@@ -55,17 +58,16 @@ const SENTENCES_OF: Readonly<Record<string, readonly (readonly [RegExp, Database
   '57014': [[/user request/, ['database_timeout', 'somebody cancelled it (pg_cancel_backend), or a failover did']]],
 };
 
-/** Errors of the driver, which have no SQLSTATE. */
 const DRIVER_SENTENCES: readonly (readonly [RegExp, DatabaseFailure])[] = [
   [/server does not support SSL/, ['database_tls', 'it does not speak TLS']],
   [/SASL.*password must be a string/, ['database_refused']],
-  // Of the pools: all their connections are in use. A connection that cannot be opened in time says something else.
+  // The pool is exhausted. A connection that times out while it opens has another message.
   [/timeout exceeded when trying to connect|Timeout acquiring a connection/, ['database_busy']],
   [/timeout expired|due to connection timeout|Query read timeout/, SILENT],
   [/Connection terminated|Connection ended|is not queryable/, CUT],
 ];
 
-/** Names the place, the cause and the settings in an error about reaching or using Postgres; any other error comes back as it is. */
+/** Adds place, cause and settings to a Postgres error. Returns any other error unchanged. */
 export function explainDatabaseError(error: unknown, { host, port, database, username }: DatabasePlace): Error {
   if (error instanceof GatewayError) return error;
   const [code, reason = asError(error).message] = databaseFailure(error) ?? [];
@@ -84,7 +86,7 @@ function databaseFailure(error: unknown): DatabaseFailure | undefined {
   return matching(DRIVER_SENTENCES, message) ?? (code.startsWith('08') ? CUT : undefined);
 }
 
-/** Why Postgres cannot be used, for a health report: a sentence without its full stop that names the place, and the fix. */
+/** Explains for health why Postgres is unusable: a sentence without a full stop, and the fix. */
 export function databaseReason(error: unknown, place: DatabasePlace): { reason: string; fix: string } {
   const explained = explainDatabaseError(error, place);
   if (explained instanceof GatewayError) return { reason: explained.message, fix: explained.fix };

@@ -3,9 +3,7 @@ import { composed, listed, row, type Problem, type InvalidField } from './error-
 export interface KvAddress {
   readonly host: string;
   readonly port: number;
-  /** Addresses of the Sentinels that were asked. */
   readonly sentinels?: string;
-  /** Addresses of the nodes of the Cluster that were asked. */
   readonly nodes?: string;
 }
 type KvFailure = KvAddress & { readonly reason: string };
@@ -22,10 +20,10 @@ function kvSettings({ sentinels, nodes }: KvAddress): string {
     : 'kv.host (--kv-host, GATEWAY_KV_HOST), kv.port (--kv-port, GATEWAY_KV_PORT) and kv.scheme (--kv-scheme, GATEWAY_KV_SCHEME; rediss for TLS)';
 }
 
-/** Every error that a person may meet. Secrets never go into the details. */
+/** Every error that a user may see. Details never contain secrets. */
 // prettier-ignore
 export const errors = {
-  // Settings, secrets and licences.
+  // Settings, secrets and licences
   invalid_settings: row(500,
     ({ problems }: { problems: readonly Problem[] }) =>
       problems.length === 1 ? problems[0]!.sentence : `${problems.length} settings are wrong:\n${listed(problems)}`,
@@ -65,7 +63,7 @@ export const errors = {
   licence_key_file: row(500, 'the key file {path} {reason}',
     ({ fix = 'name the file with the private key of the distribution; create one with `gateway license issue --generate-key <file>`' }: { fix?: string }) => fix),
 
-  // Postgres, KV, the SMTP server, and the ports that the gateway listens on.
+  // Postgres, KV, the SMTP server and listening ports
   database_unreachable: row(503, 'Postgres at {host}:{port} cannot be reached: {reason}',
     'check that it runs, and correct database.host (--db-host, GATEWAY_DB_HOST) and database.port (--db-port, GATEWAY_DB_PORT)'),
   database_tls: row(503, 'TLS with Postgres at {host}:{port} failed: {reason}',
@@ -152,7 +150,7 @@ export const errors = {
   tls_incomplete: composed(),
   tls_file: row(500, 'the {what} in {path} cannot be used: {reason}', 'correct the file, or name another with {flag} or {setting}'),
 
-  // Plugins and the plugin folder.
+  // Plugins and the plugin folder
   plugin_manifest_broken: row(500, 'the manifest of the plugin package {package} is broken: {reason}',
     'correct the `gateway` object in its package.json, or install another version'),
   plugin_setting_claimed: row(500, 'the {kind} plugin {name} claims {what}, which belongs to {owner}',
@@ -201,7 +199,7 @@ export const errors = {
   plugin_second_tracer: row(500, 'the tracer {active} is already active in this process, which can have only one; {name} was not started',
     'set tracer.type (--tracer-type, GATEWAY_TRACER_PROVIDER) to one tracer'),
 
-  // Requests to the control plane, and what commands ask for.
+  // Requests to the control plane and arguments of commands
   not_found: row(404,
     ({ thing, id }: { thing: string; id?: string }) => (id === undefined ? `${thing} not found` : `${thing} ${id} not found`),
     ({ fix = 'check the id, and that the key may see the project it belongs to' }: { fix?: string }) => fix),

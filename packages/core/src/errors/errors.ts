@@ -9,7 +9,7 @@ type Rest<Code extends ErrorCode> =
     ? [details?: ErrorDetails<Code>, options?: { cause?: unknown }]
     : [details: ErrorDetails<Code>, options?: { cause?: unknown }];
 
-/** An error of the table: a code, a sentence, a remedy, and the statuses of its row. */
+/** An error of the table. */
 export class GatewayError<Code extends ErrorCode = ErrorCode> extends Error {
   readonly code: Code;
   readonly fix: string;
@@ -20,7 +20,7 @@ export class GatewayError<Code extends ErrorCode = ErrorCode> extends Error {
   constructor(code: Code, ...[details, options]: Rest<Code>) {
     const it = errors[code] as ErrorRow<unknown>;
     const known = (details ?? {}) as ErrorDetails<Code>;
-    // Details may be addresses, and drivers quote what they were given.
+    // Details may be addresses, and drivers quote arguments.
     super(maskUrls(it.message(known)), options);
     this.name = 'GatewayError';
     this.code = code;
@@ -35,7 +35,7 @@ export class GatewayError<Code extends ErrorCode = ErrorCode> extends Error {
   }
 }
 
-/** True for an error of the table, and for that code when one is given. */
+/** True for an error of the table, with this code if given. */
 export function isGatewayError<Code extends ErrorCode>(error: unknown, code?: Code): error is GatewayError<Code> {
   return error instanceof GatewayError && (code === undefined || error.code === code);
 }

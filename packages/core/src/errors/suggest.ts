@@ -1,7 +1,7 @@
-/** No name of the gateway is longer. Comparing takes the product of both lengths, and a word may come from a request. */
+/** Bounds the cost, the product of both lengths: a word may come from a request. */
 const WORD_MAX = 100;
 
-/** The candidate that a mistyped word most likely means, or undefined when none is near. */
+/** Returns the most similar candidate, if any is near. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   if (word.length > WORD_MAX) return undefined;
   let best: string | undefined;
@@ -16,13 +16,12 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** `; did you mean X?`, or nothing. */
+/** Returns `; did you mean X?` or an empty string. */
 export function didYouMean(word: string, candidates: Iterable<string>): string {
   const best = nearest(word, candidates);
   return best === undefined ? '' : `; did you mean ${best}?`;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours between two words. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);

@@ -1,38 +1,39 @@
 import { isObject } from '../json/json-value.js';
 
 /**
- * A compiled filter of a subscription. A filter is an object whose members must all hold: a value (equal), an object of operators, or an object of nested
- * members. `a.b` names a nested member; `$or` and `$and` take lists of filters. There is no `$regex`: one tenant's pattern could block the deliveries of others.
- * Throws when the budget is used up.
+ * A compiled subscription filter. All members of a filter must match: a value (equal), an object of
+ * operators, or nested members. `a.b` names a nested member; `$or` and `$and` take lists. There is
+ * no `$regex`: one tenant's pattern could block the deliveries of others.
+ * @throws FilterBudgetError
  */
 export type Filter = (value: unknown, budget: FilterBudget) => boolean;
 
-/** What all filters of a project may do with one event: each value of a filter that is compared costs one, and each object of the event one per member, once. */
+/**
+ * Limits the work of a project's filters for one event: a step per compared filter value, and a
+ * step per member of each object of the event, once.
+ */
 export class FilterBudget {
   readonly #sizes = new Map<object, number>();
 
   #spent = 0;
-  /** Of the body that was parsed for filters; 0 when none asked for it. */
   parsedCharacters = 0;
 
-  /** @param counted the number of members of large objects, which takes milliseconds to count at once */
+  /** @param counted member counts of large objects, because counting takes milliseconds */
   constructor(
     private readonly most: number = FILTER_STEPS_MAX,
     private readonly counted?: ReadonlyMap<object, number>,
   ) {}
 
-  /** What was spent, with the parsing of the body. */
   get cost(): number {
     return this.#spent + this.parsedCharacters / CHARACTERS_PER_STEP;
   }
 
-  /** Throws a FilterBudgetError when less is left. */
+  /** Throws a FilterBudgetError when the budget is exhausted. */
   spend(steps: number): void {
     this.#spent += steps;
     if (this.#spent > this.most) throw new FilterBudgetError();
   }
 
-  /** The number of members of an object or elements of an array. */
   sizeOf(value: object): number {
     if (Array.isArray(value)) return value.length;
     let size = this.#sizes.get(value);
@@ -45,19 +46,20 @@ export class FilterBudget {
   }
 }
 
-/** About 2 ms of one core, for which others wait. 1,000 subscriptions with a hundred comparisons each stay within it. */
+/**
+ * About 2 ms of one core, which delays others. 1,000 subscriptions with 100 comparisons each fit.
+ */
 export const FILTER_STEPS_MAX = 100_000;
-/** Characters of JSON that take as long to parse as one comparison: of many small members. */
+/** JSON with many small members: characters parsed in the time of one comparison. */
 const CHARACTERS_PER_STEP = 1;
 
-/** The filters of a project need too much work for one event. */
 export class FilterBudgetError extends Error {
   constructor() {
     super(`the filters of the project compare more than ${FILTER_STEPS_MAX} values for this event`);
   }
 }
 
-/** Bounds of the filter of a subscription, for the headers and the body each. */
+/** Bounds of a filter, for headers and body separately. */
 export const FILTER_BYTES_MAX = 16 * 1024;
 export const FILTER_NODES_MAX = 200;
 export const FILTER_DEPTH_MAX = 20;
@@ -84,7 +86,7 @@ const operators: Readonly<Record<string, Operator>> = {
 
 export const filterOperators: readonly string[] = [...Object.keys(operators), '$or', '$and'];
 
-/** Compiles a filter document. Throws an Error that names an unknown operator, one with an invalid operand, or the bound that the document exceeds. */
+/** Compiles a filter. Throws an Error that names the operator, operand or bound. */
 export function compileFilter(document: Readonly<Record<string, unknown>>): Filter {
   checkSize(document);
   return compileMembers(document);
@@ -141,7 +143,6 @@ function isOneOf(name: string, operand: unknown): Filter {
   return (value, budget) => operand.some((one) => equal(value, one, budget));
 }
 
-/** The member at a path; undefined if absent. */
 export function memberAt(value: unknown, path: readonly string[]): unknown {
   let at: unknown = value;
   for (const name of path) {
@@ -151,7 +152,7 @@ export function memberAt(value: unknown, path: readonly string[]): unknown {
   return at;
 }
 
-/** @param b a value of the filter: the work is bounded by its size, not by that of the event */
+/** @param b a value of the filter; its size bounds the work */
 function equal(a: unknown, b: unknown, budget: FilterBudget): boolean {
   budget.spend(1);
   if (a === b) return true;
@@ -166,7 +167,7 @@ function equal(a: unknown, b: unknown, budget: FilterBudget): boolean {
   );
 }
 
-/** Order of two numbers or two strings; otherwise NaN, for which no comparison holds. */
+/** NaN for other types, which no comparison matches. */
 function compare(a: unknown, b: unknown): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
   if (typeof a === 'string' && typeof b === 'string') return a < b ? -1 : a > b ? 1 : 0;

@@ -1,9 +1,9 @@
 import { hash, randomFillSync } from 'node:crypto';
 
 /**
- * Ids of events and event deliveries are derived from what must be unique, so that the primary key refuses duplicates
- * (docs/decisions/0003-ids-from-what-must-be-unique.md). A UUID (RFC 9562) has 48 bits of milliseconds, version, variant, and 74 bits of SHA-256 (version 8) or
- * random bits (version 7).
+ * Event and delivery ids are derived from their unique attributes, so the primary key rejects
+ * duplicates (docs/decisions/0003-ids-from-what-must-be-unique.md). A UUID (RFC 9562) has 48 bits
+ * of milliseconds and 74 bits of SHA-256 (version 8) or random bits (version 7).
  */
 function uuidOf(timeMs: number, version: 7 | 8, hex: string): string {
   const time = Math.trunc(timeMs).toString(16).padStart(12, '0');
@@ -11,43 +11,53 @@ function uuidOf(timeMs: number, version: 7 | 8, hex: string): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-${version}${hex.slice(0, 3)}-${variant}${hex.slice(4, 7)}-${hex.slice(7, 19)}`;
 }
 
-/** The year 2200: beyond it Postgres would not keep milliseconds exactly. */
+/** Postgres does not keep milliseconds exactly after 2200. */
 const LARGEST_TIME_MS = Date.UTC(2200, 0, 1);
 
-/** In milliseconds. The first time of 13 digits, of 2001, excludes seconds; what is further ahead excludes microseconds and wrong clocks. */
+/**
+ * 2001, the first time with 13 digits, excludes seconds. `AHEAD_MS_MAX` excludes microseconds and
+ * wrong clocks.
+ */
 const EARLIEST_TIME_MS = 1e12;
 const AHEAD_MS_MAX = 86_400_000;
 
-/** True if a message can have this time, in epoch milliseconds: it is present, in the right unit, and at most a day ahead of `nowMs`. */
+/**
+ * True if a message can have this time: it is present, in milliseconds, and at most a day ahead.
+ */
 export function isPossibleTime(timeMs: number, nowMs: number): boolean {
   return timeMs >= EARLIEST_TIME_MS && timeMs <= nowMs + AHEAD_MS_MAX;
 }
 
-/** The time of a message for ids and partitions, in epoch milliseconds: brokers may set -1 or nonsense. */
+/** Clamps a message time, in epoch milliseconds: brokers may send -1 or nonsense. */
 export function clampTime(timeMs: number): number {
   return Number.isFinite(timeMs) ? Math.min(Math.max(0, Math.trunc(timeMs)), LARGEST_TIME_MS) : 0;
 }
 
 /**
- * Id of the event of a message with this clamped time; `ordinal`: which of the events that a transform made of the message.
- * @param digest of the message, only when another message has the id that it would have without
+ * Derives an event id.
+ * @param timeMs clamped
+ * @param ordinal index among the events of the message
+ * @param digest only if another message would have the same id
  */
 export function eventId(sourceId: string, coordinates: string, timeMs: number, ordinal = 0, digest?: string): string {
   const of = `${sourceId}\n${coordinates}\n${ordinal}`;
   return uuidOf(timeMs, 8, hash('sha256', digest === undefined ? of : `${of}\n${digest}`));
 }
 
-/** 64 bits of the SHA-256 of a message in hex: whether it is the one that came before with the same coordinates and time. */
+/**
+ * Returns 64 bits of SHA-256 in hex, to distinguish a redelivery from another message with equal
+ * coordinates and time.
+ */
 export function messageDigest(body: Uint8Array): string {
   return hash('sha256', body).slice(0, 16);
 }
 
-/** Id of the delivery of an event to an endpoint by a subscription (empty: the message named the endpoint). */
+/** Derives a delivery id. `subscriptionId` is null if the message named the endpoint. */
 export function eventDeliveryId(eventId: string, endpointId: string, subscriptionId: string | null): string {
   return uuidOf(timeOfId(eventId), 8, hash('sha256', `${eventId}\n${endpointId}\n${subscriptionId ?? ''}`));
 }
 
-/** The milliseconds at the start of an id: the `occurred_at` of its row, which decides the partition. */
+/** Returns the milliseconds of an id: `occurred_at`, which determines the partition. */
 export function timeOfId(id: string): number {
   return parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
@@ -62,14 +72,17 @@ export function isId(text: string): boolean {
 const randomBytes = Buffer.alloc(8192);
 let randomOffset = randomBytes.length;
 
-/** Ids of one millisecond count up from a random number of 41 bits, in random steps of up to 20 bits. */
+/** Ids of one millisecond start at 41 random bits and increase by up to 20 random bits. */
 const FIRST = 2 ** 41;
 const STEP = 2 ** 20;
 const LAST = 2 ** 42 - STEP;
 let lastMs = NaN;
 let sequence = 0;
 
-/** A new id: UUID version 7 (RFC 9562). Ids sort by time, and ids of one process and millisecond by creation. Random bytes are drawn in blocks. */
+/**
+ * Creates a UUID version 7. Ids sort by time, and those of one process and millisecond by creation.
+ * Random bytes are drawn in blocks.
+ */
 export function newId(timeMs = Date.now()): string {
   if (randomOffset + 10 > randomBytes.length) {
     randomFillSync(randomBytes);
@@ -79,7 +92,7 @@ export function newId(timeMs = Date.now()): string {
   sequence = timeMs === lastMs && sequence < LAST ? sequence + 1 + (random % STEP) : random % FIRST;
   lastMs = timeMs;
   const tail = randomBytes.toString('hex', randomOffset + 6, (randomOffset += 10));
-  // 12 bits before the variant, 2 bits beside it, 28 bits behind it.
+  // 12 bits before the variant, 2 next to it, 28 after it.
   const [high, middle, low] = [Math.floor(sequence / 2 ** 30), Math.floor(sequence / 2 ** 28) % 4, sequence % 2 ** 28];
   return uuidOf(timeMs, 7, `${hexOf(high, 3)}${middle}${hexOf(low, 7)}${tail}`);
 }

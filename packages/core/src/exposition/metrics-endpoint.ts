@@ -14,12 +14,12 @@ type Answer = ReturnType<typeof metricsResponse>;
 interface MetricsPlace {
   /** `<host>:<port>`, `[<IPv6>]:<port>`, or `:<port>` for every address. */
   readonly address: string;
-  /** Its setting: `server.pulladdr`, `agent.pulladdr`. */
+  /** `server.pulladdr` or `agent.pulladdr`. */
   readonly key: string;
   readonly env: string;
 }
 
-/** Starts a listener that serves only /metrics, so that scrapers need no access to anything else. Throws as `listen` does. */
+/** Serves only /metrics, so scrapers need no access to other paths. Throws like `listen`. */
 export async function serveMetrics(place: MetricsPlace, answer: Answer): Promise<{ port: number; close(): Promise<void> }> {
   const server = createServer((request, response) => {
     respond(request, response, answer).catch(() => response.destroy());
@@ -27,7 +27,7 @@ export async function serveMetrics(place: MetricsPlace, answer: Answer): Promise
   return { port: await listen(server, metricsPlace(place)), close: () => closeListener(server, { seconds: 1 }) };
 }
 
-/** An address as `listen` takes it, with the settings for its errors. */
+/** Returns the arguments of `listen` for an address. */
 export function metricsPlace({ address, key, env }: MetricsPlace) {
   const [, bind = '', port = '0'] = /^(.*):(\d+)$/.exec(address) ?? [];
   return {
@@ -39,7 +39,7 @@ export function metricsPlace({ address, key, env }: MetricsPlace) {
   };
 }
 
-/** Answers a request for metrics; Node omits the body for HEAD. */
+/** Answers a metrics request; Node.js omits the body for HEAD. */
 export async function sendMetrics(request: IncomingMessage, response: ServerResponse, answer: Answer): Promise<void> {
   const { status, headers, body } = await answer(request);
   response.writeHead(status, { ...headers, 'content-length': body.length }).end(body);
@@ -62,13 +62,16 @@ export interface MetricsResponse {
 
 const compress = promisify(gzip);
 
-/** Less than this fits in one packet. */
+/** Smaller bodies fit in one packet. */
 const COMPRESSED_BYTES_MIN = 1_400;
-/** The fastest level: repeated labels shrink to a twentieth at any. */
+/** The fastest level. Every level shrinks repeated labels to a twentieth. */
 const LEVEL = 1;
 const TEXT = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' };
 
-/** Answers GET /metrics: the exposition, gzipped if accepted; 401 without the configured bearer token, 429 after too many wrong ones; 500 if the backend fails. */
+/**
+ * Answers GET /metrics, gzipped if accepted. 401: missing or wrong token; 429: too many wrong
+ * tokens; 500: the backend fails.
+ */
 export function metricsResponse(of: { config: Config; plugins: Pick<ActivatedPlugins, 'meter'>; log: Log }) {
   const { config, plugins, log } = of;
   const admits = admission(config.metrics.bearer_token);
@@ -89,10 +92,9 @@ export function metricsResponse(of: { config: Config; plugins: Pick<ActivatedPlu
   };
 }
 
-/** Characters encoded per turn of the event loop: half a millisecond. */
+/** A turn of the event loop encodes this in half a millisecond. */
 const PIECE = 512 * 1024;
 
-/** Encodes a text of megabytes in pieces, so that it does not block the event loop for milliseconds. */
 async function bytesOf(body: string): Promise<Buffer> {
   await nextTurn();
   const bytes = Buffer.allocUnsafe(Buffer.byteLength(body));
@@ -106,7 +108,6 @@ async function bytesOf(body: string): Promise<Buffer> {
   return bytes;
 }
 
-/** Whether this index splits a surrogate pair. */
 function isWithinCharacter(text: string, at: number): boolean {
   return /^[\ud800-\udbff][\udc00-\udfff]/.test(text.slice(at - 1, at + 1));
 }
@@ -118,7 +119,10 @@ interface Sent {
 
 type Verdict = 'admitted' | 'wrong' | 'locked_out';
 
-/** Wrong tokens of an address within the time; beyond, the right one is refused too, or guessing would go on, except on a connection that sent it and nothing else before. */
+/**
+ * Wrong tokens per address and `WRONG_MS`. Beyond, the right token is refused too, against
+ * guessing, except on a connection that only ever sent the right token.
+ */
 const WRONG_MAX = 10;
 const WRONG_MS = 60_000;
 const ADDRESSES_MAX = 1_000;
@@ -145,7 +149,7 @@ function admission(token: string | undefined): (sent: Sent) => Verdict {
       if (socket) known.add(socket);
       return 'admitted';
     }
-    // A probe without a token guesses nothing.
+    // A probe without a token is no guess.
     if (given === '') return 'wrong';
     its.count++;
     if (!before && wrong.size >= ADDRESSES_MAX) wrong.delete(wrong.keys().next().value!);
@@ -155,8 +159,8 @@ function admission(token: string | undefined): (sent: Sent) => Verdict {
 }
 
 /**
- * Whether a request may see the details of /healthz, which name sources, queues and addresses of all tenants: with the bearer token of /metrics, or without
- * one when it comes from this machine, and not through a proxy that says so.
+ * Decides whether a request may see the details of /healthz, which name resources of all tenants:
+ * with the token of /metrics or, if none is set, from this machine without a proxy.
  */
 export function admitsToDetails({ metrics: { bearer_token: token } }: Pick<Config, 'metrics'>): (request: IncomingMessage) => boolean {
   const admits = admission(token);

@@ -3,14 +3,14 @@ import type { ActivatedPlugins } from '../plugins/activation.js';
 import type { Meter } from '../metrics/meter.js';
 import { VERSION } from '../process/version.js';
 
-/** Sampling interval of the event loop's delay: a timer of libuv that wakes no JavaScript. */
+/** Sampled by a libuv timer, which wakes no JavaScript. */
 const LOOK_EVERY_MS = 20;
 const PERCENTILES = [50, 99, 100];
 
-/** Meters that already show the process, whose CPU time must not be counted twice if two parts of the gateway share it. */
+/** Two parts in one process must not count its CPU time twice. */
 const shown = new WeakSet<Meter>();
 
-/** Sets the series of the process and its event loop at each exposition, if there is a metrics backend. Returns a function that stops it. */
+/** Sets the process series at each exposition. Returns a function that stops this. */
 export function showProcess({ meter, metrics }: Pick<ActivatedPlugins, 'meter' | 'metrics'>, part: 'agent' | 'server'): () => void {
   if (!metrics) return () => undefined;
   meter.set('gateway_build_info', { version: VERSION, node: process.version, process: part }, 1);

@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { certificateBlocks, PRIVATE_KEY } from './pem.js';
 
-/** What one side of a TLS connection shows: a chain of certificates in PEM, its own first, and its private key in PEM. */
+/** A PEM chain, leaf first, and its PEM key. */
 export interface ClientCertificate {
   readonly cert: string;
   readonly key: string;
@@ -13,7 +13,9 @@ export type CheckedCertificate =
   /** The end of a sentence. */
   | { readonly part: 'cert' | 'key'; readonly problem: string };
 
-/** Checks that a certificate can be used until it expires, and returns its chain without other text. Takes about a millisecond. */
+/**
+ * Checks that a certificate is usable now. Returns its chain without other text. Takes about 1 ms.
+ */
 export function checkClientCertificate({ cert, key }: ClientCertificate, now = new Date()): CheckedCertificate {
   const ofCert = (problem: string) => ({ part: 'cert', problem }) as const;
   const ofKey = (problem: string) => ({ part: 'key', problem }) as const;
@@ -38,7 +40,7 @@ export function checkClientCertificate({ cert, key }: ClientCertificate, now = n
   try {
     createSecureContext({ cert: chain.join('\n'), key });
   } catch (error) {
-    // Such as a key that is too short for the security level of OpenSSL.
+    // OpenSSL rejects short keys, for example.
     const { reason = 'OpenSSL refuses it' } = error as { reason?: string };
     return ofCert(`cannot be used for TLS: ${reason}`);
   }

@@ -3,13 +3,11 @@ import type { Socket } from 'node:net';
 import type { buildConnector } from 'undici';
 import { HEAD_MAX, isPlainHead, mendedHead, otherProtocol, readHead, type Head } from './response-head.js';
 
-/** What a connection of undici was used for. */
 export interface ConnectionUse {
-  /** Requests sent so far. */
   readonly requests: number;
-  /** A byte came since the latest request was sent. */
+  /** True once the peer has sent a byte since the latest request. */
   readonly hasAnswered: boolean;
-  /** The part of an incomplete response head that has come; undefined if its status line is incomplete. */
+  /** Returns the head received so far, unless its status line is incomplete. */
   cutHead(): Head | undefined;
 }
 
@@ -23,14 +21,14 @@ subscribe('undici:client:sendHeaders', (message) => {
   latest = connections.get((message as { socket: Socket }).socket)?.begin();
 });
 
-/** The connection of the request that undici is sending, for the handler's `onBodySent`; undefined if its connector is not watched. */
+/** Returns the connection in use, for `onBodySent`; undefined if its connector is not watched. */
 export function connectionInUse(): ConnectionUse | undefined {
   return latest;
 }
 
 /**
- * A connector whose connections record their use. undici sees no informational answers (1xx) of theirs, since it ends a connection at `100 Continue`, and
- * only heads that its strict parser can read.
+ * Returns a connector whose connections record their use. undici sees no informational responses
+ * (1xx), because it closes at `100 Continue`, and only heads that its strict parser accepts.
  */
 export function watchedConnector(connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) =>
@@ -40,7 +38,10 @@ export function watchedConnector(connect: buildConnector.connector): buildConnec
     });
 }
 
-/** https://www.rfc-editor.org/rfc/rfc6066#section-3: a server name of TLS has no trailing dot. Servers refuse it, or show another certificate. */
+/**
+ * SNI has no trailing dot (https://www.rfc-editor.org/rfc/rfc6066#section-3): servers reject it or
+ * send another certificate.
+ */
 function withoutRootDot(options: buildConnector.Options): buildConnector.Options {
   return options.hostname.endsWith('.') ? { ...options, servername: options.hostname.slice(0, -1) } : options;
 }
@@ -50,10 +51,9 @@ class Connection implements ConnectionUse {
   hasAnswered = false;
   #isAtHead = false;
   #informational = 0;
-  /** Pieces of a head whose end has not come. */
   #held: Buffer[] = [];
   #heldBytes = 0;
-  /** The last two of their characters: the empty line that ends a head may come in pieces. */
+  /** The last two characters: the end of a head may be split across chunks. */
   #tail = '';
 
   constructor(private readonly socket: Socket) {
@@ -80,7 +80,7 @@ class Connection implements ConnectionUse {
     return head && head.status >= 200 ? head : undefined;
   }
 
-  /** Returns what undici may see of the bytes: nothing while the head is incomplete. */
+  /** Returns the bytes for undici: none while the head is incomplete. */
   #readHead(chunk: Buffer): Buffer {
     this.hasAnswered = true;
     if (this.#heldBytes === 0 && isPlainHead(chunk)) {
@@ -88,7 +88,7 @@ class Connection implements ConnectionUse {
       return chunk;
     }
     for (let rest = chunk; ;) {
-      // Some servers write an empty line after a body.
+      // Some servers send an empty line after a body.
       while (this.#heldBytes === 0 && (rest[0] === 0x0d || rest[0] === 0x0a)) rest = rest.subarray(1);
       if (rest.length === 0) return NOTHING;
       const seen = this.#tail + rest.toString('latin1');
@@ -107,7 +107,7 @@ class Connection implements ConnectionUse {
       this.#heldBytes = 0;
       this.#tail = '';
       rest = rest.subarray(length);
-      // https://www.rfc-editor.org/rfc/rfc9110#name-informational-1xx: a client may get any number of them, unasked.
+      // Any number is allowed: https://www.rfc-editor.org/rfc/rfc9110#name-informational-1xx
       if (head.status >= 200) {
         this.#isAtHead = false;
         return Buffer.concat([isPlainHead(bytes) ? bytes : mendedHead(head), rest]);

@@ -3,16 +3,20 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
-/** How long the name servers have for a name. */
 const LOOKUP_MS = 5_000;
-/** How long a name waits until its owner may look up another one. */
+/** Maximum wait for other lookups of the owner. */
 const WAIT_MS = 2_000;
-/** How long a family of addresses waits for the other: https://www.rfc-editor.org/rfc/rfc8305#section-3 suggests less, for people who wait. */
+/**
+ * The slower address family has this long. https://www.rfc-editor.org/rfc/rfc8305#section-3
+ * suggests less, for interactive clients.
+ */
 const OTHER_FAMILY_MS = 500;
-/** A lost question is repeated after a second or two, by the ticks of c-ares in Node, and then once more. */
+/** c-ares in Node.js repeats a query after one or two seconds, then once more. */
 const PATIENCE = { timeout: 1_000, tries: 3 };
 
-/** The name has no address, or the servers that know it do not say: with the codes of getaddrinfo, which libraries know. */
+/**
+ * The name has no address, or no server answers. Has a code of getaddrinfo, as libraries expect.
+ */
 export class LookupError extends Error {
   readonly code: 'ENOTFOUND' | 'EAI_AGAIN';
 
@@ -23,13 +27,13 @@ export class LookupError extends Error {
     this.code = ABSENT.has(code) ? 'ENOTFOUND' : 'EAI_AGAIN';
   }
 
-  /** No name server has answered yet, and who asks waits no longer. */
+  /** The caller's deadline passed first. */
   static ofSilence(hostname: string, afterMs: number): LookupError {
     return new LookupError(hostname, SILENT, afterMs);
   }
 }
 
-/** The name was not looked up, because others of its owner took too long. This says nothing about the name. */
+/** The owner's limit prevented the lookup. Implies nothing about the name. */
 export class LookupsBusyError extends Error {
   readonly code = 'EAI_AGAIN';
 
@@ -49,18 +53,18 @@ function reasonOf(code: string, afterMs: number): string {
   return `its name servers answer with an error (${code.slice(1)}). Check the DNS records of its domain.`;
 }
 
-/** Where the machine says how names are found. */
 const FILES = { hosts: '/etc/hosts', resolv: '/etc/resolv.conf' };
 
 interface Owner {
   readonly lookups: Map<string, Promise<LookupAddress[]>>;
-  /** Those of them that have not begun, the oldest first. */
+  /** Waiting lookups, oldest first. */
   readonly waiting: Map<string, () => void>;
 }
 
 /**
- * Looks up names by c-ares. `dns.lookup` (getaddrinfo) holds one of two threads for each name, so two whose server is silent would stop the lookups of all.
- * Each owner, for example a project, has a share of its own. An owner's concurrent lookups of a name are one.
+ * Resolves names with c-ares. `dns.lookup` (getaddrinfo) blocks one of two threads per name, so two
+ * silent servers would stop all lookups. Each owner, such as a project, has a separate limit; its
+ * concurrent lookups of a name are merged.
  */
 export class Names {
   readonly #owners = new Map<unknown, Owner>();
@@ -68,7 +72,6 @@ export class Names {
   readonly #search: () => Search;
   #asker: unknown;
 
-  /** @param perOwner names that an owner has looked up at a time */
   constructor(
     private readonly perOwner: number,
     files: typeof FILES = FILES,
@@ -77,7 +80,7 @@ export class Names {
     this.#search = parsed(files.resolv, parseSearch);
   }
 
-  /** Runs work, whose lookups are the owner's as far as they begin before it returns. */
+  /** Runs `work`. Lookups that begin before it returns belong to the owner. */
   askFor(owner: unknown, work: () => void): void {
     const before = this.#asker;
     this.#asker = owner;
@@ -89,8 +92,9 @@ export class Names {
   }
 
   /**
-   * The addresses of a name, at least one. Rejects with `LookupError`, or with `LookupsBusyError` when it has waited for its turn in vain.
-   * @param owner without one, and outside of `askFor`, a name has a share of its own: undici connects again by itself
+   * Returns at least one address. Rejects with `LookupError`, or with `LookupsBusyError` if the
+   * owner's lookups take too long.
+   * @param owner by default that of `askFor`, else the name: undici reconnects by itself
    */
   addresses(name: string, owner: unknown = this.#asker ?? `the name ${name}`): Promise<LookupAddress[]> {
     const listed = this.#hosts().get(plain(name)) ?? loopback(name);
@@ -113,7 +117,6 @@ export class Names {
     return lookup;
   }
 
-  /** Whether the owner has the name looked up now, or it waits for its turn. */
   stateOf(name: string, owner: unknown): 'asking' | 'waiting' | undefined {
     const own = this.#owners.get(owner);
     if (!own?.lookups.has(name)) return undefined;
@@ -144,11 +147,11 @@ function waitFor(name: string, { waiting }: Owner): Promise<void> {
 
 interface Outcome {
   readonly addresses: LookupAddress[];
-  /** Why there are none, as a code of c-ares. */
+  /** A c-ares code if there are none. */
   readonly code: string;
 }
 
-/** As the name is and with the search list of the machine, which c-ares in Node does not apply. */
+/** Applies the search list, which c-ares in Node.js ignores. */
 async function find(name: string, { domains, ndots }: Search): Promise<LookupAddress[]> {
   const deadlineMs = performance.now() + LOOKUP_MS;
   const under = name.endsWith('.') ? [] : domains.map((domain) => `${name}.${domain}`);
@@ -163,10 +166,11 @@ async function find(name: string, { domains, ndots }: Search): Promise<LookupAdd
   throw new LookupError(name, code);
 }
 
-/** Where a server answers with an error it asks the next one; c-ares in Node does so only where one is silent. */
+/** Tries the next server after an error too; c-ares in Node.js only does after silence. */
 async function askServers(name: string, deadlineMs: number): Promise<Outcome> {
   for (let rest: string[] | undefined; ;) {
-    // One for each question: what c-ares has learnt of the servers from other names would shorten its patience, and it would not see a changed resolv.conf.
+    // One per query: c-ares adapts its timeouts to earlier queries and misses changes of
+    // resolv.conf.
     const resolver = new Resolver(PATIENCE);
     if (rest) resolver.setServers(rest);
     const outcome = await askBothFamilies(resolver, name, deadlineMs);
@@ -201,7 +205,7 @@ function askBothFamilies(resolver: Resolver, name: string, deadlineMs: number): 
   });
 }
 
-/** As getaddrinfo orders them: IPv6 first where the machine has an address of the internet for it. */
+/** The order of getaddrinfo: IPv6 first if the machine has a global address. */
 function inOrder(found: Readonly<Record<number, string[]>>): LookupAddress[] {
   const of = (family: 4 | 6) => found[family]!.map((address) => ({ address, family }));
   const [four, six] = [of(4), of(6)];
@@ -225,7 +229,7 @@ function plain(name: string): string {
   return name.toLowerCase().replace(/\.$/, '');
 }
 
-/** What a file says; parsed again when it has changed. Without the file it is as if it were empty. */
+/** Parses a file again when it changes. A missing file counts as empty. */
 function parsed<T>(path: string, parse: (text: string) => T): () => T {
   let known: { readonly text: string; readonly value: T } | undefined;
   return () => {
@@ -257,7 +261,7 @@ function parseHosts(text: string): ReadonlyMap<string, LookupAddress[]> {
 
 interface Search {
   readonly domains: readonly string[];
-  /** A name with at least so many dots is first asked for as it is. */
+  /** Names with at least this many dots are tried unchanged first. */
   readonly ndots: number;
 }
 

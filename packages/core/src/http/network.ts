@@ -1,6 +1,9 @@
 import { isIP } from 'node:net';
 
-/** What counts as one address: of IPv6 the /64, of which a client has all. An IPv4 address may have the form of IPv6. */
+/**
+ * Returns the IPv4 address (also if IPv4-mapped), or the /64 of an IPv6 address: a client has all
+ * of it.
+ */
 export function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=[\d.]+$)/i, '').replace(/%.*$/, '');
   if (isIP(plain) !== 6) return plain;

@@ -4,23 +4,21 @@ import * as tls from 'node:tls';
 import { GatewayError } from '../errors/errors.js';
 import { fileReason } from '../errors/connection-errors.js';
 
-/** A file that a setting names. */
 export interface PemFile {
   readonly path: string;
-  /** Key of the setting, or of the part of it that names the file. */
+  /** The setting, or the part of it, that names the file. */
   readonly setting: string;
-  /** Its flag or variable. */
   readonly flag: string;
 }
 
 export const PRIVATE_KEY = /-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/;
 
-/** The certificates in a text, without what stands around them. */
+/** Extracts PEM certificates. */
 export function certificateBlocks(text: string): string[] {
   return text.match(/-----BEGIN ([A-Z0-9 ]*CERTIFICATE)-----[\s\S]*?-----END \1-----/g) ?? [];
 }
 
-/** The certificates of a PEM file, at least one. Throws GatewayError `tls_file`, as all functions here do. */
+/** Reads at least one certificate. All functions here throw GatewayError `tls_file`. */
 export function readCertificates(file: PemFile): string[] {
   const blocks = certificateBlocks(read('certificate', file));
   if (blocks.length === 0)
@@ -35,7 +33,7 @@ export function readCertificates(file: PemFile): string[] {
   return blocks;
 }
 
-/** The private key of a PEM file, which has no passphrase. */
+/** Reads a private key without a passphrase. */
 export function readPrivateKey(file: PemFile): string {
   const text = read('key', file);
   if (!PRIVATE_KEY.test(text)) throw unusable('key', file, 'it holds no PEM private key');
@@ -48,7 +46,7 @@ export function readPrivateKey(file: PemFile): string {
   return text;
 }
 
-/** A client certificate and its key. */
+/** Reads a certificate chain and its key. */
 export function readClientCertificate(certificate: PemFile, key: PemFile): { cert: string; key: string } {
   const chain = readCertificates(certificate);
   const privateKey = readPrivateKey(key);
@@ -58,16 +56,16 @@ export function readClientCertificate(certificate: PemFile, key: PemFile): { cer
   return { cert: chain.join('\n'), key: privateKey };
 }
 
-/** Node 22.15 and newer list the default authorities, those of NODE_EXTRA_CA_CERTS included. */
+/** Available since Node.js 22.15; includes NODE_EXTRA_CA_CERTS. */
 const { getCACertificates } = tls as { getCACertificates?: (kind: 'default') => string[] };
 
-/** The default authorities and those of the file that `delivery.ca_file` names. */
+/** Returns the default authorities and those of `delivery.ca_file`. */
 export function authoritiesWith(path: string): string[] {
   const added = readCertificates({ path, setting: 'delivery.ca_file', flag: 'GATEWAY_DELIVERY_CA_FILE' });
   return [...(getCACertificates?.('default') ?? tls.rootCertificates), ...added];
 }
 
-/** A TLS context that trusts the default authorities and those of a file. Create it once: it takes long. */
+/** Creates a TLS context with these authorities. Reuse it: creation is slow. */
 export function withAuthorities(path: string): tls.SecureContext {
   return tls.createSecureContext({ ca: authoritiesWith(path) });
 }

@@ -6,7 +6,6 @@ import { withAuthorities } from './pem.js';
 import { openProxy, type OpenProxy } from './proxy.js';
 import { checkGuarded, guardFetch } from './ssrf-guard.js';
 
-/** What Node's agents have and their types do not list. */
 interface Agent {
   getName(options: Options): string;
   readonly protocol: string;
@@ -26,23 +25,23 @@ interface Options {
 }
 type Created = (error: Error | null, socket?: Socket) => void;
 
-/** Where AWS clients get the credentials of their machine, which belong to this machine and no other. */
+/** The source of this machine's AWS credentials. */
 const METADATA = /^(169\.254\.\d+\.\d+|\[(fe80:|fd00:ec2:).*)$/i;
 const METADATA_URLS = ['AWS_CONTAINER_CREDENTIALS_FULL_URI', 'AWS_EC2_METADATA_SERVICE_ENDPOINT'];
 
-/** Less than the three seconds in which the SQS client wants its connection: its own error would not name the proxy. */
+/** Less than the SQS client's timeout of 3 s, whose error would not name the proxy. */
 const CONNECT_TIMEOUT_MS = 2_500;
 
 let proxy: OpenProxy | undefined;
 
 /**
- * Sends every HTTP request of this process through a proxy, whichever client makes it: `fetch`, and libraries over `node:http` and `node:https`, whose
- * agents are their own. So it is not an option of each client, which the next one would forget. Requests to the metadata addresses of a cloud stay direct.
- * Only a client that brings its own connections escapes: `dispatcherOf` is for those of the gateway.
- *
+ * Sends every HTTP request of this process through a proxy: `fetch`, and all agents of `node:http`
+ * and `node:https`. A per-client option would be forgotten in the next client. Cloud metadata
+ * addresses stay direct. Clients with their own connections bypass this; the gateway's use
+ * `dispatcherOf`.
  * @param delivery the settings `delivery.*`; without a proxy nothing changes
- * @returns a function that ends this
- * @throws GatewayError `tls_file` when the file of authorities cannot be used
+ * @returns a function that undoes this
+ * @throws GatewayError `tls_file`
  */
 export function proxyProcess(delivery: { readonly proxy?: string; readonly ca_file?: string }): () => Promise<void> {
   const { proxy: url, ca_file: caFile } = delivery;
@@ -83,8 +82,8 @@ function originOf({ protocol }: Agent, { host = 'localhost', port }: Options): U
 let isPatched = false;
 
 /**
- * Patches the prototype that every agent of `node:http` and `node:https` has, of whatever library: its connections are to the proxy, those for TLS through
- * tunnels, and plain requests name the whole URL. Node 24 has `proxyEnv` for this, but only for agents that are created with it.
+ * Patches the prototype of all Node.js agents: they connect to the proxy, tunnel TLS, and send
+ * absolute URLs otherwise. `proxyEnv` of Node.js 24 needs agents created with it.
  */
 function patchAgents(): void {
   if (isPatched) return;
@@ -94,7 +93,7 @@ function patchAgents(): void {
 
   const createProxied = function (this: Agent, ...[request, options, created]: Parameters<Agent['createSocket']>) {
     if (!proxy || !isProxied(this, options)) return createSocket.call(this, request, options, created);
-    // Until the connection is open this counts for it, so that `maxSockets` holds.
+    // Counts for `maxSockets` until the connection is open.
     const opening = new Socket();
     const sockets = (this.sockets[this.getName(options)] ??= []);
     sockets.push(opening);
@@ -118,7 +117,7 @@ function patchAgents(): void {
     );
   };
   const isProxied = (agent: Agent, options: Options) =>
-    // An agent with a `createSocket` of its own is for another proxy.
+    // A different `createSocket` uses another proxy.
     agent.createSocket === createProxied &&
     /^https?:$/.test(agent.protocol) &&
     !options.socket &&
@@ -126,7 +125,7 @@ function patchAgents(): void {
     !isDirect(originOf(agent, options));
 
   agents.createSocket = createProxied;
-  // `node:https` has another, which makes a TLS connection of the socket.
+  // The one of `node:https` wraps the socket in TLS.
   agents.createConnection = function (options, created) {
     return options.socket ?? createConnection.call(this, options, created);
   };
@@ -143,7 +142,7 @@ function nameWholeUrl(request: Request, { origin }: URL, login: OpenProxy['login
     for (const [name, value] of Object.entries(login)) request.setHeader(name, value);
     return;
   }
-  // Headers given as an array are written already.
+  // Headers from an array are already serialised.
   const lines = Object.entries(login).map(([name, value]) => `${name}: ${value}\r\n`);
   request._header = request._header.replace(
     /^(\S+) \S+ (.*\r\n)/,

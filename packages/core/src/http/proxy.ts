@@ -5,53 +5,53 @@ import { Agent, buildConnector, Pool, type Dispatcher } from 'undici';
 import { networkReason } from '../errors/connection-errors.js';
 import { watchedConnector } from './connection-use.js';
 
-/** The proxy fails, or refuses the request. */
+/** The proxy fails, or rejects the request. */
 export class ProxyError extends Error {
   override readonly name = 'ProxyError';
 }
 
 export interface ProxyOptions {
-  /** `http://` or `https://`, with a user and password if the proxy requires a login. */
+  /** `http://` or `https://`, with credentials if required. */
   readonly url: string;
-  /** Called for each new connection, for plain http at most every ten seconds per host; rejects for a host that may not be reached. */
+  /**
+   * Checks the host of each connection, for plain http at most every ten seconds. Rejects for a
+   * forbidden host.
+   */
   readonly check?: (host: string) => Promise<void>;
-  /** Certificate authorities of the hosts and of the proxy. */
+  /** Authorities of hosts and proxy. */
   readonly secureContext?: SecureContext | undefined;
-  /** Of the hosts alone, in its place. */
+  /** Replaces `secureContext` for the hosts. */
   readonly hostContext?: SecureContext | undefined;
   readonly connectTimeoutMs: number;
-  /** Options of the connection pools. */
   readonly pooling?: Omit<Agent.Options, 'connect'>;
 }
 
-/** `destroy` ends requests in flight, those that wait for the proxy included. */
+/** `close` waits for requests in flight; `destroy` aborts all. */
 export type RequestDispatcher = Pick<Dispatcher, 'dispatch'> & {
-  /** Ends when the requests in flight have ended; it takes no more. */
   close(): Promise<void>;
   destroy(): Promise<void>;
 };
 
-/** A proxy as a dispatcher of undici, and the connections that it is made of. */
+/** A proxy as an undici dispatcher. */
 export interface OpenProxy extends RequestDispatcher {
-  /** Header fields for each plain request. */
   readonly login: Readonly<Record<string, string>>;
-  /** A connection to the proxy, or through it to a host. Rejects with `ProxyError`. */
+  /** Connects to the proxy, or through it. Rejects with `ProxyError`. */
   connect(to?: URL): Promise<Socket>;
 }
 
 interface Proxy {
-  /** Host and port, for a person. */
   readonly place: string;
   readonly login: Readonly<Record<string, string>>;
 }
 
-/** How long the check of a host counts for plain requests, whose connections to the proxy are reused for any host. */
+/** How long a check is valid for plain requests, whose connections serve any host. */
 const CHECKED_MS = 10_000;
 const CHECKED_HOSTS = 1_000;
 
 /**
- * A dispatcher of a client's own, through the proxy if there is one. A client with the pools of `fetch` or an agent of Node needs none: see `proxyProcess`.
- * @param options.direct makes the connections without a proxy
+ * Creates a dispatcher, with the proxy if set. Clients with pools of `fetch` or Node.js agents need
+ * none: see `proxyProcess`.
+ * @param options.direct the connector without a proxy
  */
 export function dispatcherOf({
   proxy,
@@ -63,10 +63,9 @@ export function dispatcherOf({
 }
 
 /**
- * Sends requests through an HTTP proxy: https through a CONNECT tunnel per connection, plain http with the whole URL as the request target,
- * as proxies allow by default. Connections are pooled. The proxy resolves host names.
- *
- * undici's ProxyAgent is not used: it has no check per host, no timeout for CONNECT, and one error for every status of the proxy.
+ * Sends requests through an HTTP proxy: https by a CONNECT tunnel per connection, plain http with
+ * absolute URLs, as proxies allow by default. Connections are pooled. The proxy resolves names.
+ * undici's ProxyAgent has no host check, no CONNECT timeout, and one error for all statuses.
  */
 export function openProxy(options: ProxyOptions): OpenProxy {
   const { url, check = () => Promise.resolve(), secureContext, hostContext = secureContext, connectTimeoutMs, pooling = {} } = options;
@@ -127,12 +126,11 @@ export function openProxy(options: ProxyOptions): OpenProxy {
   };
 }
 
-/** A host without the brackets of an IPv6 address. */
 function bare(host: string): string {
   return host.replace(/^\[|\]$/g, '');
 }
 
-/** A password with a percent sign that is not encoded is taken as it is. */
+/** An unencoded percent sign is kept. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -141,7 +139,7 @@ function decoded(text: string): string {
   }
 }
 
-/** Turns a 407 into an error: it is the proxy's answer, not the host's. */
+/** A 407 is an error, because the proxy sends it and not the host. */
 function failingAt407(handler: Dispatcher.DispatchHandler, proxy: Proxy): Dispatcher.DispatchHandler {
   let refused = false;
   return {
@@ -184,7 +182,7 @@ function unreachable({ place }: Proxy, error: Error): ProxyError {
   return new ProxyError(`The proxy ${place} cannot be reached: ${networkReason(error) ?? timedOut ?? error.message}.`, { cause: error });
 }
 
-/** The check, which counts for a while once a host has passed it. */
+/** Remembers accepted hosts for `CHECKED_MS`. */
 function remembering(check: (host: string) => Promise<void>): (host: string) => Promise<void> {
   const passed = new Map<string, number>();
   return async (host) => {

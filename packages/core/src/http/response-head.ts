@@ -1,19 +1,22 @@
-/** Maximum size of a response head, as in curl. */
+/** Maximum response head, as in curl. */
 export const HEAD_MAX = 300 * 1024;
-/** A larger head keeps its first fields, and those that decide. undici refuses heads above 16 KB. */
+/** A larger head keeps its first and its significant fields. undici rejects heads above 16 KB. */
 const KEPT_BYTES = 12 * 1024;
 const DECIDING = /^(content-encoding|content-length|location|retry-after|transfer-encoding)$/;
 const DECIDING_BYTES = 3 * 1024;
 
 const TOKEN = 1;
 const TEXT = 2;
-/** https://www.rfc-editor.org/rfc/rfc9110#name-tokens: the characters of a field name, and of a field value. */
+/** https://www.rfc-editor.org/rfc/rfc9110#name-tokens */
 const KINDS = new Uint8Array(256).map((_, byte) => {
   const isText = byte === 0x09 || (byte >= 0x20 && byte !== 0x7f);
   return (isText ? TEXT : 0) | (/[!#$%&'*+.^_`|~0-9A-Za-z-]/.test(String.fromCharCode(byte)) ? TOKEN : 0);
 });
 
-/** True if the bytes begin with the complete head of a final response that undici can read as it is. Runs once for each response, so it allocates nothing. */
+/**
+ * True for a complete, final head that undici can parse. Runs for every response without
+ * allocating.
+ */
 export function isPlainHead(bytes: Buffer): boolean {
   // `HTTP/1.0 ` or `HTTP/1.1 `.
   if (bytes.length < 16 || bytes.readUInt32BE(0) !== 0x48545450 || (bytes.readUInt32BE(4) | 1) !== 0x2f312e31 || bytes[8] !== 0x20)
@@ -26,7 +29,7 @@ export function isPlainHead(bytes: Buffer): boolean {
     while (KINDS[bytes[at]!]! & TEXT) at++;
     if (bytes[at] !== 0x0d || bytes[at + 1] !== 0x0a || at > KEPT_BYTES) return false;
     at += 2;
-    // undici refuses a length in a response that can have no body.
+    // undici rejects a length in a response without a body.
     if (bytes[at] === 0x0d) return bytes[at + 1] === 0x0a && lengths <= (status === 204 || status === 304 ? 0 : 1);
     const start = at;
     while (KINDS[bytes[at]!]! & TOKEN) at++;
@@ -44,7 +47,7 @@ export function isPlainHead(bytes: Buffer): boolean {
 
 const CHUNKED = Buffer.from('chunked');
 
-/** By what distinguishes `content-length` and `transfer-encoding` from other names in use. */
+/** Compares only bytes that distinguish the two names from others in use. */
 function framingOf(bytes: Buffer, start: number, end: number): 'length' | 'coding' | undefined {
   const length = end - start;
   if (length !== 14 && length !== 17) return undefined;
@@ -55,16 +58,17 @@ function framingOf(bytes: Buffer, start: number, end: number): 'length' | 'codin
 
 export interface Head {
   readonly status: number;
-  /** Names in lower case, in the order in which they came. */
+  /** Ordered fields with lower-case names. */
   readonly fields: readonly (readonly [name: string, value: string])[];
 }
 
-/** `HTTP/2 200` is what some servers write in HTTP/1.1. */
+/** Some servers write `HTTP/2 200` in HTTP/1.1. */
 const STATUS_LINE = /^HTTP\/(?:1\.[01]|2(?:\.0)?) +([1-9]\d\d)(?!\d)/;
 
 /**
- * Reads a head as leniently as curl does: folded lines are joined, control characters become spaces, and lines that are no field are dropped.
- * Only complete lines of an incomplete head count. Undefined if the status line is not one of HTTP, or is incomplete.
+ * Parses as leniently as curl: joins folded lines, replaces control characters with spaces, drops
+ * malformed lines and an incomplete last line. Undefined if the status line is incomplete or not
+ * HTTP.
  */
 export function readHead(text: string): Head | undefined {
   const [line = '', ...lines] = text.slice(0, text.lastIndexOf('\n') + 1).split(/\r?\n/);
@@ -89,8 +93,8 @@ export function readHead(text: string): Head | undefined {
 }
 
 /**
- * Writes a head so that undici can read it. Its connection closes after the response: where a body ends that was announced in two ways is a guess,
- * and what follows must not be taken for the answer to another request.
+ * Rewrites a head for undici. The connection closes after the response: the end of a body announced
+ * in two ways is a guess, and further bytes must not become the next response.
  */
 export function mendedHead({ status, fields }: Head): Buffer {
   const kept = fields.filter(([name]) => !/^(content-length|transfer-encoding|connection|keep-alive)$/.test(name));
@@ -98,7 +102,7 @@ export function mendedHead({ status, fields }: Head): Buffer {
   return Buffer.from(`HTTP/1.1 ${status} \r\n${lines}${framing(status, fields)}connection: close\r\n\r\n`, 'latin1');
 }
 
-/** The field that says where the body ends: https://www.rfc-editor.org/rfc/rfc9112#section-6.3 */
+/** Returns the framing field: https://www.rfc-editor.org/rfc/rfc9112#section-6.3 */
 function framing(status: number, fields: Head['fields']): string {
   const given = (wanted: string) => fields.filter(([name]) => name === wanted).flatMap(([, value]) => value.split(','));
   if (status === 204 || status === 304) return '';
@@ -108,17 +112,17 @@ function framing(status: number, fields: Head['fields']): string {
   if (codings.at(-1) === 'chunked') return 'transfer-encoding: chunked\r\n';
   const lengths = given('content-length');
   if (codings.length > 0 || lengths.length === 0) return '';
-  // The smallest of several lengths counts: nobody waits for bytes that do not come.
+  // The smallest of several lengths avoids waiting for missing bytes.
   const length = Math.min(...lengths.map((text) => (/^\s*\+?\d+\s*$/.test(text) ? Number(text) : 0)));
   return length <= Number.MAX_SAFE_INTEGER ? `content-length: ${length}\r\n` : '';
 }
 
-/** Why the first bytes of a peer are no response of HTTP/1.1, for a person. */
+/** Explains to a user why bytes are no HTTP/1.1 response. */
 export function otherProtocol(bytes: Buffer): string {
-  // https://www.rfc-editor.org/rfc/rfc9113#section-4.1: a frame of type SETTINGS or GOAWAY, on stream 0.
+  // A SETTINGS or GOAWAY frame on stream 0: https://www.rfc-editor.org/rfc/rfc9113#section-4.1
   const isFrame = bytes.length >= 9 && bytes[0] === 0 && (bytes[3] === 4 || bytes[3] === 7) && bytes.readUInt32BE(5) === 0;
   if (isFrame) return 'it speaks HTTP/2 only, and endpoints are called with HTTP/1.1';
-  // https://www.rfc-editor.org/rfc/rfc8446#section-5.1: an alert.
+  // A TLS alert: https://www.rfc-editor.org/rfc/rfc8446#section-5.1
   if (bytes[0] === 0x15 && bytes[1] === 3) return 'it speaks TLS, so its URL has to begin with https://';
   const [line = ''] = bytes.toString('latin1', 0, 40).split(/[\r\n]/);
   return /^[\x20-\x7e]+$/.test(line) ? `it begins with ${JSON.stringify(line)}, which is not HTTP/1.1` : 'it is not HTTP/1.1';

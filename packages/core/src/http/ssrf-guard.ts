@@ -8,13 +8,16 @@ import { Agent, buildConnector, getGlobalDispatcher, setGlobalDispatcher, type D
 import { watchedConnector } from './connection-use.js';
 import { LookupsBusyError, Names } from './names.js';
 
-/** Networks that deliveries and sources may not reach unless allowed: https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry */
+/**
+ * Networks refused by default: https://www.iana.org/assignments/iana-ipv4-special-registry and
+ * iana-ipv6-special-registry
+ */
 const REFUSED_NETWORKS = [
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
-  // The host of a virtual machine at Azure, with its metadata.
+  // The host of an Azure machine, with its metadata.
   '168.63.129.16/32',
   '169.254.0.0/16',
   '172.16.0.0/12',
@@ -27,7 +30,7 @@ const REFUSED_NETWORKS = [
   '203.0.113.0/24',
   '224.0.0.0/4',
   '240.0.0.0/4',
-  // The unspecified address, loopback, and IPv4 addresses in the first form that IPv6 had for them.
+  // Unspecified, loopback, and deprecated IPv4-compatible addresses.
   '::/96',
   '::ffff:0:0:0/96',
   '64:ff9b::/104',
@@ -46,7 +49,6 @@ const REFUSED_NETWORKS = [
 
 type Setting = 'delivery.allowed_networks' | 'source.allowed_networks' | 'oidc.allowed_networks';
 
-/** The address of a host, or those its name resolves to, are in a network that may not be reached. */
 export class RefusedAddressError extends Error {
   constructor(host: string, addresses: readonly string[], setting: Setting = 'delivery.allowed_networks') {
     super(
@@ -56,7 +58,10 @@ export class RefusedAddressError extends Error {
   }
 }
 
-/** Decides which addresses may be reached; `allowedNetworks` override the table above. @throws Error if one is no CIDR block */
+/**
+ * Returns a predicate for allowed addresses. `allowedNetworks` override the table.
+ * @throws Error for an invalid CIDR block
+ */
 export function addressGuard(allowedNetworks: readonly string[]): (address: string) => boolean {
   const refused = blockList(REFUSED_NETWORKS);
   const allowed = blockList(allowedNetworks);
@@ -82,7 +87,10 @@ function blockList(networks: readonly string[]): BlockList {
   return list;
 }
 
-/** The IPv4 address inside an IPv4-mapped (::ffff:0:0/96) or NAT64 (64:ff9b::/96) address: that is where the packets go. */
+/**
+ * Packets to IPv4-mapped (::ffff:0:0/96) and NAT64 (64:ff9b::/96) addresses go to their IPv4
+ * address.
+ */
 function embeddedIpv4(address: string): string | undefined {
   if (isIP(address) !== 6) return undefined;
   const canonical = new URL(`http://[${address.replace(/%.*$/, '')}]`).hostname.slice(1, -1);
@@ -92,10 +100,13 @@ function embeddedIpv4(address: string): string | undefined {
   return [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join('.');
 }
 
-/** Finds the addresses of a name, at least one: `Names`. */
+/** Resolves a name to at least one address (`Names`). */
 export type FindAddresses = (name: string) => Promise<LookupAddress[]>;
 
-/** A connector for undici that checks the address when it connects, and connects to exactly that address, so that DNS cannot change it in between. */
+/**
+ * A connector that checks an address and connects to exactly this one, so DNS cannot change it in
+ * between.
+ */
 export function guardedConnector(
   mayReach: (address: string) => boolean,
   find: FindAddresses,
@@ -103,7 +114,7 @@ export function guardedConnector(
   secureContext?: SecureContext,
   setting?: Setting,
 ): buildConnector.connector {
-  // Of the connection that is being opened, which asks for them at once. So the time of its lookup does not count for it.
+  // The opening connection reads this synchronously, so its timeout excludes the lookup.
   let reachable: readonly LookupAddress[] = [];
   const lookup: LookupFunction = (_, options, callback) => give(reachable, options, callback);
   const connect = watchedConnector(
@@ -125,7 +136,7 @@ export function guardedConnector(
   };
 }
 
-/** The addresses of a name that may be reached; rejects when there is none. */
+/** Rejects if no address is allowed. */
 async function findReachable(
   name: string,
   mayReach: (address: string) => boolean,
@@ -144,7 +155,6 @@ async function findReachable(
 
 type Looked = Parameters<LookupFunction>[2];
 
-/** Answers a lookup of `node:net`. */
 function give(addresses: readonly LookupAddress[], { all, family }: LookupOptions, looked: Looked): void {
   const wanted = Number(String(family ?? 0).replace('IPv', ''));
   const fitting = addresses.filter((it) => wanted === 0 || it.family === wanted);
@@ -154,7 +164,10 @@ function give(addresses: readonly LookupAddress[], { all, family }: LookupOption
   else looked(null, first.address, first.family);
 }
 
-/** Checks a host behind a proxy, which may choose any of its addresses. A name that this machine cannot resolve is left to the rules of the proxy. */
+/**
+ * Checks all addresses of a host, as a proxy may choose any. Names unknown to this machine are left
+ * to the proxy's rules.
+ */
 export async function checkHost(
   host: string,
   mayReach: (address: string) => boolean,
@@ -169,7 +182,7 @@ export async function checkHost(
   if (!addresses.every(mayReach)) throw new RefusedAddressError(host, addresses, setting);
 }
 
-/** Names that a source, or a connection test, has looked up at a time. */
+/** Concurrent lookups of a source or connection test. */
 const LOOKUPS_PER_SOURCE = 16;
 
 interface Guard {
@@ -177,23 +190,25 @@ interface Guard {
   readonly find: FindAddresses;
   readonly lookup: LookupFunction;
   readonly maxAnswerBytes: number;
-  /** Of `fetch`. */
+  /** The pools for `fetch`. */
   readonly pools: Dispatcher;
 }
 
 const presentGuard = () => guardedWork.getStore() as Guard | undefined;
 
-/** Rejects for a host that the present work may not reach. Connections to a proxy call this first, for the proxy chooses the address. */
+/**
+ * Rejects for a host that the current work may not reach. Needed before connecting to a proxy,
+ * which chooses the address.
+ */
 export async function checkGuarded(host: string): Promise<void> {
   const guard = presentGuard();
   if (guard) await checkHost(host.replace(/^\[|\]$/g, ''), guard.mayReach, guard.find, 'source.allowed_networks');
 }
 
 /**
- * Guards the connections of sources. The returned function runs work: whichever library opens a connection in it, or in what it has started, the addresses are
- * checked as they are connected to, those that a broker names included, and an HTTP answer of more than `maxAnswerBytes` ends. So a plugin cannot forget it;
- * `asProcess` leaves the guard.
- *
+ * Guards sources. In work run by the returned function, and all it starts, the connections of every
+ * library are checked when they connect, including to addresses named by a broker, and HTTP
+ * responses above `maxAnswerBytes` are aborted. `asProcess` leaves the guard.
  * @param allowedNetworks the setting `source.allowed_networks`
  */
 export function sourceGuard(allowedNetworks: readonly string[]): <T>(maxAnswerBytes: number, work: () => T) => T {
@@ -213,14 +228,14 @@ export function sourceGuard(allowedNetworks: readonly string[]): <T>(maxAnswerBy
   const guards = new Map<number, Guard>();
   const guardOf = (maxAnswerBytes: number) => {
     const connect = buildConnector({});
-    // Whichever work makes a pool connect, this is a connection of guarded work.
+    // The connection is guarded even if other work triggers the connect.
     const guarded: buildConnector.connector = (...given) => guardedWork.run(presentGuard() ?? guard, () => connect(...given));
     const pools = new Agent({ connect: guarded, maxResponseSize: maxAnswerBytes });
     const guard: Guard = { mayReach, ...lookups(), maxAnswerBytes, pools };
     guards.set(maxAnswerBytes, guard);
     return guard;
   };
-  // Each work has a share of the lookups.
+  // Each run has a separate lookup limit.
   return (maxAnswerBytes, work) =>
     guardedWork.run({ ...(guards.get(maxAnswerBytes) ?? guardOf(maxAnswerBytes)), ...lookups({}) } satisfies Guard, work);
 }
@@ -239,7 +254,7 @@ const normalizeArgs = (net as unknown as { _normalizeArgs(args: unknown[]): [Tar
 const guardedSockets = new WeakMap<Socket, Guard>();
 let isPatched = false;
 
-/** Every connection of TCP and TLS that Node opens, for whatever library, is one call of this method. */
+/** Every TCP and TLS connection of Node.js is opened by this method. */
 function patchConnections(): void {
   if (isPatched) return;
   isPatched = true;
@@ -253,14 +268,14 @@ function patchConnections(): void {
     let given: object = { ...target, lookup: guard.lookup };
     if (path || (isIP(host) !== 0 && !guard.mayReach(host))) {
       const error = new RefusedAddressError(path || host, [path || host], 'source.allowed_networks');
-      // It fails as a look-up does: after the caller has listened, and with everything set up that libraries expect.
+      // Fails like a lookup: after listeners are attached, with the state that libraries expect.
       const lookup: LookupFunction = (_host, _options, found) => found(error, '');
       given = { ...target, host: 'refused', port, path: undefined, lookup };
     }
     guardedSockets.set(this, guard);
     return connect.call(this, given, ...(connected ? [connected] : []));
   };
-  // Kept-alive connections that other work has opened are not for guarded work.
+  // Guarded work must not reuse kept-alive connections of other work.
   const agents = http.Agent.prototype as unknown as Agents;
   const { addRequest, getName } = agents;
   agents.addRequest = function (request, options) {
@@ -287,7 +302,10 @@ function limitAnswer(response: IncomingMessage): void {
 
 let isFetchGuarded = false;
 
-/** The pools of `fetch` are shared, and connect for whichever work comes first: guarded work has its own. A proxy of the process comes before them. */
+/**
+ * Shared pools of `fetch` connect for any work, so guarded work has separate ones. A process proxy
+ * takes precedence.
+ */
 export function guardFetch(): void {
   if (isFetchGuarded) return;
   isFetchGuarded = true;

@@ -1,20 +1,16 @@
-/** A member of an object in a JSON text. */
 export interface JsonMember {
-  /** The names on the way to it, joined, with the indexes of lists. */
+  /** Joined names and list indexes. */
   readonly path: string;
-  /** The line of its name, from 1. */
   readonly line: number;
 }
 
 /**
- * The members of all objects of a text that `JSON.parse` has accepted, in their order. Repeated ones are among them.
- *
- * @param joint what stands between two names of a path
+ * Returns all members of a valid JSON text in order, including repeated ones.
+ * @param joint separates the names of a path
  */
 export function jsonMembers(text: string, joint = '.'): JsonMember[] {
   const members: JsonMember[] = [];
   const open: { readonly prefix: string; readonly isList: boolean; index: number }[] = [];
-  /** The path of the next value. */
   let path = '';
   let line = 1;
   let counted = 0;
@@ -38,7 +34,7 @@ export function jsonMembers(text: string, joint = '.'): JsonMember[] {
   return members;
 }
 
-/** Members with the same path, of which `JSON.parse` keeps the last: each path with its lines, and nothing of what is within them. */
+/** Returns repeated members, of which `JSON.parse` keeps the last. Omits members inside them. */
 export function repeatedMembers(text: string, joint = '.'): { readonly path: string; readonly lines: readonly number[] }[] {
   const linesOf = new Map<string, number[]>();
   for (const { path, line } of jsonMembers(text, joint)) linesOf.set(path, [...(linesOf.get(path) ?? []), line]);

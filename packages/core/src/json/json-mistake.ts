@@ -1,4 +1,7 @@
-/** Where and why a text is not JSON, for a person. Quotes nothing of the text beyond one character, because it may hold secrets. */
+/**
+ * Explains to a user where and why a text is not JSON. Quotes at most one character, because the
+ * text may hold secrets.
+ */
 export function jsonMistake(text: string, error: Error): string {
   const [, expected, position] = /^(.+?)(?: in JSON)? at position (\d+)/.exec(error.message) ?? [];
   if (expected && position) return `${placeOf(text, Number(position))}: ${expected.charAt(0).toLowerCase()}${expected.slice(1)}`;
@@ -7,12 +10,12 @@ export function jsonMistake(text: string, error: Error): string {
   return `${placeOf(text, at)}: unexpected ${JSON.stringify(text[at])}`;
 }
 
-/** V8's message about invalid JSON without its excerpt of the text, which may hold secrets. */
+/** Returns V8's message without its excerpt of the text, which may hold secrets. */
 export function withoutExcerpt(error: unknown): string {
   return String((error as Error).message).replace(/, (\.\.\.)?"[\s\S]*$/, '');
 }
 
-/** The first invalid character: the end of the shortest prefix with an unexpected token. */
+/** The end of the shortest prefix with an unexpected token. */
 function firstBad(text: string): number {
   let good = 0;
   let bad = text.length;

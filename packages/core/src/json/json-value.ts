@@ -1,9 +1,8 @@
-/** True for what JSON calls an object. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The entry of a table for a word from outside. `constructor` and `__proto__` have none. */
+/** Looks up an untrusted key: `constructor` and `__proto__` have no entry. */
 export function own<Value>(table: Readonly<Record<string, Value>>, word: string): Value | undefined {
   return Object.hasOwn(table, word) ? table[word] : undefined;
 }
@@ -17,11 +16,12 @@ export const CLOSE_BRACE = 0x7d;
 export const OPEN_BRACKET = 0x5b;
 export const CLOSE_BRACKET = 0x5d;
 
-/** Maximum nesting of a text from outside: recursive readers fail on deeper ones. */
+/** The limit for untrusted texts: recursive readers fail on deeper ones. */
 export const NESTING_MAX = 200;
 
 /**
- * The raw text of a member's value in a valid JSON object, undefined if absent: numbers keep their digits. The last of repeated names counts.
+ * Returns the raw text of a member in a valid object: numbers keep their digits, and the last of
+ * repeated names counts.
  */
 export function rawJsonValue(text: string, name: string): string | undefined {
   let found: string | undefined;
@@ -41,7 +41,7 @@ export function rawJsonValue(text: string, name: string): string | undefined {
   }
 }
 
-/** The raw texts of the elements of a valid JSON array. */
+/** Returns the raw elements of a valid JSON array. */
 export function rawJsonElements(text: string): string[] {
   const elements: string[] = [];
   let at = skipSpace(text, 0) + 1;
@@ -55,7 +55,7 @@ export function rawJsonElements(text: string): string[] {
   }
 }
 
-/** The raw text of the value at a path of names and array indexes in a valid JSON text, undefined if absent: numbers keep their digits. */
+/** Returns the raw text at a path of names and indexes: numbers keep their digits. */
 export function rawJsonAt(text: string, path: readonly string[]): string | undefined {
   let at: string | undefined = text.trim();
   for (const name of path) {
@@ -66,7 +66,6 @@ export function rawJsonAt(text: string, path: readonly string[]): string | undef
   return at;
 }
 
-/** True if a quoted name, perhaps with escapes, is this one. */
 function spells(quoted: string, name: string): boolean {
   if (quoted.length <= name.length + 2) return quoted.length === name.length + 2 && quoted.startsWith(name, 1);
   return quoted.includes('\\') && JSON.parse(quoted) === name;
@@ -74,15 +73,18 @@ function spells(quoted: string, name: string): boolean {
 
 const STRUCTURE = /["[\]{}]/g;
 
-/** True if objects and arrays of a JSON text nest deeper than `NESTING_MAX`. The text need not be valid. */
+/** True if a text, valid or not, nests deeper than `NESTING_MAX`. */
 export function isTooDeep(text: string): boolean {
   let left = NESTING_MAX;
-  // Most texts have fewer brackets in all, which is quicker to see.
+  // Most texts have fewer brackets in total: a quick check.
   for (const bracket of ['{', '[']) for (let at = -1; left >= 0 && (at = text.indexOf(bracket, at + 1)) !== -1;) left--;
   return left < 0 && nesting(text) > NESTING_MAX;
 }
 
-/** The depth of the objects and arrays of a JSON text; 0 for a plain value. The text need not be valid: a megabyte without structure takes a millisecond. */
+/**
+ * Returns the depth of a text, valid or not; 0 for a scalar. A megabyte without structure takes 1
+ * ms.
+ */
 export function nesting(text: string): number {
   let depth = 0;
   let deepest = 0;
@@ -105,7 +107,7 @@ function skipSpace(text: string, at: number): number {
   }
 }
 
-/** Position after the string that begins at `at`. Linear: no backslash is looked at twice. */
+/** Returns the position after the string at `at`. Linear: reads each backslash once. */
 export function skipString(text: string, at: number): number {
   for (let end = text.indexOf('"', at + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let slashes = end;
@@ -115,7 +117,6 @@ export function skipString(text: string, at: number): number {
   return text.length;
 }
 
-/** Position after the value that begins at `at`. */
 function skipValue(text: string, at: number): number {
   const first = text.charCodeAt(at);
   if (first === QUOTE) return skipString(text, at);

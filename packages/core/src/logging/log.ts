@@ -6,29 +6,31 @@ import { loggable, withoutSecrets } from './redaction.js';
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
 /**
- * A structured log of JSON lines. Nothing per event above debug; `warn`: unexpected but recovered; `error`: data is lost or a person is
- * needed. A sentence is a constant; what varies is in the fields: `project_id`, `source_id`, `event_id`, `event_delivery_id`, `endpoint_id`,
- * `trace_id`, and an error as `error`. Never the content of messages.
+ * A log of JSON lines. Per-event lines are debug only; `warn`: unexpected but recovered; `error`:
+ * data loss or manual action needed. Sentences are constant; variables are fields: `project_id`,
+ * `source_id`, `event_id`, `event_delivery_id`, `endpoint_id`, `trace_id`, `error`. Message
+ * contents are never logged.
  */
 export interface Log extends PluginLog {
-  /** Whether debug is written; check it before building a line per event. */
+  /** Check it before building a line per event. */
   readonly debugging: boolean;
-  /** Returns a log that adds these fields to every line. */
   child(fields: object): Log;
 }
 
 const LIMIT: LogLimit = { lines: 100, windowMs: 60_000 };
 
-/** Writes JSON lines with secrets masked. Except at level debug, repeated lines are limited, by default to about 100 a minute. */
+/**
+ * Creates a log with masked secrets. Repeated lines are limited, by default to 100 a minute, except
+ * at debug.
+ */
 export function createLog(given: {
   level: LogLevel;
-  /** The process: `gateway-server`, `gateway-agent`. */
   name: string;
-  /** The setting `env`, for every line. */
+  /** The setting `env`. */
   environment?: string;
-  /** By default standard error: standard output is for the output of commands. */
+  /** Default: standard error, because standard output is for the output of commands. */
   destination?: { write(line: string): void };
-  /** Of repeated lines; does not apply at debug. */
+  /** Does not apply at debug. */
   limit?: LogLimit;
 }): Log {
   const { level, name, environment, destination, limit = LIMIT } = given;
@@ -40,7 +42,7 @@ export function createLog(given: {
     formatters: { level: (label) => ({ level: label }), log: loggable },
     hooks: {
       logMethod([fields, sentence = ''], write) {
-        // Sentences of Node's warnings and plugins may hold secrets.
+        // Warnings of Node.js and plugins may hold secrets.
         write.call(this, fields, withoutSecrets(sentence));
       },
     },
@@ -55,7 +57,7 @@ export function createLog(given: {
 
 type LimitedLevel = 'info' | 'warn' | 'error';
 
-/** @param given the fields of the log and its parents, from which pino does not remove secrets by itself */
+/** @param given the fields, from which pino does not remove secrets */
 function logOf(logger: Logger, may: (level: LimitedLevel, sentence: string, subject: string) => boolean, given: object = {}): Log {
   const debugging = logger.isLevelEnabled('debug');
   const limited = (level: LimitedLevel) => {
@@ -74,14 +76,13 @@ function logOf(logger: Logger, may: (level: LimitedLevel, sentence: string, subj
   };
 }
 
-/** The same sentence about another source or endpoint, or with another error, is news. */
+/** Other sources, endpoints and errors count separately. */
 function subjectOf(fields: Readonly<Record<string, unknown>>): string {
   const { project_id, source_id, endpoint_id, error } = fields;
   const { code, name } = (error ?? {}) as { readonly code?: unknown; readonly name?: unknown };
   return [project_id, source_id, endpoint_id, code ?? name].map(String).join(' ');
 }
 
-/** A log that says nothing. */
 export const silentLog: Log = {
   debugging: false,
   debug: () => undefined,
@@ -91,7 +92,7 @@ export const silentLog: Log = {
   child: () => silentLog,
 };
 
-/** Lines of one level and sentence that a process writes per window, and as many again about subjects that had none yet. */
+/** Lines per level, sentence and window, plus as many about new subjects. */
 export interface LogLimit {
   readonly lines: number;
   readonly windowMs: number;
@@ -102,8 +103,8 @@ const SENTENCES_MAX = 500;
 const OTHERS = 'Lines of many kinds';
 
 /**
- * Limits repeated lines, so that a frequent event cannot fill the disk. Returns a function that says whether one more line of this level and
- * sentence, about this subject, may be written. `tell` writes how many were left out, when the window or the process ends.
+ * Keeps a frequent event from filling the disk. Returns a function that decides whether to write a
+ * line about a subject. `tell` reports omitted lines when the window or the process ends.
  */
 function limitLines<Level extends string>(
   { lines, windowMs }: LogLimit,

@@ -1,21 +1,26 @@
 import { withoutExcerpt } from '../json/json-mistake.js';
 
-/** Replaces a secret wherever a person may read it. */
+/** Replaces secrets in output. */
 export const MASK = '********';
 
 const SECRET =
   '(?:pass(?:word|wd|phrase)|secret|token|authorization|cookie|(?:api|encryption|licen[cs]e|private)[_-]?key|credential|header_?value)';
-/** Names of fields that are likely to hold a secret. */
 const SECRET_NAME = new RegExp(`${SECRET}|^pass$`, 'i');
-/** In texts: `password=…` of queries, connection strings and flags, `"password":"…"` of JSON, and credentials of an `authorization` header. */
+/**
+ * `password=…` in queries, connection strings and flags, `"password":"…"` in JSON, and
+ * `authorization` credentials.
+ */
 const SECRET_VALUES = [
   new RegExp(`(${SECRET}[\\w-]*=)[^\\s"'&;,]+`, 'gi'),
   new RegExp(`(${SECRET}[\\w-]*"\\s*:\\s*")(?:[^"\\\\]|\\\\.)*`, 'gi'),
   /\b((?:bearer|basic) )[\w.~+/=-]{16,}/gi,
 ];
-/** `user:password@` without a scheme, as in an address that was put together by hand. */
+/** `user:password@` without a scheme, as in a hand-written address. */
 const BARE_CREDENTIALS = /[^\s"'/:@]*:[^\s"'@]+@/g;
-/** Up to the last `@` of an authority. A placeholder such as `<key>` is none. After `name:` that is no port it may contain `/`, `?` and `#`, because passwords do. */
+/**
+ * Matches up to the last `@` of an authority, except in placeholders such as `<key>`. After `name:`
+ * without a port, `/`, `?` and `#` are allowed, because passwords contain them.
+ */
 const URL_CREDENTIALS = /\/\/(?:[^\s/:@[]*:(?!\d+(?:[/?#\s"']|$))[^\s"']*|[^\s/?#"'<]*)@/g;
 const DEPTH = 4;
 
@@ -24,17 +29,20 @@ export function maskUrls(text: string): string {
   return text.includes('://') ? text.replace(URL_CREDENTIALS, `//${MASK}@`) : text;
 }
 
-/** Masks credentials in an address, with or without a scheme. Only for what is an address: elsewhere a colon before an `@` means nothing. */
+/**
+ * Masks credentials in an address, with or without a scheme. Not for other texts, where a colon
+ * before an `@` means nothing.
+ */
 export function maskAddress(text: string): string {
   return maskUrls(text).replace(BARE_CREDENTIALS, `${MASK}@`);
 }
 
-/** Masks what looks like a secret in a text. */
+/** Masks likely secrets in a text. */
 export function withoutSecrets(text: string): string {
   return SECRET_VALUES.reduce((rest, pattern) => rest.replace(pattern, `$1${MASK}`), maskUrls(text));
 }
 
-/** The fields of a log line, with secrets masked and errors as objects. */
+/** Returns log fields with masked secrets and with errors as objects. */
 export function loggable(fields: Record<string, unknown>): Record<string, unknown> {
   return cleaned(fields, DEPTH) as Record<string, unknown>;
 }
@@ -55,7 +63,10 @@ function cleaned(value: unknown, depth: number): unknown {
   return result;
 }
 
-/** An error as fields: code, message, fix, cause and inner errors; the stack only of an unforeseen error. Its other fields (`detail`, rows) are left out. */
+/**
+ * Returns code, message, fix, cause, inner errors, and the stack of unexpected errors. Omits other
+ * fields (`detail`, rows).
+ */
 function describe(error: Error & { code?: unknown; fix?: unknown; errors?: unknown }, depth: number): Record<string, unknown> {
   const message = withoutContent(error);
   return {
@@ -70,15 +81,16 @@ function describe(error: Error & { code?: unknown; fix?: unknown; errors?: unkno
   };
 }
 
-/** The message of an error without quoted data: Postgres and the JSON parser quote values. */
+/** Removes data that Postgres and the JSON parser quote. */
 function withoutContent(error: Error & { code?: unknown; severity?: unknown }): string {
   const message = withoutSecrets(error.message);
-  // https://www.postgresql.org/docs/current/errcodes-appendix.html: class 22 is about values, 23 names constraints only. Quotes are those of lc_messages.
+  // Class 22 is about values, 23 names constraints only
+  // (https://www.postgresql.org/docs/current/errcodes-appendix.html). Quotes depend on lc_messages.
   if (error.severity !== undefined && String(error.code).startsWith('22')) return message.replace(/["«»„“”][^]*["«»„“”]/, '"…"');
   return error instanceof SyntaxError ? withoutSecrets(withoutExcerpt(error)) : message;
 }
 
-/** The frames of a stack, without the message at its start, whose lines may look like frames. */
+/** Skips the message, whose lines may look like frames. */
 function framesOf({ message, stack = '' }: Error): string[] {
   const at = stack.indexOf(message);
   return stack

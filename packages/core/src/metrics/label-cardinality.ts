@@ -1,47 +1,53 @@
 import type { Labels, Series } from '@gateway/plugin';
 import { OTHER } from './series.js';
 
-/** Labels of a project are folded last, so that sums by project stay right as long as there are not too many projects. */
+/**
+ * These labels are folded last: sums by project stay correct unless there are too many projects.
+ */
 const OF_PROJECT = new Set(['project', 'project_name', 'organisation_id', 'organisation_name']);
-/** Labels of things within a project. All other labels have few values and are kept. */
+/** Resources within a project. Other labels have few values and are kept. */
 const WITHIN_PROJECT = new Set(['endpoint', 'source', 'event_type', 'partition']);
 
-/** Folded label sets are counted up to this multiple of the shown ones; the rest is folded uncounted. */
+/** Folded label sets are counted up to this multiple of the shown ones. */
 const HIDDEN_PER_SHOWN = 10;
-/** One in this many label sets may be an `other` set that still names its project. */
+/** One in this many label sets may be an `other` set with its project. */
 const SHOWN_PER_PROJECT = 10;
 
-/** Under which labels a label set is shown: its own, or those of an `other` set. */
 interface Shown {
   readonly labels: Labels;
-  /** Of an `other` set of gauges: their sum or maximum so far. */
+  /** Sum or maximum of the gauges in an `other` set. */
   value?: number;
-  /** The restart that it belongs to. */
+  /** The latest restart with this entry. */
   since: number;
 }
 
-/** A tree by label values: a lookup takes a tenth of the time that building a string key takes. */
+/** A tree by label value. A lookup takes a tenth of the time of building a string key. */
 type Tree = Map<string | undefined, Tree | Shown>;
 
-/** Whether a series has labels for what users create, of which there may be any number. */
+/** True if users can create any number of values of a label. */
 export function isUnbounded({ labels }: Series): boolean {
   return labels.some((name) => OF_PROJECT.has(name) || WITHIN_PROJECT.has(name));
 }
 
-/** Bounds the label sets of one series: the first ones are shown, the others are folded into sets with the value `other`. */
+/**
+ * Bounds the label sets of a series: shows the first ones, and folds the others into `other` sets.
+ */
 export class LabelCardinality {
   readonly #row: Series;
   readonly #max: number;
   readonly #tell: (hidden: number) => void;
   readonly #within: readonly string[];
   readonly #names: readonly string[];
-  /** Keeps label sets of former restarts, because most come again and rebuilding them was most of the garbage. */
+  /** Outlives restarts: most label sets recur, and rebuilding them caused most garbage. */
   #tree: Tree = new Map();
   #others: Tree = new Map();
   #restarts = 0;
   #count = { places: 0, used: 0, shown: 0, others: 0, hidden: 0 };
 
-  /** Shows `max` label sets as they are; calls `tell` with the count of folded ones when it changes. */
+  /**
+   * @param max label sets shown unchanged
+   * @param tell receives the number of folded label sets
+   */
   constructor(row: Series, max: number, tell: (hidden: number) => void) {
     this.#row = row;
     this.#max = max;
@@ -50,12 +56,11 @@ export class LabelCardinality {
     this.#names = row.labels.filter((name) => OF_PROJECT.has(name) || WITHIN_PROJECT.has(name));
   }
 
-  /** The labels under which a counter or histogram is shown. */
   place(labels: Labels): Labels {
     return this.#shownFor(labels).labels;
   }
 
-  /** The labels and the value under which a gauge is shown. Each label set is put once between two restarts. */
+  /** Returns labels and value of a gauge. Put each label set once between two restarts. */
   put(labels: Labels, value: number): { readonly labels: Labels; readonly value: number } {
     const shown = this.#shownFor(labels);
     if (shown.value === undefined) return { labels: shown.labels, value };
@@ -63,7 +68,7 @@ export class LabelCardinality {
     return { labels: shown.labels, value: shown.value };
   }
 
-  /** Starts over, with so many label sets that the caller has already folded. */
+  /** @param hidden label sets already folded by the caller */
   restart(hidden: number): void {
     const { places, used } = this.#count;
     const isWorthKeeping = places <= 2 * used;
@@ -77,7 +82,7 @@ export class LabelCardinality {
   #shownFor(labels: Labels): Shown {
     const known = find(this.#tree, this.#row.labels, labels);
     if (known?.since === this.#restarts) return known;
-    // The caller has folded this one already.
+    // The caller has already folded it.
     if (this.#within.length > 0 && this.#within.every((name) => labels[name] === OTHER)) return this.#otherFor(labels);
     if (this.#count.shown < this.#max) {
       this.#count.shown += 1;
@@ -90,7 +95,6 @@ export class LabelCardinality {
     return this.#assign(labels, other, known);
   }
 
-  /** Assigns a label set until the next restart. */
   #assign(labels: Labels, shown: Shown, before: Shown | undefined): Shown {
     this.#count.used += 1;
     if (before === undefined) this.#count.places += 1;

@@ -4,19 +4,24 @@ import type { Log } from '../logging/log.js';
 import { LabelCardinality, isUnbounded } from './label-cardinality.js';
 import { series, type SeriesLabels, type SeriesName } from './series.js';
 
-/** Records values of the table of series. Without a metrics backend it does nothing. */
+/** Records values of the series table. Does nothing without a backend. */
 export interface Meter {
-  /** Adds to a counter. */
   add<Name extends SeriesName>(name: Name, labels: SeriesLabels<Name>, amount?: number): void;
   /** Sets a gauge. If its label sets may be folded, `clear` it before each sample. */
   set<Name extends SeriesName>(name: Name, labels: SeriesLabels<Name>, value: number): void;
-  /** Observes a value of a histogram, in seconds. */
+  /** Observes seconds. */
   observe<Name extends SeriesName>(name: Name, labels: SeriesLabels<Name>, value: number): void;
-  /** Removes every label set of a gauge before its next sample, set in the same turn, which folded so many label sets itself. */
+  /**
+   * Clears a gauge before its next sample, set in the same turn.
+   * @param folded label sets already folded in the sample
+   */
   clear(name: SeriesName, folded?: number): void;
-  /** Registers a collector, which sets gauges before every exposition; returns a function that removes it. Sample what needs I/O instead. */
+  /**
+   * Adds a collector, which sets gauges before every exposition; sample gauges that need I/O
+   * instead. Returns a function that removes it.
+   */
   collect(read: Collector): () => void;
-  /** The body of `GET /metrics`. Concurrent calls share one exposition. */
+  /** Concurrent calls share one exposition. */
   expose(): Promise<Exposition>;
 }
 
@@ -26,14 +31,12 @@ export interface Exposition {
 }
 
 interface MeterOptions {
-  /** Why there is no backend, for a comment line in `/metrics`. */
   readonly absence?: string;
-  /** Label sets shown per series; the others are folded into `other`. */
   readonly labelSetsMax?: number;
   readonly collectors?: Collectors;
 }
 
-/** Returns a meter that writes to the backend. Without one it records nothing, and `expose` returns a comment that says why. */
+/** Returns a meter. Without a backend, `expose` returns a comment with the reason. */
 export function createMeter(backend: Metrics | undefined, options: MeterOptions = {}): Meter {
   const { absence = '', labelSetsMax = settings['metrics.max_label_sets'].default } = options;
   if (!backend) return silentMeter(absence);
@@ -82,16 +85,14 @@ function silentMeter(absence: string): Meter {
   };
 }
 
-/** Sets gauges before an exposition, which awaits its promise. */
 export type Collector = () => void | Promise<void>;
 
 export type Collectors = ReturnType<typeof createCollectors>;
 
-/** A collector that throws leaves its series as they were. Its first failure is logged, the next ones after a success. */
+/** A failing collector leaves its series unchanged. The first failure after a success is logged. */
 export function createCollectors(log: Pick<Log, 'warn'>) {
   const collectors = new Set<() => Promise<void>>();
   return {
-    /** Registers a collector; returns a function that removes it. */
     add(read: Collector): () => void {
       let failing = false;
       const guarded = async () => {
@@ -106,12 +107,12 @@ export function createCollectors(log: Pick<Log, 'warn'>) {
       collectors.add(guarded);
       return () => void collectors.delete(guarded);
     },
-    /** Runs all collectors. Never rejects. */
+    /** Never rejects. */
     run: async () => void (await Promise.all([...collectors].map((read) => read()))),
   };
 }
 
-/** Counts messages, or events of the API, by outcome. Synchronous, so that a total is the sum of its parts. */
+/** Counts messages or API events. Synchronous: totals always equal the sum of their parts. */
 export function countIngest(
   meter: Meter,
   labels: { readonly project: string; readonly source: string },
@@ -120,7 +121,7 @@ export function countIngest(
   const { accepted = 0, duplicate = 0, dropped = 0, failed = 0 } = counts;
   const success = accepted + duplicate + dropped;
   meter.add('gateway_ingest_total', labels, success + failed);
-  // Zeros too: the error rate of an absent series would be absent, not 0.
+  // Adds zeros too: otherwise the error rate would be absent, not 0.
   meter.add('gateway_ingest_success', labels, success);
   meter.add('gateway_ingest_error', labels, failed);
   if (duplicate > 0) meter.add('gateway_ingest_duplicate_total', labels, duplicate);

@@ -1,17 +1,17 @@
 import type { Series } from '@gateway/plugin';
 
-/** Label `source` of events that were created over the API. */
+/** Label `source` of events created over the API. */
 export const API_SOURCE = 'api';
 
-/** Label value of folded label sets, here and in the sample of Postgres. */
+/** The Postgres sample uses it too. */
 export const OTHER = 'other';
 
-/** From 5 ms to a day, the longest retry policy. */
+/** The range ends at a day, the longest retry schedule. */
 const LATENCY_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14_400, 43_200, 86_400];
 const STEP_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const COUNTS = [1, 2, 5, 10, 20, 50, 100, 200, 500];
 
-/** Every series that the gateway exports. `fold` says how label sets of a gauge beyond `metrics.max_label_sets` are combined. */
+/** Every series. `fold` combines gauges beyond `metrics.max_label_sets`. */
 // prettier-ignore
 export const series = {
   // Ingest and latency

@@ -3,43 +3,39 @@ import { GatewayError } from '../errors/errors.js';
 import { isObject } from '../json/json-value.js';
 import { maskUrls } from '../logging/redaction.js';
 
-/** A parsed file. */
 export interface Document {
-  /** Absolute path, the base of relative references. */
+  /** Absolute; the base of relative references. */
   readonly address: string;
-  /** The path for display. */
   readonly name: string;
   readonly root: unknown;
 }
 
-/** A value in a document. */
 export interface Place {
   readonly document: Document;
-  /** JSON Pointer, RFC 6901; empty for the whole document. */
+  /** RFC 6901; empty for the whole document. */
   readonly pointer: string;
   readonly value: unknown;
 }
 
-/** The content of a file. Throws GatewayError `openapi_broken`. */
+/** Reads a file. Throws GatewayError `openapi_broken`, like all functions here. */
 export type ParseFile = (path: string, name: string) => Promise<unknown>;
 
 const IS_URL = /^https?:/i;
 const DOWNLOAD = 'download it, and name the file';
 
-/** The documents of one run. Each file is read once. */
+/** Reads each file once. */
 export class Documents {
   readonly #read = new Map<string, Promise<Document>>();
 
-  /** @param parse reads a file; its second argument is the path for display */
+  /** @param parse receives the path, and the path for display */
   constructor(private readonly parse: ParseFile) {}
 
-  /** Reads a file. Throws GatewayError `openapi_broken`. */
   async open(path: string): Promise<Document> {
     if (IS_URL.test(path)) throw new GatewayError('openapi_broken', { file: maskUrls(path), reason: 'only files are read', fix: DOWNLOAD });
     return this.#load(resolve(path), path);
   }
 
-  /** What a `$ref` in a document names. Throws GatewayError `openapi_broken`. */
+  /** Resolves a `$ref`. */
   async refer(ref: string, from: Document): Promise<Place> {
     const broken = (reason: string, fix?: string) =>
       new GatewayError('openapi_broken', { file: from.name, reason, ...(fix ? { fix } : {}) });
@@ -56,9 +52,8 @@ export class Documents {
   }
 
   /**
-   * Follows references until a value is something else. Throws GatewayError `openapi_broken`.
-   *
-   * @param alone whether a reference that has other keywords beside it is left as it is
+   * Follows references.
+   * @param alone stops at a reference with sibling keywords
    */
   async follow(place: Place, { alone = false } = {}): Promise<Place> {
     let at = place;
@@ -79,7 +74,7 @@ export class Documents {
   }
 }
 
-/** Without its percent escapes; unchanged if a percent sign escapes nothing. */
+/** Keeps a percent sign that escapes nothing. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

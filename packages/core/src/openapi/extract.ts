@@ -4,16 +4,14 @@ import { isPlain } from '../json/plain-text.js';
 import { Documents, type Document, type ParseFile, type Place } from './documents.js';
 import { standaloneSchema, type JsonSchema } from './json-schema.js';
 
-/** An event type as an OpenAPI document announces it. */
+/** An event type declared by an OpenAPI document. */
 export interface AnnouncedEventType {
   readonly summary: string;
   readonly description: string;
   readonly deprecated: boolean;
-  /** Of the body; null when there is none. */
   readonly content_type: string | null;
-  /** Of the body; null when the document says nothing about it. */
   readonly schema: JsonSchema | null;
-  /** The first example of the body; null when there is none. */
+  /** The first example of the body. */
   readonly example: unknown;
   /** File and JSON Pointer of the operation. */
   readonly source: string;
@@ -22,7 +20,6 @@ export interface AnnouncedEventType {
 const METHODS = ['post', 'put', 'patch', 'delete', 'get', 'head', 'options', 'trace'] as const;
 const NAME_LENGTH_MAX = 512;
 
-/** What is known of a document while its webhooks are gathered. */
 interface Gathering {
   readonly documents: Documents;
   readonly document: Document;
@@ -32,15 +29,13 @@ interface Gathering {
 
 export interface ExtractOptions {
   readonly parse: ParseFile;
-  /** Characters of the schemas and examples as JSON, of all event types together: each has a copy of what it refers to. */
+  /** Limit of all schemas and examples as JSON. Each event type has a copy of its references. */
   readonly maxCharacters?: number;
 }
 
 /**
- * The event types of OpenAPI documents, in the order in which they stand there: entries of `webhooks` (3.1) and `x-webhooks` (3.0), and callbacks of operations.
- *
- * @param files paths
- * @throws GatewayError `openapi_broken` for what is no OpenAPI 3 document, `event_type_twice` when two places announce one name
+ * Returns the event types in document order: `webhooks` (3.1), `x-webhooks` (3.0), and callbacks.
+ * @throws GatewayError `openapi_broken` if a file is no OpenAPI 3 document, `event_type_twice`
  */
 export async function extractEventTypes(
   files: readonly string[],
@@ -74,7 +69,7 @@ function versionOf({ name, root }: Document): '3.0' | '3.1' {
     throw broken(`it is Swagger ${JSON.stringify(swagger)}, which has no webhooks`, fix);
   }
   if (openapi === undefined) throw broken('it is not an OpenAPI document: it has no field openapi');
-  // YAML reads 3.1 without quotes as a number.
+  // YAML parses 3.1 as a number.
   const version = typeof openapi === 'number' ? openapi.toFixed(1) : text(openapi);
   if (/^3\.0(\.|$)/.test(version)) return '3.0';
   if (/^3\.[1-9]/.test(version)) return '3.1';
@@ -109,7 +104,7 @@ async function addCallbacks(path: string, method: string, operation: Place, gath
   }
 }
 
-/** Adds the operation of a path item under this name; of several the others have their method behind it. */
+/** All operations but one get their method appended. */
 async function addPathItem(name: string, place: Place, gathering: Gathering): Promise<void> {
   const item = await gathering.documents.follow(place);
   const operations = operationsOf(item);
@@ -139,7 +134,7 @@ async function announced(item: Place, operation: Place, gathering: Gathering): P
   };
 }
 
-/** Of a media type: its own, else that of its schema. https://spec.openapis.org/oas/v3.1.1.html#media-type-object */
+/** Falls back to the schema: https://spec.openapis.org/oas/v3.1.1.html#media-type-object */
 async function exampleOf(media: Place, { documents }: Gathering): Promise<unknown> {
   const { example, examples, schema } = media.value as Record<string, unknown>;
   if (example !== undefined) return example;

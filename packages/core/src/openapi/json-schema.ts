@@ -4,21 +4,19 @@ import type { Document, Documents, Place } from './documents.js';
 /** JSON Schema 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Where schemas stand in a schema. Everything else of it is copied: a property may well be called `nullable` or `$ref`. */
+/** Keywords with schemas. Other values are copied: a property may be named `nullable` or `$ref`. */
 const MAPS = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']);
 const LISTS = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems']);
 const SINGLES = new Set([
   ...['items', 'additionalProperties', 'not', 'if', 'then', 'else', 'contains', 'propertyNames'],
   ...['unevaluatedItems', 'unevaluatedProperties', 'contentSchema'],
 ]);
-/** What OpenAPI adds to schemas and validators do not know, and `$id`, which would lead the new references astray. */
+/** Unknown to validators; `$id` would change the base of the new references. */
 const LEFT_OUT = new Set(['xml', 'externalDocs', 'discriminator', 'example', 'nullable', '$id']);
 
 /**
- * A schema of an OpenAPI document as one that stands by itself: what it refers to comes along in `$defs`, under the names of the components, and is referred to there.
- * So a schema that contains itself stays as it is.
- *
- * @param version of the document: in 3.0 a schema is an older dialect with words of its own
+ * Converts a schema to a standalone one. Referenced schemas move to `$defs`, so recursion is kept.
+ * @param version 3.0 schemas are an older dialect
  */
 export async function standaloneSchema(
   schema: Place,
@@ -27,10 +25,8 @@ export async function standaloneSchema(
   const names = new Map<string, string>();
   const waiting: [name: string, place: Place][] = [];
   const root = await documents.follow(schema, { alone: true });
-  /** Names that its own `$defs` have. */
   const own = isObject(root.value) && isObject(root.value['$defs']) ? Object.keys(root.value['$defs']) : [];
 
-  /** The reference within the new schema. */
   async function referred(ref: string, from: Document): Promise<string> {
     const place = await documents.refer(ref, from);
     const key = keyOf(place);
@@ -47,7 +43,7 @@ export async function standaloneSchema(
   async function converted(value: unknown, from: Document): Promise<unknown> {
     if (!isObject(value)) return value;
     const { $ref: ref } = value;
-    // In 3.0 nothing counts beside a reference.
+    // Siblings of a reference have no effect in 3.0.
     if (typeof ref === 'string' && version === '3.0') return { $ref: await referred(ref, from) };
     const result: Record<string, unknown> = {};
     for (const [word, it] of Object.entries(value)) {
@@ -61,7 +57,7 @@ export async function standaloneSchema(
     return version === '3.0' ? modernised(result, value['nullable'] === true) : result;
   }
 
-  // One after the other, so that the names in $defs do not depend on which file is read first.
+  // Sequential, so that names in $defs do not depend on load order.
   async function each<Key>(schemas: Iterable<readonly [Key, unknown]>, from: Document): Promise<(readonly [Key, unknown])[]> {
     const list: (readonly [Key, unknown])[] = [];
     for (const [key, it] of schemas) list.push([key, await converted(it, from)]);
@@ -80,14 +76,13 @@ export async function standaloneSchema(
   };
 }
 
-/** What 2020-12 says in place of a format of 3.0. */
 const ENCODINGS: Readonly<Record<string, object>> = {
   byte: { contentEncoding: 'base64' },
   binary: { contentMediaType: 'application/octet-stream' },
 };
 
 /**
- * The words of a 3.0 schema that 2020-12 says otherwise.
+ * Translates keywords that differ in 2020-12:
  * https://spec.openapis.org/oas/v3.0.4.html#schema-object
  */
 function modernised(schema: Record<string, unknown>, nullable: boolean): Record<string, unknown> {
@@ -119,7 +114,6 @@ function keyOf({ document, pointer }: Place): string {
   return `${document.address}#${pointer}`;
 }
 
-/** A name for `$defs`: that of the component. */
 function freeName(pointer: string, taken: ReadonlySet<string>): string {
   const plain = (pointer.split('/').at(-1) || 'schema').replaceAll(/[^A-Za-z0-9._-]/g, '_');
   let name = plain;

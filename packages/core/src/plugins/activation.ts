@@ -26,9 +26,11 @@ import { pluginState, previewPlugins, type PluginGates, type PluginState } from 
 export interface ActiveSource {
   readonly manifest: PluginManifest;
   readonly connectionSchema: Readonly<Record<string, unknown>>;
-  /** The plugin's own settings, for its contexts. */
   readonly settings: Readonly<Record<string, unknown>>;
-  /** Imports the plugin, once. Its connections get the defaults of their schema, and it reaches only `source.allowed_networks`. Throws `plugin_import`. */
+  /**
+   * Imports the plugin once. Adds the defaults of the connection schema, and restricts the plugin
+   * to `source.allowed_networks`. Throws `plugin_import`.
+   */
   load(): Promise<SourcePlugin>;
 }
 
@@ -36,36 +38,32 @@ export interface ActivatedPlugins {
   readonly sources: ReadonlyMap<string, ActiveSource>;
   readonly tracer?: { readonly name: string; close(): Promise<void> };
   readonly metrics?: { readonly name: string; readonly sampleTimeSeconds: number };
-  /** Records and exposes series; without a metrics plugin it does nothing, and `/metrics` says why in a comment line. */
+  /** Does nothing without a metrics plugin; a comment in `/metrics` then gives the reason. */
   readonly meter: Meter;
   readonly table: readonly PluginState[];
-  /** What decided that. */
   readonly gates: PluginGates;
-  /** Flushes and closes the tracer and the metrics backend. */
   close(): Promise<void>;
 }
 
 interface ActivationOptions extends PluginGates {
-  /** Name of the process for tracers: `gateway-server`, `gateway-agent`. */
   readonly serviceName: string;
   readonly log: Log;
-  /** Milliseconds that a plugin may take to import, and then to start. */
+  /** The limit for a plugin's import, and again for its start. */
   readonly deadlineMs?: number;
 }
 
-/** Between samples of the gauges, for a backend without the setting `sample_time`. */
+/** The interval for a backend without the setting `sample_time`. */
 const SAMPLE_TIME_SECONDS = 5;
-/** How long closing waits for a backend that pushes. */
 const CLOSE_METRICS_MS = 3_000;
 
-/** The backend that explanations name if none is selected. */
 const PULLMETRICS = 'pullmetrics';
 
-/** The one tracer of this process: a second one would silently receive nothing. */
+/** A second tracer would silently receive nothing. */
 let activeTracer: string | undefined;
 
 /**
- * Starts the plugins that `previewPlugins` calls active. One that cannot be started becomes inactive with its reason and stops nothing else.
+ * Starts the plugins that `previewPlugins` calls active. A failing one becomes inactive with the
+ * reason.
  */
 export async function activate(options: ActivationOptions): Promise<ActivatedPlugins> {
   const { discovery, resolved, licence, log, deadlineMs = PLUGIN_DEADLINE_MS } = options;
@@ -109,7 +107,7 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
   return { sources, ...(tracer ? { tracer } : {}), ...(metrics ? { metrics } : {}), meter, table, gates, close };
 }
 
-/** Lets a backend that pushes send its last values, for a few seconds at most. Never rejects. */
+/** Lets a push backend send its last values. Never rejects. */
 async function closeMetrics(backend: Metrics | undefined, collectors: Collectors, log: Log): Promise<void> {
   if (!backend?.close) return;
   try {
@@ -125,7 +123,7 @@ type Settings = Readonly<Record<string, unknown>>;
 interface Loading {
   readonly deadlineMs: number;
   readonly allowedNetworks: readonly string[];
-  /** Called with the error of an import, and with none when a later one succeeds. */
+  /** Receives the error of an import, or nothing after a later success. */
   readonly tell: (error?: GatewayError) => void;
 }
 
@@ -134,7 +132,7 @@ function lazySource(plugin: InstalledPlugin, settings: Settings, { deadlineMs, t
   let loading: Promise<SourcePlugin> | undefined;
   const load = async () => {
     loading ??= importPlugin<SourcePlugin>(plugin, deadlineMs).then(async (imported) => {
-      // Not before there is a source: it loads the HTTP client.
+      // Loads the HTTP client, so only for the first source.
       const { sourceGuard } = await import('../http/ssrf-guard.js');
       return guarded(imported, connectionSchema, sourceGuard(allowedNetworks));
     });
@@ -143,7 +141,7 @@ function lazySource(plugin: InstalledPlugin, settings: Settings, { deadlineMs, t
       tell();
       return loaded;
     } catch (error) {
-      // A slow import may have ended when it is wanted again; Node keeps one that failed.
+      // A slow import may have ended by the next call; Node.js caches a failed one.
       loading = undefined;
       tell(error as GatewayError);
       throw error;
@@ -175,9 +173,9 @@ async function startTracer(
   }
 }
 
-/** Bytes that an HTTP answer to a connection test may have. */
+/** Maximum HTTP response in a connection test. */
 const CHECK_ANSWER_BYTES = 1024 * 1024;
-/** The same while reading: ten messages of SQS, each of up to a megabyte and escaped. */
+/** Maximum HTTP response while reading: ten SQS messages of 1 MB each, escaped. */
 const READ_ANSWER_BYTES = 32 * 1024 * 1024;
 
 function guarded(plugin: SourcePlugin, schema: ActiveSource['connectionSchema'], guard: ReturnType<typeof sourceGuard>): SourcePlugin {
@@ -199,7 +197,7 @@ function guarded(plugin: SourcePlugin, schema: ActiveSource['connectionSchema'],
   };
 }
 
-/** What a plugin calls of core has the connections of core; what core calls of it by the signal does not. */
+/** Core functions called by a plugin run unguarded; the plugin's abort listeners run guarded. */
 function asCore<Context extends { readonly log: PluginLog; readonly signal: AbortSignal }>(context: Context): Context {
   const ofCore = (value: unknown) =>
     typeof value === 'function' ? (...args: unknown[]) => asProcess(() => (value as (...args: unknown[]) => unknown)(...args)) : value;
@@ -213,7 +211,7 @@ function asCore<Context extends { readonly log: PluginLog; readonly signal: Abor
   return { ...functions, log, signal: abortingHere(context.signal) };
 }
 
-/** A signal whose listeners are called in the present work, and not in that of core, which aborts. */
+/** Listeners run in the current async context instead of core's, which aborts. */
 function abortingHere(signal: AbortSignal): AbortSignal {
   const here = new AbortController();
   const abort = AsyncResource.bind(() => here.abort(signal.reason));
@@ -222,7 +220,7 @@ function abortingHere(signal: AbortSignal): AbortSignal {
   return here.signal;
 }
 
-/** Waits for the start of a plugin. One that starts too late is closed again. Throws GatewayError `plugin_start`. */
+/** Closes a plugin that starts too late. Throws GatewayError `plugin_start`. */
 async function inTime<Started extends { close?(): Promise<void> }>(
   started: Started | Promise<Started>,
   deadlineMs: number,
@@ -239,7 +237,6 @@ function startFailed(error: unknown): GatewayError {
   return new GatewayError('plugin_start', { reason: message.replace(/\.$/, ''), fix }, { cause: error });
 }
 
-/** Names every closed gate with its fix. */
 function whyNoMetrics(table: readonly PluginState[], { resolved }: ActivationOptions): string {
   const { metrics_backend: backend } = resolved.config.metrics;
   const backends = table.filter(({ kind }) => kind === 'metrics');
@@ -248,11 +245,10 @@ function whyNoMetrics(table: readonly PluginState[], { resolved }: ActivationOpt
   return `${row.name} is inactive: ${[row.reason, row.fix].filter(Boolean).join('; ')}`;
 }
 
-/** JSON Schema of a connection. */
 type Schema = Readonly<Record<string, unknown>>;
 type Value = Readonly<Record<string, unknown>>;
 
-/** The connection as its schema writes it: values of an `enum` may be given in any case, and `Enabled` and `Disabled` for a boolean. */
+/** Normalises a connection: `enum` values in any case, `Enabled` and `Disabled` for booleans. */
 export function canonicalConnection(given: Value, schema: Schema): Value {
   return mapFields(given, schema, (value, { enum: values, type }) => {
     if (typeof value !== 'string') return value;
@@ -262,12 +258,12 @@ export function canonicalConnection(given: Value, schema: Schema): Value {
   });
 }
 
-/** The connection as plugins get it, with the defaults of its schema. Stored are only the fields that were given, so a new default reaches every source. */
+/** Defaults are not stored, so a new default applies to every source. */
 function withDefaults(stored: Value, schema: Schema): Value {
   return mapFields(stored, schema, (value, field) => (value === undefined ? field['default'] : value));
 }
 
-/** Changes every field that the schema has, in objects at any depth; undefined leaves the field out. */
+/** Includes nested objects; undefined omits a field. */
 function mapFields(value: Value, schema: Schema, change: (value: unknown, field: Schema) => unknown): Value {
   const result: Record<string, unknown> = { ...value };
   for (const [name, field] of Object.entries((schema['properties'] as Record<string, Schema> | undefined) ?? {})) {

@@ -13,18 +13,17 @@ import {
   type SettingsTable,
 } from '../config/settings.js';
 
-/** The installed plugins, read from their manifests alone: no code of a plugin is imported. */
+/** The installed plugins, from their manifests: no plugin code is imported. */
 export interface Discovery {
   readonly plugins: readonly InstalledPlugin[];
-  /** Plugins and packages that no configuration can use. */
+  /** Unusable with any configuration. */
   readonly refused: readonly RefusedPlugin[];
-  /** The settings of the gateway and of the plugins. */
   readonly rows: SettingsTable;
   readonly flags: FlagTable;
 }
 
 export interface RefusedPlugin {
-  /** The plugin, or the package when its manifest could not be read. */
+  /** The plugin, or the package if its manifest is unreadable. */
   readonly name: string;
   readonly package: string;
   readonly kind?: InstalledPlugin['kind'];
@@ -33,7 +32,10 @@ export interface RefusedPlugin {
   readonly error: GatewayError;
 }
 
-/** Reads the manifests of the plugins among the dependencies of the installation and of the plugin folder, which need not exist. */
+/**
+ * Reads the manifests of the plugins installed with the gateway and in the plugin folder, if it
+ * exists.
+ */
 export function discover({ root, pluginsDir }: { root: string; pluginsDir?: string | undefined }): Discovery {
   const found: InstalledPlugin[] = [];
   const refused: RefusedPlugin[] = [];
@@ -69,7 +71,7 @@ export function discover({ root, pluginsDir }: { root: string; pluginsDir?: stri
   return { plugins: found, refused, rows: withFlags(rows, flags), flags };
 }
 
-/** What a plugin declares that something else already owns, and the owner. */
+/** Returns a duplicate declaration and its first owner. */
 function clash(plugin: InstalledPlugin, found: readonly InstalledPlugin[], rows: SettingsTable, flags: FlagTable) {
   const twin = found.find((other) => other.kind === plugin.kind && other.name === plugin.name);
   if (twin) return { what: `the name ${plugin.name}`, owner: `the package ${twin.package}` };
@@ -106,7 +108,7 @@ function packageJson(folder: string): PackageJson | undefined {
   }
 }
 
-/** The folder of a dependency, found as Node finds it, but regardless of its `exports`. */
+/** Resolves like Node.js, but ignores `exports`. */
 function locate(name: string, from: string): string | undefined {
   for (let folder = from; ; folder = dirname(folder)) {
     const candidate = join(folder, 'node_modules', name);

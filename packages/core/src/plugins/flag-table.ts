@@ -4,14 +4,14 @@ import type { PluginGates } from './plugin-table.js';
 export interface FlagState {
   readonly name: string;
   readonly enabled: boolean;
-  /** Flag, variable or file that set it, or `default`. */
+  /** A flag, variable or file, or `default`. */
   readonly origin: string;
   readonly stability: FeatureFlag['stability'];
   readonly declared_by: string;
   readonly summary: string;
 }
 
-/** The feature flags that installed plugins declare, with their states. */
+/** Returns the flags of installed plugins. */
 export function flagStates({ discovery, resolved: { config, origins } }: Pick<PluginGates, 'discovery' | 'resolved'>): FlagState[] {
   const origin = origins.get('enable_feature_flag') ?? 'default';
   return Object.entries(discovery.flags).map(([name, { summary, stability, declaredBy }]) => {

@@ -6,13 +6,18 @@ import { GatewayError, isGatewayError } from '../errors/errors.js';
 import { withTimeout } from '../process/timing.js';
 import type { InstalledPlugin } from './manifest.js';
 
-/** Milliseconds that importing a plugin may take, and then its start: a top-level await that never settles must not hold the process. */
+/**
+ * The limit for an import, and again for a start: a top-level await that never settles must not
+ * block the process.
+ */
 export const PLUGIN_DEADLINE_MS = 10_000;
 
-/** What the default export of each kind must have. */
 const FUNCTIONS: Readonly<Record<PluginKind, readonly string[]>> = { source: ['check', 'run'], tracer: ['start'], metrics: ['start'] };
 
-/** The plugin, checked to have the functions of its kind: from here on its code runs. Throws GatewayError `plugin_import`. */
+/**
+ * Imports a plugin, which runs its code, and checks its functions. Throws GatewayError
+ * `plugin_import`.
+ */
 export async function importPlugin<Plugin>(plugin: InstalledPlugin, deadlineMs?: number): Promise<Plugin> {
   const { kind, manifest } = plugin;
   const exported = await importDefault<Plugin>(plugin, manifest.module, deadlineMs);
@@ -21,7 +26,7 @@ export async function importPlugin<Plugin>(plugin: InstalledPlugin, deadlineMs?:
   return exported;
 }
 
-/** The default export of a module of a plugin's package. Throws GatewayError `plugin_import`. */
+/** Returns a default export of a plugin's package. Throws GatewayError `plugin_import`. */
 export async function importDefault<Export = unknown>(
   plugin: InstalledPlugin,
   file = plugin.manifest.module,
@@ -39,7 +44,7 @@ export async function importDefault<Export = unknown>(
   }
 }
 
-/** How Node tells of a name that a module does not export, and of a module that a package does not. */
+/** Messages of Node.js about a missing export and a missing subpath. */
 const NOT_EXPORTED = [
   /requested module '(?<module>@gateway\/plugin[^']*)' does not provide an export named '(?<name>[^']+)'/,
   /Package subpath '\.(?<subpath>\/[^']+)' is not defined by "exports" in .*@gateway[\\/](?<folder>plugin[^\\/]*)[\\/]package\.json/,

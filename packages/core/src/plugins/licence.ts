@@ -3,7 +3,7 @@ import { GatewayError } from '../errors/errors.js';
 import { isObject } from '../json/json-value.js';
 import type { InstalledPlugin } from './manifest.js';
 
-/** Entitlements of the community licence. Sources, transforms, filters and the dashboard need none. */
+/** Sources, transforms, filters and the dashboard need no entitlement. */
 export const COMMUNITY_ENTITLEMENTS: readonly string[] = ['otel', 'errtrack', 'pullmetrics'];
 
 export interface Licence {
@@ -12,29 +12,29 @@ export interface Licence {
   readonly entitlements: ReadonlySet<string>;
   readonly issuedAt?: Date;
   readonly expiresAt?: Date;
-  /** Why the given token is not in force. */
+  /** The reason why the token is not in force. */
   readonly problem?: GatewayError;
 }
 
-/** The signed content of a token. */
 export interface LicenceFields {
   readonly organisation: string;
   readonly entitlements: readonly string[];
-  /** Without it a clock that is behind goes unnoticed. */
+  /** Needed to detect a slow clock. */
   readonly issued_at?: string;
   readonly expires_at: string;
-  /** `publicKeyId` of the public key, which tells a wrong key from a forged token. */
+  /** Distinguishes a wrong key (`publicKeyId`) from a forged token. */
   readonly key_id?: string;
 }
 
-/** How far a clock may be behind the issuer's. */
+/** Tolerates a clock behind the issuer's. */
 const CLOCK_TOLERANCE_MS = 10 * 60_000;
 const SIGNATURE_BYTES = 64;
 const PUBLIC_KEY_FIX = 'set license_public_key / GATEWAY_LICENSE_PUBLIC_KEY to the key that your distributor publishes';
 
 /**
- * Reads a licence token offline: base64url of the JSON of `LicenceFields`, a dot, and base64url of the Ed25519 signature of the first part.
- * Never throws: without a valid token it returns the community licence, with the problem if a token was given.
+ * Reads a token offline: base64url of the JSON of `LicenceFields`, a dot, and base64url of its
+ * Ed25519 signature. Never throws: without a valid token it returns the community licence, with the
+ * problem if any.
  */
 export function readLicence(given: { token: string | undefined; publicKey: string | undefined; now?: Date }): Licence {
   const { token, publicKey, now = new Date() } = given;
@@ -49,12 +49,12 @@ export function readLicence(given: { token: string | undefined; publicKey: strin
 
 type Plugins = readonly Pick<InstalledPlugin, 'manifest'>[];
 
-/** The entitlements that plugins declare, sorted. */
+/** Returns the declared entitlements, sorted. */
 export function knownEntitlements(plugins: Plugins): readonly string[] {
   return [...new Set(plugins.flatMap(({ manifest }) => manifest.entitlement ?? []))].sort();
 }
 
-/** The entitlements of a token that no installed plugin declares, sorted. */
+/** Returns the entitlements that no installed plugin declares, sorted. */
 export function unknownEntitlements({ kind, entitlements }: Licence, plugins: Plugins): readonly string[] {
   const known = knownEntitlements(plugins);
   return kind === 'community' ? [] : [...entitlements].filter((it) => !known.includes(it)).sort();
@@ -62,14 +62,14 @@ export function unknownEntitlements({ kind, entitlements }: Licence, plugins: Pl
 
 const DAY_MS = 86_400_000;
 
-/** A licence as JSON. `problem` says why the given token is not in force. */
+/** Returns a licence as JSON. `problem` says why the token is not in force. */
 export function licenceRecord(licence: Licence, plugins: Plugins) {
   const { kind, organisation, entitlements, issuedAt, expiresAt, problem } = licence;
   return {
     kind,
     organisation: organisation ?? null,
     entitlements: [...entitlements].sort(),
-    /** No installed plugin declares them: they have no effect here. */
+    /** No installed plugin declares them, so they have no effect. */
     unknown_entitlements: unknownEntitlements(licence, plugins),
     issued_at: issuedAt?.toISOString() ?? null,
     expires_at: expiresAt?.toISOString() ?? null,
@@ -78,12 +78,12 @@ export function licenceRecord(licence: Licence, plugins: Plugins) {
   };
 }
 
-/** The 32 bytes of an Ed25519 public key in base64, as `license_public_key` takes it. */
+/** Returns the 32 bytes of an Ed25519 key in base64, as in `license_public_key`. */
 export function publicKeyText(key: KeyObject): string {
   return key.export({ format: 'der', type: 'spki' }).subarray(-32).toString('base64');
 }
 
-/** A short id of a public key. */
+/** Returns a short id of a public key. */
 export function publicKeyId(key: KeyObject): string {
   return createHash('sha256').update(publicKeyText(key)).digest('hex').slice(0, 8);
 }
@@ -96,7 +96,7 @@ function invalid(reason: string, fix?: string, cause?: unknown): GatewayError {
   return new GatewayError('licence_invalid', { reason, ...(fix ? { fix } : {}) }, { cause });
 }
 
-/** The content of a token with a valid signature. Throws `licence_invalid`: damaged, another key, or forged. */
+/** Verifies a token. Throws `licence_invalid`: damaged, wrong key or forged. */
 function verified(token: string, key: KeyObject): Record<string, unknown> {
   const [body = '', signature = '', ...rest] = token.split('.');
   if (!body || !signature || rest.length > 0) throw invalid('it is not a token of two parts');
@@ -111,7 +111,7 @@ function verified(token: string, key: KeyObject): Record<string, unknown> {
   throw invalid('its signature is wrong');
 }
 
-/** The JSON object of a token, untrusted until its signature is checked. */
+/** Untrusted until the signature is verified. */
 function contentOf(body: string): Record<string, unknown> | undefined {
   try {
     const content: unknown = JSON.parse(Buffer.from(body, 'base64url').toString('utf8'));
@@ -121,7 +121,7 @@ function contentOf(body: string): Record<string, unknown> | undefined {
   }
 }
 
-/** An Ed25519 key as PEM, or its 32 bytes in base64 (https://www.rfc-editor.org/rfc/rfc8037#section-2). */
+/** PEM, or 32 bytes in base64 (https://www.rfc-editor.org/rfc/rfc8037#section-2). */
 function keyOf(publicKey: string): KeyObject {
   try {
     const x = Buffer.from(publicKey, 'base64').toString('base64url');

@@ -11,11 +11,11 @@ export { API_VERSION, type PluginKind, type PluginManifest };
 
 export type PackageJson = Readonly<Record<string, unknown>>;
 
-/** A plugin as its package describes it; none of its code was imported. */
+/** A plugin as described by its package, not imported. */
 export interface InstalledPlugin {
   readonly kind: PluginKind;
   readonly name: string;
-  /** Semver range of the plugin API it was written for. */
+  /** Semver range of the plugin API. */
   readonly api: string;
   readonly manifest: PluginManifest;
   readonly package: string;
@@ -23,16 +23,16 @@ export interface InstalledPlugin {
   /** `the installation`, or the plugin folder. */
   readonly from: string;
   readonly folder: string;
-  /** Its settings, all below `home`. */
+  /** All below `home`. */
   readonly rows: SettingsTable;
-  /** The key above its settings: `tracer.<name>`, `metrics.<name>_metrics`, `source.<name>`. */
+  /** `tracer.<name>`, `metrics.<name>_metrics` or `source.<name>`. */
   readonly home: string;
   readonly flags: FlagTable;
-  /** Sources: the JSON Schema of the connection. */
+  /** Sources only. */
   readonly connectionSchema?: Readonly<Record<string, unknown>>;
 }
 
-/** An invalid manifest; the message says why. */
+/** The message gives the reason. */
 export class BrokenManifest extends Error {}
 
 export const KINDS: readonly PluginKind[] = ['source', 'tracer', 'metrics'];
@@ -45,7 +45,7 @@ const MANIFEST_FIELDS: readonly (keyof PluginManifest)[] = ['kind', 'name', 'mod
 const FLAG_FIELDS: readonly (keyof FeatureFlag)[] = ['summary', 'stability'];
 const ROW_FIELDS = ['type', 'default', 'env', 'flag', 'also', 'options', 'min', 'max', 'format', 'secret', 'summary', 'required'];
 
-/** True for lower-case letters, digits and hyphens, beginning with a letter. */
+/** True for lower-case letters, digits and hyphens after a letter. */
 export function isPluginName(name: string): boolean {
   return NAME.test(name);
 }
@@ -56,24 +56,24 @@ export function isPluginPackage(json: PackageJson): boolean {
   return json['gateway'] !== undefined || (Array.isArray(keywords) && keywords.includes('gateway-plugin'));
 }
 
-/** Returns an empty text when the package has no version. */
+/** Empty if the package has no version. */
 export function versionOf(json: PackageJson): string {
   return typeof json['version'] === 'string' ? json['version'] : '';
 }
 
-/** Returns the key above the settings of a plugin, such as `tracer.<name>`. */
 export function homeOf(kind: PluginKind, name: string): string {
   return kind === 'metrics' ? `metrics.${name}_metrics` : `${kind}.${name}`;
 }
 
-/** The plugins of a package. Throws BrokenManifest. */
+/** Returns the plugins of a package. Throws BrokenManifest. */
 export function readPlugins(folder: string, json: PackageJson, from: string): InstalledPlugin[] {
   const gateway = object(json['gateway'], 'gateway');
   const api = text(gateway['api'], 'gateway.api');
   const plugins = gateway['plugins'];
   if (!Array.isArray(plugins) || plugins.length === 0) throw new BrokenManifest('gateway.plugins must be a list with at least one plugin');
   const common = { api, package: String(json['name']), version: versionOf(json), from, folder };
-  // A manifest for another API may have other fields, and its range refuses it. Here an unknown one is a mistake: `featureflag` would leave a gate open.
+  // Another API version may have other fields, and its range rejects it. In this version an unknown
+  // field is a mistake: `featureflag` would leave a gate open.
   const isOurs = satisfies(API_VERSION, api);
   if (isOurs) refuseUnknown(gateway, PACKAGE_FIELDS, 'gateway', 'manifests');
   return plugins.map((value: unknown, i) => {
@@ -146,7 +146,10 @@ function refuseUnknown(json: PackageJson, fields: readonly string[], at: string,
   throw new BrokenManifest(`${at} has the field ${unknown}, which ${owners} do not have${didYouMean(unknown, fields)}`);
 }
 
-/** Refuses a file outside the package, also behind a symbolic link. A file that does not exist is reported when it is read. */
+/**
+ * Rejects files outside the package, also behind symbolic links. Missing files are reported when
+ * read.
+ */
 function requireInside(folder: string, file: string | undefined, at: string): void {
   if (file === undefined) return;
   const path = join(folder, file);

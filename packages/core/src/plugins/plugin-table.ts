@@ -11,7 +11,7 @@ import { importPlugin } from './import-plugin.js';
 import type { Licence } from './licence.js';
 import type { InstalledPlugin } from './manifest.js';
 
-/** What decides which plugins become active. */
+/** Determines which plugins become active. */
 export interface PluginGates {
   readonly discovery: Discovery;
   readonly resolved: Resolved;
@@ -20,27 +20,29 @@ export interface PluginGates {
 
 export interface PluginState {
   readonly name: string;
-  /** `unknown` if the manifest could not be read; then the name is that of the package. */
+  /** `unknown` if the manifest is unreadable; `name` is then the package's. */
   readonly kind: PluginKind | 'unknown';
   readonly version: string;
   /** `the installation`, or the plugin folder. */
   readonly from: string;
   readonly state: 'active' | 'inactive';
-  /** Code of the errors table, when it is inactive. */
+  /** Error code if inactive. */
   readonly code?: string;
-  /** Why it is inactive. */
   readonly reason?: string;
   readonly fix?: string;
 }
 
-/** The state of a plugin: inactive with an error, otherwise active. */
+/** Returns the state: inactive with an error, else active. */
 export function pluginState(it: Pick<PluginState, 'name' | 'version' | 'from'> & { kind?: PluginKind }, error?: GatewayError): PluginState {
   const { name, kind = 'unknown', version, from } = it;
   const why = error ? { code: error.code, reason: error.message, fix: error.fix } : {};
   return { name, kind, version, from, state: error ? 'inactive' : 'active', ...why };
 }
 
-/** Decides, before any of their code is imported, which of the refused, installed (as in `discovery`) and missing plugins become active. */
+/**
+ * Decides which plugins become active, without importing them: refused, installed (as in
+ * `discovery`), missing.
+ */
 export function previewPlugins({ discovery, resolved, licence }: PluginGates): PluginState[] {
   return [
     ...discovery.refused.map((it) => pluginState(it, it.error)),
@@ -49,7 +51,9 @@ export function previewPlugins({ discovery, resolved, licence }: PluginGates): P
   ];
 }
 
-/** As `previewPlugins`, with those that would be active imported, though not started: one that cannot be is inactive, as a process would find it. */
+/**
+ * Previews plugins, then imports the active ones without starting them. A failed one is inactive.
+ */
 export async function importedPlugins(gates: PluginGates): Promise<PluginState[]> {
   const { refused, plugins } = gates.discovery;
   const table = previewPlugins(gates);
@@ -62,7 +66,6 @@ export async function importedPlugins(gates: PluginGates): Promise<PluginState[]
   return table;
 }
 
-/** Plugins that the configuration selects but that are not installed. */
 function missingPlugins(discovery: Discovery, { tracer, metrics }: Config): PluginState[] {
   const wanted = [
     { kind: 'tracer', name: tracer.type, setting: 'tracer.type (--tracer-type, GATEWAY_TRACER_PROVIDER)' },
@@ -76,10 +79,10 @@ function missingPlugins(discovery: Discovery, { tracer, metrics }: Config): Plug
   });
 }
 
-/** Inactive because nothing asks for the plugin. */
+/** The configuration does not request the plugin. */
 const IDLE = ['plugin_not_selected', 'plugin_flag_off', 'metrics_no_backend', 'metrics_off', 'metrics_closed'];
 
-/** Whether a plugin is inactive although the configuration selects it, or because it can never become active. */
+/** True if an inactive plugin is selected by the configuration, or can never become active. */
 export function isMissed({ name, kind, state, code = '' }: PluginState, { tracer, metrics }: Config): boolean {
   if (state === 'active') return false;
   const isSelected =
@@ -88,8 +91,8 @@ export function isMissed({ name, kind, state, code = '' }: PluginState, { tracer
 }
 
 /**
- * Why a plugin may not become active, decided before any of its code is imported; undefined if it may. Checked in this order: API range,
- * selection by configuration, feature flag, licence, settings. A metrics backend lists all its closed gates at once.
+ * Returns why a plugin may not become active, without importing it. Checks API range, selection,
+ * feature flag, licence and settings, in order. A metrics backend lists all closed gates.
  */
 export function whyInactive(plugin: InstalledPlugin, resolved: Resolved, licence: Licence): GatewayError | undefined {
   const { kind, name, api, package: from, version } = plugin;
@@ -126,7 +129,7 @@ function closedGates({ kind, name, manifest }: InstalledPlugin, { config, origin
   return closed;
 }
 
-/** The keys of required settings that are not set, not even wrongly. */
+/** Returns required settings without a value, not even an invalid one. */
 export function missingSettings({ rows }: InstalledPlugin, { config, pluginProblems }: Resolved): string[] {
   return Object.entries(rows)
     .filter(([key, row]) => row.required && settingAt(config, key) === undefined && !pluginProblems.some((it) => it.key === key))

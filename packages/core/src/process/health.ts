@@ -5,17 +5,15 @@ export type ComponentState = 'ok' | 'degraded' | 'down';
 export interface Component {
   readonly name: string;
   readonly state: ComponentState;
-  /** Why it is not ok. */
   readonly reason?: string;
-  /** When it entered this state. */
   readonly since: Date;
 }
 
-/** The last reported states of the parts of a process. */
+/** Reported states of a process's components. */
 export class Health {
   readonly #components = new Map<string, Component>();
 
-  /** Sets the state of a component, since now unless it is known better. Returns true if the state or the reason changed. */
+  /** Returns true if the state or the reason changed. */
   report(name: string, state: ComponentState, given?: string, since: Date = new Date()): boolean {
     const reason = given && maskUrls(given);
     const known = this.#components.get(name);
@@ -33,19 +31,18 @@ export class Health {
     return this.#components.get(name);
   }
 
-  /** The worst state, `ok` without components. */
+  /** The worst state; `ok` without components. */
   get state(): ComponentState {
     const states = new Set([...this.#components.values()].map(({ state }) => state));
     return states.has('down') ? 'down' : states.has('degraded') ? 'degraded' : 'ok';
   }
 
-  /** The components by name. */
   get components(): Component[] {
     return [...this.#components.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 }
 
-/** The worst state of each kind of component, for requests that may not see names of sources, reasons and times. */
+/** Returns the worst state per kind of component, without source names, reasons and times. */
 export function statesOnly(components: readonly Component[]): Pick<Component, 'name' | 'state'>[] {
   const worst = new Map<string, ComponentState>();
   for (const wanted of ['ok', 'degraded', 'down'] as const) {
@@ -54,7 +51,7 @@ export function statesOnly(components: readonly Component[]): Pick<Component, 'n
   return [...worst].map(([name, state]) => ({ name, state }));
 }
 
-/** One line for a readiness probe: `ready`, or which parts are not ok, since when and why, those that are down first. */
+/** Returns a line for readiness probes: `ready`, or the failing components, `down` first. */
 export function readySentence(ready: boolean, isDraining: boolean, components: readonly Component[]): string {
   const troubles = [...components.filter(({ state }) => state === 'down'), ...components.filter(({ state }) => state === 'degraded')];
   const told = troubles.map(

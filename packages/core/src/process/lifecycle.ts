@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Log } from '../logging/log.js';
 
-/** Closes what a process has started, in reverse order. */
+/** Closes the parts of a process in reverse order. */
 export class Lifecycle {
   readonly #log: Log;
   readonly #parts: { readonly name: string; readonly close: () => Promise<void> | void }[] = [];
@@ -11,12 +11,14 @@ export class Lifecycle {
     this.#log = log;
   }
 
-  /** Adds a part that was just started. */
   add(name: string, close: () => Promise<void> | void): void {
     this.#parts.push({ name, close });
   }
 
-  /** Closes the parts, the last started first; after the deadline without waiting. Logs failures. A second call waits for the first. */
+  /**
+   * Closes the parts, the last started first. Does not wait beyond the deadline. Logs failures. A
+   * second call waits for the first.
+   */
   close({ deadlineMs }: { deadlineMs: number }): Promise<void> {
     return (this.#closing ??= this.#closeAll(deadlineMs));
   }
@@ -45,7 +47,7 @@ export class Lifecycle {
   }
 }
 
-/** Waits for SIGTERM or SIGINT, which asks the process to drain. A second signal exits at once with status 1. */
+/** Waits for SIGTERM or SIGINT. A second signal exits immediately with status 1. */
 export function untilSignal(log: Log): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let asked = false;

@@ -2,23 +2,23 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { ProjectPace } from './project-pace.js';
 import { inSlices } from './slices.js';
 
-/** Milliseconds that a project has at once. */
 const AT_ONCE_MS = 2;
-/** How long projects share the event loop after work of two of them. */
+/** Projects share the loop for this long after two of them have worked. */
 const SHARING_MS = 1_000;
-/** How often work that waits looks whether it may go on. */
+/** Poll interval of waiting work. */
 export const SHARES_LOOK_MS = 2;
 
 /**
- * Shares of the event loop, by project. A message passes several turns of the loop until it is delivered, and waits in each for what others do there: work of a
- * project that is over its share waits, so that turns are short for everybody else. A project that is alone has all of it.
+ * Limits each project's time on the event loop. A message takes several turns, each delayed by
+ * other work; work of a project over its share waits, which keeps turns short for others. A project
+ * alone is not limited.
  */
 export class LoopShares {
   readonly #pace: ProjectPace;
   #lastProject: string | undefined;
   #sharedUntilMs = 0;
 
-  /** @param msPerSecond `limits.event_loop_ms`; 0: any number */
+  /** @param msPerSecond `limits.event_loop_ms`; 0: unlimited */
   constructor(msPerSecond: number) {
     this.#pace = new ProjectPace(msPerSecond, msPerSecond === 0 ? 0 : AT_ONCE_MS / msPerSecond);
   }
@@ -27,7 +27,7 @@ export class LoopShares {
     return performance.now() < this.#sharedUntilMs && this.#pace.isOver(projectId);
   }
 
-  /** Does work of a project at once, and counts its time. */
+  /** Runs work synchronously and counts its time. */
   run<Result>(projectId: string, work: () => Result): Result {
     const startedAtMs = performance.now();
     try {
@@ -37,7 +37,7 @@ export class LoopShares {
     }
   }
 
-  /** Does work of a project in slices, as its share allows. Resolves and rejects as `inSlices`. */
+  /** Runs work in slices, within the share. Settles like `inSlices`. */
   runInSlices<Result>(projectId: string, steps: Generator<unknown, Result>): Promise<Result> {
     const pause = async () => {
       await nextTurn();

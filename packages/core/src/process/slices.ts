@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Milliseconds of the event loop that long work takes at a time: what everything else waits for it. */
+/** Time after which long work yields to the event loop. */
 export const SLICE_MS = 2;
 
 /**
- * Runs a generator to its end, and lets the event loop turn at the first `yield` after each two milliseconds. Resolves with what it returns, rejects with what it
- * throws. Keep its yields less than a millisecond apart.
- * @param onSlice gets the milliseconds of each slice: the turns in between are not counted
- * @param pause what the next slice waits for, of at least a turn
+ * Runs a generator, and yields to the event loop at its first `yield` after each 2 ms. Yields
+ * should be less than 1 ms apart. Settles like the generator.
+ * @param onSlice receives the milliseconds of each slice
+ * @param pause precedes further slices; at least one turn
  */
 export async function inSlices<Result>(
   steps: Generator<unknown, Result>,

@@ -1,12 +1,15 @@
 interface RepeatOptions {
   readonly afterMs?: number;
   readonly retryMs: number;
-  /** @param isFirst of consecutive failures */
+  /** @param isFirst first of consecutive failures */
   failed(error: unknown, isFirst: boolean): void;
   recovered?(): void;
 }
 
-/** Runs `work` again and again; it returns the milliseconds until the next run. The result aborts it and resolves when nothing runs any more. */
+/**
+ * Repeats `work`, which returns the milliseconds until the next run. The returned function aborts
+ * and waits for it.
+ */
 export function repeat(
   work: (signal: AbortSignal) => Promise<number>,
   { afterMs = 0, retryMs, failed, recovered }: RepeatOptions,
@@ -29,7 +32,7 @@ export function repeat(
     if (!stop.signal.aborted) schedule(Math.max(1, nextMs));
   };
   const schedule = (ms: number) => {
-    // A process that failed to start must be able to end.
+    // A process that failed to start must be able to exit.
     timer = setTimeout(() => void (working = once()), ms).unref();
   };
   if (afterMs > 0) schedule(afterMs);
@@ -41,13 +44,16 @@ export function repeat(
   };
 }
 
-/** Milliseconds to wait before retrying a dependency after so many consecutive failures: doubles, with jitter over the upper half. */
+/** Returns the back-off after consecutive failures: doubles, with jitter over the upper half. */
 export function backoffMs(failures: number, { baseMs = 100, capMs = 10_000 } = {}): number {
   const full = Math.min(capMs, baseMs * 2 ** Math.min(failures - 1, 30));
   return Math.round(full / 2 + Math.random() * (full / 2));
 }
 
-/** Waits for `work`, which is not cancelled, at most `ms`; then throws an Error with the code ETIMEDOUT and this sentence. */
+/**
+ * Waits for `work` without cancelling it. After `ms`, throws an Error with code ETIMEDOUT and this
+ * sentence.
+ */
 export function withTimeout<T>(work: Promise<T>, ms: number, sentence = 'no answer in time'): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(Object.assign(new Error(sentence), { code: 'ETIMEDOUT' })), ms);

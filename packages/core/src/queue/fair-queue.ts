@@ -1,15 +1,17 @@
-/** Items gone from the front of a queue when its array is cut. */
+/** The array of a queue is cut after this many removals. */
 const GONE_MAX = 1024;
 
 interface Waiting<Item> {
   readonly items: Item[];
-  /** Where the first that waits is. */
   head: number;
 }
 
-/** A queue per owner, such as a project. Owners take turns, so that none waits behind the backlog of another; each keeps its order. */
+/**
+ * A queue per owner, such as a project. Owners take turns, so none waits behind another's backlog.
+ * Items of an owner keep their order.
+ */
 export class FairQueue<Item> {
-  /** By owner, in the order of their turns. Owners for which nothing waits have no entry. */
+  /** Queues in turn order; owners without items have no entry. */
   readonly #queues = new Map<string, Waiting<Item>>();
   #size = 0;
 
@@ -17,7 +19,6 @@ export class FairQueue<Item> {
     return this.#size;
   }
 
-  /** How many items of an owner wait. */
   sizeOf(owner: string): number {
     const queue = this.#queues.get(owner);
     return queue ? queue.items.length - queue.head : 0;
@@ -31,13 +32,13 @@ export class FairQueue<Item> {
   }
 
   /**
-   * Removes and returns up to `most` items, one of each owner in turn.
-   *
-   * @param fits is asked for the next item of an owner: true takes it, false leaves the owner its turn, `full` ends the call
+   * Removes and returns up to `most` items, one per owner in turn.
+   * @param fits true takes an owner's next item, false skips it and keeps the turn, `full` ends the
+   *   call
    */
   take(most: number, fits: (item: Item) => boolean | 'full' = () => true): Item[] {
     let taken: Item[] = [];
-    // An owner that has more goes behind the others, where this loop meets it again.
+    // Owners with more items move to the end, where this loop reaches them again.
     for (const [owner, queue] of this.#queues) {
       const { items, head } = queue;
       let fit = taken.length < most ? fits(items[head]!) : 'full';
@@ -45,7 +46,7 @@ export class FairQueue<Item> {
       if (!fit) continue;
       this.#queues.delete(owner);
       let end = head + 1;
-      // An owner that is alone has the next turns, too.
+      // An only owner also has the next turns.
       if (this.#queues.size === 0)
         while (end < items.length && (fit = taken.length + end - head < most ? fits(items[end]!) : 'full') === true) end++;
       if (taken.length > 0) for (let n = head; n < end; n++) taken.push(items[n]!);

@@ -2,59 +2,73 @@ import { failAgain, latestOf, type Failing } from '../process/failing.js';
 import { FairQueue } from './fair-queue.js';
 
 export interface StageOptions<Item> {
-  /** Batches under way at a time. */
+  /** Maximum batches in progress. */
   readonly concurrency: number;
-  /** The sum of `sizeOf` in a batch at most. An item that alone is larger is a batch of its own. */
+  /** Maximum sum of `sizeOf` in a batch. A larger item is a batch by itself. */
   readonly capacity: number;
-  /** 1 by default. Asked when a batch is taken. */
+  /** Returns the size when a batch is taken. Default: 1. */
   readonly sizeOf?: (item: Item) => number;
-  /** Owners take turns. One owner by default. */
+  /** Owners take turns. Default: one owner. */
   readonly ownerOf?: (item: Item) => string;
-  /** Items wait so long for others, unless so many wait. By default they wait for the end of this turn of the event loop. */
+  /**
+   * Items wait this long, or until this many wait. Default: until the end of the current turn of
+   * the event loop.
+   */
   readonly linger?: { readonly ms: number; readonly items: number };
-  /** Whether an item may be in one batch with the first one of it. True by default. */
+  /** Returns whether an item may join the batch of `first`. Default: true. */
   readonly together?: (first: Item, item: Item) => boolean;
   /**
-   * Asked for the next item of each owner, when there is place for it in a batch. Returns 0 to take it, or after how many milliseconds to ask again; Infinity: when
-   * `wake` is called. It is also asked whenever the stage takes for another reason. Open by default.
-   * @param underWay the batches that are being worked on
+   * Decides on an owner's next item, if it fits in a batch, whenever the stage takes. Returns 0 to
+   * take the item, or the milliseconds until the next call; Infinity: until `wake`. Default: 0.
    */
   readonly gate?: (item: Item, underWay: ReadonlySet<readonly Item[]>) => number;
-  /** Does the work of a batch, or of a part of it. A rejection is a failure of all its items, and with `backoffMs` the work is repeated. */
+  /**
+   * Processes a batch or a part of it. A rejection fails all its items; with `backoffMs` they are
+   * retried.
+   */
   readonly work: (items: readonly Item[]) => Promise<void>;
-  /** The work failed, and is going to be repeated. @param isFirst no other batch is failing */
+  /**
+   * Reports a failure before the retry.
+   * @param isFirst no other batch is failing
+   */
   readonly failed?: (error: unknown, items: readonly Item[], isFirst: boolean) => void;
-  /** Milliseconds before the work is repeated, after so many failures of a batch. By default work must not fail: that ends the process, as any defect does. */
+  /**
+   * Returns the back-off after this many failures. Without it work must not fail: an unexpected
+   * error ends the process.
+   */
   readonly backoffMs?: (failures: number) => number;
-  /** Whether an error is about what the items are, so that to repeat them is of no use. Never by default. */
+  /** Returns whether the items cause the error, so that a retry is useless. Default: false. */
   readonly refuses?: (error: unknown) => boolean;
-  /** What to work on in place of an item that is refused by itself, for its error; undefined gives the item up, as does the default. */
+  /** Replaces an item refused alone; undefined (the default) gives it up. */
   readonly replace?: (item: Item, error: Error) => Item | undefined;
   /**
-   * Called once for each item that was pushed: with a batch when its work has ended, or with those that wait when the stage is stopped.
-   * @param left the ones of them, or their replacements, that `stop` left undone
+   * Receives each item once, when the work of its batch ends or when it waits at `stop`.
+   * @param left items, or their replacements, not done because of `stop`
    */
   readonly ended?: (items: readonly Item[], left: readonly Item[]) => void;
 }
 
 /**
- * A queue whose items are worked on in batches. An item is always in one of these states:
+ * Processes the items of a queue in batches. An item is in one of these states:
  *
- * - **Waiting**, behind those of its owner. At the end of the turn of the event loop in which it was pushed, or after `linger`, the stage takes: one item of each
- *   owner in turn, as many as a batch holds (`capacity`, `together`) and `gate` lets pass, until nothing is left or `concurrency` batches are under way. It takes
- *   again when a batch ends, when `wake` is called, and when a gate said so; it does not poll, and it does not wait for a batch to fill.
- * - **Under way**: `work` runs. While it fails, because what it depends on is away, the batch backs off and is repeated, and keeps its place among `concurrency`.
- *   A batch that is refused for its content is halved until the one that is at fault stands alone, which is then replaced or given up.
- * - **Ended**: done, given up, or left. `ended` is told, once.
+ * - **Waiting** behind its owner's items. At the end of the turn of its push, or after `linger`,
+ *   the stage takes one item per owner in turn, as far as they fit in a batch (`capacity`,
+ *   `together`) and pass `gate`, until no item remains or `concurrency` batches are in progress. It
+ *   takes again when a batch ends, on `wake`, and after the gate's delay. It neither polls nor
+ *   waits for a batch to fill.
+ * - **Under way**: `work` runs. While it fails for lack of a dependency, the batch backs off, is
+ *   retried, and keeps its slot. A batch refused for its content is halved until the faulty item is
+ *   alone; it is then replaced or given up.
+ * - **Ended**: done, given up or left. `ended` is called once.
  *
- * `stop` leaves what waits and what fails, at once, and whatever is pushed later. Work that is under way is not cancelled: `settled` resolves when it has ended.
- * Cost per item: one push, one turn in the queue, and no promise.
+ * `stop` immediately leaves waiting and failing items and later pushes. Running work is not
+ * cancelled: `settled` resolves when it has ended. Cost per item: one push, one turn in the queue,
+ * no promise.
  */
 export class Stage<Item> {
   readonly #queue = new FairQueue<Item>();
-  /** What each batch that is being repeated failed with, the oldest first. */
+  /** The errors of batches being retried, oldest first. */
   readonly #failing = new Map<readonly Item[], Failing>();
-  /** Each ends the wait of a batch that is to be repeated. */
   readonly #waits = new Set<() => void>();
   readonly #underWay = new Set<readonly Item[]>();
   #isTaking = false;
@@ -65,13 +79,13 @@ export class Stage<Item> {
 
   constructor(private readonly options: StageOptions<Item>) {}
 
-  /** Since when the oldest batch that is being repeated has failed, and the latest error of any; undefined when none is. */
+  /** The start of the oldest batch's failures, and the latest error of any batch. */
   get failing(): Failing | undefined {
     const all = [...this.#failing.values()];
     return all[0] && { ...latestOf(all)!, since: all[0].since };
   }
 
-  /** True while every batch under way is being repeated, and there is no place for another. */
+  /** True while batches being retried occupy all slots. */
   get isStuck(): boolean {
     return this.#failing.size >= this.options.concurrency;
   }
@@ -80,22 +94,18 @@ export class Stage<Item> {
     return this.#isStopped;
   }
 
-  /** True when no item waits and no batch is under way. */
   get isIdle(): boolean {
     return this.#queue.size === 0 && this.#underWay.size === 0;
   }
 
-  /** How many items wait. */
   get waiting(): number {
     return this.#queue.size;
   }
 
-  /** How many items of an owner wait. */
   waitingOf(owner: string): number {
     return this.#queue.sizeOf(owner);
   }
 
-  /** Returns at once. */
   push(item: Item): void {
     const { ownerOf, ended } = this.options;
     if (this.#isStopped) return ended?.([item], [item]);
@@ -103,7 +113,7 @@ export class Stage<Item> {
     this.wake();
   }
 
-  /** Lets the stage take as after a push, so that the gate is asked again. */
+  /** Takes as after a push, which calls the gate again. */
   wake(): void {
     const { concurrency, linger } = this.options;
     if (linger && this.#queue.size < linger.items) {
@@ -144,7 +154,10 @@ export class Stage<Item> {
     }
   };
 
-  /** Takes a batch. If the gate lets nothing pass, it is asked again when it said so: the end of a batch asks too, but there may be none. */
+  /**
+   * The stage retries after the gate's delay if the gate blocks all items, because no batch may be
+   * in progress to trigger it.
+   */
   #next(): Item[] {
     const { capacity, sizeOf, together, gate } = this.options;
     let [first, sum, againInMs]: [Item | undefined, number, number] = [undefined, 0, Infinity];
@@ -195,14 +208,14 @@ export class Stage<Item> {
     try {
       return this.options.replace?.(item, error);
     } catch (defect) {
-      // A defect of the stage's owner costs this item, and no other.
+      // A defect in `replace` affects only this item.
       this.options.failed?.(defect, [item], this.#failing.size === 0);
       left.push(item);
       return undefined;
     }
   }
 
-  /** @returns the error for which the items are refused, or what became of them */
+  /** @returns the error for which the items are refused, else their outcome */
   async #workUntilAnswered(items: readonly Item[]): Promise<'done' | 'stopped' | Error> {
     const { work, failed, refuses, backoffMs } = this.options;
     try {

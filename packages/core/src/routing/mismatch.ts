@@ -3,21 +3,20 @@ import { isObject } from '../json/json-value.js';
 import { matchesType, type RoutableEvent } from './route.js';
 import { lowerNames, type StoredSubscription } from './routed-project.js';
 
-/** Why a subscription does not match an event. */
 export type SubscriptionMismatch =
   | { readonly part: 'deleted' }
   | { readonly part: 'disabled' }
   | { readonly part: 'endpoint' }
   | { readonly part: 'event_types'; readonly wanted: readonly string[]; readonly found: string }
   | ({ readonly part: 'headers' | 'body' } & FilterMismatch)
-  /** Its filter does not compile or needs too much work, so it matches nothing. */
+  /** The filter does not compile or needs too much work: it matches nothing. */
   | { readonly part: 'filter'; readonly sentence: string };
 
 interface FilterMismatch {
-  /** Where in the value, with dots: `order.amount`; empty for the value itself. */
+  /** The path, for example `order.amount`; empty for the value itself. */
   readonly path: string;
   readonly operator: string;
-  /** What the filter wants of it; of `$or` the alternatives, none of which holds. */
+  /** The operand; for `$or`, alternatives that all fail. */
   readonly wanted: unknown;
   readonly found: unknown;
 }
@@ -27,7 +26,7 @@ interface Explained extends StoredSubscription {
   readonly deleted_at: Date | null;
 }
 
-/** Why the subscription does not match, null when it does. `data` is that of the event, parsed. */
+/** Returns why a subscription does not match, if so. `data` is parsed. */
 export function subscriptionMismatch(
   { event_types: patterns, filter, is_disabled, deleted_at }: Explained,
   { event, data, hasEndpoint, budget }: { event: RoutableEvent; data: unknown; hasEndpoint: boolean; budget: FilterBudget },
@@ -48,7 +47,9 @@ export function subscriptionMismatch(
   return hasEndpoint ? null : { part: 'endpoint' };
 }
 
-/** Why a filter does not match a value; undefined when it does. Throws for a filter that cannot be compiled, or when the budget is used up. */
+/**
+ * Returns why a filter does not match, if so. Throws if it does not compile or exhausts the budget.
+ */
 export function filterMismatch(
   document: Readonly<Record<string, unknown>>,
   value: unknown,

@@ -1,4 +1,4 @@
-/** Why an event went where it went. The code is stored with the event; the sentence explains it. */
+/** The stored reasons for the routing of an event. */
 export const routingOutcomes = {
   routed: { status: 'processed', sentence: 'The event went to the endpoints of its deliveries.' },
   no_subscription: {
@@ -18,17 +18,18 @@ export const routingOutcomes = {
 
 export type RoutingOutcome = keyof typeof routingOutcomes;
 
-/** True when a newer configuration may decide otherwise: the recipient may be as new as the event. */
+/**
+ * True if a newer configuration may change the outcome: the recipient may be as new as the event.
+ */
 export function mayChange(outcome: RoutingOutcome): boolean {
   return outcome !== 'routed' && outcome !== 'filter_budget';
 }
 
-/** The sentence of a stored code; the code itself if it is unknown. */
+/** Returns the sentence of a stored code; an unknown code unchanged. */
 export function sentenceOf(code: string): string {
   return Object.hasOwn(routingOutcomes, code) ? routingOutcomes[code as RoutingOutcome].sentence : code;
 }
 
-/** The rules of routing, and what each does. */
 export const ruleSentences = {
   broadcast: 'It is a broadcast, so every endpoint of the project gets it; endpoint_id, owner_id and subscriptions are not looked at.',
   endpoint_id: 'It names an endpoint_id, so that endpoint alone gets it; owner_id and subscriptions are not looked at.',
@@ -38,21 +39,20 @@ export const ruleSentences = {
 
 export type RoutingRule = keyof typeof ruleSentences;
 
-/** What decides the rule. */
 export interface Addressed {
   readonly messageType: 'single' | 'fanout' | 'broadcast';
   readonly endpointId: string | null;
   readonly ownerId: string | null;
 }
 
-/** The rule of an event, in the order of the specification. docs/decisions/0004-endpoint-id-wins-over-owner-id.md */
+/** Returns the routing rule (docs/decisions/0004-endpoint-id-wins-over-owner-id.md). */
 export function routingRule({ messageType, endpointId, ownerId }: Addressed): RoutingRule {
   if (messageType === 'broadcast') return 'broadcast';
   if (endpointId !== null) return 'endpoint_id';
   return ownerId === null ? 'subscriptions' : 'owner_id';
 }
 
-/** True if the endpoints of the event are found among subscriptions, which is the work of the match-subscriptions queue. */
+/** True if the event needs the match-subscriptions queue. */
 export function needsMatching(event: Addressed): boolean {
   return routingRule(event) === 'subscriptions';
 }

@@ -2,7 +2,7 @@ import { FilterBudget, FilterBudgetError } from '../events/filter.js';
 import { type Addressed, type RoutingOutcome, routingRule } from './outcomes.js';
 import type { RoutedEndpoint, RoutedProject, RoutedSubscription } from './routed-project.js';
 
-/** What routing looks at. `data` is parsed only if a filter asks for the body. */
+/** `data` is parsed only if a filter needs the body. */
 export interface RoutableEvent extends Addressed {
   readonly eventType: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -12,7 +12,7 @@ export interface RoutableEvent extends Addressed {
 
 export interface Target<Endpoint> {
   readonly endpoint: Endpoint;
-  /** Null: the message itself named its endpoints. */
+  /** Null if the message named its endpoints. */
   readonly subscriptionId: string | null;
 }
 
@@ -22,9 +22,9 @@ export interface Route<Endpoint> {
 }
 
 /**
- * Returns the endpoints that get the event, whatever their status; when there are none, `outcome` says why.
- * @param budget one for all subscriptions: many filters of a project hold up the events of others as much as a large one
- * @param bodyOf called at most once, when a filter asks for the body
+ * Returns the endpoints of an event, whatever their status; without any, `outcome` has the reason.
+ * @param budget of all subscriptions: many filters delay other projects as much as a large one
+ * @param bodyOf called at most once, if a filter needs the body
  */
 export function route<Endpoint extends RoutedEndpoint>(
   project: RoutedProject<Endpoint> | undefined,
@@ -79,7 +79,7 @@ function matchSubscriptions<Endpoint extends RoutedEndpoint>(
 }
 
 const REMEMBERED_TYPES_MAX = 10_000;
-/** Of all remembered types of a project together, about. */
+/** Approximate total of a project's remembered types. */
 const REMEMBERED_SUBSCRIPTIONS_MAX = 200_000;
 
 function subscriptionsOf(project: RoutedProject, eventType: string): readonly RoutedSubscription[] {
@@ -94,7 +94,7 @@ function subscriptionsOf(project: RoutedProject, eventType: string): readonly Ro
   return subscriptions;
 }
 
-/** `*` matches every event type, `order.*` every one that begins with `order.`, anything else only itself. */
+/** `*` matches all event types, `order.*` those that begin with `order.`, others themselves. */
 export function matchesType(pattern: string, eventType: string): boolean {
   if (pattern === '*') return true;
   return pattern.endsWith('.*') ? eventType.startsWith(pattern.slice(0, -1)) : pattern === eventType;

@@ -1,6 +1,5 @@
 import { compileFilter, type Filter } from '../events/filter.js';
 
-/** What routing looks at of an endpoint. */
 export interface RoutedEndpoint {
   readonly id: string;
   readonly ownerId: string | null;
@@ -14,16 +13,15 @@ export interface RoutedSubscription {
   readonly headers: Filter | null;
 }
 
-/** The endpoints and subscriptions of a project as routing uses them. */
+/** Prepared for routing. */
 export interface RoutedProject<Endpoint extends RoutedEndpoint = RoutedEndpoint> {
   readonly endpoints: ReadonlyMap<string, Endpoint>;
   readonly endpointsOfOwner: ReadonlyMap<string, readonly Endpoint[]>;
   readonly subscriptions: readonly RoutedSubscription[];
-  /** Matching subscriptions by event type; filled on first use. */
+  /** Matching subscriptions by event type, filled on first use. */
   readonly subscriptionsOfType: Map<string, readonly RoutedSubscription[]>;
 }
 
-/** A subscription as it is stored. */
 export interface StoredSubscription {
   readonly id: string;
   readonly endpoint_id: string;
@@ -34,7 +32,10 @@ export interface StoredSubscription {
   } | null;
 }
 
-/** Compiles the filters and indexes the endpoints. @param onInvalid as of `routedSubscription` */
+/**
+ * Compiles filters and indexes endpoints.
+ * @param onInvalid see `routedSubscription`
+ */
 export function routedProject<Endpoint extends RoutedEndpoint, Row extends StoredSubscription>(
   endpoints: readonly Endpoint[],
   rows: readonly Row[],
@@ -46,7 +47,7 @@ export function routedProject<Endpoint extends RoutedEndpoint, Row extends Store
   );
 }
 
-/** Indexes endpoints beside subscriptions that are compiled. */
+/** Indexes endpoints. */
 export function routedOf<Endpoint extends RoutedEndpoint>(
   endpoints: readonly Endpoint[],
   subscriptions: readonly RoutedSubscription[],
@@ -66,7 +67,10 @@ export function routedOf<Endpoint extends RoutedEndpoint>(
   };
 }
 
-/** Compiles the filters of one. @param onInvalid gets it when they do not compile: it matches nothing, which is safer than everything */
+/**
+ * Compiles filters.
+ * @param onInvalid called if they do not compile: matching nothing is safer than everything
+ */
 export function routedSubscription<Row extends StoredSubscription>(
   row: Row,
   onInvalid: (row: Row, error: unknown) => void,
@@ -87,7 +91,7 @@ export function routedSubscription<Row extends StoredSubscription>(
   }
 }
 
-/** A filter on headers with lower-case names, like those of events. */
+/** Lower-cases header names in a filter, as in events. */
 export function lowerNames(filter: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(filter).map(([name, operand]) => [

@@ -1,10 +1,10 @@
 import { context, SpanKind, SpanStatusCode, trace, type Link, type Span, type SpanContext, type SpanOptions } from '@opentelemetry/api';
 import { VERSION } from '../process/version.js';
 
-/** An attribute of spans. Names without `gateway.` are those of OpenTelemetry's semantic conventions. */
+/** Names without `gateway.` are OpenTelemetry's semantic conventions. */
 export interface SpanAttribute {
   readonly meaning: string;
-  /** When it is set; by default always. */
+  /** The condition; by default always set. */
   readonly when?: string;
 }
 
@@ -41,7 +41,7 @@ export interface SpanRow {
   readonly attributes: readonly SpanAttributeName[];
 }
 
-/** Every span that the gateway emits, in pipeline order. */
+/** Every span of the gateway, in pipeline order. */
 // prettier-ignore
 export const spans = {
   'ingest.message': { kind: 'consumer',
@@ -81,15 +81,16 @@ export const spans = {
 
 export type SpanName = keyof typeof spans;
 
-/** The attributes of a span, by its row. */
 type SpanAttributes<Name extends SpanName> = Partial<Record<(typeof spans)[Name]['attributes'][number], string | number>>;
 
-/** The span of an event's creation; `dynamic`: its endpoints are found by matching subscriptions. */
+/**
+ * The span of an event's creation. `dynamic`: its endpoints are found by matching subscriptions.
+ */
 export function creationSpan(dynamic: boolean) {
   return dynamic ? 'dynamic.event.creation.success' : 'event.creation.success';
 }
 
-/** The span of an event that could not be created; `dynamic` as in `creationSpan`. */
+/** The span of a failed creation. */
 export function creationErrorSpan(dynamic: boolean) {
   return dynamic ? 'dynamic.event.creation.error' : 'event.creation.error';
 }
@@ -97,7 +98,7 @@ export function creationErrorSpan(dynamic: boolean) {
 interface SpanStart {
   /** Epoch milliseconds. */
   readonly startedAtMs: number;
-  /** An open span of this process, or one from headers; without it a new trace starts. */
+  /** A span of this process or from headers; undefined starts a new trace. */
   readonly parent?: OpenSpan | SpanContext | undefined;
   /** Earlier spans that led to this one. */
   readonly links?: readonly SpanContext[];
@@ -110,21 +111,21 @@ interface SpanEnd<Name extends SpanName> {
   readonly error?: SpanError | undefined;
 }
 
-/** Why a span failed. Neither text may quote a message, a function or an endpoint. */
+/** Neither text may quote a message, a function or an endpoint. */
 export interface SpanError {
-  /** A short class of errors. */
+  /** A class of errors. */
   readonly type: string;
   readonly sentence: string;
   /** Another span of the trace records the exception. */
   readonly told?: boolean;
 }
 
-/** A started span. A span that is never ended is never sent. */
+/** A started span, sent when it ends. */
 export interface OpenSpan<Name extends SpanName = SpanName> {
   readonly name: Name;
   readonly span: Span;
   readonly context: SpanContext;
-  /** False: the span is dropped, so skip its attributes. */
+  /** If false, the span is dropped: skip its attributes. */
   readonly recording: boolean;
 }
 
@@ -133,14 +134,14 @@ export type SpanTracer = ReturnType<typeof openSpanTracer>;
 const { INTERNAL: internal, CLIENT: client, PRODUCER: producer, CONSUMER: consumer } = SpanKind;
 const KINDS = { internal, client, producer, consumer };
 
-/** Call after the tracer plugin has started. */
+/** Call it after the tracer plugin has started. */
 export function openSpanTracer() {
   const tracer = trace.getTracer('gateway', VERSION);
   return {
     start<Name extends SpanName>(name: Name, { startedAtMs, parent, links }: SpanStart): OpenSpan<Name> {
       const options: SpanOptions = { kind: KINDS[spans[name].kind], startTime: startedAtMs };
       if (links !== undefined) options.links = links.map((it): Link => ({ context: it }));
-      // The active context is empty, but some tracers know parents only by contexts of their own.
+      // The active context is empty, but some tracers only find parents in contexts of their own.
       const from = context.active();
       const span = tracer.startSpan(
         name,
@@ -152,7 +153,7 @@ export function openSpanTracer() {
   };
 }
 
-/** Ends a span. Check `recording` before building its attributes. */
+/** Check `recording` before building attributes. */
 export function endSpan<Name extends SpanName>({ span }: OpenSpan<Name>, { attributes, endedAtMs, error }: SpanEnd<Name>): void {
   span.setAttributes(attributes);
   if (error) {

@@ -1,6 +1,7 @@
 import { createTraceState, TraceFlags, type SpanContext } from '@opentelemetry/api';
 
-// https://www.w3.org/TR/trace-context/#traceparent-header: letters are lower case; later versions may append fields, this one may not.
+// https://www.w3.org/TR/trace-context/#traceparent-header: lower case; later versions may append
+// fields, version 00 may not.
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/s;
 const NO_TRACE = '0'.repeat(32);
 const NO_SPAN = '0'.repeat(16);
@@ -14,24 +15,27 @@ export function parseTraceparent(text: string | null | undefined): SpanContext |
   return { traceId, spanId, traceFlags: parseInt(flags, 16) & TraceFlags.SAMPLED, isRemote: true };
 }
 
-/** The `traceparent` of a span. */
+/** Formats a `traceparent`. */
 export function formatTraceparent({ traceId, spanId, traceFlags }: SpanContext): string {
   return `00-${traceId}-${spanId}-${isSampled({ traceFlags }) ? '01' : '00'}`;
 }
 
-/** True when the flag `sampled` is set: the trace is recorded. */
+/** True if the trace is recorded. */
 export function isSampled({ traceFlags }: Pick<SpanContext, 'traceFlags'>): boolean {
   return (traceFlags & TraceFlags.SAMPLED) !== 0;
 }
 
-/** The trace context of the sender. Names of headers may be in any case. A `tracestate` counts only beside a valid `traceparent`. */
+/**
+ * Returns the sender's trace context; header names in any case. `tracestate` needs a valid
+ * `traceparent`.
+ */
 export function traceContextOf(headers: Readonly<Record<string, string>>): SpanContext | undefined {
   const context = parseTraceparent(headerOf(headers, 'traceparent'));
   const state = context && headerOf(headers, 'tracestate');
   return state ? { ...context, traceState: createTraceState(state) } : context;
 }
 
-/** Replaces the trace context in headers. */
+/** Sets or replaces the trace context. */
 export function carryTrace(headers: Record<string, string>, context: SpanContext): void {
   headers['traceparent'] = formatTraceparent(context);
   const state = context.traceState?.serialize();
@@ -39,12 +43,12 @@ export function carryTrace(headers: Record<string, string>, context: SpanContext
   else if ('tracestate' in headers) delete headers['tracestate'];
 }
 
-/** Removes the trace context from headers. */
+/** Removes the trace context. */
 export function dropTrace(headers: Record<string, string>): void {
   for (const name of ['traceparent', 'tracestate']) if (name in headers) delete headers[name];
 }
 
-/** The trace id of these headers, for the log. */
+/** Returns the trace id, for the log. */
 export function traceIdOf(headers: Readonly<Record<string, string>>): string | undefined {
   return parseTraceparent(headerOf(headers, 'traceparent'))?.traceId;
 }

@@ -6,7 +6,7 @@ import { readExposition, type Family } from './exposition.js';
 
 export type MetricsRule = Rule<MetricsRig, MetricsBench>;
 
-/** A table with every type of series, as the gateway has one. */
+/** Every type of series, as in the gateway's table. */
 export const table: Readonly<Record<string, Series>> = {
   conformance_messages_total: { type: 'counter', labels: ['project', 'source'], help: 'Messages, counted.' },
   conformance_recovered_total: { type: 'counter', labels: [], help: 'Without labels.' },
@@ -21,9 +21,9 @@ export const quietHost: MetricsHost = {
   log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
 };
 
-/** What a rule of the metrics suite works with. `close` closes the backends that the rule has started. */
+/** The context of a metrics rule. `close` closes its backends. */
 export class MetricsBench extends Bench<MetricsPlugin, MetricsRig> {
-  /** Starts the backend; `read` returns what it shows: read from `expose`, or by the rig. */
+  /** Starts the backend. `read` returns its output, from `expose` or the rig. */
   async start(host = quietHost) {
     const settings = await this.rig.settings();
     const starting = Promise.resolve().then(() => this.plugin.start(table, settings, host));
@@ -35,7 +35,7 @@ export class MetricsBench extends Bench<MetricsPlugin, MetricsRig> {
   }
 }
 
-/** What a metrics backend shows at one time. */
+/** The output of a backend. */
 export class Shown {
   constructor(readonly families: readonly Family[]) {}
 
@@ -51,36 +51,39 @@ export class Shown {
     must(Math.abs(found.value - value) < 1e-9, `${where} is ${value}, and ${found.value} is shown`);
   }
 
-  /** Requires that no sample has the label `project="p1"`. */
   expectNoP1(name: string, reason: string): void {
     must(!this.samples(name).some(({ labels }) => labels['project'] === 'p1'), reason);
   }
 }
 
-/** Bounds of buckets are numbers: 1 and 1.0 are the same. */
+/** Bucket bounds are numbers: 1 equals 1.0. */
 function isSame(given: Labels, wanted: Labels): boolean {
   const names = Object.keys(wanted);
   const equal = (name: string) => given[name] === wanted[name] || (name === 'le' && Number(given[name]) === Number(wanted[name]));
   return Object.keys(given).length === names.length && names.every(equal);
 }
 
-/** What the author of a metrics backend gives to the conformance suite. */
+/** The rig of a metrics backend. */
 export interface MetricsRig<Settings = Record<string, unknown>> {
-  /** The settings for one start of the backend. Called for every rule, so that each can push to a place of its own. */
+  /** Returns settings for each rule, so that each can push to a separate place. */
   settings(): Settings | Promise<Settings>;
   /**
-   * For a backend that pushes: everything that has arrived with these settings, after `metrics` has sent what it still has, unless it was closed.
-   * `series` is the table that the backend was started with: it has the bounds of histograms whose values the protocol sends as they are.
-   * Omit `read` if `expose` returns the Prometheus text format, which the suite reads itself.
+   * Returns everything that a push backend sent with these settings, including the remaining values
+   * of `metrics` unless closed. `series` is the backend's table, with the bounds of histograms sent
+   * as raw values. Omit `read` if `expose` returns the Prometheus text format, which the suite
+   * reads.
    */
   read?(metrics: Metrics, settings: Settings, series: Readonly<Record<string, Series>>): Promise<readonly Family[]>;
-  /** The parts of a histogram that arrive; all three by default. Without `bucket` if the protocol has no buckets, or others than those of the table. */
+  /**
+   * The parts of a histogram that arrive; by default all. Omit `bucket` if the protocol has none or
+   * other bounds.
+   */
   readonly histogram?: readonly ('bucket' | 'sum' | 'count')[];
   /**
-   * What arrives in place of a label value, for example with `_` for a character that the protocol cannot carry; undefined if nothing has to arrive. As given by
-   * default. What the protocol escapes is undone by `read`.
+   * Returns the label value that arrives, such as `_` for an unsupported character; undefined if
+   * none need arrive. Default: unchanged. `read` undoes escapes.
    */
   carried?(value: string): string | undefined;
-  /** Ends everything that the rig has opened. */
+  /** Closes all resources. */
   close?(): Promise<void>;
 }

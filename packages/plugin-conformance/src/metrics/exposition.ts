@@ -5,13 +5,12 @@ const META = /^# (HELP|TYPE) (\S+) ?(.*)$/;
 const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)(?: -?\d+)?$/;
 const LABEL = /^([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"(?:,|$)/;
 
-/** One series as it was read. */
 export interface Family {
   readonly name: string;
-  /** Omitted if the backend does not carry it. */
+  /** Optional, if the backend does not carry it. */
   readonly type?: string;
   readonly help?: string;
-  /** Of a histogram: `<name>_bucket` with the label `le`, cumulative, `<name>_sum` and `<name>_count`. */
+  /** Histograms have `<name>_bucket` with `le`, cumulative, `<name>_sum` and `<name>_count`. */
   readonly samples: readonly Sample[];
 }
 
@@ -22,8 +21,9 @@ export interface Sample {
 }
 
 /**
- * Reads the text that a pull-based backend exposes: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
- * @throws `Broken` with the line that is not of the format
+ * Parses the Prometheus format:
+ * https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
+ * @throws `Broken` with the invalid line
  */
 export function readExposition(text: string): Family[] {
   const families = new Map<string, { name: string; type?: string; help?: string; samples: Sample[] }>();

@@ -4,7 +4,6 @@ import { must } from '../run/rule.js';
 import { quietHost, table, type MetricsBench, type MetricsRig, type MetricsRule } from './bench.js';
 
 const [MESSAGES, RECOVERED, BACKLOG, AGE, LATENCY] = Object.keys(table) as [string, string, string, string, string];
-/** Labels of `MESSAGES`. */
 const P1S1: Labels = { project: 'p1', source: 's1' };
 
 const pullOnly = ({ read }: MetricsRig) => (read ? 'the rig reads what is pushed, not the text of `expose`' : undefined);
@@ -32,7 +31,7 @@ export const metricsRules: Readonly<Record<string, MetricsRule>> = {
       for (const [name, row] of Object.entries(table)) {
         const family = families.find((it) => it.name === name);
         for (const field of ['type', 'help'] as const) {
-          // What the protocol of a backend that pushes does not carry cannot be shown.
+          // A push protocol may lack this field.
           const shown = family?.[field] ?? (bench.rig.read ? row[field] : undefined);
           must(shown === row[field], `the ${field} of ${name} is "${row[field]}", and "${shown ?? ''}" is shown`);
         }

@@ -1,14 +1,18 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Broken, reasonOf } from './rule.js';
 
-/** Whose code runs, and whose is what it starts later. Unset, and so without its cost for every promise, unless a rule looks for what the plugin leaves open. */
+/**
+ * The owner of running code and all it starts. Only set to find leaks, because it slows every
+ * promise.
+ */
 export const owner = new AsyncLocalStorage<'rig' | 'plugin'>();
 
 /**
- * An object whose functions run as those of their owner, and fail with a `Broken` that names it. What a function called `open…` returns is a part of it.
+ * Wraps an object: its functions run for their owner and fail with a `Broken` that names it.
+ * Results of `open…` functions are wrapped too.
  */
 export function blaming<Part extends object>(part: Part, whose: 'rig' | 'plugin'): Part {
-  // Not a proxy of the part itself: the properties of a frozen one could not be replaced.
+  // A proxy of a frozen part could not replace its properties.
   return new Proxy({} as Part, {
     get: (_, name) => {
       const value: unknown = Reflect.get(part, name);

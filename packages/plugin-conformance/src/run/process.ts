@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { owner } from './blame.js';
 import { Broken, must, type Rule } from './rule.js';
 
-/** Collects unhandled rejections and uncaught exceptions, which would otherwise end the process. */
+/** Collects errors that would otherwise end the process. */
 export function watchUnhandledErrors(): { readonly caught: readonly string[]; close(): void } {
   const caught: string[] = [];
   const note = (what: string) => (error: unknown) =>
@@ -21,13 +21,13 @@ export function watchUnhandledErrors(): { readonly caught: readonly string[]; cl
   };
 }
 
-/** The last rule of a suite: what `watchUnhandledErrors` has collected. */
+/** The last rule of a suite, with the result of `watchUnhandledErrors`. */
 export const letsNothingEscape: Rule<unknown, { readonly unhandled: readonly string[] }> = {
   sentence: 'During all of this no rejection stayed unhandled and no exception reached the process.',
   needs: [],
   alone: true,
   test: async ({ unhandled }) => {
-    // A rejection counts as unhandled one turn later.
+    // Rejections count as unhandled one turn later.
     await sleep(50);
     must(unhandled.length === 0, unhandled.slice(0, 3).join('\n'));
   },
@@ -36,8 +36,9 @@ export const letsNothingEscape: Rule<unknown, { readonly unhandled: readonly str
 const POLL_MS = 20;
 
 /**
- * Does the work three times; fails when the second and third time leave something of the plugin that keeps the process alive: sockets, timers, servers, threads.
- * The first time opens what is opened once and for all. What closes a little later is given `withinMs`.
+ * Runs the work three times. Fails if the second and third leave plugin resources open that keep
+ * the process alive: sockets, timers, servers, threads. Only the first may open resources for good.
+ * Waits `withinMs` for them to close.
  */
 export async function leavesNothingOpen(work: () => Promise<void>, withinMs: number): Promise<void> {
   const plugin = watchPlugin();
@@ -62,12 +63,12 @@ export async function leavesNothingOpen(work: () => Promise<void>, withinMs: num
   }
 }
 
-/** Watches what the plugin opens. `open` counts what keeps the process alive, by kind: `{ TCPWRAP: 2, Timeout: 1 }`. */
+/** `open` counts resources that keep the process alive, by kind: `{ TCPWRAP: 2, Timeout: 1 }`. */
 function watchPlugin() {
   const opened = new Map<number, { readonly kind: string; readonly resource: { hasRef(): boolean } }>();
   const hook = createHook({
     init: (id, kind, _trigger, resource) => {
-      // A promise or a request has no `hasRef`: it keeps nothing alive for long.
+      // Promises and requests lack `hasRef`: they do not keep the process alive for long.
       if (owner.getStore() === 'plugin' && 'hasRef' in resource) opened.set(id, { kind, resource: resource as { hasRef(): boolean } });
     },
     destroy: (id) => void opened.delete(id),

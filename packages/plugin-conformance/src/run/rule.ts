@@ -1,44 +1,50 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 
-/** One rule of a suite. `Bench` is what its rules work with. */
+/** `Bench` is the context of a test. */
 export interface Rule<Rig, Bench> {
   readonly sentence: string;
-  /** Rules that must pass first: a plugin that breaks them would fail here for the same fault. The first rule of the suite by default. */
+  /**
+   * Rules that must pass first: their failure would also fail this rule. Default: the first rule of
+   * the suite.
+   */
   readonly needs?: readonly string[];
-  /** Observes the whole process, so no other rule may run at the same time. */
+  /** Observes the whole process, so no other rule may run. */
   readonly alone?: boolean;
-  /** Why this rig cannot run the rule, or undefined. */
+  /** Returns why this rig cannot run the rule, if so. */
   skip?(rig: Rig): string | undefined;
-  /** Resolves when the rule holds; throws `Broken`, or any other error, when it does not. */
+  /** Throws `Broken` or another error if the rule does not hold. */
   test(bench: Bench): Promise<void>;
 }
 
-/** A rule does not hold. The message says what was observed. */
+/** A rule does not hold: the message is an observation. */
 export class Broken extends Error {}
 
-/** Why a rule does not hold, or the stack of another error. */
+/** Returns the message of a `Broken`, or the stack of another error. */
 export function reasonOf(error: unknown): string {
   if (error instanceof Broken) return error.message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-/** @param reason what was observed, as a sentence without its full stop */
+/** @param reason the observation, without a full stop */
 export function must(holds: boolean, reason: string): asserts holds {
   if (!holds) throw new Broken(reason);
 }
 
-/** The name and sentence of each rule, as the documentation lists them. */
+/** Returns the rules for the documentation. */
 export function listed(rules: Readonly<Record<string, { readonly sentence: string }>>) {
   return Object.entries(rules).map(([name, { sentence }]) => ({ name, sentence }));
 }
 
 const POLL_MS = 20;
 
-/** What is wrong at the moment, as a sentence without its full stop; anything falsy when nothing is. */
+/** Returns the problem without a full stop, or a falsy value. */
 export type Problem = () => string | false | undefined | Promise<string | false | undefined>;
 
-/** Waits until there is no problem. @throws `Broken` with the problem after `withinMs` */
+/**
+ * Waits until there is no problem.
+ * @throws `Broken` with the problem after `withinMs`
+ */
 export async function eventually(problem: Problem, withinMs: number): Promise<void> {
   const deadline = performance.now() + withinMs;
   for (let wrong = await problem(); wrong; wrong = await problem()) {
@@ -47,7 +53,10 @@ export async function eventually(problem: Problem, withinMs: number): Promise<vo
   }
 }
 
-/** Watches for `forMs` that there is no problem. @throws `Broken` with the problem as soon as there is one */
+/**
+ * Checks for `forMs` that there is no problem.
+ * @throws `Broken` with the problem
+ */
 export async function always(problem: Problem, forMs: number): Promise<void> {
   const end = performance.now() + forMs;
   for (let isOver = false; ; isOver = performance.now() >= end) {
@@ -58,7 +67,7 @@ export async function always(problem: Problem, forMs: number): Promise<void> {
   }
 }
 
-/** Requires that the work of `what` rejects with a sentence and a fix; `otherwise` is the reason when it resolves. */
+/** Requires a rejection with a sentence and a fix. `otherwise` is the reason if it resolves. */
 export async function mustReject(work: Promise<unknown>, what: string, otherwise: string): Promise<unknown> {
   const rejected = await work.then(
     () => undefined,
@@ -69,7 +78,10 @@ export async function mustReject(work: Promise<unknown>, what: string, otherwise
   return rejected.error;
 }
 
-/** Requires a sentence and a fix, as a `PluginError` has, also one of another copy of `@gateway/plugin`. */
+/**
+ * Requires a sentence and a fix, as in a `PluginError`, also from another copy of
+ * `@gateway/plugin`.
+ */
 export function mustHaveFix(error: unknown, what: string): void {
   must(error instanceof Error, `${what} failed with ${String(error)}, which is no Error`);
   const { name, message, fix } = error as Error & { fix?: unknown };
@@ -80,17 +92,20 @@ export function mustHaveFix(error: unknown, what: string): void {
   );
 }
 
-/** Throws `Broken` if the text contains one of the secrets, which its message masks. `where` names the text. */
+/** Throws `Broken`, with secrets masked, if the text contains one. `where` names the text. */
 export function mustNotTell(secrets: readonly string[], text: string, where: string): void {
   for (const secret of secrets) must(!text.includes(secret), `${where} contains a secret: ${text.replaceAll(secret, '***').slice(0, 300)}`);
 }
 
-/** Returns everything in an error as text: client libraries keep the command that failed, with its password, in a property. */
+/**
+ * Returns all of an error as text: client libraries keep the failed command, with its password, in
+ * a property.
+ */
 export function everythingIn(error: unknown): string {
   return inspect(error, { depth: 10, maxArrayLength: null, maxStringLength: null });
 }
 
-/** Returns the messages and fixes of an error and its causes, separated by spaces; empty when there are none. */
+/** Returns the messages and fixes of an error and its causes. */
 export function toldBy(error: unknown): string {
   const parts: unknown[] = [];
   const seen = new Set<unknown>();

@@ -4,66 +4,64 @@ import { reasonOf, type Rule } from './rule.js';
 import { letsNothingEscape, watchUnhandledErrors } from './process.js';
 
 export type RuleResult = {
-  /** Name of the rule, for example `acknowledges-only-after-the-outcome`. */
+  /** A name such as `acknowledges-only-after-the-outcome`. */
   readonly rule: string;
   readonly sentence: string;
   readonly durationMs: number;
-  /** `reason`: what was observed, what the rig does not provide, or which failed rule this one depends on. */
+  /**
+   * `reason`: the observation, the rig's missing ability, or the failed rule that this one needs.
+   */
 } & ({ readonly outcome: 'passed' } | { readonly outcome: 'failed' | 'skipped'; readonly reason: string });
 
 export interface ConformanceOptions {
-  /** Names of the rules to run; all by default. */
+  /** Default: all. */
   readonly rules?: readonly string[];
-  /** How long something that must happen may take, in milliseconds; 10,000 by default. */
+  /** Limit for expected effects, in milliseconds; by default 10,000. */
   readonly withinMs?: number;
-  /** How long to watch that something does not happen, in milliseconds; 1,000 by default. */
+  /** Time to watch for unwanted effects, in milliseconds; by default 1,000. */
   readonly quietMs?: number;
-  /** Rules of a source that run at a time, each with its own queue or topic; 6 by default. */
+  /** Concurrent rules of a source, each with a separate queue or topic; by default 6. */
   readonly atOnce?: number;
 }
 
-/** The rig of a suite: an open one, which the caller closes, or a function that opens one, which the suite closes. */
+/** An open rig, which the caller closes, or a function that opens one, which the suite closes. */
 export type Openable<Rig> = Rig | (() => Rig | Promise<Rig>);
 
-/** How long to wait for each thing that a rule has started: the contract gives `close` five seconds. */
+/** Limit for closing a resource: the contract allows five seconds for `close`. */
 const CLEANUP_MS = 5_500;
 
-/** What one rule works with: the plugin, the rig, and time limits in milliseconds. */
+/** The context of a rule. Time limits are as in `ConformanceOptions`. */
 export class Bench<Plugin, Rig> {
   readonly #cleanups: (() => unknown)[] = [];
 
   constructor(
     readonly plugin: Plugin,
     readonly rig: Rig,
-    /** How long something that must happen may take. */
     readonly withinMs: number,
-    /** How long to watch that something does not happen. */
     readonly quietMs: number,
-    /** Unhandled rejections and uncaught exceptions so far. */
     readonly unhandled: readonly string[],
   ) {}
 
-  /** For whatever the rule starts: `end` is called when the rule is over, whether it passed or not, the newest first. */
+  /** Calls `end` when the rule ends, passed or not, the last registered first. */
   cleanup(end: () => unknown): void {
     this.#cleanups.unshift(end);
   }
 
-  /** Ends what the rule has started. Never rejects. */
+  /** Never rejects. */
   async close(): Promise<void> {
     for (const end of this.#cleanups) await settles(Promise.resolve().then(end), CLEANUP_MS);
   }
 }
 
 export interface Suite<Plugin, Rig, RuleBench extends Bench<Plugin, Rig>> {
-  /** By name, in the order of their results. */
   readonly rules: Readonly<Record<string, Rule<Rig, RuleBench>>>;
   readonly bench: new (...given: ConstructorParameters<typeof Bench<Plugin, Rig>>) => RuleBench;
 }
 
 /**
- * Runs the rules and yields their results in the order of the suite. Opens the rig, and closes it, when it is a function.
- * @throws `PluginError` when the rig fails to open or to close
- * @throws RangeError when `options.rules` names an unknown rule
+ * Yields the results of the rules in order. Opens and closes a rig given as a function.
+ * @throws `PluginError` if the rig fails to open or close
+ * @throws RangeError for an unknown name in `options.rules`
  */
 export async function* runSuite<Plugin, Rig extends { close?(): Promise<void> }, RuleBench extends Bench<Plugin, Rig>>(
   suite: Suite<Plugin, Rig, RuleBench>,
@@ -74,10 +72,10 @@ export async function* runSuite<Plugin, Rig extends { close?(): Promise<void> },
   const names = Object.keys(suite.rules);
   const unknown = wanted?.filter((name) => !names.includes(name)) ?? [];
   if (unknown.length > 0) throw new RangeError(`There is no rule ${unknown.join(', ')}; rules are: ${names.join(', ')}.`);
-  // A requested rule runs even when a rule that it needs was not requested.
+  // A requested rule runs even if a rule that it needs was not requested.
   const requested = names.filter((name) => !wanted || wanted.includes(name));
   const opened = typeof rig === 'function' ? await Promise.resolve().then(rig).catch(failed('open')) : rig;
-  // Only where a rule reports them: they would end the process otherwise.
+  // Collected only if a rule reports them: otherwise they must end the process.
   const errors = Object.values(suite.rules).includes(letsNothingEscape) ? watchUnhandledErrors() : undefined;
   const limited = limiter(atOnce);
   const results = new Map<string, Promise<RuleResult>>();
@@ -86,7 +84,7 @@ export async function* runSuite<Plugin, Rig extends { close?(): Promise<void> },
     results.set(name, result);
     return result;
   };
-  /** Starts the rules that it needs, waits for them, and, if it must run alone, for every rule started so far. */
+  /** Waits for needed rules and, if it must run alone, for all rules started so far. */
   const run = async (name: string): Promise<RuleResult> => {
     const { sentence, needs = names.slice(0, 1), alone, skip, test } = suite.rules[name]!;
     const about = { rule: name, sentence };
@@ -129,7 +127,7 @@ function failureOf(needed: readonly RuleResult[]): string | undefined {
   return failed && `${NOT_RUN}, because "${failed.rule}" failed`;
 }
 
-/** Runs at most so many pieces of work at a time; the others queue. */
+/** Queues work beyond the limit. */
 function limiter(atOnce: number): <Result>(work: () => Promise<Result>) => Promise<Result> {
   const queue: (() => void)[] = [];
   let running = 0;

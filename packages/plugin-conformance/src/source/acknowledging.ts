@@ -3,10 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { always, eventually, must } from '../run/rule.js';
 import { numbers, texts, type SourceRule } from './bench.js';
 
-/** Multiples of `withinMs`, ten seconds by default: for a process to start, and until a broker gives away what a dead reader had. */
+/**
+ * Multiple of `withinMs` (10 s) for a process to start, and a broker to redeliver a dead reader's
+ * messages.
+ */
 const TAKES_OVER = 6;
 
-/** How many leases of the broker a message is held for. */
+/** Leases for which a message is held. */
 const LEASES = 2.5;
 
 export const acknowledgingRules: Readonly<Record<string, SourceRule>> = {
@@ -53,7 +56,7 @@ export const acknowledgingRules: Readonly<Record<string, SourceRule>> = {
     needs: ['hands-over-without-waiting', 'acknowledges-what-has-settled', 'gives-a-refused-message-again'],
     test: async (bench) => {
       const { place, run: first } = await bench.hold(numbers(4), 2, { window: 10 });
-      // The newest settles, the older ones do not.
+      // Only the newest message settles.
       const settled = first.held().at(-1)!.body;
       first.settle('accepted', ({ body }) => body === settled);
       await bench.untilUnacknowledged(place, bench.isTopic ? 4 : 3);

@@ -13,25 +13,28 @@ interface PlaceOptions {
   readonly messages?: readonly SentMessage[] | undefined;
 }
 
-/** The contract gives `check` ten seconds, the default of `withinMs`; the rest is for a slow machine. */
+/**
+ * The contract allows ten seconds for `check`, the default of `withinMs`; the rest is for slow
+ * machines.
+ */
 const CHECK_SHARE = 1.05;
-/** Share of `withinMs` to wait for the runs that a rule has left running. */
+/** Share of `withinMs` to wait for remaining runs. */
 const CLEANUP_SHARE = 0.5;
 
-/** What a rule of the source suite works with. `close` ends the runs that the rule has left. */
+/** The context of a source rule. `close` ends its remaining runs. */
 export class SourceBench extends Bench<SourcePlugin, SourceRig> {
   readonly settings = this.rig.settings ?? {};
   readonly isTopic = this.rig.shape === 'topic';
   readonly #runs: PluginRun[] = [];
 
-  /** Makes a place that holds these messages; a topic has so many partitions. */
+  /** A topic gets this many partitions. */
   async open({ partitions = 1, messages = [] }: PlaceOptions = {}): Promise<Place> {
     const place = await this.rig.open({ partitions: this.isTopic ? partitions : 1 });
     if (messages.length > 0) await place.send(messages);
     return place;
   }
 
-  /** Makes one whose broker is back when the rule is over. */
+  /** Restores the broker when the rule ends. */
   async openBreakable(messages: readonly SentMessage[]): Promise<BreakablePlace> {
     const place = await this.rig.openBreakable!();
     let isCut = false;
@@ -42,12 +45,11 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
     return { connection: place.connection, send: (more) => place.send(more), unacknowledged: () => place.unacknowledged(), cut, heal };
   }
 
-  /** Messages for the second partition of a topic; a queue has only the first. */
+  /** Messages for the second partition; a queue has only one. */
   second(bodies: readonly string[]): SentMessage[] {
     return texts(bodies, this.isTopic ? 1 : 0);
   }
 
-  /** 40 messages, half of them in the second partition. */
   spread(): SentMessage[] {
     return [...texts(numbers(20)), ...this.second(numbers(20, 20))];
   }
@@ -64,14 +66,14 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
     return { place, run: this.run(place.connection, runOptions) };
   }
 
-  /** Runs on a place with these messages until it holds so many of them. */
+  /** Runs until it holds `count` messages. */
   async hold(bodies = ['one'], count = bodies.length, options: RunOptions = {}) {
     const started = await this.start({ messages: texts(bodies), answer: () => 'hold', ...options });
     await started.run.untilHeld(count);
     return started;
   }
 
-  /** Starts a reader that the rule kills, at the latest when it is over. */
+  /** Kills the reader at the end of the rule, at the latest. */
   async openReader(connection: Connection, sourceId: string): Promise<KillableReader> {
     const options = { connection, settings: this.settings, sourceId };
     const { reader = '' } = this.rig;
@@ -86,7 +88,7 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
     return run.handed[0]!.message;
   }
 
-  /** Calls `check`. @throws `Broken` when it takes longer than the contract allows */
+  /** @throws `Broken` if it takes longer than the contract allows */
   async check(connection: Connection, signal: AbortSignal = new AbortController().signal): Promise<void> {
     const checked = Promise.resolve().then(() => this.plugin.check(connection, { settings: this.settings, signal }));
     must(await settles(checked, this.withinMs * CHECK_SHARE), `\`check\` has not settled after ${this.withinMs / 1000} s`);
@@ -107,12 +109,11 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
   }
 }
 
-/** Returns one message per body, in UTF-8 and without headers, for this partition. */
 export function texts(bodies: readonly string[], partition = 0): SentMessage[] {
   return bodies.map((body) => ({ body: Buffer.from(body), headers: {}, partition }));
 }
 
-/** Bodies `first`, `first + 1`, … as text. */
+/** Returns `first`, `first + 1`, … as text. */
 export function numbers(count: number, first = 0): string[] {
   return Array.from({ length: count }, (_, at) => String(first + at));
 }

@@ -41,7 +41,7 @@ export const endingRules: Readonly<Record<string, SourceRule>> = {
     test: async (bench) => {
       const { place, run } = await bench.hold(numbers(3));
       run.abort();
-      // One settles with the abort, the others when the plugin is already waiting.
+      // One settles with the abort, the others while the plugin waits.
       run.settle('accepted', ({ body }) => body === '0');
       await new Promise((resolve) => setTimeout(resolve, 300));
       await run.stop('accepted');

@@ -4,7 +4,10 @@ import { numbers, texts, type SourceBench, type SourceRule } from './bench.js';
 import type { PluginRun } from './plugin-run.js';
 import type { SourceRig } from './rig.js';
 
-/** Multiples of `withinMs`, ten seconds by default: for the retries of a client library, to notice a dead broker, to react to an abort. */
+/**
+ * Multiples of `withinMs` (10 s): for retries of a client library, to notice a dead broker, to
+ * react to an abort.
+ */
 const REJECTS = 2;
 const NOTICES = 6;
 const ABORTS = 0.3;
@@ -19,7 +22,7 @@ type Failing = keyof typeof failures;
 const without = (ability: Failing | 'openBreakable') => (rig: SourceRig) =>
   rig[ability] === undefined ? `the rig has no \`${ability}\`` : undefined;
 
-/** `check` must reject with one of the connections that cannot work. */
+/** `check` must reject this connection. */
 const checkRejects = (failing: Failing): Pick<SourceRule, 'needs' | 'skip' | 'test'> => ({
   needs: ['check-accepts-what-can-be-read'],
   skip: without(failing),
@@ -93,7 +96,7 @@ export const failingRules: Readonly<Record<string, SourceRule>> = {
       const abort = new AbortController();
       const checked = bench.check(bench.rig.silent!.connection, abort.signal);
       checked.catch(() => {});
-      // While it connects.
+      // Meanwhile the plugin connects.
       await settles(checked, 200);
       abort.abort(new Error('the caller has gone'));
       const afterMs = bench.withinMs * ABORTS;
@@ -148,7 +151,7 @@ export const failingRules: Readonly<Record<string, SourceRule>> = {
           (body) => !runs.some(({ handed }) => handed.some((it) => it.body === body && it.outcome === 'accepted')),
         );
       await eventually(() => {
-        // As an agent does.
+        // An agent restarts a run too.
         if (last.end) runs.push((last = bench.run(place.connection, { sourceId })));
         else last.settle('accepted');
         return missing().length > 0 && `the broker was back, and ${missing().join(' and ')} did not come${last.ended()}`;

@@ -5,10 +5,10 @@ import { eventually, must } from '../run/rule.js';
 import { texts, type SourceBench, type SourceRule } from './bench.js';
 import type { PluginRun } from './plugin-run.js';
 
-/** How many times `quietMs` to wait for a report. The contract says about once a second, the default of `quietMs`. */
+/** Multiple of `quietMs`. The contract requires a report about once a second, its default. */
 const REPORT_PATIENCE = 2.5;
 
-/** Lag is optional: a plugin may report none. */
+/** Reporting lag is optional. */
 export const lagRules: Readonly<Record<string, SourceRule>> = {
   'reads-without-lag': {
     sentence: 'Without `context.lag`, which a gateway need not give, messages are read all the same.',
@@ -81,7 +81,7 @@ export const lagRules: Readonly<Record<string, SourceRule>> = {
   },
 };
 
-/** Runs with some messages held and more behind them; `goOn` accepts what is held and what is still to come. */
+/** Holds some messages and leaves more unread. `goOn` accepts all. */
 async function holdSome(bench: SourceBench) {
   const { connection } = await bench.open({ partitions: 2, messages: bench.spread() });
   let going = false;

@@ -4,11 +4,10 @@ import { always, eventually, must, type Problem } from '../run/rule.js';
 import type { Bench } from '../run/run-rules.js';
 import type { SourceRig } from './rig.js';
 
-/** One message that the plugin handed over. */
 export interface Handed {
   readonly message: Message;
   readonly body: string;
-  /** Handed over after the signal had aborted. */
+  /** True after the abort. */
   readonly late: boolean;
   outcome: Outcome | undefined;
   readonly settle: (outcome: Outcome) => void;
@@ -18,20 +17,23 @@ export interface RunOptions {
   readonly sourceId?: string;
   readonly window?: number;
   readonly workers?: number;
-  /** The outcome of a message, or `hold` when the rule settles it itself; `accepted` by default. Given the body and how many messages came before. */
+  /**
+   * Returns an outcome, or `hold` if the rule settles the message; by default `accepted`.
+   * @param before number of earlier messages
+   */
   readonly answer?: (body: string, before: number) => Outcome | 'hold';
   readonly settings?: Readonly<Record<string, unknown>>;
   readonly wantsLag?: boolean;
 }
 
-/** A call of the plugin's `run`, as an agent makes it, and what it has done so far. */
+/** A call of `run`, like an agent's, with its observations. */
 export class PluginRun {
   readonly handed: Handed[] = [];
-  /** What it reported, newest last. */
+  /** Newest last. */
   readonly states: { readonly state: string; readonly reason: string | undefined }[] = [];
   readonly lags: { readonly partition: string; readonly messages: number | null }[] = [];
   readonly logged: string[] = [];
-  /** How `run` ended, with `error` when it rejected; undefined while it runs. */
+  /** The end, with `error` if `run` rejected; undefined while it runs. */
   end: { readonly error?: unknown } | undefined;
   readonly over: Promise<void>;
   readonly #abort = new AbortController();
@@ -83,7 +85,10 @@ export class PluginRun {
     this.#abort.abort();
   }
 
-  /** Aborts, settles what is unsettled with the outcome if one is given, and waits for the end. @throws `Broken` when `run` rejects or takes too long */
+  /**
+   * Aborts, settles the rest if an outcome is given, and waits for the end.
+   * @throws `Broken` if `run` rejects or takes too long
+   */
   async stop(outcome?: Outcome): Promise<void> {
     this.abort();
     if (outcome) this.settle(outcome);
@@ -94,14 +99,14 @@ export class PluginRun {
     if (this.end && 'error' in this.end) must(false, `\`run\` rejected after its signal aborted: ${String(this.end.error)}`);
   }
 
-  /** Ends the run whatever happens: settles every message with `later`, also those still to come. */
+  /** Ends the run unconditionally: settles all messages, including future ones, with `later`. */
   release(): void {
     this.#released = true;
     this.abort();
     this.settle('later');
   }
 
-  /** Waits until there is no problem. @throws `Broken` with the problem, and how the run ended if it has */
+  /** @throws `Broken` with the problem and how the run ended, if it did */
   until(problem: Problem, withinMs = this.#bench.withinMs): Promise<void> {
     return eventually(async () => this.#explain(await problem()), withinMs);
   }
@@ -135,7 +140,7 @@ export class PluginRun {
     return new Set(this.bodies()).size;
   }
 
-  /** For a problem: how the run has ended, if it has. */
+  /** Describes the end of the run, if it has ended. */
   ended(): string {
     if (!this.end) return '';
     return 'error' in this.end ? `; \`run\` rejected: ${String(this.end.error)}` : '; `run` had resolved by then';
@@ -159,7 +164,7 @@ export class PluginRun {
         },
       };
       const outcome = this.#released ? 'later' : this.#answer(handed.body, this.handed.push(handed) - 1);
-      // Not in the same turn: the commit that an outcome stands for takes time.
+      // Settles in a later turn, like a commit.
       if (outcome !== 'hold') setImmediate(handed.settle, outcome);
     });
   }

@@ -3,7 +3,7 @@ import { leavesNothingOpen, letsNothingEscape } from '../run/process.js';
 import { must } from '../run/rule.js';
 import { texts, type SourceRule } from './bench.js';
 
-/** A busy loop takes the whole event loop; a client library that wakes up now and then takes a hundredth. */
+/** A busy loop uses the whole event loop; periodic wake-ups of a client library, a hundredth. */
 const BUSY_SHARE_MAX = 0.5;
 
 export const processRules: Readonly<Record<string, SourceRule>> = {

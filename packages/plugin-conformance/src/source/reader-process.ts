@@ -7,17 +7,15 @@ export interface ReaderOptions {
   readonly sourceId: string;
 }
 
-/** A reader that settles nothing until it is killed. */
+/** A reader that settles nothing until killed. */
 export interface KillableReader {
-  /** How many messages it was handed. */
   readonly handed: number;
-  /** Why it has ended, if it has. */
   readonly end: string | undefined;
-  /** Ends it as a crash does: nothing of the plugin runs any more. */
+  /** Ends it like a crash: no code of the plugin runs any more. */
   kill(): Promise<void>;
 }
 
-/** Runs the plugin of this module in a process. */
+/** Runs the plugin of a module in a child process. */
 export function readerProcess(module: string, options: ReaderOptions): KillableReader {
   const child = fork(new URL('reader-child.js', import.meta.url), {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],

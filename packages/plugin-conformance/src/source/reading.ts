@@ -2,7 +2,7 @@ import { must } from '../run/rule.js';
 import { numbers, texts, type SourceRule } from './bench.js';
 
 const LONG_BODY_BYTES = 200_000;
-/** Clocks may differ; seconds mistaken for milliseconds are off by decades. */
+/** Allows for different clocks. Seconds mistaken for milliseconds are off by decades. */
 const CLOCKS_DIFFER_MS = 24 * 60 * 60_000;
 
 export const readingRules: Readonly<Record<string, SourceRule>> = {
@@ -32,7 +32,7 @@ export const readingRules: Readonly<Record<string, SourceRule>> = {
     needs: ['reports-reading', 'reads-until-it-is-told-to-end'],
     test: async (bench) => {
       const { place, run } = await bench.start({ partitions: 2, window: 20, workers: 2 });
-      // While workers join and share the partitions, a broker may hand a message to two of them.
+      // A broker may deliver twice while workers join.
       await run.untilReading();
       await place.send(bench.spread());
       await run.untilRead(40);

@@ -16,7 +16,7 @@ export const windowRules: Readonly<Record<string, SourceRule>> = {
         { window: 1, workers: 1, most: bench.isTopic ? 2 : 1 },
       ].map(async ({ window, workers, most }) => {
         const { place, run } = await bench.start({ partitions: 2, window, workers, answer: () => 'hold' });
-        // While workers join and share the partitions, a broker may hand a message to two of them.
+        // A broker may deliver twice while workers join.
         await run.untilReading();
         await place.send(bench.spread());
         await run.untilHeld();
@@ -25,7 +25,7 @@ export const windowRules: Readonly<Record<string, SourceRule>> = {
           run.held().length > most &&
           `with a window of ${window} and ${readers}, ${run.held().length} messages were handed over while none settled`;
         await run.stays(tooMany);
-        // One settles: one more may come.
+        // One settles, so one more may arrive.
         const [first] = run.held();
         run.settle('accepted', (it) => it === first);
         await run.stays(tooMany);
@@ -38,7 +38,7 @@ export const windowRules: Readonly<Record<string, SourceRule>> = {
     needs: ['hands-over-without-waiting', 'stays-within-the-window'],
     test: async (bench) => {
       const { run } = await bench.hold(numbers(30), 2, { window: 4 });
-      // Long enough for the plugin to pause.
+      // Lets the plugin pause.
       await run.stays(() => run.end && 'no message settled for a while, and `run` ended');
       await run.until(() => {
         run.settle('accepted');

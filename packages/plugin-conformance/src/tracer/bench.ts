@@ -6,7 +6,7 @@ import { Bench } from '../run/run-rules.js';
 
 export type TracerRule = Rule<TracerRig, TracerBench>;
 
-/** The contract's limit for `close`, and a little more for a slow machine. */
+/** The contract's limit for `close`, plus a margin for slow machines. */
 const CLOSE_MS = 5_500;
 const START_MS = 5_000;
 
@@ -16,10 +16,10 @@ export const about: Pick<TracerContext, 'serviceName' | 'serviceVersion' | 'envi
   environment: 'conformance-tests',
 };
 
-/** The span context of a message that continues a trace. */
+/** The span context in a message that continues a trace. */
 export const remote = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' } as const;
 
-/** What a rule of the tracer suite works with. `close` closes the receivers and tracers that the rule has opened. */
+/** The context of a tracer rule. `close` closes its receivers and tracers. */
 export class TracerBench extends Bench<TracerPlugin, TracerRig> {
   readonly api = this.rig.api;
 
@@ -29,7 +29,7 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
     return receiver;
   }
 
-  /** Starts the tracer; `warnings` are the lines of its log at `warn` and above. */
+  /** `warnings` are the log lines at `warn` and above. */
   async start(settings: Record<string, unknown>) {
     const warnings: string[] = [];
     const ignore = () => {};
@@ -52,7 +52,7 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
     };
   }
 
-  /** Starts the tracer on a new receiver, does the work, and closes the tracer. */
+  /** Runs `work` with a new receiver and tracer, then closes the tracer. */
   async trace<Result>(work: () => Result | Promise<Result>, settingsOf = ({ settings }: Receiver) => settings) {
     const receiver = await this.open();
     const started = await this.start(settingsOf(receiver));
@@ -61,7 +61,10 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
     return { receiver, result };
   }
 
-  /** Emits a span, `inner`, while another, `outer`, is active, behind an await. @returns the context of `outer` */
+  /**
+   * Emits `inner` after an await, while `outer` is active.
+   * @returns the context of `outer`
+   */
   nest(outer: string, inner: string): Promise<SpanContext> {
     return this.api.trace.getTracer('conformance').startActiveSpan(outer, async (span) => {
       await new Promise((resolve) => setTimeout(resolve, 10));
@@ -77,7 +80,6 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
     return span.spanContext();
   }
 
-  /** Starts and ends `<name> 0`, `<name> 1`, … */
   emitMany(count: number, name: string): void {
     for (let at = 0; at < count; at++) this.emit(`${name} ${at}`);
   }
@@ -87,7 +89,7 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
     return this.api.trace.setSpanContext(this.api.ROOT_CONTEXT, span);
   }
 
-  /** Waits for so many different spans of this name, numbered or not. @returns one of them */
+  /** Waits for this many different spans, numbered or not, and returns one. */
   async arrived(receiver: Receiver, name: string, count = 1): Promise<ReceivedSpan> {
     const spans = new Map<string, ReceivedSpan>();
     await eventually(async () => {
@@ -102,7 +104,6 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
     return always(async () => (await hasArrived()) && `the span "${name}" has arrived`, this.quietMs);
   }
 
-  /** Whether spans that are started now are recorded. */
   records(): boolean {
     const span = this.api.trace.getTracer('conformance').startSpan('probe', {}, this.remote('sampled'));
     span.end();
@@ -119,28 +120,26 @@ function isNamed(span: ReceivedSpan, name: string): boolean {
   return span.name === name || span.name.startsWith(`${name} `);
 }
 
-/** What the author of a tracer gives to the conformance suite. */
+/** The rig of a tracer. */
 export interface TracerRig<Settings = Record<string, unknown>> {
-  /** The copy of `@opentelemetry/api` that the plugin uses: `import * as api from '@opentelemetry/api'`. */
+  /** The plugin's copy: `import * as api from '@opentelemetry/api'`. */
   readonly api: typeof OpenTelemetryApi;
-  /** Starts a back end that receives spans, with the settings to send there and to sample everything. */
+  /** Starts a back end. The settings send to it and sample everything. */
   open(): Promise<Receiver<Settings>>;
-  /** The settings with another sample rate. Omit it if the plugin cannot sample. */
+  /** Omit it if the plugin cannot sample. */
   sampled?(settings: Settings, rate: 0 | 1): Settings;
-  /** Why a trace is sent that its sender does not sample, if the vendor requires that. */
+  /** The reason for sending traces that the sender does not sample, if the vendor requires it. */
   readonly ignoresASendersNo?: string;
-  /** Settings of a back end where nothing listens. */
+  /** Settings without a listening back end. */
   readonly away?: Settings;
-  /** Settings that `start` must reject, and the secrets in them. */
+  /** Settings that `start` must reject, and their secrets. */
   readonly wrong?: { readonly settings: Settings; readonly secrets?: readonly string[] };
-  /** Ends everything that the rig has opened. */
+  /** Closes all resources. */
   close?(): Promise<void>;
 }
 
-/** A back end for one rule. */
 export interface Receiver<Settings = Record<string, unknown>> {
   readonly settings: Settings;
-  /** All spans that have arrived so far. */
   spans(): readonly ReceivedSpan[] | Promise<readonly ReceivedSpan[]>;
   close(): Promise<void>;
 }
@@ -152,8 +151,8 @@ export interface ReceivedSpan {
   /** 16 hexadecimal digits. */
   readonly spanId: string;
   readonly parentSpanId?: string;
-  /** As the back end stores them. */
+  /** Attributes as stored by the back end. */
   readonly attributes: Readonly<Record<string, unknown>>;
-  /** What the back end received about the process; without what the protocol does not carry. */
+  /** Data about the process, as far as the protocol carries it. */
   readonly service?: { readonly name?: string; readonly version?: string; readonly environment?: string };
 }

@@ -85,7 +85,7 @@ export const lifecycleRules: Readonly<Record<string, TracerRule>> = {
   'lets-nothing-escape': letsNothingEscape,
 };
 
-/** Emits 50 spans to a back end that is away. @returns the warnings in the log */
+/** Emits 50 spans to an unavailable back end and returns the logged warnings. */
 async function loseSpans(bench: TracerBench): Promise<readonly string[]> {
   const started = await bench.start(bench.rig.away!);
   bench.emitMany(50, 'lost');
