@@ -4,32 +4,37 @@ import { resources, type Resources } from './generated.js';
 import { Pages } from './pages.js';
 
 export interface ClientOptions {
-  /** Where the server is, with its root path: `https://gateway.example.com`. */
+  /** The URL with the root path: `https://gateway.example.com`. */
   readonly url: string;
-  /** A personal key, or the key of a project. Without one, a browser's session on the same host is used. */
+  /** A personal or project key. Without one, a browser's session on the same host is used. */
   readonly key?: string;
-  /** The token of that session, sent with each change. */
+  /** The session's token, sent with each change. */
   readonly csrfToken?: () => string | undefined;
-  /** The project that calls are about. */
   readonly projectId?: string;
-  /** Repetitions of a request that failed, 3 unless given: after 429, and where repeating cannot do harm after 503 and lost connections. Creates have a key for it. */
+  /**
+   * Retries, 3 by default: after 429, and, where repeating is harmless, after 503 and lost
+   * connections. Creates carry an idempotency key.
+   */
   readonly retries?: number;
-  /** Milliseconds for one try of a request, 30,000 unless given. */
+  /** Timeout of one attempt, 30,000 by default. */
   readonly timeoutMs?: number;
-  /** Instead of the global one. */
+  /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch;
 }
 
 const RETRIES = 3;
 const TIMEOUT_MS = 30_000;
 const BACKOFF_MS = 250;
-/** A server that asks for a longer pause is not waited for: the error tells how long. */
+/** The client throws instead of waiting out a longer `Retry-After`; the error states the wait. */
 const PAUSE_MAX_MS = 60_000;
 
-/** The management API, a member for each resource: `client.endpoints.create({ … })`. Methods reject with a `GatewayApiError`, or the error of `fetch`. */
+/**
+ * The management API, one member per resource: `client.endpoints.create({ … })`. Methods reject
+ * with a `GatewayApiError` or the error of `fetch`.
+ */
 export interface GatewayClient extends Resources {}
 
-// The interface above has the members that `Object.assign` adds.
+// `Object.assign` adds the members of the interface above.
 export class GatewayClient {
   readonly #options: ClientOptions;
 
@@ -46,7 +51,7 @@ export class GatewayClient {
     Object.assign(this, resources(caller));
   }
 
-  /** The same client for another project. */
+  /** Returns the same client for another project. */
   project(projectId: string): GatewayClient {
     return new GatewayClient({ ...this.#options, projectId });
   }
@@ -97,7 +102,7 @@ export class GatewayClient {
         if (isLast || !isWorthRepeating || pauseMs > PAUSE_MAX_MS) throw error;
         await pause(pauseMs, options.signal);
       } catch (error) {
-        // Of lost connections and timeouts only.
+        // Lost connections and timeouts.
         if (error instanceof GatewayApiError || options.signal?.aborted || isLast || !isRepeatable) throw error;
         await pause(BACKOFF_MS * 2 ** attempt, options.signal);
       }
@@ -105,7 +110,6 @@ export class GatewayClient {
   }
 }
 
-/** An event with a key of its own is created once, however often it is sent. */
 function isIdempotent(body: unknown, { headers = {} }: CallOptions): boolean {
   return (
     (body as { idempotency_key?: string } | undefined)?.idempotency_key !== undefined ||
@@ -113,7 +117,7 @@ function isIdempotent(body: unknown, { headers = {} }: CallOptions): boolean {
   );
 }
 
-/** Not `randomUUID`, which pages without TLS do not have. */
+/** Pages without TLS have no `randomUUID`. */
 function randomKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
@@ -125,7 +129,6 @@ function errorOf({ status, url }: Response, answer: unknown): GatewayApiError {
   return new GatewayApiError(status, { message: `${url} answered ${status}, and not as the gateway does`, code: 'unexpected_answer', fix });
 }
 
-/** What the server asks for, in seconds; otherwise longer each time. */
 function pauseOf({ headers }: Response, attempt: number): number {
   const asked = Number(headers.get('retry-after') ?? NaN);
   return Number.isFinite(asked) ? asked * 1000 : BACKOFF_MS * 2 ** attempt;

@@ -1,4 +1,3 @@
-/** What an error of the API says. */
 interface Problem {
   readonly message: string;
   readonly code: string;
@@ -7,15 +6,14 @@ interface Problem {
   readonly request_id?: string;
 }
 
-/** An answer other than 2xx. Its message says what is wrong and what to do. */
+/** A response other than 2xx. The message includes the fix. */
 export class GatewayApiError extends Error {
   override readonly name = 'GatewayApiError';
-  /** The HTTP status. */
   readonly status: number;
-  /** Stable; `unexpected_answer` when it was not the gateway that answered. */
+  /** Stable; `unexpected_answer` if another server responded. */
   readonly code: string;
   readonly fix: string;
-  /** Of invalid fields, each with its path. */
+  /** Invalid fields by path. */
   readonly errors: readonly { readonly field: string; readonly sentence: string }[];
   readonly requestId: string | undefined;
 

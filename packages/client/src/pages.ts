@@ -1,4 +1,3 @@
-/** A page of a list, as the API answers it. */
 export interface Page<Row> {
   readonly content: readonly Row[];
   readonly pagination: {
@@ -10,16 +9,19 @@ export interface Page<Row> {
   };
 }
 
-/** A list: iterate over its rows, which are fetched page by page, or await `page()` for one page. Nothing is requested before. */
+/**
+ * A list: iterate over its rows, which are fetched page by page, or await `page()`. Nothing is
+ * requested earlier.
+ */
 export class Pages<Row> implements AsyncIterable<Row> {
   readonly #read: (cursor: string | undefined) => Promise<Page<Row>>;
 
-  /** @param read gets the page after a cursor, or the one that was asked for */
+  /** @param read fetches the page after a cursor, or the requested page */
   constructor(read: (cursor: string | undefined) => Promise<Page<Row>>) {
     this.#read = read;
   }
 
-  /** The page that was asked for. */
+  /** Fetches only the requested page. */
   page(): Promise<Page<Row>> {
     return this.#read(undefined);
   }

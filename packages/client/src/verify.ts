@@ -1,23 +1,22 @@
-/** Why a request is not, or no longer, to be trusted. Answer it with 400. */
+/** The request is not, or no longer, trusted. Respond with 400. */
 export class VerificationError extends Error {
   override readonly name = 'VerificationError';
 }
 
 export interface VerifyOptions {
-  /** Seconds that the request may be old, or of the future, 300 unless given: older ones may be repeated by somebody who saw them. */
+  /** Accepted clock difference, 300 by default: older requests can be replays. */
   readonly toleranceSeconds?: number;
-  /** Milliseconds since 1970, instead of the clock. */
+  /** Milliseconds since 1970; the clock by default. */
   readonly now?: number;
 }
 
 const TOLERANCE_SECONDS = 300;
 
 /**
- * Verifies the signature of a delivery, as Standard Webhooks has it.
- * @param body as it came: text or bytes, not parsed JSON
- * @param headers of the request, as Node, fetch or a framework gives them
- * @param secrets of the endpoint, `whsec_…` or the text that it was given; several while one replaces another
- * @returns the JSON of the body
+ * Verifies the signature of a delivery by Standard Webhooks.
+ * @param body as received: text or bytes, not parsed JSON
+ * @param secrets the endpoint's `whsec_…` or given text; several during a rotation
+ * @returns the body's JSON
  * @throws VerificationError
  */
 export async function verify<Payload = unknown>(
@@ -67,7 +66,7 @@ function bytesOf(secret: string): Uint8Array<ArrayBuffer> {
   return secret.startsWith('whsec_') ? fromBase64(secret.slice('whsec_'.length)) : new TextEncoder().encode(secret);
 }
 
-/** Empty for what is not base64. */
+/** Returns no bytes for invalid base64. */
 function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   try {
     return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));

@@ -8,7 +8,7 @@ import type { Database } from '@gateway/store/postgres';
 import { closeUnposted, hasUnposted, lockBilling, markPosted, type UsageDay } from '@gateway/store/usage';
 
 export interface Billing {
-  /** Why records are not posted yet; null while all is well. */
+  /** Why records are not posted, or null. */
   readonly problem: string | null;
   /** Aborts a running post; the next server repeats it. */
   close(): Promise<void>;
@@ -20,7 +20,7 @@ const TIMEOUT_MS = 30_000;
 const CONNECT_MS = 10_000;
 const PAGE_RECORDS = 500;
 
-/** A record was not posted. With `isOwnFault` others may still be accepted. */
+/** With `isOwnFault`, other records can still be accepted. */
 class NotPosted extends Error {
   readonly isOwnFault: boolean;
 
@@ -31,8 +31,9 @@ class NotPosted extends Error {
 }
 
 /**
- * Posts the usage of each closed day to billing.url, once per organisation, oldest first; of several servers one posts at a time. When a server dies between
- * the post and its record, the post is repeated with the same Idempotency-Key and body. Throws `billing_setting` when a setting is missing.
+ * Posts the usage of each closed day to billing.url, once per organisation, oldest first; one
+ * server at a time. A server that dies before it records a post leaves it to be repeated with the
+ * same Idempotency-Key and body. Throws `billing_setting` if a setting is missing.
  */
 export function startBilling({ config, database, log }: { config: Config; database: Database; log: Log }): Billing | undefined {
   const { enabled, url, api_key: apiKey } = config.billing;
@@ -69,7 +70,7 @@ export function startBilling({ config, database, log }: { config: Config; databa
     },
     async close() {
       const stopped = stop();
-      // Not by an abort signal: requests that wait for a tunnel ignore it.
+      // Requests that wait for a proxy tunnel ignore abort signals.
       await dispatcher.destroy();
       await stopped;
     },
@@ -83,11 +84,15 @@ interface Posting {
   readonly apiKey: string;
 }
 
-/** Posts what is due, unless another server does. Skips records that are rejected for themselves; throws what affects all. */
+/**
+ * Posts due records, unless another server does. Skips individually rejected records; throws errors
+ * that affect all.
+ */
 async function postUnposted(posting: Posting): Promise<{ posted: number; rejected?: Error }> {
   const { database } = posting;
   if (!(await hasUnposted(database.pool))) return { posted: 0 };
-  // The lock ends with this connection: if it breaks, another server may post, and the next statement fails here.
+  // The lock ends with this connection: if it breaks, another server can post, and the next
+  // statement fails.
   const client = await database.connect();
   let posted = 0;
   let rejected: Error | undefined;
@@ -127,7 +132,8 @@ async function post({ organisation_id, day, events, deliveries, bytes }: UsageDa
     signal: AbortSignal.timeout(TIMEOUT_MS),
   });
   if (status >= 200 && status < 300) return;
-  // These are about the key, the rate or the URL, and so about every record; any other 4xx is about this one.
+  // These statuses concern the key, the rate or the URL, so every record; any other 4xx concerns
+  // this one.
   if (status < 400 || status >= 500 || [401, 403, 404, 405, 407, 408, 429].includes(status)) throw new NotPosted(`it answered ${status}`);
   throw new NotPosted(`it answered ${status} to the record of organisation ${organisation_id} on ${day}`, true);
 }
@@ -139,7 +145,7 @@ async function statusOf(url: string, options: NonNullable<Parameters<typeof requ
     return statusCode;
   } catch (error) {
     const { name, message } = error as Error;
-    // A failure of the proxy is not one of billing.url.
+    // A failure of the proxy, not of billing.url.
     const known = error instanceof ProxyError ? message : networkReason(error);
     throw new NotPosted(maskUrls(known ?? (/Timeout/.test(name) ? 'no answer in time' : message)).replace(/\.$/, ''));
   }

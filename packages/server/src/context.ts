@@ -26,15 +26,13 @@ import { kvFallback } from './health/kv-fallback.js';
 import { largestBody } from './http/body.js';
 import { bodyRoom } from './http/body-room.js';
 
-/** When a project that has sent more than it may should send again. */
 const PACE_SECONDS = 1;
 
-/** What a process that answers the API brings. */
 export interface ContextParts extends IntakeParts, Pick<ServerContext, 'links' | 'oidc' | 'billing'> {
   readonly seals: Sealer;
 }
 
-/** Makes what the routes use. What has to be closed is added to `lifecycle`. */
+/** Creates the dependencies of routes; those to close are added to `lifecycle`. */
 export function openContext(
   { seals, configCache, pace, writer, sandbox, ...given }: ContextParts,
   lifecycle: Pick<Lifecycle, 'add'>,
@@ -70,7 +68,7 @@ export function openContext(
   };
 }
 
-/** Connection tests, or function tests, of a project without a wait, as when an application sets up its sources. */
+/** The burst of tests of a project, as when an application sets up its sources. */
 const TESTS_AT_ONCE = 20;
 const PORTAL_BURST_SECONDS = 5;
 

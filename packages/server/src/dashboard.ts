@@ -3,7 +3,6 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { Context, Middleware } from 'koa';
 import { site } from '@gateway/dashboard';
 
-/** Nothing inline, and nothing of other hosts. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -15,12 +14,11 @@ const POLICY = [
   "form-action 'self'",
 ].join('; ');
 
-/** The policy of a page that only these may show in a frame. */
 function policyOf(ancestors: readonly string[]): string {
   return `${POLICY}; frame-ancestors ${ancestors.length === 0 ? "'none'" : ancestors.join(' ')}`;
 }
 
-/** The content has its hash in its name. */
+/** Names contain a hash of the content. */
 const FOREVER = 'public, max-age=31536000, immutable';
 
 const ENCODINGS = [
@@ -29,8 +27,9 @@ const ENCODINGS = [
 ] as const;
 
 /**
- * Serves the dashboard: files in `<rootPath>/assets`, and its page for every other path outside the API whose client asks for HTML. Goes on with the next
- * middleware for other requests, and for all when the dashboard was not built. Pages of the portal may be framed by `frameAncestors`, others by nobody.
+ * Serves files in `<rootPath>/assets`, and the page of the dashboard for every other path outside
+ * the API, if the client accepts HTML. Other requests, and all if the dashboard is not built, go to
+ * the next middleware. Only portal pages can be framed, by `frameAncestors`.
  */
 export function serveDashboard(rootPath: string, frameAncestors: readonly string[]): Middleware {
   if (!existsSync(new URL('index.html', site))) return (_, next) => next();
@@ -68,7 +67,6 @@ function isPage(path: string, rootPath: string): boolean {
   return path.startsWith(`${rootPath}/`) && !/^\/(api|healthz|metrics)(\/|$)/.test(path.slice(rootPath.length));
 }
 
-/** What was read of the disk, by the name with its hash. */
 const read = new Map<string, Buffer>();
 
 function sendAsset(ctx: Context, name: string, names: ReadonlySet<string>): void {

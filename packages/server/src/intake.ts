@@ -7,7 +7,7 @@ import { ingestRouter } from './ingest/ingest.js';
 import { inTurn, listenerOptions } from './listener.js';
 import { routes } from './routes/index.js';
 
-/** The routes that bring events, with the credentials and limits of a server. */
+/** Serves the routes that create events, with a server's credentials and limits. */
 export const openIntake: OpenIntake = (parts, lifecycle) => {
   const { config } = parts;
   const seals = sealer(config.encryption_key);

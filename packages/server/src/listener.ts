@@ -7,11 +7,14 @@ import { largestBody } from './http/body.js';
 import { BODY_BYTES_PER_SECOND } from './http/body-room.js';
 import { reloadCertificates } from './tls.js';
 
-/** Besides what its body may take. */
+/** Excludes the time for the body. */
 const REQUEST_TIMEOUT_MS = 60_000;
 const TIMEOUTS_CHECKED_MS = 5_000;
 
-/** Works on the requests of a connection one after the other: a response has its socket when those before it are sent. */
+/**
+ * Handles a connection's requests in sequence: a response gets its socket after the previous
+ * responses.
+ */
 export function inTurn(app: RequestListener): RequestListener {
   return (request, response) => {
     if (response.socket) app(request, response);
@@ -19,17 +22,17 @@ export function inTurn(app: RequestListener): RequestListener {
   };
 }
 
-/** Options of an HTTP server that takes bodies as large as the settings allow. */
+/** Accepts bodies as large as the settings allow. */
 export function listenerOptions(config: Config): ServerOptions {
   const bodySeconds = config.server.http.body_timeout_seconds + Math.ceil(largestBody(config) / BODY_BYTES_PER_SECOND);
   return {
-    // For bodies that no route reads; those that are read have an answer of their own before.
+    // Limits bodies that no route reads; other slow bodies get an answer earlier.
     requestTimeout: REQUEST_TIMEOUT_MS + 1000 * bodySeconds,
     connectionsCheckingInterval: TIMEOUTS_CHECKED_MS,
   };
 }
 
-/** Listens, with TLS if `tls` is given, whose files are read again when they change. */
+/** Listens, with TLS if `tls` is given; its files are reloaded when they change. */
 export async function serve(
   app: RequestListener,
   { config, tls, log }: { config: Config; tls: Omit<Parameters<typeof reloadCertificates>[1], 'log'> | undefined; log: Log },

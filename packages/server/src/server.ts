@@ -27,13 +27,13 @@ import { documentRouter } from './openapi/pages.js';
 import { routes } from './routes/index.js';
 import { readTlsPair, tlsFiles } from './tls.js';
 
-/** Closing takes at most this long; running requests get ten seconds of it. */
+/** Running requests get ten seconds of it. */
 const CLOSE_MS = 30_000;
-/** Commits of events under way at a time. */
+/** Concurrent commits of events. */
 const COMMITTERS = 2;
-/** How often the version of the configuration is read: events are routed by one that is current. */
+/** Interval between reads of the configuration version: routing uses a current one. */
 const VERIFY_MS = 1_000;
-/** How long the start waits for KV, so that the first requests find it. */
+/** The start waits this long for KV, so that the first requests find it. */
 const KV_PATIENCE_MS = 500;
 
 export interface ServerOptions {
@@ -44,7 +44,10 @@ export interface ServerOptions {
   readonly kv?: Kv;
 }
 
-/** Starts the management API, /healthz and /metrics. Throws when a setting is wrong, Postgres unreachable, a migration pending, or a port taken. */
+/**
+ * Starts the management API, /healthz and /metrics. Throws on a wrong setting, unreachable
+ * Postgres, a pending migration or a used port.
+ */
 export async function startServer({
   config,
   plugins,
@@ -64,7 +67,7 @@ export async function startServer({
     lifecycle.add('database', () => database.close());
     lifecycle.add('process series', showProcess(plugins, 'server'));
     lifecycle.add('pool series', exportPoolMetrics(plugins.meter, database));
-    // KV only speeds up signals to agents: the server starts and works without it.
+    // The server starts and works without KV.
     const kv = givenKv ?? openKv(config.kv, () => undefined);
     if (!givenKv) lifecycle.add('kv', () => kv.close());
     const connecting = retryKv(() => kv.ping(), KV_PATIENCE_MS).catch(() => undefined);
@@ -122,7 +125,7 @@ export async function startServer({
   }
 }
 
-/** Not awaited: an agent claims the deliveries of these events. Without KV all agents are notified. */
+/** Notifies an agent, unawaited. Without KV, Postgres notifies all agents. */
 function signalDue(
   { kv, database, log }: Pick<ServerContext, 'kv' | 'database' | 'log'>,
   events: readonly { readonly projectId: string; readonly eventId: string }[],

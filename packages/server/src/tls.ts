@@ -21,7 +21,7 @@ const FLAGS = {
   key: { setting: 'server.http.ssl_key_file (GATEWAY_SSL_KEY_FILE)', flag: '--ssl-key-file' },
 } as const;
 
-/** The certificate files of the settings; undefined without `server.http.ssl`. Throws `tls_incomplete`. */
+/** Undefined without `server.http.ssl`. Throws `tls_incomplete`. */
 export function tlsFiles({ ssl, ssl_cert_file: certificate, ssl_key_file: key }: Config['server']['http']): TlsFiles | undefined {
   if (ssl) {
     if (certificate && key) return { certificate, key };
@@ -39,7 +39,7 @@ export function tlsFiles({ ssl, ssl_cert_file: certificate, ssl_key_file: key }:
   });
 }
 
-/** Reads a certificate chain and its key. Throws `tls_file`, also for the key of another certificate. */
+/** Reads a certificate chain and its key. Throws `tls_file`, also for a key that does not match. */
 export function readTlsPair(files: TlsFiles): TlsPair {
   const { cert, key } = readClientCertificate({ path: files.certificate, ...FLAGS.certificate }, { path: files.key, ...FLAGS.key });
   const options = { cert, key, minVersion: 'TLSv1.2' } as const;
@@ -52,10 +52,16 @@ export function readTlsPair(files: TlsFiles): TlsPair {
   return { options, expiresAt: new Date(new X509Certificate(cert).validTo) };
 }
 
-/** Two small files: reading them costs less than watching them, which network file systems and mounted links do not support. */
+/**
+ * Polling two small files costs less than watching them, which network file systems and mounted
+ * links do not support.
+ */
 const POLL_MS = 5_000;
 
-/** Uses a renewed certificate for new connections, without a restart. Unusable files are logged once. Returns a function that stops it. */
+/**
+ * Applies renewed certificates to new connections; unusable files are logged once. Returns a
+ * function that stops it.
+ */
 export function reloadCertificates(
   server: Server,
   { files, inUse, log, pollMs = POLL_MS }: { files: TlsFiles; inUse: TlsPair; log: Log; pollMs?: number },

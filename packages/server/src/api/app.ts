@@ -36,7 +36,10 @@ import {
 import { apiRouters, methodsByPath } from './routers.js';
 import { LARGE_BYTES, type Release } from './shares.js';
 
-/** The HTTP application of the control plane; `pages` need no key: the documentation, the dashboard, and what takes webhooks. Middleware runs in the order below. */
+/**
+ * The HTTP application of the control plane; `pages` need no key. Middleware runs in the order
+ * below.
+ */
 export function createApp(
   routes: readonly Route[],
   pages: { readonly documents: Router | undefined; readonly dashboard: Middleware | undefined; readonly ingest: Router },
@@ -45,11 +48,11 @@ export function createApp(
 ): Koa {
   const { config, log, plugins, credentials } = context;
   const app = new Koa();
-  // Errors were answered already; this one is about the connection.
+  // `sendErrors` answers errors of requests; this event reports errors of connections.
   app.on('error', (error: unknown) => log.debug({ error }, 'A response could not be sent.'));
   app.use(identifyRequests(log));
   app.use(requireOneHost);
-  // Its requests are none of the API.
+  // Dashboard requests are not API requests.
   if (pages.dashboard) app.use(pages.dashboard);
   if (plugins.metrics) app.use(measureRequests(plugins, config.root_path));
   app.use(speakConvoy(config.root_path));
@@ -67,7 +70,7 @@ export function createApp(
     ctx.body = body;
   });
   const methodsAt = methodsByPath(`${config.root_path}/api/v1`, routes);
-  // First, since most requests are for it: each router compares its paths with that of the request.
+  // First, because most requests are for the API and each router tries all its paths.
   app.use(mount(routes, context, methodsAt));
   app.use(pages.ingest.routes());
   app.use(open.routes());
@@ -76,7 +79,6 @@ export function createApp(
   return app;
 }
 
-/** Gives each request an id, and logs it at level debug. */
 function identifyRequests(log: Log) {
   const logged = async (ctx: Context, next: Next): Promise<void> => {
     const startedAtMs = performance.now();
@@ -93,10 +95,10 @@ function identifyRequests(log: Log) {
   };
 }
 
-/** Answers for a path without a route for the method: OPTIONS by the methods of the path. `ofApi` are those of a path of the API. Throws for other methods. */
+/** Answers OPTIONS and throws for other methods. `ofApi`: the path's methods in the API. */
 function answerUnknown(ctx: Context, ofApi: readonly string[], rootPath: string): void {
   const matched = (ctx as { matched?: readonly { readonly path: string; readonly methods: readonly string[] }[] }).matched ?? [];
-  // A parameter of the API stands for ids, which the router does not know.
+  // The router does not know that parameters stand for ids only.
   const pages = matched.filter(({ path }) => !path.startsWith(`${rootPath}/api/v1/`) || !path.includes(':'));
   const others = [...new Set(pages.flatMap(({ methods }) => methods))].filter((method) => method !== 'HEAD').sort();
   const allowed = ofApi.length > 0 ? ofApi : others;
@@ -115,10 +117,10 @@ function answerUnknown(ctx: Context, ofApi: readonly string[], rootPath: string)
 }
 
 const LOOK_UP = { effect: 'looks_up', withinMs: 10_000 } as const;
-/** For a whole route: longer than a statement may take. */
+/** Longer than the limit for a statement. */
 const RUN_MS = 40_000;
 
-/** Mounts the routes. Each request passes authentication, the rate limit, the check of what it may reach, its share, and validation before the route runs. */
+/** Requests pass authentication, rate limit, access check, share and validation. */
 function mount(routes: readonly Route[], context: ServerContext, methodsAt: ReturnType<typeof methodsByPath>): Middleware {
   const { ask, config, limit, portalLimit, receive, takeShare } = context;
   const routers = apiRouters(`${config.root_path}/api/v1`);
@@ -126,7 +128,7 @@ function mount(routes: readonly Route[], context: ServerContext, methodsAt: Retu
   const once = runOnce(context);
   for (const route of routes) {
     const validBody = bodyValidation(route);
-    // Configuration is small: bodies of other routes have at most LARGE_BYTES.
+    // Configuration is small.
     const bodyLimit = route.carriesMessage ? largestBody(config) : LARGE_BYTES;
     const validateQuery = queryValidator(route.query ?? object({}));
     const effect = effectOf(route);
@@ -137,7 +139,6 @@ function mount(routes: readonly Route[], context: ServerContext, methodsAt: Retu
     const audited = audit(route);
     const isOnce = createsOnce(route);
     const requireOwned = ownedBy(route);
-    /** Authenticates the caller, takes the request from the caller's rate limit, and checks what the caller may reach. */
     const admit = async (ctx: RouterContext): Promise<Partial<Pick<ProjectCall, 'caller' | 'project' | 'ownerId'> & OrganisationCall>> => {
       if (route.reach === 'open') return {};
       const caller = await authenticate(ctx.req, context);
@@ -164,7 +165,7 @@ function mount(routes: readonly Route[], context: ServerContext, methodsAt: Retu
       const { params, headers, req: request } = ctx;
       const dialect = dialectOf(ctx, route);
       const stray = Object.values(params).find((id) => !isId(id));
-      // A path like `/events/batch` has its own methods.
+      // `/events/batch` has different methods than `/events/:id`.
       if (stray !== undefined && methodsAt(ctx.path).length > 0) return answerUnknown(ctx, methodsAt(ctx.path), config.root_path);
       const { caller, organisation, project, ownerId } = await ask(() => admit(ctx), LOOK_UP);
       if (stray !== undefined) throw new GatewayError('not_found', { thing: 'id', id: stray });
@@ -173,7 +174,7 @@ function mount(routes: readonly Route[], context: ServerContext, methodsAt: Retu
       const paced = route.isGrouped ? project?.id : undefined;
       if (paced !== undefined) context.requirePace(paced);
       if (route.body) requireJson(request);
-      // Before a share is taken: a body that arrives slowly keeps nobody waiting.
+      // Received before a share is taken: a slow upload blocks no other request.
       const sender = { id: caller?.id ?? context.addressOf(request), isStranger: !caller };
       const held = route.body && (await receive(request, { limit: bodyLimit, sender }));
       const owner = caller?.type === 'portal' ? `links of ${project!.id}` : (project?.id ?? sender.id);
@@ -186,7 +187,8 @@ function mount(routes: readonly Route[], context: ServerContext, methodsAt: Retu
       try {
         if (paced !== undefined) context.requirePace(paced);
         const { body, raw, ignored } = validBody(held?.bytes, dialect.body);
-        // A route gets what its reach says. On Node 20 each member that follows a spread takes half a microsecond.
+        // A route sees only the members of its reach. `context` comes last: on Node 20 each member
+        // after a spread costs half a microsecond.
         const call = {
           request,
           requestId: String(ctx.state['requestId']),
@@ -224,13 +226,19 @@ function mount(routes: readonly Route[], context: ServerContext, methodsAt: Retu
   return routers.middleware();
 }
 
-/** Routes that create make one commit, as their last step; others may work on after one, as the deletion of an endpoint does. */
+/**
+ * Creating routes commit once, as their last step; others can continue after a commit, as the
+ * deletion of an endpoint does.
+ */
 function effectOf({ method, status }: Route): Effect {
   if (method === 'get') return 'reads';
   return status === 201 ? 'creates' : 'changes';
 }
 
-/** https://www.rfc-editor.org/rfc/rfc9110#name-location: a path, or a URL when the public host is known. */
+/**
+ * A path, or a URL if the public host is known:
+ * https://www.rfc-editor.org/rfc/rfc9110#name-location
+ */
 function location(
   ctx: RouterContext,
   route: Route,
@@ -241,7 +249,7 @@ function location(
   return `${links.base}${collection}/${(answer.data as { uid: string }).uid}`;
 }
 
-/** Parses and validates the body of a route. Only the member that is kept as text may hold strings that Postgres cannot store. */
+/** Only the `raw` member can hold strings that Postgres cannot store. */
 function bodyValidation({
   body: schema,
   raw,

@@ -7,20 +7,21 @@ import { stringify, type Answer } from '../http/response.js';
 import { operationsOf } from './operation.js';
 import { pathOf, showOfCreated, type AccountCall, type OrganisationCall, type ProjectCall, type Route } from './route.js';
 
-/** Runs a route and writes to the audit log what it changed. */
 type Audited = (call: ProjectCall) => Promise<Answer>;
 
-/** A longer field is told by its size: messages may be large. */
+/** Longer fields are recorded by size: messages can be large. */
 const FIELD_MAX = 2_000;
-/** Fields of answers that are secrets; those of resources are masked by their views. */
+/** Secret fields of answers; views mask secrets of resources. */
 const SECRETS = new Set(['key', 'secret', 'token', 'password', 'link']);
 
 /**
- * Returns for each route that writes what audits it. The change is what the route that shows the resource says before and after it, so that no route
- * has to tell, and secrets are masked as they are there. A route without a resource is recorded with its answer.
+ * Returns the auditing wrapper of a route, or undefined. An entry compares the output of the route
+ * that shows the resource, which masks secrets, before and after the change; without such a route
+ * it holds the answer.
  *
- * The entry is written after the change, in a statement of its own. When that fails the change stands, so the request succeeds, and the log of the server
- * tells of it; a process that is killed between the two leaves a change without its entry.
+ * The entry is written after the change, in a separate statement. If that fails, the request still
+ * succeeds and the server logs an error; a process killed in between leaves a change without an
+ * entry.
  */
 export function auditor(routes: readonly Route[]): (route: Route) => Audited | undefined {
   const operations = operationsOf(routes);
@@ -56,7 +57,7 @@ export function auditor(routes: readonly Route[]): (route: Route) => Audited | u
   };
 }
 
-/** The route that shows the resource that a route creates or changes: of those whose path its own begins with, the one with the longest. */
+/** Returns the route that shows the resource of `route`: its path is the longest prefix. */
 function shownBy(route: Route, routes: readonly Route[]): Route | undefined {
   const path = pathOf(route);
   const alike = routes.filter(({ method, reach }) => method === 'get' && reach === route.reach);
@@ -67,7 +68,6 @@ function shownBy(route: Route, routes: readonly Route[]): Route | undefined {
     .sort((one, other) => other.path.length - one.path.length)[0];
 }
 
-/** What a route shows, without secrets; undefined when there is nothing. */
 async function look(route: Route | undefined, call: ProjectCall, id?: string): Promise<unknown> {
   if (!route) return undefined;
   try {
@@ -88,7 +88,6 @@ function idIn(route: Route | undefined, call: AccountCall & Partial<ProjectCall 
   return parameter ? call.params[parameter] : (call.project?.id ?? call.organisation?.id);
 }
 
-/** The fields that differ, with both values. */
 function changesOf(before: unknown, after: unknown): Record<string, unknown> {
   const [old, now] = [before, after].map((it) => JSON.parse(stringify(it ?? {})) as Record<string, unknown>) as [
     Record<string, unknown>,
@@ -122,7 +121,7 @@ function actorOf({ caller, request, addressOf }: ProjectCall): Pick<AuditEntry, 
   return { actor_type: isKey ? caller.type : 'user', actor_id: isKey ? caller.id : caller.user_id, key_id: caller.id, address };
 }
 
-/** Writes an entry for the organisation that was reached, or for each of a person whose account has changed. */
+/** Account changes get an entry in each of the person's organisations. */
 async function write(
   call: ProjectCall & Partial<OrganisationCall>,
   entry: Omit<AuditEntry, 'organisation_id' | 'project_id'>,

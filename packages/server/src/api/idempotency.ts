@@ -9,30 +9,32 @@ import { assertValid } from '../http/schema.js';
 import { stringify, type Answer } from '../http/response.js';
 import { pathOf, type ProjectCall, type Route, type ServerContext } from './route.js';
 
-/** Of answers that were stored. */
 export const REPLAYED_HEADER = 'Idempotent-Replayed';
 
-/** Seconds after which to ask again for a request that is running. */
 const RETRY_AFTER_SECONDS = 1;
 
-/** Whether an `Idempotency-Key` makes this route create once: all that create do, but events, whose key lasts with them, and what needs no credentials. */
+/**
+ * Returns whether `Idempotency-Key` applies: to creates, except open routes and events, which store
+ * their key.
+ */
 export function createsOnce({ method, status, reach, body }: Route): boolean {
   return method === 'post' && status === 201 && reach !== 'open' && !('idempotency_key' in (body?.['properties'] ?? {}));
 }
 
-/** The `Idempotency-Key` of a request, with what is wrong with it. */
+/** Returns the key of a request and its validation problems. */
 export function idempotencyKeyOf(headers: IncomingHttpHeaders): { readonly key: string | undefined; readonly problems: InvalidField[] } {
   const key = headers['idempotency-key'] as string | undefined;
-  // Others come in no encoding that is agreed on.
+  // Other characters have no agreed encoding.
   const isValid = key === undefined || /^[\x20-\x7e]{1,512}$/.test(key);
   return { key, problems: isValid ? [] : [{ field: 'Idempotency-Key', sentence: 'must be 1 to 512 characters of ASCII' }] };
 }
 
 /**
- * Returns what runs a request that creates. With an `Idempotency-Key` the credential that sent it gets the same answer for 24 hours; the answer is sealed, for it may
- * show a secret. Failures are not kept, since they create nothing. A request whose end is not known, as when the server was killed, does not run again.
+ * Returns a function that runs a create. With an `Idempotency-Key`, a credential gets the same
+ * answer for 24 hours; it is sealed because it can show a secret. Failures create nothing and are
+ * not stored. A request with an unknown outcome, as after a crash, does not run again.
  *
- * It throws `idempotency_key_reused`, `request_in_progress` and `outcome_unknown`.
+ * Throws `idempotency_key_reused`, `request_in_progress` and `outcome_unknown`.
  */
 export function runOnce(context: ServerContext): (route: Route, call: ProjectCall, run: () => Promise<Answer>) => Promise<Answer> {
   const { config, database, sealer, log } = context;

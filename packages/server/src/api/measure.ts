@@ -5,11 +5,13 @@ import type { ActivatedPlugins } from '@gateway/core/plugins';
 
 type Measured = Pick<ActivatedPlugins, 'meter' | 'metrics'>;
 
-/** Other methods, such as `PROPFIND`, share one label value: clients must not decide the number of series. */
+/**
+ * Others, such as `PROPFIND`, share a label value: clients must not control the number of series.
+ */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const UNMATCHED = 'unmatched';
 
-/** Counts and times requests of the management API by route, without `rootPath`; not probes and scrapes. */
+/** Counts and times API requests by route, without `rootPath`; probes and scrapes are excluded. */
 export function measureRequests({ meter }: Measured, rootPath: string) {
   return async (ctx: Context, next: Next): Promise<void> => {
     const startedAtMs = performance.now();
@@ -23,7 +25,7 @@ export function measureRequests({ meter }: Measured, rootPath: string) {
   };
 }
 
-/** Creates an event over the API and counts it as agents count messages. An error of `create` counts as failed ingestion. */
+/** Creates an event and counts it as agents count messages. An error counts as failed ingestion. */
 export async function measureIngest<Created extends { readonly duplicate: boolean }>(
   { meter, metrics }: Measured,
   project: string,

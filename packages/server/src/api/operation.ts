@@ -1,22 +1,20 @@
 import { camel } from './resources.js';
 import { pathOf, resourceOf, type Route } from './route.js';
 
-/** A route as the document and the client name it. */
+/** A route with its names in the document and the client. */
 export interface Operation {
   readonly route: Route;
-  /** Below `/api/v1`, its parameters in braces. */
   readonly path: string;
-  /** In the order of the path. */
   readonly parameters: readonly string[];
-  /** The resource, in camel case: the tag in the document, the member of the client. */
+  /** The tag in the document and the member of the client, in camel case. */
   readonly group: string;
-  /** The method of that member: `list`, `get`, `create`, `update`, `delete`, or what is done. */
+  /** The method of that member: `list`, `get`, `create`, `update`, `delete` or another verb. */
   readonly name: string;
 }
 
 const VERBS = { get: 'get', post: 'create', put: 'update', delete: 'delete' } as const;
 
-/** The routes with their names. Throws for two of one name: one of them must be given a `name`. */
+/** Names the routes. Throws if two names are equal: set `name` on one of them. */
 export function operationsOf(routes: readonly Route[]): Operation[] {
   const names = new Set<string>();
   return routes.map((route) => {

@@ -2,7 +2,7 @@ import { GatewayError } from '@gateway/core/errors';
 import type { Answer } from '../http/response.js';
 import type { ProjectCall, Route } from './route.js';
 
-/** The route that shows what this route edits or shows: that of the same path, when it has a time of its last change and can be edited. */
+/** Returns the GET route of the same path if its resource can be edited and has an `updated_at`. */
 export function editableAt({ method, path, reach }: Route, routes: readonly Route[]): Route | undefined {
   const same = routes.filter((it) => it.path === path && it.reach === reach);
   const isEdited = same.some((it) => it.method === 'put') && method !== 'post';
@@ -10,17 +10,24 @@ export function editableAt({ method, path, reach }: Route, routes: readonly Rout
   return isEdited && shown?.data?.['properties'] && 'updated_at' in shown.data['properties'] ? shown : undefined;
 }
 
-/** https://www.rfc-editor.org/rfc/rfc9110#name-etag: the time of the last change, which whoever has the resource knows. Undefined for what has none. */
+/**
+ * The ETag is the time of the last change, which clients know from the resource:
+ * https://www.rfc-editor.org/rfc/rfc9110#name-etag
+ */
 export function etagOf({ data }: Answer): string | undefined {
   const changedAt = (data as { readonly updated_at?: Date } | null)?.updated_at;
   return changedAt && `"${changedAt.toISOString()}"`;
 }
 
-/** One edit of a resource at a time, of those that have a condition: of two with the same tag the second must see what the first has changed. */
+/**
+ * Serialises conditional edits of a resource: of two with one tag, the second must see the first's
+ * change.
+ */
 const editing = new Map<string, Promise<unknown>>();
 
 /**
- * Runs an edit if the resource is still what `If-Match` says. Another server may change it between the look and the edit, within milliseconds.
+ * Runs an edit if the resource still matches `If-Match`. Another server can change it in the
+ * milliseconds in between.
  * @throws GatewayError `stale`
  */
 export async function runIfMatch(shown: Route, call: ProjectCall, run: () => Promise<Answer>): Promise<Answer> {

@@ -1,14 +1,14 @@
 interface Resource {
   readonly about: string;
-  /** What its routes do that keys may use: those of sessions and portal links have no scopes. */
+  /** Empty for sessions and portal links, which have no scopes. */
   readonly scopes: readonly ('read' | 'write')[];
-  /** False: a change of it is no change of the configuration by which events are routed. */
+  /** False if changes do not affect how events are routed. */
   readonly isRouting?: false;
 }
 
 const BOTH = ['read', 'write'] as const;
 
-/** The resources of the API, in the order of its document. Tags, the members of the client, and the scopes of keys are named by them. */
+/** Resources in document order; the names of tags, client members and scopes. */
 export const RESOURCES: Readonly<Record<string, Resource>> = {
   auth: { about: 'Sessions of people in browsers.', scopes: [] },
   organisations: { about: 'Whom projects belong to.', scopes: BOTH },
@@ -32,13 +32,11 @@ export const RESOURCES: Readonly<Record<string, Resource>> = {
   instance: { about: 'Plugins, flags, licence, settings and health of the instance, for who runs it.', scopes: ['read'] },
 };
 
-/** All that a key can be given: `events:write` and so on. */
 export const SCOPES: readonly string[] = Object.entries(RESOURCES).flatMap(([name, { scopes }]) => scopes.map((it) => `${name}:${it}`));
 
-/** Words that paths write in lower case. */
+/** Paths write these in lower case. */
 const COMPOUND = { eventdeliveries: 'eventDeliveries', deliveryattempts: 'deliveryAttempts' } as Readonly<Record<string, string>>;
 
-/** The name of a resource by the first part of its path. */
 export function camel(text: string): string {
   return (COMPOUND[text] ?? text).replaceAll(/[-_](\w)/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -33,7 +33,6 @@ import type { Links } from '../http/links.js';
 import type { Answer } from '../http/response.js';
 import { camel } from './resources.js';
 
-/** What routes use, made once by `startServer`. */
 export interface ServerContext {
   readonly config: Config;
   readonly database: Database;
@@ -46,129 +45,128 @@ export interface ServerContext {
   readonly records: RecordCache;
   readonly ask: AskDatabase;
   readonly limit: RequestLimit;
-  /** Of portal links, in the place of `limit`. */
   readonly portalLimit: RequestLimit;
   readonly receive: ReceiveBody;
   readonly takeShare: TakeShare;
-  /** Of the connection tests of a project. */
   readonly tests: RequestLimit;
-  /** Of the function tests of a project. */
   readonly functionTests: RequestLimit;
   readonly functions: Functions;
   readonly logins: LoginGuard;
   readonly sessions: SessionCookies;
-  /** Undefined when people sign in by password only. */
+  /** Undefined if users sign in only by password. */
   readonly oidc: OidcProvider | undefined;
   readonly keyUse: KeyUse;
   readonly addressOf: AddressReader;
   readonly events: EventCreator;
-  /** By which events are routed in their commit. */
   readonly configCache: ConfigCache;
-  /** Throws `too_many_events` for a project that has sent more than `limits.events_per_second`. */
+  /** Throws `too_many_events` above `limits.events_per_second`. */
   readonly requirePace: (projectId: string) => void;
-  /** What projects reject that reject unknown event types. */
+  /** Event types, for projects that reject unknown ones. */
   readonly catalogue: EventTypeCatalogue;
-  /** Tells agents of events that are pending. */
   readonly signalPending: (events: readonly Pick<EventRef, 'projectId' | 'id'>[]) => void;
   readonly probeHealth: HealthProbe;
   readonly billing: { readonly problem: string | null } | undefined;
 }
 
-/** A request that passed validation, of anyone. */
+/** A validated request. */
 export interface OpenCall<Body = unknown, Query = unknown> extends ServerContext {
   readonly request: IncomingMessage;
   readonly requestId: string;
   readonly params: Readonly<Record<string, string>>;
   readonly id: string;
   readonly body: Body;
-  /** Text of the member that the declaration names in `raw`. */
+  /** Text of the body member that the route names in `raw`. */
   readonly raw: string;
   readonly query: Query;
   readonly headers: IncomingHttpHeaders;
 }
 
-/** A request that passed authentication too. */
+/** An authenticated request. */
 export interface AccountCall<Body = unknown, Query = unknown> extends OpenCall<Body, Query> {
   readonly caller: Caller;
 }
 
-/** A request for an organisation in which the caller has the role that the route asks for. */
+/** A request for an organisation, with the required role. */
 export interface OrganisationCall<Body = unknown, Query = unknown> extends AccountCall<Body, Query> {
-  /** With the role of the caller. */
   readonly organisation: Membership;
 }
 
-/** A request for a project that the caller may reach, with the role that the route asks for. */
+/** A request for a project, with the required role. */
 export interface ProjectCall<Body = unknown, Query = unknown> extends AccountCall<Body, Query> {
   readonly project: ProjectRow;
-  /** Of a portal link: the only owner whose endpoints it may see. */
+  /** The owner of a portal link, whose endpoints alone it sees. */
   readonly ownerId: string | undefined;
 }
 
 interface Options {
   readonly body?: TSchema;
-  /** Member of the body that is kept as text, byte for byte. */
+  /** The body member kept as text, byte for byte. */
   readonly raw?: string;
-  /** The body holds a message: it may be as large as `ingest.max_message_bytes` asks for. */
+  /** The body holds a message: its limit follows `ingest.max_message_bytes`. */
   readonly carriesMessage?: true;
-  /** It creates events, which commit together with others: many more of a project may run at a time, and they count for `limits.events_per_second`. */
+  /**
+   * Creates events, which commit in groups: many more run at a time, and they count towards
+   * `limits.events_per_second`.
+   */
   readonly isGrouped?: true;
   readonly query?: TObject;
-  /** What `data` of the answer is; null when it is left out. In a list route, one row. */
+  /** The answer's `data`, or a row of a list; null if omitted. */
   readonly data?: TSchema;
-  /** Path of the collection that gets the created resource, when it is not that of the route. */
+  /** The collection of the created resource, if not the route's path. */
   readonly createsIn?: string;
   readonly status?: 200 | 201;
-  /** What the route answers with otherwise, in the same shape. */
+  /** Further statuses with the same shape. */
   readonly alsoStatus?: readonly number[];
-  /** What the client calls it, when that is not plain from method and path. */
+  /** The client method, if method and path do not imply it. */
   readonly name?: string;
   /**
-   * The least role of the caller; `viewer` for reads and `member` for others when it is left out. `instance`: a credential of the process, or a user
-   * who is an instance admin.
+   * The least role; by default `viewer` for reads, else `member`. `instance`: a process credential
+   * or an instance admin.
    */
   readonly role?: Role | 'instance';
   readonly needsPerson?: true;
   readonly portal?: Access['portal'];
-  /** False for what changes no configuration, such as events: it is not written to the audit log. */
+  /** False outside the configuration, as for events: the audit log skips them. */
   readonly isAudited?: false;
 }
 
-/** A route of the management API as data: it is mounted, validated and documented from here, and the client is made from it. */
+/** A route as data: mounting, validation, document and client derive from it. */
 export interface Route extends Options {
   readonly method: Method;
-  /** Below `/api/v1`; of an organisation below `/organisations/:organisation_id` there, of a project below `/projects/:project_id`. */
+  /**
+   * The path below `/api/v1`, and by reach below `/organisations/:organisation_id` or
+   * `/projects/:project_id`.
+   */
   readonly path: string;
   readonly summary: string;
-  /** Whom it needs: nobody, a caller, or one who reaches the organisation or project of the path, which the call then has. */
+  /** Required access: none, any caller, or access to the organisation or project of the path. */
   readonly reach: 'open' | 'account' | 'organisation' | 'project';
   readonly run: (call: ProjectCall) => Promise<Answer>;
 }
 
 type Method = 'get' | 'post' | 'put' | 'delete';
-/** `GET /endpoints`; without a path that of the project itself. */
+/** `GET /endpoints`; without a path, the project itself. */
 type Name = `${Uppercase<Method>}${'' | ` /${string}`}`;
 type BodyOf<It extends Options> = It extends { body: infer Body extends TSchema } ? Static<Body> : undefined;
 type QueryOf<It extends Options> = It extends { query: infer Query extends TObject } ? Static<Query> : Record<never, never>;
 type Run<Call> = (call: Call) => Promise<Answer>;
 
-/** Path of a route below `/api/v1`, or of another path with its reach. */
+/** Returns the path below `/api/v1` of a route, or of another path with its reach. */
 export function pathOf({ reach, path }: Pick<Route, 'reach' | 'path'>, of = path): string {
   return { open: '', account: '', organisation: '/organisations/:organisation_id', project: '/projects/:project_id' }[reach] + of;
 }
 
-/** The route that shows what a route creates; undefined when there is none. */
+/** Returns the route that shows the resource that `route` creates. */
 export function showOfCreated(route: Route, routes: readonly Route[]): Route | undefined {
   const collection = pathOf(route, route.createsIn);
   return routes.find((it) => it.method === 'get' && /^(.*)\/:\w+$/.exec(pathOf(it))?.[1] === collection);
 }
 
-/** The resource of a route: the first part of its path, in camel case. */
+/** Returns the first part of the path in camel case. */
 export function resourceOf({ reach, path }: Pick<Route, 'reach' | 'path'>): string {
   return camel((path === '' ? pathOf({ reach, path }) : path).split('/')[1]!);
 }
 
-/** What a route asks of its caller. */
 export function accessOf(route: Route): Access {
   const { method, role, needsPerson, portal } = route;
   return {
@@ -179,7 +177,7 @@ export function accessOf(route: Route): Access {
   };
 }
 
-/** Declares a route below `/api/v1` that needs no credentials. */
+/** Declares a route that needs no credentials. */
 export function openRoute<const It extends Options>(
   name: Name,
   summary: string,
@@ -189,7 +187,7 @@ export function openRoute<const It extends Options>(
   return { ...projectRoute(name, summary, options, run), reach: 'open' };
 }
 
-/** Declares a route below `/api/v1/organisations/:organisation_id`. */
+/** Declares a route below `/organisations/:organisation_id`. */
 export function organisationRoute<const It extends Options>(
   name: Name,
   summary: string,
@@ -199,7 +197,7 @@ export function organisationRoute<const It extends Options>(
   return { ...projectRoute(name, summary, options, run as unknown as Run<ProjectCall<BodyOf<It>, QueryOf<It>>>), reach: 'organisation' };
 }
 
-/** Declares a route below `/api/v1` that needs a caller but no project. */
+/** Declares a route that needs a caller but no project. */
 export function accountRoute<const It extends Options>(
   name: Name,
   summary: string,
@@ -209,7 +207,7 @@ export function accountRoute<const It extends Options>(
   return { ...projectRoute(name, summary, options, run), reach: 'account' };
 }
 
-/** Declares a route below `/api/v1/projects/:project_id`; its call has the project, which the caller may reach. */
+/** Declares a route below `/projects/:project_id`. */
 export function projectRoute<const It extends Options>(
   name: Name,
   summary: string,
@@ -220,7 +218,7 @@ export function projectRoute<const It extends Options>(
   return { method: method.toLowerCase() as Method, path, summary, ...options, reach: 'project', run: run as Run<ProjectCall> };
 }
 
-/** A project route that lists resources by page. `title` is its message; `query` includes `pageQuery`. */
+/** Declares a paginated list. `title` is its message; `query` includes `pageQuery`. */
 export function listRoute<Row, Query extends TObject<typeof pageQuery>>(
   path: string,
   summary: string,
@@ -241,7 +239,7 @@ export function listRoute<Row, Query extends TObject<typeof pageQuery>>(
   return { method: 'get', path, summary, query, ...(row && { data: pageOf(row) }), ...access, reach: 'project', run };
 }
 
-/** Returns the row; throws `not_found` when there is none, or nothing was deleted. */
+/** Returns the row; throws `not_found` for undefined and false. */
 export function found<Row>(row: Row | undefined | false, thing: string, id: string): Row {
   if (row === undefined || row === false) throw new GatewayError('not_found', { thing, id });
   return row;

@@ -4,8 +4,8 @@ import { isId } from '@gateway/core/events';
 import { pathOf, type Route } from './route.js';
 
 /**
- * The routers of the management API below `prefix`. A router compares a path with each of its routes, so those of one resource of a project have a router of
- * their own: `of` returns it for the path of a route, and `middleware` is made when all routes are there.
+ * Returns routers below `prefix`, one per project resource, since a router tries each of its paths.
+ * Call `middleware` after all routes are added.
  */
 export function apiRouters(prefix: string): { of(path: string): Router; middleware(): Middleware } {
   const routers = new Map<string, Router>();
@@ -27,7 +27,8 @@ export function apiRouters(prefix: string): { of(path: string): Router; middlewa
 }
 
 /**
- * Returns what gives the methods of a path, sorted; none for paths that no route has. Parameters stand for ids only, so `/events/batch` is not the event `batch`.
+ * Returns a function from a path to its sorted methods. Parameters match only ids, so
+ * `/events/batch` is not the event `batch`.
  */
 export function methodsByPath(prefix: string, routes: readonly Route[]): (path: string) => readonly string[] {
   const known = new Map<string, string[]>();
@@ -42,7 +43,7 @@ export function methodsByPath(prefix: string, routes: readonly Route[]): (path: 
   };
 }
 
-/** `events` of `/projects/:project_id/events/:id`; empty for paths outside a project. */
+/** Returns `events` for `/projects/:project_id/events/:id`; empty outside projects. */
 function resourceOf(path: string): string {
   return /^\/projects\/[^/]+\/([^/]+)/.exec(path)?.[1] ?? '';
 }

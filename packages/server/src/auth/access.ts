@@ -11,40 +11,39 @@ interface Context {
   readonly database: Pick<Database, 'knex'>;
 }
 
-/** What a route asks of its caller, declared with the route. */
 export interface Access {
-  /** The least role in the organisation; that of a project key counts in its project. */
+  /** The least role in the organisation; for project keys, in the project. */
   readonly role: Role;
-  /** What a key with scopes must have too: a resource with `read` or `write`, which includes `read`. */
+  /** Required of keys with scopes: a resource with `read` or `write`, which includes `read`. */
   readonly scope: string;
-  /** Only a person or a credential of the process, not the key of a project. */
+  /** Excludes project keys. */
   readonly needsPerson?: true;
   /**
-   * Portal links may, for what belongs to their owner: any link, or only one that manages endpoints. A thing in the path is checked before the route
-   * runs; the route itself hands `call.ownerId` on to the lists it reads, and checks the ids in its body.
+   * Admits portal links to things of their owner: any link, or links that manage endpoints. Ids in
+   * the path are checked before the route runs; the route checks ids in the body and passes
+   * `call.ownerId` to its lists.
    */
   readonly portal?: 'any' | 'managing' | undefined;
 }
 
-/** Whether a role includes another. */
 export function includes(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed);
 }
 
-/** Whether a portal link may create, change and delete the endpoints of its owner. */
+/** Returns whether a portal link can create, change and delete endpoints. */
 export function managesEndpoints({ role }: Pick<PortalKey, 'role'>): boolean {
   return includes(role, 'member');
 }
 
-/** Throws `scope_missing` for a key that has scopes, but not that of the route. */
+/** Throws `scope_missing` for a key with scopes that lacks the route's. */
 export function requireScope(caller: Caller, { scope }: Pick<Access, 'scope'>): void {
   if (caller.type === 'process' || !caller.scopes || covers(caller.scopes, scope)) return;
   throw new GatewayError('scope_missing', { scope, key: `gw_${caller.mask}_…` });
 }
 
 /**
- * Every route that gives access calls it: to a key, a link or a person. `scopes` are those of the access; null: all, as people have. Throws `forbidden` for a caller
- * that lacks one of them.
+ * Throws `forbidden` if the caller lacks a granted scope; null grants all, as people have. Every
+ * route that grants access to a key, link or person calls it.
  */
 export function requireScopesFor(caller: Caller, scopes: readonly string[] | null): void {
   if (caller.type === 'process' || !caller.scopes) return;
@@ -55,7 +54,7 @@ export function requireScopesFor(caller: Caller, scopes: readonly string[] | nul
   throw new GatewayError('forbidden', { reason: `this API key has the scopes ${own.join(', ')} and cannot give ${given}` });
 }
 
-/** The scopes that a portal link amounts to. A test compares them with the routes. */
+/** The scopes equivalent to a portal link. A test compares them with the routes. */
 export const LINK_SCOPES: Readonly<Record<PortalKey['role'], readonly string[]>> = {
   viewer: ['activity:read', 'endpoints:write', 'eventDeliveries:write', 'eventTypes:read', 'subscriptions:read'],
   member: ['activity:read', 'endpoints:write', 'eventDeliveries:write', 'eventTypes:read', 'subscriptions:write'],
@@ -65,20 +64,23 @@ function covers(scopes: readonly string[], needed: string): boolean {
   return scopes.includes(needed) || scopes.includes(needed.replace(/:read$/, ':write'));
 }
 
-/** The caller as a person; throws `forbidden` for the keys of a project. */
+/** Returns undefined for process credentials; throws `forbidden` for keys of a project. */
 export function personOf(caller: Caller): UserKey | undefined {
   if (caller.type === 'project' || caller.type === 'portal')
     throw new GatewayError('forbidden', { reason: 'this API key belongs to a project; only a personal key may do this' });
   return caller.type === 'process' ? undefined : caller;
 }
 
-/** What belongs to the caller as a person. Throws `forbidden` for the keys of a project, and for a key whose own role does not suffice. */
+/** Throws `forbidden` for keys of a project or with an insufficient role. */
 export function reachAccount(caller: Caller, { role }: Access): void {
   const person = personOf(caller);
   if (person?.role) requireRole(person.role, role);
 }
 
-/** The organisations that a caller may act for, with the role in each; throws `forbidden` for the keys of a project. */
+/**
+ * Returns the caller's organisations with its role in each; throws `forbidden` for keys of a
+ * project.
+ */
 export async function organisationsOf(caller: Caller, { database, records }: Context): Promise<Membership[]> {
   const person = personOf(caller);
   if (!person) return (await listOrganisations(database.knex)).map((row) => ({ ...row, role: 'owner' }));
@@ -87,7 +89,10 @@ export async function organisationsOf(caller: Caller, { database, records }: Con
   return rows.map((row) => (most && !includes(most, row.role) ? { ...row, role: most } : row));
 }
 
-/** The organisation of a path, with the role of the caller in it. Throws `forbidden` for a role that does not suffice, and `not_found` also for those of others. */
+/**
+ * Returns the organisation with the caller's role. Throws `forbidden` for an insufficient role,
+ * `not_found` for organisations of others.
+ */
 export async function reachOrganisation(caller: Caller, id: string, { role }: Access, context: Context): Promise<Membership> {
   const organisation = (await organisationsOf(caller, context)).find((it) => it.id === id);
   if (!organisation) throw new GatewayError('not_found', { thing: 'organisation', id });
@@ -95,7 +100,7 @@ export async function reachOrganisation(caller: Caller, id: string, { role }: Ac
   return organisation;
 }
 
-/** The project of a path. Throws `forbidden`, or `not_found` also for projects in organisations of others. */
+/** Returns the project. Throws `forbidden`, or `not_found` for organisations of others. */
 export async function reachProject(caller: Caller, projectId: string, access: Access, context: Context): Promise<ProjectRow> {
   const isKey = caller.type === 'project' || caller.type === 'portal';
   if (isKey && caller.project_id !== projectId)

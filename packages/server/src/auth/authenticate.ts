@@ -14,10 +14,13 @@ interface Context {
   readonly sessions: SessionCookies;
 }
 
-/** Of these a page of another origin cannot change anything. */
+/** Methods with which a page of another origin cannot change anything. */
 const READS = ['GET', 'HEAD', 'OPTIONS'];
 
-/** The sender of a request. Throws `unauthorized`, `csrf_token_missing`, or `too_many_logins` for one that may be guessing. */
+/**
+ * Returns the sender of a request. Throws `unauthorized`, `csrf_token_missing`, or
+ * `too_many_logins` for a client that could be guessing.
+ */
 export async function authenticate(request: IncomingMessage, context: Context): Promise<Caller> {
   const { credentials, logins, sessions } = context;
   const header = request.headers.authorization ?? '';
@@ -45,7 +48,7 @@ export async function authenticate(request: IncomingMessage, context: Context): 
     account,
     async () => credentials.ofBearer(key) ?? (credentials.native && mask !== undefined ? storedKey(key, mask, context) : undefined),
   );
-  // A session works in its cookie only, where requests that write need the token beside it.
+  // Sessions are valid only in their cookie, where writes also need the CSRF token.
   if (caller && caller.type !== 'session') return caller;
   if (!credentials.native && mask !== undefined)
     throw unauthorized('this process does not accept the API keys of the database: server.auth.native is off');
@@ -68,7 +71,7 @@ async function authenticateSession(request: IncomingMessage, key: string, contex
   return caller;
 }
 
-/** The row of a stored key; undefined when there is none or its secret is another. Throws when it was revoked or has expired. */
+/** Returns undefined for an unknown key or a wrong secret; throws for a revoked or expired key. */
 async function storedKey(
   key: string,
   mask: string,

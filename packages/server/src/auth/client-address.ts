@@ -1,10 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 
-/** The address of the client of a request, behind trusted proxies too. */
 export type AddressReader = (request: IncomingMessage) => string;
 
-/** The client of a request: read from the right, the first address of `X-Forwarded-For` that is no trusted proxy. What is left of it may be made up. */
+/**
+ * The first untrusted address, from the socket leftwards through `X-Forwarded-For`. Addresses
+ * further left can be forged.
+ */
 function clientAddress({ headers, socket }: IncomingMessage, isProxy: (address: string) => boolean): string {
   let client = plain(socket.remoteAddress);
   const forwarded = headers['x-forwarded-for'];
@@ -17,13 +19,13 @@ function clientAddress({ headers, socket }: IncomingMessage, isProxy: (address: 
   return client;
 }
 
-/** Reads the client of a request; `proxies` are the trusted ones, as CIDRs. */
+/** @param proxies CIDRs of trusted proxies */
 export function addressReader(proxies: readonly string[]): AddressReader {
   const isProxy = within(proxies);
   return (request) => clientAddress(request, isProxy);
 }
 
-/** An address without port, brackets and zone, and an IPv4 address not in the form of IPv6. */
+/** Strips port, brackets and zone, and unmaps IPv4 addresses from IPv6. */
 export function plain(hop = ''): string {
   return hop
     .trim()
@@ -32,7 +34,6 @@ export function plain(hop = ''): string {
     .replace(/^::ffff:(?=[\d.]+$)/i, '');
 }
 
-/** Whether an address is in one of these networks. */
 function within(networks: readonly string[]): (address: string) => boolean {
   const family = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
   const list = new BlockList();

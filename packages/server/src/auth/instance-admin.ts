@@ -3,11 +3,14 @@ import { isInstanceAdmin } from '@gateway/store/people';
 import type { Database } from '@gateway/store/postgres';
 import type { Caller } from './caller.js';
 
-/** Throws `forbidden` unless the caller is a credential of the process, or acts for a user who is an instance admin. Asks the database each time: such requests are rare. */
+/**
+ * Throws `forbidden` unless the caller is a process credential or acts for an instance admin. Not
+ * cached: such requests are rare.
+ */
 export async function requireInstanceAdmin(caller: Caller, { database }: { readonly database: Pick<Database, 'knex'> }): Promise<void> {
   if (caller.type === 'process') return;
   const isUser = caller.type === 'personal' || caller.type === 'session';
-  // A key with a role of its own may do less than its user.
+  // A key with a role can have fewer rights than its user.
   if (isUser && caller.role === null && (await isInstanceAdmin(database.knex, caller.user_id))) return;
   throw new GatewayError('forbidden', {
     reason:

@@ -7,10 +7,10 @@ export interface KeyUse {
 }
 
 const INTERVAL_MS = 60_000;
-/** Keys that are remembered between two writes; uses of more are not recorded. */
+/** Uses of further keys between two writes are not recorded. */
 const KEYS_MAX = 10_000;
 
-/** Records when stored keys were last used: each minute in one statement, so that a request costs none. */
+/** Records when keys were last used, in one statement per minute. */
 export function startKeyUse(write: (used: ReadonlyMap<string, Date>) => Promise<void>, log: Log): KeyUse {
   let used = new Map<string, Date>();
   let writing = Promise.resolve();

@@ -10,35 +10,49 @@ import { MemoryKv, type Kv } from '@gateway/store/kv';
 import type { KvFallback } from '../health/kv-fallback.js';
 import { plain, type AddressReader } from './client-address.js';
 
-/** Whose credentials a request carries. */
 export interface Account {
   /**
-   * `key` and `session` are stored keys; `bearer` is a key of the process; `password` a login, `invitation` the acceptance of one, `oidc` what a provider has answered;
-   * `source` is a password or key of an HTTP source, `signature` its signatures.
+   * `key` and `session` are stored keys, `bearer` is a process key, `invitation` an acceptance,
+   * `oidc` a provider's answer, `source` a password or key of an HTTP source, `signature` its
+   * signatures.
    */
   readonly kind: 'basic' | 'bearer' | 'key' | 'session' | 'password' | 'invitation' | 'oidc' | 'source' | 'signature';
-  /** The username or email address, the mask of a stored key, the id of a source, or nothing for a key of the process. */
+  /**
+   * A username or email address, the mask of a stored key or the id of a source; empty for process
+   * keys.
+   */
   readonly name: string;
-  /** The credential itself, with its account: a known one is let through at once. */
+  /** The credential with its account: a known one passes immediately. */
   readonly credential: string;
 }
 
-/** Stored keys and signatures cannot be guessed: one in use works on while another client of its address guesses. So does a provider, which does not know of the guesses. */
+/**
+ * Stored keys and signatures cannot be guessed: one in use, also a webhook provider's, keeps
+ * working while another client of its address guesses.
+ */
 const STORED: readonly Account['kind'][] = ['key', 'session', 'source', 'signature'];
-/** Failures at a source count there alone: a provider with a wrong secret locks no person of its address out. */
+/**
+ * Failures count at the source only: a provider with a wrong secret locks out no user of its
+ * address.
+ */
 const OF_SOURCE: readonly Account['kind'][] = ['source', 'signature'];
 
 export interface LoginGuard {
-  /** Runs `verify`, which returns undefined for wrong credentials, unless the client may be guessing: then throws `too_many_logins`. */
+  /**
+   * Runs `verify`, which returns undefined for wrong credentials. Throws `too_many_logins` if the
+   * client could be guessing.
+   */
   <Found>(request: IncomingMessage, account: Account, verify: () => Promise<Found | undefined>): Promise<Found | undefined>;
-  /** Throws `too_many_logins` if the address is locked out, for what is verified only after the body was read. */
+  /**
+   * Throws `too_many_logins` if the address is locked out, for credentials verified after the body.
+   */
   refuseLocked(request: IncomingMessage, account: Account): Promise<void>;
 }
 
 type Refusal = Pick<LoginGuard, 'refuseLocked'>;
 type Guard = <Found>(request: IncomingMessage, account: Account, verify: () => Promise<Found | undefined>) => Promise<Found | undefined>;
 
-/** Where failures count, and how many times more than usual it has. */
+/** A bucket of failures, with the factor of its capacity. */
 interface Place {
   readonly name: string;
   readonly factor: number;
@@ -46,22 +60,23 @@ interface Place {
 
 /** Failures that an address regains. */
 const PER_SECOND = 1 / 60;
-/** An account has so many more than one address: a client with a wrong password must not slow the others. */
+/** Multiple of an address's capacity: a client with a wrong password must not slow the others. */
 const ACCOUNT_FACTOR = 10;
-/** How long an account stays slow after a failure. */
+/** An account is slow for this time after a failure. */
 const SLOW_MS = 60_000;
 const DELAY_MS = 1_000;
-/** Requests that wait at a time. */
+/** Concurrently delayed requests. */
 const DELAYED_MAX = 50;
-/** Requests of one address that wait for others of it to be verified. */
+/** Requests of an address that wait for its verifications. */
 const WAITING_MAX = 1_000;
-/** Credentials that were right are known to be in use for so long. */
+/** A correct credential counts as in use for this time. */
 const KNOWN_MS = 3_600_000;
 const KNOWN_MAX = 10_000;
 
 /**
- * Locks out addresses, and slows down accounts, whose logins fail. Servers count failures together in KV, or each on its own while it is unavailable. An
- * account is never locked, since anyone could then lock out its owner.
+ * Locks out addresses, and slows down accounts, with failing logins. Servers count in KV together,
+ * or separately while it is unavailable. Accounts are never locked, since anyone could then lock
+ * out an owner.
  */
 export function loginGuard(
   { auth: { max_failures: maxFailures } }: Pick<Config['server'], 'auth'>,
@@ -75,23 +90,23 @@ export function loginGuard(
 ): LoginGuard {
   if (maxFailures === 0) return Object.assign<Guard, Refusal>((_request, _account, verify) => verify(), { refuseLocked: async () => {} });
   const memory = new MemoryKv();
-  /** Until when credentials that were right are known, by their names; the least recently used first. */
+  /** Expiry by hashed credential, least recently used first. */
   const known = new Map<string, number>();
-  /** Names in KV, the same in every server. */
+  /** Names in KV, equal in all servers. */
   const digest = (...texts: string[]) => createHmac('sha256', key).update(texts.join(' ')).digest('hex');
   const secret = randomBytes(32).toString('hex');
-  /** Names in the memory of this process. Asked for by every request, so it is one call, which takes a fifth of the time of an HMAC. */
+  /** Names in memory. Every request needs one: `hash` takes a fifth of the time of an HMAC. */
   const nameOf = (address: string, credential: string) => hash('sha256', `${secret} ${address} ${credential}`);
   let delayed = 0;
-  /** By place: attempts that are being verified, and those that wait for them. */
   const attempts = new Map<string, { users: number; running: number; readonly waiting: (() => void)[] }>();
 
   const takeFailures = (it: Kv, who: string, factor: number, wanted: number) =>
     it.takeTokens(`login:${who}`, factor * PER_SECOND, wanted, factor * maxFailures - 1);
 
   /**
-   * Reserves one of the failures that a place has left, before anything is verified: of many attempts at once no more are verified than may fail. The others wait, and are
-   * not attempts any more when their credential has become known. Returns what gives the place back.
+   * Reserves one of a place's remaining failures before verification, so that concurrent attempts
+   * cannot exceed the limit. Others wait, unless their credential becomes known. Returns a function
+   * that ends the reservation.
    */
   async function reserve({ name: place, factor }: Place, { kind }: Account, isKnown: () => boolean): Promise<() => void> {
     const its = attempts.get(place) ?? { users: 0, running: 0, waiting: [] };
@@ -124,7 +139,10 @@ export function loginGuard(
     return () => undefined;
   }
 
-  /** Counts a failure; returns the milliseconds until there is another, 0 if there is one now. Counted here first, before other requests run. */
+  /**
+   * Returns the milliseconds until another failure is allowed. Counts locally first, before other
+   * requests run.
+   */
   async function count(who: string, factor: number): Promise<number> {
     const take = (it: Kv) => takeFailures(it, who, factor, 1);
     const { waitMs } = await take(memory);
@@ -144,7 +162,7 @@ export function loginGuard(
     }
     const account = digest('account', kind, name);
     if ((await count(account, ACCOUNT_FACTOR)) === 0) return;
-    // A username may be a password in the wrong place.
+    // A username can be a misplaced password.
     if (!(await memory.get(`slow ${account}`)))
       log.warn(
         { credential: kind, ...(STORED.includes(kind) ? { key: `gw_${name}_…` } : {}) },
@@ -177,7 +195,10 @@ export function loginGuard(
     if (known.size > KNOWN_MAX) known.delete(oldest!);
   }
 
-  /** Where a request counts. An address whose signatures were right has a place of its own: a guesser behind it uses up less of what the provider needs. */
+  /**
+   * A known signer has a separate place: a guesser at its address uses up less of the provider's
+   * capacity.
+   */
   function placeOf(address: string, account: Account) {
     const credential = nameOf(address, account.credential);
     const isKnown = () => (known.get(credential) ?? 0) > performance.now();
@@ -197,7 +218,7 @@ export function loginGuard(
       if (account.kind !== 'signature') await waitIfSlow(account);
       release = await reserve(place, account, isKnown);
     }
-    // A known password is refused too, or guessing it would go on.
+    // Known passwords too, or guessing could continue.
     if (!STORED.includes(account.kind)) await refuseLocked(place.name, account.kind);
     try {
       const caller = await verify();

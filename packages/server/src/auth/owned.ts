@@ -4,7 +4,7 @@ import { isOwned, type OwnedThing, type ProjectRow } from '@gateway/store/config
 import type { Database } from '@gateway/store/postgres';
 import type { Access } from './access.js';
 
-/** Things in the path of a route, by its collection; null: they belong to the project, and every owner sees them. */
+/** Things in the path of a route; null: they belong to the project and every owner sees them. */
 const THINGS: Readonly<Record<string, OwnedThing | null>> = {
   endpoints: 'endpoint',
   subscriptions: 'subscription',
@@ -18,8 +18,8 @@ type RequireOwned = (
 ) => Promise<void>;
 
 /**
- * Returns the check that the thing in the path of a route belongs to the owner of a portal link, which throws `not_found` for that of another, as for one that
- * is not there. Throws for a route that portal links may use and whose things have no known owner.
+ * Returns the check that the thing in a route's path belongs to a portal link's owner; otherwise it
+ * throws `not_found`. Throws for portal routes with things of unknown ownership.
  */
 export function ownedBy({ path, portal }: { readonly path: string } & Pick<Access, 'portal'>): RequireOwned {
   const [, collection = '', ...rest] = path.split('/');

@@ -3,10 +3,10 @@ import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 
-/** The sender of a request with a credential of the process: it reaches every organisation and project. */
+/** Has access to every organisation and project. */
 export interface ProcessCaller {
   readonly type: 'process';
-  /** Identifies the credential without revealing it; the same in every process. */
+  /** The same in every process; does not reveal the credential. */
   readonly id: string;
 }
 
@@ -25,7 +25,10 @@ const PASSWORD_SHORT = 12;
 const API_KEYS = { setting: 'server.auth.api_keys', flag: '--api-auth', env: 'GATEWAY_API_AUTH' };
 const BASIC = { setting: 'server.auth.basic', flag: '--basic-auth', env: 'GATEWAY_BASIC_AUTH' };
 
-/** Reads the credentials of the process from the settings. Throws `credential_invalid`, or `no_credentials` when nobody could reach the API. */
+/**
+ * Reads the settings. Throws `credential_invalid`, or `no_credentials` if the API would be
+ * unreachable.
+ */
 export function processCredentials(config: Config, log: Log): ProcessCredentials {
   const { api_keys: keys, basic: pairs, native } = config.server.auth;
   keys.forEach((key, at) => checkKey(key, at + 1));
@@ -48,8 +51,8 @@ export function processCredentials(config: Config, log: Log): ProcessCredentials
 }
 
 /**
- * A key for one purpose, the same in every process with this encryption key; does not reveal the encryption key. `createHmac` of Node 24 takes 16 µs with the bytes
- * of a key, and 3 µs with a key object.
+ * Derives a key for one purpose, the same in every process; does not reveal the encryption key.
+ * `createHmac` of Node 24 takes 16 µs with the bytes of a key, and 3 µs with a key object.
  */
 export function derivedKey(encryptionKey: string | undefined, purpose: string): KeyObject {
   const bytes = Buffer.from((encryptionKey ?? '').trim(), 'base64');
@@ -61,7 +64,7 @@ function digester(key: KeyObject): (text: string) => Buffer {
   return (text) => createHmac('sha256', key).update(text).digest();
 }
 
-/** Compares with all of them, even after a match, so that the time does not reveal which one matched. */
+/** Compares all, even after a match, so that the time does not reveal which matched. */
 function among(known: readonly Buffer[], given: Buffer): ProcessCaller | undefined {
   const matches = known.filter((it) => timingSafeEqual(it, given));
   return matches.length > 0 ? { type: 'process', id: given.toString('hex', 0, 12) } : undefined;

@@ -6,36 +6,43 @@ import { KV_VERSIONS } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
 import type { KvFallback } from '../health/kv-fallback.js';
 
-/** Caches the records that authenticate a request. Of missing ones only keys are cached, in memory: their masks are random, so no one asks for a key before it exists. */
+/**
+ * Caches the records that authenticate a request. Missing keys too, in memory: masks are random, so
+ * no client uses a key before it exists.
+ */
 export interface RecordCache {
   apiKey(mask: string): Promise<StoredApiKey | undefined>;
   organisations(userId: string): Promise<Membership[]>;
   project(id: string): Promise<ProjectRow | undefined>;
-  /** Call it after a write that changes a project or the organisations of users, or revokes keys, before the response. */
+  /**
+   * Call it before the response, after a write that changes a project or users' organisations, or
+   * revokes keys.
+   */
   forget(changed: { readonly project?: string; readonly masks?: readonly string[]; readonly users?: readonly string[] }): Promise<void>;
 }
 
 const MEMORY_MS = 1_000;
-/** In memory; the oldest are dropped beyond it. */
 const RECORDS_MAX = 10_000;
-/** Longest age of an entry in KV, and so of a change that could not be written there. */
+/** Longest age of an entry, and so of a change that could not be written to KV. */
 const KV_MS = 30_000;
 
 const SIGNATURE_BYTES = 32;
-/** Replaces the entry of a changed record. */
 const CHANGED = 'changed';
 
 /**
- * Caches records in memory for a moment, and in KV, if given, which the servers share. A server sees its own changes at once, those of others after that moment.
- * `key` signs entries in KV, so that write access to KV does not grant access to the API.
+ * Caches records for `memoryMs` in memory, and in KV, if given, which servers share. A server sees
+ * its own changes immediately, others' after `memoryMs`. `key` signs entries: write access to KV
+ * must not grant access to the API.
  */
 export function recordCache(
   { knex }: Pick<Database, 'knex'>,
   { kv, key, memoryMs = MEMORY_MS }: { kv: KvFallback | undefined; key: KeyObject; memoryMs?: number },
 ): RecordCache {
-  /** Ordered by expiry. Includes lookups that are still running: concurrent callers share them. */
+  /** Ordered by expiry. Concurrent callers share running lookups. */
   const memory = new Map<string, { readonly value: Promise<unknown>; readonly untilMs: number }>();
-  /** Records changed by this server, until no older entry can be left in KV: the mark of the change may not have reached it. */
+  /**
+   * Kept until older entries in KV have expired: the mark of the change may not have reached KV.
+   */
   const changed = new Map<string, { readonly untilMs: number }>();
 
   function cached<T>(name: string, load: () => Promise<T | undefined>, { keepsMissing = false } = {}): Promise<T | undefined> {
@@ -61,7 +68,7 @@ export function recordCache(
     const known = text === undefined ? undefined : (valueOf(name, text, key) as T | undefined);
     if (known !== undefined) return known;
     const loaded = await load();
-    // An invalid entry that exists marks a change, or is that of a server of another release, and stays.
+    // An invalid entry marks a change or is another release's, and remains.
     if (found && loaded !== undefined && text === undefined) {
       const entry = entryOf(name, loaded, { key, untilMs: Date.now() + KV_MS });
       void kv.ask((it) => it.set(name, entry, { ttlMs: KV_MS, ifAbsent: true }));
@@ -83,7 +90,7 @@ export function recordCache(
         changed.delete(name);
         changed.set(name, { untilMs: nowMs + KV_MS });
       }
-      // Marked, not deleted: a read that began before the change may otherwise write its entry after it.
+      // Marked, not deleted: a read that began before the change could write its entry afterwards.
       await Promise.all(names.map((name) => kv.ask((it) => it.set(name, CHANGED, { ttlMs: KV_MS }))));
     },
   };
@@ -100,13 +107,16 @@ const projectName = (id: string) => `cache:project:${id}`;
 const organisationsName = (userId: string) => `cache:organisations:${userId}`;
 const keyName = (mask: string) => `cache:key:${mask}`;
 
-/** Signed with its name, expiry and version: a server of another release takes it for invalid. Not encrypted: entries hold no secret, and at this rate the random nonces of AES-GCM would repeat. */
+/**
+ * Signed with name, expiry and version, so other releases reject it. Not encrypted: entries hold no
+ * secret, and at this rate the random nonces of AES-GCM would repeat.
+ */
 function entryOf(name: string, value: unknown, { key, untilMs }: { key: KeyObject; untilMs: number }): string {
   const bytes = serialize({ name, untilMs, value });
   return Buffer.concat([signature(bytes, key), bytes]).toString('base64');
 }
 
-/** Undefined for an entry with another key, version or name, or that has expired. */
+/** Returns undefined for expired entries and other keys, versions or names. */
 function valueOf(name: string, text: string, key: KeyObject): unknown {
   const all = Buffer.from(text, 'base64');
   const bytes = all.subarray(SIGNATURE_BYTES);
@@ -115,7 +125,7 @@ function valueOf(name: string, text: string, key: KeyObject): unknown {
     const entry = deserialize(bytes) as { name: string; untilMs: number; value: unknown };
     return entry.name === name && entry.untilMs > Date.now() ? entry.value : undefined;
   } catch {
-    // Written by a newer Node.
+    // A newer Node wrote it.
     return undefined;
   }
 }

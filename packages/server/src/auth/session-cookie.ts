@@ -3,30 +3,33 @@ import type { IncomingMessage } from 'node:http';
 
 /** A cookie that scripts cannot read. */
 export interface Cookie {
-  /** Its value in a request; undefined without one. */
   read(request: IncomingMessage): string | undefined;
-  /** Value of `Set-Cookie`; without `value` the browser forgets the cookie. */
+  /** Value of `Set-Cookie`; without `value`, the browser deletes the cookie. */
   write(request: IncomingMessage, value?: string, expiresAt?: Date): string;
 }
 
 /**
- * Sessions of the dashboard: an API key of the type `session` in a cookie. Requests that write also carry a token in a header, which
- * pages of other origins can neither read nor send (https://cheatsheetseries.owasp.org/cheatsheets/Cross-Site_Request_Forgery_Prevention_Cheat_Sheet.html).
+ * Sessions of the dashboard: an API key in a cookie. Writes also carry a token in a header, which
+ * pages of other origins can neither read nor send (OWASP, Cross-Site Request Forgery Prevention
+ * Cheat Sheet: https://cheatsheetseries.owasp.org).
  */
 export interface SessionCookies extends Cookie {
-  /** What a browser keeps while its user is at the OpenID Connect provider. */
+  /** Kept while the user is at the OpenID Connect provider. */
   readonly signIn: Cookie;
-  /** The token that writes of this session carry as `x-csrf-token`. */
+  /** The `x-csrf-token` of this session's writes. */
   csrfToken(mask: string): string;
   hasCsrfToken(request: IncomingMessage, mask: string): boolean;
-  /** Value of `Set-Cookie` by which the browser is known when this account signs in again. It proves a former password, and opens nothing. */
+  /**
+   * Value of `Set-Cookie` that identifies the browser at the account's later sign-ins. It proves a
+   * former password and grants no access.
+   */
   writeDevice(request: IncomingMessage, email: string): string;
   isKnownDevice(request: IncomingMessage, email: string): boolean;
 }
 
 const DEVICE_MS = 365 * 86_400_000;
 
-/** @param key for the tokens; the same in every server */
+/** @param key signs the tokens; the same in every server */
 export function sessionCookies({ isHttps, key }: { readonly isHttps: boolean; readonly key: KeyObject }): SessionCookies {
   const mac = (text: string) => createHmac('sha256', key).update(text).digest('base64url');
   const deviceToken = (email: string) => mac(`device ${email.toLowerCase()}`);
@@ -47,9 +50,10 @@ function isSame(text: string | string[] | undefined, wanted: string): boolean {
 }
 
 function cookie(name: string, sameSite: 'Lax' | 'Strict', isHttps: boolean): Cookie {
-  // A proxy that ends TLS says so. A client that lies about it only makes its own cookie stricter.
+  // Set by a proxy that terminates TLS. A client that forges it only makes its own cookie stricter.
   const isSecure = ({ headers }: IncomingMessage) => isHttps || headers['x-forwarded-proto'] === 'https';
-  // Browsers take a cookie with this prefix only over HTTPS and for this host: https://www.rfc-editor.org/rfc/rfc6265bis
+  // Browsers accept this prefix only over HTTPS and for this host:
+  // https://www.rfc-editor.org/rfc/rfc6265bis
   const nameOf = (request: IncomingMessage) => (isSecure(request) ? `__Host-${name}` : name);
   return {
     read(request) {

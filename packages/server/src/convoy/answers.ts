@@ -6,14 +6,12 @@ type Row = Readonly<Record<string, unknown>>;
 
 const EVENT_STATUSES: Readonly<Record<string, string>> = { pending: 'Pending', processed: 'Success', failed: 'Failure' };
 
-/** What is there in other words, by the title of its schema. */
 const ROWS: Readonly<Record<string, (row: Row) => unknown>> = {
   BatchReplay: ({ count, ...row }) => ({ ...row, count, num: count }),
   FilterMatch: ({ matches }) => matches,
   FunctionTestResult: (row) => ({ ...row, payload: (row['results'] as Row[])[0]?.['payload'] ?? null }),
   Endpoint: ({ authentication, circuit_breaker: breaker, http_timeout: seconds, ...row }) => ({
     ...row,
-    // Integers there.
     http_timeout: Math.ceil(Number(seconds)),
     authentication: basicAuth(authentication as Row | null),
     circuit_breaker: breaker,
@@ -22,7 +20,7 @@ const ROWS: Readonly<Record<string, (row: Row) => unknown>> = {
     advanced_signatures: true,
   }),
   Subscription: ({ is_disabled: isDisabled, ...row }) => ({ ...row, type: 'api', status: isDisabled ? 'inactive' : 'active' }),
-  // What a source of another type has is left out there.
+  // Convoy omits the fields of other source types.
   Source: (row) => Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)),
   CreatedEvent: ({ uid, duplicate }) => ({ uid, is_duplicate_event: duplicate }),
   Event: ({ status, headers, ...row }) => ({
@@ -51,10 +49,9 @@ const ROWS: Readonly<Record<string, (row: Row) => unknown>> = {
   }),
 };
 
-/** Lists that are bare arrays there. */
 const BARE = ['DeliveryAttempt', 'EventType', 'ImportedEventTypes', 'Project'];
 
-/** The answer in the words of that API. `schema` is that of its data. */
+/** Translates an answer. `schema` describes its data. */
 export function answerOf(schema: TSchema | undefined, answer: Answer): Answer {
   const content = contentOf(schema);
   const title = (content ?? schema)?.title;
@@ -68,7 +65,6 @@ export function answerOf(schema: TSchema | undefined, answer: Answer): Answer {
   };
 }
 
-/** Schema of the rows of a list; undefined for what is none. */
 function contentOf(schema: TSchema | undefined): TSchema | undefined {
   const { content } = (schema?.['properties'] ?? {}) as { content?: { items?: TSchema } };
   return content?.items;

@@ -4,10 +4,9 @@ import type { Answer } from '../http/response.js';
 import { answerOf } from './answers.js';
 import { queryOf, rewriteBody } from './requests.js';
 
-/** What a route speaks in place of our own words. */
 interface Dialect {
   query(query: Readonly<Record<string, string | string[] | undefined>>): Record<string, unknown>;
-  /** Changes the body in place; returns the names of what it took out. */
+  /** Changes the body in place; returns the names of removed fields. */
   body(body: unknown): string[];
   answer(answer: Answer): Answer;
 }
@@ -23,15 +22,15 @@ interface Spoken {
 const OUR_OWN: Dialect = { query: (query) => ({ ...query }), body: () => [], answer: (answer) => answer };
 
 /**
- * Serves `/convoy/api/v1` for the clients of Convoy: the same routes, with its words in requests and answers. Groups, as projects were called, are projects, and
- * invalid requests are answered by 400.
+ * Serves `/convoy/api/v1` for clients of Convoy: the same routes with its names, which include
+ * groups for projects, and 400 for invalid requests.
  */
 export function speakConvoy(rootPath: string) {
   const prefix = `${rootPath}/convoy/api/v1/`;
   const translate = async (ctx: Context, next: Next): Promise<void> => {
     const rest = ctx.path.slice(prefix.length).replace(/^(projects\/[^/]+\/)?groups(?=\/|$)/, 'projects');
     ctx.path = `${rootPath}/api/v1/${rest}`;
-    // A route of its own there.
+    // A separate route in Convoy.
     if (ctx.method === 'GET' && rest.endsWith('/events/countbatchreplayevents')) {
       ctx.method = 'POST';
       ctx.path = ctx.path.replace(/countbatchreplayevents$/, 'batchreplay');
@@ -44,7 +43,6 @@ export function speakConvoy(rootPath: string) {
   return (ctx: Context, next: Next): Promise<void> => (ctx.path.startsWith(prefix) ? translate(ctx, next) : next());
 }
 
-/** The words of a request for a route. */
 export function dialectOf(ctx: Context, route: Spoken): Dialect {
   if (!ctx.state['isConvoy']) return OUR_OWN;
   return {
@@ -54,7 +52,7 @@ export function dialectOf(ctx: Context, route: Spoken): Dialect {
   };
 }
 
-/** Clients refuse other codes: 202 for a change, 201 for what is created, though it be a duplicate. */
+/** Convoy's clients reject other codes: 202 for a change, 201 for a create, even of a duplicate. */
 function statusOf({ method, path, status = 200 }: Spoken): number {
   if (method === 'get' || method === 'delete' || status !== 200) return status;
   if (path.startsWith('/event-types/:id')) return 201;

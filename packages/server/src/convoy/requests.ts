@@ -4,9 +4,9 @@ import { pageQuery } from '../http/list-query.js';
 type Members = Record<string, unknown>;
 type Given = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Query parameters that change nothing here. */
+/** Parameters without effect here. */
 const IGNORED_QUERY = ['page', 'groupId', 'groupID', 'appId'];
-/** Times of Go that were never set. */
+/** Go's zero time. */
 const NO_TIME = '0001-01-01';
 const EVENT_STATUSES: Readonly<Record<string, string>> = {
   success: 'processed',
@@ -15,9 +15,9 @@ const EVENT_STATUSES: Readonly<Record<string, string>> = {
   retry: 'pending',
 };
 
-/** The query of a request in our words: nothing where it is empty, statuses in lower case. `route` is the one that it goes to. */
+/** Translates a query and drops empty values. `route` is its target. */
 export function queryOf(route: { readonly method: string; readonly path: string }, query: Given): Members {
-  // The object has no prototype, which `__proto__` would set.
+  // Without a prototype, `__proto__` is an ordinary key.
   const given = Object.create(null) as Record<string, string | string[]>;
   for (const [name, value] of Object.entries(query)) {
     const values = [value].flat().filter((it): it is string => Boolean(it) && !it!.startsWith(NO_TIME));
@@ -31,12 +31,12 @@ export function queryOf(route: { readonly method: string; readonly path: string 
     const ours = isOfEvents ? statuses.map((it) => own(EVENT_STATUSES, it) ?? it) : statuses;
     given['status'] = ours.length === 1 ? ours[0]! : ours;
   }
-  // There, no start is the beginning.
+  // In Convoy, a missing start means the beginning.
   if (/\/batch(retry|replay)$/.test(route.path)) given['startDate'] ??= '1970-01-01';
   return given;
 }
 
-/** Changes a body to our words, in place, and returns the names of the fields it took out. `title` is that of the body's schema. */
+/** Translates a body in place; returns the names of removed fields. `title` is its schema's. */
 export function rewriteBody(title: string | undefined, body: unknown): string[] {
   if (!isObject(body)) return [];
   for (const name of Object.keys(body)) if (isNothing(body[name])) delete body[name];
@@ -63,7 +63,7 @@ const BODIES: Readonly<Record<string, (body: Members) => string[]>> = {
   ChangedPortalLink: portalLink,
 };
 
-/** There the document is a text in a field. */
+/** In Convoy, the document is text in a field. */
 function document(body: Members): string[] {
   const { spec } = body;
   const inner = typeof spec === 'string' ? parsed(spec) : spec;
@@ -73,7 +73,10 @@ function document(body: Members): string[] {
   return [];
 }
 
-/** `schema` is the filter there, and `request` the sample. Of a path and a query only empty ones. */
+/**
+ * Convoy calls the filter `schema` and the sample `request`. Path and query are dropped only if
+ * empty.
+ */
 function filterTest(body: Members): string[] {
   for (const [theirs, ours] of [
     ['schema', 'filter'],
@@ -95,7 +98,7 @@ function portalLink(body: Members): string[] {
 
 function endpoint(body: Members): string[] {
   const { authentication, url } = body;
-  // The clients before 1.0 send no name.
+  // Clients before 1.0 send no name.
   if (body['name'] === undefined && typeof url === 'string' && URL.canParse(url)) body['name'] = new URL(url).hostname;
   for (const name of ['http_timeout', 'rate_limit_duration']) body[name] = secondsOf(body[name]);
   if (isObject(authentication)) {
@@ -133,7 +136,7 @@ function source(body: Members): string[] {
   const { pub_sub: given } = body;
   if (!isObject(given)) return [];
   removeNothings(given);
-  // Of HTTP sources.
+  // Fields of HTTP sources.
   return take(body, [
     'provider',
     'verifier',
@@ -143,7 +146,7 @@ function source(body: Members): string[] {
   ]);
 }
 
-/** There a provider is a name beside a verifier that is spelled out. */
+/** In Convoy, a provider is a name next to a spelled-out verifier. */
 function httpSource(body: Members): string[] {
   removeNothings(body);
   const { verifier, custom_response: custom } = body;
@@ -169,7 +172,7 @@ function project(body: Members): string[] {
   const ignored = take(given, CONFIG_IGNORED).map((name) => `config.${name}`);
   const { strategy, signature } = given;
   if (isObject(strategy)) {
-    // The shape of groups, before they were projects.
+    // Convoy's groups have this shape.
     const { default: before, ...rest } = strategy;
     const { intervalSeconds: duration, retryLimit: retries } = (before ?? {}) as Members;
     given['strategy'] = { ...(before === undefined ? {} : { duration, retry_count: retries }), ...rest };
@@ -189,7 +192,7 @@ function take(body: Members, names: readonly string[]): string[] {
   return found;
 }
 
-/** `10s` or `1m30s`, as versions before 2024 wrote durations. */
+/** Parses `10s` or `1m30s`, as versions before 2024 write durations. */
 function secondsOf(value: unknown): unknown {
   const parts = typeof value === 'string' ? /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/.exec(value) : null;
   if (!parts) return value;

@@ -6,15 +6,18 @@ import { withTimeout } from '@gateway/core/process';
 const RETRY_AFTER_SECONDS = 5;
 const ANSWER_MS = 2_000;
 const TOOK_LONG = 'the work did not end in time';
-/** An outage ends with a success after this time without a failure: when Postgres is short of connections, successes and failures alternate. */
+/**
+ * An outage ends with a success after this time without a failure: while connections run short,
+ * successes and failures alternate.
+ */
 const CALM_MS = 5_000;
 
-/** What a step of a request does with Postgres. Decides what is said when the step fails. */
+/** Selects the error of a failed step of a request. */
 export type Effect =
-  /** Reads, unless a cache has it: success says nothing about Postgres. */
+  /** Reads, unless cached: success proves nothing about Postgres. */
   | 'looks_up'
   | 'reads'
-  /** Makes one commit, last: an error of Postgres means that nothing was stored. */
+  /** Commits once, at its end: an error of Postgres means that nothing was stored. */
   | 'creates'
   | 'changes';
 
@@ -42,10 +45,13 @@ const OUTAGE_OF: Partial<Record<ErrorCode, Outage>> = {
   database_exhausted: 'database_takes_no_writes',
 };
 
-/** Runs work that needs Postgres. Throws `took_too_long` when it does not end in time though Postgres answers, and otherwise `database_away` or `database_takes_no_writes`, without place and user. */
+/**
+ * Throws `took_too_long` if the work exceeds `withinMs` although Postgres answers, otherwise
+ * `database_away` or `database_takes_no_writes`, without host and user.
+ */
 export type AskDatabase = <T>(work: () => Promise<T>, options: { readonly effect: Effect; readonly withinMs: number }) => Promise<T>;
 
-/** Logs the first failure of an outage and its end. Errors that are no outage pass through unchanged. */
+/** Logs the first failure of an outage and its end. Other errors pass through. */
 export function askDatabase({
   config,
   log,
@@ -55,7 +61,7 @@ export function askDatabase({
   log: Log;
   database: { readonly pool: { query(text: string): Promise<unknown> } };
 }): AskDatabase {
-  /** Work may also wait for what is not Postgres. */
+  /** Work can also wait for other things than Postgres. */
   const answers = () =>
     withTimeout(database.pool.query('select 1'), ANSWER_MS).then(
       () => true,
@@ -95,7 +101,7 @@ export function askDatabase({
       if (!found) throw error;
       const hasExpired = error instanceof Error && error.message === TOOK_LONG;
       const isReading = effect === 'looks_up' || effect === 'reads';
-      // Postgres without memory or disk takes no writes; when it fails a read as well, it is away.
+      // Postgres without memory or disk takes no writes; if a read fails too, it is away.
       const outage = isReading ? 'database_away' : found;
       const outcome =
         isReading || (effect === 'creates' && isBeforeCommit(error))
@@ -109,12 +115,16 @@ export function askDatabase({
   };
 }
 
-/** Whether an error proves that nothing was committed: Postgres rejected the statement, or never got it. An error that breaks the connection may follow the commit. */
+/**
+ * Returns whether an error proves that nothing was committed: Postgres rejected the statement or
+ * never received it. An error that breaks the connection can follow the commit.
+ */
 export function isBeforeCommit(error: unknown): boolean {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.every(isBeforeCommit);
   const given = (error ?? {}) as Partial<Record<'code' | 'name' | 'syscall' | 'severity' | 'message', string>>;
   const { code = '', name = '', syscall = '', severity, message = '' } = given;
-  // https://www.postgresql.org/docs/current/errcodes-appendix.html: class 08 and 57P01, 57P02 end the connection.
+  // Class 08, 57P01 and 57P02 end the connection:
+  // https://www.postgresql.org/docs/current/errcodes-appendix.html
   if (severity !== undefined) return !/^08|^57P0[12]$/.test(code);
   if (syscall === 'connect' || syscall === 'getaddrinfo') return true;
   return name === 'KnexTimeoutError' || /timeout exceeded when trying to connect|due to connection timeout|^timeout expired$/.test(message);

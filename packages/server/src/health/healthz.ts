@@ -18,7 +18,7 @@ interface Probed {
   readonly billing: { readonly problem: string | null } | undefined;
 }
 
-/** The state of this server, probed when it is asked for. Concurrent callers share a probe. */
+/** Concurrent callers share a probe. */
 export type HealthProbe = () => Promise<Health>;
 
 export function healthProbe(probed: Probed): HealthProbe {
@@ -34,8 +34,8 @@ export function healthProbe(probed: Probed): HealthProbe {
 }
 
 /**
- * Answers `GET /healthz`: 200 while the process is alive; with `?ready` 503 when it cannot work. Components, their reasons and plugins are for those
- * who may see details; others get states.
+ * Answers `GET /healthz`: 200 while the process is alive; with `?ready`, 503 if it cannot work.
+ * Callers without access to details see only the states of components.
  */
 export function healthAnswer(
   { config, plugins, probeHealth }: Pick<Probed, 'config' | 'plugins'> & { readonly probeHealth: HealthProbe },
@@ -60,12 +60,14 @@ export function healthAnswer(
 
 async function reportDatabase(health: Health, { database, config }: Probed): Promise<void> {
   try {
-    // First, since this probe gives up by itself: the check of migrations would hold a connection for as long as Postgres is silent.
+    // First, since it times out by itself: the check of migrations would hold a connection while
+    // Postgres is silent.
     const { isWritable } = await probeDatabase(database.pool, PROBE_MS);
     await withTimeout(requireMigrated(database), PROBE_MS).then(
       () => health.report('migrations', 'ok'),
       (error: unknown) => {
-        // Migrations keep the previous version working (docs/guides/deploy.md, Upgrade): during an upgrade the old servers stay ready.
+        // Migrations keep the previous version working (docs/guides/deploy.md, Upgrade): old
+        // servers remain ready during an upgrade.
         if (!isGatewayError(error, 'database_newer')) throw error;
         health.report('migrations', 'degraded', `${error.message}; this process goes on, and would not start again: ${error.fix}`);
       },
@@ -87,7 +89,7 @@ async function reportDatabase(health: Health, { database, config }: Probed): Pro
   }
 }
 
-/** KV signals new events to agents faster; without it the server is slower, not unready. */
+/** Without KV, signals to agents are slower, but the server is ready. */
 async function reportKv(health: Health, { kv, config }: Probed): Promise<void> {
   try {
     await withTimeout(kv.ping(), PROBE_MS);

@@ -4,15 +4,17 @@ import { withTimeout } from '@gateway/core/process';
 import type { Kv } from '@gateway/store/kv';
 
 const TIMEOUT_MS = 200;
-/** After a failure KV is skipped for this long, so that not every request waits for it. */
+/** KV is skipped for this time after a failure, so that not every request waits for it. */
 const RETRY_AFTER_MS = 2_000;
 
-/** KV for what works without it: no request fails, or waits for long, because KV is unavailable. */
+/** KV for features that work without it: its outage fails no request and delays none for long. */
 export interface KvFallback {
   ask<T>(question: (kv: Kv) => Promise<T>): Promise<{ readonly answer: T } | undefined>;
 }
 
-/** Logs once when KV becomes unavailable, with what the process does `meanwhile`, and when it is back. */
+/**
+ * Logs when KV becomes unavailable, with what the process does `meanwhile`, and when it is back.
+ */
 export function kvFallback(
   kv: Kv,
   { place, log, meanwhile }: { place: { host: string; port: number }; log: Log; meanwhile: string },

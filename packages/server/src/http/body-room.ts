@@ -1,48 +1,49 @@
 import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '@gateway/core/errors';
 
-/** Bytes that the bodies of one sender hold, from their first byte until the work with them begins. */
+/** Bytes of a sender's bodies, from their first byte until their processing begins. */
 const ROOM_BYTES = 16 * 1024 * 1024;
-/** Bytes of all bodies that are being received from senders who have not proven who they are. */
+/** Bytes of all bodies being received from unauthenticated senders. */
 const STRANGERS_BYTES = 64 * 1024 * 1024;
-/** So many of the largest bodies fit into the room of a sender. */
+/** Largest bodies that fit into a sender's room. */
 const BODIES_MIN = 4;
-/** A body that takes longer is given up when its sender, or strangers together, have no room left. */
+/** A slower body is aborted if the room of its sender or of strangers is full. */
 const GRACE_MS = 1_000;
 const CHECK_MS = 250;
-/** A body that arrives at this rate is never too slow. */
+/** A body at this rate is never too slow. */
 export const BODY_BYTES_PER_SECOND = 65_536;
 
-/** The sender of a body. Slow or large bodies of one sender take no room of others. */
+/** Slow or large bodies of a sender use no capacity of others. */
 export interface Sender {
   readonly id: string;
-  /** Neither a key nor a signature was checked yet. */
+  /** No key or signature was verified yet. */
   readonly isStranger: boolean;
 }
 
 export interface HeldBody {
   readonly bytes: Buffer;
-  /** Call it when the work with the body begins, or is given up. */
+  /** Call it when processing begins or is abandoned. */
   release(): void;
 }
 
 /**
- * Receives a body of at most `limit` bytes. Throws `body_too_large`, `unsupported_media_type` for one that is compressed, `bad_body` for one that is cut off, `body_slow`,
- * and `too_many_bodies` when the room of its sender stays full.
+ * Receives at most `limit` bytes. Throws `body_too_large`, `unsupported_media_type` for a
+ * compressed body, `bad_body` for a truncated one, `body_slow`, and `too_many_bodies` if the
+ * sender's room remains full.
  */
 export type ReceiveBody = (request: IncomingMessage, options: { readonly limit: number; readonly sender: Sender }) => Promise<HeldBody>;
 
 interface Room {
   readonly most: number;
   bytes: number;
-  /** Incomplete bodies, oldest first. */
+  /** Incomplete, oldest first. */
   readonly arriving: Set<Arrival>;
 }
 
 interface Arrival {
   readonly request: IncomingMessage;
   readonly sinceMs: number;
-  /** The room of the sender comes first. */
+  /** The sender's room comes first. */
   readonly rooms: readonly Room[];
   bytes: number;
   isPaused: boolean;
@@ -50,7 +51,8 @@ interface Arrival {
 }
 
 /**
- * Receives bodies, and bounds how long they take and what they hold. Without room, only the oldest body goes on: the others are not read further until there is some.
+ * Receives bodies with limits on time and memory. In a full room only the oldest body continues;
+ * the others pause.
  *
  * @param messageBytes the largest body
  * @param timeoutSeconds `server.http.body_timeout_seconds`
@@ -74,7 +76,7 @@ export function bodyRoom({ messageBytes, timeoutSeconds }: { messageBytes: numbe
     checking = undefined;
   }
 
-  /** Gives up bodies whose senders are slow, oldest first, until the room suffices. */
+  /** Aborts slow bodies, oldest first, until the room suffices. */
   function relieve(room: Room): void {
     for (const it of room.arriving) {
       if (!isFull(room)) return;
@@ -105,7 +107,7 @@ export function bodyRoom({ messageBytes, timeoutSeconds }: { messageBytes: numbe
     it.request.pause();
   }
 
-  /** Takes an arrival that has ended out of its rooms; its bytes stay in that of its sender. */
+  /** The bytes of an ended arrival remain in its sender's room. */
   function arrived(it: Arrival): void {
     arrivals.delete(it);
     for (const room of it.rooms) {
@@ -155,10 +157,10 @@ export function bodyRoom({ messageBytes, timeoutSeconds }: { messageBytes: numbe
         grow(arrival, chunk.length);
       });
       request.on('end', () => settle());
-      // The client went away or sent broken chunks: not an internal error.
+      // The client disconnected or sent broken chunks: not an internal error.
       request.on('error', (cause) => settle(cutOff(cause)));
       request.on('close', () => {
-        // Every request closes; to make an error that nobody gets would take as long as to receive the body.
+        // Every request closes; creating an unused error costs as much as receiving the body.
         if (!isOver) settle(cutOff());
       });
     });
@@ -173,7 +175,7 @@ function isFirst({ arriving }: Room, it: Arrival): boolean {
   return first === it;
 }
 
-/** Goes on with the bodies that have room again: the oldest always has. */
+/** Resumes bodies with capacity; the oldest always has. */
 function resume(room: Room): void {
   if (room.arriving.size === 0) return;
   for (const it of room.arriving) {
@@ -185,7 +187,9 @@ function resume(room: Room): void {
   }
 }
 
-/** The first `length` bytes of a buffer and these. One that grows doubles, so that many small chunks take neither much memory nor much copying. */
+/**
+ * Appends to the first `length` bytes. Doubling keeps memory and copying low for many small chunks.
+ */
 function appended(held: Buffer | undefined, length: number, chunk: Buffer): Buffer {
   if (!held) return chunk;
   let grown = held;

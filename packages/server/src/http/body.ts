@@ -3,23 +3,26 @@ import type { Config } from '@gateway/core/config';
 import { GatewayError, type InvalidField } from '@gateway/core/errors';
 import { isTooDeep, NESTING_MAX, withoutExcerpt } from '@gateway/core/json';
 
-/** Room in a body besides the data of an event. */
+/** The allowance for a body's other members than an event's data. */
 const ENVELOPE_BYTES = 262_144;
 
-/** The bytes of the largest body of any route. */
+/** Returns the bytes of the largest body of any route. */
 export function largestBody({ ingest }: Pick<Config, 'ingest'>): number {
   return ingest.max_message_bytes + ENVELOPE_BYTES;
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Throws `unsupported_media_type` for a request whose body is said to be no JSON. */
+/** Throws `unsupported_media_type` unless the content type is JSON. */
 export function requireJson({ headers }: IncomingMessage): void {
   const given = headers['content-type'] ?? '';
   if (!/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(given)) throw new GatewayError('unsupported_media_type', { given });
 }
 
-/** Parses a JSON body and keeps its text: events keep their bytes, while body parsers replace invalid bytes by U+FFFD. */
+/**
+ * Parses JSON and keeps its text: events keep their bytes, while body parsers replace invalid bytes
+ * with U+FFFD.
+ */
 export function parseBody(bytes: Buffer): { value: unknown; text: string } {
   if (bytes.byteLength === 0) throw new GatewayError('bad_body', { reason: 'is empty' });
   let text: string;
@@ -36,7 +39,10 @@ export function parseBody(bytes: Buffer): { value: unknown; text: string } {
   }
 }
 
-/** Finds the strings of a JSON text that Postgres cannot store: those with U+0000 or half of a surrogate pair, which stand there as escapes only. */
+/**
+ * Finds strings that Postgres cannot store: with U+0000 or half a surrogate pair, which JSON text
+ * holds only as escapes.
+ */
 export function unstorableStrings(text: string, value: unknown): InvalidField[] {
   return text.includes('\\u') ? unstorable(value, '') : [];
 }

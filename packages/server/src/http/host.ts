@@ -4,8 +4,9 @@ import { GatewayError } from '@gateway/core/errors';
 import { send } from './response.js';
 
 /**
- * Answers 400 to a request with several Host headers, or one that is no host: a proxy before this server may have read another one. Node refuses requests of HTTP/1.1
- * without it. https://www.rfc-editor.org/rfc/rfc9112#section-3.2
+ * Answers 400 to several Host headers or an invalid one: a proxy in front could have read another
+ * host. Node rejects HTTP/1.1 requests without it.
+ * https://www.rfc-editor.org/rfc/rfc9112#section-3.2
  */
 export function requireOneHost(ctx: Context, next: Next): Promise<void> | void {
   const problem = problemOf(ctx.req);

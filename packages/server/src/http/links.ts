@@ -2,14 +2,14 @@ import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 
 export interface Links {
-  /** Prefix of every path: the origin, when `host` is set, and `root_path`. */
+  /** The origin, if `host` is set, and `root_path`. */
   readonly base: string;
-  /** Clients reach this server over HTTPS, as far as the settings tell. */
+  /** Whether clients use HTTPS, by the settings. */
   readonly isHttps: boolean;
   url(port: number): string;
 }
 
-/** Builds links from the settings. The scheme is that of `host`, or of the listener when `host` has none. Throws `host_invalid`. */
+/** Builds links. The scheme is `host`'s, or else the listener's. Throws `host_invalid`. */
 export function linksOf({ host, root_path: rootPath, server: { http } }: Config): Links {
   const scheme = http.ssl ? 'https' : 'http';
   const origin = host === undefined || host === '' ? undefined : originOf(host, scheme);

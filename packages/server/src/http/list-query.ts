@@ -5,7 +5,7 @@ import { Id, nullable, object, oneOf, assertValid } from './schema.js';
 const PER_PAGE = 20;
 const PER_PAGE_MAX = 200;
 
-/** Query parameters of every list; routes add their filters. */
+/** Every list has these; routes add filters. */
 export const pageQuery = {
   perPage: Type.Optional(Type.Integer({ minimum: 1, maximum: PER_PAGE_MAX, default: PER_PAGE })),
   direction: Type.Optional(oneOf(['next', 'prev'])),
@@ -15,13 +15,13 @@ export const pageQuery = {
   sort: Type.Optional(oneOf(['ASC', 'DESC'], { description: 'By time; DESC, the newest first, when it is left out.' })),
 } as const;
 
-/** Applies the defaults: 20 rows, forward, newest first. Ignores the cursor of the other direction. */
+/** Defaults to 20 rows, forward, newest first. Ignores the other direction's cursor. */
 export function pageRequest(query: Static<TObject<typeof pageQuery>>): PageRequest {
   const { perPage = PER_PAGE, direction = 'next', sort = 'DESC' } = query;
   return { perPage, direction, sort, cursor: direction === 'next' ? query.next_page_cursor : query.prev_page_cursor };
 }
 
-/** Returns `data` of a list response: each row as `view` shows it, and the cursors, null where there is no page. */
+/** Returns `data` of a list response. Cursors are null without a page. */
 export function pageView<Row>(page: Page<Row>, { perPage }: PageRequest, view: (row: Row) => unknown): unknown {
   return {
     content: page.content.map(view),
@@ -35,7 +35,6 @@ export function pageView<Row>(page: Page<Row>, { perPage }: PageRequest, view: (
   };
 }
 
-/** Schema of what `pageView` returns. */
 export function pageOf(row: TSchema) {
   return object({
     content: Type.Array(row),
@@ -49,14 +48,14 @@ export function pageOf(row: TSchema) {
   });
 }
 
-/** Of lists of what a project has a bounded number of. */
+/** A filter of lists with a bounded number of rows per project. */
 export const searchQuery = {
   q: Type.Optional(
     Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000]*$', description: 'A part of the name, in any case.' }),
   ),
 } as const;
 
-/** Of lists of events and deliveries. */
+/** A filter of lists of events and deliveries. */
 export const idQuery = {
   query: Type.Optional(
     Type.String({
@@ -74,7 +73,9 @@ export const Time = Type.String({
 
 export const timeQuery = { startDate: Type.Optional(Time), endDate: Type.Optional(Time) } as const;
 
-/** Reads the time range of a query. Times without a zone are UTC; a bare end date includes the whole day. Throws `invalid_request`. */
+/**
+ * Times without a zone are UTC; a bare end date includes the whole day. Throws `invalid_request`.
+ */
 export function timeRange({ startDate, endDate }: { startDate?: string; endDate?: string }): { from?: Date; to?: Date } {
   return {
     ...(startDate === undefined ? {} : { from: dateOf('startDate', startDate, 'T00:00:00.000Z') }),
@@ -86,7 +87,7 @@ function dateOf(field: string, text: string, timeOfDay: string): Date {
   const zoned = /(Z|[+-]\d{2}:?\d{2})$/.test(text.slice(10)) ? text : `${text}Z`;
   const date = new Date(text.length === 10 ? text + timeOfDay : zoned.replace(' ', 'T'));
   const day = new Date(text.slice(0, 10));
-  // JavaScript reads the 30th of February as the 2nd of March.
+  // JavaScript reads 30 February as 2 March.
   if (Number.isNaN(date.getTime()) || !day.toISOString().startsWith(text.slice(0, 10)))
     assertValid([{ field, sentence: 'is not a date of the calendar' }]);
   return date;

@@ -7,13 +7,11 @@ export interface Answer {
   readonly message: string;
   readonly data: unknown;
   readonly status?: number;
-  /** Where the audit log has the change, when that is no organisation of the path. */
+  /** The audit log entry's organisation, if the path names none. */
   readonly organisationId?: string;
-  /** Besides those of every answer. */
   readonly headers?: Readonly<Record<string, string | string[]>>;
 }
 
-/** The shape of every response of the API. Errors add their code and fix. */
 interface Envelope {
   readonly status: boolean;
   readonly message: string;
@@ -24,7 +22,7 @@ interface Envelope {
   readonly request_id?: string;
 }
 
-/** Answers with JSON that must not be cached. */
+/** Sends JSON that must not be cached. */
 export function send(ctx: Context, status: number, envelope: Envelope): void {
   ctx.status = status;
   ctx.type = 'application/json';
@@ -32,7 +30,9 @@ export function send(ctx: Context, status: number, envelope: Envelope): void {
   ctx.body = stringify(envelope);
 }
 
-/** Turns errors into responses. An unexpected error goes to the log in full; the client gets the request id only. */
+/**
+ * Turns errors into responses. An unexpected error is logged; the client gets only the request id.
+ */
 export function sendErrors({ log, challenge }: { log: Log; challenge: string }) {
   return async (ctx: Context, next: Next): Promise<void> => {
     try {
@@ -40,7 +40,7 @@ export function sendErrors({ log, challenge }: { log: Log; challenge: string }) 
     } catch (error) {
       if (isGatewayError(error) && error.httpStatus !== 500) {
         const { httpStatus, message, code, fix, details } = error;
-        // A browser would ask for the credentials of a Basic challenge itself, before the page can.
+        // For Basic, the browser would prompt before the page can.
         if (httpStatus === 401) ctx.set('www-authenticate', ctx.get('sec-fetch-dest') === 'empty' ? 'Bearer' : challenge);
         if (!ctx.req.complete) endUnread(ctx, code);
         const { retryAfterSeconds } = details as { readonly retryAfterSeconds?: number };
@@ -63,7 +63,10 @@ export function sendErrors({ log, challenge }: { log: Log; challenge: string }) 
   };
 }
 
-/** How long a client may go on to send the body of a request that was refused. Closing the connection at once would lose the response to it. */
+/**
+ * A client can continue to send the body of a refused request for this time: closing immediately
+ * would lose the response.
+ */
 const DRAINED_MS = 5_000;
 
 function endUnread({ req, res }: Context, code: string): void {
@@ -71,13 +74,12 @@ function endUnread({ req, res }: Context, code: string): void {
   else setTimeout(() => req.complete || req.destroy(), DRAINED_MS).unref();
 }
 
-// Random, so that no string of a user matches it.
+// Random, so that no user's string matches it.
 const MARK = `raw-json-${randomBytes(16).toString('hex')}-`;
 const MARKED = new RegExp(`"${MARK}(\\d+)"`, 'g');
-/** The texts of the value that `stringify` works on. */
 let raw: string[] = [];
 
-/** JSON text that goes into a response unchanged: `1.10` and integers beyond 2^53 keep their digits. */
+/** JSON text for a response: `1.10` and integers above 2^53 keep their digits. */
 export class RawJson {
   constructor(readonly text: string) {}
 
@@ -86,7 +88,10 @@ export class RawJson {
   }
 }
 
-/** Returns JSON text with each `RawJson` in it inserted unchanged, at any depth. Without a replacer function, which would be called for every member. */
+/**
+ * Returns JSON text with each `RawJson` unchanged, at any depth. A replacer function would be
+ * called for every member.
+ */
 export function stringify(value: unknown): string {
   raw = [];
   const text = JSON.stringify(value);

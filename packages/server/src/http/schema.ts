@@ -3,43 +3,39 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.
 import { didYouMean, GatewayError, type InvalidField } from '@gateway/core/errors';
 import { CONTROLS, isObject } from '@gateway/core/json';
 
-/** Schema of a string that is one of `words`. `options` adds keywords, for instance `description`. */
+/** A string among `words`. `options` adds keywords such as `description`. */
 export function oneOf<const Words extends readonly string[]>(words: Words, options: Record<string, unknown> = {}): TUnsafe<Words[number]> {
   return Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...options });
 }
 
-/** The value, or null to clear the field. Gives better error sentences than a union. */
+/** Null clears the field. Gives better error sentences than a union. */
 export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Schema['static'] | null> {
   return Type.Unsafe<Schema['static'] | null>({ ...schema, type: [schema['type'] as string, 'null'] });
 }
 
-/** Schema of a whole number; both limits are included. */
+/** Both limits are inclusive. */
 export function integer(minimum: number, maximum: number, description: string): TInteger {
   return Type.Integer({ minimum, maximum, description });
 }
 
-/** Schema of an object that rejects fields it does not list. */
+/** Rejects unlisted fields. */
 export function object<Fields extends TProperties>(fields: Fields, options: { description?: string } = {}): TObject<Fields> {
   return Type.Object(fields, { ...options, additionalProperties: false });
 }
 
-/**
- * Lets an object have these fields, which clients of similar APIs send and which change nothing here: they are taken out of the body. Only for what does no harm
- * when it is left out.
- */
+/** Removes fields that clients of similar APIs send and that are harmless to omit. */
 export function ignoring<Schema extends TSchema>(names: readonly string[], schema: Schema): Schema {
   return { ...schema, [IGNORED]: names };
 }
 
-/** Gives a schema the name under which the document of the API, and so the client, has it. Two schemas of one name must be equal. */
+/** Names a schema in the document and the client. Schemas with one name must be equal. */
 export function named<Schema extends TSchema>(title: string, schema: Schema): Schema {
   return { ...schema, title };
 }
 
-/** Keyword of the fields that an object may have and that are ignored. */
 export const IGNORED = 'x-ignored';
 
-/** Of answers, where a date is text. */
+/** A date that answers serialise as text. */
 export const Timestamp = Type.Unsafe<Date>({ type: 'string', format: 'date-time' });
 
 export const Id = Type.String({
@@ -47,7 +43,7 @@ export const Id = Type.String({
   'x-sentence': 'must be an id: a UUID in lower case',
 });
 
-/** A text without characters that a terminal, a log or a mail subject would obey. */
+/** Text without characters that a terminal, a log or a mail subject would interpret. */
 const PLAIN = { pattern: `^[^${CONTROLS}]*$`, 'x-sentence': 'must not contain control characters' };
 
 export const Name = Type.String({
@@ -59,7 +55,7 @@ export const Name = Type.String({
 
 export const PersonName = Type.String({ maxLength: 100, ...PLAIN });
 
-/** A name in messages: event type, owner id, idempotency key. */
+/** An event type, owner id or idempotency key. */
 export const Word = Type.String({ minLength: 1, maxLength: 512, ...PLAIN });
 
 export const StrategySchema = object({
@@ -69,35 +65,43 @@ export const StrategySchema = object({
   max_seconds: Type.Optional(integer(1, 604_800, 'Cap of the exponential wait.')),
 });
 
-/** More problems are only counted: a sentence for each of 100,000 unknown fields would hold the server for seconds. */
+/**
+ * Further problems are only counted: sentences for 100,000 unknown fields would block the event
+ * loop for seconds.
+ */
 const PROBLEMS_MAX = 20;
-/** Longer paths of fields are cut in answers. */
 const FIELD_MAX = 200;
 
-// Verbose: a sentence needs the schema that was broken. Values may be secrets and are never shown.
+// Verbose: sentences need the violated schema. Values can be secrets and are never shown.
 const options = { allErrors: true, strict: false, verbose: true, validateFormats: false } as const;
 const bodies = new Ajv2020(options);
 const queries = new Ajv2020({ ...options, coerceTypes: 'array' });
 
-/** Returns the problems of a value. Validators of queries convert values in place to the types of their schema. */
+/** Returns problems. Validators of queries convert values in place. */
 export type Validator = (value: unknown) => InvalidField[];
 
-/** Describes at most 20 problems, counts the others, and leaves the body unchanged. Compiles the schema on the first call. */
+/** Describes at most 20 problems, counts the others, and leaves the body unchanged. */
 export function bodyValidator(schema: TSchema): Validator {
   return validator(() => bodies.compile(schema));
 }
 
-/** Like `bodyValidator`, but converts values in place to the types of the schema, and a single value to an array where it asks for one. */
+/**
+ * Like `bodyValidator`, but converts values in place to the schema's types, and single values to
+ * arrays.
+ */
 export function queryValidator(schema: TSchema): Validator {
   return validator(() => queries.compile(schema));
 }
 
-/** By the schema of a plugin, which has an Ajv of its own: another version may have the same $id. `prefix` is the path of the value in the request. */
+/**
+ * A plugin's schema gets a separate Ajv: another version can have the same $id. `prefix` is the
+ * value's path in the request.
+ */
 export function connectionValidator(schema: Readonly<Record<string, unknown>>, prefix: string): Validator {
   return validator(() => new Ajv2020(options).compile(schema), prefix);
 }
 
-/** Compiles on first use: compiling all eighty at start would take a quarter of a second. */
+/** Compiles on first use: all eighty at start would take a quarter of a second. */
 function validator(compile: () => ValidateFunction, prefix = ''): Validator {
   let compiled: ValidateFunction | undefined;
   return (value) => {
@@ -120,7 +124,7 @@ function validator(compile: () => ValidateFunction, prefix = ''): Validator {
   };
 }
 
-/** Takes the fields out of a body that its schema ignores, and returns their names. */
+/** Removes ignored fields from a body; returns their names. */
 export function takeIgnored(schema: TSchema | undefined, body: unknown): string[] {
   const names = (schema?.[IGNORED] as readonly string[] | undefined) ?? [];
   const found = names.filter((name) => isObject(body) && Object.hasOwn(body, name));
@@ -168,10 +172,10 @@ function problem(error: ErrorObject, prefix: string): InvalidField {
   return { field, sentence: SENTENCES[keyword]?.(params, parentSchema) ?? message };
 }
 
-/** Throws `invalid_request` with these problems, their fields cut to 200 characters, if there are any. */
+/** Throws `invalid_request` for problems; their fields are cut to 200 characters. */
 export function assertValid(problems: readonly InvalidField[]): void {
   if (problems.length === 0) return;
-  // One more than the problems of a validator, whose last element counts the others.
+  // One more than a validator describes: its last element counts the others.
   const clipped = problems
     .slice(0, PROBLEMS_MAX + 1)
     .map(({ field, sentence }) => ({ field: field.length > FIELD_MAX ? `${field.slice(0, FIELD_MAX)}…` : field, sentence }));

@@ -1,8 +1,9 @@
 const FORM = /^application\/x-www-form-urlencoded\s*(;|$)/i;
 
 /**
- * The body of a webhook as JSON where it is a form: the one field `payload`, in which GitHub, Slack and others send theirs, or an object of the fields, with a list
- * for a field that is repeated. Any other body is returned as it is, and so are JSON and plain text, which `curl -d` calls a form.
+ * Returns a form as JSON: the single field `payload`, in which GitHub, Slack and others send it, or
+ * an object, with arrays for repeated fields. Other bodies remain unchanged, as do JSON and plain
+ * text, which `curl -d` declares as a form.
  */
 export function jsonOfForm(body: Uint8Array, contentType: string | undefined): Uint8Array {
   if (!FORM.test(contentType ?? '') || body.byteLength === 0) return body;

@@ -4,32 +4,35 @@ import { GatewayError } from '@gateway/core/errors';
 import { isObject } from '@gateway/core/json';
 import { isSame, secretOf, type Signing } from './secrets.js';
 
-/** The parts of a request that a handshake reads. A query parameter counts if it is given once. */
+/** A query parameter counts only if given once. */
 interface Asked {
   readonly query: (name: string) => string | undefined;
   readonly headers: IncomingHttpHeaders;
-  /** The parsed body; undefined when it is no JSON. */
+  /** Undefined if the body is not JSON. */
   readonly json: () => unknown;
-  /** SHA-256 MAC by the secret of the verifier. */
+  /** HMAC-SHA256 with the verifier's secret. */
   readonly mac: (text: string, encoding: 'hex' | 'base64') => string;
 }
 
-/** A request by which a provider checks once that the owner of a URL wants its webhooks. */
+/** A provider's check that a URL's owner wants its webhooks. */
 interface Handshake {
   readonly method: 'GET' | 'POST';
-  /** The parameter with the token of the source. */
+  /** The parameter with the source's token. */
   readonly tokenIn?: string;
   readonly isTokenOptional?: boolean;
-  /** The answer is a MAC. What is signed is a word, so that no answer is the signature of a webhook. */
+  /** The answer is a MAC. Only a word is signed, so no answer is a webhook signature. */
   readonly needsSecret?: boolean;
-  /** A text or the members of a JSON object; undefined for a request that is no handshake. */
+  /** Text or a JSON object; undefined if the request is not a handshake. */
   readonly answer: (asked: Asked) => string | Readonly<Record<string, unknown>> | undefined;
 }
 
 const TEXT_MAX = 2_000;
 const WORD = /^[\w.~+/=-]{1,200}$/;
 
-/** https://developers.facebook.com/docs/graph-api/webhooks/getting-started and https://www.w3.org/TR/websub/#hub-verifies-intent; nobody else may end a subscription. */
+/**
+ * https://developers.facebook.com/docs/graph-api/webhooks/getting-started and
+ * https://www.w3.org/TR/websub/#hub-verifies-intent; third parties must not end a subscription.
+ */
 const hubChallenge = ({ query }: Asked) => (query('hub.mode') === 'subscribe' ? query('hub.challenge') : undefined);
 
 export const HANDSHAKES: Readonly<Record<string, Handshake>> = {
@@ -88,7 +91,7 @@ export const HANDSHAKES: Readonly<Record<string, Handshake>> = {
       return token !== undefined && WORD.test(token) ? { response_token: `sha256=${mac(token, 'base64')}` } : undefined;
     },
   },
-  // Trello, Intercom, Mailchimp and others look whether the URL is there.
+  // Trello, Intercom, Mailchimp and others check that the URL exists.
   reachable: { method: 'GET', answer: () => 'ok' },
 };
 
@@ -101,14 +104,14 @@ function memberOf(value: unknown, name: string): unknown {
   return isObject(value) ? value[name] : undefined;
 }
 
-/** The answer to a handshake, in its media type. */
 export interface HandshakeAnswer {
   readonly type: 'text/plain' | 'application/json';
   readonly body: string;
 }
 
 /**
- * Answers a request that is a handshake of the source; undefined for any other. It makes no event. Throws `signature_invalid` when its token is wrong.
+ * Returns the answer to a handshake, which creates no event; undefined for other requests. Throws
+ * `signature_invalid` for a wrong token.
  *
  * @param verifier with open secrets
  */
@@ -141,7 +144,7 @@ export function handshakeAnswer(
   return { type: typeof answer === 'object' ? 'application/json' : 'text/plain', body };
 }
 
-/** Larger bodies are no handshake, and need not be parsed for one. */
+/** No handshake has a larger body. */
 const BODY_MAX = 10_000;
 
 function parsed(body: Uint8Array | undefined): unknown {

@@ -27,29 +27,31 @@ const NO_BODY = Buffer.alloc(0);
 
 interface Outcome {
   readonly outcome: 'accepted' | 'duplicate' | 'dropped' | 'quarantined';
-  /** Of the first event, or of the quarantined message. */
+  /** Id of the first event, or of the quarantined message. */
   readonly uid: string | null;
   readonly events: number;
 }
 
-/** Key of the ids of HTTP sources. */
 export function maskKey(encryptionKey: string | undefined): KeyObject {
   return derivedKey(encryptionKey, 'ids of http sources');
 }
 
-/** One signature tells nothing of the next, so that the address is what is known. */
+/** Signatures differ per request: a signer is known by its address. */
 function accountOf(id: string, credential: string | undefined): Account {
   return { kind: credential === undefined ? 'signature' : 'source', name: id, credential: `${id} ${credential ?? 'signed'}` };
 }
 
-/** `POST /ingest/<mask id>`: takes the webhooks of providers. Needs no API key; each source says how requests are verified. */
+/**
+ * `POST /ingest/<mask id>` receives webhooks. It needs no API key; each source defines the
+ * verification.
+ */
 export function ingestRouter(context: ServerContext): Router {
   const { addressOf, ask, config, limit, logins, receive, sealer, takeShare } = context;
   const key = maskKey(config.encryption_key);
   const sources = httpSourceCache(context.database);
   const router = new Router({ prefix: `${config.root_path}/ingest` });
 
-  /** Verifies a request, then counts it: what strangers send leaves the limit of the source alone. */
+  /** Verifies first: requests of strangers do not use up the source's limit. */
   async function admit(
     request: IncomingMessage,
     { id }: HttpSource,
@@ -63,7 +65,10 @@ export function ingestRouter(context: ServerContext): Router {
     await limit({ id: `source:${id}` });
   }
 
-  /** The source of a request with its verifier. A request with a password or key is admitted, and one from a locked address refused, before its body is read. */
+  /**
+   * Before the body is read, a request with a password or key is admitted, and one from a
+   * locked-out address refused.
+   */
   async function open(ctx: RouterContext) {
     const maskId = ctx.params['mask_id'] ?? '';
     const source = isMaskId(maskId, key) ? await ask(() => sources(maskId), LOOK_UP) : undefined;
@@ -77,7 +82,7 @@ export function ingestRouter(context: ServerContext): Router {
     return { source, verifier, isSigned: credential === undefined };
   }
 
-  // HEAD too. Signatures are of bodies, which such a request has none of.
+  // HEAD too. Signatures cover bodies, which these requests lack.
   router.get('/:mask_id', async (ctx) => {
     const { source, verifier, isSigned } = await open(ctx);
     if (isSigned) await limit({ id: `source:${source.id}` });
@@ -124,7 +129,7 @@ function isPaused({ paused_at: pausedAt, resumes_at: resumesAt }: HttpSource): b
   return pausedAt !== null && !(resumesAt !== null && resumesAt.getTime() <= Date.now());
 }
 
-/** Commits what the message becomes, as an agent does for a message of a broker. */
+/** Commits like an agent that receives a broker's message. */
 async function accept(source: HttpSource, message: HttpMessage, { functions, events, plugins }: ServerContext): Promise<Outcome> {
   const { project_id: projectId, id, body_function: text, keep_messages: keepsMessages } = source;
   const count = (end: 'accepted' | 'duplicate' | 'dropped' | 'failed') => {
@@ -159,7 +164,7 @@ const MESSAGES: Readonly<Record<Outcome['outcome'], string>> = {
 };
 
 function answer(ctx: RouterContext, { http: { custom_response: custom } }: HttpSource, data: Outcome): void {
-  // Providers repeat what fails, and a message that is kept in quarantine need not be repeated.
+  // Providers repeat failures; quarantined messages need no repetition.
   send(ctx, data.outcome === 'quarantined' ? 202 : 200, { status: true, message: MESSAGES[data.outcome], data });
   if (!custom) return;
   ctx.type = custom.content_type;

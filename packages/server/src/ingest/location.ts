@@ -2,22 +2,22 @@ import { rawJsonAt } from '@gateway/core/json';
 import { headerOf } from './providers.js';
 
 const LOCATION = /^(?:request\.)?(header|body|query(?:param)?)\.(.+)$/i;
-/** Maximum length of an event type. */
 const VALUE_LENGTH_MAX = 4_096;
 
-/** Form of a location in settings, as JSON Schema has it. */
+/** A pattern for JSON Schema. */
 export const LOCATION_PATTERN = '^([Rr]equest\\.)?([Hh]eader|[Bb]ody|[Qq]uery([Pp]aram)?)\\.[^\\u0000-\\u001f\\u007f]+$';
 
-/** What of a request locations look into. */
 export interface Located {
-  /** Values of repeated headers apart: joined by commas they could be one value with a comma. */
+  /** Joined by commas, repeated headers could equal one value with a comma. */
   readonly headers: () => Readonly<Record<string, readonly string[] | undefined>>;
   readonly query: Readonly<Record<string, string | string[] | undefined>>;
-  /** The text of the body; undefined when it is no JSON. */
+  /** The body's text; undefined if it is not JSON. */
   readonly json: () => string | undefined;
 }
 
-/** The text, number or boolean at `header.X-Topic`, `body.data.id` or `query.type`; undefined when there is none. */
+/**
+ * Returns the text, number or boolean at `header.X-Topic`, `body.data.id` or `query.type`, if any.
+ */
 export function valueAt(location: string, request: Located): string | undefined {
   const json = jsonAt(location, request) ?? '';
   const text = json.startsWith('"') ? (JSON.parse(json) as string) : json;
@@ -25,8 +25,9 @@ export function valueAt(location: string, request: Located): string | undefined 
 }
 
 /**
- * The value at a location as JSON: two texts are equal only if the values and their types are. Numbers, objects and arrays stand as they were sent, because
- * parsing a number would lose digits. Undefined when there is nothing, `null`, or an empty value, which tells no two requests apart.
+ * Returns a value as JSON: equal only for equal values and types. Numbers, objects and arrays keep
+ * the sent text, because parsing a number loses digits. Undefined for a missing, `null` or empty
+ * value, which distinguishes no requests.
  */
 export function jsonAt(location: string, { headers, query, json }: Located): string | undefined {
   const [, part = '', name = ''] = LOCATION.exec(location) ?? [];
@@ -36,7 +37,7 @@ export function jsonAt(location: string, { headers, query, json }: Located): str
         return jsonOf(headerOf(headers(), name.toLowerCase()));
       case 'body': {
         const raw = rawJsonAt(json() ?? '', name.split('.'));
-        // A string can be spelled in several ways.
+        // Strings have several spellings.
         return raw?.startsWith('"') ? JSON.stringify(JSON.parse(raw)) : raw;
       }
       default:

@@ -5,7 +5,8 @@ const TAG_BYTES = 6;
 const FORM = /^[\w-]{30}$/;
 
 /**
- * A new id for the URL of an HTTP source: 128 random bits, and a tag by which the server knows its own ids, so that made-up ones cost no query.
+ * Returns a new id for the URL of an HTTP source: 128 random bits and a tag that authenticates it,
+ * so that made-up ids cost no query.
  * @param key the same in every server
  */
 export function newMaskId(key: KeyObject): string {
@@ -13,7 +14,7 @@ export function newMaskId(key: KeyObject): string {
   return random + tagOf(random, key).toString('base64url');
 }
 
-/** Whether `newMaskId` made this id with this key. */
+/** Returns whether `newMaskId` made this id with this key. */
 export function isMaskId(text: string, key: KeyObject): boolean {
   if (!FORM.test(text)) return false;
   const random = text.slice(0, 22);

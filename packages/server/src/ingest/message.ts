@@ -6,7 +6,6 @@ import { jsonAt, valueAt, type Located } from './location.js';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** A request to an HTTP source. */
 export interface SourceRequest extends Pick<Located, 'query'> {
   readonly request: Pick<IncomingMessage, 'headers' | 'headersDistinct'>;
   readonly body: Uint8Array;
@@ -15,16 +14,15 @@ export interface SourceRequest extends Pick<Located, 'query'> {
 export interface HttpMessage {
   readonly body: Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
-  /** Of the event that is made of it, or of one of several; null when the request has none. */
+  /** The key of the nth event, or null. */
   readonly idempotencyKey: (ordinal: number) => string | null;
 }
 
-/** The trace of the request goes on. */
 const TRACE_HEADERS = ['traceparent', 'tracestate'];
 
 /**
- * The message of a request. With an event type and no function its body becomes the `data` of an ingest message, byte for byte; if it is no JSON it stays as it is
- * and is rejected for that.
+ * Returns the message of a request. With an event type and no function, its body becomes the `data`
+ * of an ingest message, byte for byte; a body that is not JSON is left to be rejected.
  */
 export function messageOf({ id, http, body_function: text }: HttpSource, { request, query, body }: SourceRequest): HttpMessage {
   const json = lazily(() => jsonOf(body));
@@ -51,14 +49,14 @@ export function messageOf({ id, http, body_function: text }: HttpSource, { reque
     const values = http.idempotency_keys.map((location) => jsonAt(location, located));
     if (values.length === 0 || values.includes(undefined)) return () => null;
     const name = nameOf(values as string[]);
-    // Two sources of a project may count alike.
+    // Two sources of a project can use the same numbers.
     return (ordinal) => `${id}:${name}${ordinal === 0 ? '' : `:${ordinal}`}`;
   }
 }
 
 /**
- * A name that only these JSON values have: one plain string as it is, because most providers send one, and anything else as a JSON array. The names of the two, of
- * hashes, and those that end in an ordinal differ in their characters.
+ * A name for these JSON values only: a single plain string, which most providers send, or a JSON
+ * array. Plain strings, arrays, hashes and names with an ordinal differ in their characters.
  */
 function nameOf(values: readonly string[]): string {
   const [, plain] = (values.length === 1 && /^"([\w.~-]{1,400})"$/.exec(values[0]!)) || [];
@@ -67,7 +65,7 @@ function nameOf(values: readonly string[]): string {
   return /^[\x20-\x7e]{1,400}$/.test(name) ? name : `sha256=${hash('sha256', name)}`;
 }
 
-/** The text of a body; undefined when it is not JSON in UTF-8, or nests too deeply to be parsed. */
+/** Undefined if the body is not JSON in UTF-8, or nests too deeply. */
 function jsonOf(bytes: Uint8Array): string | undefined {
   try {
     const text = decoder.decode(bytes);

@@ -1,31 +1,31 @@
-/** How a provider signs its requests: a MAC of the parts, joined by dots or what `joint` says. */
+/** A MAC of the signed parts, joined by dots or by `joint`. */
 export interface HmacScheme {
   readonly header: string;
   readonly hash: 'SHA256' | 'SHA512';
   readonly encoding: 'hex' | 'base64';
-  /** The header has several members, of which those with this mark are signatures; any of them may match. */
+  /** Members of the header with this mark are signatures; any can match. */
   readonly list?: { readonly separator: string; readonly mark: string };
-  /** When it was signed, in seconds: a header, or a member of the list. */
+  /** Seconds, in a header or a member of the list. */
   readonly timestamp?: { readonly header?: string; readonly mark?: string; readonly toleranceSeconds: number };
-  /** Header with the id that is signed. */
+  /** The header with the signed id. */
   readonly id?: string;
   readonly signed: readonly ('id' | 'timestamp' | 'body')[];
   readonly joint?: string;
-  /** Stands before the parts. */
+  /** Precedes the parts. */
   readonly version?: string;
-  /** The secret is base64 after `whsec_`, not the text itself. */
+  /** The secret is base64 after `whsec_`, not plain text. */
   readonly isKeyBase64?: boolean;
 }
 
 export interface Provider {
   readonly scheme: HmacScheme;
-  /** Settings of a source of this provider, unless others are given. */
+  /** Defaults for sources of this provider. */
   readonly event_type_location: string;
   readonly idempotency_keys: readonly string[];
   readonly forward_headers: readonly string[];
 }
 
-/** Replays are refused after this time, as the libraries of the providers do by default. */
+/** Replay protection; the default in the providers' libraries. */
 const TOLERANCE_SECONDS = 300;
 
 /** Slack and Zoom sign `v0:<timestamp>:<body>`. */
@@ -38,14 +38,17 @@ function versionZero(header: string, timestamp: string): HmacScheme {
   };
 }
 
-/** The headers of Standard Webhooks under the names that Svix, Clerk, Resend and others send. */
+/** Svix, Clerk, Resend and others use these names for Standard Webhooks headers. */
 const ALIASES: Readonly<Record<string, string>> = {
   'webhook-id': 'svix-id',
   'webhook-timestamp': 'svix-timestamp',
   'webhook-signature': 'svix-signature',
 };
 
-/** The values of a header, by its lower-case name or else its other name, so that what is verified is also what makes the key of the event. */
+/**
+ * Returns a header by its lower-case name or alias, so that verification and event keys read the
+ * same one.
+ */
 export function headerOf<Value>(headers: Readonly<Record<string, Value | undefined>>, name: string): Value | undefined {
   const own = Object.hasOwn(headers, name) ? headers[name] : undefined;
   const alias = ALIASES[name];
@@ -115,7 +118,6 @@ export const PROVIDERS = {
 
 export type ProviderName = keyof typeof PROVIDERS;
 
-/** The provider of this name, if it is one. */
 export function providerOf(name: string): Provider | undefined {
   return Object.hasOwn(PROVIDERS, name) ? PROVIDERS[name as ProviderName] : undefined;
 }

@@ -1,12 +1,13 @@
 import { findHttpSource, type HttpSource } from '@gateway/store/config';
 import type { Database } from '@gateway/store/postgres';
 
-/** Changes of a source, and its pauses, take effect within this time. */
+/** Changes and pauses take effect within this time. */
 const KEPT_MS = 1_000;
-/** The oldest are dropped beyond it. */
 const SOURCES_MAX = 10_000;
 
-/** Finds HTTP sources by the id in their URL, each at most once a second; those that are missing too. */
+/**
+ * Finds HTTP sources by the id in their URL, also missing ones, with one query per id and second.
+ */
 export function httpSourceCache({ pool }: Pick<Database, 'pool'>): (maskId: string) => Promise<HttpSource | undefined> {
   const kept = new Map<string, { readonly source: Promise<HttpSource | undefined>; readonly untilMs: number }>();
   return (maskId) => {

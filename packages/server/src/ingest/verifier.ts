@@ -14,7 +14,7 @@ const HeaderName = Type.String({
   'x-sentence': 'must be a header name',
 });
 
-/** How requests to an HTTP source prove who sends them. Only a change of the type asks for the secret again. */
+/** How requests prove their origin. Only a change of the type needs the secret again. */
 export const verifierSchema = object({
   type: oneOf(['noop', 'basic_auth', 'api_key', 'hmac', ...(Object.keys(PROVIDERS) as (keyof typeof PROVIDERS)[])], {
     'x-address': true,
@@ -55,7 +55,7 @@ const NEEDS: Readonly<Record<string, readonly string[]>> = {
 
 const MEMBERS = ['secret', 'basic_auth', 'api_key', 'hmac'];
 
-/** What is missing or too much in a verifier, whose secrets are open. */
+/** Returns missing and superfluous fields. Secrets are open. */
 export function verifierProblems(verifier: Readonly<Record<string, unknown>>): InvalidField[] {
   const type = String(verifier['type']);
   const [member, inner] = own(NEEDS, type) ?? ['secret'];

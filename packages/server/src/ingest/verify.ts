@@ -4,14 +4,17 @@ import { headerOf, providerOf, type HmacScheme } from './providers.js';
 import { isSame, keyOf } from './secrets.js';
 import type { VerifierFields } from './verifier.js';
 
-/** The credential in the headers of a request: undefined if the source verifies signatures, empty if it verifies nothing. */
+/**
+ * Returns the credential in the headers: undefined if the source verifies signatures, empty if it
+ * verifies nothing.
+ */
 export function credentialOf({ type, api_key: key }: VerifierFields, headers: IncomingHttpHeaders): string | undefined {
   if (type === 'noop') return '';
   if (type === 'basic_auth') return `basic ${headers.authorization}`;
   return type === 'api_key' ? `key ${textOf(headers, key?.header_name ?? '')}` : undefined;
 }
 
-/** More signatures in a header are not looked at: a provider that rotates its secret sends two. */
+/** A provider that rotates its secret sends two. */
 const SIGNATURES_MAX = 10;
 
 const ALGORITHM = /^(sha-?(256|512)|v\d)=/i;
@@ -22,7 +25,8 @@ export interface SignedRequest {
 }
 
 /**
- * Why a request is not from whom the source expects, as the rest of a sentence; undefined when it is. Secrets are compared in constant time.
+ * Returns why a request is not from the expected sender, as the end of a sentence. Compares secrets
+ * in constant time.
  *
  * @param verifier with open secrets
  */
@@ -65,7 +69,7 @@ function whyUnsigned(scheme: HmacScheme, key: Buffer, { headers, body }: SignedR
   const given = textOf(headers, scheme.header);
   if (given === undefined) return `it has no header ${scheme.header}`;
   const { list, timestamp } = scheme;
-  // `sha256= 4f…` with a blank, and several signatures, are common.
+  // Blanks, as in `sha256= 4f…`, and several signatures are common.
   const members = list ? given.split(list.separator).map((it) => it.trim()) : given.split(/[\s,]+/).map((it) => it.replace(ALGORITHM, ''));
   const marked = (mark: string) => members.flatMap((it) => (it.startsWith(mark) ? [it.slice(mark.length)] : []));
   const signatures = (list ? marked(list.mark) : members.filter((it) => it !== '')).slice(0, SIGNATURES_MAX);
@@ -89,7 +93,7 @@ function whyUnsigned(scheme: HmacScheme, key: Buffer, { headers, body }: SignedR
     hmac.update(at > 0 ? joint : version && version + joint);
     hmac.update(part === 'body' ? body : (parts[part] ?? ''));
   }
-  // As text: decoding would ignore what follows a signature.
+  // Compared as text: decoding ignores characters after a signature.
   const wanted = Buffer.from(hmac.digest(scheme.encoding));
   const isSigned = signatures.some((it) => isSame(Buffer.from(scheme.encoding === 'hex' ? it.toLowerCase() : it), wanted));
   return isSigned ? undefined : `its signature in ${scheme.header} is wrong`;

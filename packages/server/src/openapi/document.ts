@@ -9,7 +9,7 @@ import { operationsOf, pascal, type Operation } from '../api/operation.js';
 /** JSON Schema 2020-12. */
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** https://spec.openapis.org/oas/v3.1.0, as far as the document of this API uses it. */
+/** The part of https://spec.openapis.org/oas/v3.1.0 in use. */
 export interface OpenApiDocument {
   readonly openapi: string;
   readonly info: Schema;
@@ -59,10 +59,9 @@ const ERRORS = {
 } as const;
 
 /**
- * Describes the management API by its routes.
- * @param rootPath of the setting `root_path`
+ * Describes the management API from its routes.
  * @param hasBasic whether `server.auth.basic` has accounts
- * @throws when two schemas have one name
+ * @throws if two different schemas have one name
  */
 export function openApiDocument(
   routes: readonly Route[],
@@ -100,7 +99,6 @@ export function openApiDocument(
   } as OpenApiDocument;
 }
 
-/** Header parameters, for those that send them. */
 const IF_MATCH = {
   name: 'If-Match',
   in: 'header',
@@ -166,7 +164,7 @@ function describe(
   };
 }
 
-/** The schema as plain JSON, with those that have a title in `schemas` and a reference in their place. Our own keywords are left out. */
+/** Moves titled schemas to `schemas`, leaves references, and omits internal keywords. */
 function hoisted(schema: unknown, schemas: Record<string, Schema>): Schema {
   const visit = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(visit);
@@ -187,7 +185,10 @@ function hoisted(schema: unknown, schemas: Record<string, Schema>): Schema {
 /** The pattern of `Type.Record`. */
 const ANY_NAME = '^(.*)$';
 
-/** A keyword as generators know it, if they do: not several types besides null, and `additionalProperties` for members of any name. */
+/**
+ * Avoids keywords unknown to code generators: several types besides null, and patterns for members
+ * of any name.
+ */
 function widelyKnown([keyword, value]: [string, unknown]): [string, unknown][] {
   if (keyword === 'type' && Array.isArray(value) && value.filter((it) => it !== 'null').length > 1) return [];
   const members = keyword === 'patternProperties' ? (value as Schema)[ANY_NAME] : undefined;

@@ -6,7 +6,7 @@ import type { Route } from '../api/route.js';
 import { VERSION } from '@gateway/core/process';
 import { openApiDocument } from './document.js';
 
-/** Runs and loads what this server has, and nothing inline but styles, which the viewer sets on elements. */
+/** Only this server's content; inline only styles, which the viewer sets on elements. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'";
 
@@ -21,7 +21,7 @@ const PAGE = `<!doctype html>
 <script src="docs/start.js"></script>
 </html>
 `;
-// No `validatorUrl`: the viewer would show the document to a server of its makers.
+// By default the viewer sends the document to a server of its makers.
 const START = `SwaggerUIBundle({ url: 'openapi.json', dom_id: '#viewer', deepLinking: true, validatorUrl: null, docExpansion: 'none' });
 `;
 
@@ -30,7 +30,10 @@ interface File {
   readonly content: () => string | Buffer;
 }
 
-/** Serves the document at `/api/v1/openapi.json` and the viewer at `/api/v1/docs`. Without a key: they say nothing of an instance but its version. */
+/**
+ * Serves `/api/v1/openapi.json` and its viewer at `/api/v1/docs`, without a key: they reveal only
+ * an instance's version.
+ */
 export function documentRouter(routes: readonly Route[], options: { readonly rootPath: string; readonly hasBasic: boolean }): Router {
   const router = new Router({ prefix: `${options.rootPath}/api/v1` });
   const asset = (name: string, type: string): [string, File] => [

@@ -7,7 +7,6 @@ import { timeQuery, timeRange } from '../http/list-query.js';
 import { assertValid, Id, named, nullable, object, Timestamp } from '../http/schema.js';
 
 const HOUR_MS = 3_600_000;
-/** Of a range without a start. */
 const RANGE_MS = 6 * HOUR_MS;
 const RANGE_MAX_MS = 8 * 24 * HOUR_MS;
 
@@ -79,7 +78,7 @@ export const activityRoutes: readonly Route[] = [
       if (query.endpointId !== undefined && (await visible(call, [query.endpointId])).length === 0)
         throw new GatewayError('not_found', { thing: 'endpoint', id: query.endpointId });
       const rangeMs = to.getTime() - from.getTime();
-      // At most 360, 288 or 192 steps; those of endpoints are counted by ten minutes.
+      // At most 360, 288 or 192 steps; endpoints are counted per ten minutes.
       const stepSeconds = rangeMs <= RANGE_MS && query.endpointId === undefined ? 60 : rangeMs <= 48 * HOUR_MS ? 600 : 3600;
       const content = await readActivity(database.pool, project.id, { endpointId: query.endpointId, from, to, stepSeconds });
       return { message: 'activity', data: { step_seconds: stepSeconds, content } };
@@ -99,7 +98,6 @@ export const activityRoutes: readonly Route[] = [
   ),
 ];
 
-/** Those of the endpoints that a portal link sees; all for other callers. */
 function visible({ database, project, ownerId }: ProjectCall, endpointIds: readonly string[]): Promise<readonly string[]> {
   return ownerId === undefined ? Promise.resolve(endpointIds) : ownedAmong(database.pool, project.id, ownerId, endpointIds);
 }

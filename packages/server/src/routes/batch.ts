@@ -6,7 +6,10 @@ import { found, projectRoute, type Route } from '../api/route.js';
 import { Time, timeRange } from '../http/list-query.js';
 import { Id, named, nullable, object, oneOf, Word } from '../http/schema.js';
 
-/** A request works for so long and answers where the next one goes on: shorter than proxies wait. */
+/**
+ * A request works for this time and returns where the next one continues; shorter than proxy
+ * timeouts.
+ */
 export const WORK_MS = 10_000;
 const RESEND_MAX = 200;
 
@@ -59,7 +62,6 @@ const Resent = named(
 );
 const Replayed = named('ReplayedEvent', object({ uid: Id }));
 
-/** Routes that work on many events or deliveries. */
 export const batchRoutes: readonly Route[] = [
   projectRoute(
     'PUT /events/:id/replay',
@@ -136,7 +138,7 @@ export const batchRoutes: readonly Route[] = [
 
 export const CHANGED = 'the event delivery has just changed its status';
 
-/** Why a delivery cannot be sent again, and what to do; undefined when it can. */
+/** Returns why a delivery cannot be sent again, with a fix. */
 export function refusal(delivery: EventDeliveryRow | undefined, isForced: boolean): { sentence: string; fix: string } | undefined {
   if (!delivery) return { sentence: 'there is no such event delivery in this project', fix: 'check the id' };
   const { status, endpoint_status } = delivery;

@@ -11,7 +11,7 @@ import type { Answer } from '../http/response.js';
 import { assertValid } from '../http/schema.js';
 import { traceCreation } from './trace-creation.js';
 
-/** Of the events that test an endpoint: no project need have it. */
+/** The type of test events; projects need not define it. */
 export const TEST_EVENT_TYPE = 'gateway.test';
 
 interface EventBody {
@@ -26,8 +26,8 @@ const UNKNOWN = {
 } as const;
 
 /**
- * Creates an event. Answers 200 with the first event if the idempotency key is taken. Throws `invalid_request` for wrong headers, an endpoint or owner that the
- * project does not have, or data of more than `ingest.max_message_bytes`.
+ * Creates an event; answers 200 with the first event if the idempotency key is taken. Throws
+ * `invalid_request` for invalid headers, an unknown endpoint or owner, or too large data.
  */
 export async function createEvent(
   { events, catalogue, config, plugins, project, body, raw, headers: requestHeaders }: ProjectCall<EventBody>,
@@ -63,7 +63,7 @@ export async function createEvent(
 
 type BatchEvent = EventBody & { readonly endpoint_id?: string; readonly owner_id?: string };
 
-/** Creates events, each as `createEvent` does. Answers what became of each; throws `invalid_request` when none was created. */
+/** Returns the outcome of each event; throws `invalid_request` if none was created. */
 export async function createEvents(call: ProjectCall<{ readonly events: readonly BatchEvent[] }>): Promise<Answer> {
   if (call.headers['idempotency-key'] !== undefined)
     assertValid([{ field: 'Idempotency-Key', sentence: 'does not belong to a batch: give each event an idempotency_key' }]);
@@ -93,7 +93,6 @@ export async function createEvents(call: ProjectCall<{ readonly events: readonly
   return { message: `${counts.created} of ${results.length} events created`, data: { ...counts, content: results } };
 }
 
-/** The key of the body, or of the header `Idempotency-Key`. */
 function keyOf(body: EventBody, headers: IncomingHttpHeaders): { key: string | null; problems: InvalidField[] } {
   const { key: given, problems } = idempotencyKeyOf(headers);
   const key = body.idempotency_key ?? given ?? null;

@@ -94,14 +94,14 @@ function view(delivery: EventDeliveryRow): unknown {
   return {
     uid: id,
     ...row,
-    // Held deliveries have no time; the status of the endpoint says why.
+    // Held deliveries have no time; the endpoint's status explains why.
     next_attempt_at: next_attempt_at instanceof Date ? next_attempt_at : null,
     event_metadata: { uid: row.event_id, event_type },
     endpoint_metadata: { uid: row.endpoint_id, name: endpoint_name, url: endpoint_url, status: endpoint_status },
   };
 }
 
-/** Cuts the response body to `max_response_size`: an agent may have stored more under another value of the setting. */
+/** An agent with another `max_response_size` can have stored more. */
 function attemptView({ id, response_headers, response_body, error_class, ...row }: DeliveryAttemptRow, { config }: ProjectCall): unknown {
   return {
     uid: id,
@@ -196,13 +196,13 @@ export const eventDeliveryRoutes: readonly Route[] = [
   ),
 ];
 
-/** The start of a text that fits into `max` bytes of UTF-8, without a broken character. */
+/** Decodes at most `max` bytes of UTF-8, without a split character. */
 function firstBytes(text: string, max: number): string {
   const bytes = Buffer.from(text);
   return bytes.length <= max ? text : new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(0, max), { stream: true });
 }
 
-/** Null while a function has to run before anything is sent. What was delivered without one was the data of the event. */
+/** Null while a function must run first. Without a function, the event's data is sent. */
 async function sentData({ database: { pool } }: ProjectCall, delivery: EventDeliveryRow, event: EventRow): Promise<string | null> {
   const { project_id: projectId, id, subscription_id: subscriptionId, status, is_transformed } = delivery;
   if (is_transformed) return readTransformedData(pool, projectId, id);

@@ -50,12 +50,11 @@ const Imported = named(
     content: Type.Array(object({ name: Type.String(), result: oneOf(['created', 'updated', 'unchanged']) })),
   }),
 );
-/** What errors call it. */
 const DOCUMENT = 'the document';
-/** Of all schemas, each with a copy of what it refers to. */
+/** Characters of all schemas, each with a copy of its references. */
 const SCHEMAS_MAX = 2_000_000;
 
-/** Gives the document, and refuses other files: the files of the server are no business of a client. */
+/** Rejects other files: clients must not read the server's. */
 function parsed(document: unknown): ParseFile {
   return (_path, name) => {
     if (name === DOCUMENT) return Promise.resolve(document);
@@ -64,7 +63,7 @@ function parsed(document: unknown): ParseFile {
   };
 }
 
-/** What a schema is not checked for is whether data can match it. */
+/** Does not check whether data can match. */
 function assertSchema(schema: Readonly<Record<string, unknown>> | boolean | null | undefined): void {
   if (schema === undefined || schema === null || typeof schema === 'boolean') return;
   const known = { ...schema, $schema: 'https://json-schema.org/draft/2020-12/schema' };

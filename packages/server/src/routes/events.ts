@@ -47,7 +47,7 @@ const CreatedEvents = named(
     ),
   }),
 );
-/** 200 for a duplicate. */
+/** Duplicates get 200. */
 const created = {
   isAudited: false,
   raw: 'data',
@@ -113,7 +113,7 @@ function messageView({ id, headers, raw, raw_bytes }: EventMessage): unknown {
   return { uid: id, headers: new RawJson(headers), ...text, raw_bytes };
 }
 
-/** The message of an event; throws `not_found`. */
+/** Throws `not_found`. */
 export async function requireMessage({ database: { pool }, project }: ProjectCall, id: string): Promise<EventMessage> {
   const message = await findEventMessage(pool, project.id, id);
   if (message) return message;

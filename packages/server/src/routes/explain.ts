@@ -112,7 +112,7 @@ export const explainRoutes: readonly Route[] = [
       const explained = await explainEvent(pool, id, { projectId: project.id, ofEndpoint: endpointId ?? null, max: SUBSCRIPTIONS_MAX });
       if ('meanings' in explained) throw unknownEvent(id, explained.meanings);
       const { agents, deliveries, ...record } = explanationRecord(explained.explanation);
-      // Agents and their names are of the instance, not of the project.
+      // Agents belong to the instance, not to the project.
       const data = { ...record, agents: agents.length, deliveries: deliveries.map(({ claimed_by: _, agent_name: _name, ...it }) => it) };
       return { message: 'explanation', data };
     },

@@ -91,7 +91,6 @@ const Health = named(
 
 const content = (row: typeof Plugin | typeof FeatureFlag | typeof Setting) => object({ content: Type.Array(row) });
 
-/** What belongs to the process that answers, and to all tenants: for credentials of the process and instance admins. */
 export const instanceRoutes: readonly Route[] = [
   accountRoute(
     'GET /instance/plugins',

@@ -29,7 +29,7 @@ const RateLimitSchema = object({
   duration: integer(1, 86_400, 'Seconds.'),
 });
 
-/** When the circuit breaker of an endpoint opens; fields left out default to the settings `circuit_breaker.*`. */
+/** Omitted fields default to the settings `circuit_breaker.*`. */
 const CircuitBreakerSchema = object({
   failure_threshold: Type.Optional(integer(1, 100, 'Percent of the requests that fail, at most `limits.failure_threshold`.')),
   minimum_request_count: Type.Optional(
@@ -104,7 +104,7 @@ const CreatedProject = named(
   }),
 );
 
-/** The project as it is now; that of the call may be cached. */
+/** The call's project can be cached. */
 async function current({ database, project }: ProjectCall): Promise<ProjectRow> {
   return found(await findProject(database.knex, project.id), 'project', project.id);
 }
@@ -121,7 +121,7 @@ export const projectRoutes: readonly Route[] = [
       const config = withDefaults(body.config ?? {}, {}, call.config);
       const [project, apiKey] = await database.knex.transaction(async (trx) => {
         const row = await insertProject(trx, organisationId, { name, type, config });
-        // It may do no more than the key that makes it.
+        // The new key has no more rights than the key that creates it.
         const scopes = caller.type === 'process' ? null : caller.scopes;
         return [row, await insertApiKey(trx, { type: 'project', name: `${name}'s key`, scopes, organisationId, projectId: row.id })];
       });
@@ -168,7 +168,6 @@ export const projectRoutes: readonly Route[] = [
   ),
 ];
 
-/** The organisation for a new project: the given one, or the only one. */
 function chosen(all: readonly Membership[], id: string | undefined, { type }: Caller): Membership {
   const organisations = all.filter(({ role }) => includes(role, 'admin'));
   const [only, another] = id === undefined ? organisations : organisations.filter((it) => it.id === id);
@@ -184,7 +183,10 @@ function chosen(all: readonly Membership[], id: string | undefined, { type }: Ca
   return only;
 }
 
-/** The given values over the present ones over the defaults. A project keeps its first defaults; unset limits, breakers and retention follow the instance. */
+/**
+ * Merges given over present over default values. A project keeps its first defaults; unset limits,
+ * breakers and retention follow the instance.
+ */
 function withDefaults(given: Static<typeof ConfigSchema>, present: ProjectConfig, { limits }: Pick<Config, 'limits'>): ProjectConfig {
   const signature = { ...DEFAULT_SIGNATURE, ...present.signature, ...given.signature };
   const field = 'config.signature.header';

@@ -14,7 +14,7 @@ import { timeRange } from '../http/list-query.js';
 import { Id, named, nullable, object, oneOf, Word } from '../http/schema.js';
 import { batchQuery, Next, WORK_MS } from './batch.js';
 
-/** Messages of a request that are replayed at once: each holds a connection for its commit. */
+/** Each holds a connection for its commit. */
 const AT_ONCE = 4;
 
 const ReplayQuery = object({ dry_run: batchQuery.dry_run });
@@ -92,7 +92,7 @@ export const quarantineBatchRoutes: readonly Route[] = [
         for (; done < step.ids.length && !(done > 0 && isOver()); done += AT_ONCE) {
           const { results, failure } = await replay(call, step.ids.slice(done, done + AT_ONCE), dryRun);
           for (const { kind } of results) data[COUNTED[kind]]++;
-          // What was done before stays done, and is told by the next answer as duplicates.
+          // Completed replays persist; the next answer counts them as duplicates.
           if (failure) throw failure;
         }
         const isWhole = done >= step.ids.length;
@@ -145,7 +145,7 @@ function progressOf(query: Static<typeof BatchQuery>, id: string): number {
   return progressAt(id, from.getTime(), to.getTime());
 }
 
-/** Replays messages and signals their events to agents. `failure`: why one could not be replayed; the others are done. */
+/** `failure` is the error of one message; the others are done. */
 async function replay(
   { database, project, functions, signalPending }: ProjectCall,
   ids: readonly string[],

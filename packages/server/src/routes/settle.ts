@@ -2,8 +2,8 @@ import { settleDeliveries } from '@gateway/store/deliveries';
 import type { ProjectCall } from '../api/route.js';
 
 /**
- * Makes the waiting deliveries of an endpoint, or of a deleted project, agree with its new state. That state is committed, and agents look for what does not agree:
- * whatever fails here is done by them, and the request has succeeded.
+ * Applies the committed state of an endpoint, or of a deleted project, to its waiting deliveries. A
+ * failure does not fail the request: agents look for deliveries that do not match.
  */
 export async function settle({ database, log, project }: ProjectCall, endpointId?: string): Promise<void> {
   try {

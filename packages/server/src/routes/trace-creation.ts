@@ -11,7 +11,10 @@ interface Creation {
   readonly headers: Record<string, string>;
 }
 
-/** Creates an event after the headers got the trace context. With a tracer, its trace continues that of the request or of its headers, or starts here. */
+/**
+ * Creates an event. With a tracer, its headers first get a trace context, which continues the
+ * request's or the headers' trace.
+ */
 export async function traceCreation<Created extends { readonly id: string; readonly duplicate: boolean }>(
   { tracer: active }: Pick<ActivatedPlugins, 'tracer'>,
   { projectId, eventType, dynamic, requestHeaders, headers }: Creation,
@@ -30,7 +33,7 @@ export async function traceCreation<Created extends { readonly id: string; reado
   carryTrace(headers, open.context);
   try {
     const created = await create();
-    // The span of a duplicate is never ended, so it is never exported.
+    // A duplicate's span is never ended, so never exported.
     if (open.recording && !created.duplicate)
       endSpan(open, { attributes: { ...place, 'gateway.event': created.id }, endedAtMs: Date.now() });
     return created;
@@ -48,10 +51,10 @@ function traceHeaders({ traceparent, tracestate }: IncomingHttpHeaders): Record<
   };
 }
 
-/** Error messages are not exported: they may quote the request. */
+/** Error messages can quote the request and are not exported. */
 function failure(error: unknown, place: { 'gateway.project': string; 'gateway.event_type': string }) {
   if (isGatewayError(error)) {
-    // The caller's mistake, reported to the caller: not an exception.
+    // A mistake of the caller, not an exception.
     const { code } = error;
     return { attributes: { ...place, 'gateway.code': code }, error: { type: code, sentence: 'The API rejected the event.', told: true } };
   }

@@ -4,12 +4,14 @@ import type { Refusal } from '@gateway/ingest/once/preview';
 import { assertValid, nullable, object } from '../http/schema.js';
 
 const FUNCTION_CHARS_MAX = 50_000;
-/** The text of a transform function. */
 export const FunctionText = Type.String({ maxLength: FUNCTION_CHARS_MAX, description: 'JavaScript with a function transform(payload).' });
 
 const FILENAME = 'transform.js';
 
-/** Compiles a transform function without running it; a blank one is none. What only running shows is told where it runs. @param field that has the text */
+/**
+ * Compiles a function without running it; blank text is none.
+ * @param field that has the text
+ */
 export function validateFunction(text: string | null | undefined, field: string): void {
   if (!text?.trim()) return;
   try {
@@ -23,7 +25,10 @@ export function validateFunction(text: string | null | undefined, field: string)
     assertValid([{ field, sentence: 'has no function named transform; write function transform(payload) { ... }' }]);
 }
 
-/** Schema of what `refusalView` returns. @param description when it is not null */
+/**
+ * The schema of `refusalView`'s result.
+ * @param description if it is not null
+ */
 export function refusal(description: string): TUnsafe<object | null> {
   return Type.Unsafe<object | null>({
     ...nullable(
@@ -37,7 +42,6 @@ export function refusal(description: string): TUnsafe<object | null> {
   });
 }
 
-/** Why a function or its output is refused, for a person and for an editor. */
 export function refusalView(given: Refusal | null): unknown {
   if (!given) return null;
   const line = /\bon line (\d+)/.exec(given.reason)?.[1];

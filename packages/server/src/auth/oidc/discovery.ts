@@ -7,21 +7,24 @@ const TIMEOUT_SECONDS = 10;
 
 type Settings = Pick<Config, 'oidc' | 'delivery'>;
 
-/** Reads the document of the provider, `oidc.issuer` and `oidc.client_id` being set. https://openid.net/specs/openid-connect-discovery-1_0.html */
+/**
+ * Reads the provider's document; needs `oidc.issuer` and `oidc.client_id`.
+ * https://openid.net/specs/openid-connect-discovery-1_0.html
+ */
 export function discover(client: typeof Client, { oidc }: Settings, http: ProviderFetch): Promise<Client.Configuration> {
   const { issuer = '', client_id: clientId = '', client_secret: secret } = oidc;
   return client.discovery(new URL(issuer), clientId, undefined, authentication(client, secret), {
     [client.customFetch]: (...given) => http.fetch(...given),
     timeout: TIMEOUT_SECONDS,
     execute: [
-      // Not only by the connection that it came over.
+      // Verifies the signature of ID tokens, not only the connection.
       client.enableNonRepudiationChecks,
       ...(issuer.startsWith('http:') ? [client.allowInsecureRequests] : []),
     ],
   });
 }
 
-/** Reads the document of the provider as a sign-in does, for `gateway utils doctor`. Rejects with a message that says why that fails. */
+/** Reads the provider's document for `gateway utils doctor`; rejects with the cause. */
 export async function checkProvider(config: Settings): Promise<void> {
   const client = await import('openid-client');
   const http = providerFetch(config);
@@ -34,7 +37,7 @@ export async function checkProvider(config: Settings): Promise<void> {
   }
 }
 
-/** By HTTP Basic where the provider takes that, as all do that do not say otherwise; else in the body. */
+/** HTTP Basic is the default; otherwise the body. */
 function authentication(client: typeof Client, secret: string | undefined): Client.ClientAuth {
   if (secret === undefined) return client.None();
   const [basic, post] = [client.ClientSecretBasic(secret), client.ClientSecretPost(secret)];

@@ -2,19 +2,20 @@ import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import { UnreachableError } from './provider-fetch.js';
 
-/** What the errors of the library have: https://www.rfc-editor.org/rfc/rfc6749#section-5.2 gives the texts of `error`. */
+/** Values of `error`: https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
 interface ClientFailure extends Error {
   readonly code?: string;
   readonly error?: string;
   readonly status?: number;
 }
 
-/** Answers of the token endpoint about this gateway, not about the person. */
+/** Errors that concern this gateway, not the person. */
 const OWN_FAULT = ['invalid_client', 'unauthorized_client', 'unsupported_grant_type', 'invalid_scope'];
 
 /**
- * The error of a sign-in for the person, in sentences of our own; the log has its cause. `oidc_unavailable` when the provider or the settings are at fault,
- * `oidc_failed` when it may be the person.
+ * Logs the cause of a failed sign-in and returns the error for the person, in the gateway's own
+ * sentences: `oidc_unavailable` if the provider or the settings are at fault, `oidc_failed` if the
+ * person could be.
  */
 export function signInFailure(error: unknown, log: Log): GatewayError<'oidc_unavailable' | 'oidc_failed'> {
   const { code, error: given } = error as ClientFailure;
@@ -29,7 +30,7 @@ export function signInFailure(error: unknown, log: Log): GatewayError<'oidc_unav
   return failed('what the provider answered is not valid');
 }
 
-/** The provider cannot be asked at all: its document cannot be read, or is not that of the issuer. */
+/** The document is unreadable or another issuer's. */
 export function discoveryFailure(error: unknown, log: Log): GatewayError<'oidc_unavailable'> {
   log.warn(
     { cause: causeOf(error) },
@@ -46,7 +47,7 @@ export function failed(reason: string) {
   return new GatewayError('oidc_failed', { reason });
 }
 
-/** What has happened, for an operator: in the words of the library, which hold nothing of an answer, and in ours. */
+/** Returns the cause for operators. Messages of the library contain nothing of an answer. */
 export function causeOf(error: unknown): string {
   return [...chainOf(error)].map(({ message }) => message).join(': ');
 }

@@ -2,13 +2,15 @@ import { plainOf } from '@gateway/core/json';
 import { isEmail } from '@gateway/store/people';
 import { failed } from './failure.js';
 
-/** A person as the provider describes them. */
 export interface OidcPerson {
-  /** With `subject` what never changes: https://openid.net/specs/openid-connect-core-1_0.html#ClaimStability */
+  /**
+   * Permanent together with `subject`:
+   * https://openid.net/specs/openid-connect-core-1_0.html#ClaimStability
+   */
   readonly issuer: string;
   readonly subject: string;
   readonly email: string | undefined;
-  /** What the provider says; undefined when it says nothing. */
+  /** Undefined if the provider does not say. */
   readonly isEmailVerified: boolean | undefined;
   readonly first_name: string;
   readonly last_name: string;
@@ -19,7 +21,7 @@ type Claims = Readonly<Record<string, unknown>> & { readonly iss: string; readon
 const NAME_MAX = 100;
 const EMAIL_MAX = 320;
 
-/** Reads the claims of a verified ID token. Throws `oidc_failed` for a subject that breaks the standard. */
+/** Reads the claims of a verified ID token. Throws `oidc_failed` for an invalid subject. */
 export function personOf(claims: Claims): OidcPerson {
   const { iss: issuer, sub: subject, email, email_verified: verified } = claims;
   if (!/^[\x20-\x7e]{1,255}$/.test(subject)) throw failed('the provider names the person by something that is no subject');
@@ -28,14 +30,14 @@ export function personOf(claims: Claims): OidcPerson {
     issuer,
     subject,
     email: typeof email === 'string' && isEmail(email) && text(email, EMAIL_MAX) === email ? email : undefined,
-    // Some write it as a text.
+    // Some providers send a string.
     isEmailVerified: verified === undefined ? undefined : verified === true || verified === 'true',
     first_name: text(claims['given_name']) || first,
     last_name: text(claims['family_name']) || rest.join(' '),
   };
 }
 
-/** The text without characters that Postgres cannot store or a terminal would obey. */
+/** Removes characters that Postgres cannot store or a terminal would interpret. */
 function text(claim: unknown, max = NAME_MAX): string {
   return typeof claim === 'string' ? plainOf(claim).slice(0, max).toWellFormed() : '';
 }

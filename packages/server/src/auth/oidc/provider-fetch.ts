@@ -17,16 +17,16 @@ import {
 const CONNECT_MS = 5_000;
 const ANSWER_MAX = 1024 * 1024;
 const LOOKUPS = 4;
-/** Answers with these statuses have no body: https://fetch.spec.whatwg.org/#null-body-status */
+/** https://fetch.spec.whatwg.org/#null-body-status */
 const BODILESS = [204, 205, 304];
 
-/** The provider could not be asked, or its answer is too large. The message is a sentence of our own. */
+/** The provider is unreachable, or its answer too large. The message is the gateway's. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
 }
 
 export interface ProviderFetch {
-  /** As `fetch`, without redirects. Rejects with `UnreachableError`. */
+  /** Like `fetch`, without redirects. Rejects with `UnreachableError`. */
   fetch(
     url: string,
     options: { method: string; headers: Record<string, string>; body?: unknown; signal?: AbortSignal | undefined },
@@ -35,8 +35,8 @@ export interface ProviderFetch {
 }
 
 /**
- * Makes the requests to the OpenID Connect provider: through the proxy of the process if there is one, to addresses that `oidc.allowed_networks` allows,
- * checked as they are connected to. The provider's own document names the hosts, so each of them is checked.
+ * Sends requests to the OpenID Connect provider, through the process's proxy. Every host is checked
+ * against `oidc.allowed_networks` on connection, because the provider's document names them.
  */
 export function providerFetch({ delivery, oidc }: Pick<Config, 'delivery' | 'oidc'>): ProviderFetch {
   const mayReach = addressGuard(oidc.allowed_networks);
@@ -80,7 +80,7 @@ export function providerFetch({ delivery, oidc }: Pick<Config, 'delivery' | 'oid
 async function boundedBytes(stream: AsyncIterable<Buffer>): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  // Leaving the loop ends the answer.
+  // Leaving the loop aborts the answer.
   for await (const chunk of stream) {
     bytes += chunk.length;
     if (bytes > ANSWER_MAX) throw new UnreachableError(`its answer has more than ${ANSWER_MAX} bytes`);

@@ -10,15 +10,14 @@ import { discoveryFailure, failed, signInFailure } from './failure.js';
 import { personOf, type OidcPerson } from './person.js';
 import { providerFetch } from './provider-fetch.js';
 
-/** The page of the dashboard that the provider sends people back to. */
+/** The provider redirects users to this page. */
 const CALLBACK = '/sign-in/callback';
-/** How long people may take at the provider. */
 const PENDING_MS = 10 * 60_000;
-/** The document of a provider changes rarely; its keys are read again when one is missing. */
+/** A provider's document rarely changes; its keys are reloaded when one is missing. */
 const KNOWN_MS = 3_600_000;
 const PLACE = ['cookies', 'sign-in'] as const;
 
-/** What a browser brings back, sealed: without it the answer of the provider is worth nothing. */
+/** Sealed state in the browser; without it, the provider's answer is worthless. */
 interface Pending {
   readonly state: string;
   readonly nonce: string;
@@ -26,20 +25,26 @@ interface Pending {
   readonly untilMs: number;
 }
 
-/** Signing in with an OpenID Connect provider: the code flow with PKCE, state and nonce. https://openid.net/specs/openid-connect-core-1_0.html */
+/**
+ * Sign-in by the code flow with PKCE, state and nonce:
+ * https://openid.net/specs/openid-connect-core-1_0.html
+ */
 export interface OidcProvider {
-  /** The address to send the browser to, and what it keeps meanwhile. Throws `oidc_unavailable`. */
+  /** Returns the URL for the browser and the state that it keeps. Throws `oidc_unavailable`. */
   begin(): Promise<{ readonly url: string; readonly pending: string; readonly expiresAt: Date }>;
   /**
-   * Who has signed in. Throws `oidc_failed` or `oidc_unavailable`.
-   * @param query with which the provider has sent the browser back
-   * @param pending what the browser kept
+   * Returns the person. Throws `oidc_failed` or `oidc_unavailable`.
+   * @param query of the provider's redirect
+   * @param pending kept by the browser
    */
   complete(query: string, pending: string | undefined): Promise<OidcPerson>;
   close(): Promise<void>;
 }
 
-/** Undefined without `oidc.issuer`. The provider is first asked when somebody signs in. Throws `invalid_settings`. */
+/**
+ * Returns undefined without `oidc.issuer`. Requests nothing before the first sign-in. Throws
+ * `invalid_settings`.
+ */
 export async function openOidc({
   config,
   sealer,
@@ -59,7 +64,6 @@ export async function openOidc({
   }
   if (problems.length > 0) throw new GatewayError('invalid_settings', { problems });
   if (issuer === undefined) return undefined;
-  // Loaded by those who use it.
   const client = await import('openid-client');
   const http = providerFetch(config);
   const callback = links.base + CALLBACK;
@@ -95,7 +99,7 @@ export async function openOidc({
         code_challenge: await client.calculatePKCECodeChallenge(pending.verifier),
         code_challenge_method: 'S256',
       });
-      // A browser is sent to no other kind of address.
+      // Browsers must not be sent to other schemes.
       if (!/^https?:$/.test(url.protocol)) throw discoveryFailure(new Error('its authorization_endpoint is no URL of HTTP'), log);
       return { url: url.href, pending: sealer.seal(JSON.stringify(pending), PLACE), expiresAt: new Date(pending.untilMs) };
     },
@@ -108,7 +112,7 @@ export async function openOidc({
         const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier };
         const tokens = await client.authorizationCodeGrant(configuration, answer, checks);
         const claims = tokens.claims()!;
-        // Some providers tell the email address only there.
+        // Some providers return the email address only there.
         const isUnsaid = claims['email'] === undefined && configuration.serverMetadata().userinfo_endpoint !== undefined;
         const more = isUnsaid ? await client.fetchUserInfo(configuration, tokens.access_token, claims.sub) : {};
         return personOf({ ...more, ...claims });

@@ -9,15 +9,17 @@ const READ_MS = 200;
 const RESET_MS = 2_000;
 const RETRY_AFTER_SECONDS = 5;
 
-/** The circuit breakers of endpoints at one moment. */
 export interface Breakers {
-  /** Null while KV is away. */
+  /** Returns null while KV is away. */
   of(endpointId: string): BreakerView | null;
-  /** The endpoints of a project whose breakers are in one of these states. Throws `kv_away`. */
+  /** Selects endpoints by the states of their breakers. Throws `kv_away`. */
   among(projectId: string, states: readonly BreakerView['state'][]): Among;
 }
 
-/** Reads the breakers. KV holds those of endpoints that have failed lately, and no others: the cost is theirs, however many endpoints there are. */
+/**
+ * Reads the breakers. KV holds only those of recently failed endpoints, so the cost is independent
+ * of the number of endpoints.
+ */
 export async function readBreakersNow(kv: Kv): Promise<Breakers> {
   let records: ReadonlyMap<string, BreakerRecord>;
   try {
@@ -35,7 +37,7 @@ export async function readBreakersNow(kv: Kv): Promise<Breakers> {
     of: (endpointId) => breakerView(records.get(endpointId)),
     among(projectId, states) {
       const isWanted = states.includes('closed');
-      // Of those that are not closed: the wanted, or all but the wanted.
+      // Ids that are not closed: the wanted, or, if closed is wanted, all but the wanted.
       const ids = [...records].flatMap(([id, { project_id, state }]) =>
         project_id === projectId && state !== 'closed' && states.includes(state) !== isWanted ? [id] : [],
       );
@@ -44,7 +46,10 @@ export async function readBreakersNow(kv: Kv): Promise<Breakers> {
   };
 }
 
-/** Closes the breaker of the endpoint and sends what waits for it. Throws `kv_away`; the place and the reason go to the log only. */
+/**
+ * Closes the breaker and sends waiting deliveries. Throws `kv_away`; host and reason are only
+ * logged.
+ */
 export async function closeBreaker({ kv, config, log, database, project, id }: ProjectCall): Promise<void> {
   try {
     await withTimeout(resetBreaker(kv, id), RESET_MS);

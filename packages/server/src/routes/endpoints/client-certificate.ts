@@ -6,7 +6,7 @@ import { MASK } from '@gateway/core/logging';
 import type { StoredClientCertificate } from '@gateway/store/config';
 import { assertValid, object, Timestamp } from '../../http/schema.js';
 
-/** Agents hold the certificates of all endpoints in memory. */
+/** Agents hold all certificates in memory. */
 const CERT_MAX = 8_192;
 const KEY_MAX = 4_096;
 const FIELD = 'mtls_client_cert';
@@ -35,17 +35,15 @@ export const ShownCertificate = object({
 
 type Given = Static<typeof GivenCertificate>;
 
-/** The certificate with its key masked. */
 export function certificateView(stored: StoredClientCertificate | null): StoredClientCertificate | null {
   return stored && { ...stored, client_key: MASK };
 }
 
-/** Whether a change keeps the stored key. */
 export function keepsKey(given: Given | null | undefined): boolean {
   return given === undefined || (given !== null && isKept(given.client_key));
 }
 
-/** Seals for storage with this endpoint, when the certificate can be used and its key is given or stored. Throws `invalid_request`. */
+/** Validates a certificate with its given or stored key and seals it. Throws `invalid_request`. */
 export function sealCertificate(
   { client_cert: given, client_key: givenKey }: Given,
   stored: StoredClientCertificate | null,
@@ -67,7 +65,10 @@ export function sealCertificate(
   };
 }
 
-/** A certificate is shown over TLS only, and a stored one not to another origin: whoever may change the URL need not have its key. */
+/**
+ * Certificates need TLS, and a stored one is not shown to another origin: a user who can change the
+ * URL need not have its key.
+ */
 export function certificateProblems(
   { url, mtls_client_cert: given }: { readonly url?: string | undefined; readonly mtls_client_cert?: Given | null | undefined },
   stored?: { readonly url: string; readonly mtls_client_cert: StoredClientCertificate | null },

@@ -8,7 +8,6 @@ import { sealCertificate } from './client-certificate.js';
 import { TIMEOUT_SECONDS, type ChangedEndpoint } from './endpoint-schema.js';
 import { isMasked, sealAuthentication, secretProblem } from './endpoint-secrets.js';
 
-/** Of a new endpoint. */
 export const DEFAULTS = {
   owner_id: null,
   description: '',
@@ -20,7 +19,10 @@ export const DEFAULTS = {
 
 type Given = Static<typeof ChangedEndpoint>;
 
-/** The given fields as columns, with secrets sealed. Throws `invalid_request` for the mask of a secret that is not stored. */
+/**
+ * Returns columns with sealed secrets. Throws `invalid_request` for the mask of a secret that is
+ * not stored.
+ */
 export function columnsOf(
   { http_timeout, authentication, mtls_client_cert: certificate, ...plain }: Given,
   stored: EndpointRow | undefined,
@@ -41,12 +43,13 @@ export function columnsOf(
   };
 }
 
-/** What is wrong with URL and authentication. */
 export function fieldProblems({ url, authentication }: Given): InvalidField[] {
   return [...(url === undefined ? [] : urlProblems(url)), ...(authentication ? authenticationProblems(authentication) : [])];
 }
 
-/** A stored secret is not sent to another origin: whoever may change the URL need not know it. */
+/**
+ * A stored secret is not sent to another origin: a user who can change the URL need not know it.
+ */
 export function movedProblems({ url, authentication: given }: Given, stored: EndpointRow): InvalidField[] {
   const { authentication: before } = stored;
   const isKept = given === undefined || (given && isMasked(given as EndpointAuthentication));

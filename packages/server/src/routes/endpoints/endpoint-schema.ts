@@ -56,7 +56,7 @@ const optional = {
 };
 const Url = Type.String({ minLength: 1, maxLength: 2048, format: 'uri', examples: ['https://example.com/webhooks'] });
 
-/** Of alerts, which the notifications of the instance take the place of, and of what is always so here. */
+/** Alerts, which the instance's notifications replace, and behaviour that is fixed here. */
 const IGNORED_FIELDS = [
   'alert_config',
   'support_email',

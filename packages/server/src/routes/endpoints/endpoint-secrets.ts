@@ -7,10 +7,13 @@ export interface ShownSecret {
   readonly secret: string;
 }
 
-/** Shorter ones are guessed from a signature. */
+/** Shorter texts can be guessed from a signature. */
 const TEXT_MIN = 12;
 
-/** Returns what is wrong as the end of a sentence; undefined for `whsec_` and the base64 of 24 to 64 bytes, or another text of at least 12 characters. */
+/**
+ * Returns the end of a sentence; undefined for `whsec_` with base64 of 24 to 64 bytes, or another
+ * text of at least 12 characters.
+ */
 export function secretProblem(secret: string): string | undefined {
   if (!secret.startsWith('whsec_')) {
     return secret.length >= TEXT_MIN ? undefined : `must have at least ${TEXT_MIN} characters; leave it out to have one made`;
@@ -21,7 +24,7 @@ export function secretProblem(secret: string): string | undefined {
   return bytes.length >= 24 && bytes.length <= 64 ? undefined : `holds ${bytes.length} bytes; a secret has 24 to 64`;
 }
 
-/** Returns the live secrets for a response, masked except `shown`. Expired ones are left out. */
+/** Returns live secrets for a response, masked except `shown`. */
 export function secretViews(secrets: readonly SecretRecord[], shown?: ShownSecret): unknown[] {
   return liveSecrets(secrets).map(({ id, created_at, expires_at }) => ({
     uid: id,
@@ -31,12 +34,14 @@ export function secretViews(secrets: readonly SecretRecord[], shown?: ShownSecre
   }));
 }
 
-/** Returns the authentication with its secret masked; null when the endpoint has none. */
 export function authenticationView(authentication: EndpointAuthentication | null): EndpointAuthentication | null {
   return authentication && withSecret(authentication, () => MASK);
 }
 
-/** Seals for storage with this endpoint. A masked value keeps the stored one of the same type; undefined when there is none. */
+/**
+ * Seals a secret for this endpoint. A mask keeps the stored secret of the same type; undefined if
+ * there is none.
+ */
 export function sealAuthentication(
   given: EndpointAuthentication,
   stored: EndpointAuthentication | null,
@@ -49,7 +54,6 @@ export function sealAuthentication(
   return withSecret(given, (secret) => (secret === MASK ? bind(kept!, place) : seal(secret, place)));
 }
 
-/** True when a change sends the mask for the secret. */
 export function isMasked(authentication: EndpointAuthentication): boolean {
   return secretOf(authentication) === MASK;
 }

@@ -58,7 +58,6 @@ export const endpointTestRoutes: readonly Route[] = [
   ),
 ];
 
-/** An example of the catalogue, or a greeting. */
 async function exampleOf({ database, project }: ProjectCall, eventType: string): Promise<object> {
   const known = await findEventTypeByName(database.knex, project.id, eventType);
   if (isObject(known?.example)) return known.example;

@@ -106,13 +106,12 @@ export const endpointRoutes: readonly Route[] = [
       assertValid([...movedProblems(body, stored), ...certificateProblems(body, stored)]);
       if (body.mtls_client_cert && !mtls_client_cert) await requireCertificateRoom(call);
       const columns = columnsOf(body, stored, call);
-      // Written together: a change at the same time must not join a secret with another URL.
+      // Written together: a concurrent change must not combine a secret with another URL.
       if (columns.url !== undefined || columns.authentication || columns.mtls_client_cert)
         Object.assign(columns, { url, authentication, mtls_client_cert, ...columns });
       const row = found(await updateEndpoint(database.knex, project.id, id, columns), 'endpoint', id);
-      // Another URL may answer again. While KV is away the next probe of the breaker finds out.
+      // The new URL can be healthy. While KV is away, the breaker's next probe finds out.
       if (row.url !== url) await closeBreaker(call).catch(() => undefined);
-      // Deliveries that wait for the old limit are due by the new one.
       if (body.rate_limit !== undefined || body.rate_limit_duration !== undefined)
         await expediteDeliveries(database.pool, { projectId: project.id, endpointId: id }, ['rate_limit']);
       return { message: 'endpoint updated', data: await viewNow(call, row) };
@@ -181,7 +180,7 @@ async function find({ database, project, id }: ProjectCall): Promise<EndpointRow
   return found(await findEndpoint(database.knex, project.id, id), 'endpoint', id);
 }
 
-/** Throws `project_full`. What is written at the same time is not counted. */
+/** Concurrent writes are not counted. */
 async function requireCertificateRoom({ database, project, config }: ProjectCall): Promise<void> {
   const { client_certificates_per_project: max } = config.limits;
   const full = { things: 'client certificates', max, setting: 'limits.client_certificates_per_project' };

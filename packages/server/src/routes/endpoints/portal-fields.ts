@@ -1,10 +1,10 @@
 import type { InvalidField } from '@gateway/core/errors';
 import type { ProjectCall } from '../../api/route.js';
 
-/** How much the gateway does for an endpoint is decided by the project. */
+/** The project limits the resources of an endpoint. */
 const OF_THE_PROJECT = ['http_timeout', 'concurrency', 'strategy', 'rate_limit', 'rate_limit_duration'];
 
-/** What an endpoint may not be given over a portal link: another owner, or other bounds than those of the project. */
+/** A portal link can set neither another owner nor the project's limits. */
 export function portalProblems({ ownerId, body }: Pick<ProjectCall, 'ownerId' | 'body'>): InvalidField[] {
   if (ownerId === undefined) return [];
   const given = body as Readonly<Record<string, unknown>>;

@@ -22,7 +22,7 @@ import { auditSignIn } from './session.js';
 interface Admitted {
   readonly user: UserRow;
   readonly joined: readonly Joined[];
-  /** Set when nobody had proven the address of the account before. */
+  /** Set if the account's address was not proven before. */
   readonly taken: TakenOver | undefined;
 }
 
@@ -32,9 +32,10 @@ interface Joined {
 }
 
 /**
- * The user of a person who has signed in with the provider: the one linked to this identity, or else the one with the email address, who is linked to it. An
- * account whose address was never proven is taken over: its other credentials end. Open invitations to the address are accepted, and whoever comes for the first
- * time joins `oidc.organisation` too. Throws `oidc_refused`.
+ * Returns the user linked to the provider's identity, or else the one with its email address, who
+ * is then linked. An account with an unproven address is taken over: its other credentials end.
+ * Open invitations to the address are accepted, and a new person also joins `oidc.organisation`.
+ * Throws `oidc_refused`.
  */
 export async function admitPerson(call: OpenCall, person: OidcPerson): Promise<Admitted> {
   const { database, records } = call;
@@ -54,7 +55,7 @@ export async function admitPerson(call: OpenCall, person: OidcPerson): Promise<A
         'ask the operator of this gateway to unlink that person',
       );
     const taken = found && (await takeOver(trx, user.id, person));
-    // Others can make an account and invitations for an address before its owner comes.
+    // Others can create an account and invitations for an address before its owner signs in.
     const own = !found || (taken && !known) ? await joining(call) : undefined;
     const joined = [...(own ? [own] : []), ...invitations];
     for (const { organisation_id: organisationId, role } of joined) await insertMember(trx, { organisationId, userId: user.id, role });
@@ -72,7 +73,10 @@ export async function admitPerson(call: OpenCall, person: OidcPerson): Promise<A
   return admitted;
 }
 
-/** The email address, if it can be relied on. Throws `oidc_refused` where one is needed, and for another domain. */
+/**
+ * Returns the email address if it is reliable. Throws `oidc_refused` for another domain, or if a
+ * required address is not reliable.
+ */
 function trustedEmail({ config }: OpenCall, person: OidcPerson, isKnown: boolean): string | undefined {
   const { require_verified_email: mustBeVerified, allowed_domains: domains } = config.oidc;
   const { email, isEmailVerified = !mustBeVerified } = person;
@@ -90,7 +94,7 @@ function trustedEmail({ config }: OpenCall, person: OidcPerson, isKnown: boolean
   throw refused(person, 'the provider has not verified the address', 'verify it at the provider, and sign in again');
 }
 
-/** The organisation that a new person joins without an invitation; undefined without `oidc.organisation`. */
+/** The organisation that a new person joins without an invitation. */
 async function joining({ config, database }: OpenCall): Promise<Joined | undefined> {
   const { organisation, role } = config.oidc;
   if (organisation === undefined) return undefined;

@@ -49,7 +49,7 @@ export function keyView({ id, name, type, mask, role, scopes, created_at, expire
   return { uid: id, name, type, mask: `gw_${mask}_…`, role, scopes, created_at, expires_at, last_used_at, revoked_at };
 }
 
-/** Reads the expiry of a new key. Throws `invalid_request` for a time in the past. */
+/** Throws `invalid_request` for a time in the past. */
 export function expiryOf({ expires_at: text }: { readonly expires_at?: string | null }): Date | null {
   const at = text ? new Date(text) : null;
   if (at && !(at.getTime() > Date.now())) assertValid([{ field: 'expires_at', sentence: 'must be a time of the future' }]);
@@ -60,7 +60,7 @@ function view(row: ListedApiKey): object {
   return { ...keyView(row), project_id: row.project_id };
 }
 
-/** A key of the project must neither outlive its revocation by keys that it makes, nor revoke the others. */
+/** A project key must neither create keys that outlive its revocation, nor revoke others. */
 const access = { role: 'admin', needsPerson: true } as const;
 
 export const apiKeyRoutes: readonly Route[] = [

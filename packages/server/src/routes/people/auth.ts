@@ -125,11 +125,11 @@ export const authRoutes: readonly Route[] = [
       if (known && !verified) throw new GatewayError('login_failed');
       const passwordHash = verified?.passwordHash ?? (await withPasswordTurn(call, email, () => hashPassword(body.password)));
       const user = await database.knex.transaction(async (trx) => {
-        // Locked and looked at again: of two acceptances at once the second finds it accepted.
+        // Read again under a lock: the second of two concurrent acceptances fails.
         if (!(await findOpenInvitation(trx, body.token))) throw new GatewayError('invitation_invalid');
         const { first_name = '', last_name = '' } = body;
         if (known && !(await hasPassword(trx, known.id, passwordHash))) throw new GatewayError('login_failed');
-        // Its address is not proven: who made the invitation has the token too.
+        // Unproven: the creator of the invitation has the token too.
         const row = known ?? (await insertUser(trx, { email, first_name, last_name, passwordHash }));
         await insertMember(trx, { organisationId, userId: row.id, role });
         await markAccepted(trx, invitation);
@@ -141,7 +141,7 @@ export const authRoutes: readonly Route[] = [
   ),
 ];
 
-/** The invitation of a token that can be accepted now. Throws `invitation_invalid`, or `too_many_logins` for a client that may be guessing. */
+/** Throws `invitation_invalid`, or `too_many_logins` for a client that could be guessing. */
 async function openInvitation({ database, logins, request }: OpenCall, { token }: { readonly token: string }): Promise<InvitationRow> {
   const account = { kind: 'invitation', name: '', credential: token } as const;
   const invitation = await logins(request, account, () => findOpenInvitation(database.knex, token));
@@ -149,7 +149,6 @@ async function openInvitation({ database, logins, request }: OpenCall, { token }
   return invitation;
 }
 
-/** Passwords may be left to the provider. */
 function requirePasswords(call: OpenCall): void {
   requireNative(call);
   if (!call.config.server.auth.passwords)

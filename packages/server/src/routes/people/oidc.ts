@@ -6,7 +6,7 @@ import { named, object } from '../../http/schema.js';
 import { admitPerson } from './admit-person.js';
 import { requireNative, Session, startSession } from './session.js';
 
-/** Signing in with an OpenID Connect provider: the dashboard sends the browser there, and gives what it comes back with. */
+/** The dashboard sends the browser to the provider and submits the query of its return. */
 export const oidcRoutes: readonly Route[] = [
   openRoute(
     'POST /auth/oidc/start',
@@ -53,7 +53,7 @@ function providerOf(call: OpenCall): OidcProvider {
   return call.oidc;
 }
 
-/** What fails counts as a wrong password does: each costs requests to the provider. */
+/** Failures count like wrong passwords: each costs requests to the provider. */
 async function signedInPerson(call: OpenCall<{ query: string }>) {
   const { body, logins, request, sessions, addressOf } = call;
   const provider = providerOf(call);

@@ -200,7 +200,6 @@ async function change(call: OrganisationCall, role: Role | undefined) {
   return row;
 }
 
-/** Throws `forbidden` when one of the roles is the owner's and the caller is no owner. */
 function requireOwner({ organisation: { role: mine } }: OrganisationCall, ...roles: readonly (Role | undefined)[]): void {
   if (roles.includes('owner') && mine !== 'owner')
     throw new GatewayError('forbidden', { reason: 'only an owner may make, change or remove an owner' });

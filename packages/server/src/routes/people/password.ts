@@ -4,13 +4,13 @@ import { FairQueue } from '@gateway/core/queue';
 import type { OpenCall } from '../../api/route.js';
 import { networkOf } from '@gateway/core/http';
 
-// https://pages.nist.gov/800-63-4/sp800-63b.html#password: length counts, kinds of characters do not.
+// https://pages.nist.gov/800-63-4/sp800-63b.html#password: length counts, character kinds do not.
 export const Password = Type.String({ minLength: 12, maxLength: 1024, description: 'At least 12 characters.' });
 
-/** Waiting turns of one owner, and of all. */
+/** Waiting turns, per owner and in total. */
 const OWN_MAX = 4;
 const WAITING_MAX = 200;
-/** A turn that comes later is refused: the route has to answer before its own end. */
+/** Later turns are refused: the route must answer before its time limit. */
 const WAIT_MAX_MS = 20_000;
 
 interface Turn {
@@ -18,13 +18,16 @@ interface Turn {
   start(error?: GatewayError): void;
 }
 
-/** A hash takes 128 MB and half a second of one core: one runs at a time. Devices that have signed in before come first; owners take turns. */
+/**
+ * A hash takes 128 MB and half a second of a core: one runs at a time. Known devices come first;
+ * owners take turns.
+ */
 const [known, others] = [new FairQueue<Turn>(), new FairQueue<Turn>()];
 let isRunning = false;
 
 /**
- * Runs work that hashes a password when it is its turn. Throws `too_many_passwords` when too many wait.
- * @param email whose password it is
+ * Runs work that hashes a password. Throws `too_many_passwords` when too many wait.
+ * @param email the account of the password
  */
 export async function withPasswordTurn<Result>(
   { request, addressOf, sessions }: Pick<OpenCall, 'request' | 'addressOf' | 'sessions'>,
@@ -41,7 +44,7 @@ export async function withPasswordTurn<Result>(
   }
 }
 
-/** @param owner who waits: an address, or the account of a known device */
+/** @param owner an address, or the account of a known device */
 function untilTurn(queue: FairQueue<Turn>, owner: string): Promise<void> {
   if (queue.sizeOf(owner) >= OWN_MAX || queue.size >= WAITING_MAX) throw busy();
   return new Promise((resolve, reject) => {

@@ -77,13 +77,12 @@ function view(row: PortalLinkRow) {
   return { uid: id, project_id, name, owner_id, can_manage_endpoint, auth_type: 'refresh_token', mask: `gw_${mask}_…`, ...times };
 }
 
-/** The link with its token and address, which only this answer has. */
+/** Only this answer contains the token. */
 function viewWithToken(row: PortalLinkRow, token: string, { config, links, request, project }: ProjectCall) {
   const base = links.url(request.socket.localPort ?? config.server.http.port);
   return { ...view(row), token, url: config.dashboard.enabled ? `${base}/portal/${project.id}#token=${token}` : null };
 }
 
-/** Throws `invalid_request` for a time in the past, or in more than a year. */
 function endOf(body: { readonly expires_at?: string }): Date {
   const at = expiryOf(body) ?? new Date(Date.now() + LIFE_MS);
   if (at.getTime() > Date.now() + LIFE_MAX_MS) assertValid([{ field: 'expires_at', sentence: 'must be within a year' }]);

@@ -32,10 +32,9 @@ export const Session = named(
   }),
 );
 
-/** How a person has signed in, and what the person has joined thereby. */
 export interface SignedIn {
   readonly method: 'password' | 'invitation' | 'oidc';
-  /** The hash against which the password that the person has given was verified. */
+  /** The given password was verified against this hash. */
   readonly passwordHash?: string;
   readonly joined?: readonly { readonly organisation_id: string; readonly role: Role }[];
 }
@@ -47,8 +46,8 @@ export function requireNative({ credentials }: OpenCall): void {
 }
 
 /**
- * Creates a session of the user with its entries in the audit log, all or nothing, and sets its cookie. Throws `login_failed` when the password that the person has
- * given is that of the user no longer.
+ * Creates a session and its audit log entries in one transaction. Throws `login_failed` if the
+ * verified password is no longer the user's.
  */
 export async function startSession(call: OpenCall, user: UserRow, { method, passwordHash, joined = [] }: SignedIn) {
   const { database, sessions, request, headers } = call;
@@ -78,7 +77,7 @@ export async function startSession(call: OpenCall, user: UserRow, { method, pass
   };
 }
 
-/** Writes to the audit log of each organisation what a sign-in of the user has changed there. */
+/** Writes an entry for each organisation. */
 export async function auditSignIn(
   trx: Database['knex'],
   { request, addressOf, requestId }: OpenCall,
@@ -101,7 +100,6 @@ export async function auditSignIn(
   await insertAuditEntries(trx, entries);
 }
 
-/** A session as the API shows it. */
 export async function sessionView(
   { database, sessions }: OpenCall,
   user: UserRow,

@@ -63,7 +63,7 @@ export const userRoutes: readonly Route[] = [
     async (call) => {
       const { database, records, body, logins, request } = call;
       const caller = userOf(call);
-      // It opens sessions, which have no scopes and the role of the user.
+      // The password opens sessions, which have no scopes and the user's role.
       requireNoMore(caller, { role: null, scopes: null });
       const { email } = found(await findUser(database.knex, caller.user_id), 'user', caller.user_id);
       const { current_password: current, password } = body;
@@ -131,14 +131,14 @@ export const userRoutes: readonly Route[] = [
   ...keyRoutes('session', 'sessions', 'Session', 'session'),
 ];
 
-/** A key that may do less makes no credential that may do more. Throws `forbidden`. */
+/** A restricted key must not create a credential with more rights. */
 function requireNoMore(user: UserKey, { role, scopes }: Pick<ApiKeyRow, 'role' | 'scopes'>): void {
   requireScopesFor(user, scopes);
   if (user.role && (role === null || ROLES.indexOf(role) > ROLES.indexOf(user.role)))
     throw new GatewayError('forbidden', { reason: `this API key has the role ${user.role} and makes none with another` });
 }
 
-/** The user of a call; throws `forbidden` for keys of projects and of the process. */
+/** Throws `forbidden` for keys of projects and of the process. */
 export function userOf({ caller }: Pick<AccountCall, 'caller'>): UserKey {
   const user = personOf(caller);
   if (!user) throw new GatewayError('forbidden', { reason: 'a credential of the process has no user' });

@@ -7,7 +7,7 @@ import { LOCATION_PATTERN } from '../../ingest/location.js';
 import { providerOf } from '../../ingest/providers.js';
 import { Verifier, verifierProblems, verifierSchema, type VerifierFields } from '../../ingest/verifier.js';
 
-/** Event type of an incoming project whose source says nothing of it. */
+/** The event type of incoming projects if the source defines none. */
 const DEFAULT_EVENT_TYPE = 'webhook';
 
 const Location = Type.String({
@@ -32,13 +32,12 @@ const all = {
   idempotency_keys: Type.Array(Location, { maxItems: 10, description: 'Where a request has what makes up its idempotency key.' }),
   forward_headers: Type.Array(HeaderName, { maxItems: 50, description: 'Headers that travel with the event.' }),
   custom_response: Type.Unsafe<{ body: string; content_type: 'application/json' | 'text/plain' } | null>({
-    // No HTML: it would be a page of this host.
+    // HTML would be a page of this host.
     ...nullable(object({ body: Type.String({ maxLength: 10_000 }), content_type: oneOf(['application/json', 'text/plain']) })),
     description: 'The answer to requests that were accepted.',
   }),
 };
 
-/** Fields of sources of the type `http` in a request. */
 export const httpFields = {
   verifier: Type.Optional(all.verifier),
   event_type: Type.Optional(all.event_type),
@@ -49,7 +48,7 @@ export const httpFields = {
 };
 export type HttpFields = Static<ReturnType<typeof object<typeof httpFields>>>;
 
-/** The same in an answer; null for other sources. */
+/** Null for sources of other types. */
 export const httpView = {
   mask_id: nullable(Type.String()),
   url: nullable(Type.String({ description: 'Where providers post to; a path when the server does not know its public name.' })),
@@ -63,7 +62,10 @@ export const httpView = {
 
 export const HTTP_NAMES = Object.keys(httpFields) as readonly (keyof HttpFields)[];
 
-/** Settings of a source as they are stored, its secrets sealed. What is not given is kept; of a new source it is what its provider needs. */
+/**
+ * Returns settings with sealed secrets. Omitted fields are kept, or default to the provider's for a
+ * new source.
+ */
 export function readHttp(
   given: HttpFields,
   stored: HttpSettings | undefined,
@@ -91,7 +93,6 @@ export function readHttp(
     : settings;
 }
 
-/** The fields of an HTTP source in an answer. */
 export function httpViewOf({ http, mask_id }: Pick<SourceRow, 'http' | 'mask_id'>, base: string): unknown {
   if (!http || mask_id === null) return Object.fromEntries(Object.keys(httpView).map((name) => [name, null]));
   return { mask_id, url: `${base}/ingest/${mask_id}`, ...http, verifier: maskConnection(http.verifier, Verifier) };

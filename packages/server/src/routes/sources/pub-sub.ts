@@ -22,7 +22,7 @@ export const PubSubSchema = Type.Object(
   { description: 'The connection stands under the name of the type; its schema is that of the plugin.', additionalProperties: true },
 );
 
-/** The `pub_sub` of a source in a request. The connection is under the name of its type. */
+/** The connection is under the name of the type. */
 export interface GivenPubSub {
   readonly type: string;
   readonly workers?: number;
@@ -32,8 +32,8 @@ export interface GivenPubSub {
 type PubSub = SourceRow['pub_sub'];
 
 /**
- * Validates a connection by the schema of its plugin and seals its secrets; masked or missing ones are kept. Returns it with open secrets for
- * `checkConnection`.
+ * Validates a connection by its plugin's schema and seals its secrets; masked or missing ones are
+ * kept. Also returns it with open secrets.
  */
 export function readPubSub(
   { type, workers = 1, ...rest }: GivenPubSub,
@@ -69,7 +69,7 @@ function shapeProblems(type: string, rest: Readonly<Record<string, unknown>>): I
   return [...foreign, { field: `pub_sub.${type}`, sentence: connection === undefined ? 'is missing' : 'must be an object' }];
 }
 
-/** A `pub_sub` in a response. Without its plugin the connection is null: only its schema says what is secret. */
+/** Without its plugin the connection is null: only the schema identifies secrets. */
 export function pubSubView(pubSub: PubSub, { plugins }: ServerContext): unknown {
   const { type, workers } = pubSub;
   const source = plugins.sources.get(type);
@@ -77,8 +77,8 @@ export function pubSubView(pubSub: PubSub, { plugins }: ServerContext): unknown 
 }
 
 /**
- * Asks the plugin whether the broker answers. Resolves with what it advises all the same, in sentences, or null. Throws `source_check_failed` with the reason
- * and fix of the plugin.
+ * Checks with the plugin that the broker answers. Resolves with the plugin's advice or null. Throws
+ * `source_check_failed`.
  */
 export async function checkConnection(
   { type: kind, workers }: Pick<PubSub, 'type' | 'workers'>,
@@ -95,7 +95,7 @@ export async function checkConnection(
     return advice ? `${advice.message} ${advice.fix}` : null;
   } catch (cause) {
     const { message, fix, said } = cause as { message?: string; fix?: string; said?: string };
-    // Other errors may repeat what a server said, whichever one the caller has named.
+    // Other errors can quote a server, which the caller chooses.
     const reason =
       fix !== undefined || message === SILENT ? message! : 'the server answered in a way that is not understood; the log says how';
     log.info({ source_type: kind, reason: message ?? String(cause), said }, 'A connection of a source does not work.');

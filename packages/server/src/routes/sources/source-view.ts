@@ -30,14 +30,13 @@ export const Source = named(
   }),
 );
 
-/** A source in an answer. */
 export function sourceView({ id, pub_sub, ...row }: SourceRow, context: ServerContext): unknown {
   const { http, mask_id, ...plain } = row;
   const broker = row.type === 'http' ? null : pubSubView(pub_sub, context);
   return { uid: id, ...plain, pub_sub: broker, ...(httpViewOf({ http, mask_id }, context.links.base) as object) };
 }
 
-/** The source of a request; throws `not_found`. */
+/** Throws `not_found`. */
 export async function requireSource({ database, project, id }: ProjectCall): Promise<SourceRow> {
   return found(await findSource(database.knex, project.id, id), 'source', id);
 }

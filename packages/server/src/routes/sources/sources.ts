@@ -107,7 +107,6 @@ function httpFieldsOf(body: HttpFields): HttpFields {
   return Object.fromEntries(HTTP_NAMES.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]]])));
 }
 
-/** Fields that belong to sources of another type. */
 function misplaced(type: 'pub_sub' | 'http', body: HttpFields & { readonly pub_sub?: unknown }): InvalidField[] {
   const foreign = type === 'http' ? (['pub_sub'] as const) : HTTP_NAMES;
   return foreign.flatMap((field) => (body[field] === undefined ? [] : [{ field, sentence: `does not belong to the type ${type}` }]));
@@ -127,7 +126,8 @@ async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typ
   const given = stored.type === 'http' ? undefined : body.pub_sub;
   const isEnabled = !(body.is_disabled ?? stored.is_disabled);
   const isReenabled = isEnabled && stored.is_disabled;
-  // A source that is enabled again is tested as it is stored: while it was disabled its broker may have gone. Masked secrets are kept.
+  // A re-enabled source is tested as stored: its broker could have gone while it was disabled.
+  // Masked secrets are kept.
   const next = given ?? (isReenabled && stored.type !== 'http' ? (pubSubView(stored.pub_sub, call) as GivenPubSub) : undefined);
   const read = next && readPubSub(next, stored.pub_sub, call);
   const isChanged = read !== undefined && (stored.is_disabled || !isDeepStrictEqual(read.sealed, stored.pub_sub));

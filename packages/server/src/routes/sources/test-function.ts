@@ -13,9 +13,9 @@ import { requireMessage } from '../events.js';
 import { Mismatch } from '../explain.js';
 import { FunctionText, refusal, refusalView } from '../transform-function.js';
 
-/** What is shown of an output: an array may have 10,000 results, an event go to as many endpoints. */
+/** Shown outputs: an array can have 10,000 results, and an event as many endpoints. */
 const RESULTS_MAX = 20;
-/** Each takes the filters of all subscriptions. */
+/** Each runs the filters of all subscriptions. */
 const ROUTED_MAX = 5;
 const ROUTES_MAX = 100;
 
@@ -113,7 +113,6 @@ async function sampleOf(call: ProjectCall<Static<typeof TestFunction>>) {
   return { text: functionText(bodyFunction), body, headers: { ...own, ...headers } };
 }
 
-/** The message that the request names. */
 async function storedMessage(call: ProjectCall<Static<typeof TestFunction>>) {
   const {
     database,

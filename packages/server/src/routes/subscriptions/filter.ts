@@ -9,7 +9,7 @@ export const EventTypes = Type.Optional(
 );
 export const Filter = object({ headers: Type.Optional(Part), body: Type.Optional(Part) });
 
-/** What is wrong with patterns of event types. @param place of the list in the body */
+/** @param place path of the list in the body */
 export function patternProblems(patterns: readonly string[] = [], place: string): InvalidField[] {
   return patterns.flatMap((pattern, index) =>
     pattern.replace(/(^|\.)\*$/, '').includes('*')
@@ -18,7 +18,7 @@ export function patternProblems(patterns: readonly string[] = [], place: string)
   );
 }
 
-/** What is wrong with a filter. @param place of it in the body */
+/** @param place path of the filter in the body */
 export function filterProblems(filter: Static<typeof Filter>, place: string): InvalidField[] {
   return (['headers', 'body'] as const).flatMap((part) => {
     try {

@@ -37,7 +37,10 @@ const fields = object({
     }),
   ),
 });
-/** Retries and rate limits are those of the endpoint, alerts those of the instance, and a subscription is to all sources. */
+/**
+ * Retries and rate limits belong to the endpoint, alerts to the instance, and a subscription covers
+ * all sources.
+ */
 const IGNORED_FIELDS = ['alert_config', 'retry_config', 'rate_limit_config', 'source_id'];
 const NewSubscription = named('NewSubscription', ignoring(IGNORED_FIELDS, fields));
 const ChangedSubscription = named('ChangedSubscription', ignoring(IGNORED_FIELDS, Type.Partial(fields, { additionalProperties: false })));
@@ -59,7 +62,7 @@ const Subscription = named(
 const ListQuery = object({ ...pageQuery, ...searchQuery, endpointId: Type.Optional(Id) });
 
 function view({ id, event_types, filter, function: text, ...row }: SubscriptionRow, { ownerId }: ProjectCall): unknown {
-  // It may name what the owner is not to get.
+  // A function can name data that the owner must not receive.
   const shown = ownerId === undefined ? text : null;
   return {
     uid: id,
@@ -137,7 +140,6 @@ function columnsOf({ filter_config, function: text, ...plain }: Static<typeof Ch
   };
 }
 
-/** Checks what the schema cannot: the endpoint exists, patterns and filters are valid. */
 async function validate({ database, project, body, ownerId }: ProjectCall<Static<typeof ChangedSubscription>>): Promise<void> {
   const { endpoint_id, filter_config } = body;
   const problems: InvalidField[] = [];

@@ -47,7 +47,7 @@ export const testFilterRoutes: readonly Route[] = [
 ];
 
 type Test = Static<typeof FilterTest>;
-/** What of a sample does not match, as events carry it: names of headers in lower case. */
+/** Header names are lower-cased, as in events. */
 function mismatchesOf({ event_types: wanted = ['*'], filter, sample }: Test): Static<typeof Mismatch>[] {
   const { event_type: found } = sample;
   const isOther = found !== undefined && !wanted.some((pattern) => matchesType(pattern, found));
