@@ -3,7 +3,7 @@ import { textTable } from '../output/table.js';
 
 export const description = 'Webhook gateway: turns messages of queues and topics into signed, recorded deliveries.';
 
-/** What each command is for: data alone, so that `gateway` lists the commands without loading one. */
+/** Plain data: `gateway` lists the commands without loading any. */
 export const summaries = {
   agent: 'Start the data plane.',
   bootstrap: 'Create a new user account.',
@@ -46,7 +46,7 @@ export const summaries = {
 
 export type CommandId = keyof typeof summaries;
 
-/** Words with several commands below them that are no command themselves. */
+/** Words with subcommands that are not commands themselves. */
 export const topics = {
   license: 'The licence.',
   migrate: 'Database migrations.',
@@ -56,20 +56,20 @@ export const topics = {
   'utils:sources': 'Sources and their pauses.',
 } as const;
 
-/** Other names of commands, which the command carries as `hiddenAliases`. */
+/** Repeated in each command as `hiddenAliases`. */
 export const aliases: Readonly<Record<string, CommandId>> = { serve: 'server', s: 'server' };
 
 const ids = Object.keys(summaries) as CommandId[];
 
-/** What a command line names. */
 export interface NamedCommand {
-  /** The longest command or topic that the words begin with, such as `utils:quarantine`; empty when there is none. */
+  /** The longest matching command or topic, such as `utils:quarantine`; may be empty. */
   readonly id: string;
-  /** The words after it. */
   readonly rest: readonly string[];
 }
 
-/** Returns the longest command or topic that the words begin with; an alias counts as its command. */
+/**
+ * Returns the longest command or topic at the start of the words; an alias counts as its command.
+ */
 export function namedCommand(words: readonly string[]): NamedCommand {
   const [first = ''] = words;
   if (Object.hasOwn(aliases, first)) return { id: aliases[first]!, rest: words.slice(1) };
@@ -83,8 +83,8 @@ export function namedCommand(words: readonly string[]): NamedCommand {
 }
 
 /**
- * The commands to load for a command line: the one it names and those below it, which its help lists. All for `completion`, and when the first word is a
- * flag.
+ * Returns the commands to load: the named one and its subcommands, which its help lists; all for
+ * `completion`, and when the first word is a flag.
  */
 export function wantedCommands(argv: readonly string[]): readonly CommandId[] {
   const [first = '-', ...rest] = argv;
@@ -97,14 +97,15 @@ function atOrBelow(named: string): CommandId[] {
   return ids.filter((id) => id === named || (named !== '' && id.startsWith(`${named}:`)));
 }
 
-/** What may be typed after `gateway`, without aliases. */
+/** Returns the words that can follow `gateway`, without aliases. */
 export function commandNames(): string[] {
   return [...ids, ...Object.keys(topics)].map((id) => id.replaceAll(':', ' '));
 }
 
 /**
- * What `gateway` alone prints. Topics stand among the commands, because to a person `migrate` is a command. It needs neither the command line
- * library nor a command, and answers in half of their time.
+ * Returns the output of `gateway` without arguments. Lists topics among the commands, because to a
+ * user `migrate` is a command. Loads neither the command line library nor a command, which halves
+ * the time.
  *
  * @param width columns of the terminal
  */
@@ -123,7 +124,7 @@ export function rootHelp(width = 80): string {
   ].join('\n\n');
 }
 
-/** What `gateway --version` prints. */
+/** Returns the output of `gateway --version`. */
 export function versionLine(): string {
   return `gateway/${VERSION} ${process.platform}-${process.arch} node-${process.version}`;
 }

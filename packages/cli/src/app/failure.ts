@@ -8,7 +8,7 @@ export interface Failure {
   readonly exitStatus: number;
 }
 
-/** What the errors of oclif's parser carry; it does not export their classes. */
+/** Parser errors of oclif, which does not export their classes. */
 interface ParserError {
   readonly message: string;
   readonly oclif?: object;
@@ -18,10 +18,10 @@ interface ParserError {
 }
 
 /**
- * Any error of a command as a sentence, a fix and an exit status: 2 when the command was used wrongly, 1 for everything else.
+ * Converts an error to a sentence, a fix and an exit status: 2 for wrong use, otherwise 1.
  *
- * @param command the command as it is typed, with spaces
- * @param flags the flags that it takes, without dashes
+ * @param command the command as typed, with spaces
+ * @param flags the flags of the command, without dashes
  */
 export function failureOf(error: unknown, { command, flags }: { command: string; flags: readonly string[] }): Failure {
   if (error instanceof GatewayError) return { sentence: error.message, fix: error.fix, exitStatus: error.exitStatus };
@@ -46,12 +46,12 @@ export function failureOf(error: unknown, { command, flags }: { command: string;
   return { sentence, fix: `run \`gateway ${command} --help\` for its flags and arguments`, exitStatus: 2 };
 }
 
-/** The lines that a person sees on standard error. */
+/** Formats a failure for standard error. */
 export function printed({ sentence, fix }: Failure): string {
   return maskUrls(`error: ${sentence.replaceAll('\n', '\n       ')}\nfix:   ${fix}\n`);
 }
 
-/** Throws `wrong_use`, with the command that was likely meant, when the words name no command or topic, or more words follow than it takes. */
+/** Throws `wrong_use`, with a suggestion, for an unknown command or topic, or too many words. */
 export function requireCommand({ id, rest }: NamedCommand): void {
   const [next] = rest;
   const command = id.replaceAll(':', ' ');
@@ -68,7 +68,7 @@ export function requireCommand({ id, rest }: NamedCommand): void {
   }
   const end = rest.findIndex((it) => it.startsWith('-'));
   const words = rest.slice(0, end === -1 ? undefined : end);
-  // Words after a mistyped command may be its arguments, so fewer and fewer words are compared.
+  // Words after a mistyped command can be its arguments.
   for (let count = words.length; count > 0; count--) {
     const typed = `${command} ${words.slice(0, count).join(' ')}`.trim();
     const names = commandNames().filter((it) => it.split(' ').length === typed.split(' ').length);

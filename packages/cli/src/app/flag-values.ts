@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { didYouMean, fileReason, GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
 
-/** The error for a command line that makes no sense: exit status 2. */
+/** Returns an error with exit status 2. */
 export function wrongUse(sentence: string, fix: string): GatewayError {
   return new GatewayError('wrong_use', { sentence, fix });
 }
 
-/** An id, in lower case. Throws `wrong_use` for anything else; `undefined` passes. */
+/** Returns an id in lower case. Throws `wrong_use`. */
 export function idOf<Given extends string | undefined>(name: string, given: Given): Given {
   const id = given?.trim().toLowerCase();
   if (id === undefined || isId(id)) return id as Given;
@@ -17,7 +17,7 @@ export function idOf<Given extends string | undefined>(name: string, given: Give
   );
 }
 
-/** One of the known values, in any case. Throws `wrong_use` for anything else; `undefined` passes. */
+/** Returns one of the known values, ignoring case. Throws `wrong_use`. */
 export function oneOf<Known extends string>(name: string, given: string | undefined, known: readonly Known[]): Known | undefined {
   if (given === undefined) return undefined;
   const value = known.find((it) => it.toLowerCase() === given.trim().toLowerCase());
@@ -28,7 +28,7 @@ export function oneOf<Known extends string>(name: string, given: string | undefi
   );
 }
 
-/** An integer from 1 to `max`; `otherwise` when the flag is omitted. Throws `wrong_use` for anything else. */
+/** Returns an integer from 1 to `max`; `otherwise` when omitted. Throws `wrong_use`. */
 export function integerOf(name: string, given: string | undefined, { max, otherwise }: { max: number; otherwise: number }): number {
   if (given === undefined) return otherwise;
   if (/^[1-9]\d*$/.test(given) && Number(given) <= max) return Number(given);
@@ -36,10 +36,9 @@ export function integerOf(name: string, given: string | undefined, { max, otherw
 }
 
 /**
- * The bytes of a file that a user named, `-` for standard input.
+ * Reads a file named by the user, `-` for standard input. Throws `wrong_use`.
  *
- * @param given how it was named, for the sentence: `--body`, or the name of an argument
- * @throws GatewayError `wrong_use` when it cannot be read
+ * @param given the flag or argument that names it, for the error: `--body`
  */
 export async function readInput(given: string, path: string): Promise<Buffer> {
   if (path === '-') return standardInput(given);
@@ -61,11 +60,10 @@ const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
 const PART = /(\d+)(d|h|ms|m|s)/g;
 
 /**
- * Parses integers with a unit each, in any order: `1h30m`, `500ms`.
+ * Parses integers with a unit each, in any order: `1h30m`, `500ms`. Throws `wrong_use`.
  *
- * @param name the flag, for the sentence
+ * @param name the flag, for the error
  * @returns milliseconds, more than 0
- * @throws GatewayError `wrong_use` for everything else
  */
 export function parseDuration(name: string, text: string): number {
   const parts = [...text.matchAll(PART)];
@@ -78,7 +76,7 @@ export function parseDuration(name: string, text: string): number {
   );
 }
 
-/** A duration in that form, for a person: its two largest units. */
+/** Formats a duration in the same notation, with its two largest units. */
 export function formatDuration(ms: number): string {
   let left = Math.round(ms);
   const parts = Object.entries(UNITS).flatMap(([unit, size]) => {

@@ -3,9 +3,9 @@ import type { Config, HelpOptions } from '@oclif/core/interfaces';
 import { namedCommand, rootHelp } from './command-index.js';
 import { requireCommand } from './failure.js';
 
-/** Puts the flags, of which nearly every command takes those of the settings, after everything else. */
+/** Moves the flags to the end: nearly every command has the long list of settings. */
 class GatewayCommandHelp extends CommandHelp {
-  /** One line of usage instead of every flag twice. */
+  /** One line of usage, instead of every flag twice. */
   protected override defaultUsage(): string {
     const hasFlags = Object.values(this.command.flags).some(({ hidden }) => !hidden);
     return `${super.defaultUsage()}${hasFlags ? ' [FLAGS]' : ''}`;
@@ -21,7 +21,7 @@ class GatewayCommandHelp extends CommandHelp {
   }
 }
 
-/** Replaces oclif's help: of `gateway`, of topics and of commands. */
+/** Replaces oclif's help. */
 export default class GatewayHelp extends Help {
   protected override CommandHelpClass = GatewayCommandHelp;
 
@@ -29,7 +29,10 @@ export default class GatewayHelp extends Help {
     super(config, { docopts: false, hideCommandSummaryInDescription: true, ...options });
   }
 
-  /** Unlike the library's, it knows a command called `help`, and suggests a command for a mistyped one. */
+  /**
+   * Unlike the library, supports a command called `help`, and suggests a command for a mistyped
+   * one.
+   */
   override async showHelp(argv: string[]): Promise<void> {
     const asked = argv.filter((it) => it !== '--help' && it !== '-h');
     const end = asked.findIndex((it) => it.startsWith('-'));

@@ -6,10 +6,10 @@ let current: Discovery | undefined;
 let currentRoot = '';
 
 /**
- * Looks up the plugins of an installation, before the commands are loaded: their settings become flags.
+ * Discovers plugins before the commands are loaded: their settings become flags.
  *
  * @param root folder whose `package.json` names the built-in plugins
- * @param file the configuration file, which may name another plugin folder
+ * @param file the configuration file, which can name another plugin folder
  */
 export function useInstallation({ root, file }: { root: string; file: string | undefined }): Discovery {
   currentRoot = root;
@@ -17,23 +17,23 @@ export function useInstallation({ root, file }: { root: string; file: string | u
   return current;
 }
 
-/** The installation in use. */
+/** Returns the installation in use; throws if there is none. */
 export function installation(): Discovery {
   if (!current) throw new Error('no installation is in use');
   return current;
 }
 
-/** Its folder. */
+/** Returns the installation's folder. */
 export function root(): string {
   return currentRoot;
 }
 
-/** The licence that the settings name, or what is wrong with it. */
+/** Returns the licence of the settings, or its problem. */
 export function licenceOf({ license_key: token, license_public_key: publicKey }: Config): Licence {
   return readLicence({ token, publicKey });
 }
 
-/** Starts the plugins of the installation that settings, feature flags and licence allow. */
+/** Starts the plugins that settings, feature flags and licence allow. */
 export function startPlugins(
   resolved: Resolved,
   { licence, serviceName, log }: { licence: Licence; serviceName: string; log: Log },

@@ -4,10 +4,8 @@ import { fileReason, GatewayError } from '@gateway/core/errors';
 import { publicKeyId, type LicenceFields } from '@gateway/core/plugins';
 
 /**
- * Makes the key pair of a distribution, with the private key in a new file that only its owner may read.
- *
- * @returns the public key
- * @throws GatewayError `licence_key_file` when there is a file already, or none can be written
+ * Generates a distribution's key pair and writes the private key to a new file with mode 0600.
+ * Returns the public key. Throws `licence_key_file`.
  */
 export function generateLicenceKey(path: string): KeyObject {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
@@ -30,11 +28,10 @@ export interface LicenceRequest {
 }
 
 /**
- * Signs a licence.
+ * Signs a licence. Throws `licence_key_file`.
  *
  * @param path PEM file with the Ed25519 private key
- * @returns the token, and the public key that it is checked with
- * @throws GatewayError `licence_key_file`
+ * @returns the token, and the public key to verify it
  */
 export function issueLicence(path: string, request: LicenceRequest): { token: string; publicKey: KeyObject } {
   const privateKey = readLicenceKey(path);

@@ -25,10 +25,10 @@ const pjson: PJSON = {
   },
 };
 
-/** The loaded commands, where oclif looks for them. */
+/** Read by oclif. */
 export const commands: Record<string, Command.Class> = {};
 
-/** Loads commands by their path, and gives each its summary and the flags of the settings. */
+/** Loads commands, and sets their summaries and setting flags. */
 export async function loadCommands(ids: readonly CommandId[]): Promise<void> {
   const modules = await Promise.all(
     ids.map((id) => import(`../commands/${id.replaceAll(':', '/')}.js`) as Promise<{ default: Command.Class }>),
@@ -42,23 +42,21 @@ export async function loadCommands(ids: readonly CommandId[]): Promise<void> {
 }
 
 /**
- * The commands as oclif sees them. Its configuration is here and not in a package.json, because the installation may be any folder.
+ * Loads oclif's configuration, without a package.json: the installation can be any folder.
  *
- * @param argv the command line: loads only the commands that it may be about; without one, all
+ * @param argv limits the commands to load
  */
 export async function loadOclif(argv: readonly string[] = []): Promise<Config> {
   await loadCommands(wantedCommands(argv));
-  // The built files run, whatever NODE_ENV says.
+  // Run the built files, whatever NODE_ENV says.
   settings.enableAutoTranspile = false;
   const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
   return Config.load({ root, pjson, isRoot: true, ignoreManifest: true, devPlugins: false, userPlugins: false });
 }
 
 /**
- * Runs a command, or shows help. Not `run` of oclif: that takes a flag between the words of a command for the end of the command, and loads its
- * configuration again.
- *
- * @throws GatewayError `wrong_use` when the words name no command; the errors of the command
+ * Runs a command, or shows help. Replaces oclif's `run`, which ends the command at a flag between
+ * its words, and loads its configuration again. Throws `wrong_use`, and the errors of the command.
  */
 export async function runOclif(argv: readonly string[], config: Config): Promise<void> {
   const { id, rest } = namedCommand(argv);

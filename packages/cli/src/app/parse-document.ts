@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileReason, GatewayError } from '@gateway/core/errors';
 import { repeatedMembers } from '@gateway/core/json';
 
-/** Parses a YAML or JSON file. Throws GatewayError `openapi_broken`. */
+/** Parses a YAML or JSON file. Throws `openapi_broken`. */
 export async function parseFile(path: string, name: string): Promise<unknown> {
   const { parse } = await import('@readme/openapi-parser');
   let document: unknown;
@@ -14,14 +14,14 @@ export async function parseFile(path: string, name: string): Promise<unknown> {
     const reason = code === undefined ? syntaxError(message, path) : `it cannot be read: ${fileReason({ code, message })}`;
     throw new GatewayError('openapi_broken', { file: name, reason }, { cause: error });
   }
-  // The parser of YAML refuses a repeated key by itself.
+  // The YAML parser itself rejects a repeated key.
   const [repeated] = path.endsWith('.json') ? repeatedMembers(readFileSync(path, 'utf8'), '\n') : [];
   if (!repeated) return document;
   const reason = `it names ${repeated.path.replaceAll('\n', '.')} twice, in the lines ${repeated.lines.join(' and ')}`;
   throw new GatewayError('openapi_broken', { file: name, reason });
 }
 
-/** The message of the parser in one line, with line and column but without the excerpt of the text. */
+/** Converts the parser's message to one line, without its excerpt. */
 function syntaxError(message: string, path: string): string {
   const [first = ''] = message.replaceAll(path, 'it').split('\n');
   if (first.endsWith('is not a valid JSON Schema')) return 'it is not an OpenAPI document: it holds no object';

@@ -11,24 +11,28 @@ interface Process {
   readonly name: 'gateway-server' | 'gateway-agent';
   readonly start: (parts: { readonly config: Config; readonly plugins: ActivatedPlugins; readonly log: Log }) => Promise<{
     readonly port: number;
-    /** How it is reached from outside, when it has a name there. */
+    /** The public URL, if any. */
     readonly url?: string;
     close(): Promise<void>;
   }>;
 }
 
-/** Milliseconds that a process may take to close everything: five seconds more than it has to settle what is in flight. */
+/** Returns the time to close everything: five seconds more than the drain timeout. */
 export function closingDeadlineMs({ agent }: Config): number {
   return agent.drain_timeout_seconds * 1000 + 5_000;
 }
 
 /**
- * How much the heap grows before V8 marks all of it, which takes the event loop of a small heap 20 to 60 ms. V8 counts buffers too and would let a heap that grows
- * slowly have a half more: a few messages of a megabyte in a second would have it marked twice in that second.
+ * Heap growth before V8 marks the whole heap, which blocks the event loop for 20 to 60 ms on a
+ * small heap. V8 counts buffers too, and by default lets a slowly growing heap grow by only half: a
+ * few messages of a megabyte would cause two markings per second.
  */
 const HEAP_GROWTH_PERCENT = 300;
 
-/** Runs a server or an agent with its log, licence and plugins until SIGTERM or SIGINT, then closes everything in reverse. A second signal exits at once. */
+/**
+ * Runs a server or an agent until SIGTERM or SIGINT, then closes everything in reverse order. A
+ * second signal exits immediately.
+ */
 export async function runProcess(resolved: Resolved, { name, start }: Process): Promise<void> {
   v8.setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
   const { config } = resolved;
@@ -55,7 +59,7 @@ export async function runProcess(resolved: Resolved, { name, start }: Process): 
   }
 }
 
-/** Logs what Node would print in another form: warnings, and uncaught errors, whose stack may contain secrets. */
+/** Logs warnings and uncaught errors, whose stack can contain secrets. */
 function logWarningsAndDefects(log: Log): void {
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message }) => log.info({ warning: name }, message));
@@ -75,7 +79,10 @@ function reportLicence(log: Log, licence: Licence): void {
   log.warn({ entitlements: unknown, fix }, 'The licence lists what no installed plugin declares: it has no effect.');
 }
 
-/** Logs the table of plugins: a warning for each that the configuration asks for and that is inactive. With `plugins.strict`, throws `plugins_missed`. */
+/**
+ * Logs the plugins, with a warning for each configured one that is inactive. With `plugins.strict`,
+ * throws `plugins_missed`.
+ */
 function reportPlugins(log: Log, { table }: ActivatedPlugins, config: Config): void {
   const missed = table.filter((plugin) => isMissed(plugin, config));
   for (const plugin of table) {

@@ -19,7 +19,7 @@ export async function run({ argv: typed, root }: { argv: readonly string[]; root
   let argv = typed;
   let flags: string[] = [];
   try {
-    // The file may name a plugin folder, and the settings of plugins become flags.
+    // The file can name a plugin folder, and plugin settings become flags.
     const file = flagValue(typed, 'config');
     const { useInstallation } = await import('./installation.js');
     const { rows } = useInstallation({ root, file: typeof file === 'string' ? file : undefined });
@@ -42,14 +42,14 @@ export async function run({ argv: typed, root }: { argv: readonly string[]; root
   }
 }
 
-/** The value of a flag before its command is known; true when the flag has no value. */
+/** Returns a flag's value before its command is known; true without a value. */
 function flagValue(argv: readonly string[], name: string): string | boolean | undefined {
   const options = { [name]: { type: 'string' } } as const;
   const { values } = parseArgs({ args: [...argv], strict: false, allowPositionals: true, options });
   return values[name];
 }
 
-/** Withdrawn commands, and what replaced them. */
+/** Maps withdrawn commands to replacements. */
 const withdrawnCommands: Readonly<Record<string, string>> = {
   worker: 'use `gateway agent`, the data plane',
   ingest: 'use `gateway agent`, the data plane',
@@ -57,7 +57,6 @@ const withdrawnCommands: Readonly<Record<string, string>> = {
   scheduler: 'use `gateway agent`, the data plane, and `gateway server`, the control plane',
 };
 
-/** Throws `withdrawn` for a command or a flag that no longer exists. */
 async function refuseWithdrawn(argv: readonly string[], rows: SettingsTable): Promise<void> {
   const { GatewayError } = await import('@gateway/core/errors');
   const [command = ''] = argv;

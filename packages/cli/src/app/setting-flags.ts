@@ -3,7 +3,7 @@ import type { FlagInput } from '@oclif/core/interfaces';
 import { envOf, flagsOf, type Setting, type SettingsTable } from '@gateway/core/config';
 import { installation } from './installation.js';
 
-/** The groups of help that list the flags which every command takes, by the first part of the setting's key. */
+/** Help groups of global flags, by the first part of the setting's key. */
 const groupsByKey: Readonly<Record<string, string>> = {
   database: 'DATABASE',
   kv: 'KV',
@@ -15,10 +15,13 @@ const groupsByKey: Readonly<Record<string, string>> = {
 };
 const REST = 'GLOBAL';
 
-/** The groups in the order of help. */
+/** Help groups in display order. */
 export const groups: readonly string[] = [REST, ...Object.values(groupsByKey)];
 
-/** Commands that no setting affects. They accept the flags, so that a wrapper may always pass them, and do not list them. */
+/**
+ * No setting affects these commands. They accept the flags unlisted: a wrapper can always pass
+ * them.
+ */
 const indifferent: readonly string[] = [
   'completion',
   'config:schema',
@@ -30,7 +33,7 @@ const indifferent: readonly string[] = [
   'version',
 ];
 
-/** The flags that a command takes for its settings: those of its own, and the global ones. */
+/** Returns a command's specific and global setting flags. */
 export function settingFlags(command: string, rows: SettingsTable = installation().rows): FlagInput {
   const flags: FlagInput = {};
   for (const [key, row] of Object.entries(rows)) {
@@ -46,7 +49,8 @@ export function settingFlags(command: string, rows: SettingsTable = installation
 }
 
 /**
- * A command line with the global flags behind the words, where the parser of the command takes them. Everything from the first other flag on stays as it is.
+ * Moves global flags behind the words, where the command's parser accepts them. Everything from the
+ * first other flag on is unchanged.
  */
 export function commandFirst(argv: readonly string[], rows: SettingsTable): string[] {
   const takesValue = new Map([['--config', true]]);
@@ -74,7 +78,7 @@ export function commandFirst(argv: readonly string[], rows: SettingsTable): stri
   return [...words, ...flags, ...argv.slice(at)];
 }
 
-/** The table of settings checks the values, not the parser, so that one error names all mistakes with their origin. */
+/** The settings table validates the values: one error names all mistakes with their origin. */
 function settingFlag(key: string, row: Setting, place: { hidden: boolean; helpGroup?: string }): FlagInput[string] {
   const shown = { ...place, summary: summaryOf(key, row) };
   if (row.type === 'boolean') return Flags.boolean({ ...shown, allowNo: true });

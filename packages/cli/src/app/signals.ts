@@ -1,9 +1,11 @@
 import { constants } from 'node:os';
 
 /**
- * Records the first Ctrl-C or SIGTERM, so that a command can end in a consistent state; a second one ends it at once.
+ * Records the first Ctrl-C or SIGTERM: a command can end in a consistent state. A second signal
+ * ends it immediately.
  *
- * @returns the exit status as shells have it, 130 after Ctrl-C and 0 until then; `done` restores the default handling of signals
+ * @returns the shell exit status, 130 after Ctrl-C and 0 until then; `done` restores the default
+ *   handling
  */
 export function noteInterruption(): { readonly status: number; done(): void } {
   const note = (signal: NodeJS.Signals) => {
@@ -15,14 +17,14 @@ export function noteInterruption(): { readonly status: number; done(): void } {
   return interruption;
 }
 
-/** Two signals this close are one Ctrl-C: the terminal sends one, and npm passes its own on. */
+/**
+ * Two signals within this time are one Ctrl-C: the terminal sends one, and npm forwards another.
+ */
 const SAME_MS = 1_000;
 
 /**
- * Resolves with the first SIGINT or SIGTERM. The same one again ends the process at once; the other one changes nothing, because who starts us may answer
- * Ctrl-C with a SIGTERM.
- *
- * @param onFirst is called when the first comes
+ * Resolves on the first SIGINT or SIGTERM. The same signal again exits immediately; the other one
+ * changes nothing, because a parent process can react to Ctrl-C with a SIGTERM.
  */
 export function untilInterrupted(onFirst: () => void): Promise<void> {
   return new Promise((resolve) => {

@@ -3,19 +3,20 @@ import { explainDatabaseError, explainKvError, GatewayError, kvAddress } from '@
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
 
-// The drivers are loaded by the commands that need them: each takes longer to load than a command that prints help.
+// Commands load drivers on demand: each takes longer to load than a command that prints help.
 
 const KV_PATIENCE_MS = 2_000;
 
 export interface DatabaseOptions {
-  /** Connections for work that does several things at once. */
+  /** Connections for concurrent work. */
   readonly poolSize?: number;
-  /** Whether the database must have all migrations; the error otherwise says to run them. */
+  /** Requires all migrations. */
   readonly migrated?: boolean;
 }
 
 /**
- * Opens the database for one piece of work and closes it. An error that is about reaching Postgres comes out naming the place and the setting.
+ * Opens the database for one piece of work and closes it. Connection errors name the address and
+ * the setting.
  */
 export async function withDatabase<T>(
   { database: settings }: Config,
@@ -35,7 +36,10 @@ export async function withDatabase<T>(
   }
 }
 
-/** Opens KV for one piece of work, tried for up to two seconds, and closes it. Throws `kv_unreachable` and its like. */
+/**
+ * Opens KV for one piece of work, retried for up to two seconds, and closes it. Throws
+ * `kv_unreachable` or a similar error.
+ */
 export async function withKv<T>({ kv: settings }: Config, work: (kv: Kv) => Promise<T>): Promise<T> {
   const { openKv, retryKv } = await import('@gateway/store/kv');
   let last: unknown;

@@ -33,7 +33,7 @@ export default class Bootstrap extends GatewayCommand {
   }
 }
 
-/** As the API does: a terminal, a log or a mail would obey control characters. */
+/** Same check as in the API: a terminal, log or mail would obey control characters. */
 function checkPlain(flag: string, text: string): void {
   const most = flag === '--email' ? 320 : 100;
   if (!isPlain(text)) throw wrongUse(`${flag} contains control characters`, 'leave them out');

@@ -4,7 +4,6 @@ import { GatewayCommand } from '../app/gateway-command.js';
 import { installation } from '../app/installation.js';
 import { settingFlags } from '../app/setting-flags.js';
 
-/** The flags of the settings that `gateway dev` does not fix. */
 function openFlags() {
   const rows = Object.fromEntries(Object.entries(installation().rows).filter(([key]) => !isFixed(key)));
   const { config: _, ...flags } = settingFlags('dev', rows);

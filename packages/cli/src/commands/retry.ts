@@ -4,10 +4,8 @@ import { noteInterruption } from '../app/signals.js';
 import { escapeLine } from '../output/escape-terminal.js';
 import { counted } from '../output/table.js';
 
-/** The statuses that `--status` takes, the usual one first. */
 const STATUSES: readonly EventDeliveryStatus[] = ['failure', 'discarded', 'retry', 'scheduled', 'processing', 'success'];
 
-/** What happened to deliveries, in a table and as a sentence of its own. */
 const OUTCOMES: Readonly<Record<RetryOutcome, readonly [cell: string, remark?: string]>> = {
   due: ['re-queued'],
   held: ['held, the endpoint is paused', 'held until the endpoint is no longer paused'],

@@ -1,8 +1,9 @@
 import type { CompletedCommand } from './catalog.js';
 
 /**
- * What follows the generated script for bash: that one completes words of commands and the first flag. This function gives it the line without
- * flags and values that stand before, completes the values of a flag itself, and leaves the rest to the completion of files.
+ * Extends the generated bash script, which completes the words of commands and the first flag:
+ * passes it the line without preceding flags and values, completes a flag's values itself, and
+ * leaves the rest to file completion.
  */
 export function bashAddition(catalog: readonly CompletedCommand[]): string {
   const withValue = new Set(catalog.flatMap(({ flags }) => flags.filter((it) => it.takesValue).map(({ name }) => `--${name}`)));
@@ -50,7 +51,7 @@ complete -o default -F _gateway_complete gateway
 `;
 }
 
-/** One case for each set of values that a flag takes on some commands. */
+/** Returns one case per set of values. */
 function valueCases(catalog: readonly CompletedCommand[]): string[] {
   const cases = new Map<string, string[]>();
   for (const { words, flags } of catalog) {

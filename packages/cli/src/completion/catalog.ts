@@ -3,7 +3,7 @@ import type { Config } from '@oclif/core/config';
 import { flagsOf, type SettingsTable } from '@gateway/core/config';
 import { aliases } from '../app/command-index.js';
 
-/** A flag as a shell completes it; `values` are those that it takes, when they are few and known. */
+/** `values` are set if they are few and known. */
 export interface CompletedFlag {
   readonly name: string;
   readonly summary: string;
@@ -12,7 +12,7 @@ export interface CompletedFlag {
   readonly values: readonly string[];
 }
 
-/** A command or a topic as a shell completes it; `words` are `migrate` and `up`. */
+/** `words` are `migrate` and `up`. */
 export interface CompletedCommand {
   readonly words: readonly string[];
   readonly summary: string;
@@ -22,7 +22,7 @@ export interface CompletedCommand {
 
 const HELP: CompletedFlag = { name: 'help', summary: 'Show help.', takesValue: false, repeats: false, values: [] };
 
-/** Everything that may be typed: commands and topics with their flags, those of installed plugins included. */
+/** Returns all commands and topics with their flags, including plugin flags. */
 export function catalogOf(config: Config, rows: SettingsTable): CompletedCommand[] {
   const commands = config.commands.filter(({ id }) => !Object.hasOwn(aliases, id));
   const ids = commands.map(({ id }) => id);
@@ -51,7 +51,7 @@ function completedFlags({ id, flags }: Command.Loadable, rows: SettingsTable): C
     });
 }
 
-/** Those of the setting behind the flag, else those that help shows: `json|human`. */
+/** Returns the setting's options, or the values in the help: `json|human`. */
 function valuesOf(flag: Command.Flag.Cached & { type: 'option' }, id: string, rows: SettingsTable): readonly string[] {
   const row = Object.values(rows).find((it) => it.withdrawn === undefined && flagsOf(it, id).includes(flag.name));
   if (row?.options) return row.options;

@@ -1,6 +1,6 @@
 import type { CompletedCommand, CompletedFlag } from './catalog.js';
 
-/** The script for fish: https://fishshell.com/docs/current/completions.html */
+/** Returns the fish script: https://fishshell.com/docs/current/completions.html */
 export function fishScript(catalog: readonly CompletedCommand[]): string {
   return `# Completions of gateway for fish.
 
@@ -32,7 +32,6 @@ ${[...words(catalog), ...flags(catalog)].join('\n')}
 `;
 }
 
-/** After each topic, the words that may follow. */
 function words(catalog: readonly CompletedCommand[]): string[] {
   return catalog.map(({ words, summary }) => {
     const before = words.slice(0, -1).join(':') || "''";
@@ -40,7 +39,7 @@ function words(catalog: readonly CompletedCommand[]): string[] {
   });
 }
 
-/** Each flag once, with the commands that take it. */
+/** Completes each flag once, for all its commands. */
 function flags(catalog: readonly CompletedCommand[]): string[] {
   const places = new Map<string, string[]>();
   for (const { words, flags } of catalog) {

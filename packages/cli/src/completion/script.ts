@@ -10,28 +10,30 @@ import { fishScript } from './fish.js';
 
 export const shells = ['bash', 'zsh', 'fish', 'powershell'] as const;
 
-/** Where oclif's generator writes each script, below its cache folder. */
+/** Output files of oclif's generator, below its cache folder. */
 const files = {
   bash: 'functions/bash/gateway.bash',
   zsh: 'functions/zsh/_gateway',
   powershell: 'functions/powershell/gateway.ps1',
 } as const;
 
-/** The completion script for a shell. It starts no gateway when it completes a line. */
+/** Returns a completion script, which starts no gateway. */
 export async function completionScript(shell: (typeof shells)[number], config: Config, rows: SettingsTable): Promise<string> {
   const catalog = catalogOf(config, rows);
   if (shell === 'fish') return fishScript(catalog);
   const script = await generatedScript(shell, config, catalog);
   if (shell === 'bash') return `${script}${bashAddition(catalog)}`;
-  // The script for zsh is the body of a function in a folder of `fpath`; this one may also be sourced.
+  // zsh runs the script as a function's body from `fpath`; this one can also be sourced.
   const either = '\nif [[ $funcstack[1] == _gateway ]]; then\n  _gateway\nelse\n  compdef _gateway gateway\nfi\n';
   return shell === 'zsh' ? script.replace(/\n_gateway\n$/, () => either) : script;
 }
 
-/** The command of oclif's plugin that writes the scripts. */
 type Create = new (argv: readonly string[], config: object) => { run(): Promise<void> };
 
-/** A script of oclif's generator: a command that writes into a cache folder, so it gets a temporary folder, and the catalog in place of the commands. */
+/**
+ * Runs oclif's generator, a command that writes to a cache folder, here a temporary one, with the
+ * catalog in place of the commands.
+ */
 async function generatedScript(shell: keyof typeof files, config: Config, catalog: readonly CompletedCommand[]): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'gateway-completion-'));
   try {
@@ -48,7 +50,7 @@ async function generatedScript(shell: keyof typeof files, config: Config, catalo
   }
 }
 
-/** The generators for zsh and PowerShell add the flag for help themselves. */
+/** The generators for zsh and PowerShell add the help flag themselves. */
 function asOclif({ words, summary, flags }: CompletedCommand, { withHelp }: { withHelp: boolean }): object {
   const shown = flags.filter(({ name }) => withHelp || name !== 'help');
   const entries = shown.map(({ name, summary: of, takesValue, repeats, values }) => [

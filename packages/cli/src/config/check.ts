@@ -6,17 +6,18 @@ import { licenceOf } from '../app/installation.js';
 import { withLine } from './with-line.js';
 
 export interface CheckedConfig {
-  /** The configuration file, if there is one. */
   readonly file: string | undefined;
   /** Number of settings given by flag, variable or file. */
   readonly given: number;
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
-  /** The plugins, active or not. */
   readonly plugins: readonly PluginState[];
 }
 
-/** Checks the settings as `server` and `agent` do, but collects all mistakes. Connects to nothing and loads no plugin. */
+/**
+ * Checks settings like `server` and `agent`, but collects all mistakes. Connects to nothing and
+ * loads no plugin.
+ */
 export function checkConfig(options: ConfigOptions, discovery: Discovery): CheckedConfig {
   const { read, unread } = readAsFarAsPossible(options);
   const { config, origins } = read;
@@ -29,7 +30,7 @@ export function checkConfig(options: ConfigOptions, discovery: Discovery): Check
     sealer(config.encryption_key);
   } catch (error) {
     if (!isGatewayError(error)) throw error;
-    // The key is often known only to the processes.
+    // Often only the processes know the key.
     add(error.code === 'encryption_key_missing' ? warnings : problems, 'encryption_key', `${error.message}; ${error.fix}`);
   }
   if (licence.problem) add(warnings, 'license_key', `${licence.problem.message}; ${licence.problem.fix}`);
@@ -46,7 +47,7 @@ export function checkConfig(options: ConfigOptions, discovery: Discovery): Check
   };
 }
 
-/** Without a readable file the flags and the environment are still checked. */
+/** If the file is unreadable, flags and environment are still checked. */
 function readAsFarAsPossible(options: ConfigOptions): { read: ReadConfig; unread: Problem[] } {
   try {
     return { read: readConfig(options), unread: [] };
@@ -60,19 +61,18 @@ function readAsFarAsPossible(options: ConfigOptions): { read: ReadConfig; unread
   }
 }
 
-/** The problem as it is printed. Its sentence quotes values of settings, which may be URLs with a login. */
+/** The sentence quotes values of settings, which can be URLs with credentials. */
 function shownOf(problem: Parameters<typeof withLine>[0], read: ReadConfig): Problem {
   const told = withLine(problem, read);
   return { ...told, sentence: maskUrls(told.sentence) };
 }
 
-/** Conflicts between settings, except in groups where a wrong setting was replaced by its default. */
+/** Skips groups in which a default replaced an invalid setting. */
 function conflicts({ config, origins, problems }: ReadConfig): Problem[] {
   const groupOf = (key: string) => key.split('.', 1)[0];
   return crossChecks(config, origins).filter(({ key }) => !problems.some((it) => groupOf(it.key) === groupOf(key)));
 }
 
-/** Required settings of selected plugins. */
 function unmetNeeds(plugins: readonly PluginState[], discovery: Discovery, read: ReadConfig): Problem[] {
   return discovery.plugins
     .filter(({ kind, name }) => plugins.some((it) => it.kind === kind && it.name === name && it.code === 'plugin_settings'))
@@ -82,7 +82,7 @@ function unmetNeeds(plugins: readonly PluginState[], discovery: Discovery, read:
     });
 }
 
-/** The setting that selects a plugin; its name if there is none. */
+/** Returns the setting that selects a plugin, or the plugin's name. */
 function keyOf({ kind, name }: PluginState): string {
   return kind === 'tracer' ? 'tracer.type' : kind === 'metrics' ? 'metrics.metrics_backend' : name;
 }

@@ -1,6 +1,5 @@
 import { formats, keysOf, type Setting, type SettingsTable } from '@gateway/core/config';
 
-/** A JSON Schema, or a part of one. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 interface Group extends JsonSchema {
@@ -8,10 +7,9 @@ interface Group extends JsonSchema {
 }
 
 /**
- * The JSON Schema (draft 2020-12) of the configuration file. It accepts every valid file whose lists are JSON lists, and rejects unknown keys and wrong
- * types; `gateway config check` checks the rest.
- *
- * @param rows the settings, those of the plugins included
+ * Returns the JSON Schema (draft 2020-12) of the configuration file, which accepts every valid file
+ * with JSON lists, and rejects unknown keys and wrong types; `gateway config check` checks the
+ * rest.
  */
 export function configSchema(rows: SettingsTable): JsonSchema {
   const schema = { $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'gateway.json', ...group() };

@@ -2,7 +2,7 @@ import type { FoundProblem, ReadConfig } from '@gateway/core/config';
 import type { Problem } from '@gateway/core/errors';
 import { jsonMembers } from '@gateway/core/json';
 
-/** Adds the lines of the file on which the setting stands. */
+/** Adds the setting's line numbers in the file. */
 export function withLine({ key, origin, sentence, places = [key] }: Problem & Pick<FoundProblem, 'places'>, { file }: ReadConfig): Problem {
   const members = file && origin === file.path ? jsonMembers(file.text) : [];
   const [line, ...more] = places.map((place) => members.findLast(({ path }) => path === place)?.line);

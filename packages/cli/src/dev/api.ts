@@ -2,7 +2,7 @@ import { DevError } from './error.js';
 
 const REQUEST_MS = 20_000;
 
-/** A client of the management API. Throws a DevError with the message and the fix of the API. */
+/** A client of the management API. Throws a DevError with the API's message and fix. */
 export class Api {
   readonly url: string;
   readonly #key: string;
@@ -26,7 +26,7 @@ export class Api {
     return data;
   }
 
-  /** The resource with this id; undefined if there is none. */
+  /** Returns the resource; undefined after a 404. */
   async find<T>(path: string, id: string | undefined): Promise<T | undefined> {
     if (id === undefined) return undefined;
     return this.call<T>('GET', `${path}/${id}`).catch((error: { status?: number }) => {
@@ -35,7 +35,6 @@ export class Api {
     });
   }
 
-  /** The first page of a list. */
   async list<T>(path: string): Promise<readonly T[]> {
     return (await this.call<{ content: readonly T[] }>('GET', path)).content;
   }

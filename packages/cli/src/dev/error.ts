@@ -1,4 +1,4 @@
-/** A failure of `gateway dev`. The command prints the sentence and the fix, and exits with 1. */
+/** The command prints the sentence and the fix, and exits with 1. */
 export class DevError extends Error {
   override readonly name = 'DevError';
   readonly fix: string;

@@ -1,21 +1,23 @@
 import type { FlagValues } from '@gateway/core/config';
 import { wrongUse } from '../app/flag-values.js';
 
-/** A Kafka topic of `--kafka`. */
 export interface Topic {
   readonly brokers: readonly string[];
   readonly name: string;
 }
 
-/** Settings that `gateway dev` fixes. Flags and environment do not change them: a variable that points at production would have production migrated. */
+/**
+ * Settings that flags and environment cannot change: otherwise a variable that points at production
+ * would migrate that database.
+ */
 const FIXED = /^(encryption_key|root_path|database\..+|kv\..+|server\.(http|auth)\..+|(delivery|source)\.allowed_networks)$/;
 
-/** True for the key of a setting that `gateway dev` sets by itself. */
+/** True for the key of a setting that `gateway dev` fixes. */
 export function isFixed(key: string): boolean {
   return FIXED.test(key);
 }
 
-/** Parses `host:port/topic`, or `host:port,host:port/topic`. Throws `wrong_use` for anything else. */
+/** Parses `host:port/topic`, or `host:port,host:port/topic`. Throws `wrong_use`. */
 export function parseTopic(text: string): Topic {
   const [, brokers = '', name = ''] = /^([^/\s]+)\/([A-Za-z0-9._-]{1,249})$/.exec(text) ?? [];
   const list = brokers.split(',');
@@ -23,7 +25,7 @@ export function parseTopic(text: string): Topic {
   throw wrongUse(`--kafka must be host:port/topic, not "${text}"`, 'write for example --kafka localhost:9092/orders');
 }
 
-/** Parses a port; undefined if the flag is not given. Throws `wrong_use`. */
+/** Parses a port. Throws `wrong_use`. */
 export function parsePort(flag: string, given: FlagValues[string]): number | undefined {
   if (given === undefined) return undefined;
   const text = typeof given === 'string' ? given : '';

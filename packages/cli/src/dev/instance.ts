@@ -24,14 +24,12 @@ export interface InstanceOptions {
   readonly tell: (part: string, text: string) => void;
 }
 
-/** A component of `/healthz`. */
 export interface Component {
   readonly name: string;
   readonly state: 'ok' | 'degraded' | 'down';
   readonly reason?: string;
 }
 
-/** A running server and agent, with queue and inbox. */
 export interface Instance {
   readonly state: DevState;
   readonly log: Log;
@@ -40,16 +38,16 @@ export interface Instance {
   readonly api: Api;
   readonly serverUrl: string;
   readonly agentUrl: string;
-  /** The path of the project in the API. */
+  /** The project's path in the API. */
   readonly project: string;
   readonly sourceName: string;
-  /** What this start has created, for display. */
+  /** Labels of the resources created by this start. */
   readonly made: readonly string[];
-  /** The components of the agent. */
+  /** Returns the agent's components. */
   health(): Promise<readonly Component[]>;
 }
 
-/** Starts everything but Postgres, which must run. */
+/** Starts everything except Postgres, which must run. */
 export async function startInstance({ state, ports, resolved, log, lifecycle, tell }: InstanceOptions): Promise<Instance> {
   const { config } = resolved;
   const { applied, apiKey } = await prepareDatabase(config, state);
@@ -84,7 +82,7 @@ export async function startInstance({ state, ports, resolved, log, lifecycle, te
   tell('agent', agentUrl);
   const health = async () => {
     const token = config.metrics.bearer_token;
-    // A header carries bytes.
+    // Header values are bytes.
     const headers = token === undefined ? {} : { authorization: `Bearer ${Buffer.from(token).toString('latin1')}` };
     const response = await fetch(`${agentUrl}/healthz`, { headers, signal: AbortSignal.timeout(3_000) });
     return ((await response.json()) as { data: { components: readonly Component[] } }).data.components;

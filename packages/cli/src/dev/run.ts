@@ -13,22 +13,19 @@ import { startPostgres } from './services/postgres.js';
 import { LOG, openState, resolveSettings, type DevState } from './state.js';
 
 export interface DevOptions {
-  /** Ends after the sample. */
   readonly isOnce: boolean;
   readonly isFresh: boolean;
-  /** The ports of the command line; undefined for the usual one, or the next that is free. */
+  /** Undefined: the default port, or the next free one. */
   readonly ports: { readonly api: number | undefined; readonly agent: number | undefined };
   readonly topics: readonly Topic[];
-  /** Flags of settings. */
   readonly flags: FlagValues;
 }
 
 const print = (line: string) => void process.stdout.write(`${line}\n`);
 
 /**
- * Runs `gateway dev` until it is interrupted, or with `isOnce` until the sample is verified.
- *
- * @throws DevError or GatewayError when it cannot start; with `isOnce` also when the sample was not delivered and verified
+ * Runs `gateway dev` until it is interrupted, or with `isOnce` until the sample is verified. Throws
+ * a DevError or GatewayError when it cannot start or, with `isOnce`, the sample was not verified.
  */
 export async function runDev(options: DevOptions): Promise<void> {
   const banner = `gateway ${VERSION} for development`;
@@ -40,7 +37,7 @@ export async function runDev(options: DevOptions): Promise<void> {
       try {
         return await runIn(state, ports, options);
       } catch (error) {
-        // Another process took a port between its choice and its use.
+        // Another process bound a port between its choice and its use.
         if (!isPortTaken(error) || starts === 3) throw error;
         print(`${(error as Error).message}; starting again with other ports.\n`);
       } finally {
@@ -74,7 +71,7 @@ async function runIn(state: DevState, ports: Ports, options: DevOptions): Promis
   };
   if (state.notice) print(`${state.notice}\n`);
   try {
-    // Loading server and agent takes as long as Postgres takes to start.
+    // Loading takes as long as starting Postgres.
     const loading = Promise.all([import('./instance.js'), import('./session.js')]);
     const postgres = await startPostgres(state.postgres, () => ports.release('postgres'));
     lifecycle.add('postgres', () => postgres.close());
@@ -84,7 +81,7 @@ async function runIn(state: DevState, ports: Ports, options: DevOptions): Promis
     const closing = new AbortController();
     lifecycle.add('traffic', () => closing.abort());
     const shown = showSession(instance, { ...options, print, signal: closing.signal });
-    shown.catch(() => undefined); // nobody awaits it after an interruption
+    shown.catch(() => undefined); // not awaited after an interruption
     await Promise.race([options.isOnce ? shown : shown.then(() => interrupted), interrupted, postgres.crashed]);
   } catch (error) {
     // Errors after an interruption follow from it.

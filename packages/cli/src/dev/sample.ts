@@ -8,7 +8,7 @@ import type { Instance } from './instance.js';
 import type { Receipt } from './services/inbox.js';
 import { QUEUE_NAME } from './services/queue.js';
 
-/** A message of a shop, in a format of its own. */
+/** Returns a sample message in a custom format. */
 export function sampleMessage(number: string): string {
   return JSON.stringify({ kind: 'order.created', shop: 'berlin', order: { number, total: '19.90', currency: 'EUR' } });
 }
@@ -18,10 +18,8 @@ const POLL_MS = 10;
 const FRESH = 'or start with --fresh';
 
 /**
- * Sends one message to the queue, follows it over the API to the inbox, and prints each step with its time since the message was sent.
- *
- * @returns the request that the inbox has verified
- * @throws DevError with the step that failed and the reason
+ * Sends one message to the queue, follows it over the API to the inbox, and prints each step with
+ * its time. Returns the verified request. Throws a DevError with the failed step and the reason.
  */
 export async function followSample(body: string, instance: Instance, print: (line: string) => void): Promise<Receipt> {
   const { queue, api, inbox, project, state } = instance;
@@ -32,7 +30,6 @@ export async function followSample(body: string, instance: Instance, print: (lin
     lastMs = Math.max(lastMs, new Date(at).getTime() - sentAt);
     print(`  ${`${lastMs} ms`.padStart(9)}  ${paint('bold', name.padEnd(9))}  ${text}`);
   };
-  /** Repeats a request until it finds something. */
   const until = async <T>(expected: string, find: () => Promise<T | undefined>): Promise<T> => {
     for (;;) {
       const found = await find();

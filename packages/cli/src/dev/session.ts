@@ -12,16 +12,14 @@ export interface SessionOptions {
   readonly isOnce: boolean;
   readonly topics: readonly Topic[];
   readonly print: (line: string) => void;
-  /** Ends the traffic. */
   readonly signal: AbortSignal;
 }
 
 const SOURCE_MS = 20_000;
 
 /**
- * Shows an instance to the user: the sample (on the first start, and with `isOnce`), the addresses, and then the traffic. Adds the topics.
- *
- * @throws DevError with `isOnce`, when the sample or a topic failed
+ * Shows the sample (on the first start, and with `isOnce`), the addresses, and the traffic. Adds
+ * the topics. With `isOnce`, throws a DevError when the sample or a topic failed.
  */
 export async function showSession(instance: Instance, options: SessionOptions): Promise<void> {
   const { isOnce, topics, print } = options;
@@ -66,7 +64,6 @@ async function sourceIsRead(source: string, { health }: Instance, fix: string): 
   throw cannot('the agent has not connected to it; it may be disabled');
 }
 
-/** The addresses, and commands to copy. */
 function placesText({ api, state, serverUrl, agentUrl, queue, inbox }: Instance): string {
   const start = process.env['npm_lifecycle_event'] === 'start' ? 'npm start --' : 'gateway dev';
   const name = (text: string) => paint('bold', text.padEnd(11));

@@ -20,7 +20,7 @@ function transform(payload) {
 }
 `;
 
-/** Makes an event of any JSON in a topic. */
+/** Returns a function that turns any JSON into an event. */
 function topicFunction(topic: string): string {
   return `// Called with each message of the topic; returns the event to deliver.
 function transform(payload) {
@@ -35,9 +35,8 @@ function transform(payload) {
 type Named = Readonly<Record<string, unknown>> & { readonly name: string };
 
 /**
- * Migrates the database and creates the user of the API key, as `gateway migrate up` and `gateway bootstrap` do.
- *
- * @returns the migrations that were applied, and the API key
+ * Migrates the database and creates a user, like `gateway migrate up` and `gateway bootstrap`.
+ * Returns the applied migrations and the API key.
  */
 export function prepareDatabase(config: Config, state: DevState): Promise<{ applied: readonly string[]; apiKey: string }> {
   const work = async (database: Database) => {
@@ -53,10 +52,10 @@ export function prepareDatabase(config: Config, state: DevState): Promise<{ appl
 }
 
 /**
- * Creates over the management API what is missing of project, endpoint, subscription and source. What exists keeps the changes of the user; only the
- * addresses of inbox and queue follow their ports.
+ * Creates missing resources over the management API. Existing ones keep the user's changes, except
+ * the addresses of inbox and queue, which follow their ports.
  *
- * @returns what was created, for display, and the name of the source
+ * @returns labels of created resources, and the source's name
  */
 export async function setUp(
   api: Api,
@@ -72,7 +71,7 @@ export async function setUp(
     made.push(`${kind} "${body.name}"${label}`);
     return created;
   };
-  /** Changes an address that the user has not changed. */
+  /** Updates an address unless the user has changed it. */
   const follow = async (key: 'inbox_url' | 'queue_endpoint', from: string | undefined, to: string, change: () => Promise<unknown>) => {
     if (from !== to && from === state.record[key]) await change();
     state.save({ [key]: to });
@@ -102,15 +101,15 @@ export async function setUp(
 }
 
 /**
- * Creates a source for the topic, or gives the existing one these brokers. The API connects to the broker first.
- *
- * @returns the name of the source, and whether it is new
- * @throws DevError with the sentence of the source plugin when the broker or the topic cannot be reached; then nothing is changed
+ * Creates a source for the topic, or updates its brokers. The API connects to the broker first.
+ * Returns the source's name, and whether it is new. Throws a DevError, without a change, when the
+ * broker or topic cannot be reached.
  */
 export async function addTopic(api: Api, state: DevState, { brokers, name }: Topic): Promise<{ source: string; isNew: boolean }> {
   const { project_id: projectId, topics = {} } = state.record;
   const path = `/projects/${projectId}/sources`;
-  // Without a group id, each source has a consumer group of its own: two developers on one cluster do not take messages from each other.
+  // Without a group id, each source has a separate consumer group: two developers on one cluster do
+  // not compete for messages.
   const pubSub = { type: 'kafka', workers: 1, kafka: { brokers, topic_name: name } };
   const known = await api.find<{ name: string; pub_sub: { kafka?: { brokers?: readonly string[] } } }>(path, topics[name]);
   if (known) {

@@ -12,11 +12,10 @@ import { POSTGRES_DATABASE, POSTGRES_USER, type PostgresOptions, canEnter, postg
 
 /** The folder `./.gateway`, locked by this process. docs/start.md describes its files. */
 export interface DevState {
-  /** What `dev.json` holds. */
   readonly record: DevRecord;
   readonly encryptionKey: string;
   readonly postgres: PostgresOptions;
-  /** Why an existing state was deleted without --fresh. */
+  /** Why a state was deleted without --fresh. */
   readonly notice: string | undefined;
   /** Adds to the record, and writes it. */
   save(added: DevRecord): void;
@@ -25,40 +24,37 @@ export interface DevState {
 
 type Tree = Readonly<Record<string, unknown>>;
 
-/** Ids, keys and addresses of what `gateway dev` has created: `.gateway/dev.json`. */
+/** Ids, keys and addresses in `.gateway/dev.json`. */
 interface DevRecord {
-  /** A personal key for the management API. */
+  /** A personal key. */
   readonly api_key?: string;
   readonly user?: { readonly email: string; readonly password: string };
   readonly project_id?: string;
   readonly source_id?: string;
   readonly endpoint_id?: string;
-  /** The secret that the inbox verifies with. */
+  /** The secret the inbox verifies with. */
   readonly endpoint_secret?: string;
   readonly subscription_id?: string;
-  /** The addresses that endpoint and source got. If they have others now, the user has changed them. */
+  /** The addresses last set. A different current address is a change by the user. */
   readonly inbox_url?: string;
   readonly queue_endpoint?: string;
-  /** The source of each topic, by topic name. */
+  /** Source ids by topic name. */
   readonly topics?: Readonly<Record<string, string>>;
-  /** Where the data of Postgres is, if not in the folder. */
+  /** The folder of Postgres, if outside `.gateway`. */
   readonly postgres_home?: string;
 }
 
 const FOLDER = '.gateway';
 const CONFIG = join(FOLDER, 'gateway.json');
 const RECORD = join(FOLDER, 'dev.json');
-/** The log of server and agent. */
 export const LOG = join(FOLDER, 'dev.log');
 
-/** Holds the data of Postgres if its user cannot reach `./.gateway`. */
+/** Folder of Postgres if its user cannot reach `./.gateway`. */
 const ELSEWHERE = '/var/tmp/gateway-dev-';
 
 /**
- * Locks `./.gateway`, creating it if needed, and reads it.
- *
- * @param isFresh deletes what it holds
- * @throws DevError when another process has locked it, or when its files are broken
+ * Locks, creates and reads `./.gateway`. `isFresh` deletes its contents. Throws a DevError when
+ * another process has locked it, or its files are broken.
  */
 export async function openState({ isFresh }: { isFresh: boolean }): Promise<DevState> {
   const user = postgresUser();
@@ -100,12 +96,12 @@ export async function openState({ isFresh }: { isFresh: boolean }): Promise<DevS
   }
 }
 
-/** Other users may not read the folder. The user that runs Postgres must pass through it. */
+/** Other users cannot read the folder, but Postgres' user must pass through it. */
 function makeFolder(user: User | undefined): void {
   try {
     mkdirSync(FOLDER, { recursive: true });
     chmodSync(FOLDER, user ? 0o711 : 0o700);
-    // It holds keys, which must not get into a repository.
+    // It contains keys, which must not get into a repository.
     writeFileSync(join(FOLDER, '.gitignore'), '*\n');
   } catch (cause) {
     const reason = (cause as Error).message;
@@ -113,7 +109,10 @@ function makeFolder(user: User | undefined): void {
   }
 }
 
-/** The data of Postgres and its keys are useless without each other. Undefined if all or none of them exist. */
+/**
+ * The data of Postgres and the keys are useless without each other. Undefined if all or none of
+ * them exist.
+ */
 function incomplete({ api_key: apiKey }: DevRecord, hasData: boolean): string | undefined {
   if (!hasData && apiKey === undefined) return undefined;
   const missing = [
@@ -124,13 +123,15 @@ function incomplete({ api_key: apiKey }: DevRecord, hasData: boolean): string | 
   return missing.length === 0 ? undefined : `${FOLDER} lacks ${missing.join(' and ')}. Starting with a new state.`;
 }
 
-/** `encryption_key` of the gateway, and the password of Postgres. */
 function readSecrets(): { encryptionKey: string; password: string } | undefined {
   const { encryption_key: encryptionKey, database } = readConfigFile() as { encryption_key?: string; database?: { password?: string } };
   return encryptionKey && database?.password ? { encryptionKey, password: database.password } : undefined;
 }
 
-/** Writes `.gateway/gateway.json`, keeping settings that the user has added, and resolves the settings from flags, environment and that file. */
+/**
+ * Writes `.gateway/gateway.json`, keeping the user's settings, and resolves flags, environment and
+ * that file.
+ */
 export function resolveSettings(
   { encryptionKey, postgres }: DevState,
   { numbers }: Ports,
@@ -153,7 +154,7 @@ export function resolveSettings(
     },
     kv: { type: 'in-memory' },
     delivery: { allowed_networks: ['127.0.0.0/8', '::1/128'] },
-    // Brokers of a developer are in any network.
+    // A developer's brokers can be in any network.
     source: { allowed_networks: ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'] },
   };
   writePrivate(CONFIG, merged(readConfigFile(), fixed));
@@ -174,7 +175,7 @@ function readConfigFile(): Tree {
   return readPrivate(CONFIG, 'correct it, or start with --fresh');
 }
 
-/** @param isFresh reads a broken file as an empty one */
+/** @param isFresh reads a broken file as empty */
 function readRecord(isFresh: boolean): DevRecord {
   try {
     return readPrivate(RECORD, 'start with --fresh, which deletes the state in the folder');
@@ -184,7 +185,7 @@ function readRecord(isFresh: boolean): DevRecord {
   }
 }
 
-/** Reads a file of `writePrivate`; an empty object if there is none. An error quotes nothing of the file: it holds secrets. */
+/** Reads a file of `writePrivate`, if there is one. Errors do not quote it: it contains secrets. */
 function readPrivate(file: string, fix: string): Tree {
   if (!existsSync(file)) return {};
   const text = readFileSync(file, 'utf8');
@@ -197,7 +198,7 @@ function readPrivate(file: string, fix: string): Tree {
   throw new DevError(`${file} cannot be read: it holds no JSON object`, fix);
 }
 
-/** Replaces a file that only its owner may read. */
+/** Replaces a file with mode 0600. */
 function writePrivate(file: string, value: object): void {
   const temporary = `${file}.new`;
   rmSync(temporary, { force: true });
@@ -207,17 +208,15 @@ function writePrivate(file: string, value: object): void {
 
 interface Holder {
   readonly pid: number;
-  /** Its command line. After a crash, another process may have the pid. */
+  /** After a crash, another process can have the pid. */
   readonly command: string;
 }
 
 const STOP_MS = 15_000;
 
 /**
- * Locks the folder for this process. A lock whose process has ended is replaced.
- *
- * @returns unlocks the folder
- * @throws DevError when another process holds the lock
+ * Locks the folder, replacing the lock of an exited process. Returns a function that unlocks it.
+ * Throws a DevError when another process holds the lock.
  */
 export function lockFolder(file: string): () => void {
   const own: Holder = { pid: process.pid, command: commandOf(process.pid) ?? '' };
@@ -232,7 +231,7 @@ export function lockFolder(file: string): () => void {
   return () => rmSync(file, { force: true });
 }
 
-/** No process, if there is no lock, or if a crash has truncated it. */
+/** A crash can have truncated the lock. */
 function holderIn(file: string): Holder {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as Holder;
@@ -242,8 +241,8 @@ function holderIn(file: string): Holder {
 }
 
 /**
- * Stops the Postgres that a killed `gateway dev` left running on this data. Removes a pid file that names another process: Postgres would take that
- * process for a running Postgres and not start.
+ * Stops the Postgres of a killed `gateway dev`. Removes a pid file of another process, which
+ * Postgres would mistake for a running Postgres.
  */
 async function stopLeftoverPostgres(data: string): Promise<void> {
   const file = join(data, 'postmaster.pid');
@@ -257,7 +256,7 @@ async function stopLeftoverPostgres(data: string): Promise<void> {
   throw new DevError(`the Postgres of an earlier start (process ${pid}) does not stop`, `end it with \`kill -9 ${pid}\`, then start again`);
 }
 
-/** The command line of a process; undefined if there is no such process, and on Windows. */
+/** Returns undefined if there is no such process, and on Windows. */
 function commandOf(pid: number): string | undefined {
   if (!(pid > 0)) return undefined;
   if (existsSync('/proc/self')) {

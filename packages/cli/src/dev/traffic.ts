@@ -7,19 +7,16 @@ import type { Component, Instance } from './instance.js';
 import type { Receipt } from './services/inbox.js';
 
 const POLL_MS = 1_000;
-/** Rows of each list that a poll looks at. */
 const ROWS = 100;
-/** Lines printed by a poll. The rest is counted. */
+/** Further lines are only counted. */
 const LINES_MAX = 20;
 const BODY_CHARS = 60;
 
 type Line = readonly [atMs: number, colour: 'green' | 'yellow' | 'red', word: string, text: string];
 
 /**
- * Prints a line for each delivery, quarantined message, event without deliveries and change of the agent's health, once a second. What existed before is
- * not printed.
- *
- * @param signal ends it
+ * Prints new deliveries, quarantined messages, events without deliveries and changes of the agent's
+ * health, once a second.
  */
 export async function followTraffic(
   { api, inbox, project, health, log }: Instance,
@@ -81,7 +78,7 @@ export async function followTraffic(
   })();
 }
 
-/** Returns the rows of a list that are new or changed since the last call, the oldest first. */
+/** Returns a function that returns new and changed rows, oldest first. */
 function changes<Row>(keyOf: (row: Row) => string): (rows: readonly Row[]) => Row[] {
   let known = new Set<string>();
   return (rows) => {

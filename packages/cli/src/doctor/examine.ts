@@ -7,12 +7,11 @@ import { checkEncryptionKey, checkLicence, checkPlugins, checkSettings } from '.
 import { checkSources } from './sources.js';
 import { checkAgents, checkClock, checkDatabase, checkKv, checkPartitions } from './stores.js';
 
-/** The time limit for all checks together. */
 const DEADLINE_MS = 10_000;
 
 const noDatabase = () => skipped('because of the database');
 
-/** A check that needs migrated tables. */
+/** Wraps a check that needs migrated tables. */
 function onTables(work: (database: Database, context: Context) => ReturnType<Check[1]>): Check[1] {
   return (context) => {
     const { reached, migrated } = context;
@@ -25,7 +24,7 @@ function onTables(work: (database: Database, context: Context) => ReturnType<Che
   };
 }
 
-/** In the order of the report. */
+/** The checks in the order of the report. */
 const checks: readonly Check[] = [
   ['encryption key', checkEncryptionKey],
   ['licence', checkLicence],
@@ -46,9 +45,9 @@ const checks: readonly Check[] = [
 ];
 
 /**
- * Checks everything that a gateway depends on, all at once. Skips what depends on a failed check. Changes nothing.
+ * Runs all checks concurrently, and skips checks that depend on a failed check. Changes nothing.
  *
- * @returns findings in the order of the checks, each as soon as it and those before it are known
+ * @returns findings in the order of the checks, as soon as they are known
  */
 export async function* examine(given: Examined, { withinMs = DEADLINE_MS }: { withinMs?: number } = {}): AsyncGenerator<Finding> {
   const { checked, resolved } = given;
@@ -71,7 +70,7 @@ export async function* examine(given: Examined, { withinMs = DEADLINE_MS }: { wi
   });
   const migrated = reached.then(() => inTime(async () => (await requireMigrated(database!), database!)));
   migrated.catch(() => undefined);
-  // Later than the time limit of a check, whose sentence says more.
+  // Later than the time limit of a check, which has the more specific error.
   const signal = AbortSignal.timeout(withinMs + 100);
   const context: Context = { ...given, resolved, config, signal, reached, migrated };
 
@@ -84,7 +83,7 @@ export async function* examine(given: Examined, { withinMs = DEADLINE_MS }: { wi
   try {
     for (const found of checks.map(run)) yield* await found;
   } finally {
-    // Statements that still run are not waited for.
+    // Does not wait for running statements.
     void database?.close().catch(() => undefined);
   }
 }

@@ -5,14 +5,12 @@ import type { CheckedConfig } from '../config/check.js';
 import { escapeLine } from '../output/escape-terminal.js';
 import { paint } from '../output/paint.js';
 
-/** How a part stands. `skipped`: nothing was looked at, because of what the sentence says. */
+/** `skipped`: not checked, for the reason in the sentence. */
 type State = 'ok' | 'warning' | 'failed' | 'skipped';
 
-/** What a check found. */
 export interface Result {
   readonly state: State;
   readonly sentence: string;
-  /** What to do about it. */
   readonly fix?: string;
 }
 
@@ -22,14 +20,13 @@ export interface Finding extends Result {
 
 export interface Examined {
   readonly checked: CheckedConfig;
-  /** Undefined when the settings are wrong: nothing else can be checked then. */
+  /** Undefined for invalid settings: nothing else can be checked. */
   readonly resolved: Resolved | undefined;
   readonly discovery: Discovery;
-  /** Address that a test mail is sent to. */
+  /** Recipient of a test mail. */
   readonly smtpTo: string | undefined;
 }
 
-/** What the checks work on. */
 export interface Context extends Examined {
   readonly resolved: Resolved;
   readonly config: Config;
@@ -40,7 +37,7 @@ export interface Context extends Examined {
   readonly migrated: Promise<Database>;
 }
 
-/** A check finds one result, or gives the checks that find it for each thing of a kind. An error is a failure. */
+/** Returns a result, or further checks, such as one per source. An error is a failure. */
 export type Check = readonly [name: string, run: (context: Context) => Result | readonly Check[] | Promise<Result | readonly Check[]>];
 
 export const ok = (sentence: string): Result => ({ state: 'ok', sentence });
@@ -48,7 +45,7 @@ export const skipped = (sentence: string): Result => ({ state: 'skipped', senten
 export const warning = (sentence: string, fix: string): Result => ({ state: 'warning', sentence, fix });
 export const failed = (sentence: string, fix: string): Result => ({ state: 'failed', sentence, fix });
 
-/** A failure by the error that it threw, with the remedy that errors of the gateway and of plugins carry. */
+/** Returns a failure with the fix of the error, if any. */
 export function failedBy(error: unknown, otherwise = 'this is not foreseen: report it with its sentence'): Result {
   const { message = String(error), fix } = (error ?? {}) as { message?: string; fix?: string };
   return failed(message, fix ?? otherwise);
@@ -58,13 +55,13 @@ const STYLES: Readonly<Record<State, Parameters<typeof paint>[0]>> = { ok: 'gree
 const STATE_CHARS = 9;
 const CHECK_CHARS = 20;
 
-/** A finding as a line for a person, with what to do on a second one. What servers and plugins say is made safe for a terminal. */
+/** Formats a finding, with the fix on a second line. Escapes texts of servers and plugins. */
 export function findingLines({ check, state, sentence, fix }: Finding): string {
   const line = `${paint(STYLES[state], state.padEnd(STATE_CHARS))}${escapeLine(check).padEnd(CHECK_CHARS - 1)} ${escapeLine(sentence)}`;
   return fix === undefined ? line : `${line}\n${' '.repeat(STATE_CHARS + CHECK_CHARS)}fix: ${escapeLine(fix)}`;
 }
 
-/** How many there are of each state. */
+/** Returns the number of findings per state. */
 export function findingsSummary(findings: readonly Finding[]): string {
   const counts = (Object.keys(STYLES) as State[]).map((state) => [state, findings.filter((it) => it.state === state).length] as const);
   return counts.flatMap(([state, count]) => (count > 0 ? [`${count} ${state}`] : [])).join(', ');

@@ -6,7 +6,7 @@ import { failed, failedBy, ok, skipped, warning, type Check, type Context, type 
 
 const FILES_MIN = 4096;
 
-/** A check for each port that server and agent listen on. */
+/** Returns a check for each listening port of server and agent. */
 export function checkPorts({ config: { server, agent } }: Context): Check[] {
   const { bind, port, agent_port: agentPort } = server.http;
   const metrics = (check: string, address: string | undefined, key: string, env: string) =>
@@ -20,7 +20,7 @@ export function checkPorts({ config: { server, agent } }: Context): Check[] {
   return places.map((place) => [place.check, () => checkPort(place)]);
 }
 
-/** Whether the gateway may listen there. Listens there for a moment. */
+/** Listens on the port for a moment. */
 async function checkPort(place: Parameters<typeof explainListenError>[1]): Promise<Result> {
   const { bind, port, setting } = place;
   if (port === 0) return skipped('the system picks one');
@@ -51,9 +51,9 @@ export async function checkSandbox({ config }: Context): Promise<Result> {
   );
 }
 
-/** How many files a process may have open. Node raises its limit to the most that it may have by itself. */
+/** Checks the limit of open files. Node raises its soft limit to the hard limit. */
 export function checkOpenFiles(): Result {
-  // Without it names of peers would be looked up.
+  // Otherwise the report would look up the names of peers.
   (process.report as { excludeNetwork?: boolean }).excludeNetwork = true;
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | string } } };
   const limit = userLimits?.open_files?.soft;
@@ -63,7 +63,7 @@ export function checkOpenFiles(): Result {
   return warning(`${limit}: each connection takes one`, fix);
 }
 
-/** Connects to the SMTP server and logs in; with an address it sends a mail there. */
+/** Connects to the SMTP server and logs in; with an address, sends a test mail. */
 export async function checkSmtp({ config, smtpTo }: Context): Promise<Result> {
   const { smtp } = config;
   if (smtp.url === undefined && smtp.provider === undefined && smtp.from === undefined && smtpTo === undefined)
@@ -83,7 +83,7 @@ export async function checkSmtp({ config, smtpTo }: Context): Promise<Result> {
   return ok(`${mailer.server} took a test mail to ${smtpTo}`);
 }
 
-/** Connects to the proxy of deliveries. Its URL may hold a password, which is not told. */
+/** Connects to the proxy of deliveries. Does not print its URL, which can contain a password. */
 export async function checkProxy({ config, signal }: Context): Promise<Result> {
   const { proxy } = config.delivery;
   if (proxy === undefined) return skipped('delivery.proxy is not set');
@@ -102,7 +102,7 @@ export async function checkProxy({ config, signal }: Context): Promise<Result> {
   }
 }
 
-/** Reads the document of the provider that people sign in with. */
+/** Reads the discovery document of the sign-in provider. */
 export async function checkSignIn({ config }: Context): Promise<Result> {
   const { issuer } = config.oidc;
   if (issuer === undefined) return skipped('oidc.issuer is not set, people sign in with passwords');

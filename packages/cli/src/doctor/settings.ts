@@ -4,13 +4,12 @@ import { licenceOf } from '../app/installation.js';
 import type { CheckedConfig } from '../config/check.js';
 import { failed, ok, skipped, warning, type Check, type Context, type Result } from './finding.js';
 
-/** Settings that have a line of their own. */
 const ELSEWHERE = ['encryption_key', 'license_key', 'license_public_key'];
 
 /**
- * The settings as `gateway config check` reads them.
+ * Reports the same problems as `gateway config check`.
  *
- * @param isAll whether nothing else can be looked at, so that everything wrong is told here
+ * @param isAll whether no other check can run: reports their problems too
  */
 export function checkSettings({ problems, warnings, given, file }: CheckedConfig, isAll: boolean): Result {
   const told = (lines: CheckedConfig['problems']) =>
@@ -28,14 +27,14 @@ export function checkEncryptionKey({ config }: Context): Result {
   return ok('32 bytes');
 }
 
-/** Returns a warning when the licence has a problem; otherwise who has it and until when. */
+/** Warns when the licence has a problem; otherwise reports licensee and expiry. */
 export function checkLicence({ config }: Context): Result {
   const { kind, organisation, expiresAt, problem } = licenceOf(config);
   if (problem) return warning(problem.message, problem.fix);
   return ok(kind === 'community' ? kind : `${organisation}, until ${expiresAt?.toISOString() ?? 'for ever'}`);
 }
 
-/** A line for each plugin, as they would become active; nothing of a plugin is imported. */
+/** Returns a check per plugin; imports none. */
 export function checkPlugins({ checked: { plugins }, config }: Context): Check[] {
   return plugins.map((plugin) => {
     const { kind, name, version, state, reason = '', fix = '' } = plugin;

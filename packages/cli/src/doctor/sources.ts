@@ -8,7 +8,7 @@ import { licenceOf } from '../app/installation.js';
 import { escapeLine } from '../output/escape-terminal.js';
 import { failed, failedBy, ok, skipped, warning, type Check, type Context, type Result } from './finding.js';
 
-/** Beyond so many the brokers would be asked for long. */
+/** More brokers would take too long. */
 const SOURCES_MAX = 200;
 
 interface Asking {
@@ -17,7 +17,7 @@ interface Asking {
   readonly signal: AbortSignal;
 }
 
-/** A check for each source, which asks its broker through its plugin. */
+/** Returns a check per source, which queries its broker through its plugin. */
 export async function checkSources(database: Database, context: Context): Promise<Result | Check[]> {
   const { config, signal } = context;
   let open: Asking['open'];
@@ -70,9 +70,8 @@ async function askBroker(source: SourceOfProject, { plugins, open, signal }: Ask
   }
 }
 
-/** The source plugins that would be active. Nothing else of an installation is started. */
+/** Starts nothing else of the installation. */
 async function sourcePlugins({ discovery, resolved, config }: Context): Promise<Asking['plugins']> {
-  // As server and agents do.
   proxyProcess(config.delivery);
   const { sources } = await activate({
     discovery: { ...discovery, plugins: discovery.plugins.filter(({ kind }) => kind === 'source') },

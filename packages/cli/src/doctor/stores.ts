@@ -9,7 +9,7 @@ import { failed, ok, warning, type Context, type Result } from './finding.js';
 const OLDEST_POSTGRES = 15;
 const OLDEST_REDIS = [6, 2] as const;
 const SKEW_WARNING_MS = 2_000;
-/** Signatures are told to be verified with a tolerance of five minutes. https://github.com/standard-webhooks/standard-webhooks */
+/** Receivers should allow five minutes. https://github.com/standard-webhooks/standard-webhooks */
 const SKEW_FAILURE_MS = 30_000;
 
 /** Fails for Postgres before 15. Rejects when Postgres cannot be reached. */
@@ -20,17 +20,19 @@ export async function checkDatabase({ config: { database: place }, reached }: Co
   return failed(`${sentence}: too old`, `upgrade Postgres to ${OLDEST_POSTGRES} or later`);
 }
 
-/** Warns when the clock of this machine is more than 2 s off that of Postgres, and fails above 30 s. Allows for half a round trip. */
+/**
+ * Warns when this clock and Postgres' differ by more than 2 s, and fails above 30 s. Allows for
+ * half a round trip.
+ */
 export function checkClock({ clockAheadMs, latencyMs }: DatabaseFacts): Result {
   const skewMs = Math.abs(clockAheadMs);
   const sentence = `${(skewMs / 1000).toFixed(skewMs < 1000 ? 3 : 1)} s ${clockAheadMs > 0 ? 'behind' : 'ahead of'} that of Postgres`;
   const fix = 'let both machines set their clocks by NTP; receivers refuse signatures whose time is five minutes off';
-  // An answer that took long says nothing finer than that.
   if (skewMs - latencyMs / 2 > SKEW_FAILURE_MS) return failed(sentence, fix);
   return skewMs - latencyMs / 2 > SKEW_WARNING_MS ? warning(sentence, fix) : ok(sentence);
 }
 
-/** Warns when no agent has a lease that lasts. Rejects when Postgres does not answer. */
+/** Warns when no agent has a valid lease. Rejects when Postgres does not answer. */
 export async function checkAgents({ pool }: Database): Promise<Result> {
   const { alive, dead } = await countAgents(pool);
   const gone = dead.length > 0 ? `; ${dead.length} stopped without leaving` : '';
@@ -38,7 +40,10 @@ export async function checkAgents({ pool }: Database): Promise<Result> {
   return warning(`none is running${gone}`, 'start one with `gateway agent`: without it nothing is read and nothing is delivered');
 }
 
-/** Warns when today or tomorrow has no partition, so that its rows go to the default one, which is never dropped. Rejects when Postgres does not answer. */
+/**
+ * Warns when today or tomorrow has no partition: rows then go to the default one, which is never
+ * dropped. Rejects when Postgres does not answer.
+ */
 export async function checkPartitions({ pool }: Database): Promise<Result> {
   const days = await missingDays(pool, 1);
   if (days.length === 0) return ok('today and tomorrow have theirs');
@@ -48,7 +53,10 @@ export async function checkPartitions({ pool }: Database): Promise<Result> {
   );
 }
 
-/** Warns about KV in memory and about eviction; fails for Redis before 6.2. Rejects with `kv_unreachable` and its like. */
+/**
+ * Warns about KV in memory and about eviction; fails for Redis before 6.2. Rejects with
+ * `kv_unreachable` or a similar error.
+ */
 export async function checkKv({ config }: Context): Promise<Result> {
   if (config.kv.type === 'in-memory')
     return warning('in the memory of each process', 'set kv.type to redis as soon as more than one process runs');

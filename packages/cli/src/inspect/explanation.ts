@@ -8,12 +8,12 @@ import { counted, recordText } from '../output/table.js';
 import { endpointText, mismatchText, targetsText } from './route-text.js';
 
 const SUBSCRIPTIONS_MAX = 100;
-/** An event is routed within this time when an agent has room. */
+/** An agent with capacity routes an event within this time. */
 const ROUTED_WITHIN_MS = 10_000;
-/** A due delivery is claimed within a second or two; what is due for longer wants a reason. */
+/** A due delivery is claimed within a second or two; a longer delay needs a reason. */
 const CLAIMED_WITHIN_MS = 5_000;
 
-/** An explanation for a person, safe for a terminal. */
+/** Formats an explanation, safe for a terminal. */
 export function explanationText(explanation: Explanation): string {
   const { event, rule, waiting, keyExpiry, quarantined, messageBytes, meant } = explanation;
   const { event_type: type, source_id: sourceId, idempotency_key: key, outcome } = event;
@@ -39,7 +39,6 @@ export function explanationText(explanation: Explanation): string {
   return [facts, ...deliveryLines(explanation), ...subscriptionLines(explanation)].join('\n');
 }
 
-/** What a pending event waits for, as far as the database tells. */
 function pendingText(acceptedAt: Date, { agents, before }: Explanation['waiting']): string {
   const waitedMs = Math.max(0, Date.now() - acceptedAt.getTime());
   const since = `pending for ${formatDuration(waitedMs)}`;
@@ -51,7 +50,7 @@ function pendingText(acceptedAt: Date, { agents, before }: Explanation['waiting'
   return `${since}: ${running}, and ${queue}. Look at /healthz of the agents: Redis may be away, or the agents are full of deliveries.`;
 }
 
-/** The deliveries, in three lines or so each: the endpoint, what happened, what comes next. */
+/** Formats about three lines each: endpoint, outcome, next step. */
 function deliveryLines({ event, deliveries: { first, counts }, waiting: { agents } }: Explanation): string[] {
   const total = totalOf(counts);
   if (total === 0) return ['', 'no deliveries'];
@@ -114,7 +113,7 @@ function waitingLine({ next_attempt_at: next, endpoint_id, endpoint_status, atte
   return `due since ${at} and not claimed: the agents are full of deliveries to slow endpoints, or none of them makes ${part} (agent.mode)`;
 }
 
-/** The subscriptions where they decide, and where the event would go now when that differs from where it went. */
+/** Formats the subscriptions if they decide, and the current route if it differs. */
 function subscriptionLines({ event, deliveries: { first, counts }, now }: Explanation): string[] {
   if (!now) return [];
   const lines: string[] = [];
@@ -136,7 +135,10 @@ function subscriptionLines({ event, deliveries: { first, counts }, now }: Explan
   return lines;
 }
 
-/** The error for an event without the bytes of its message. `size`: of one that was too large to be kept. */
+/**
+ * Returns the error for an event without the bytes of its message. `size` is set if it was too
+ * large to keep.
+ */
 export function messageNotKept(id: string, size: number | undefined): GatewayError {
   const fix =
     size === undefined
@@ -145,12 +147,14 @@ export function messageNotKept(id: string, size: number | undefined): GatewayErr
   return new GatewayError('not_found', { thing: 'message of the event', id, fix });
 }
 
-/** The error for an id that no event has: what has it instead, and what to run. */
+/**
+ * Returns the error for an id of no event, naming the record with this id and the command to run.
+ */
 export function unknownEvent(id: string, [other]: readonly OtherRecord[]): GatewayError {
   const unknown = (sentence: string, fix: string) => new GatewayError('event_unknown', { sentence, fix });
   if (!other) {
     const ms = timeOfId(id);
-    // A later time is none: the id is not one of the gateway.
+    // A later time is impossible: the id is not from the gateway.
     const time = ms < Date.UTC(2200) ? `; by its first digits it would be of ${new Date(ms).toISOString()}` : '';
     return unknown(
       `no event, event delivery or quarantined message has the id ${id}${time}`,

@@ -9,16 +9,15 @@ import { readInput, withDatabase, wrongUse } from '../app/gateway-command.js';
 import { escapeTerminal, escapeLine } from '../output/escape-terminal.js';
 import { mismatchLines, targetsText } from './route-text.js';
 
-/** What is shown of a result; `--json` has all of it. */
+/** Limits of the text; `--json` prints all. */
 const RESULT_CHARS = 4_000;
 const RESULTS_MAX = 20;
 const INDENT = '  ';
 
-/** A function to preview, and where its events go. */
 export interface PreviewOptions {
   readonly config: Config;
   readonly sandbox: RunOptions['sandbox'];
-  /** File with the function; undefined: that of the source. */
+  /** Undefined: the source's function. */
   readonly file: string | undefined;
   readonly sourceId: string | undefined;
   readonly projectId: string | undefined;
@@ -26,15 +25,18 @@ export interface PreviewOptions {
 }
 
 interface RoutedPreview extends Preview {
-  /** What the function is called: its file, or the name of its source. */
+  /** The function's file, or the name of its source. */
   readonly name: string;
   readonly text: string;
   readonly sampleBytes: number;
-  /** One for each result, null where it would become no event; null when no project is known. */
+  /** One per result, null if it would become no event; null without a project. */
   readonly routes: readonly (ExplainedRoute | null)[] | null;
 }
 
-/** Runs the function on the sample. Asks the database only when a project or a source is named. Throws `wrong_use` and `not_found`. */
+/**
+ * Runs the function on the sample. Queries the database only for a project or a source. Throws
+ * `wrong_use` and `not_found`.
+ */
 export async function previewOnce(
   sample: Uint8Array,
   { config, sandbox, file, sourceId, projectId, headers }: PreviewOptions,
@@ -71,7 +73,7 @@ export async function previewOnce(
   });
 }
 
-/** Returns what `--json` prints, with every result in full. `route` is left out when no project is known. */
+/** Returns the output of `--json`, with every result in full. */
 export function previewRecord({ kind, name, sampleBytes, refusal, results, logs, durationMs, routes }: RoutedPreview): unknown {
   return {
     outcome: kind,
@@ -97,7 +99,7 @@ function routeRecord({ rule, outcome, targets, subscriptions }: ExplainedRoute):
   return { rule, outcome, endpoints, subscriptions: subscriptions.map((it) => subscriptionRecord(it)) };
 }
 
-/** A preview for a person, safe for a terminal. */
+/** Formats a preview, safe for a terminal. */
 export function previewText(preview: RoutedPreview): string {
   const { name, kind, text, refusal, results, logs, durationMs, sampleBytes } = preview;
   const called = durationMs === null ? 'not called' : `called with ${sampleBytes} bytes, ${durationMs.toFixed(1)} ms`;
@@ -110,7 +112,6 @@ export function previewText(preview: RoutedPreview): string {
   if (refusal) {
     const { code, reason } = refusal;
     lines.push(`It would be quarantined: ${code}`, `${INDENT}${escapeLine(reason)}`);
-    // The line of the function that the reason names.
     const [, number] = (code.startsWith('transform_') && /on line (\d+)/.exec(reason)) || [];
     const line = number && text.split('\n')[Number(number) - 1];
     if (line !== undefined) lines.push(`${INDENT}${number} | ${escapeLine(line, 200)}`);

@@ -6,13 +6,16 @@ import { escapeLine } from '../output/escape-terminal.js';
 const VALUE_CHARS = 80;
 const NAMED_MAX = 50;
 
-/** Returns `name (url, status)` on one line, safe for a terminal. Masks credentials in the URL; leaves out the status `active`. */
+/**
+ * Returns `name (url, status)` on one line, safe for a terminal. Masks credentials; omits the
+ * status `active`.
+ */
 export function endpointText({ name, url, status }: { name: string | null; url: string | null; status?: string | null }): string {
   const state = status && status !== 'active' ? `, ${status}` : '';
   return `${escapeLine(name ?? 'an endpoint that is gone', 100)} (${escapeLine(maskUrls(url ?? 'no URL'), 200)}${state})`;
 }
 
-/** Where an event would go, in one line: `would go to 2 endpoints: shop (https://…), archive (https://…)`. */
+/** Returns one line: `would go to 2 endpoints: shop (https://…), archive (https://…)`. */
 export function targetsText({ outcome, targets }: ExplainedRoute): string {
   if (targets.length === 0) return `would go nowhere. ${sentenceOf(outcome)}`;
   const named = targets.slice(0, NAMED_MAX).map(targetText);
@@ -25,7 +28,10 @@ function targetText({ endpoint, subscription }: ExplainedTarget): string {
   return endpointText(endpoint) + (subscription ? ` by the subscription ${escapeLine(subscription.name, 100)}` : '');
 }
 
-/** Returns one line for each subscription that does not match, 50 at most, then one that counts the others. */
+/**
+ * Returns one line per subscription that does not match, 50 at most, then one that counts the
+ * others.
+ */
 export function mismatchLines(subscriptions: readonly ExplainedSubscription[]): string[] {
   const missed = subscriptions.flatMap(({ subscription, mismatch }) =>
     mismatch ? [`${escapeLine(subscription.name, 100)}: ${mismatchText(mismatch)}`] : [],
@@ -34,7 +40,7 @@ export function mismatchLines(subscriptions: readonly ExplainedSubscription[]): 
   return [...missed.slice(0, NAMED_MAX), ...more];
 }
 
-/** Why a subscription does not match, without a full stop. */
+/** Explains a mismatch, without a full stop. */
 export function mismatchText(mismatch: SubscriptionMismatch): string {
   switch (mismatch.part) {
     case 'deleted':

@@ -1,14 +1,13 @@
 import { createHmac } from 'node:crypto';
 import { formatDuration } from '../app/flag-values.js';
 
-/** A delivery as its receiver got it: the values of its headers, empty when they were not given, and its body. */
+/** Header values are empty when they were not given. */
 export type Received = Readonly<Record<'id' | 'timestamp' | 'signature' | 'plainSignature', string>> & { readonly body: Buffer };
 
-/** Whether a signature matches, and why not or what it matches. */
 type Verdict = readonly [matches: boolean, sentence: string];
 
 /**
- * Verifies a delivery as its receiver does, by the standard and without the code that signs.
+ * Verifies a delivery by the standard, without the code that signs.
  * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md#verifying-webhook-authenticity
  */
 export function verifyDelivery(received: Received, secret: string, { toleranceMs }: { toleranceMs: number }) {
@@ -22,8 +21,9 @@ export function verifyDelivery(received: Received, secret: string, { toleranceMs
     ...plain.map((signature) => ({ scheme: 'plain HMAC', signature, verdict: plainVerdict(signature, received, text, key) })),
   ].map(({ verdict: [matches, sentence], ...about }) => ({ ...about, matches, sentence }));
   const late = standard.length === 0 ? undefined : timestampProblem(received.timestamp, toleranceMs);
-  // One matching signature is enough: the others belong to secrets that this receiver does not have. During a rotation the plain one is made with the
-  // newest secret alone, so it decides only where nothing else was given.
+  // One matching signature suffices: the others belong to secrets unknown to this receiver. During
+  // a rotation the plain signature uses only the newest secret: it decides only if no other was
+  // given.
   const valid = late === undefined && verdicts.some(({ scheme, matches }) => scheme === verdicts[0]!.scheme && matches);
   return { valid, verdicts, problems: [secretProblem(text, base64), late].filter((it) => it !== undefined) };
 }
@@ -31,7 +31,7 @@ export function verifyDelivery(received: Received, secret: string, { toleranceMs
 function secretProblem(text: string, base64: string): string | undefined {
   if (text === '') return 'the secret is empty';
   if (text.includes('****')) return 'the secret is masked; the API shows one only when it is made, so rotate it to have a new one';
-  // Given by an operator, not made here.
+  // Chosen by an operator.
   if (!text.startsWith('whsec_') && text.length >= 12 && !isBase64(base64)) return undefined;
   if (!isBase64(base64)) return 'the secret is not whsec_ and base64, as the gateway makes secrets';
   const { length } = Buffer.from(base64, 'base64');

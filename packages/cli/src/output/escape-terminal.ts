@@ -1,11 +1,12 @@
 /**
- * What a terminal would obey instead of show: control characters (C0 without tab and line feed, DEL, C1), and those that change the direction of a text
- * or break lines invisibly. https://trojansource.codes explains the latter.
+ * Characters that a terminal obeys: control characters (C0 without tab and line feed, DEL, C1), and
+ * characters that change the direction of text or break lines invisibly
+ * (https://trojansource.codes).
  */
 // eslint-disable-next-line no-control-regex
 const OBEYED = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
 
-/** Makes a text from outside safe to print: writes characters that a terminal would obey as `\x1b` or `\u202e`. Keeps lines and tabs. */
+/** Escapes characters that a terminal would obey as `\x1b` or `\u202e`. Keeps lines and tabs. */
 export function escapeTerminal(text: string): string {
   return text.replace(OBEYED, (character) => {
     const code = character.charCodeAt(0);
@@ -13,7 +14,7 @@ export function escapeTerminal(text: string): string {
   });
 }
 
-/** The same on one line, cut to so many characters. */
+/** Escapes a text for one line, truncated to `length` characters. */
 export function escapeLine(text: string, length = Infinity): string {
   const line = escapeTerminal(text).replaceAll(/\s+/g, ' ').trim();
   return line.length > length ? `${line.slice(0, length - 1)}…` : line;

@@ -2,13 +2,13 @@ import { styleText } from 'node:util';
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Colours a text when standard output is a terminal that shows colours; `NO_COLOR` switches it off (https://no-color.org). */
+/** Colours a text on a terminal with colours; `NO_COLOR` disables it (https://no-color.org). */
 export function paint(style: Style, text: string): string {
   const isShown = process.stdout.isTTY && process.stdout.hasColors();
   return isShown ? styleText(style, text) : text;
 }
 
-/** Returns `HH:MM:SS.mmm` in the local time zone. `ms` counts from the epoch. */
+/** Returns `HH:MM:SS.mmm` in the local time zone. */
 export function timeOfDay(ms: number): string {
   const date = new Date(ms);
   const [hours, minutes, seconds] = [date.getHours(), date.getMinutes(), date.getSeconds()].map((it) => String(it).padStart(2, '0'));

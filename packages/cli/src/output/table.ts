@@ -6,7 +6,7 @@ type Rows = readonly (readonly string[])[];
 
 export type Column<Item> = readonly [head: string, cell: (item: Item) => string];
 
-/** Items as JSON, or as a table that fits the terminal. Where no table fits, the items stand below one another. */
+/** Formats items as JSON, as a table that fits the terminal, or else as blocks. */
 export function answerTable<Item>(items: readonly Item[], columns: readonly Column<Item>[], { json }: { json: boolean }): string {
   if (json) return JSON.stringify(items, null, 2);
   const rows = [columns.map(([head]) => head), ...items.map((it) => columns.map(([, cell]) => cell(it)))];
@@ -15,8 +15,8 @@ export function answerTable<Item>(items: readonly Item[], columns: readonly Colu
 }
 
 /**
- * Rows as aligned columns. Where they are wider than the terminal, cells are wrapped between words, those of the widest column first. A word, and so an
- * id, is never cut.
+ * Aligns rows in columns. Wide cells wrap between words, the widest column first. Words, and
+ * therefore ids, are never split.
  */
 export function textTable(rows: Rows, width = Infinity): string {
   const widths = fittedWidths(rows, width);
@@ -28,18 +28,18 @@ export function textTable(rows: Rows, width = Infinity): string {
   return lines.map((line) => line.trimEnd()).join('\n');
 }
 
-/** The rows below one another, each with the heads before its cells: for a terminal that is narrower than the narrowest table. */
+/** Formats each row as a block, for a terminal narrower than the narrowest table. */
 export function textBlocks([heads = [], ...rows]: Rows, width = Infinity): string {
   const blocks = rows.map((row) => heads.map((head, i) => [head, row[i] ?? '']));
   return blocks.map((block) => textTable(block, width)).join('\n\n');
 }
 
-/** The width with the longest word of each column side by side: wrapping makes no table narrower. */
+/** Returns the width of the longest words side by side, the limit of wrapping. */
 export function narrowestWidth(rows: Rows): number {
   return widthOf(columnsOf(rows).map(longestWord));
 }
 
-/** The lines of a text, each no longer than the width unless a single word is. */
+/** A longer word gets a separate line. */
 function wrap(text: string, width: number): string[] {
   return text.split('\n').flatMap((paragraph) => {
     const lines = [''];
@@ -72,7 +72,7 @@ function longestWord(cells: readonly string[]): number {
   return longest(cells.flatMap((cell) => cell.split(/[ \n]/)));
 }
 
-/** No `Math.max`, which cannot take a table of a hundred thousand rows. */
+/** `Math.max` fails for a hundred thousand arguments. */
 function longest(texts: readonly string[]): number {
   return texts.reduce((most, text) => (text.length > most ? text.length : most), 0);
 }
@@ -81,10 +81,10 @@ function widthOf(widths: readonly number[]): number {
   return widths.reduce((sum, it) => sum + it, 0) + GAP * Math.max(0, widths.length - 1);
 }
 
-/** A name and its value; a value that is null or empty is left out. */
+/** Null and empty values are omitted. */
 export type Field = readonly [name: string, value: string | null | undefined];
 
-/** One thing for a person: a line for each field, its values made safe for a terminal and wrapped to its width. */
+/** Formats one line per field, escaped for a terminal and wrapped to its width. */
 export function recordText(fields: readonly Field[], width: number | undefined = process.stdout.columns): string {
   const shown = fields.flatMap(([name, value]) =>
     value === null || value === undefined || value === '' ? [] : [[name, escapeLine(value)]],
@@ -92,7 +92,7 @@ export function recordText(fields: readonly Field[], width: number | undefined =
   return textTable(shown, width);
 }
 
-/** `1 event`, `1,200 events`. */
+/** Returns `1 event`, `1,200 events`. */
 export function counted(count: number, one: string, several = `${one}s`): string {
   return `${count.toLocaleString('en-US')} ${count === 1 ? one : several}`;
 }

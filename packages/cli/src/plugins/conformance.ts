@@ -19,8 +19,9 @@ type PluginResult = RuleResult & { readonly kind: string; readonly plugin: strin
 const rulesOf = { source: sourceRules, tracer: tracerRules, metrics: metricsRules };
 
 /**
- * Runs these rules, or all, on the plugins of a package: a folder, or the name of an installed plugin or of its package.
- * Throws `plugin_unknown`, `not_a_plugin`, `plugin_manifest_broken`, `plugin_without_rig`, `plugin_import` and `wrong_use`.
+ * Runs the given rules, or all, on the plugins of a folder or an installed package or plugin.
+ * Throws `plugin_unknown`, `not_a_plugin`, `plugin_manifest_broken`, `plugin_without_rig`,
+ * `plugin_import` and `wrong_use`.
  */
 export async function runConformance(
   target: string,

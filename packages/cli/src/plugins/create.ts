@@ -9,14 +9,15 @@ import { wrongUse } from '../app/flag-values.js';
 
 const TEMPLATES = fileURLToPath(new URL('../../templates', import.meta.url));
 
-/** Files that npm would take for its own if they had their real names in the templates. */
+/** npm would interpret these files under their real names. */
 const REAL_NAMES: Readonly<Record<string, string>> = { gitignore: '.gitignore', 'manifest.json': 'package.json' };
 
 const PACKAGE_NAME = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
 
 /**
- * Writes the package of a new plugin from the templates. Throws `wrong_use` for a wrong kind or name, and for a folder that is not empty.
- * @returns `api`: the folders of the packages of this gateway that it is built against
+ * Writes the package of a new plugin from the templates. Throws `wrong_use` for an invalid kind or
+ * name, and for a folder that is not empty.
+ * @returns `api`: folders of this gateway's packages that the plugin builds against
  */
 export function createPlugin(
   kind: string,

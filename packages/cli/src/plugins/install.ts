@@ -12,18 +12,19 @@ import { licenceOf } from '../app/installation.js';
 interface InstallOptions {
   readonly before: Discovery;
   readonly root: string;
-  /** Settings of a plugin may be there before it is installed, so mistakes in them do not matter here. */
+  /** Settings of a plugin can precede it: mistakes in them are ignored. */
   readonly settings: ConfigOptions;
   readonly allowScripts: boolean;
 }
 
-/** Package of the plugin API. Each plugin uses the copy of the gateway. */
+/** Each plugin uses the gateway's copy of the plugin API. */
 const PLUGIN_API = '@gateway/plugin';
 
 /**
- * Installs a package with npm into the plugin folder `plugins.dir`, reads its manifest, and imports what its gates let become active. If it could never become active
- * (no manifest or a broken one, a missing module, a claim on a name or setting of another plugin, another plugin API), the folder is restored.
- * Returns its plugins, each with why it is not active yet.
+ * Installs a package with npm into `plugins.dir`, reads its manifest, and imports plugins whose
+ * gates allow it. If a plugin could never become active (no manifest or a broken one, a missing
+ * module, another plugin's name or setting, another plugin API), the folder is restored. Returns
+ * the plugins, each with the reason why it is inactive.
  */
 export async function installPlugin(spec: string, options: InstallOptions) {
   const given = located(spec);
@@ -36,7 +37,7 @@ export async function installPlugin(spec: string, options: InstallOptions) {
   try {
     const all = Object.entries(dependenciesOf(dir)).filter(([name]) => name !== PLUGIN_API);
     const changed = all.filter(([name, range]) => before[name] !== range);
-    // What was installed before with the same range changes nothing: report on all.
+    // A repeated installation with the same range changes nothing: report on all.
     return await examined(dir, changed.length > 0 ? changed : all, options);
   } catch (error) {
     for (const [i, file] of files.entries()) {
@@ -48,7 +49,7 @@ export async function installPlugin(spec: string, options: InstallOptions) {
   }
 }
 
-/** The plugins of these packages. Throws if one of them, or another plugin because of them, can never become active. */
+/** Throws if a plugin, or another one because of it, can never become active. */
 async function examined(
   dir: string,
   packages: readonly (readonly [name: string, range: string])[],
@@ -71,7 +72,7 @@ async function examined(
     const { package: name, folder, manifest } = plugin;
     const closed = whyInactive(plugin, resolved, licence);
     if (closed?.code === 'plugin_api') throw closed;
-    // A linked folder may be built later.
+    // A linked folder can be built later.
     const isLink = /^file:.*(?<!gz)$/.test(ranges.get(name)!);
     if (isLink || existsSync(join(folder, manifest.module))) {
       const inactive =
@@ -88,7 +89,7 @@ async function examined(
   return Promise.all(examining);
 }
 
-/** The absolute path of a folder or tarball, since npm runs in another folder. */
+/** Makes the path of a folder or tarball absolute: npm runs in another folder. */
 function located(spec: string): string {
   const path = resolve(spec.replace(/^file:/, ''));
   const isPath = /^(?:file:|\.{0,2}[/\\]|\.{1,2}$|[A-Za-z]:\\)/.test(spec) || (/[/\\]|\.t(?:ar\.)?gz$/.test(spec) && existsSync(path));
@@ -98,12 +99,12 @@ function located(spec: string): string {
   throw new GatewayError('not_a_plugin', { package: spec, reason: `there is no ${needed}` });
 }
 
-/** The folder of a package as this gateway uses it. */
+/** Returns the folder of a package as this gateway resolves it. */
 export function packageFolder(name: string): string {
   return dirname(dirname(fileURLToPath(import.meta.resolve(name))));
 }
 
-/** Creates the plugin folder if needed, and makes the plugin API of this gateway one of its dependencies. */
+/** Creates the plugin folder, with this gateway's plugin API as a dependency. */
 function addPluginApi(dir: string): void {
   const file = join(dir, 'package.json');
   const manifest = {
@@ -142,7 +143,7 @@ async function npm(folder: string, args: readonly string[], { allowScripts }: { 
   } catch (cause) {
     const { code, message, stderr = '' } = cause as NodeJS.ErrnoException & { stderr?: string };
     if (code === 'ENOENT') throw new GatewayError('npm_missing', { reason: message }, { cause });
-    // Its first sentences, without codes and the hint at its log file.
+    // npm's first sentences, without codes and its log file.
     const lines = stderr.split('\n').map((line) => line.replace(/^npm (?:error|ERR!) ?(?:[A-Z]?\d{3} )?/i, '').trim());
     const told = lines.filter(
       (line) => line !== '' && !/^(?:code |errno |syscall |path |npm warn |A complete log of this run)/i.test(line),

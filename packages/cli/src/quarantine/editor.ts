@@ -6,12 +6,15 @@ import { join } from 'node:path';
 import { editorCommand } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 
-/** What a shell answers for a command that is not there. https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html#tag_19_08_02 */
+/**
+ * The shell's exit status for a missing command.
+ * https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html#tag_19_08_02
+ */
 const NO_COMMAND = 127;
 
 /**
- * Opens the user's editor (VISUAL, EDITOR, else vi) on the bytes, in a file that nobody else can read, and waits until it ends.
- * Returns the edited bytes, and the path where they are until `remove`. Throws `editor_failed`; the file is gone then.
+ * Opens VISUAL, EDITOR or vi on the bytes, in a file that other users cannot read. Returns the
+ * edited bytes, and their path until `remove`. Throws `editor_failed` after deleting the file.
  */
 export async function editInEditor(bytes: Uint8Array, name: string) {
   const folder = await mkdtemp(join(tmpdir(), 'gateway-edit-'));
@@ -21,7 +24,7 @@ export async function editInEditor(bytes: Uint8Array, name: string) {
     await writeFile(path, bytes, { mode: 0o600, flag: 'wx' });
     await runEditor(editorCommand() ?? 'vi', path);
     const edited = await readFile(path);
-    // Editors end a file with a line feed of their own; a function that is handed text would see it.
+    // Editors append a line feed, which a function would see.
     const isAdded = edited.at(-1) === 0x0a && bytes.at(-1) !== 0x0a;
     return { bytes: isAdded ? edited.subarray(0, -1) : edited, path, remove };
   } catch (error) {
@@ -30,7 +33,7 @@ export async function editInEditor(bytes: Uint8Array, name: string) {
   }
 }
 
-/** The command is text for a shell, as in `code --wait`; Ctrl-C is the editor's business while it runs. */
+/** The command is shell text, as in `code --wait`. The editor handles Ctrl-C. */
 async function runEditor(editor: string, path: string): Promise<void> {
   const child = spawn('/bin/sh', ['-c', `${editor} "$1"`, 'sh', path], { stdio: 'inherit' });
   const leave = () => undefined;

@@ -5,18 +5,18 @@ import type { QuarantineEntry, QuarantinedMessageWhole } from '@gateway/store/qu
 import { escapeLine, escapeTerminal } from '../output/escape-terminal.js';
 import { counted, recordText } from '../output/table.js';
 
-/** What is shown of a message; `--raw` has all of it. */
+/** Limits of the text; `--raw` prints all. */
 const TEXT_CHARS_MAX = 16_384;
 const HEX_BYTES_MAX = 1024;
 const HEX_BYTES_LINE = 16;
 
-/** An entry as JSON, with the fields of the management API. */
+/** Returns an entry with the fields of the management API. */
 export function entryRecord(entry: QuarantineEntry) {
   const { id, headers, project_id, project_name, source_id, source_name, ...rest } = entry;
   return { id, project_id, project_name, source_id, source_name, ...rest, headers: JSON.parse(headers) as Record<string, string> };
 }
 
-/** A message for a person: where it comes from, why it was rejected, its bytes, and what can be done. Safe for a terminal. */
+/** Formats a message, safe for a terminal. */
 export function messageText(
   entry: QuarantineEntry,
   { raw, edited_raw: edited }: Pick<QuarantinedMessageWhole, 'raw' | 'edited_raw'>,
@@ -49,7 +49,7 @@ export function messageText(
   return [facts, '', ...bytesLines(bytes), ...(next.length > 0 ? ['', 'next:', ...next] : [])].join('\n');
 }
 
-/** What became of a message, or what would become of it in a dry run. */
+/** Describes the outcome of a replay or a dry run. */
 export function resultLine(result: Replayed | DryRun, dryRun: boolean): string {
   const eventsText = ({ length }: readonly unknown[]) => (length === 1 ? 'event' : counted(length, 'event'));
   switch (result.kind) {
@@ -70,7 +70,7 @@ export function resultLine(result: Replayed | DryRun, dryRun: boolean): string {
   }
 }
 
-/** The bytes, each line behind a bar: no line of a message can be taken for one of ours. */
+/** A bar before each line: no line of a message can pass for one of ours. */
 function bytesLines(bytes: Buffer): string[] {
   if (bytes.byteLength === 0) return ['  | (empty)'];
   const text = isUtf8(bytes) ? bytes.toString('utf8') : undefined;

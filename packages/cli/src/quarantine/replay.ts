@@ -8,9 +8,12 @@ import type { Database } from '@gateway/store/postgres';
 import { readReplayable, type QuarantineEntry, type QuarantineRef } from '@gateway/store/quarantine';
 import type { Pages } from './selection.js';
 
-/** Messages in memory and in progress, each with a connection for its commit: Postgres flushes concurrent commits together, and transforms go in batches. */
+/**
+ * Each has a connection for its commit: Postgres flushes concurrent commits together, and
+ * transforms run in batches.
+ */
 export const CONCURRENT_MESSAGES = 16;
-/** How long KV is waited for; agents find events without a signal seconds later. */
+/** Agents find events without a signal seconds later. */
 const KV_PATIENCE_MS = 1_000;
 
 export type Result = Replayed | DryRun;
@@ -18,7 +21,6 @@ export type Result = Replayed | DryRun;
 export interface ReplayOptions {
   readonly config: Config;
   readonly database: Database;
-  /** Change nothing; report what would become of the messages. */
   readonly dryRun: boolean;
   readonly onKvAway: () => void;
   readonly onSkipped: (entry: QuarantineEntry) => void;
@@ -26,7 +28,10 @@ export interface ReplayOptions {
   readonly onResult: (id: string, result: Result) => void;
 }
 
-/** Replays messages in bounded memory, and signals their events to the agents. When it throws, what is done stays done and was reported. */
+/**
+ * Replays messages in bounded memory, and signals their events. When it throws, completed replays
+ * remain and have been reported.
+ */
 export async function replayAll(pages: Pages, options: ReplayOptions): Promise<void> {
   const { config, database, onKvAway, onSkipped, onResult } = options;
   const { max_message_bytes: maxMessageBytes, idempotency_window_seconds: idempotencyWindowSeconds } = config.ingest;
@@ -57,9 +62,9 @@ export async function replayAll(pages: Pages, options: ReplayOptions): Promise<v
   }
 }
 
-/** Opens KV to signal pending events to the agents. Throws `tls_file` when a file of `kv.tls` cannot be used. */
+/** Opens KV to signal pending events. Throws `tls_file`. */
 async function openSignals(config: Config, onKvAway: () => void) {
-  // The memory of this process reaches no agent.
+  // This process's memory is not shared with agents.
   if (config.kv.type === 'in-memory') return undefined;
   const kv = openKv(config.kv, () => undefined);
   let isAway = false;

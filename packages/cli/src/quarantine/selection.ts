@@ -11,7 +11,7 @@ export const filterFlags = {
   time: valueFlag('<duration>', 'Messages of the last 2h, 30m, …, by their time at the broker.'),
 };
 
-/** The flags and the argument of commands that change messages: ids, or `--all` with filters. */
+/** Ids, or `--all` with filters, for commands that change messages. */
 export const chosenFlags = {
   all: Flags.boolean({ summary: 'All quarantined messages that match the filters, instead of ids.' }),
   ...filterFlags,
@@ -23,7 +23,7 @@ export const messageArg = { id: argument('Id of the message.') };
 
 type Filters = Readonly<Record<keyof typeof filterFlags, string | undefined>>;
 
-/** Converts the flags; `--time` counts back from now. Throws `wrong_use` for an invalid value. */
+/** Converts the flags; `--time` counts back from now. Throws `wrong_use`. */
 export function selectionOf(flags: Filters & { readonly status?: string | undefined }): QuarantineSelection {
   const statuses: readonly QuarantineStatus[] = ['quarantined', 'replayed', 'discarded'];
   return {
@@ -35,10 +35,9 @@ export function selectionOf(flags: Filters & { readonly status?: string | undefi
   };
 }
 
-/** Messages by their ids, or a selection of those that are quarantined. */
 export type Chosen = { readonly ids: readonly string[] } | { readonly selection: QuarantineSelection; readonly filters: readonly string[] };
 
-/** Throws `wrong_use` for ids with `--all`, for filters without it, for neither, and for invalid values. */
+/** Throws `wrong_use` for ids with `--all`, filters without it, neither, and invalid values. */
 export function chosenBy(flags: Filters & { readonly all: boolean }, given: string | readonly string[] | undefined): Chosen {
   const ids = [...new Set([given ?? []].flat().map((id) => idOf('the argument', id)))];
   const filters = Object.keys(filterFlags).flatMap((name) => (flags[name as keyof Filters] === undefined ? [] : [`--${name}`]));
@@ -54,14 +53,17 @@ export function chosenBy(flags: Filters & { readonly all: boolean }, given: stri
 
 export type Pages = AsyncIterable<QuarantineEntry[]> | Iterable<QuarantineEntry[]>;
 
-/** The chosen messages, a page at a time; those that were named in one page, whatever their status. Throws before the first page when one is unknown. */
+/**
+ * Returns the chosen messages page by page; chosen ids in one page, in any status. Throws before
+ * the first page when one is unknown.
+ */
 export async function chosenPages(database: Database, chosen: Chosen): Promise<Pages> {
   if ('ids' in chosen) return [await findEntries(database, chosen.ids)];
   await requireProject(database, chosen.selection);
   return quarantinedPages(database, chosen.selection);
 }
 
-/** The messages of these ids, in their order. Throws `quarantined_unknown` when one of them does not exist. */
+/** Returns the messages in the order of `ids`. Throws `quarantined_unknown`. */
 export async function findEntries({ pool }: Pick<Database, 'pool'>, ids: readonly string[]): Promise<QuarantineEntry[]> {
   const { findQuarantine } = await import('@gateway/store/quarantine');
   const entries = await findQuarantine(pool, ids);
@@ -70,7 +72,9 @@ export async function findEntries({ pool }: Pick<Database, 'pool'>, ids: readonl
   return entries;
 }
 
-/** Throws `not_found` when the selection names a project that does not exist: an empty result would look like an empty quarantine. */
+/**
+ * Throws `not_found` for an unknown project: an empty result would look like an empty quarantine.
+ */
 export async function requireProject({ knex }: Pick<Database, 'knex'>, { projectId }: QuarantineSelection): Promise<void> {
   if (projectId === undefined) return;
   const { findProject } = await import('@gateway/store/config');
@@ -79,7 +83,7 @@ export async function requireProject({ knex }: Pick<Database, 'knex'>, { project
 
 const PAGE_ENTRIES = 200;
 
-/** The quarantined messages of a selection, oldest first, in bounded memory. Leaves out those that are quarantined while it runs. */
+/** Pages through a selection, oldest first, without messages quarantined while it runs. */
 async function* quarantinedPages({ pool }: Pick<Database, 'pool'>, selection: QuarantineSelection): AsyncGenerator<QuarantineEntry[]> {
   const [{ databaseTime }, { listQuarantine }] = await Promise.all([
     import('@gateway/store/postgres'),

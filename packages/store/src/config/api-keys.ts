@@ -6,30 +6,33 @@ import { readPage, type Page, type PageRequest } from '../pagination/page.js';
 import { requireRoom } from './soft-deletes.js';
 
 export const ROLES = ['viewer', 'member', 'admin', 'owner'] as const;
-/** What somebody may do; each role includes what those before it may. */
+/** Ascending; each role includes the previous roles. */
 export type Role = (typeof ROLES)[number];
 
 interface ApiKeyBase {
   readonly id: string;
   readonly name: string;
   readonly mask: string;
-  /** What the key may do at most; null: what its user may, or everything in its project. */
+  /** The maximum role; null: the user's role, or everything in the project. */
   readonly role: Role | null;
-  /** Of what the role allows, what the key may do: `events:write` and so on; null: all of it. Sessions and portal links have none. */
+  /**
+   * Restrictions of the role, such as `events:write`; null: none, as for sessions and portal links.
+   */
   readonly scopes: readonly string[] | null;
   readonly created_at: Date;
   readonly expires_at: Date | null;
   readonly last_used_at: Date | null;
 }
 
-/** The key of a user: for programs, or in the cookie of a session. It reaches the projects of the user's organisations. */
+/**
+ * A user's key for programs or in a session cookie. Reaches all projects of the user's
+ * organisations.
+ */
 export type UserKey = ApiKeyBase & { readonly type: 'personal' | 'session'; readonly user_id: string; readonly project_id: null };
-/** The key of a project, which reaches that project. */
 export type ProjectKey = ApiKeyBase & { readonly type: 'project'; readonly user_id: null; readonly project_id: string };
-/** A portal link, which reaches the endpoints of one owner in a project. */
 export type PortalKey = Omit<ApiKeyBase, 'role' | 'expires_at'> & {
   readonly type: 'portal';
-  /** `member` manages the endpoints, `viewer` does not. */
+  /** `member` manages endpoints, `viewer` reads them. */
   readonly role: 'viewer' | 'member';
   readonly expires_at: Date;
   readonly user_id: null;
@@ -46,7 +49,7 @@ export interface StoredApiKey {
   readonly revoked_at: Date | null;
 }
 
-/** All but the hash and the time of revocation. */
+/** Excludes the hash and the time of revocation. */
 export const KEY_COLUMNS: readonly string[] = [
   'id',
   'type',
@@ -80,7 +83,7 @@ type NewApiKey = {
     }
 );
 
-/** Creates a key. Only its hash is stored; the result has the key itself. */
+/** Creates a key and returns it in clear text; only its hash is stored. */
 export async function insertApiKey(knex: Knex, it: NewApiKey): Promise<ApiKeyRow & { readonly key: string }> {
   const { key, mask, hash } = newApiKey();
   const rows: ApiKeyRow[] = await knex('api_keys')
@@ -102,7 +105,7 @@ export async function insertApiKey(knex: Knex, it: NewApiKey): Promise<ApiKeyRow
   return { ...rows[0]!, key };
 }
 
-/** Returns the key with this mask, also when it has expired or was revoked, with its SHA-256 to compare; undefined when there is none. */
+/** Returns the key and its SHA-256 hash, even if expired or revoked. */
 export async function findApiKey(knex: Knex, mask: string): Promise<StoredApiKey | undefined> {
   const found = await knex('api_keys')
     .where({ mask })
@@ -112,13 +115,12 @@ export async function findApiKey(knex: Knex, mask: string): Promise<StoredApiKey
   return { row, hash, revoked_at };
 }
 
-/** Whose keys: those of a user or of a project, of one kind. */
 export type KeysOf =
   | { readonly type: 'personal' | 'session'; readonly user_id: string }
   | { readonly type: 'project'; readonly project_id: string }
   | { readonly type: 'portal'; readonly project_id: string; readonly owner_id?: string };
 
-/** Returns a page of keys by creation time, revoked and expired ones included. */
+/** Returns a page by creation time, including revoked and expired keys. */
 export function listApiKeys(knex: Knex, of: KeysOf, page: PageRequest): Promise<Page<ListedApiKey>> {
   return readPage(page, async ({ order, after, limit }) => {
     const query = knex('api_keys').where(of).orderBy('id', order).limit(limit);
@@ -127,7 +129,10 @@ export function listApiKeys(knex: Knex, of: KeysOf, page: PageRequest): Promise<
   });
 }
 
-/** Creates a key of a project. Throws a `GatewayError` when the project has `max` keys of its kind that are valid. Lock: the project's row. */
+/**
+ * Creates a key. Lock: the project's row. Throws a GatewayError at `full.max` valid keys of its
+ * type.
+ */
 export function insertProjectKey(
   knex: Knex,
   key: Extract<NewApiKey, { projectId: string }>,
@@ -139,7 +144,7 @@ export function insertProjectKey(
   });
 }
 
-/** How many keys are neither revoked nor expired. */
+/** Counts the keys neither revoked nor expired. */
 export async function countValidKeys(knex: Knex, of: KeysOf): Promise<number> {
   const [found] = await validKeys(knex, of).count<{ count: string }[]>();
   return Number(found?.count);
@@ -151,14 +156,14 @@ function validKeys(knex: Knex, of: KeysOf): Knex.QueryBuilder {
     .where((valid) => void valid.where('expires_at', '>', knex.fn.now()).orWhereNull('expires_at'));
 }
 
-/** Returns the key, also when it has expired or was revoked; undefined when there is no such key. */
+/** Returns the key, even if expired or revoked. */
 export async function findApiKeyById(knex: Knex, of: KeysOf, id: string): Promise<ListedApiKey | undefined> {
   return knex('api_keys')
     .where({ ...of, id })
     .first<ListedApiKey | undefined>(...KEY_COLUMNS, 'revoked_at');
 }
 
-/** Changes what is given of a key; undefined when there is no such key. */
+/** Changes the given fields. */
 export async function updateApiKey(
   knex: Knex,
   of: KeysOf,
@@ -173,7 +178,7 @@ export async function updateApiKey(
   return rows[0];
 }
 
-/** Revokes a key; undefined when there is no such key. One that is revoked already stays as it is. */
+/** Revokes a key; repeating it changes nothing. */
 export async function revokeApiKey(knex: Knex, of: KeysOf, id: string): Promise<ListedApiKey | undefined> {
   const rows: ListedApiKey[] = await knex('api_keys')
     .where({ ...of, id })
@@ -183,8 +188,8 @@ export async function revokeApiKey(knex: Knex, of: KeysOf, id: string): Promise<
 }
 
 /**
- * Creates a key of a user for a caller who acts with the key or session `by`; undefined when that was revoked meanwhile. Lock: the user's row, so that what ends all
- * credentials of a user ends the new key too.
+ * Creates a key on behalf of the key `by`; undefined if `by` was revoked meanwhile. Locks the
+ * user's row: a concurrent revocation of all credentials covers the new key.
  */
 export function insertUserKey(
   knex: Knex,
@@ -198,7 +203,7 @@ export function insertUserKey(
   });
 }
 
-/** Revokes the personal keys and sessions of a user, and returns those that were valid. */
+/** Revokes a user's personal keys and sessions, and returns the revoked keys. */
 export async function revokeUserKeys(knex: Knex, userId: string): Promise<Pick<ListedApiKey, 'type' | 'name' | 'mask'>[]> {
   const rows: Pick<ListedApiKey, 'type' | 'name' | 'mask'>[] = await knex('api_keys')
     .where({ user_id: userId, revoked_at: null })
@@ -207,7 +212,7 @@ export async function revokeUserKeys(knex: Knex, userId: string): Promise<Pick<L
   return rows;
 }
 
-/** Revokes the sessions of a user except one. Returns the masks of those that were revoked. */
+/** Revokes a user's sessions except `exceptId`, and returns their masks. */
 export async function revokeSessions(knex: Knex, userId: string, exceptId?: string): Promise<string[]> {
   const query = knex('api_keys').where({ type: 'session', user_id: userId, revoked_at: null });
   if (exceptId !== undefined) void query.whereNot({ id: exceptId });
@@ -229,12 +234,12 @@ export async function deleteEndedSessions(pool: pg.Pool): Promise<void> {
   await pool.query(`delete from api_keys where type = 'session' and least(expires_at, revoked_at) < now() - interval '1 day'`);
 }
 
-/** Returns the masks of all keys of a project, revoked ones included. Personal keys are not among them. */
+/** Returns the masks of all keys of a project, including revoked keys. */
 export function masksOfProject(knex: Knex, projectId: string): Promise<string[]> {
   return knex('api_keys').where({ project_id: projectId }).pluck<string[]>('mask');
 }
 
-/** Revokes the keys of the project that are not revoked yet. Personal keys are unchanged. */
+/** Revokes all keys of the project. */
 export async function revokeProjectKeys(knex: Knex, projectId: string): Promise<void> {
   await knex('api_keys').where({ project_id: projectId }).whereNull('revoked_at').update({ revoked_at: knex.fn.now() });
 }

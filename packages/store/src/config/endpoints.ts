@@ -26,7 +26,10 @@ const { rows, ...table } = projectTable<EndpointRow, EndpointFields>(
 );
 export const { list: listEndpoints, find: findEndpoint, findAnywhere: findEndpointAnywhere, update: updateEndpoint } = table;
 
-/** Whether the project has the endpoint, or else an endpoint of the owner. One index probe. No lock. */
+/**
+ * Checks for the endpoint or, if `endpointId` is null, any endpoint of the owner. One index probe.
+ * No lock.
+ */
 export async function hasTarget(
   pool: Pool,
   { projectId, endpointId, ownerId }: { readonly projectId: string; readonly endpointId: string | null; readonly ownerId: string | null },
@@ -40,7 +43,9 @@ export async function hasTarget(
   return rowCount === 1;
 }
 
-/** Creates an endpoint. Throws `project_full` when the project has `max` endpoints, or the owner those of its share. */
+/**
+ * Creates an endpoint. Throws `project_full` at `max` of the project or `share.max` of the owner.
+ */
 export function insertEndpoint(
   knex: Knex,
   projectId: string,
@@ -57,14 +62,14 @@ export function insertEndpoint(
   return table.insert(knex, projectId, fields, max, ofOwner);
 }
 
-/** How many endpoints of a project show a client certificate. Reads all of its endpoints. No lock. */
+/** Counts the endpoints with a client certificate. Reads all endpoints of the project. No lock. */
 export async function countClientCertificates(knex: Knex, projectId: string): Promise<number> {
   const stored = knex('endpoints').where({ project_id: projectId }).whereNull('deleted_at').whereNotNull('mtls_client_cert');
   const [found] = await stored.count<{ count: string }[]>();
   return Number(found?.count);
 }
 
-/** Sets status and reason, null for none; deliveries stay as they are. Returns undefined when the endpoint is missing or deleted. */
+/** Sets status and reason, without changing deliveries. */
 export function setEndpointStatus(
   knex: Knex,
   projectId: string,
@@ -74,7 +79,7 @@ export function setEndpointStatus(
   return rows.update(knex, { project_id: projectId, id }, { status, status_reason: reason });
 }
 
-/** Marks an endpoint and its subscriptions as deleted; false when there is no such endpoint. */
+/** Marks an endpoint and its subscriptions as deleted. */
 export function deleteEndpoint(knex: Knex, projectId: string, id: string): Promise<boolean> {
   return knex.transaction(async (trx) => {
     await subscriptions.delete(trx, { project_id: projectId, endpoint_id: id });
@@ -89,7 +94,10 @@ export interface BreakerEndpoint {
   readonly project_name: string;
 }
 
-/** The endpoints of these ids in any project, unless deleted. One primary key probe per id and project. No lock. */
+/**
+ * Returns endpoints of any project, unless deleted. One primary key probe per id and project. No
+ * lock.
+ */
 export async function readBreakerEndpoints(pool: Pool, ids: readonly string[]): Promise<BreakerEndpoint[]> {
   const { rows: found } = await pool.query<BreakerEndpoint>({
     name: 'read-breaker-endpoints',
@@ -121,13 +129,12 @@ const { rows: subscriptions, ...subscriptionTable } = projectTable<SubscriptionR
 );
 export const { find: findSubscription, update: updateSubscription, delete: deleteSubscription } = subscriptionTable;
 
-/** Subscriptions whose endpoint has this owner and is not deleted. */
 function ofOwner(knex: Knex, projectId: string, ownerId: string): (query: Knex.QueryBuilder) => void {
   const endpoints = knex('endpoints').where({ project_id: projectId, owner_id: ownerId, deleted_at: null }).select('id');
   return (query) => void query.whereIn('endpoint_id', endpoints);
 }
 
-/** Returns a page of subscriptions: of an endpoint, of an owner, or of the project. */
+/** Returns a page of the subscriptions of an endpoint, an owner or the project. */
 export function listSubscriptions(
   knex: Knex,
   projectId: string,
@@ -144,7 +151,10 @@ export function listSubscriptions(
   return subscriptions.list(knex, where, page);
 }
 
-/** Creates a subscription. Throws `project_full` when the project has `max` subscriptions, or the owner those of its share. */
+/**
+ * Creates a subscription. Throws `project_full` at `max` of the project or `share.max` of the
+ * owner.
+ */
 export function insertSubscription(
   knex: Knex,
   projectId: string,
@@ -161,7 +171,7 @@ export function insertSubscription(
   return subscriptionTable.insert(knex, projectId, fields, max, owned);
 }
 
-/** Disables an enabled subscription, and enables a disabled one; undefined when there is no such subscription. */
+/** Disables an enabled subscription, and vice versa. */
 export function toggleSubscription(knex: Knex, projectId: string, id: string): Promise<SubscriptionRow | undefined> {
   return subscriptions.update(knex, { project_id: projectId, id }, { is_disabled: knex.raw('not is_disabled') });
 }
@@ -172,7 +182,9 @@ export interface SubscriptionFunction {
   readonly text: string;
 }
 
-/** The function of a subscription, also of one that is disabled or deleted; null: it has none. One primary key probe. No lock. */
+/**
+ * Returns the function, even of a disabled or deleted subscription. One primary key probe. No lock.
+ */
 export async function readFunction(pool: Pool, projectId: string, id: string): Promise<SubscriptionFunction | null> {
   const { rows: found } = await pool.query<SubscriptionFunction>({
     name: 'read-function',

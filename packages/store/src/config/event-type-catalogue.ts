@@ -1,26 +1,28 @@
 import type { Pool } from 'pg';
 
-/** The event types of projects that reject others (`config.unknown_event_types`), remembered for a moment. */
+/** Caches the event types of projects that reject unknown types (`config.unknown_event_types`). */
 export interface EventTypeCatalogue {
-  /** The first of these event types that the project rejects; undefined when it accepts all of them. */
+  /** Returns the first rejected type, if any. */
   firstUnknown(projectId: string, eventTypes: readonly string[]): Promise<string | undefined>;
-  /** Call it after a change of the event types of a project or of what it rejects, in this process. */
+  /** Call it when this process changes a project's event types or `unknown_event_types`. */
   forget(projectId: string): void;
 }
 
 const KEPT_MS = 1_000;
-/** An unknown type may be a new one: it is looked up again, but only so often. */
+/** A new type appears as unknown: names are read again, but at most this often. */
 const ASKED_AGAIN_MS = 100;
-/** The oldest are dropped beyond it. */
+/** The oldest entries are evicted. */
 const PROJECTS_MAX = 1_000;
 
 interface Entry {
-  /** Null: the project accepts all. */
+  /** Null: all are accepted. */
   readonly names: Promise<ReadonlySet<string> | null>;
   readonly atMs: number;
 }
 
-/** A catalogue that reads the names of a project once a second at most, or ten times while unknown types come. */
+/**
+ * Reads a project's names at most once a second, or ten times a second while unknown types arrive.
+ */
 export function eventTypeCatalogue(pool: Pool): EventTypeCatalogue {
   const entries = new Map<string, Entry>();
 
@@ -50,7 +52,7 @@ export function eventTypeCatalogue(pool: Pool): EventTypeCatalogue {
   };
 }
 
-/** By the unique index of names. No lock. */
+/** Reads the unique index of names. No lock. */
 async function readNames(pool: Pool, projectId: string): Promise<ReadonlySet<string> | null> {
   const { rows } = await pool.query<{ names: string[] | null }>({
     name: 'event-type-names',

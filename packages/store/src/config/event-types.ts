@@ -13,7 +13,6 @@ export interface EventTypeRow {
   readonly description: string;
   /** JSON Schema 2020-12 of the data; null: unknown. */
   readonly json_schema: unknown;
-  /** Data of such an event; null: none is known. */
   readonly example: unknown;
   readonly created_at: Date;
   readonly updated_at: Date;
@@ -22,7 +21,10 @@ export interface EventTypeRow {
 
 const COLUMNS = ['project_id', 'id', 'name', 'description', 'json_schema', 'example', 'created_at', 'updated_at', 'deprecated_at'] as const;
 
-/** Returns a page by creation time, deprecated event types included; `name` must match exactly, `search` is a part of name or description. */
+/**
+ * Returns a page by creation time, including deprecated types. `name` is exact; `search` is a part
+ * of name or description.
+ */
 export function listEventTypes(
   knex: Knex,
   projectId: string,
@@ -41,14 +43,14 @@ export function listEventTypes(
   });
 }
 
-/** Returns undefined when the project has no event type with this id. Finds deprecated ones, too. */
+/** Returns the event type, even if deprecated. */
 export function findEventType(knex: Knex, projectId: string, id: string): Promise<EventTypeRow | undefined> {
   return knex('event_types')
     .where({ project_id: projectId, id })
     .first<EventTypeRow | undefined>(...COLUMNS);
 }
 
-/** Returns undefined when the project has no event type of this name. */
+/** Returns the event type, even if deprecated. */
 export function findEventTypeByName(knex: Knex, projectId: string, name: string): Promise<EventTypeRow | undefined> {
   return knex('event_types')
     .where({ project_id: projectId, name })
@@ -62,7 +64,10 @@ export interface EventTypeFields {
   readonly deprecated: boolean;
 }
 
-/** Creates an event type; undefined when the project has one of this name. Lock: the project's row. @throws GatewayError `project_full` */
+/**
+ * Creates an event type; undefined if the name exists. Lock: the project's row. Throws
+ * `project_full`.
+ */
 export function insertEventType(
   knex: Knex,
   projectId: string,
@@ -81,7 +86,7 @@ export function insertEventType(
   });
 }
 
-/** Changes what is given; undefined when the project has no event type with this id. */
+/** Changes the given fields. */
 export async function updateEventType(
   knex: Knex,
   projectId: string,
@@ -115,7 +120,7 @@ export interface ImportedEventType {
   readonly name: string;
   readonly description: string;
   readonly schema: unknown;
-  /** Null leaves the one that is stored. */
+  /** Null keeps the stored example. */
   readonly example?: unknown;
   readonly deprecated: boolean;
 }
@@ -126,9 +131,8 @@ export interface ImportResult {
 }
 
 /**
- * Creates or updates event types with distinct names, all or nothing; undefined without the project. Lock: its row, which serialises imports.
- *
- * @throws GatewayError `project_full` when the project would have more than `max`
+ * Creates or updates event types with distinct names, all or nothing; undefined without the
+ * project. Locks the project's row, which serialises imports. Throws `project_full` above `max`.
  */
 export function importEventTypes(
   knex: Knex,

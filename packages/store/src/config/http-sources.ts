@@ -1,26 +1,22 @@
 import type { Pool } from 'pg';
 
-/** How requests to an HTTP source prove who sends them: `type` and the settings of that type, secrets sealed. */
+/** Verification of requests: `type` and its settings, with sealed secrets. */
 export interface VerifierRecord extends Readonly<Record<string, unknown>> {
   readonly type: string;
 }
 
-/** What a source of the type `http` has in place of a broker. */
 export interface HttpSettings {
   readonly verifier: VerifierRecord;
-  /** Event type of requests that say none. */
+  /** The default event type. */
   readonly event_type: string | null;
-  /** Where a request has its event type: `header.X-Topic`, `body.type`, `query.type`. */
+  /** Location of the event type: `header.X-Topic`, `body.type`, `query.type`. */
   readonly event_type_location: string | null;
-  /** Where a request has what makes up its idempotency key, as above. */
+  /** Locations of the parts of the idempotency key. */
   readonly idempotency_keys: readonly string[];
-  /** Headers that travel with the event. */
   readonly forward_headers: readonly string[];
-  /** The answer to a request that was accepted. */
   readonly custom_response: { readonly body: string; readonly content_type: string } | null;
 }
 
-/** A source of the type `http` whose project is not deleted, as requests need it. */
 export interface HttpSource {
   readonly project_id: string;
   readonly id: string;
@@ -32,7 +28,9 @@ export interface HttpSource {
   readonly resumes_at: Date | null;
 }
 
-/** Returns the HTTP source with this id in its URL. By a unique index. No lock. */
+/**
+ * Returns the HTTP source with this id in its URL, unless deleted. Reads a unique index. No lock.
+ */
 export async function findHttpSource(pool: Pool, maskId: string): Promise<HttpSource | undefined> {
   const { rows } = await pool.query<HttpSource>({
     name: 'find-http-source',

@@ -4,20 +4,25 @@ import { clean } from '../postgres/columns.js';
 
 type Client = Pick<pg.Pool, 'query'>;
 
-/** `endpoint_failing` and `source_failing` stay open until they recover; the others are events. */
+/**
+ * `endpoint_failing` and `source_failing` remain open until recovery, `licence_*` forever: each
+ * subject notifies once. The others are closed when raised.
+ */
 const KINDS = ['endpoint_disabled', 'endpoint_failing', 'source_failing', 'source_lost', 'licence_expiring', 'licence_expired'] as const;
 export type NotificationKind = (typeof KINDS)[number];
 
-/** Details known only to the agent; names and addresses are read when it is sent. Never secrets or event data. */
+/**
+ * Facts known only to the agent; names and addresses are read on sending. Never secrets or event
+ * data.
+ */
 export interface NotificationFacts {
-  /** ISO 8601. */
   readonly since?: string;
   readonly error?: string;
   readonly failures?: number;
-  /** Of a broker that deleted messages before they were read: how many at most, and of which partition. */
+  /** The most messages lost at the broker, and their partition. */
   readonly messages?: number;
   readonly partition?: string;
-  /** When a paused source resumes, ISO 8601. */
+  /** End of a source's pause, ISO 8601. */
   readonly resumes_at?: string;
   readonly licensee?: string;
   /** ISO 8601. */
@@ -27,7 +32,10 @@ export interface NotificationFacts {
 export interface NewNotification {
   readonly kind: NotificationKind;
   readonly projectId: string | null;
-  /** Id of the endpoint or source, for `source_lost` followed by a blank and the partition; or a key of the licence. */
+  /**
+   * Id of the endpoint or source (in `source_lost`, with a space and the partition), or a key of
+   * the licence.
+   */
   readonly subject: string;
   readonly facts: NotificationFacts;
 }
@@ -35,7 +43,10 @@ export interface NewNotification {
 /** `known`: one is open already; `quiet`: within the quiet period. */
 export type Raised = 'raised' | 'known' | 'quiet';
 
-/** Adds notifications, distinct by kind and subject, unless one is open or the last one is younger than `quietSeconds`. Lock: their keys, in one order. */
+/**
+ * Adds notifications with distinct kinds and subjects, unless one is open or younger than
+ * `quietSeconds`. Locks their keys in one order.
+ */
 export async function raiseNotifications(
   client: Client,
   notifications: readonly NewNotification[],
@@ -44,7 +55,7 @@ export async function raiseNotifications(
   if (notifications.length === 0) return [];
   const { rows } = await client.query<{ raised: Raised }>({
     name: 'raise-notifications',
-    // Set operations instead of lookups: without fresh statistics Postgres would not use the indexes.
+    // Set operations: without fresh statistics Postgres would not use the indexes for look-ups.
     text: `with given as (
              select * from unnest($1::uuid[], $2::notification_kind[], $3::uuid[], $4::text[], $5::text[]) with ordinality
                as g(id, kind, project_id, subject, facts, n)
@@ -74,12 +85,12 @@ export async function raiseNotifications(
   return rows.map(({ raised }) => raised);
 }
 
-/** Facts as JSON that Postgres accepts, whatever characters an error contains. */
+/** Serialises facts as JSON that Postgres accepts, whatever an error contains. */
 export function factsText(facts: NotificationFacts): string {
   return JSON.stringify(facts, (_, value: unknown) => (typeof value === 'string' ? clean(value).toWellFormed() : value));
 }
 
-/** Closes open notifications, so that the next failure is notified again. One that waits is still sent. */
+/** Closes notifications: the next failure notifies again. A waiting one is still sent. */
 export async function endNotifications(client: Client, kind: NotificationKind, subjects: readonly string[]): Promise<void> {
   await client.query(
     `update notifications set ended_at = now() where kind = $1::notification_kind and subject = any($2::text[]) and ended_at is null`,
@@ -87,7 +98,7 @@ export async function endNotifications(client: Client, kind: NotificationKind, s
   );
 }
 
-/** The endpoints and sources with an open notification, and whether the agent that raised it is alive. */
+/** Returns the endpoints and sources with an open notification, and whether its agent is alive. */
 export async function readOpenNotifications(client: Client): Promise<{ kind: NotificationKind; subject: string; raiser_lives: boolean }[]> {
   const { rows } = await client.query<{ kind: NotificationKind; subject: string; raiser_lives: boolean }>({
     name: 'open-notifications',
@@ -105,19 +116,19 @@ export interface ClaimedNotification extends NewNotification {
   readonly organisation: string | null;
   readonly name: string | null;
   readonly url: string | null;
-  /** E-mail addresses of the organisation's admins, or of all admins when it is about the instance. */
+  /** E-mail addresses of the organisation's admins, or of all admins for the instance. */
   readonly admins: readonly string[];
 }
 
-/** Longer than sending may take: after it, the notification is sent again. */
+/** Exceeds the longest send; afterwards, the notification is sent again. */
 const LEASE = `interval '5 minutes'`;
-/** Notifications of one kind and organisation that are sent at once; further ones are gathered. */
+/** Notifications of a kind and organisation sent without delay; further ones are batched. */
 const BURST = 10;
 const CLAIM_MAX = 10_000;
 
 /**
- * Claims the oldest due notification with all due ones of its kind and organisation, for one e-mail. Kinds that a newer version added are left to its agents.
- * Locks: their rows, skipping locked ones.
+ * Claims the oldest due notification and all due ones of its kind and organisation, for one e-mail.
+ * Skips kinds of newer versions. Locks their rows, skipping locked rows.
  */
 export async function claimNotifications(client: Client, gatherSeconds: number): Promise<ClaimedNotification[]> {
   const { rows } = await client.query<ClaimedNotification>({
@@ -160,7 +171,7 @@ export async function claimNotifications(client: Client, gatherSeconds: number):
   return rows;
 }
 
-/** Marks notifications as sent now and clears their last error. Those that no longer wait are unchanged. */
+/** Marks waiting notifications as sent and clears their last error. */
 export async function markSent(client: Client, ids: readonly string[]): Promise<void> {
   await client.query(
     `update notifications set status = 'sent', sent_at = now(), next_attempt_at = null, last_error = null
@@ -169,7 +180,7 @@ export async function markSent(client: Client, ids: readonly string[]): Promise<
   );
 }
 
-/** Records why notifications could not be sent, and makes them due again after `waitMs`. */
+/** Records a failed send; the notifications are due again after `waitMs`. */
 export async function postponeNotifications(client: Client, ids: readonly string[], error: string, waitMs: number): Promise<void> {
   await client.query(
     `update notifications set next_attempt_at = now() + $3::float8 * interval '1 millisecond', last_error = $2
@@ -178,7 +189,10 @@ export async function postponeNotifications(client: Client, ids: readonly string
   );
 }
 
-/** Gives up notifications that waited too long and returns them, closes those of deleted endpoints and sources, and deletes old ones. */
+/**
+ * Gives up and returns notifications that waited too long, closes notifications of deleted
+ * endpoints and sources, and deletes old closed ones.
+ */
 export async function giveUpNotifications(
   client: Client,
   { afterHours, forgetAfterDays }: { afterHours: number; forgetAfterDays: number },

@@ -1,16 +1,17 @@
 import type { Pool } from 'pg';
 import { timeOfId } from '@gateway/core/events';
 
-/** What belongs to the owner of an endpoint: the endpoint, its subscriptions and its deliveries. */
 export type OwnedThing = 'endpoint' | 'subscription' | 'event delivery';
 
-/** A bound on what an owner may have, for what is created in its name. */
 export interface OwnerShare {
   readonly ownerId: string;
   readonly max: number;
 }
 
-/** Query of the ids of an owner's endpoints, from placeholders or expressions. By the index on project, owner and id. */
+/**
+ * Returns the query for an owner's endpoint ids, from placeholders or expressions. Uses the index
+ * on project, owner and id.
+ */
 export function endpointsOfOwner(project: string, owner: string): string {
   return `select p.id from endpoints p where p.project_id = ${project} and p.owner_id = ${owner} and p.deleted_at is null`;
 }
@@ -24,7 +25,10 @@ const LOOK_UP: Readonly<Record<OwnedThing, string>> = {
                      where ${OWNED} and d.project_id = $1 and d.id = $3 and d.occurred_at = $4`,
 };
 
-/** Whether the thing is of this owner: its endpoint has the owner id and is not deleted. By primary keys. No lock. */
+/**
+ * Checks whether the thing's endpoint has this owner and is not deleted. Reads primary keys. No
+ * lock.
+ */
 export async function isOwned(pool: Pool, projectId: string, ownerId: string, thing: OwnedThing, id: string): Promise<boolean> {
   const { rowCount } = await pool.query({
     name: `is-owned-${thing}`,
@@ -34,7 +38,7 @@ export async function isOwned(pool: Pool, projectId: string, ownerId: string, th
   return rowCount === 1;
 }
 
-/** Those of the endpoints that have this owner and are not deleted. */
+/** Returns the endpoints among `endpointIds` that have this owner and are not deleted. */
 export async function ownedAmong(pool: Pool, projectId: string, ownerId: string, endpointIds: readonly string[]): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>({
     name: 'owned-among',

@@ -7,19 +7,18 @@ export type PortalLinkRow = PortalKey & Pick<ListedApiKey, 'revoked_at'>;
 
 export interface PortalLinkFields {
   readonly name?: string;
-  /** `member` manages endpoints, `viewer` reads. */
   readonly role?: PortalKey['role'];
 }
 
 const links = (knex: Knex, projectId: string, id: string) => knex('api_keys').where({ type: 'portal', project_id: projectId, id });
 const RETURNED = [...KEY_COLUMNS, 'revoked_at'];
 
-/** Returns the link, also when it was revoked or has expired; undefined when the project has no such link. */
+/** Returns the link, even if revoked or expired. */
 export async function findPortalLink(knex: Knex, projectId: string, id: string): Promise<PortalLinkRow | undefined> {
   return links(knex, projectId, id).first<PortalLinkRow | undefined>(...RETURNED);
 }
 
-/** Changes what is given of a link; undefined when the project has no such link. */
+/** Changes the given fields. */
 export async function updatePortalLink(
   knex: Knex,
   projectId: string,
@@ -31,7 +30,7 @@ export async function updatePortalLink(
   return rows[0];
 }
 
-/** Gives a link another token in place of the present one; undefined when the project has no such link, or it was revoked. Lock: its row. */
+/** Replaces a link's token; undefined if it is missing or revoked. Lock: its row. */
 export function refreshPortalLink(
   knex: Knex,
   projectId: string,

@@ -18,27 +18,27 @@ const rows = softDeleteTable<ProjectRow>(
   ['config'],
 );
 
-/** Returns the stored row with its new id. Creates no API key. */
+/** Creates a project, without an API key. */
 export function insertProject(knex: Knex, organisationId: string, fields: ProjectFields & Pick<ProjectRow, 'type'>): Promise<ProjectRow> {
   return rows.insert(knex, { organisation_id: organisationId, ...fields });
 }
 
-/** Returns a page of the projects of these organisations, by creation time, without deleted ones. */
+/** Returns a page by creation time, without deleted projects. */
 export function listProjects(knex: Knex, organisationIds: readonly string[], page: PageRequest): Promise<Page<ProjectRow>> {
   return rows.list(knex, (query) => void query.whereIn('organisation_id', [...organisationIds]), page);
 }
 
-/** Returns undefined when the project is missing or deleted. Does not check who may reach it. */
+/** Returns the project, unless deleted. Does not check permissions. */
 export function findProject(knex: Knex, id: string): Promise<ProjectRow | undefined> {
   return rows.find(knex, { id });
 }
 
-/** Changes the given fields; `config` is replaced as a whole. Returns undefined when the project is missing or deleted. */
+/** Changes the given fields; `config` is replaced as a whole. */
 export function updateProject(knex: Knex, id: string, fields: Partial<ProjectFields>): Promise<ProjectRow | undefined> {
   return rows.update(knex, { id }, fields);
 }
 
-/** Marks a project as deleted and revokes its keys; its events stay until retention drops them. False when there is no such project. */
+/** Marks a project as deleted and revokes its keys; its events remain until retention. */
 export function deleteProject(knex: Knex, id: string): Promise<boolean> {
   return knex.transaction(async (trx) => {
     await revokeProjectKeys(trx, id);

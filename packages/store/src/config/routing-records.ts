@@ -11,7 +11,10 @@ type Row = Omit<RoutingRecords['project'], 'deleted_at'> & {
   subscriptions: (Omit<NamedSubscription, 'updated_at' | 'deleted_at'> & { updated_at: string; deleted_at: string | null })[];
 };
 
-/** The endpoints and subscriptions of a project, those deleted since then included, as of one moment. Reads rows by primary key. No lock. */
+/**
+ * Returns a consistent snapshot of endpoints and subscriptions, including subscriptions deleted
+ * after `deletedSince`. Reads rows by primary key. No lock.
+ */
 export async function readRouting(pool: Pool, projectId: string, deletedSince: Date | null = null): Promise<RoutingRecords | undefined> {
   const { rows } = await pool.query<Row>({
     name: 'read-routing',
@@ -26,10 +29,9 @@ export async function readRouting(pool: Pool, projectId: string, deletedSince: D
   return rows[0] && recordsOf(rows[0]);
 }
 
-/** What of a project may get an event, read up to a bound. */
 export interface RoutingPart extends RoutingRecords {
   readonly subscriptionCount: number;
-  /** False: more subscriptions than were read may match. */
+  /** False: unread subscriptions can match. */
   readonly isWhole: boolean;
   readonly endpointCount: number;
 }
@@ -41,17 +43,17 @@ export interface RoutingPartOptions {
   readonly endpointId: string | null;
   readonly ownerId: string | null;
   readonly deletedSince: Date;
-  /** Only subscriptions of this endpoint. */
   readonly ofEndpoint: string | null;
-  /** Endpoints, and subscriptions that may match. */
+  /** Limit of endpoints, and of subscriptions that can match. */
   readonly max: number;
-  /** Subscriptions to other event types. */
+  /** Limit of subscriptions to other event types. */
   readonly othersMax: number;
 }
 
 /**
- * Reads the subscriptions that an event type may match, some others, and the endpoints that these or the event name; when it names none that exist, some
- * endpoints that it may have meant. Cost: the subscriptions of the project or, when these do not decide, its endpoints are scanned. No lock.
+ * Reads the subscriptions that can match an event type, some others, and the endpoints of these or
+ * of the event, or else candidates for an unknown endpoint. Cost: scans the project's subscriptions
+ * or, if they do not decide, its endpoints. No lock.
  */
 export async function readRoutingPart(pool: Pool, options: RoutingPartOptions): Promise<RoutingPart | undefined> {
   const { projectId, eventType, rule, endpointId, ownerId, deletedSince, ofEndpoint, max, othersMax } = options;
@@ -92,7 +94,7 @@ export async function readRoutingPart(pool: Pool, options: RoutingPartOptions): 
   return { ...recordsOf(read), subscriptionCount, isWhole: matching <= max, endpointCount };
 }
 
-/** The patterns that match an event type: of `a.b` these are `*`, `a.*` and `a.b`. */
+/** Returns `*`, `a.*` and `a.b` for `a.b`. */
 function patternsOf(eventType: string): string[] {
   return ['*', eventType, ...Array.from(eventType.matchAll(/\./g), ({ index }) => `${eventType.slice(0, index)}.*`)];
 }

@@ -10,22 +10,28 @@ import type { EndpointAuthentication, SecretRecord, SourceRecord, StoredClientCe
 /** Each live secret adds a signature to every request. */
 const LIVE_SECRETS_MAX = 5;
 
-/** A secret in the format of Standard Webhooks: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md */
+/**
+ * Returns a Standard Webhooks secret:
+ * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+ */
 export function generateSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
-/** Returns a new record with the secret encrypted for this endpoint, which does not expire. Stores nothing. */
+/** Encrypts a secret for this endpoint, without expiry. Stores nothing. */
 export function sealSecret(secret: string, endpointId: string, { seal }: Pick<Sealer, 'seal'>): SecretRecord {
   return { id: newId(), value: seal(secret, ['endpoints', endpointId, 'secrets']), created_at: new Date().toISOString(), expires_at: null };
 }
 
-/** Returns the secrets that have not expired at `now`, in the order given. They stay encrypted. */
+/** Returns the secrets not expired at `now`, still encrypted. */
 export function liveSecrets(secrets: readonly SecretRecord[], now = new Date()): SecretRecord[] {
   return secrets.filter(({ expires_at }) => expires_at === null || new Date(expires_at) > now);
 }
 
-/** Adds a secret in front; live ones expire after `overlapMs`, at most five are live. Lock: the endpoint's row, or concurrent rotations lose secrets. */
+/**
+ * Prepends a secret; at most five are live, the others expire after `overlapMs`. Locks the
+ * endpoint's row: concurrent rotations would lose secrets.
+ */
 export function rotateSecret(
   knex: Knex,
   projectId: string,
@@ -51,7 +57,7 @@ export function rotateSecret(
   });
 }
 
-/** Returns a copy with its secret (header value, password, token or client secret) replaced by what `change` returns for it. */
+/** Returns a copy with the secret (header value, password, token or client secret) changed. */
 export function withSecret(authentication: EndpointAuthentication, change: (secret: string) => string): EndpointAuthentication {
   switch (authentication.type) {
     case 'api_key':
@@ -65,7 +71,10 @@ export function withSecret(authentication: EndpointAuthentication, change: (secr
   }
 }
 
-/** Connection schema of a source plugin; undefined when it is not installed: then every sealed text counts as a secret. */
+/**
+ * The connection schema of a source plugin; undefined if not installed: every sealed text then
+ * counts as a secret.
+ */
 type SchemaOf = (type: string) => Readonly<Record<string, unknown>> | undefined;
 
 const SEALED = [
@@ -114,7 +123,7 @@ const SEALED = [
   readonly [name: string]: unknown;
 }[];
 
-/** How many secrets of a kind were sealed with the new key and for their place, and how many were before. */
+/** Secrets sealed with the new key for their place, now and before. */
 interface ResealCount {
   readonly kind: (typeof SEALED)[number]['kind'];
   readonly resealed: number;
@@ -124,8 +133,9 @@ interface ResealCount {
 const BATCH = 500;
 
 /**
- * Seals every stored secret with the new key, all or nothing; safe to repeat. Locks: agents, endpoints and sources against writes until the commit, so that
- * no agent registers and no secret is stored meanwhile. Answers kept for idempotency keys are deleted. A dry run only counts, and locks nothing. Throws `reseal_refused`, `agents_running`.
+ * Seals every secret with the new key, all or nothing; repeatable. Locks agents, endpoints and
+ * sources against writes until the commit. Deletes responses kept for idempotency keys. A dry run
+ * counts without locks. Throws `reseal_refused`, `agents_running`.
  */
 export function resealSecrets(
   knex: Knex,
@@ -133,7 +143,8 @@ export function resealSecrets(
 ): Promise<ResealCount[]> {
   return knex.transaction(async (trx) => {
     if (!dryRun) {
-      // An agent that starts now waits for the commit to register; then its key opens nothing, and it ends.
+      // A starting agent waits for the commit to register; its old key then opens nothing, and it
+      // exits.
       await trx.raw('lock table agents, endpoints, sources in share row exclusive mode');
       const names = await trx('agents').whereRaw('expires_at > now()').orderBy('id').pluck<string[]>('name');
       if (names.length > 0) throw new GatewayError('agents_running', { names });
@@ -175,7 +186,7 @@ interface SealedRow {
   readonly value: unknown;
 }
 
-/** The values of rows that are not deleted; secrets of others are never opened again. */
+/** Skips deleted rows, whose secrets are never opened again. */
 function readSealed(knex: Knex, table: string, column: string): Promise<(SealedRow & { name: string; project_name: string })[]> {
   return knex(`${table} as t`)
     .join('projects as p', 'p.id', 't.project_id')
@@ -186,7 +197,6 @@ function readSealed(knex: Knex, table: string, column: string): Promise<(SealedR
     .select('t.project_id', 't.id', 't.name', 'p.name as project_name', `t.${column} as value`);
 }
 
-/** Writes a JSON column in batches, by primary key. */
 async function write(knex: Knex, table: string, column: string, rows: readonly SealedRow[]): Promise<void> {
   for (let at = 0; at < rows.length; at += BATCH) {
     const batch = rows.slice(at, at + BATCH);
@@ -206,7 +216,6 @@ function tryOpen({ open }: Pick<Sealer, 'open'>, sealed: string, place: Place): 
   }
 }
 
-/** Replaces every sealed text in a value. */
 function resealAll(value: unknown, place: Place, reseal: Open): unknown {
   if (typeof value === 'string') return isSealed(value) ? reseal(value, place) : value;
   if (Array.isArray(value)) return value.map((it, index) => resealAll(it, [...place, String(index)], reseal));

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { newId } from '@gateway/core/events';
 import { factsText, type NotificationFacts } from './notifications.js';
 
-/** Retry policy: `linear` waits the same time, `exponential` doubles it up to `max_seconds`. */
+/** `linear` repeats the delay, `exponential` doubles it up to `max_seconds`. */
 export interface Strategy {
   readonly type: 'linear' | 'exponential';
   readonly duration: number;
@@ -10,20 +10,20 @@ export interface Strategy {
   readonly max_seconds?: number;
 }
 
-/** The plain HMAC header beside the Standard Webhooks signature. */
+/** The plain HMAC header next to the Standard Webhooks signature. */
 export interface SignatureConfig {
   readonly header: string;
   readonly hash: 'SHA256' | 'SHA512';
   readonly encoding: 'hex' | 'base64';
 }
 
-/** At most `count` requests to an endpoint in `duration` seconds, by all agents together. */
+/** `count` requests to an endpoint per `duration` seconds, across all agents. */
 export interface RateLimit {
   readonly count: number;
   readonly duration: number;
 }
 
-/** When the circuit breaker of an endpoint opens. Missing values default to the settings of the instance. */
+/** Thresholds of a circuit breaker; missing values default to the instance's. */
 export interface CircuitBreakerConfig {
   /** Percentage of failed requests. */
   readonly failure_threshold?: number;
@@ -38,9 +38,9 @@ export interface ProjectConfig {
   readonly signature?: SignatureConfig;
   readonly ratelimit?: RateLimit | null;
   readonly circuit_breaker?: CircuitBreakerConfig;
-  /** Days that finished events are kept; default: `retention.days`. */
+  /** Days to keep finished events; default: `retention.days`. */
   readonly retention?: { readonly days: number };
-  /** Whether events of types that the project does not have are rejected; default: accept. */
+  /** Default: accept. */
   readonly unknown_event_types?: 'accept' | 'reject';
 }
 
@@ -61,14 +61,13 @@ export interface SecretRecord {
   readonly expires_at: string | null;
 }
 
-/** How requests authenticate to the endpoint; the values are sealed. */
+/** Authentication of requests; values are sealed. */
 export type EndpointAuthentication =
   | { readonly type: 'api_key'; readonly api_key: { readonly header_name: string; readonly header_value: string } }
   | { readonly type: 'basic'; readonly basic: { readonly username: string; readonly password: string } }
   | { readonly type: 'bearer'; readonly bearer: { readonly token: string } }
   | { readonly type: 'oauth2'; readonly oauth2: OAuth2ClientCredentials };
 
-/** Of the token server of an endpoint. */
 export interface OAuth2ClientCredentials {
   readonly url: string;
   readonly client_id: string;
@@ -77,9 +76,8 @@ export interface OAuth2ClientCredentials {
   readonly audience?: string;
 }
 
-/** What the gateway shows to an endpoint over TLS. */
 export interface StoredClientCertificate {
-  /** PEM of the chain, the own one first. */
+  /** PEM chain, leaf first. */
   readonly client_cert: string;
   /** PEM, sealed. */
   readonly client_key: string;
@@ -99,7 +97,7 @@ export interface EndpointRecord {
   readonly timeout_ms: number;
   readonly concurrency: number | null;
   readonly strategy: Strategy | null;
-  /** Requests in `rate_limit_duration`; 0: no limit; null: the project's. */
+  /** Requests per `rate_limit_duration`; 0: unlimited; null: the project's limit. */
   readonly rate_limit: number | null;
   /** Seconds; null: one. */
   readonly rate_limit_duration: number | null;
@@ -118,9 +116,8 @@ export interface SubscriptionRecord {
   readonly filter: SubscriptionFilter | null;
 }
 
-/** A subscription as agents know it. */
 export interface ActiveSubscription extends SubscriptionRecord {
-  /** When it was last changed, if it has a function; null: it has none. */
+  /** Time of the last change; null without a function. */
   readonly function_version: string | null;
 }
 
@@ -128,39 +125,43 @@ export interface SourceRecord {
   readonly project_id: string;
   readonly id: string;
   readonly name: string;
-  /** `{ type, workers, [type]: connection }`, secret fields of the connection sealed. */
+  /** `{ type, workers, [type]: connection }`, secret fields sealed. */
   readonly pub_sub: { readonly type: string; readonly workers?: number } & Readonly<Record<string, unknown>>;
   readonly body_function: string | null;
   readonly is_disabled: boolean;
-  /** Messages are stored with the events that are made of them. */
   readonly keep_messages: boolean;
 }
 
 export interface PausableSource extends SourceRecord {
-  /** Consecutive pauses; a person's change resets it to 0 with the end of the pause. */
+  /** Consecutive pauses; a person's change that ends the pause resets it. */
   readonly pauses: number;
   readonly is_paused: boolean;
-  /** Milliseconds until it resumes by itself, as of the snapshot, 0 or less when due; null when it is not paused, or until a person resumes it. */
+  /**
+   * Milliseconds until it resumes, as of the snapshot, 0 or less when due; null if it is not
+   * paused, or paused by a person.
+   */
   readonly resumes_in_ms: number | null;
   readonly pause_reason: string | null;
 }
 
 /**
- * What agents need of a project: the JSON text of each record, so that no text is long to parse. One `ProjectRecord`, then `EndpointRecord`s, `ActiveSubscription`s
- * and `PausableSource`s. Of event types their names, if the project rejects others.
+ * A project's records, each as its own JSON text, which keeps each text short to parse: a
+ * `ProjectRecord`, `EndpointRecord`s, `ActiveSubscription`s, `PausableSource`s, and names of event
+ * types if unknown ones are rejected.
  */
 export type ProjectTexts = Readonly<Record<'project' | 'endpoints' | 'subscriptions' | 'sources' | 'event_types', readonly string[]>>;
 
-/** A project and the value of the counter that its last write raised. Of `readChanges` also the place where the next page begins. */
+/** A project and the counter value of its last write; also the page cursor of `readChanges`. */
 export interface ProjectVersion {
   readonly id: string;
   readonly version: string;
 }
 
-/** Before the first change. */
 export const NO_CHANGE: ProjectVersion = { id: '00000000-0000-0000-0000-000000000000', version: '0' };
 
-/** The projects that changed after a place, deleted ones included, in the order of their last changes. No lock. */
+/**
+ * Returns the projects changed after a cursor, including deleted projects, by last change. No lock.
+ */
 export async function readChanges(pool: pg.Pool, after: ProjectVersion, limit: number): Promise<ProjectVersion[]> {
   const { rows } = await pool.query<ProjectVersion>({
     name: 'read-changes',
@@ -170,7 +171,9 @@ export async function readChanges(pool: pg.Pool, after: ProjectVersion, limit: n
   return rows;
 }
 
-/** The counter that every write to projects, endpoints, subscriptions and sources raises. */
+/**
+ * Returns the counter that every write to projects, endpoints, subscriptions and sources raises.
+ */
 export async function readConfigVersion(pool: pg.Pool): Promise<bigint> {
   const { rows } = await pool.query<{ version: string }>({ name: 'config-version', text: 'select version from config_version' });
   return BigInt(rows[0]!.version);
@@ -178,15 +181,15 @@ export async function readConfigVersion(pool: pg.Pool): Promise<bigint> {
 
 export interface ReadProject {
   readonly id: string;
-  /** Null for a project that is deleted, or larger than was asked for. */
+  /** Null: deleted, or larger than requested. */
   readonly texts: ProjectTexts | null;
-  /** Length of the texts, 0 for a project that is deleted. */
   readonly bytes: number;
 }
 
 /**
- * Reads projects, each as of one moment, without deleted rows and disabled subscriptions. Returns at least the first of them, and those after it whose texts have at
- * most `maxBytes` together. A row for each record: the driver reads one of megabytes at once. No lock.
+ * Reads each project as of one moment, without deleted rows and disabled subscriptions: the first,
+ * and more while all texts have at most `maxBytes`. One row per record: the driver parses a row of
+ * megabytes in one go. No lock.
  */
 export async function readProjects(pool: pg.Pool, ids: readonly string[], maxBytes: number): Promise<ReadProject[]> {
   const records = (part: keyof ProjectTexts, columns: string, condition = 'true') =>
@@ -220,7 +223,10 @@ export async function readProjects(pool: pg.Pool, ids: readonly string[], maxByt
   return read;
 }
 
-/** Deactivates an endpoint after its response 410, with a notification if `facts` are given; false when it was not active. Lock: its row. */
+/**
+ * Deactivates an endpoint after a 410 response, with a notification if `facts` are given; false if
+ * it was not active. Lock: its row.
+ */
 export async function deactivateEndpoint(
   pool: pg.Pool,
   projectId: string,
@@ -242,7 +248,6 @@ export async function deactivateEndpoint(
   return rows.length > 0;
 }
 
-/** A subscription, perhaps deleted, to explain why it matched. */
 export interface NamedSubscription extends SubscriptionRecord {
   readonly name: string;
   readonly is_disabled: boolean;
@@ -252,7 +257,6 @@ export interface NamedSubscription extends SubscriptionRecord {
 
 export type NamedEndpoint = Pick<EndpointRecord, 'id' | 'url' | 'owner_id' | 'status' | 'status_reason'> & { readonly name: string };
 
-/** The config that routes the events of a project, with names. */
 export interface RoutingRecords {
   readonly project: ProjectRecord & { readonly deleted_at: Date | null };
   readonly endpoints: readonly NamedEndpoint[];

@@ -5,7 +5,10 @@ import { readPage, type Page, type PageRequest } from '../pagination/page.js';
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Rows are marked as deleted, so that logs can still name them. `json` columns are written as text: the driver would send an array as one of Postgres. */
+/**
+ * Marks rows as deleted: logs can still name them. Writes `json` columns as text: the driver would
+ * send an array as a Postgres array.
+ */
 export function softDeleteTable<Row extends { readonly id: string }>(table: string, columns: readonly string[], json: readonly string[]) {
   const live = (knex: Knex, where: Values | Knex.QueryCallback) => knex(table).where(where).whereNull('deleted_at');
   const stored = (fields: object): Values =>
@@ -26,7 +29,6 @@ export function softDeleteTable<Row extends { readonly id: string }>(table: stri
         .returning([...columns])) as Row[];
       return rows[0]!;
     },
-    /** Changes the given columns and `updated_at`; undefined when there is no such row. */
     async update(knex: Knex, where: Values, fields: object): Promise<Row | undefined> {
       const rows = (await live(knex, where)
         .update({ ...stored(fields), updated_at: knex.fn.now() })
@@ -39,8 +41,8 @@ export function softDeleteTable<Row extends { readonly id: string }>(table: stri
 }
 
 /**
- * Returns queries on the rows of a project, in `findAnywhere` of all projects, that skip deleted rows. `columns` are separated by spaces,
- * without ids and times; those in `json` are written as JSON text, a search looks into those in `searched`.
+ * Returns queries on a project's rows that are not deleted. `columns` are separated by spaces,
+ * without ids and times; `json` columns are written as JSON text; `searched` columns are searched.
  */
 export function projectTable<Row extends { readonly id: string }, Fields extends object>(
   table: string,
@@ -52,17 +54,18 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
   return {
     rows,
     /**
-     * @param where columns that are undefined do not count
-     * @param search only rows that hold this text, in any case. Cost: up to all rows of the project, whose number is bounded
+     * @param where undefined columns are ignored
+     * @param search text to contain, ignoring case. Cost: up to all rows of the project, a bounded
+     *   number
      */
     list: (knex: Knex, project_id: string, where: Values, page: PageRequest, search?: string, among?: Among) => {
       const given = Object.fromEntries(Object.entries({ project_id, ...where }).filter(([, it]) => it !== undefined));
       return rows.list(knex, (query) => void query.where(given).where(holding(searched, search)).where(idsOf(among)), page);
     },
     /**
-     * @param fields may have the id, which sealed texts in them are bound to
+     * @param fields can contain the id, which binds sealed texts
      * @param share a bound on some of the rows
-     * @throws GatewayError `project_full` when the project has `max` rows already, or those of the share
+     * @throws GatewayError `project_full` at `max` rows, or when the share is full
      */
     insert: (
       knex: Knex,
@@ -80,7 +83,7 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
       });
     },
     find: (knex: Knex, project_id: string, id: string) => rows.find(knex, { project_id, id }),
-    /** Of any project that is not deleted. One index probe per project. */
+    /** Searches all projects that are not deleted. One index probe per project. */
     findAnywhere: (knex: Knex, id: string) =>
       rows.find(knex, { id, project_id: knex.raw('any (array(select id from projects where deleted_at is null))') }),
     update: (knex: Knex, project_id: string, id: string, fields: Partial<Fields>) => rows.update(knex, { project_id, id }, fields),
@@ -88,7 +91,6 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
   };
 }
 
-/** Rows by their ids: only these, or all except these. */
 export type Among = { readonly only: readonly string[] } | { readonly except: readonly string[] };
 
 function idsOf(among: Among | undefined): Knex.QueryCallback {
@@ -99,7 +101,7 @@ function idsOf(among: Among | undefined): Knex.QueryCallback {
   };
 }
 
-/** Of rows with this text in one of the columns, in any case; all rows without a text. */
+/** Restricts a query to rows with this text in a column, ignoring case. */
 export function holding(columns: readonly string[], text: string | undefined): Knex.QueryCallback {
   return (query) => {
     if (text === undefined) return;
@@ -108,7 +110,6 @@ export function holding(columns: readonly string[], text: string | undefined): K
   };
 }
 
-/** A bound on rows, as the error of one that is met tells it. */
 export interface Full {
   readonly things: string;
   readonly max: number;
@@ -116,8 +117,8 @@ export interface Full {
 }
 
 /**
- * Locks the project: of two inserts at once the second waits for the first, and then counts it. Call it first in their transaction.
- * @throws GatewayError `project_full` when `stored` selects `max` rows or more
+ * Locks the project: concurrent inserts wait and see each other. Call it first in a transaction.
+ * Throws `project_full` when `stored` selects `max` rows.
  */
 export async function requireRoom(trx: Knex.Transaction, projectId: string, stored: Knex.QueryBuilder, full: Full): Promise<void> {
   await trx.raw('select from projects where id = ? for no key update', [projectId]);

@@ -9,11 +9,11 @@ import { projectTable } from './soft-deletes.js';
 
 export interface SourceRow extends SourceRecord {
   readonly type: 'pub_sub' | 'http';
-  /** In the URL of a source of the type `http`, which has a `pub_sub` of that type and nothing else. */
+  /** Id in the URL of a source of the type `http`, whose `pub_sub` has only the type. */
   readonly mask_id: string | null;
   readonly http: HttpSettings | null;
   readonly paused_at: Date | null;
-  /** Null while it is paused too, if a person has paused it. */
+  /** Null also if a person has paused it. */
   readonly resumes_at: Date | null;
   readonly pause_reason: string | null;
   readonly paused_by: string | null;
@@ -32,11 +32,11 @@ const { rows, ...table } = projectTable<SourceRow, SourceFields>(
 );
 export const { list: listSources, find: findSource, findAnywhere: findSourceAnywhere, delete: deleteSource } = table;
 
-/** Rejects, and undoes `write`, when it gives the enabled sources of the project more workers than before and more than `max`. */
+/** Rolls back `write` if it raises the workers of the enabled sources above `max`. */
 async function withinWorkers<T>(knex: Knex, projectId: string, max: number, write: (knex: Knex) => Promise<T>): Promise<T> {
   if (max === Infinity) return write(knex);
   return knex.transaction(async (trx) => {
-    // Of two writes at once the second waits for the first, and then counts it.
+    // Serialises concurrent writes, which count each other's workers.
     await trx.raw('select from projects where id = ? for no key update', [projectId]);
     const count = async () => {
       const sum = trx.raw(`coalesce(sum(coalesce((pub_sub->>'workers')::int, 1)), 0)::int as workers`);
@@ -56,7 +56,7 @@ async function withinWorkers<T>(knex: Knex, projectId: string, max: number, writ
   });
 }
 
-/** Adds a source. Throws a `GatewayError` when the project then has more sources than `max`, or its sources more workers than `maxWorkers`. */
+/** Creates a source. Throws a GatewayError above `max` sources or `maxWorkers` workers. */
 export function insertSource(
   knex: Knex,
   projectId: string,
@@ -67,16 +67,18 @@ export function insertSource(
   return withinWorkers(knex, projectId, maxWorkers, (within) => table.insert(within, projectId, fields, max));
 }
 
-/** The pauses that a change of the source ends: those of agents; or also one by a person. */
 type Ended = 'by agents' | 'all';
 
 const ENDS: Readonly<Record<Ended, { readonly ended: string; readonly shortened: string }>> = {
   'by agents': { ended: `resumes_at is not null and paused_at + :after <= now()`, shortened: 'resumes_at is not null' },
-  // A person who pauses a source that agents have paused does not escape their pause.
+  // Pausing by hand does not cut short a pause by agents.
   all: { ended: `resumes_at is null and pauses = 0 or paused_at + :after <= now()`, shortened: 'true' },
 };
 
-/** Ends a pause that has lasted these seconds, and with it the count of pauses; shortens one that has not to them. A pause by a person alone ends at once. */
+/**
+ * Ends a pause that has lasted `afterSeconds` and resets the count; shortens a younger pause to
+ * that length. A pause by a person alone ends immediately.
+ */
 function resumed(knex: Knex, afterSeconds: number, which: Ended) {
   const raw = (sql: string) => knex.raw(sql.replaceAll(':after', `:afterSeconds * interval '1 second'`), { afterSeconds });
   const { ended: isOver, shortened } = ENDS[which];
@@ -92,10 +94,11 @@ function resumed(knex: Knex, afterSeconds: number, which: Ended) {
 }
 
 /**
- * Changes the given fields; undefined when there is no such source.
+ * Changes the given fields.
  *
- * @param resumesAfter ends a pause by agents once it has lasted these seconds, so that whoever changes a function all the time does not escape it
- * @param maxWorkers of the project: a `GatewayError` is thrown when the change adds workers beyond
+ * @param resumesAfter seconds until the change ends a pause by agents: frequent changes do not
+ *   escape it
+ * @param maxWorkers limit of the project; adding workers beyond throws a GatewayError
  */
 export function updateSource(
   knex: Knex,
@@ -111,19 +114,25 @@ export function updateSource(
   );
 }
 
-/** The longest pause: a source that keeps overrunning is tried once an hour. */
+/** A source that keeps overrunning is retried once an hour. */
 const LONGEST_PAUSE_SECONDS = 3600;
 
 export interface NewPause {
   readonly reason: string;
   readonly by: string;
-  /** Length of the first pause. It doubles with each pause within an hour of the last try, up to an hour. */
+  /**
+   * Length of the first pause, doubled for each pause within an hour of the last retry, up to an
+   * hour.
+   */
   readonly seconds: number;
-  /** If given, the first pause adds a notification to the outbox in the same commit. */
+  /** If given, the first pause adds a notification in the same commit. */
   readonly facts: NotificationFacts | null;
 }
 
-/** Pauses a source for a while; undefined when it is paused, disabled or deleted, or has no function. Lock: its row, so that a second agent finds it paused. */
+/**
+ * Pauses a source; undefined if it is paused, disabled or deleted, or has no function. Locks its
+ * row: a second agent sees the pause.
+ */
 export async function pauseSource(
   pool: pg.Pool,
   projectId: string,
@@ -155,9 +164,9 @@ export async function pauseSource(
   return rows[0];
 }
 
-/** Resumes the sources whose pause is over and returns them. `pauses` is kept. */
+/** Resumes and returns the sources with an expired pause. Keeps `pauses`. */
 export async function resumeDueSources(pool: pg.Pool): Promise<{ project_id: string; id: string; name: string; pauses: number }[]> {
-  // Read first: any write, even one that changes no row, makes every agent reload its config.
+  // Read first: even a write without changes makes every agent reload its configuration.
   const { rows: due } = await pool.query(`select from sources where resumes_at <= now() and deleted_at is null limit 1`);
   if (due.length === 0) return [];
   const { rows } = await pool.query<{ project_id: string; id: string; name: string; pauses: number }>(
@@ -168,10 +177,8 @@ export async function resumeDueSources(pool: pg.Pool): Promise<{ project_id: str
 }
 
 /**
- * Pauses a source until `resumeSource`; undefined when it is missing or deleted. If agents have paused it, their reason, the time since when, and the count of
- * their pauses stay.
- *
- * @param by the person, as they are shown
+ * Pauses a source until `resumeSource`. The reason, start and count of a pause by agents remain.
+ * `by` is the person's display name.
  */
 export function pauseSourceByPerson(knex: Knex, projectId: string, id: string, by: string): Promise<SourceRow | undefined> {
   const fields = {
@@ -185,8 +192,7 @@ export function pauseSourceByPerson(knex: Knex, projectId: string, id: string, b
 }
 
 /**
- * Ends a pause by a person, or one by agents once it has lasted `afterSeconds`, and resets the count of pauses. Returns undefined when the source is missing or
- * deleted.
+ * Ends a pause by a person, or by agents once it has lasted `afterSeconds`, and resets the count.
  */
 export function resumeSource(knex: Knex, projectId: string, id: string, afterSeconds = 0): Promise<SourceRow | undefined> {
   return rows.update(knex, { project_id: projectId, id }, resumed(knex, afterSeconds, 'all'));
@@ -198,7 +204,9 @@ export type SourceOfProject = SourceRecord &
     readonly project_type: 'outgoing' | 'incoming';
   };
 
-/** Returns the sources of all projects by project and name, disabled and paused ones included, deleted ones not. */
+/**
+ * Returns the sources of all projects by project and name, including disabled and paused sources.
+ */
 export async function listSourcesOfProjects(pool: pg.Pool): Promise<SourceOfProject[]> {
   const { rows } = await pool.query<SourceOfProject>(
     `select s.project_id, s.id, s.name, s.pub_sub, s.body_function, s.is_disabled, s.keep_messages, s.paused_at, s.resumes_at, s.pause_reason, s.paused_by, s.pauses,

@@ -1,12 +1,13 @@
 import type pg from 'pg';
 
-/** Endpoint id of the rows of a whole project, and the source id of what came over the API. */
+/** The whole project as an endpoint id, the API as a source id. */
 const PROJECT = '00000000-0000-0000-0000-000000000000';
 const KEPT_DAYS = 7;
 
 /*
- * A part of `APPLY` in count-deltas.ts: its `c` are the counts that changed, with project_id, endpoint, status, http and n. A delivery that is made due again
- * is not taken away: it had ended. Bound: 11,000 rows per project and day, 900 per endpoint and day.
+ * A part of `APPLY` in count-deltas.ts, where `c` are the changed counts with project_id, endpoint,
+ * status, http and n. Resending a delivery subtracts nothing. Bound: 11,000 rows per project and
+ * day, 900 per endpoint and day.
  */
 export const ADD_ACTIVITY = `
     insert into activity (project_id, endpoint_id, at, kind, status, n)
@@ -27,8 +28,9 @@ export interface Activity {
 }
 
 /**
- * What ended in a project, or at an endpoint (which has no events), oldest first; steps in which nothing did are left out. Counted up to a minute late.
- * @param stepSeconds length of a step: a multiple of 60, of an endpoint of 600
+ * Returns what ended in a project, or at an endpoint (without events), oldest first, without empty
+ * steps, up to a minute late.
+ * @param stepSeconds a multiple of 60, or of 600 for an endpoint
  */
 export async function readActivity(
   pool: pg.Pool,
@@ -54,7 +56,7 @@ export interface EndpointActivity {
   readonly failure: number;
 }
 
-/** The attempts at endpoints since a time; endpoints without one are left out. Counted by ten minutes. */
+/** Returns the attempts per endpoint, in steps of ten minutes, without endpoints that had none. */
 export async function readEndpointActivity(
   pool: pg.Pool,
   projectId: string,
@@ -70,28 +72,31 @@ export async function readEndpointActivity(
   return rows;
 }
 
-/** Counts end here: more are not counted one by one while somebody waits. */
+/** Counting stops here to bound the response time. */
 export const SUMMARY_MAX = 10_000;
-/** The last deliveries that latencies are of. */
+/** Recent deliveries that the latencies cover. */
 const LATENCIES = 1_000;
 
 export interface ProjectSummary {
-  /** Accepted and not routed yet. */
+  /** Accepted, not routed yet. */
   readonly pending_events: number;
-  /** Seconds that the oldest of them has waited; null when there is none. */
+  /** Seconds the oldest pending event has waited. */
   readonly oldest_pending_seconds: number | null;
-  /** Deliveries that wait for an attempt, of which those of paused endpoints, and those being attempted. */
+  /** Deliveries waiting for an attempt, for a paused endpoint, and being attempted. */
   readonly waiting_deliveries: number;
   readonly held_deliveries: number;
   readonly processing_deliveries: number;
   readonly quarantined_messages: number;
   readonly endpoints: Readonly<Record<'active' | 'paused' | 'inactive', number>>;
   readonly sources: Readonly<Record<'running' | 'paused' | 'disabled', number>>;
-  /** Milliseconds from the message to the first answer of the last delivered ones; null when there is none. */
+  /** Milliseconds from message to first response, over the latest successful deliveries. */
   readonly latency_ms: { readonly p50: number; readonly p95: number; readonly p99: number; readonly deliveries: number } | null;
 }
 
-/** What is the matter in a project now. Each count ends at `SUMMARY_MAX`; no locks. Cost: as many index entries, and the first attempts of 1,000 deliveries. */
+/**
+ * Returns the state of a project. Counts stop at `SUMMARY_MAX`; no locks. Cost: as many index
+ * entries, and the first attempts of 1,000 deliveries.
+ */
 export async function readSummary(pool: pg.Pool, projectId: string): Promise<ProjectSummary> {
   const count = (from: string) => `(select count(*)::int from (select from ${from} limit ${SUMMARY_MAX}) c)`;
   const { rows } = await pool.query<ProjectSummary>({
@@ -125,7 +130,7 @@ export async function readSummary(pool: pg.Pool, projectId: string): Promise<Pro
   return rows[0]!;
 }
 
-/** Deletes what is older than seven days. */
+/** Deletes activity older than seven days. */
 export async function deleteOldActivity(pool: pg.Pool): Promise<void> {
   await pool.query(`delete from activity where at < now() - interval '${KEPT_DAYS} days'`);
 }

@@ -6,23 +6,24 @@ import { ADD_ACTIVITY } from './activity.js';
 import { withAdvisoryLock } from '../postgres/advisory-lock.js';
 
 /*
- * The statement that finishes rows also counts them: it inserts one row of count_changes per project, which `applyCountDeltas` adds to the counts.
- * These fragments count only rows that the statement inserted or updated, so a repeated statement counts nothing twice.
+ * The statement that finishes rows also counts them: it inserts a row of count_changes per project,
+ * which `applyCountDeltas` adds to the counts. The fragments count only rows it inserted or
+ * updated: a repeated statement counts nothing twice.
  */
 
-/** The insert of deltas. `rows` select (project, endpoint, source, type, status, http, n), as the fragments below do. */
+/** Inserts deltas. `rows` select (project, endpoint, source, type, status, http, n). */
 export function insertCountDeltas(...rows: readonly string[]): string {
   return `insert into count_changes (project_id, endpoints, sources, event_types, statuses, http_statuses, changes)
     select project, array_agg(endpoint), array_agg(source), array_agg(type), array_agg(status), array_agg(http), array_agg(n)
     from (${rows.join(' union all ')}) c group by project`;
 }
 
-/** Finished events; `from` has their project_id, source_id and status. */
+/** Counts finished events; `from` has project_id, source_id and status. */
 export function finishedEvents(from: string): string {
   return eventDeltas(from, '');
 }
 
-/** Events that are no longer finished; `from` has their former status. */
+/** Subtracts events that are no longer finished; `from` has the former status. */
 export function unfinishedEvents(from: string): string {
   return eventDeltas(from, '-');
 }
@@ -32,12 +33,14 @@ function eventDeltas(from: string, sign: '' | '-'): string {
     from ${from} where status <> 'pending' group by project_id, source_id, status`;
 }
 
-/** Finished deliveries; `from` has their project_id, endpoint_id, source_id, event_type and status. */
+/**
+ * Counts finished deliveries; `from` has project_id, endpoint_id, source_id, event_type and status.
+ */
 export function finishedDeliveries(from: string): string {
   return deliveryDeltas(from, '');
 }
 
-/** Deliveries that are no longer finished; `from` has their former status. */
+/** Subtracts deliveries that are no longer finished; `from` has the former status. */
 export function unfinishedDeliveries(from: string): string {
   return deliveryDeltas(from, '-');
 }
@@ -47,25 +50,26 @@ function deliveryDeltas(from: string, sign: '' | '-'): string {
     from ${from} where status in ('success', 'failure', 'discarded') group by project_id, endpoint_id, source_id, event_type, status`;
 }
 
-/** Recorded attempts; `from` has their project_id, endpoint_id, error_class and http_status. */
+/** Counts attempts; `from` has project_id, endpoint_id, error_class and http_status. */
 export function madeAttempts(from: string): string {
   return `select project_id as project, endpoint_id as endpoint, null::uuid as source, null::text as type, case when error_class is null then 'success' else 'failure' end as status,
            coalesce(http_status, 0::smallint) as http, count(*)::int as n
     from ${from} group by project_id, endpoint_id, error_class is null, http_status`;
 }
 
-/** Advisory lock of everyone who applies deltas, the sampler included. */
+/** Advisory lock for applying deltas and for sampling. */
 export const COUNTS_LOCK = 'gateway.counts';
 
-/** Rows of count_changes per statement; each may have hundreds of counts. */
+/** Rows of count_changes per statement; each can hold hundreds of counts. */
 const BATCH = 500;
 
-/** Delivery counts per project: producers choose event types, so further ones are counted as `other`. */
+/** Delivery counts per project. Producers choose event types; further ones count as `other`. */
 const COUNTS_MAX = 20_000;
 
 /*
- * Locks: the deleted deltas and the updated counts, by key; the advisory lock admits one process. Cost: the deltas, one primary key probe per count, and
- * at most COUNTS_MAX index entries per project.
+ * Locks: the deleted deltas and the updated counts, by key; the advisory lock admits one process.
+ * Cost: the deltas, a primary key probe per count, and at most COUNTS_MAX index entries per
+ * project.
  */
 const APPLY = `
   with gone as (
@@ -108,7 +112,7 @@ const APPLY = `
   )
   select count(*)::int as applied from gone`;
 
-/** Adds all deltas that the transaction sees to the counts, under `COUNTS_LOCK`. Returns how many rows of deltas they were. */
+/** Adds all visible deltas to the counts, under `COUNTS_LOCK`. Returns the number of delta rows. */
 export async function applyCountDeltas(client: pg.PoolClient): Promise<number> {
   for (let total = 0; ;) {
     const { rows } = await client.query<{ applied: number }>({ name: 'apply-count-deltas', text: APPLY, values: [BATCH] });
@@ -120,10 +124,16 @@ export async function applyCountDeltas(client: pg.PoolClient): Promise<number> {
 
 const VACUUM_BYTES = 4 * 1024 * 1024;
 
-/** Size of the table after the last vacuum of this process. It does not shrink while an old transaction, such as a backup, is open. */
+/**
+ * Size of the table after this process last vacuumed it. It does not shrink while an old
+ * transaction, such as a backup, is open.
+ */
 const sizes = new WeakMap<pg.Pool, number>();
 
-/** Vacuums count_changes when it has grown: autovacuum runs once a minute, while thousands of rows may come and go each second. */
+/**
+ * Vacuums count_changes when it has grown: autovacuum runs once a minute, and thousands of rows can
+ * come and go each second.
+ */
 export async function vacuumDeltas(pool: pg.Pool, client: pg.PoolClient): Promise<void> {
   const size = async () => {
     const { rows } = await client.query<{ bytes: string }>(`select pg_table_size('count_changes') as bytes`);
@@ -137,7 +147,10 @@ export async function vacuumDeltas(pool: pg.Pool, client: pg.PoolClient): Promis
 const EVERY_MS = 10_000;
 const IDLE_FACTOR = 6;
 
-/** Applies deltas in every agent, one at a time, so that they do not pile up while metrics are off. The result stops it and rolls back what is running. */
+/**
+ * Applies deltas in every agent, one at a time, which bounds them while metrics are off. The result
+ * stops it and rolls back.
+ */
 export function startCountUpdates({ pool, log, everyMs = EVERY_MS }: { pool: pg.Pool; log: Log; everyMs?: number }): () => Promise<void> {
   const idleMs = everyMs * IDLE_FACTOR;
   return repeat(async (signal) => ((await applyPendingDeltas(pool, signal)) > 0 ? everyMs : idleMs), {
@@ -149,7 +162,7 @@ export function startCountUpdates({ pool, log, everyMs = EVERY_MS }: { pool: pg.
   });
 }
 
-/** Applies the deltas, if there are any and no other process does. Returns how many rows. */
+/** Applies the deltas, unless another process does. Returns the number of rows. */
 export async function applyPendingDeltas(pool: pg.Pool, signal?: AbortSignal): Promise<number> {
   const { rows } = await pool.query<{ any: boolean }>({ name: 'any-deltas', text: 'select exists (select from count_changes) as any' });
   if (!rows[0]?.any) return 0;
@@ -163,7 +176,10 @@ export async function applyPendingDeltas(pool: pg.Pool, signal?: AbortSignal): P
   return (await withAdvisoryLock(pool, COUNTS_LOCK, work, signal)) ?? 0;
 }
 
-/** Deletes the counts of endpoints and projects that were deleted over an hour ago. Skipped while deltas are applied: both lock the same rows. */
+/**
+ * Deletes the counts of endpoints and projects deleted over an hour ago, unless deltas are being
+ * applied: both lock the same rows.
+ */
 export async function deleteOldCounts(pool: pg.Pool): Promise<void> {
   const deleted = `deleted_at < now() - interval '1 hour'`;
   await withAdvisoryLock(pool, COUNTS_LOCK, async (client) => {

@@ -14,12 +14,12 @@ export type DeliveryCount = readonly [
 ];
 export type AttemptCount = readonly [project: string, endpoint: string, status: string, httpStatus: string, n: number, age: null];
 
-/** The queue series of Postgres. Ages are as of the sample, in seconds; null for finished rows. */
+/** Ages are in seconds at the time of the sample; null for finished rows. */
 export interface QueueSample {
   readonly events: readonly EventCount[];
   readonly deliveries: readonly DeliveryCount[];
   readonly attempts: readonly AttemptCount[];
-  /** How many counts of each list are only part of a sum. */
+  /** Number of counts folded into sums. */
   readonly hidden: Readonly<Record<'events' | 'deliveries' | 'attempts', number>>;
   readonly projects: Readonly<Record<string, readonly [name: string, organisationId: string, organisation: string]>>;
 }
@@ -34,8 +34,8 @@ const unfinishedDeliveries = (where: string) => ({
 });
 
 /**
- * The counts by their labels, with the time of the `oldest` unfinished row. Unfinished rows are counted through the partial indexes that contain only them;
- * finished ones are read from the counts. No locks.
+ * Counts by label with the `oldest` unfinished time. Unfinished rows are counted through partial
+ * indexes of them. No locks.
  */
 export const COUNTINGS = {
   'pending-events': {
@@ -61,10 +61,10 @@ export const COUNTINGS = {
   },
 } as const;
 
-/** A count with its labels and age; `of` is 0, or how many counts a sum adds up. */
+/** `of` is 0, or the number of counts in a sum. */
 type Counted = [...labels: string[], n: number, age: number | null, of: number];
 
-/** Selects the $1 largest counts, and the rest as sums by project and status. */
+/** Selects the $1 largest counts, and the rest summed by project and status. */
 function largest({ labels, groups }: (typeof COUNTINGS)[keyof typeof COUNTINGS]): string {
   const age = (oldest: string) => `case when ${oldest} is not null then greatest(0, date_part('epoch', now() - ${oldest})) end`;
   const summed = labels.map((label) => (label === 'project_id' || label === 'status' ? `${label}::text` : `'${OTHER}'`));
@@ -75,10 +75,13 @@ function largest({ labels, groups }: (typeof COUNTINGS)[keyof typeof COUNTINGS])
     (select ${summed.join(', ')}, sum(n)::float8, ${age('min(oldest)')}, count(*)::int from (select * from c offset $1::int) c group by project_id, status)`;
 }
 
-/** Share of the label sets reserved for sums: one in this many. */
+/** One in this many label sets is reserved for sums. */
 const SUMS_SHARE = 10;
 
-/** The first counts, and the others added up by project and status, or by status alone with too many projects: 1,000 label sets block for milliseconds. */
+/**
+ * Sums all but the first counts by project and status, or by status alone with too many projects:
+ * 1,000 label sets block for milliseconds.
+ */
 function limitSeries(rows: readonly Counted[], max: number, status: number): { counts: readonly Counted[]; hidden: number } {
   const [counts, sums] = [rows.filter((row) => row.at(-1) === 0), rows.filter((row) => row.at(-1) !== 0)];
   const kept = counts.length <= max && sums.length === 0 ? counts : counts.slice(0, max - Math.ceil(max / SUMS_SHARE));
@@ -103,8 +106,10 @@ function addUp(rows: readonly Counted[], keptLabels: readonly number[]): Counted
 }
 
 /**
- * Takes a sample in a `repeatable read` transaction under `COUNTS_LOCK`; `beside` has the same snapshot and counts waiting deliveries in parallel, or is `client`.
- * Cost: an index entry and a row per unfinished event and delivery, plus the counts of finished ones. Unfinished ones come first, larger ones before smaller.
+ * Samples in a `repeatable read` transaction under `COUNTS_LOCK`. `beside` has the same snapshot
+ * and counts waiting deliveries in parallel, or is `client`. Cost: an index entry and a row per
+ * unfinished event and delivery, plus the finished counts. Unfinished ones come first, then larger
+ * counts.
  */
 export async function readQueueSample(
   client: pg.PoolClient,
@@ -112,14 +117,14 @@ export async function readQueueSample(
   { timeoutMs, countsMax }: { timeoutMs: number; countsMax: number },
 ): Promise<QueueSample> {
   const read = async (on: pg.PoolClient, name: keyof typeof COUNTINGS, max = countsMax) => {
-    // The client waits a second longer than Postgres. node-postgres accepts query_timeout per query; its types do not list it.
+    // A second longer than Postgres. The types of node-postgres omit query_timeout per query.
     const options = { values: [max], rowMode: 'array' as const, query_timeout: timeoutMs + 1_000 };
     return (await on.query<Counted>({ name: `sample-${name}`, text: largest(COUNTINGS[name]), ...options })).rows;
   };
   const readRest = async () => {
     await applyCountDeltas(client);
     const processing = await read(client, 'processing-deliveries');
-    // Finished deliveries fill what unfinished ones leave.
+    // Finished deliveries get the remaining capacity.
     const finished = await read(client, 'finished-deliveries', Math.max(0, countsMax - processing.length));
     const attempts = limitSeries(await read(client, 'attempts'), countsMax, 2);
     const events = limitSeries([...(await read(client, 'pending-events')), ...(await read(client, 'finished-events'))], countsMax, 2);

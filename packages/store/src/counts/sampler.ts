@@ -19,11 +19,14 @@ interface SamplerOptions {
   readonly log: Log;
 }
 
-/** Random part of the sample time, so that processes do not ask at the same moment. */
+/** Random part of the interval: processes query at different moments. */
 const JITTER = 0.1;
-/** Largest share of the time that samples may take: with millions of unfinished deliveries, one takes seconds. */
+/**
+ * Maximum share of time spent sampling: with millions of unfinished deliveries, a sample takes
+ * seconds.
+ */
 const SHARE_MAX = 0.1;
-/** Delay while another process takes a sample, or while KV is not connected yet. */
+/** Delay while another process samples, or until KV is connected. */
 const AGAIN_MS = 200;
 const CONNECT_MS = 3_000;
 
@@ -37,12 +40,15 @@ interface Sampled {
   ageSeconds(): number | undefined;
 }
 
-/** Exports the queue series: those of Postgres from a sample that one process takes for all, those of KV directly. Does nothing without a metrics backend. */
+/**
+ * Exports the queue series: one process samples Postgres for all; each reads KV. Does nothing
+ * without a metrics backend.
+ */
 export function startSampler(options: SamplerOptions): () => Promise<void> {
   const { plugins, config, log } = options;
   if (!plugins.metrics) return () => Promise.resolve();
   const { meter } = plugins;
-  // Present from the start, or the first failure would not count as an increase.
+  // Present from the start: the first failure must count as an increase.
   for (const sample of ['postgres', 'kv']) meter.add('gateway_metrics_sample_failures_total', { sample }, 0);
   const everyMs = plugins.metrics.sampleTimeSeconds * 1000;
   const start = (sample: 'postgres' | 'kv', { tick, ageSeconds }: Sampled, sentence: string, details: (error: unknown) => object) => {
@@ -94,7 +100,7 @@ function postgresSampled({ database: { pool, sessions }, plugins: { meter }, con
         await exportSample(meter, last.sample);
         meter.set('gateway_metrics_sample_seconds', {}, last.seconds);
       }
-      // Still due: another process takes one.
+      // Another process is sampling.
       return isDue(last) ? AGAIN_MS : dueMs(last) + everyMs * JITTER * Math.random();
     },
     ageSeconds: () => takenAtMs && (performance.now() - takenAtMs) / 1000,
@@ -116,7 +122,7 @@ function kvSampled({ kv, plugins: { meter } }: SamplerOptions, everyMs: number):
         return everyMs;
       } catch (error) {
         if (takenAtMs === undefined && performance.now() - startedAtMs < CONNECT_MS) return Math.min(AGAIN_MS, everyMs);
-        // Cleared: a zero would look like an empty queue.
+        // A zero would look like an empty queue.
         for (const [, series] of QUEUES) meter.clear(series);
         throw error;
       }
@@ -125,10 +131,13 @@ function kvSampled({ kv, plugins: { meter } }: SamplerOptions, everyMs: number):
   };
 }
 
-/** The last export of each meter: an agent and a server in one process export one after the other. */
+/** The last export: an agent and a server in one process take turns. */
 const lastOf = new WeakMap<Meter, Promise<void>>();
 
-/** Replaces the exported sample in slices, since a thousand label sets take milliseconds. An exposition waits for the series being replaced. */
+/**
+ * Replaces the exported sample in slices: a thousand label sets take milliseconds. An exposition
+ * waits for the series being replaced.
+ */
 export function exportSample(meter: Meter, sample: QueueSample): Promise<void> {
   const exporting = (lastOf.get(meter) ?? Promise.resolve()).then(() => replaceSeries(meter, sample));
   lastOf.set(
@@ -155,11 +164,11 @@ async function replaceSeries(meter: Meter, sample: QueueSample): Promise<void> {
 async function replaceOne(meter: Meter, sample: QueueSample, [name, steps, list]: (typeof SERIES)[number]): Promise<void> {
   meter.clear(name);
   await inSlices(steps(meter, sample));
-  // Clearing the series has set it to 0.
+  // Clearing the series has reset it to 0.
   if (list && sample.hidden[list] > 0) meter.set('gateway_metrics_folded', { series: name }, sample.hidden[list]);
 }
 
-/** The series, how each is set, one label set per step, and its list whose counts may be summed up. */
+/** The series, their generators (one label set per step), and their list with folded counts. */
 const SERIES: readonly (readonly [SeriesName, (meter: Meter, sample: QueueSample) => Generator<void>, (keyof QueueSample['hidden'])?])[] = [
   ['gateway_event_queue_total', setEvents, 'events'],
   ['gateway_event_queue_backlog_seconds', setEventBacklogs],
@@ -180,13 +189,12 @@ function* setEventBacklogs(meter: Meter, { events }: QueueSample): Generator<voi
 function* setDeliveries(meter: Meter, { deliveries, projects }: QueueSample): Generator<void> {
   for (const [project, endpoint, source, event_type, status, n] of deliveries) {
     const [project_name, organisation_id, organisation_name] = projects[project] ?? ['', '', ''];
-    // Spreading an object of the project's labels would take several times as long.
+    // Spreading an object would take several times as long.
     const labels = { project, project_name, endpoint, status, event_type, source, organisation_id, organisation_name };
     yield meter.set('gateway_event_delivery_queue_total', labels, n);
   }
 }
 
-/** The oldest unfinished delivery by endpoint and source, whatever its type and status. */
 function* setDeliveryBacklogs(meter: Meter, { deliveries }: QueueSample): Generator<void> {
   const oldest = new Map<string, { labels: { project: string; endpoint: string; source: string }; age: number }>();
   for (const [project, endpoint, source, , , , age] of deliveries) {

@@ -4,21 +4,23 @@ import { COUNTS_LOCK, vacuumDeltas } from './count-deltas.js';
 import { readQueueSample, type QueueSample } from './queue-sample.js';
 
 export interface SampleTime {
-  /** Age in seconds; positive even if the clock of Postgres was set back, so that the next sample becomes due. */
+  /** Seconds; positive even if Postgres' clock was set back: the next sample becomes due. */
   readonly age: number;
   readonly seconds: number;
 }
 
-/** The last sample of the instance, whichever process took it. */
 export interface StoredSample extends SampleTime {
   readonly takenAt: string;
-  /** Null: the reader has it already. */
+  /** Null: the caller has it already. */
   readonly sample: QueueSample | null;
 }
 
 const TIMES = 'abs(extract(epoch from now() - taken_at))::float8 as age, seconds';
 
-/** The last sample; undefined when there is none in the form of this version. The body is omitted when the caller knows the sample of that time. */
+/**
+ * Returns the last sample; undefined without one in this version's format. Its body is omitted if
+ * taken at `known`.
+ */
 export async function lastSample(client: Pick<pg.Pool, 'query'>, known: string | undefined): Promise<StoredSample | undefined> {
   const { rows } = await client.query<SampleTime & { takenAt: string; body: string | null }>({
     name: 'last-sample',
@@ -30,19 +32,22 @@ export async function lastSample(client: Pick<pg.Pool, 'query'>, known: string |
   const { body, ...time } = row;
   if (body === null) return { ...time, sample: null };
   const { words, ...sample } = JSON.parse(body) as QueueSample & { readonly words?: unknown };
-  // Processes of the version before store numbers that refer to `words`.
+  // The previous version stores numbers that refer to `words`.
   return words === undefined ? { ...time, sample } : undefined;
 }
 
 interface Taking {
-  /** Whether the last sample is old enough; asked again under the lock. */
+  /** Called again under the lock. */
   readonly isDue: (last: SampleTime | undefined) => boolean;
   readonly timeoutMs: number;
   readonly countsMax: number;
   readonly signal?: AbortSignal;
 }
 
-/** Takes and stores a sample for all processes, unless another one does or did. If it fails, the last sample stays. */
+/**
+ * Takes and stores a sample for all processes, unless another one does or did. After a failure, the
+ * last one remains.
+ */
 export async function takeSample(pool: pg.Pool, { isDue, timeoutMs, countsMax, signal }: Taking): Promise<void> {
   const work = async (client: pg.PoolClient) => {
     const { rows } = await client.query<SampleTime>({ name: 'last-sample-time', text: `select ${TIMES} from metric_samples` });
@@ -64,7 +69,10 @@ export async function takeSample(pool: pg.Pool, { isDue, timeoutMs, countsMax, s
   await withAdvisoryLock(pool, COUNTS_LOCK, work, signal);
 }
 
-/** Runs `work` with a second connection that has the snapshot of the first. A parallel query would start a process that opens every partition again. */
+/**
+ * Runs `work` with a second connection on the same snapshot. A parallel query would start a worker
+ * that opens every partition again.
+ */
 async function withSnapshot<T>(
   pool: pg.Pool,
   client: pg.PoolClient,

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 
-/** Adds an agent with a lease of `ttlMs`. Returns its new id, also if another agent has the name. */
+/** Adds an agent with a lease of `ttlMs`. Returns a new id, even if the name exists. */
 export async function registerAgent(pool: pg.Pool, name: string, ttlMs: number, { readsSources = true } = {}): Promise<number> {
   const { rows } = await pool.query<{ id: number }>(
     `insert into agents (name, expires_at, reads_sources) values ($1, now() + $2::float8 * interval '1 millisecond', $3) returning id`,
@@ -11,13 +11,16 @@ export async function registerAgent(pool: pg.Pool, name: string, ttlMs: number, 
 
 const READERS = `array(select id from agents where expires_at > now() and reads_sources order by id)`;
 
-/** Returns the ids of the agents that live and read sources, in their order. */
+/** Returns the ids of live agents that read sources, ascending. */
 export async function listReaders(pool: pg.Pool): Promise<readonly number[]> {
   const { rows } = await pool.query<{ ids: number[] }>(`select ${READERS} as ids`);
   return rows[0]!.ids;
 }
 
-/** Deletes the agent's row after a drain. If it still holds deliveries, its lease expires instead, and another agent's heartbeat recovers them. */
+/**
+ * Deletes the agent's row after a drain, or expires its lease if it still holds deliveries, which
+ * another agent then recovers.
+ */
 export async function deregisterAgent(pool: pg.Pool, id: number): Promise<void> {
   await pool.query({
     name: 'deregister-agent',
@@ -30,23 +33,25 @@ export async function deregisterAgent(pool: pg.Pool, id: number): Promise<void> 
 }
 
 export interface Heartbeat {
-  /** Postgres' time when the statement began, in epoch milliseconds. */
+  /** Postgres' time at the start of the statement, in epoch milliseconds. */
   readonly nowMs: number;
-  /** The counter that every write to the configuration raises. */
+  /** Raised by every write to the configuration. */
   readonly configVersion: string;
-  /** False: this agent's row was deleted; its claims are void and it must register again. */
+  /** False: its row was deleted; its claims are void and it must register again. */
   readonly alive: boolean;
   readonly agents: number;
-  /** Ids of the agents that live and read sources, in their order. */
   readonly readers: readonly number[];
   readonly anyDead: boolean;
   readonly nextDeadInMs: number | null;
   readonly oldestPendingMs: number | null;
-  /** Milliseconds until the earliest waiting delivery of each project that has one; negative when overdue. */
+  /** Milliseconds until each project's earliest waiting delivery; negative when overdue. */
   readonly dueInMs: ReadonlyMap<string, number>;
 }
 
-/** Renews the agent's lease and reads everything an idle agent needs, by one probe of a partial index per partition and project. Lock: its row. */
+/**
+ * Renews the lease and reads everything an idle agent needs, with one partial index probe per
+ * partition and project. Lock: its row.
+ */
 export async function sendHeartbeat(pool: pg.Pool, id: number, ttlMs: number, projectIds: readonly string[]): Promise<Heartbeat> {
   const { rows } = await pool.query<Omit<Heartbeat, 'dueInMs'> & { due: Record<string, number> | null }>({
     name: 'heartbeat',
@@ -68,7 +73,7 @@ export async function sendHeartbeat(pool: pg.Pool, id: number, ttlMs: number, pr
   return { ...row, dueInMs: new Map(Object.entries(due ?? {})) };
 }
 
-/** Returns the names of the first thousand agents to start, by whether their lease lasts (`alive`) or has expired (`dead`). */
+/** Returns the names of the thousand oldest agents, by whether their lease is valid. */
 export async function countAgents(pool: pg.Pool): Promise<{ alive: string[]; dead: string[] }> {
   const { rows } = await pool.query<{ name: string; alive: boolean }>(
     `select name, expires_at > now() as alive from agents order by started_at limit 1000`,
@@ -81,13 +86,12 @@ export interface AgentRow {
   readonly id: number;
   readonly name: string;
   readonly started_at: Date;
-  /** End of its lease, which heartbeats renew. */
   readonly expires_at: Date;
   readonly reads_sources: boolean;
   readonly alive: boolean;
 }
 
-/** Returns the first `limit` agents to start, those whose lease has expired included until their work is recovered. */
+/** Returns the oldest agents, including expired agents until their deliveries are recovered. */
 export async function listAgents(pool: pg.Pool, limit: number): Promise<AgentRow[]> {
   const { rows } = await pool.query<AgentRow>({
     name: 'list-agents',
@@ -97,7 +101,7 @@ export async function listAgents(pool: pg.Pool, limit: number): Promise<AgentRow
   return rows;
 }
 
-/** Notifies agents that deliveries of these projects are due; by default that some of any project may be. */
+/** Notifies agents that deliveries of these projects are due; '' stands for any project. */
 export async function notifyDue(pool: pg.Pool, projectIds: readonly string[] = ['']): Promise<void> {
   await pool.query({ name: 'notify-due', text: `select pg_notify('gateway_due', p) from unnest($1::text[]) p`, values: [projectIds] });
 }

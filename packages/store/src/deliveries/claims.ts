@@ -15,17 +15,17 @@ export interface ClaimedDelivery extends EventRef {
   readonly eventType: string;
   /** Null: created over the API. */
   readonly sourceId: string | null;
-  /** Of the previous attempt, if it was traced. */
+  /** Trace context of the previous attempt, if traced. */
   readonly traceparent: string | null;
   readonly headers: string;
-  /** What the function of its subscription made, if that is stored. */
+  /** The stored output of the subscription's function, or the event's data. */
   readonly data: string;
   readonly isTransformed: boolean;
 }
 
 /*
- * Claims the rows of `due`, for the agent $1. Locks: these rows, skipping those that another agent is claiming. Of the locked rows, the first that fit in `bytes` are
- * claimed; Postgres knows the length of a large body without reading it.
+ * Claims rows of `due` for the agent $1. Locks them, skipping rows being claimed, then claims the
+ * first that fit in `bytes`; Postgres knows the length of a large body without reading it.
  */
 const claiming = (due: string, { limit, bytes }: { readonly limit: string; readonly bytes: string }) => `
   with due as (${due} limit ${limit} for update of d skip locked),
@@ -53,8 +53,9 @@ const claiming = (due: string, { limit, bytes }: { readonly limit: string; reado
 const DUE = `d.project_id, d.id, d.occurred_at, d.next_attempt_at, d.event_id, d.transformed_data`;
 
 /*
- * The scan of event_deliveries_due follows next_attempt_at within one project and stops at the limit; the project is fixed because a sharded Postgres rejects a
- * locking claim across shards. `scannedTo` is one second early: whoever makes a delivery due takes the time before its commit.
+ * The scan of event_deliveries_due follows next_attempt_at within one project up to the limit; the
+ * project is fixed because a sharded Postgres rejects a locking claim across shards. `scannedTo` is
+ * one second early: writers set next_attempt_at before their commit.
  */
 const CLAIM = claiming(
   `select ${DUE} from event_deliveries d
@@ -64,7 +65,10 @@ const CLAIM = claiming(
   { limit: '$5', bytes: '$7' },
 );
 
-/* The deliveries of an event share its millisecond, with which their ids begin: a short range of the primary key. */
+/*
+ * The deliveries of an event share its millisecond, with which ids begin: a short range of the
+ * primary key.
+ */
 const CLAIM_EVENTS = claiming(
   `select ${DUE} from (select projectId::uuid as project, id::uuid as event, ${OCCURRED_AT} as occurred_at from ${batchRows(REF, 5)}) u
     join event_deliveries d on d.project_id = u.project and d.occurred_at = u.occurred_at and d.event_id = u.event
@@ -79,12 +83,15 @@ interface Claim {
   readonly statuses: readonly ('scheduled' | 'retry')[];
   readonly exceptEndpoints: readonly string[];
   readonly limit: number;
-  /** Size of headers and bodies, but for one delivery that alone exceeds it. */
+  /** Limit of headers and bodies; a single larger delivery is still claimed. */
   readonly bytes?: number;
   readonly from?: string | undefined;
 }
 
-/** Claims due deliveries of a project, oldest first. Earlier ones than `scannedTo` belong to endpoints that were left out; `isMore`: later ones may be due. */
+/**
+ * Claims due deliveries of a project, oldest first. Due deliveries before `scannedTo` belong to
+ * excluded endpoints; `isMore`: later ones can be due.
+ */
 export async function claimDue(
   pool: pg.Pool,
   agentId: number,
@@ -93,7 +100,7 @@ export async function claimDue(
   return claim(pool, { name: 'claim-due', text: CLAIM, values: [agentId, projectId, statuses, exceptEndpoints, limit, from, bytes] });
 }
 
-/** Claims the deliveries of these events that wait for their first attempt and are due. `isMore`: others of them may be due. */
+/** Claims the due first attempts of these events. `isMore`: further ones can be due. */
 export async function claimEvents(
   pool: pg.Pool,
   agentId: number,
@@ -112,7 +119,7 @@ export async function claimEvents(
 }
 
 async function claim(pool: pg.Pool, query: pg.QueryConfig): Promise<{ claimed: ClaimedDelivery[]; scannedTo: string; isMore: boolean }> {
-  // The only row of a claim that got nothing has the cursor alone.
+  // An empty claim returns one row with only the cursor.
   const { rows } = await pool.query<
     (ClaimedDelivery | { readonly projectId: null }) & { readonly scannedTo: string; readonly isMore: boolean }
   >(query);
@@ -121,14 +128,17 @@ async function claim(pool: pg.Pool, query: pg.QueryConfig): Promise<{ claimed: C
   return { claimed, scannedTo, isMore };
 }
 
-/** Identifies a delivery. With the endpoint, either index by project leads to one row, whichever the planner takes. */
+/** With the endpoint, either index by project leads to one row, whichever the planner uses. */
 export interface DeliveryRef extends EventRef {
   readonly endpointId: string;
 }
 
 const DELIVERY = membersOf<DeliveryRef>('projectId id occurredAtMs endpointId');
 
-/** Deliveries that the agent claimed over `olderThanMs` ago. Scans event_deliveries_claimed, which holds only deliveries in flight. No lock. */
+/**
+ * Returns the agent's deliveries claimed over `olderThanMs` ago. Scans event_deliveries_claimed:
+ * only deliveries in flight. No lock.
+ */
 export async function readClaimed(pool: pg.Pool, agentId: number, olderThanMs: number): Promise<DeliveryRef[]> {
   const { rows } = await pool.query<DeliveryRef>({
     name: 'read-claimed',
@@ -139,12 +149,15 @@ export async function readClaimed(pool: pg.Pool, agentId: number, olderThanMs: n
   return rows;
 }
 
-/** What becomes of released deliveries: due after `dueInMs` plus up to `spreadMs` at random, or discarded. */
+/** Due after `dueInMs` plus up to `spreadMs` at random, or discarded. */
 export type Release =
   | { readonly to: 'due'; readonly dueInMs: number; readonly spreadMs?: number; readonly reason?: WaitReason }
   | { readonly to: 'discarded'; readonly reason: string };
 
-/** Releases held deliveries without an attempt, or discards them. `dueInMs` is Infinity for a paused endpoint. Locks: their rows, by primary key. */
+/**
+ * Releases held deliveries without an attempt, or discards them. `dueInMs` is Infinity for a paused
+ * endpoint. Locks: their rows, by primary key.
+ */
 export async function releaseDeliveries(pool: pg.Pool, agentId: number, deliveries: readonly DeliveryRef[], how: Release): Promise<void> {
   await pool.query({
     name: 'return-deliveries',
@@ -166,7 +179,10 @@ export async function releaseDeliveries(pool: pg.Pool, agentId: number, deliveri
   });
 }
 
-/** Deletes dead agents and makes their deliveries due, with `orphans` those whose agent has no row. Locks: those rows. Scans event_deliveries_claimed. */
+/**
+ * Deletes dead agents and makes their deliveries due; with `orphans`, also deliveries of agents
+ * without a row. Locks these rows. Scans event_deliveries_claimed.
+ */
 export async function recoverDeliveries(pool: pg.Pool, { orphans }: { orphans: boolean }): Promise<number> {
   const { rowCount } = await pool.query({
     name: orphans ? 'recover-orphans' : 'recover-deliveries',

@@ -3,9 +3,8 @@ import { batchRows, batchTexts } from '../postgres/columns.js';
 import { insertCountDeltas, finishedDeliveries, madeAttempts } from '../counts/count-deltas.js';
 import { DUE_AT, membersOf, OCCURRED_AT, type EventRef } from '../events/event-ref.js';
 
-/** A request to an endpoint and the new state of its delivery. */
 export interface AttemptRecord extends EventRef {
-  /** `id` is that of the delivery. */
+  /** `id` is the delivery's. */
   readonly attemptId: string;
   readonly endpointId: string;
   readonly number: number;
@@ -22,9 +21,9 @@ export interface AttemptRecord extends EventRef {
   readonly dueInMs: number | null;
   readonly reason: string | null;
   readonly agentId: number;
-  /** W3C trace context of the attempt, stored with the delivery so that the next attempt can link to it. */
+  /** W3C trace context, stored with the delivery for the next attempt to link to. */
   readonly traceparent: string | null;
-  /** JSON text that the function of the subscription made, in the first attempt that sends it. */
+  /** JSON output of the subscription's function, in the first attempt that sends it. */
   readonly transformedData?: string | undefined;
 }
 
@@ -33,9 +32,10 @@ const ATTEMPT = membersOf<AttemptRecord>(
 );
 
 /*
- * Attempts, the new status of their deliveries, and the counts of both in one commit. Locks: the deliveries' rows, by primary key. A delivery that this agent
- * no longer holds (it stalled and lost its lease) keeps its status; the attempt is recorded. The join names the endpoint, so that either index leads to one
- * row: without statistics, in the partition of a new day, the planner may choose either.
+ * Attempts, delivery states and counts in one commit. Locks: the deliveries' rows, by primary key.
+ * A delivery that this agent no longer holds (it lost its lease) keeps its status; the attempt is
+ * recorded. The join names the endpoint, so either index leads to one row: in a new partition
+ * without statistics, the planner can choose either.
  */
 const record = (members: readonly string[], { transformed }: { readonly transformed: boolean }) => `
   with u as materialized (
@@ -60,14 +60,14 @@ const record = (members: readonly string[], { transformed }: { readonly transfor
   )
   ${insertCountDeltas(finishedDeliveries('d'), madeAttempts('a'))}`;
 
-/** Most batches have no data to store. */
+/** Most batches have no transformed data. */
 const RECORD = { name: 'record-attempts', text: record(ATTEMPT, { transformed: false }) };
 const TRANSFORMED = [...ATTEMPT, 'transformedData'] as const;
 const RECORD_TRANSFORMED = { name: 'record-transformed-attempts', text: record(TRANSFORMED, { transformed: true }) };
 
 /**
- * Commits attempts and the new states of their deliveries, all or nothing. An attempt stored already is skipped; a delivery that the agent
- * no longer holds keeps its state.
+ * Commits attempts and delivery states, all or nothing. Skips stored attempts; a delivery no longer
+ * held keeps its state.
  */
 export async function recordAttempts(pool: pg.Pool, attempts: readonly AttemptRecord[]): Promise<void> {
   const isTransformed = attempts.some(({ transformedData }) => transformedData !== undefined);

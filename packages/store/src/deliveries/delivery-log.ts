@@ -19,7 +19,6 @@ export interface EventDeliveryRow {
   /** Infinity: its endpoint is paused. */
   readonly next_attempt_at: Date | number | null;
   readonly reason: string | null;
-  /** The function of its subscription has made what its endpoint gets. */
   readonly is_transformed: boolean;
   readonly created_at: Date;
   readonly updated_at: Date;
@@ -38,16 +37,16 @@ const JOINS = `left join events v on v.project_id = e.project_id and v.id = e.ev
 export interface EventDeliveryFilter extends Span {
   readonly statuses?: readonly EventDeliveryStatus[] | undefined;
   readonly endpointId?: string | undefined;
-  /** Only those of endpoints that have this owner and are not deleted. */
+  /** Deliveries to this owner's endpoints, unless deleted. */
   readonly ownerId?: string | undefined;
   readonly eventId?: string | undefined;
-  /** Not beside `endpointId` or `ownerId`, unless there is an `eventId`: no index has both. */
+  /** Cannot be combined with `endpointId` or `ownerId` without an `eventId`: no index has both. */
   readonly eventType?: string | undefined;
 }
 
 const STATUSES: readonly EventDeliveryStatus[] = ['scheduled', 'processing', 'retry', 'success', 'failure', 'discarded'];
 
-/** Returns a page by id. Each combination of filters is answered by an index. */
+/** Returns a page by id. An index serves each combination of filters. */
 export function listEventDeliveries(
   pool: Pool,
   projectId: string,
@@ -67,7 +66,7 @@ export function listEventDeliveries(
     ...ofColumns(values),
     `e.status = any (${values.add(statuses)}::event_delivery_status[])`,
   ];
-  // Their indexes leave out what agents hold, so that a delivery enters them once, when it is over.
+  // The indexes exclude held deliveries: a delivery enters them once, when it has ended.
   const groups = (values: Values) => ({
     keys: [
       ...(endpoints ? [{ column: 'e.endpoint_id', values: `(${endpoints(values)})` }] : []),
@@ -89,7 +88,7 @@ export function listEventDeliveries(
   return readLog(pool, log, page);
 }
 
-/** Query of the ids of the endpoints whose deliveries are wanted; undefined for all of the project. */
+/** Returns the query for the selected endpoint ids; undefined: all of the project. */
 function endpointsOf(
   projectId: string,
   { endpointId, ownerId }: Pick<EventDeliveryFilter, 'endpointId' | 'ownerId'>,
@@ -99,7 +98,10 @@ function endpointsOf(
     [endpointsOfOwner(values.add(projectId), values.add(ownerId)), ...values.where(endpointId, (it) => `p.id = ${it}::uuid`)].join(' and ');
 }
 
-/** Conditions on the deliveries of an event, which share its millisecond: few rows of one partition. */
+/**
+ * Returns conditions on an event's deliveries, which share its millisecond: few rows of one
+ * partition.
+ */
 export function ofEvent(eventId: string, values: Values): string[] {
   const ms = timeOfId(eventId);
   return [
@@ -109,7 +111,7 @@ export function ofEvent(eventId: string, values: Values): string[] {
   ];
 }
 
-/** Returns undefined when the project has no such delivery. Endpoint fields are null when the endpoint's row is gone. */
+/** Returns the delivery. Endpoint fields are null if the endpoint's row no longer exists. */
 export async function findEventDelivery(pool: Pool, projectId: string, id: string): Promise<EventDeliveryRow | undefined> {
   const { rows } = await pool.query<EventDeliveryRow>({
     name: 'find-event-delivery',
@@ -119,7 +121,7 @@ export async function findEventDelivery(pool: Pool, projectId: string, id: strin
   return rows[0];
 }
 
-/** JSON text that the function of its subscription made; null: none. */
+/** Returns the JSON output of the subscription's function. */
 export async function readTransformedData(pool: Pool, projectId: string, id: string): Promise<string | null> {
   const { rows } = await pool.query<{ data: string | null }>({
     name: 'read-transformed-data',
@@ -150,7 +152,7 @@ const ATTEMPT_COLUMNS =
 
 const LISTED_ATTEMPTS = 1000;
 
-/** The attempts of a delivery, newest first, at most a thousand; or one of them. */
+/** Returns the attempts of a delivery, newest first, at most a thousand; or the attempt `id`. */
 export async function listDeliveryAttempts(
   pool: Pool,
   projectId: string,
@@ -166,7 +168,10 @@ export async function listDeliveryAttempts(
   return rows;
 }
 
-/** Makes a finished delivery due again, or pauses it with its endpoint, and notifies the agents. Lock: its row. False unless its status is in `from`. */
+/**
+ * Makes a finished delivery due again (held if its endpoint is paused) and notifies the agents.
+ * Lock: its row. False unless its status is in `from`.
+ */
 export async function resendEventDelivery(
   pool: Pool,
   projectId: string,

@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
 import { notifyDue } from './agents.js';
 
-/** Why a delivery was postponed; stored with it. */
 export const WAIT_REASONS = {
   breaker: 'The circuit breaker of its endpoint is open: the endpoint fails, and nothing is sent until it is tried again.',
   rate_limit: 'Its endpoint has a rate limit, and other deliveries come first.',
@@ -20,10 +19,12 @@ export interface Wait {
   readonly paceMs: number;
 }
 
-/** Due deliveries scanned per statement, oldest first. */
 const SCANNED = 5_000;
 
-/* Locks: the postponed rows, skipping rows being claimed. Scans event_deliveries_due of one project in order of next_attempt_at, up to SCANNED rows. */
+/*
+ * Locks: the postponed rows, skipping rows being claimed. Scans event_deliveries_due of one project
+ * by next_attempt_at, up to SCANNED rows.
+ */
 const POSTPONE = `
   with due as materialized (
     select project_id, id, occurred_at, endpoint_id from event_deliveries
@@ -46,7 +47,10 @@ const POSTPONE = `
   )
   select endpoint_id, count(*)::int as n from d group by endpoint_id`;
 
-/** Postpones due deliveries of endpoints that accept no requests now, so that claims do not scan them again. Returns how many by endpoint. */
+/**
+ * Postpones due deliveries of unavailable endpoints: claims do not scan them again. Returns their
+ * number by endpoint.
+ */
 export async function postponeDue(
   pool: Pool,
   projectId: string,
@@ -66,14 +70,17 @@ export async function postponeDue(
 }
 
 const SCANNED_AHEAD = 50_000;
-/** Deliveries expedited at most; the others become due as postponed. */
+/** The other deliveries keep their times. */
 const EXPEDITED_MAX = 5_000;
-/** Agents not yet notified would postpone deliveries due earlier. */
+/** Agents not yet notified would postpone earlier deliveries again. */
 const EXPEDITED_AFTER_MS = 1_500;
-/** Period over which they become due, so that they do not delay all other endpoints. */
+/** Spreads them: otherwise they would delay all other endpoints. */
 const EXPEDITED_OVER_MS = 5_000;
 
-/** Makes postponed deliveries of an endpoint due soon and notifies the agents. Locks: their rows, skipping locked ones. Scans SCANNED_AHEAD rows. */
+/**
+ * Makes an endpoint's postponed deliveries due soon and notifies the agents. Locks: their rows,
+ * skipping locked rows. Scans up to SCANNED_AHEAD rows.
+ */
 export async function expediteDeliveries(
   pool: Pool,
   { projectId, endpointId }: { readonly projectId: string; readonly endpointId: string },

@@ -10,22 +10,25 @@ import { ofEvent } from './delivery-log.js';
 
 export interface RetrySelection {
   readonly status: EventDeliveryStatus;
-  /** Broker times, both included. */
+  /** Broker times, inclusive. */
   readonly from: Date;
   readonly to?: Date | undefined;
-  /** Id of the delivery after which the first project goes on: `next` of an earlier step. */
+  /** Cursor in the first project: `next` of an earlier step. */
   readonly after?: string | undefined;
   readonly projects: readonly RetryProject[];
   readonly eventId?: string | undefined;
   readonly eventType?: string | undefined;
   readonly endpointId?: string | undefined;
-  /** Only those of endpoints that have this owner and are not deleted. Not beside the status `processing`. */
+  /**
+   * Deliveries to this owner's endpoints, unless deleted. Cannot be combined with the status
+   * `processing`.
+   */
   readonly ownerId?: string | undefined;
 }
 
 /**
- * `held`: due when its paused endpoint is resumed. Left alone: `inactive` and `deleted` by the state of the endpoint, `sending` while an agent that lives holds it,
- * `waiting` when due or held already.
+ * `held`: due when its endpoint is resumed. Skipped: `inactive` and `deleted` by the endpoint's
+ * state, `sending` while a live agent holds it, `waiting` when due or held already.
  */
 export type RetryOutcome = 'due' | 'held' | 'inactive' | 'deleted' | 'sending' | 'waiting';
 
@@ -39,20 +42,20 @@ export interface RetryTally {
 
 export interface RetryStep {
   readonly tallies: readonly RetryTally[];
-  /** From 0 to 1, by time. */
+  /** Progress by time, 0 to 1. */
   readonly done: number;
-  /** At the end of a page: where another run of this project goes on, null when it has no more. */
+  /** Cursor for another run of this project, at the end of a page; null when complete. */
   readonly next?: string | null;
 }
 
-/** Agents whose lease has not ended. What others claimed is held by nobody. */
+/** Agents with a valid lease. Other claims are void. */
 const LIVING = `select id from agents where expires_at > now()`;
 const SCAN = 10_000;
 const BATCH = 1_000;
 
 /**
- * Makes the selected deliveries due again, in the order of their broker time; a dry run counts them. Each step is one commit. What an agent or another retry
- * changes after the start is left alone, so nothing is queued twice.
+ * Makes the selected deliveries due again by broker time; a dry run counts them. Each step is one
+ * commit. Skips deliveries changed after the start: nothing is queued twice.
  */
 export async function* retryDeliveries(
   pool: Pool,
@@ -104,7 +107,10 @@ interface RetryPage {
   readonly groups: readonly Group[];
 }
 
-/** Groups the selected ones of the next `SCAN` rows by endpoint. Ids start with the broker time: one bound prunes partitions and seeks. No lock. */
+/**
+ * Groups the selected deliveries of the next `SCAN` rows by endpoint. Ids start with the broker
+ * time: one bound prunes partitions and seeks. No lock.
+ */
 async function readPage(
   pool: Pool,
   selection: RetrySelection & { readonly projectId: string; readonly began: string; readonly after: string | undefined },
@@ -162,8 +168,8 @@ async function readPage(
 }
 
 /**
- * The first deliveries with the wanted status of each endpoint, in the order of the index on endpoint, status and id. Compared and ordered as rows, so that no
- * other index fits, such as that on the statuses of the whole project.
+ * Returns the first deliveries with this status per endpoint, by the index on endpoint, status and
+ * id. Row comparisons exclude other indexes, such as the one on the project's statuses.
  */
 function ofOwner(
   endpoints: string,
@@ -186,8 +192,10 @@ function ofOwner(
 }
 
 /*
- * Locks: the endpoints, shared, so that none is paused, resumed or deleted within the batch; and the changed rows, by primary key in the few partitions of the
- * batch, skipping locked ones. `case when x in (select ...)` forces hashed subplans: joins, planned on empty tables, would scan all deliveries per row.
+ * Locks: the endpoints, shared, against a pause, resumption or deletion within the batch; and the
+ * changed rows, by primary key in the few partitions of the batch, skipping locked rows. `case when
+ * x in (select ...)` forces hashed subplans: joins, planned on empty tables, would scan all
+ * deliveries per row.
  */
 const REQUEUE = `
   with n as materialized (
@@ -239,7 +247,10 @@ export interface RetryProject {
   readonly name: string;
 }
 
-/** The projects that have all given ids, or all; throws `not_found` for an unknown id. At most one index probe per project and id. No lock. */
+/**
+ * Returns the projects that have all given ids, or all projects; throws `not_found` for an unknown
+ * id. At most one index probe per project and id. No lock.
+ */
 export async function findRetryProjects(
   pool: Pool,
   { projectId, eventId, endpointId }: { projectId?: string | undefined; eventId?: string | undefined; endpointId?: string | undefined },

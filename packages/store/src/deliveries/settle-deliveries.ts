@@ -2,16 +2,15 @@ import type { Pool } from 'pg';
 import { finishedDeliveries, insertCountDeltas } from '../counts/count-deltas.js';
 import { notifyDue } from './agents.js';
 
-/** Rows per statement, so that agents can claim between the commits. */
+/** Agents can claim between the commits. */
 const BATCH = 5000;
 
-/** An endpoint, or all that wait in a project. */
 interface Waiting {
   readonly projectId: string;
   readonly endpointId?: string | undefined;
 }
 
-/** The changes of waiting deliveries that a stored state asks for, and the deliveries that each concerns. */
+/** The changes that bring waiting deliveries in line with the stored state. */
 const CHANGES = {
   discard: { set: `status = 'discarded', next_attempt_at = null`, of: ofEndpoint('$3') },
   hold: { set: `next_attempt_at = 'infinity'`, of: `next_attempt_at < 'infinity' and ${ofEndpoint('$3')}` },
@@ -19,9 +18,10 @@ const CHANGES = {
 } as const;
 
 /**
- * Makes the waiting deliveries of an endpoint agree with its stored state: of a deleted one they are discarded, of a paused one held, and of any other nothing stays
- * held. Without an endpoint it discards those of a deleted project, and leaves the others alone. The state is the whole intention, read before each batch: a call that
- * is repeated, goes on after a kill, or runs beside others ends with the same. Skips rows that are being claimed. Returns how many it changed.
+ * Makes waiting deliveries agree with their endpoint's stored state: discards them if it is
+ * deleted, holds them if paused, otherwise releases held ones. Without an endpoint, only discards
+ * deliveries of a deleted project. The state is read before each batch: a repeated, resumed or
+ * concurrent call converges. Skips rows being claimed. Returns the number of changes.
  */
 export async function settleDeliveries(pool: Pool, of: Waiting, signal?: AbortSignal): Promise<number> {
   let [changed, released] = [0, 0];
@@ -55,15 +55,19 @@ async function readChange(
   return { change: status === null ? null : status === 'paused' ? 'hold' : 'release', reason };
 }
 
-/** Selects the deliveries that wait for an endpoint. They are compared and ordered as rows, so that no index fits but event_deliveries_by_endpoint. */
+/**
+ * Selects an endpoint's waiting deliveries. Row comparisons leave event_deliveries_by_endpoint as
+ * the only usable index.
+ */
 function ofEndpoint(endpoint: string): string {
   return `status <> 'processing' and (endpoint_id, status) >= (${endpoint}, 'scheduled') and (endpoint_id, status) <= (${endpoint}, 'retry')
     order by endpoint_id, status, id`;
 }
 
 /**
- * Locks: the rows of one batch, skipping rows being claimed. The inner read scans what is to be changed alone: of a project by event_deliveries_due, of an endpoint by
- * event_deliveries_by_endpoint or event_deliveries_held. The join names the endpoint, so that any index leads to one row.
+ * Locks: the rows of one batch, skipping rows being claimed. The inner read scans only rows to
+ * change: of a project by event_deliveries_due, of an endpoint by event_deliveries_by_endpoint or
+ * event_deliveries_held. The join names the endpoint, so any index leads to one row.
  */
 async function changeBatch(
   pool: Pool,
@@ -93,10 +97,12 @@ async function changeBatch(
 const WAITING = `status in ('scheduled', 'retry') and next_attempt_at <= 'infinity'`;
 
 /*
- * Finds deliveries that wait although their endpoint or project can no longer have them: in deleted projects; held at endpoints that are not paused; and at endpoints that were
- * deleted lately, whose later ones are discarded when they are due. No lock. Each step of a recursion is one probe of event_deliveries_due or event_deliveries_held per
- * partition: the cost is that of the projects with waiting deliveries and of the endpoints with held ones, however many deliveries they have. Conditions and orders are
- * such that no other index fits, and subqueries with a limit are no joins, which might read all that waits.
+ * Finds waiting deliveries that contradict their endpoint or project: in deleted projects; held at
+ * endpoints that are not paused; and at recently deleted endpoints, whose later ones are discarded
+ * when due. No lock. Each recursion step is one probe of event_deliveries_due or
+ * event_deliveries_held per partition: the cost depends on the projects with waiting and the
+ * endpoints with held deliveries, not on the number of deliveries. Conditions and orders exclude
+ * other indexes; subqueries with a limit avoid joins, which could read everything.
  */
 const UNSETTLED = `
   with recursive busy as (
@@ -123,10 +129,11 @@ const UNSETTLED = `
     select true from event_deliveries where project_id = e.project_id and ${ofEndpoint('e.id')} limit 1)`;
 
 /**
- * Settles all waiting deliveries whose endpoint or project can no longer have them, whoever wrote them and whenever: what a kill has left half done, and what agents
- * wrote that did not know yet. Returns how many it changed.
+ * Settles the waiting deliveries found by `UNSETTLED`: left by a killed process, or written by
+ * agents with a stale configuration. Returns the number of changes.
  *
- * @param deletedSeconds how long ago endpoints were deleted whose deliveries are looked at before they are due
+ * @param deletedSeconds age of the oldest deleted endpoints to settle before their deliveries are
+ *   due
  */
 export async function sweepDeliveries(pool: Pool, deletedSeconds: number, signal?: AbortSignal): Promise<number> {
   const { rows } = await pool.query<{ projectId: string; endpointId: string | null }>({

@@ -4,7 +4,7 @@ import type { EventStatus, MessageType, NewEvent } from './events.js';
 import { readLog, type LogQuery, type Span, type Values } from '../pagination/log-page.js';
 import type { Page, PageRequest } from '../pagination/page.js';
 
-/** Lists omit larger data; `data_bytes` has its size. */
+/** Lists omit larger data. */
 const LISTED_DATA_BYTES = 16_384;
 
 export interface EventRow {
@@ -23,7 +23,7 @@ export interface EventRow {
   readonly outcome: string | null;
   readonly headers: string;
   readonly notes: string | null;
-  /** JSON text; null in a list when it is large. */
+  /** JSON text; null in a list if large. */
   readonly data: string | null;
   readonly data_bytes: number;
 }
@@ -38,17 +38,17 @@ export interface EventFilter extends Span {
   readonly status?: EventStatus | undefined;
 }
 
-/** In the indexes, the source of an event that was created over the API. */
+/** Source id in the indexes of events created over the API. */
 const NO_SOURCE = '00000000-0000-0000-0000-000000000000';
 const STATUSES: readonly EventStatus[] = ['pending', 'processed', 'failed'];
 
-/** Returns a page by id; data of more than 16 KiB is null. Each combination of filters is answered by an index. */
+/** Returns a page by id, without data above 16 KiB. An index serves each combination of filters. */
 export function listEvents(pool: Pool, projectId: string, filter: EventFilter, page: PageRequest): Promise<Page<EventRow>> {
   const columns = `${COLUMNS}, case when octet_length(e.data) <= ${LISTED_DATA_BYTES} then e.data end as data`;
   return readLog(pool, { ...selected(projectId, filter), columns }, page);
 }
 
-/** The same page as `listEvents`, narrow. */
+/** Returns the same page with only id and status. */
 export function listEventStates(
   pool: Pool,
   projectId: string,
@@ -81,7 +81,7 @@ function selected(projectId: string, filter: EventFilter): Omit<LogQuery, 'colum
   return { table: 'events', projectId, span: filter, ...(idempotencyKey !== undefined ? { few } : isAll ? {} : { groups }) };
 }
 
-/** Returns the event with its data, whatever the size; undefined when the project has none with this id. */
+/** Returns the event with its data, whatever the size. */
 export async function findEvent(pool: Pool, projectId: string, id: string): Promise<EventRow | undefined> {
   const { rows } = await pool.query<EventRow>({
     name: 'find-event',
@@ -91,7 +91,10 @@ export async function findEvent(pool: Pool, projectId: string, id: string): Prom
   return rows[0];
 }
 
-/** Returns the id of the event that holds the idempotency key of this one; undefined when the key has expired. Without a key it is the event itself. */
+/**
+ * Returns the id of the event that holds the idempotency key, or `id` without a key; undefined when
+ * the key has expired.
+ */
 export async function originalOf(
   pool: Pool,
   { projectId, id, idempotencyKey: key }: Pick<NewEvent, 'projectId' | 'id' | 'idempotencyKey'>,

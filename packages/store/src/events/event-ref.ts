@@ -1,16 +1,14 @@
-/** What finds an event, a delivery or a message in its partition. */
 export interface EventRef {
   readonly projectId: string;
   readonly id: string;
-  /** Broker time of the message in epoch milliseconds; the first 48 bits of the id. */
+  /** Broker time in epoch milliseconds; the first 48 bits of the id. */
   readonly occurredAtMs: number;
 }
 
-/** In SQL, of the columns of a batch. */
 export const OCCURRED_AT = `timestamptz 'epoch' + occurredAtMs::bigint * interval '1 millisecond'`;
 export const DUE_AT = `case when dueInMs = 'Infinity' then 'infinity' else now() + dueInMs::float8 * interval '1 millisecond' end`;
 
-/** The members of a batch, in the order of its parameters. */
+/** Returns member names in parameter order. */
 export function membersOf<Row>(names: string): readonly (keyof Row & string)[] {
   return names.split(' ') as (keyof Row & string)[];
 }

@@ -13,20 +13,20 @@ export type MessageType = 'single' | 'fanout' | 'broadcast';
 export interface NewEvent extends EventRef {
   readonly sourceId: string | null;
   readonly coordinates: string;
-  /** Digest of the message that it was made of, in hex; null for one over the API. */
+  /** Hex digest of the source message; null: created over the API. */
   readonly digest: string | null;
   readonly eventType: string;
   readonly messageType: MessageType;
   readonly endpointId: string | null;
   readonly ownerId: string | null;
   readonly idempotencyKey: string | null;
-  /** `pending`: to be routed through the create-event queue. */
+  /** `pending`: the create-event queue will route it. */
   readonly status: EventStatus;
   readonly outcome: string | null;
   readonly headers: string;
-  /** JSON text of what the sender should know, an array of sentences; null: nothing. */
+  /** JSON array of sentences for the sender; null: none. */
   readonly notes: string | null;
-  /** JSON text, stored as it is. */
+  /** JSON text, stored unchanged. */
   readonly data: string;
 }
 
@@ -34,11 +34,13 @@ export interface NewEventDelivery extends EventRef {
   readonly eventId: string;
   readonly endpointId: string;
   readonly subscriptionId: string | null;
-  /** Event type and source are those of the event. */
+  /** Copied from the event, like the source. */
   readonly eventType: string;
   readonly sourceId: string | null;
   readonly status: 'scheduled' | 'processing' | 'discarded';
-  /** Milliseconds until it is due; Infinity while its endpoint is paused. Used only when scheduled. */
+  /**
+   * Milliseconds until it is due; Infinity while its endpoint is paused. Used only when scheduled.
+   */
   readonly dueInMs: number;
   readonly reason: string | null;
 }
@@ -46,9 +48,9 @@ export interface NewEventDelivery extends EventRef {
 export interface EventBatch {
   readonly events: readonly NewEvent[];
   readonly deliveries: readonly NewEventDelivery[];
-  /** Of sources that keep messages. */
+  /** Messages of sources that keep messages. */
   readonly messages?: readonly MessageOfEvents[];
-  /** Id of the agent that holds the deliveries created as `processing`. */
+  /** The agent that holds deliveries created as `processing`. */
   readonly agentId: number;
   readonly idempotencyWindowSeconds: number;
 }
@@ -61,7 +63,10 @@ const DELIVERY = membersOf<NewEventDelivery>(
 );
 const ROUTED_EVENT = membersOf<RoutedEvent>('projectId id occurredAtMs status outcome');
 
-/** Inserts deliveries of the events in the CTE `e`. Their batch starts at parameter `first`; the id of the agent that holds claimed ones follows it. */
+/**
+ * Inserts deliveries of the events in the CTE `e`. Their batch starts at parameter `first`; the id
+ * of the claiming agent follows.
+ */
 function insertDeliveries(first: number, condition = 'true'): string {
   return `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, subscription_id, event_type, source_id, status, claimed_by, next_attempt_at, reason)
     select projectId::uuid, id::uuid, ${OCCURRED_AT}, eventId::uuid, endpointId::uuid, subscriptionId::uuid, eventType, sourceId::uuid, status::event_delivery_status,
@@ -71,14 +76,15 @@ function insertDeliveries(first: number, condition = 'true'): string {
     on conflict do nothing`;
 }
 
-/** Of `accept` without messages. */
+/** Number of parameters of `accept` without messages. */
 const PARAMETERS = EVENT.length + DELIVERY.length + 3;
 
 /*
- * One statement and one commit per micro-batch. Locks: only the rows it inserts, all keys first and then events in id order (the caller sorts), so two
- * agents that read the same messages after a rebalance cannot deadlock. Counting the keys makes them come first: a subplan alone would run at the first
- * event with a key, after other events are locked. `case when x in (select ...)` forces hashed subplans: joins would be nested loops on these connections,
- * quadratic in the batch.
+ * One statement and one commit per micro-batch. Locks only inserted rows, all keys first and then
+ * events in id order (the caller sorts): agents that read the same messages after a rebalance
+ * cannot deadlock. Counting the keys makes them come first: a subplan alone would run at the first
+ * event with a key, after other events are locked. `case when x in (select ...)` forces hashed
+ * subplans: joins would be nested loops on these connections, quadratic in the batch.
  */
 const accept = (counted: { readonly deliveries: boolean }, has: { readonly messages: boolean }) => `
   with u as materialized (
@@ -106,7 +112,7 @@ const accept = (counted: { readonly deliveries: boolean }, has: { readonly messa
   counted as (${insertCountDeltas(finishedEvents('e'), ...(counted.deliveries ? [finishedDeliveries('d')] : []))})
   select (select count(*) from e)::int as accepted, array(select id::text from e where (select count(*) from e) < $30::int) as ids`;
 
-/** Deliveries are rarely discarded at creation; without any, they need not be returned to be counted. Few sources keep messages; the others have no part in it. */
+/** Most batches have no discarded deliveries to count and no messages to keep. */
 const [ACCEPT, ACCEPT_MESSAGES, ACCEPT_DISCARDED, ACCEPT_DISCARDED_MESSAGES] = [
   { name: 'accept-events', text: accept({ deliveries: false }, { messages: false }) },
   { name: 'accept-events-messages', text: accept({ deliveries: false }, { messages: true }) },
@@ -115,8 +121,9 @@ const [ACCEPT, ACCEPT_MESSAGES, ACCEPT_DISCARDED, ACCEPT_DISCARDED_MESSAGES] = [
 ] as const;
 
 /**
- * Commits events, distinct by id and idempotency key, with their deliveries, all or nothing. One whose id or (within its window) key exists is a duplicate and
- * changes nothing. A message is kept with the events that are new of it. Returns the ids of the new events, or `all`.
+ * Commits events, distinct by id and idempotency key, with their deliveries, all or nothing. A
+ * duplicate, whose id or (within its window) key exists, changes nothing. Messages are stored with
+ * their new events. Returns the ids of the new events, or `all`.
  */
 export async function acceptEvents(client: Pick<pg.Pool, 'query'>, batch: EventBatch): Promise<ReadonlySet<string> | 'all'> {
   const { events, deliveries, messages = [] } = batch;
@@ -137,15 +144,14 @@ export async function acceptEvents(client: Pick<pg.Pool, 'query'>, batch: EventB
   return row?.accepted === events.length ? 'all' : new Set(row?.ids);
 }
 
-/** What is known of the message that an event was made of. */
 export interface StoredMessage {
-  /** Null if an agent of an earlier version accepted it; then its type and data are here. */
+  /** Null: an agent of an earlier version accepted it; type and data are then set. */
   readonly digest: string | null;
   readonly eventType: string | null;
   readonly data: string | null;
 }
 
-/** The messages of those events that exist, by id. No lock. */
+/** Returns the messages of existing events by event id. No lock. */
 export async function readMessages(pool: Pick<pg.Pool, 'query'>, refs: readonly EventRef[]): Promise<ReadonlyMap<string, StoredMessage>> {
   const { rows } = await pool.query<StoredMessage & { id: string }>({
     name: 'read-messages',
@@ -164,7 +170,10 @@ export type PendingEvent = EventRef &
 const PENDING_COLUMNS = `e.project_id as "projectId", e.id, (extract(epoch from e.occurred_at) * 1000)::float8 as "occurredAtMs", e.source_id as "sourceId",
   e.event_type as "eventType", e.message_type as "messageType", e.endpoint_id as "endpointId", e.owner_id as "ownerId", e.headers, e.data`;
 
-/** The events of these refs that are still pending. No lock. The status is compared as text, so that no plan scans the index of all pending events. */
+/**
+ * Returns the pending events. No lock. Compares the status as text: no plan scans the index of all
+ * pending events.
+ */
 export async function readPending(pool: pg.Pool, refs: readonly EventRef[]): Promise<PendingEvent[]> {
   const { rows } = await pool.query<PendingEvent>({
     name: 'read-pending',
@@ -177,7 +186,10 @@ export async function readPending(pool: pg.Pool, refs: readonly EventRef[]): Pro
   return rows;
 }
 
-/** Pending events accepted over `olderThanMs` ago, oldest first: their signal was lost. One scan of the partial index of pending events. No lock. */
+/**
+ * Returns pending events accepted over `olderThanMs` ago, oldest first: their signal was lost. One
+ * scan of the partial index of pending events. No lock.
+ */
 export async function readStalePending(
   pool: pg.Pool,
   olderThanMs: number,
@@ -199,7 +211,10 @@ export interface RoutedEvent extends EventRef {
   readonly outcome: string;
 }
 
-/** False when a replayed event has a delivery for the endpoint, be it by a subscription that is gone. Those of an event share its millisecond: one probe by primary key. */
+/**
+ * False if a replayed event has a delivery for the endpoint, even by a deleted subscription. One
+ * probe by primary key: an event's deliveries share its millisecond.
+ */
 const UNLESS_DELIVERED = `case when eventId::uuid in (select id from e where replayed) then (
       select true from event_deliveries had
       where had.project_id = projectId::uuid and had.occurred_at = ${OCCURRED_AT} and had.event_id = eventId::uuid and had.endpoint_id = endpointId::uuid
@@ -207,8 +222,8 @@ const UNLESS_DELIVERED = `case when eventId::uuid in (select id from e where rep
       limit 1) is null else true end`;
 
 /*
- * Locks: the events' rows, in the order given. Of two agents that route an event, the second finds it no longer pending and creates no deliveries: its
- * config cache may know other subscriptions.
+ * Locks: the events' rows, in the given order. A second agent finds the event no longer pending and
+ * creates no deliveries: its config cache can have other subscriptions.
  */
 const ROUTED = `
   with e as (
@@ -221,7 +236,10 @@ const ROUTED = `
   counted as (${insertCountDeltas(finishedEvents('e'), finishedDeliveries('d'))})
   select array(select id::text from d) as ids`;
 
-/** Commits deliveries and outcomes of events that are still pending; the caller sorts them by id. Returns the ids of the new deliveries. */
+/**
+ * Commits deliveries and outcomes of pending events; the caller sorts these by id. Returns the ids
+ * of the new deliveries.
+ */
 export async function recordRoutes(
   pool: pg.Pool,
   { events, deliveries, agentId }: { events: readonly RoutedEvent[]; deliveries: readonly NewEventDelivery[]; agentId: number },
@@ -234,12 +252,15 @@ export async function recordRoutes(
   return new Set(rows[0]?.ids);
 }
 
-/** Returns the text that stands for an event in the create-event queue: its project, itself, and the version of the text, which releases before versions left out. */
+/** Returns a signal: project id, event id and format version, which early releases omit. */
 export function encodeSignal({ projectId, id }: Pick<EventRef, 'projectId' | 'id'>): string {
   return `${projectId} ${id} ${KV_VERSIONS.signal}`;
 }
 
-/** Returns the event that a signal names; null when this release cannot read it. The time comes from the event's id. */
+/**
+ * Returns the event of a signal; null when this release cannot read it. The time comes from the
+ * event's id.
+ */
 export function decodeSignal(text: string): EventRef | null {
   const [projectId, id, version = '1'] = text.split(' ');
   return version === String(KV_VERSIONS.signal) && projectId && id && isId(projectId) && isId(id)

@@ -4,27 +4,27 @@ import { eventId as eventIdOf, timeOfId } from '@gateway/core/events';
 import { batchRows, batchTexts } from '../postgres/columns.js';
 import { membersOf, OCCURRED_AT, type EventRef } from './event-ref.js';
 
-/** A message that is larger, with its headers, is not kept: only its size is. */
+/** Includes the headers; only the size of a larger message is kept. */
 export const KEPT_BYTES_MAX = 65_536;
 
-/** The message of new events, of a source that keeps messages. Its id is that of its first event, whether or not that one is created. */
+/** The message of new events. Its id is the id of its first event, even if that is not created. */
 export interface KeptMessage extends EventRef {
-  /** Of `raw`, as of its events. */
+  /** Digest of `raw`, as in its events. */
   readonly digest: string;
-  /** JSON object of string to string. */
+  /** JSON object of strings. */
   readonly headers: string;
-  /** Null if it is too large. */
+  /** Null if too large. */
   readonly raw: Uint8Array | null;
   readonly rawBytes: number;
 }
 
-/** A message with its events: it is stored if one of them is created. */
+/** The message is stored if one of its events is created. */
 export interface MessageOfEvents {
   readonly message: KeptMessage;
   readonly eventIds: readonly string[];
 }
 
-/** What is kept of a message: all, or only its size. */
+/** Returns what to store of a message: all, or only its size. */
 export function keptParts(message: {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
@@ -40,8 +40,9 @@ const MESSAGE = membersOf<Stored>('projectId id occurredAtMs digest headers raw 
 const LINK = ['messageId', 'eventId'] as const;
 
 /**
- * The insert of messages one of whose events is in the CTE `e`, each once. Their parameters start at `first`. In the order of their ids, after the events: of
- * two agents that have the same message the second waits for its events, and then finds none of them new.
+ * Inserts messages with an event in the CTE `e`, each once, from parameter `first`. In id order,
+ * after the events: a second agent with the message waits for the events, and then finds none of
+ * them new.
  */
 export function insertMessages(first: number): string {
   return `insert into event_messages (project_id, id, occurred_at, digest, headers, raw, raw_bytes)
@@ -53,7 +54,7 @@ export function insertMessages(first: number): string {
     on conflict do nothing`;
 }
 
-/** The parameters of `insertMessages`. */
+/** Returns the parameters of `insertMessages`. */
 export function messageTexts(messages: readonly MessageOfEvents[]): string[] {
   const base64 = (raw: Uint8Array) => Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('base64');
   const stored = messages.map(({ message }): Stored => ({ ...message, raw: message.raw && base64(message.raw) }));
@@ -61,32 +62,34 @@ export function messageTexts(messages: readonly MessageOfEvents[]): string[] {
   return [...batchTexts(stored, MESSAGE), ...batchTexts(links, LINK)];
 }
 
-/** The bytes of a message in JSON: text, or base64 when they are not UTF-8. */
+/** Encodes bytes for JSON: as text, or as base64 if they are not UTF-8. */
 export function bytesText(bytes: Buffer): { readonly raw: string; readonly raw_encoding: 'utf8' | 'base64' } {
   const encoding = isUtf8(bytes) ? 'utf8' : 'base64';
   return { raw: bytes.toString(encoding), raw_encoding: encoding };
 }
 
-/** The message that an event was made of. */
 export interface EventMessage {
   readonly id: string;
-  /** Of the event. */
   readonly source_id: string;
   readonly headers: string;
-  /** Null: it was too large to be kept. */
+  /** Null: too large to keep. */
   readonly raw: Buffer | null;
   readonly raw_bytes: number;
 }
 
 /**
- * Finds the message that an event was made of, which several may be: one that its source kept, or one that was replayed from quarantine, as it was replayed. The
- * digest tells it from another message with the same coordinates and time. Undefined when none is stored. By primary keys. No lock.
+ * Finds an event's source message, kept by its source or replayed from quarantine (with its edits).
+ * The digest distinguishes it from messages with the same coordinates and time. Reads primary keys.
+ * No lock.
  */
 export function findEventMessage(pool: pg.Pool, projectId: string, eventId: string): Promise<EventMessage | undefined> {
   return find<EventMessage>(pool, projectId, eventId, { name: 'find-event-message', columns: 'id, headers, raw, raw_bytes' });
 }
 
-/** Returns the size of the message that an event was made of, also of one that was too large to be kept; null when none is stored. Cost as above. */
+/**
+ * Returns the size of an event's source message, even if too large to keep; null when none is
+ * stored.
+ */
 export async function eventMessageBytes(pool: pg.Pool, projectId: string, eventId: string): Promise<number | null> {
   const columns = { name: 'event-message-bytes', columns: 'raw_bytes' };
   return (await find<Pick<EventMessage, 'raw_bytes'>>(pool, projectId, eventId, columns))?.raw_bytes ?? null;

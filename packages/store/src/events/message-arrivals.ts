@@ -3,8 +3,9 @@ import { batchRows, batchTexts } from '../postgres/columns.js';
 import { OCCURRED_AT, REF, type EventRef } from './event-ref.js';
 
 /**
- * When events, or messages in quarantine, first arrived that their own time cannot date: epoch milliseconds by the clock of Postgres, by the id that the own time
- * gives; now, for those that are new. None for one that an earlier version stored under that id: it keeps its time. Locks: their rows, in one order.
+ * Returns when messages without a usable broker time first arrived, by the id derived from that
+ * time: epoch milliseconds by Postgres' clock. Omits ids stored by an earlier version, which keep
+ * their time. Locks: their rows, in one order.
  */
 export async function firstArrivals(pool: Pick<pg.Pool, 'query'>, messages: readonly EventRef[]): Promise<ReadonlyMap<string, number>> {
   const { rows } = await pool.query<{ id: string; ms: number }>({
@@ -23,8 +24,9 @@ export async function firstArrivals(pool: Pick<pg.Pool, 'query'>, messages: read
 }
 
 /**
- * A condition that this id, of the time that its broker gave, was not dated by its arrival before. A time that was too far ahead then may be possible when the
- * message comes again. The table is nearly always empty, which is found out once in a statement.
+ * Returns the condition that an id, derived from the broker time, was not dated by arrival earlier:
+ * a time too far ahead then can be valid on redelivery. The table is nearly always empty, which is
+ * checked once per statement.
  */
 export function notDatedByArrival(project: string, id: string): string {
   return `case when (select not exists (select from message_arrivals)) then true

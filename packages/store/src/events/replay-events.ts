@@ -4,9 +4,7 @@ import { insertCountDeltas, unfinishedEvents } from '../counts/count-deltas.js';
 import { listEventStates, type EventFilter } from './event-log.js';
 import type { EventRef } from './event-ref.js';
 
-/*
- * Locks: the rows that are finished, in the order of their ids. Agents lock the row of an event for as short, when they record its routes.
- */
+/* Locks: the finished rows, in id order, as briefly as agents lock a row to record routes. */
 const REPLAY = `
   with over as materialized (
     select project_id, id, source_id, status from events
@@ -21,8 +19,9 @@ const REPLAY = `
   select id from e`;
 
 /**
- * Makes finished events pending again, so that agents route them by the subscriptions of now. An endpoint that has a delivery of the event gets no second one, unless
- * with `force` by a subscription that has made none. One commit. Returns the events that were finished; the caller signals them.
+ * Makes finished events pending: agents route them by the current subscriptions. An endpoint with a
+ * delivery of the event gets no second one, unless with `force` by a subscription that has created
+ * none. One commit. Returns the replayed events for the caller to signal.
  */
 export async function replayEvents(pool: Pool, projectId: string, ids: readonly string[], { force = false } = {}): Promise<EventRef[]> {
   const sorted = [...ids].sort();
@@ -37,15 +36,18 @@ export async function replayEvents(pool: Pool, projectId: string, ids: readonly 
 
 export interface ReplayStep {
   readonly count: number;
-  /** What to signal; nothing in a dry run. */
+  /** The events to signal; empty in a dry run. */
   readonly replayed: readonly EventRef[];
-  /** The id after which another run goes on; null when there is no more. */
+  /** Cursor of the next run; null at the end. */
   readonly next: string | null;
 }
 
 const BATCH = 1_000;
 
-/** Replays the finished events that a filter selects, oldest first, a commit for each thousand; a dry run counts them. `after`: `next` of an earlier step. */
+/**
+ * Replays matching finished events, oldest first, with a commit per thousand; a dry run counts
+ * them. `after`: `next` of an earlier step.
+ */
 export async function* replaySelected(
   pool: Pool,
   projectId: string,

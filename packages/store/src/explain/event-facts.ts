@@ -9,14 +9,14 @@ export interface FoundEvent extends EventRow {
   readonly data: string;
   readonly project_name: string;
   readonly project_deleted: boolean;
-  /** Null: created over the API, or its source's row is gone. */
+  /** Null: created over the API, or the source's row no longer exists. */
   readonly source_name: string | null;
 }
 
-/** The project $3, or any when it is null: one index probe per project, in the partition of the id's time. */
+/** The project $3, or any: one index probe per project, in the partition of the id's time. */
 const PROJECTS = `any (case when $3::uuid is null then array(select id from projects) else array[$3::uuid] end)`;
 
-/** The event of an id in a project, or in any. No lock. */
+/** Returns the event in a project, or in any. No lock. */
 export async function findEventAnywhere(pool: Pool, id: string, projectId: string | null = null): Promise<FoundEvent | undefined> {
   const { rows } = await pool.query<FoundEvent>({
     name: 'find-event-anywhere',
@@ -47,16 +47,19 @@ export interface ExplainedDelivery extends Pick<EventDeliveryRow, DeliveryColumn
 
 export const EXPLAINED_DELIVERIES = 100;
 
-/** The deliveries of an event, successful ones last, and the number in each status. */
+/** Successful deliveries come last. */
 export interface ExplainedDeliveries {
   readonly first: readonly ExplainedDelivery[];
   readonly counts: Readonly<Partial<Record<EventDeliveryStatus, number>>>;
 }
 
-/** The deliveries of an event share its millisecond: few rows of one partition, by primary key. */
+/** An event's deliveries share its millisecond: few rows of one partition, by primary key. */
 const OF_EVENT = 'd.project_id = $1 and d.occurred_at = $2 and d.id between $3 and $4 and d.event_id = $5';
 
-/** Returns the first 100 deliveries, each with its last attempt and the live agent that holds it, and counts all of them. No lock. */
+/**
+ * Returns the first 100 deliveries, each with its last attempt and live agent, and counts all. No
+ * lock.
+ */
 export async function explainDeliveries(pool: Pool, { project_id, id }: Pick<EventRow, 'project_id' | 'id'>): Promise<ExplainedDeliveries> {
   const ms = timeOfId(id);
   const values = [project_id, new Date(ms), idBound(ms, '0'), idBound(ms, 'f'), id];
@@ -86,11 +89,14 @@ export async function explainDeliveries(pool: Pool, { project_id, id }: Pick<Eve
 export interface OtherRecord {
   readonly thing: 'event delivery' | 'quarantined message' | 'project' | 'endpoint' | 'subscription' | 'source';
   readonly project_id: string;
-  /** The event of a delivery, the status of a quarantined message, otherwise the name. */
+  /** A delivery's event, a quarantined message's status, otherwise the name. */
   readonly detail: string;
 }
 
-/** The other records with this id, in a project or in any. One index probe per table and project. No lock. */
+/**
+ * Returns other records with this id, in a project or in any. One index probe per table and
+ * project. No lock.
+ */
 export async function findOtherRecords(pool: Pool, id: string, projectId: string | null = null): Promise<OtherRecord[]> {
   const named = ['endpoint', 'subscription', 'source'].map(
     (thing) => `select '${thing}' as thing, project_id, name as detail from ${thing}s where project_id = ${PROJECTS} and id = $1`,
@@ -110,7 +116,7 @@ export async function findOtherRecords(pool: Pool, id: string, projectId: string
 
 export interface Waiting {
   readonly agents: readonly string[];
-  /** Pending events accepted earlier, counted up to a thousand. */
+  /** Earlier pending events, counted up to a thousand. */
   readonly before: number;
 }
 
@@ -125,7 +131,7 @@ export async function readRoutingBacklog(pool: Pool, acceptedAt: Date): Promise<
   return rows[0]!;
 }
 
-/** When the event's idempotency key expires; null when it has, or another event holds it. */
+/** Returns when the event's idempotency key expires; null if it has, or another event holds it. */
 export async function keyExpiry(
   pool: Pool,
   { project_id, id, idempotency_key }: Pick<EventRow, 'project_id' | 'id' | 'idempotency_key'>,

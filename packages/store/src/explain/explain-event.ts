@@ -21,18 +21,17 @@ export interface Explanation {
   readonly event: FoundEvent;
   readonly rule: RoutingRule;
   readonly deliveries: ExplainedDeliveries;
-  /** Where it would go now; null when the row of the project is gone. */
+  /** Null when the project's row no longer exists. */
   readonly now: ExplainedRoute | null;
-  /** What there is of the project, of which `now` may be a part. */
+  /** Totals of the project; `now` can cover a part. */
   readonly counts: Pick<RoutingPart, 'subscriptionCount' | 'endpointCount' | 'isWhole'>;
-  /** The owner id or endpoint id that an unknown one may have meant. */
+  /** The known owner or endpoint id nearest to an unknown one. */
   readonly meant: string | null;
-  /** The agents that could process it, and what is queued before it. */
   readonly waiting: Waiting;
   /** End of the window in which messages with its idempotency key are duplicates. */
   readonly keyExpiry: Date | null;
   readonly quarantined: string | null;
-  /** Size of the message that it was made of; null when none is stored. */
+  /** Null when no source message is stored. */
   readonly messageBytes: number | null;
 }
 
@@ -40,23 +39,23 @@ type Explained = { readonly explanation: Explanation } | { readonly meanings: re
 
 const CANDIDATES_MAX = 1_000;
 
-/** Of one project, with bounded work however large it is. */
+/** Bounds the work, however large the project is. */
 export interface ExplainBounds {
   readonly projectId: string;
-  /** Explains only the subscriptions of this endpoint. */
+  /** Only subscriptions of this endpoint. */
   readonly ofEndpoint: string | null;
-  /** Subscriptions that are explained. */
   readonly max: number;
 }
 
-/** Subscriptions that may match, and endpoints, that are looked at of a project when there are bounds. */
+/** Limit of endpoints, and of subscriptions that can match, read with bounds. */
 const PART_MAX = 1_000;
 
 /**
- * Explains an event by rows that are read by key and the configuration of its project. Without the event, what else has this id.
+ * Explains an event from rows read by key and its project's configuration; otherwise returns the
+ * other records with this id.
  *
  * @param id a UUID in lower case
- * @param bounds by default any project, and all that it has
+ * @param bounds default: any project, unbounded
  */
 export async function explainEvent(pool: Pool, id: string, bounds?: ExplainBounds): Promise<Explained> {
   const projectId = bounds?.projectId ?? null;

@@ -16,7 +16,6 @@ export interface ExplainedTarget {
   readonly subscription: NamedSubscription | null;
 }
 
-/** A subscription of the project and why it does not match; `mismatch` is null when it does. */
 export interface ExplainedSubscription {
   readonly subscription: NamedSubscription;
   readonly endpoint: NamedEndpoint | null;
@@ -27,14 +26,17 @@ export interface ExplainedRoute {
   readonly rule: RoutingRule;
   readonly outcome: RoutingOutcome;
   readonly targets: readonly ExplainedTarget[];
-  /** When subscriptions decide: those that match first. Empty for a deleted project. */
+  /** Matching ones first. Empty under other routing rules, and for a deleted project. */
   readonly subscriptions: readonly ExplainedSubscription[];
 }
 
-/** Comparisons of filters, after which no more subscriptions are explained when there is a maximum: tens of milliseconds. */
+/** Limit of filter comparisons with `max`: tens of milliseconds. */
 const WORK_MAX = 1_000_000;
 
-/** Routes an event as an agent would now, and explains its subscriptions, or only so many and within bounded work. */
+/**
+ * Routes an event as an agent would now, and explains its subscriptions; with `max`, that many,
+ * within bounded work.
+ */
 export function explainRoute(records: RoutingRecords, event: RoutableEvent, max = Infinity): ExplainedRoute {
   const endpoints = new Map(records.endpoints.map((it) => [it.id, it]));
   const live = records.subscriptions.filter(({ deleted_at, is_disabled }) => deleted_at === null && !is_disabled);

@@ -4,10 +4,10 @@ import type { Explanation } from './explain-event.js';
 import type { FoundEvent } from './event-facts.js';
 import type { ExplainedSubscription } from './explain-route.js';
 
-/** Longer values, as JSON, are cut: the whole data of an event may be what a filter found. */
+/** Truncates longer JSON: a filter can find an event's whole data. */
 const VALUE_CHARS = 1_000;
 
-/** An explanation as JSON, with the fields of the management API. */
+/** Returns an explanation with the fields of the management API. */
 export function explanationRecord({
   event,
   rule,
@@ -63,7 +63,7 @@ export function explanationRecord({
   };
 }
 
-/** A subscription with why it does not match; `mismatch` is null when it matches. */
+/** Returns a subscription; `mismatch` is null when it matches. */
 export function subscriptionRecord({ subscription: { id: uid, name }, mismatch }: ExplainedSubscription, clip = clipper()) {
   return { uid, name, matches: mismatch === null, mismatch: mismatch && clippedMismatch(mismatch, clip) };
 }
@@ -74,7 +74,7 @@ function clippedMismatch(mismatch: SubscriptionMismatch, clip: (value: unknown) 
     : mismatch;
 }
 
-/** Replaces a value by the start of its JSON when that is long. The same object is written once. */
+/** Truncates long values to the start of their JSON. Serialises each object once. */
 function clipper(): (value: unknown) => unknown {
   const clipped = new Map<unknown, unknown>();
   return (value) => {
@@ -86,12 +86,12 @@ function clipper(): (value: unknown) => unknown {
   };
 }
 
-/** What was left out of an event. */
+/** Returns the sentences for the event's sender. */
 export function notesOf({ notes }: Pick<FoundEvent, 'notes'>): string[] {
   return notes === null ? [] : (JSON.parse(notes) as string[]);
 }
 
-/** Whether a subscription was changed or deleted after an event was accepted. */
+/** Checks whether a subscription was changed or deleted after the event. */
 export function isChanged({ updated_at, deleted_at }: ExplainedSubscription['subscription'], acceptedAt: Date): boolean {
   return updated_at > acceptedAt || (deleted_at !== null && deleted_at > acceptedAt);
 }

@@ -1,13 +1,16 @@
 import { TAKE_OVER_MS } from './kv.js';
 import type { Kv, QueueName, SharedMap, Signal, SignalQueue } from './kv.js';
 
-/** Limit of texts; the least recently used are dropped beyond it. */
+/** The least recently used texts are evicted. */
 const TEXTS_MAX = 10_000;
 
-/** Limit of token buckets, in the same way: their names may come from requests. A dropped one is full again. */
+/** Evicted likewise, since names can come from requests. An evicted bucket is full again. */
 const BUCKETS_MAX = 100_000;
 
-/** KV of a single process, used by `gateway dev`. Signals are lost with the process; reconciliation finds their events. */
+/**
+ * KV of a single process, for `gateway dev`. Signals are lost with it; reconciliation finds their
+ * events.
+ */
 export class MemoryKv implements Kv {
   readonly #queues: Partial<Record<QueueName, SignalQueue>> = {};
   readonly #breakers = memoryMap();
@@ -90,7 +93,7 @@ function memoryQueue(takeOverMs: number): SignalQueue {
   const wakers = new Set<() => void>();
   let last = 0;
 
-  /** Puts signals that were held too long back in front. */
+  /** Requeues signals held too long, at the front. */
   function takeOver(): void {
     const abandoned: Signal[] = [];
     for (const { signal, untilMs } of pulled.values()) {
@@ -101,7 +104,7 @@ function memoryQueue(takeOverMs: number): SignalQueue {
     waiting.unshift(...abandoned);
   }
 
-  /** Resolves after a push, when a pulled signal may be taken over, or when the signal aborts. */
+  /** Resolves after a push, a take-over deadline or an abort. */
   function untilMore(signal: AbortSignal): Promise<void> {
     const [oldest] = pulled.values();
     return new Promise<void>((resolve) => {

@@ -5,12 +5,12 @@ import type { KvSettings } from './kv.js';
 
 const CONNECT_MS = 5_000;
 const SENTINEL_ANSWER_MS = 2_000;
-/** Redirections of a command in a Cluster, 100 ms apart: it fails before its caller times out. */
+/** Redirections of a command, 100 ms apart: it fails before its caller times out. */
 const CLUSTER_TRIES = 8;
 
 /**
- * Returns a function that connects to a server, the master named by Sentinels, or a Cluster. Every command and pipeline names a single key, so it works on a
- * Cluster without hash tags. Throws `tls_file`.
+ * Connects to a server, the master named by Sentinels, or a Cluster, where hash tags are not
+ * needed: every command and pipeline uses a single key. Throws `tls_file`.
  */
 export function redisConnector(settings: KvSettings, onError: (error: Error) => void): () => Redis {
   const { sentinel, cluster } = settings;
@@ -18,7 +18,7 @@ export function redisConnector(settings: KvSettings, onError: (error: Error) => 
     ...(settings.username ? { username: settings.username } : {}),
     ...(settings.password ? { password: settings.password } : {}),
     ...tlsOf(settings),
-    // Commands fail at once while disconnected: the pipeline does not wait for KV.
+    // Commands fail immediately while disconnected: the pipeline does not wait for KV.
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     connectTimeout: CONNECT_MS,
@@ -53,7 +53,7 @@ export function redisConnector(settings: KvSettings, onError: (error: Error) => 
   };
 }
 
-/** A Cluster accepts the same commands, so it is used as a Redis. */
+/** A Cluster accepts the commands of a Redis. */
 function connectCluster(nodes: readonly { host: string; port: number }[], options: RedisOptions): Redis {
   const { retryStrategy: _, enableOfflineQueue: __, ...redisOptions } = options;
   const cluster = new Cluster([...nodes], {
@@ -62,7 +62,7 @@ function connectCluster(nodes: readonly { host: string; port: number }[], option
     maxRedirections: CLUSTER_TRIES,
     clusterRetryStrategy: waitMs,
     slotsRefreshTimeout: CONNECT_MS,
-    // Keep names: the certificates of the nodes are issued for them.
+    // Keep names: the nodes' certificates are issued for them.
     dnsLookup: (address, done) => done(null, address),
   });
   return cluster as unknown as Redis;
@@ -92,10 +92,13 @@ function hostAndPort(address: string): { host: string; port: number } {
   return { host: address.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(address.slice(at + 1)) };
 }
 
-/** Why each connection is down. ioredis fails commands without that reason. */
+/** Why a connection is down, which ioredis omits from failed commands. */
 const reasons = new WeakMap<object, Error>();
 
-/** Records why a connection is down, and reports its errors. `ask` finds the cause that errors of a Cluster or of Sentinels omit. */
+/**
+ * Records and reports why a connection is down. `ask` finds the cause that Cluster and Sentinel
+ * errors omit.
+ */
 function keepReasons(redis: Redis, { onError, ask }: { onError: (error: Error) => void; ask: () => Promise<unknown> }): void {
   redis.on('ready', () => reasons.delete(redis));
   redis.on('error', (error: Error) => {
@@ -111,14 +114,14 @@ function keepReasons(redis: Redis, { onError, ask }: { onError: (error: Error) =
   });
 }
 
-/** Returns the same error. If ioredis left out why the connection is down, sets the last known failure as its `cause`. */
+/** Returns the same error, with the last known failure as its `cause` if ioredis omits it. */
 export function withReason(redis: Redis, error: unknown): unknown {
   const reason = reasons.get(redis);
   if (reason && error instanceof Error && hasNoReason(error)) error.cause ??= reason;
   return error;
 }
 
-/** The failure of the first server on which `use` fails; undefined when it works on all. */
+/** Returns the failure of the first server on which `use` fails. */
 async function firstFailure(
   addresses: readonly { readonly host: string; readonly port: number }[],
   options: RedisOptions,

@@ -7,15 +7,16 @@ import { redisConnector, withReason } from './redis-connection.js';
 
 const PREFIX = 'gateway:';
 const GROUP = 'agents';
-/** A blocking read returns this often, so that a half-open connection is detected. */
+/** Bounds the detection of half-open connections. */
 const BLOCK_MS = 5_000;
-/** A connection without an answer within this, plus the time of a blocking read, is half-open. */
+/** A connection without an answer for this time, plus a blocking read's, is half-open. */
 const ANSWER_MS = 2_000;
 const PING_MS = 10_000;
 
 /*
- * A token bucket, refilled by Redis' clock so that agents with wrong clocks share it fairly. That clock may be set back, so elapsed time is never negative.
- * Lua formats numbers with 14 digits, too few for microseconds since 1970, so the digits are explicit.
+ * A token bucket, refilled by Redis' clock: agents with wrong clocks share it fairly. Elapsed time
+ * is never negative, even if that clock is set back. Lua formats numbers with 14 digits, too few
+ * for microseconds since 1970, hence the explicit formats.
  * KEYS[1] bucket; ARGV rate per second, wanted, capacity. Returns { granted, wait in ms, left }.
  */
 const TAKE_TOKENS = `
@@ -32,7 +33,7 @@ local wait = 0
 if granted == 0 then wait = math.ceil((1 - tokens) / rate * 1000) end
 return { granted, wait, math.floor(tokens - granted) }`;
 
-/* All entries of a map with the time in ms. KEYS[1] hash. */
+/* All entries of a map and the time in ms. KEYS[1] hash. */
 const READ_MAP = `
 local time = redis.call('time')
 return { tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000), redis.call('hgetall', KEYS[1]) }`;
@@ -54,8 +55,9 @@ end
 return made`;
 
 /*
- * Scripts, not pipelines of ioredis: a dead pipeline keeps the next one alive when young garbage is collected, and so full collections, which stop an agent for
- * milliseconds, come several times as often. KEYS[1] stream; ARGV texts, or the group and ids.
+ * Scripts, not ioredis pipelines: through young-generation garbage collections a dead pipeline
+ * retains the next one, and full collections, with pauses of milliseconds, become several times as
+ * frequent. KEYS[1] stream; ARGV texts, or the group and ids.
  */
 const PUSH = `for _, text in ipairs(ARGV) do redis.call('xadd', KEYS[1], '*', 't', text) end`;
 const DONE = `
@@ -63,8 +65,8 @@ redis.call('xack', KEYS[1], unpack(ARGV))
 redis.call('xdel', KEYS[1], unpack(ARGV, 2))`;
 
 /*
- * Every kind of command that the gateway uses, so that a user whose ACL refuses one is found before it is needed. Redis 7.0 and older do not name
- * the command that a script may not call. The keys are of one slot.
+ * Runs every kind of command the gateway uses, to detect a restrictive ACL early. Redis 7.0 and
+ * older do not name the command that a script is not allowed to call. The keys share one slot.
  * KEYS a string, a hash, a stream; ARGV the group.
  */
 const TRY_ALL = `
@@ -97,9 +99,9 @@ try('pexpire', KEYS[3], 60000)
 return refused`;
 const TRIED = ['{ping}', '{ping}:map', '{ping}:queue'].map((name) => PREFIX + name);
 
-/** Signals that are done are acknowledged together after this time. */
+/** Done signals are acknowledged together after this time. */
 const DONE_MS = 50;
-/** Changes, texts or tickets per script, so that it does not block Redis for long. */
+/** Changes, texts or tickets per script: longer scripts would block Redis. */
 const CHANGES_MAX = 500;
 /** Names per MGET, likewise. */
 const NAMES_MAX = 1_000;
@@ -112,7 +114,7 @@ export class RedisKv implements Kv {
   readonly #connect: () => Redis;
   readonly #takeOverMs: number;
   readonly #blocking = new Set<Redis>();
-  /** Tickets that are done and not acknowledged, by the key of their queue. */
+  /** Tickets to acknowledge, by queue key. */
   readonly #done = new Map<string, string[]>();
 
   constructor(settings: KvSettings, onError: (error: Error) => void, { takeOverMs = TAKE_OVER_MS } = {}) {
@@ -159,7 +161,7 @@ export class RedisKv implements Kv {
   }
 
   async ping(): Promise<void> {
-    // A write: a Redis that is out of memory or became a replica still answers PING.
+    // A write: a Redis that is out of memory or a replica still answers PING.
     await answered(this.#redis, this.#redis.set(`${PREFIX}ping`, '1', 'PX', PING_MS));
     await answered(this.#redis, this.#redis.eval(TRY_ALL, TRIED.length, ...TRIED, GROUP));
   }
@@ -181,7 +183,7 @@ export class RedisKv implements Kv {
     else this.#done.set(key, [...tickets]);
   };
 
-  /** Does not reject: what is not acknowledged is pulled again, and finds nothing to do. */
+  /** Does not reject: unacknowledged signals are pulled again, and find nothing to do. */
   async #acknowledge(): Promise<void> {
     const done = [...this.#done];
     this.#done.clear();
@@ -192,7 +194,7 @@ export class RedisKv implements Kv {
     await Promise.allSettled(done.map(([key, tickets]) => acknowledge(key, tickets)));
   }
 
-  /** A blocking read occupies its connection and ends only with it, so each pulled queue has its own. */
+  /** Each queue has its own connection: a blocking read occupies it, and ends only with it. */
   readonly #connectBlocking = (): Redis => {
     const redis = this.#connect();
     this.#blocking.add(redis);
@@ -222,7 +224,9 @@ function redisMap(redis: Redis, key: string): SharedMap {
 
 const textOrNothing = (text: string | undefined) => (text === undefined ? '' : `=${text}`);
 
-/** A stream with one consumer group. Done entries are deleted, so the length of the stream is the depth of the queue. */
+/**
+ * A stream with one consumer group. Done entries are deleted: its length is the depth of the queue.
+ */
 function redisQueue(
   redis: Redis,
   {
@@ -260,7 +264,7 @@ function redisQueue(
         if (entries?.length) return entries.map(signalOf);
       } catch (error) {
         if (signal.aborted) break;
-        // The stream is new, or Redis was flushed, perhaps during the blocking read.
+        // The stream is new, or Redis was flushed, possibly during the blocking read.
         if (!/NOGROUP|UNBLOCKED/.test(String(error))) throw error;
         await answered(redis, redis.xgroup('CREATE', key, GROUP, '0', 'MKSTREAM')).catch((e: unknown) => {
           if (!String(e).includes('BUSYGROUP')) throw e;
@@ -297,17 +301,17 @@ function redisQueue(
       const results = await answered(redis, redis.pipeline().xlen(key).xpending(key, GROUP).exec());
       const [length, pending] = results ?? [];
       if (length?.[0]) throw length[0];
-      // Before the first pull there is no group, and perhaps no stream.
+      // Before the first pull there is no group.
       if (pending?.[0] && !/NOGROUP/.test(pending[0].message)) throw pending[0];
       const all = Number(length?.[1] ?? 0);
-      // An entry may be acknowledged between the two counts.
+      // An entry can be acknowledged between the two counts.
       const pulled = Math.min(all, pending?.[0] ? 0 : Number((pending?.[1] as [number] | undefined)?.[0] ?? 0));
       return { waiting: all - pulled, pulled };
     },
   };
 }
 
-/** Awaits the answer of a command; without one in time, rejects and reconnects. */
+/** Awaits a reply; after a timeout, rejects and reconnects. */
 async function answered<T>(redis: Redis, command: Promise<T>, withinMs = ANSWER_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -326,7 +330,8 @@ async function answered<T>(redis: Redis, command: Promise<T>, withinMs = ANSWER_
 }
 
 function signalOf([ticket, fields]: StreamEntry): Signal {
-  // https://redis.io/docs/latest/develop/data-types/streams/#entry-ids: the time, a dash, and a number.
+  // https://redis.io/docs/latest/develop/data-types/streams/#entry-ids: the time, a dash, and a
+  // number.
   return { ticket, text: fields[1] ?? '', pushedAtMs: parseInt(ticket, 10) };
 }
 
@@ -346,12 +351,18 @@ function connected(redis: Redis, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Opens KV and connects in the background, so that a gateway starts while KV is down. Throws `tls_file` when a file of `kv.tls` cannot be used. */
+/**
+ * Opens KV and connects in the background: a gateway starts even while KV is down. Throws
+ * `tls_file`.
+ */
 export function openKv(settings: KvSettings, onError: (error: Error) => void): Kv {
   return settings.type === 'in-memory' ? new MemoryKv() : new RedisKv(settings, onError);
 }
 
-/** Repeats a request until it succeeds, for `ms`: KV connects in the background, and until then every command fails at once. Throws the last error. */
+/**
+ * Retries a request for `ms`: KV connects in the background, and until then commands fail
+ * immediately. Throws the last error.
+ */
 export async function retryKv<T>(request: () => Promise<T>, ms: number): Promise<T> {
   const untilMs = performance.now() + ms;
   for (;;) {

@@ -2,13 +2,12 @@ import type { Kv } from './kv.js';
 import { LAG_TTL_MS } from './source-lags.js';
 import { decodeValue, encodeValue } from './versions.js';
 
-/** How a source is read. */
 export interface SourceState {
-  /** `connecting`: it was neither read nor refused yet. */
+  /** `connecting`: neither read nor refused yet. */
   readonly state: 'connecting' | 'reading' | 'failing';
-  /** Why it fails, in sentences for its tenant. */
+  /** Sentences for the tenant. */
   readonly reason: string | null;
-  /** Messages at the broker that are not acknowledged; null when that is not known. */
+  /** Unacknowledged messages at the broker; null: unknown. */
   readonly messages: number | null;
 }
 
@@ -20,10 +19,10 @@ interface OfProject {
   readonly projectId: string;
 }
 
-/** The braces put the states of a project on one node of a Cluster, so that they are read together. */
+/** The braces keep a project's states on one node of a Cluster, to read them together. */
 const nameOf = (projectId: string, sourceId: string, agentId: number) => `source-state:{${projectId}}:${sourceId}:${agentId}`;
 
-/** Keeps how an agent reads a source for half a minute. Rejects when KV is down. */
+/** Stores an agent's state of a source for half a minute. Rejects when KV is down. */
 export async function writeSourceState(
   kv: Kv,
   { projectId, sourceId, agentId }: OfProject & { readonly sourceId: string; readonly agentId: number },
@@ -35,8 +34,8 @@ export async function writeSourceState(
 }
 
 /**
- * Returns how these agents read sources of a project; those that none has reported lately are left out. Of a source that one cannot read, that is told. Cost: one
- * command for a thousand pairs of source and agent. Rejects when KV is down.
+ * Returns the recently reported states of sources, merged over these agents; a failing one wins.
+ * Cost: one command per thousand pairs of source and agent. Rejects when KV is down.
  */
 export async function readSourceStates(
   kv: Kv,

@@ -1,23 +1,25 @@
 import { isObject } from '@gateway/core/json';
 
 /**
- * The version of each kind of value in KV, where processes of two releases meet during an upgrade. Raise it when what is written changes its shape or its meaning:
- * a value of another version reads as none. The tests keep the shape of each beside its version. A key stays the same across versions, so that a process of any
- * release can mark what it changed.
+ * The version of each kind of value in KV, which processes of two releases share during an upgrade.
+ * Raise it when a value changes shape or meaning: other versions read as missing. The tests record
+ * each version's shape. Keys do not change with the version: a process of any release can mark its
+ * changes.
  *
- * `signal` is the name of an event in a queue; one that cannot be read is dropped, since reconciliation finds its event. `record` is a record that authenticates
- * requests. Releases before versions wrote 1, except for records.
+ * `signal` names an event in a queue; reconciliation finds the events of unreadable signals.
+ * `record` authenticates requests. Unversioned releases wrote version 1, readable for every kind
+ * except `record`.
  */
 export const KV_VERSIONS = { breaker: 1, 'source-lag': 1, 'source-state': 1, signal: 1, record: 2 } as const;
 
 export type KvKind = keyof typeof KV_VERSIONS;
 
-/** Returns the text of a value with its version. */
+/** Returns the JSON text of a value with its version. */
 export function encodeValue(kind: KvKind, value: object): string {
   return JSON.stringify({ v: KV_VERSIONS[kind], ...value });
 }
 
-/** Returns the value, or undefined when there is none that this release can read. */
+/** Returns the value, if this release can read it. */
 export function decodeValue<Value extends object>(kind: KvKind, text: string | undefined): Value | undefined {
   if (text === undefined) return undefined;
   try {

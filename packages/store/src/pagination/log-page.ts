@@ -2,7 +2,10 @@ import type { Pool } from 'pg';
 import { clampTime, timeOfId } from '@gateway/core/events';
 import { readPage, uuidOfHex, type Page, type PageRequest, type Seek } from './page.js';
 
-/** Parameters of a statement. `add` returns the placeholder of a value; `where` returns no condition for a value that is undefined. */
+/**
+ * Parameters of a statement. `add` returns a placeholder; `where` returns no condition for an
+ * undefined value.
+ */
 export class Values {
   readonly list: unknown[] = [];
 
@@ -15,7 +18,7 @@ export class Values {
   }
 }
 
-/** Time span by broker time, both ends included, and the start of the ids. */
+/** Broker times, inclusive, and a prefix of the ids. */
 export interface Span {
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
@@ -23,29 +26,36 @@ export interface Span {
   readonly idPrefix?: string | undefined;
 }
 
-/** Rows that share these values are a group, which an index on project, columns and id holds in order. */
+/** Groups of rows with equal `keys`, each in id order in an index on project, columns and id. */
 export interface Groups {
-  /** The columns of that index between project and id, with the relation `v(value)` of the values that are looked for. */
+  /**
+   * The columns of the index between project and id, with the relation `v(value)` of the requested
+   * values.
+   */
   readonly keys: readonly { readonly column: string; readonly values: string }[];
-  /** That of the index, when it is partial. */
   readonly predicate?: string;
 }
 
-/** A list of one of the big tables; `e` is its row. */
+/** `e` is a row of the table. */
 export interface LogQuery {
   readonly table: 'events' | 'event_deliveries' | 'quarantined_messages';
   readonly projectId: string;
   readonly span: Span;
-  /** The groups that the list is merged from; all rows of the project when there are none. */
+  /** The groups to merge; undefined: all rows of the project. */
   readonly groups?: ((values: Values) => Groups) | undefined;
-  /** Conditions that an index narrows to few rows, which are sorted. Beside groups: rows that their indexes leave out. */
+  /**
+   * Conditions for which an index finds few rows to sort. With `groups`: rows that their indexes
+   * exclude.
+   */
   readonly few?: ((values: Values) => string[]) | undefined;
-  /** Returned columns, and joins by primary key. */
   readonly columns: string;
   readonly joins?: string;
 }
 
-/** A page by id. Cost: one index probe per partition in the span and group, and the rows of the page, at any depth. No lock. */
+/**
+ * Returns a page by id. Cost: one index probe per partition in the span and group, and the rows of
+ * the page, at any depth. No lock.
+ */
 export function readLog<Row extends { readonly id: string }>(pool: Pool, query: LogQuery, page: PageRequest): Promise<Page<Row>> {
   return readPage<Row>(page, async (seek) => {
     const values = new Values();
@@ -61,7 +71,7 @@ export function readLog<Row extends { readonly id: string }>(pool: Pool, query: 
   });
 }
 
-/** The query of ids and times: of each group the first rows, and of few rows all. */
+/** Queries ids and times: the first rows of each group, all of the few. */
 function hitsOf({ table, groups, few }: LogQuery, { order, limit }: Seek, bounds: Bounds, values: Values): string {
   const parts: string[] = [];
   if (groups) {
@@ -71,33 +81,40 @@ function hitsOf({ table, groups, few }: LogQuery, { order, limit }: Seek, bounds
     const row = (id: string) => `(${[...keys.map((_, k) => `v${k}.value`), id].join(', ')})`;
     const [near, far] =
       order === 'asc' ? [`>= ${row(bounds.low)}`, `<= ${row(bounds.high)}`] : [`<= ${row(bounds.high)}`, `>= ${row(bounds.low)}`];
-    // Compared and ordered as rows, so that only the index on these columns fits: by its statistics the planner may take the primary key, and read all rows.
-    // The far end is looked at after the limit: inside, a scan of a short group would go on to the next value of the first column, over any number of entries.
+    // Row comparisons and ordering leave only the index on these columns: by its statistics the
+    // planner could choose the primary key and read all rows. The far end is checked after the
+    // limit: inside, the scan of a short group would continue to the next value of the first
+    // column, over any number of entries.
     parts.push(`select hit.id, hit.occurred_at from ${keys.map(({ values: relation }, k) => `${relation} as v${k}(value)`).join(' cross join ')} cross join lateral (
         select e.id, e.occurred_at, ${named.join(', ')} from ${table} e
         where ${[...bounds.days, predicate].join(' and ')} and (${columns.join(', ')}) ${near}
         order by ${columns.map((column) => `${column} ${order}`).join(', ')} limit ${atMost(limit)}) hit
       where (${columns.map((_, k) => `hit.k${k}`).join(', ')}) ${far}`);
   }
-  // Fenced, so that the planner does not read the primary key in order for the few.
+  // A fence: otherwise the planner could read the primary key in order.
   if (few) parts.push(`select e.id, e.occurred_at from ${table} e where ${[bounds.rows, ...few(values)].join(' and ')} offset 0`);
   if (parts.length === 0)
     parts.push(`select e.id, e.occurred_at from ${table} e where ${bounds.rows} order by e.id ${order} limit ${atMost(limit)}`);
   return parts.map((part) => `(${part})`).join(' union all ');
 }
 
-/** A limit that the planner cannot see, so it chooses the index scan: on tables without statistics it would sort all rows. */
+/**
+ * Hides the limit from the planner, which then chooses the index scan: without statistics it would
+ * sort all rows.
+ */
 function atMost(rows: number): string {
   return `(select ${rows})`;
 }
 
 interface Bounds {
-  /** Conditions on project and whole days, which prune partitions and turn no row of the others away. */
+  /**
+   * Conditions on project and whole days, which prune partitions without filtering rows in the
+   * others.
+   */
   readonly days: readonly string[];
-  /** Placeholders of the ids that the page lies between, both included, but for that of the cursor. */
+  /** Placeholders of the inclusive bounds; `days` excludes the cursor's id. */
   readonly low: string;
   readonly high: string;
-  /** All of it as a condition. */
   readonly rows: string;
 }
 
@@ -110,7 +127,7 @@ function boundsOf({ projectId, span }: LogQuery, { after, order }: Seek, values:
   const startOf = (id: string, fill: string) => (prefix === '' ? id : uuidOfHex(prefix.padEnd(32, fill)));
   const fromIds = latest(idBound(from ?? 0, '0'), startOf(FIRST_ID, '0'));
   const toIds = earliest(to === undefined ? LAST_ID : idBound(to, 'f'), startOf(LAST_ID, 'f'));
-  // The nearer of span and cursor; the id of the cursor is beyond the page.
+  // The tighter of span and cursor.
   const low = after !== undefined && order === 'asc' && after > fromIds ? after : fromIds;
   const high = after !== undefined && order === 'desc' && after < toIds ? after : toIds;
   const days = [project, ...values.where(after, (it) => `e.id <> ${it}::uuid`)];
@@ -124,7 +141,7 @@ function boundsOf({ projectId, span }: LogQuery, { after, order }: Seek, values:
 
 const DAY_MS = 86_400_000;
 
-/** The start of the day of UTC, as partitions begin. */
+/** Partitions begin with the UTC day. */
 function dayOf(id: string): number {
   const ms = clampTime(timeOfId(id));
   return ms - (ms % DAY_MS);
@@ -141,12 +158,12 @@ function earliest(one: string, other: string): string {
   return one < other ? one : other;
 }
 
-/** The first (`0`) or last (`f`) id of a millisecond. */
+/** Returns the first (`0`) or last (`f`) id of a millisecond. */
 export function idBound(ms: number, fill: '0' | 'f'): string {
   return uuidOfHex(ms.toString(16).padStart(12, '0') + fill.repeat(20));
 }
 
-/** How far a scan by ids has come in a span of time, from 0 to 1. */
+/** Returns the progress of a scan by ids, 0 to 1. */
 export function progressAt(id: string, fromMs: number, toMs: number): number {
   return Math.min(1, Math.max(0, timeOfId(id) - fromMs) / Math.max(1, toMs - fromMs));
 }

@@ -2,7 +2,7 @@ export interface PageRequest {
   readonly perPage: number;
   /** `next`: after the cursor in the order of `sort`; `prev`: before it. */
   readonly direction: 'next' | 'prev';
-  /** Id of the row at the edge of the last page; none for the first page. */
+  /** Id at the edge of the last page; none for the first page. */
   readonly cursor?: string | undefined;
   readonly sort: 'ASC' | 'DESC';
 }
@@ -26,7 +26,7 @@ export interface Found<Row> {
   readonly rows: readonly Row[];
 }
 
-/** Reads a page by keyset; no page counts or skips rows. */
+/** Reads a page by keyset, without counting or skipping rows. */
 export async function readPage<Row extends { readonly id: string }>(
   request: PageRequest,
   read: (seek: Seek) => Promise<Found<Row>>,
@@ -36,7 +36,7 @@ export async function readPage<Row extends { readonly id: string }>(
   const { rows } = await read({ order, after: request.cursor, limit: request.perPage + 1 });
   const more = rows.length > request.perPage;
   const content = rows.slice(0, request.perPage);
-  // The row of the cursor itself is on the other side.
+  // The cursor's row is on the other side.
   const behind = request.cursor !== undefined;
   const farEdge = content.at(-1)?.id ?? null;
   const nearEdge = content[0]?.id ?? (request.cursor === undefined ? null : beside(request.cursor, order));
@@ -46,13 +46,13 @@ export async function readPage<Row extends { readonly id: string }>(
     : { content: content.reverse(), hasNextPage: behind, hasPrevPage: more, nextPageCursor: near, prevPageCursor: far };
 }
 
-/** The adjacent id, so that an empty page leads back to the row of its cursor. */
+/** Leads from an empty page back to the cursor's row. */
 function beside(id: string, order: 'asc' | 'desc'): string {
   const number = BigInt(`0x${id.replaceAll('-', '')}`) + (order === 'asc' ? 1n : -1n);
   return uuidOfHex(BigInt.asUintN(128, number).toString(16).padStart(32, '0'));
 }
 
-/** Adds the hyphens to 32 hex digits, which are not checked. */
+/** Adds hyphens to 32 hex digits, unchecked. */
 export function uuidOfHex(hex: string): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }

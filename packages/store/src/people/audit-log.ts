@@ -11,12 +11,11 @@ export interface AuditEntry {
   readonly project_id: string | null;
   readonly actor_type: 'user' | 'project' | 'portal' | 'process';
   readonly actor_id: string;
-  /** The key or session that the request carried. */
   readonly key_id: string | null;
-  /** The resource and what was done: `endpoints.update`. */
+  /** Resource and operation: `endpoints.update`. */
   readonly action: string;
   readonly resource_id: string | null;
-  /** JSON text: each changed field with its value before and after. */
+  /** JSON text: each changed field with its old and new value. */
   readonly changes: string;
   readonly address: string | null;
   readonly request_id: string;
@@ -24,7 +23,10 @@ export interface AuditEntry {
 
 export type AuditRow = Omit<AuditEntry, 'changes'> & {
   readonly id: string;
-  /** Email address of a user, name of a key; null for a credential of the process, and when it was deleted. */
+  /**
+   * A user's e-mail address or a key's name; null for a credential of the process, and after
+   * deletion.
+   */
   readonly actor_name: string | null;
   readonly changes: unknown;
 };
@@ -33,18 +35,18 @@ export interface AuditFilter {
   readonly projectId?: string | undefined;
   readonly actorId?: string | undefined;
   readonly resourceId?: string | undefined;
-  /** `endpoints.update`, or `endpoints.*` for all of a resource. */
+  /** `endpoints.update`, or `endpoints.*`. */
   readonly action?: string | undefined;
   readonly from?: Date | undefined;
   readonly to?: Date | undefined;
 }
 
-/** Writes one row for each entry. */
+/** Inserts one row per entry. */
 export async function insertAuditEntries(knex: Knex, entries: readonly AuditEntry[]): Promise<void> {
   await knex('audit_log').insert(entries.map((entry) => ({ id: newId(), ...entry })));
 }
 
-/** Returns a page of the audit log of an organisation by time, which is that of the id. */
+/** Returns a page in the order of ids, which begin with the time. */
 export function listAuditLog(
   knex: Knex,
   organisationId: string,
@@ -70,7 +72,7 @@ export function listAuditLog(
   });
 }
 
-/** Deletes entries older than `days`, some thousands at a time, so that no lock lasts. */
+/** Deletes entries older than `days`, in batches to keep locks short. */
 export async function deleteOldAuditEntries(pool: pg.Pool, days: number): Promise<void> {
   const before = idBound(Math.max(0, Date.now() - days * 86_400_000), '0');
   for (;;) {

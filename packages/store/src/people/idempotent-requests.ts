@@ -1,25 +1,25 @@
 import type pg from 'pg';
 
-/** A request that runs no longer than this; one without an answer that is older was interrupted. */
+/** The longest run; an older request without an answer was interrupted. */
 const RUN_SECONDS = 60;
 const KEPT = `interval '24 hours'`;
-/** Dropped beyond the limit of a caller by each new one: more than one, so that a lowered limit is met in time. */
+/** Answers dropped per request above the caller's limit; several, to enforce a lowered limit. */
 const DROPPED = 100;
 const BATCH = 1_000;
 
-/** Identifies a request: the credential that sent it, and its `Idempotency-Key`. */
 export interface RequestKey {
   readonly callerId: string;
   readonly key: string;
 }
 
-/** `claimed`: the caller runs it, and then finishes or releases it. Otherwise an equal key was there. */
+/** `claimed`: the caller runs it, then finishes or releases it. */
 export type ClaimedRequest =
   { readonly state: 'claimed' | 'other_request' | 'in_progress' | 'interrupted' } | { readonly state: 'answered'; readonly answer: string };
 
 /**
- * Claims a request that nobody with this key has sent for 24 hours, and drops the oldest answers of the caller beyond `max`. Lock: its row, for the statement.
- * @param hash of what is asked
+ * Claims a request whose key is unused for 24 hours, and drops the caller's oldest answers above
+ * `max`. Lock: its row, for the statement.
+ * @param hash digest of the request
  */
 export async function claimRequest(
   pool: pg.Pool,
@@ -66,12 +66,12 @@ export async function finishRequest(pool: pg.Pool, { callerId, key }: RequestKey
   });
 }
 
-/** Ends a claimed request that changed nothing: the next one with its key runs. */
+/** Releases a claimed request that changed nothing: the next one with its key runs. */
 export async function releaseRequest(pool: pg.Pool, { callerId, key }: RequestKey): Promise<void> {
   await pool.query(`delete from idempotent_requests where caller_id = $1 and key = $2 and answer is null`, [callerId, key]);
 }
 
-/** Deletes requests older than 24 hours, some at a time, so that no lock lasts. */
+/** Deletes requests older than 24 hours, in batches to keep locks short. */
 export async function deleteOldRequests(pool: pg.Pool): Promise<void> {
   for (;;) {
     const { rowCount } = await pool.query(

@@ -10,7 +10,7 @@ export interface Identity {
 
 const USER = ['users.id', 'email', 'first_name', 'last_name', 'users.created_at', 'users.updated_at'];
 
-/** Returns the user who signs in as this person; undefined when there is none yet. */
+/** Returns the user with this identity. */
 export function findUserByIdentity(knex: Knex, { issuer, subject }: Identity): Promise<UserRow | undefined> {
   return knex('user_identities')
     .join('users', 'users.id', 'user_identities.user_id')
@@ -18,7 +18,10 @@ export function findUserByIdentity(knex: Knex, { issuer, subject }: Identity): P
     .first<UserRow | undefined>(USER);
 }
 
-/** Lets the person sign in as the user. False when the user has another identity of the issuer, or the identity another user. */
+/**
+ * Links an identity. False if the user has another one at the issuer, or it belongs to another
+ * user.
+ */
 export async function insertIdentity(knex: Knex, userId: string, { issuer, subject }: Identity): Promise<boolean> {
   const rows: unknown[] = await knex('user_identities')
     .insert({ issuer, subject, user_id: userId })
@@ -28,22 +31,24 @@ export async function insertIdentity(knex: Knex, userId: string, { issuer, subje
   return rows.length > 0;
 }
 
-/** The credentials that ended when the owner of an address took over an account. */
+/** Credentials revoked when the owner of an address took over an account. */
 export interface TakenOver {
   readonly had_password: boolean;
   readonly sessions: number;
   /** Names of personal keys. */
   readonly api_keys: readonly string[];
   readonly identities: number;
-  /** The masks of the sessions and keys. */
+  /** Masks of sessions and keys. */
   readonly masks: readonly string[];
 }
 
 /**
- * Gives an account to the person who has proven its email address. Undefined when that was proven before. Otherwise another person may have made the account, since
- * whoever invites an address also has the link that accepts the invitation: its password, sessions, personal keys and other identities end. Lock: the user's row.
+ * Transfers an account to the person who has proven its e-mail address; undefined if that was
+ * proven before. Until then another person could have created it, since inviters also have the
+ * invitation link: its password, sessions, personal keys and other identities are revoked. Lock:
+ * the user's row.
  *
- * @param trx a transaction, in which the identity belongs to the user already
+ * @param trx a transaction in which the identity already belongs to the user
  */
 export async function takeOver(trx: Knex, userId: string, { issuer, subject }: Identity): Promise<TakenOver | undefined> {
   const user = await trx('users')

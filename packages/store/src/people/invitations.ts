@@ -17,7 +17,7 @@ export interface InvitationRow {
 
 const COLUMNS = ['id', 'organisation_id', 'email', 'role', 'created_at', 'expires_at', 'accepted_at', 'revoked_at'];
 
-/** Creates an invitation. Only the hash of its token is stored; the result has the token itself. */
+/** Creates an invitation and returns its token, of which only the hash is stored. */
 export async function insertInvitation(
   knex: Knex,
   it: {
@@ -44,7 +44,7 @@ export async function insertInvitation(
   return { ...rows[0]!, token: key };
 }
 
-/** Returns a page of the invitations of an organisation, accepted, expired and revoked ones included. */
+/** Returns a page, including accepted, expired and revoked invitations. */
 export function listInvitations(knex: Knex, organisationId: string, page: PageRequest): Promise<Page<InvitationRow>> {
   return readPage(page, async ({ order, after, limit }) => {
     const query = knex('invitations').where({ organisation_id: organisationId }).orderBy('id', order).limit(limit);
@@ -53,7 +53,7 @@ export function listInvitations(knex: Knex, organisationId: string, page: PageRe
   });
 }
 
-/** How many invitations of the organisation can still be accepted. */
+/** Counts the organisation's open invitations. */
 export async function countOpenInvitations(knex: Knex, organisationId: string): Promise<number> {
   const [found] = await knex('invitations')
     .where({ organisation_id: organisationId, accepted_at: null, revoked_at: null })
@@ -62,7 +62,7 @@ export async function countOpenInvitations(knex: Knex, organisationId: string): 
   return Number(found?.count);
 }
 
-/** Revokes an invitation; undefined when there is no such invitation, or it was accepted. */
+/** Revokes an invitation, unless accepted. */
 export async function revokeInvitation(knex: Knex, organisationId: string, id: string): Promise<InvitationRow | undefined> {
   const rows: InvitationRow[] = await knex('invitations')
     .where({ organisation_id: organisationId, id, accepted_at: null })
@@ -71,7 +71,7 @@ export async function revokeInvitation(knex: Knex, organisationId: string, id: s
   return rows[0];
 }
 
-/** Returns the invitation of a token that can be accepted now; undefined for any other token. Lock: its row, inside a transaction. */
+/** Returns the open invitation of a token. Lock: its row, inside a transaction. */
 export async function findOpenInvitation(knex: Knex, token: string): Promise<InvitationRow | undefined> {
   const mask = maskOfApiKey(token);
   if (mask === undefined) return undefined;
@@ -85,7 +85,10 @@ export async function findOpenInvitation(knex: Knex, token: string): Promise<Inv
   return row;
 }
 
-/** Returns the invitations to an email address, in any case of its letters, that can be accepted now. Lock: their rows, inside a transaction. */
+/**
+ * Returns the open invitations to an e-mail address, ignoring case. Lock: their rows, inside a
+ * transaction.
+ */
 export function findInvitationsTo(knex: Knex, email: string): Promise<InvitationRow[]> {
   return knex('invitations')
     .where({ accepted_at: null, revoked_at: null })

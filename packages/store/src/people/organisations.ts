@@ -11,23 +11,21 @@ export interface OrganisationRow {
   readonly updated_at: Date;
 }
 
-/** An organisation with the role that a user has in it. */
 export type Membership = OrganisationRow & { readonly role: Role };
 
 export interface MemberRow {
-  /** Of the user. */
+  /** The user's id. */
   readonly id: string;
   readonly email: string;
   readonly first_name: string;
   readonly last_name: string;
   readonly role: Role;
-  /** When the user became a member. */
   readonly created_at: Date;
 }
 
 const COLUMNS = ['organisations.id', 'organisations.name', 'organisations.created_at', 'organisations.updated_at'];
 
-/** Creates an organisation with the user as its owner, in two statements: pass a transaction to make it all or nothing. */
+/** Creates an organisation with its owner, in two statements: pass a transaction for atomicity. */
 export async function insertOrganisation(knex: Knex, { name, userId }: { name: string; userId: string }): Promise<OrganisationRow> {
   const [row] = await knex<OrganisationRow>('organisations')
     .insert({ id: newId(), name })
@@ -36,13 +34,16 @@ export async function insertOrganisation(knex: Knex, { name, userId }: { name: s
   return row!;
 }
 
-/** Renames an organisation; undefined when there is none. */
+/** Renames an organisation. */
 export async function updateOrganisation(knex: Knex, id: string, { name }: { name: string }): Promise<OrganisationRow | undefined> {
   const [row] = await knex<OrganisationRow>('organisations').where({ id }).update({ name, updated_at: new Date() }).returning('*');
   return row;
 }
 
-/** Deletes an organisation with its members, invitations, keys and audit log. Throws `conflict` while projects belong to it, deleted ones included. */
+/**
+ * Deletes an organisation with its members, invitations, keys and audit log. Throws `conflict`
+ * while it has projects, even deleted projects.
+ */
 export async function deleteOrganisation(knex: Knex, id: string): Promise<boolean> {
   return knex.transaction(async (trx) => {
     await trx('organisations').where({ id }).forUpdate().first('id');
@@ -65,7 +66,7 @@ export async function deleteOrganisation(knex: Knex, id: string): Promise<boolea
   });
 }
 
-/** Returns the organisations of which the user is a member, the one joined first before the others, with the role in each; an empty list when there are none. */
+/** Returns the user's organisations and roles, in the order of joining. */
 export function organisationsOfUser(knex: Knex, userId: string): Promise<Membership[]> {
   return knex('organisations')
     .join('organisation_members', 'organisation_members.organisation_id', 'organisations.id')
@@ -74,17 +75,17 @@ export function organisationsOfUser(knex: Knex, userId: string): Promise<Members
     .select<Membership[]>([...COLUMNS, 'organisation_members.role']);
 }
 
-/** Returns every organisation of the instance, oldest first. */
+/** Returns every organisation, oldest first. */
 export function listOrganisations(knex: Knex): Promise<OrganisationRow[]> {
   return knex('organisations').orderBy('id').select<OrganisationRow[]>(COLUMNS);
 }
 
-/** `id` must be a UUID; Postgres rejects others. */
+/** Postgres rejects an `id` that is not a UUID. */
 export async function findOrganisation(knex: Knex, id: string): Promise<OrganisationRow | undefined> {
   return knex('organisations').where({ id }).first<OrganisationRow | undefined>(COLUMNS);
 }
 
-/** Makes a user a member. A user who is one already keeps the higher role. */
+/** Adds a member. An existing one keeps the higher role. */
 export async function insertMember(
   knex: Knex,
   { organisationId, userId, role }: { organisationId: string; userId: string; role: Role },
@@ -99,13 +100,13 @@ export async function insertMember(
     });
 }
 
-/** Puts an organisation before the others of a member: it is the one that the dashboard offers first. */
+/** Moves an organisation to the front for a member; the dashboard offers it first. */
 export async function putFirst(knex: Knex, { organisationId, userId }: { organisationId: string; userId: string }): Promise<void> {
   const first = knex.raw(`(select min(created_at) - interval '1 millisecond' from organisation_members where user_id = ?)`, [userId]);
   await knex('organisation_members').where({ organisation_id: organisationId, user_id: userId }).update({ created_at: first });
 }
 
-/** The values of the enum stand in the order in which they were added. */
+/** Postgres would rank enum values by when they were added. */
 function rank(column: string): string {
   return `array_position(array['${ROLES.join("','")}'], ${column}::text)`;
 }
@@ -114,7 +115,7 @@ const members = (knex: Knex, organisationId: string) =>
   knex('organisation_members').join('users', 'users.id', 'organisation_members.user_id').where({ organisation_id: organisationId });
 const MEMBER = ['users.id', 'email', 'first_name', 'last_name', 'role', 'organisation_members.created_at'];
 
-/** Returns a page of the members of an organisation, by the creation of their accounts. */
+/** Returns a page of members in the order in which their accounts were created. */
 export function listMembers(knex: Knex, organisationId: string, page: PageRequest): Promise<Page<MemberRow>> {
   return readPage(page, async ({ order, after, limit }) => {
     const query = members(knex, organisationId).orderBy('users.id', order).limit(limit);
@@ -123,14 +124,14 @@ export function listMembers(knex: Knex, organisationId: string, page: PageReques
   });
 }
 
-/** Returns the member with this user id; undefined when the user is not a member. */
+/** Returns the member with this user id. */
 export function findMember(knex: Knex, organisationId: string, userId: string): Promise<MemberRow | undefined> {
   return members(knex, organisationId).where('users.id', userId).first<MemberRow | undefined>(MEMBER);
 }
 
 /**
- * Changes the role of a member, or removes the member when `role` is undefined. Undefined when the user is not a member. Throws `conflict` when the
- * organisation would have no owner. Lock: the members of the organisation, so that two owners cannot remove each other at once.
+ * Changes a member's role, or removes the member if `role` is undefined. Throws `conflict` if no
+ * owner would remain. Locks the members: two owners cannot remove each other concurrently.
  */
 export function changeMember(knex: Knex, organisationId: string, userId: string, role: Role | undefined): Promise<MemberRow | undefined> {
   return knex.transaction(async (trx) => {

@@ -15,7 +15,7 @@ export interface UserRow {
   readonly updated_at: Date;
 }
 
-/** A new user. Password and key are shown once; only their hashes are stored. */
+/** Password and key are shown once; only their hashes are stored. */
 export interface BootstrappedUser {
   readonly user: { readonly id: string; readonly email: string; readonly first_name: string; readonly last_name: string };
   readonly password: string;
@@ -23,7 +23,7 @@ export interface BootstrappedUser {
   readonly api_key: { readonly id: string; readonly name: string; readonly type: 'personal'; readonly key: string };
 }
 
-/** Printable ASCII: no two addresses look alike or differ only to some rule for capitals. */
+/** Printable ASCII: no look-alikes, and no Unicode case rules. */
 const EMAIL = /^[!-?A-~]+@[!-?A-~]+$/;
 const EMAIL_MAX = 320;
 const COLUMNS = ['id', 'email', 'first_name', 'last_name', 'created_at', 'updated_at'];
@@ -32,7 +32,10 @@ export function isEmail(text: string): boolean {
   return EMAIL.test(text) && text.length <= EMAIL_MAX;
 }
 
-/** Creates a user with an organisation and a personal API key, all or nothing. Throws `email_in_use`, or `wrong_use` for an invalid address. */
+/**
+ * Creates a user with an organisation and a personal API key, all or nothing. Throws
+ * `email_in_use`, or `wrong_use` for an invalid address.
+ */
 export async function bootstrapUser(
   knex: Knex,
   { email, firstName, lastName }: { email: string; firstName: string; lastName: string },
@@ -62,8 +65,8 @@ export async function bootstrapUser(
 }
 
 /**
- * Creates a user. An empty `passwordHash` admits no password. `isProven`: the address is known to be that of the user. Throws `email_in_use`; inside a transaction,
- * that is then over.
+ * Creates a user. With an empty `passwordHash`, no password is valid. `isProven`: the address is
+ * known to be the user's. Throws `email_in_use`, which aborts a surrounding transaction.
  */
 export async function insertUser(
   knex: Knex,
@@ -99,12 +102,15 @@ export function findUser(knex: Knex, id: string): Promise<UserRow | undefined> {
   return knex('users').where({ id }).first<UserRow | undefined>(COLUMNS);
 }
 
-/** In any case of its letters. */
+/** Finds a user, ignoring case. */
 export function findUserByEmail(knex: Knex, email: string): Promise<UserRow | undefined> {
   return knex('users').whereRaw('lower(email) = lower(?)', [email]).first<UserRow | undefined>(COLUMNS);
 }
 
-/** Returns the user with this email address and password, and its hash; undefined for a wrong one, after the same time whether the address is known or not. */
+/**
+ * Returns the user with this address and password, and its hash. Takes the same time for an unknown
+ * address.
+ */
 export async function findUserByPassword(
   knex: Knex,
   email: string,
@@ -121,18 +127,21 @@ export async function findUserByPassword(
 }
 let unknownHash: Promise<string> | undefined;
 
-/** True if the user still has the password that was verified against `passwordHash`. Lock: the user's row, so that the password stays until the transaction ends. */
+/**
+ * Checks that `passwordHash`, which a password was verified against, is current. Locks the user's
+ * row: the password cannot change until the transaction ends.
+ */
 export async function hasPassword(trx: Knex, id: string, passwordHash: string): Promise<boolean> {
   const found = await trx('users').where({ id, password_hash: passwordHash }).forShare().first<{ id: string } | undefined>('id');
   return found !== undefined;
 }
 
-/** Changes a password that was verified against the hash `before`; false when the user has another one by now. */
+/** Changes a password verified against `before`; false if it has changed since. */
 export async function changePassword(knex: Knex, id: string, before: string, after: string): Promise<boolean> {
   return (await knex('users').where({ id, password_hash: before }).update({ password_hash: after, updated_at: knex.fn.now() })) > 0;
 }
 
-/** Changes what is given; undefined when there is no such user. */
+/** Changes the given fields. */
 export async function updateUser(
   knex: Knex,
   id: string,
@@ -145,7 +154,7 @@ export async function updateUser(
   return rows[0];
 }
 
-/** Whether a user may see what belongs to the instance: its settings, plugins, licence and health. False for an unknown user. */
+/** Checks access to the instance's settings, plugins, licence and health. */
 export async function isInstanceAdmin(knex: Knex, userId: string): Promise<boolean> {
   return (await knex('users').where({ id: userId, is_instance_admin: true }).first<{ id: string } | undefined>('id')) !== undefined;
 }

@@ -1,7 +1,10 @@
 import type pg from 'pg';
 import { LOCK_NOT_AVAILABLE, sqlState } from './sqlstate.js';
 
-/** Runs `work` on one connection of the pool, which is closed when it fails, so that no lock, transaction or setting survives, and when `signal` aborts. */
+/**
+ * Runs `work` on a pooled connection, closed on failure or abort: no lock, transaction or setting
+ * survives.
+ */
 export async function withConnection<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>, signal?: AbortSignal): Promise<T> {
   const client = await pool.connect();
   const end = () => void (client as unknown as pg.Client).end().catch(() => undefined);
@@ -22,7 +25,10 @@ export async function withConnection<T>(pool: pg.Pool, work: (client: pg.PoolCli
   }
 }
 
-/** Runs `work` under an advisory lock, which its connection holds; undefined when another process has it. `signal` aborts it as in `withConnection`. */
+/**
+ * Runs `work` under a session-level advisory lock; undefined when another process holds it.
+ * `signal` aborts it as in `withConnection`.
+ */
 export function withAdvisoryLock<T>(
   pool: pg.Pool,
   name: string,
@@ -39,7 +45,10 @@ export function withAdvisoryLock<T>(
   return withConnection(pool, locked, signal);
 }
 
-/** Runs `work` in a transaction that waits at most `lockMs` per lock, since waiting locks block others; undefined when it was rolled back for that. */
+/**
+ * Runs `work` in a transaction that waits at most `lockMs` per lock, since a queued lock blocks
+ * others; undefined after a timeout.
+ */
 export async function withLockTimeout<T>(client: pg.PoolClient, lockMs: number, work: () => Promise<T>): Promise<T | undefined> {
   try {
     await client.query('begin');

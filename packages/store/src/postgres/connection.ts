@@ -9,8 +9,8 @@ export type DatabaseSettings = Pick<Config['database'], 'scheme' | 'host' | 'por
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /**
- * Translates the settings for node-postgres, whose own `sslmode` is not used: there `require` verifies what libpq does not, and environment variables fill in
- * whatever is missing. Throws `invalid_settings`, `tls_file`.
+ * Converts settings for node-postgres, without its `sslmode`: there `require` verifies more than in
+ * libpq, and environment variables fill in missing values. Throws `invalid_settings`, `tls_file`.
  */
 export function databaseConnection(settings: DatabaseSettings, name: string) {
   const parsed = parseDatabaseOptions(settings.options ?? '');
@@ -37,7 +37,10 @@ export function databaseConnection(settings: DatabaseSettings, name: string) {
   } as const satisfies pg.ClientConfig & Readonly<Record<string, unknown>>;
 }
 
-/** The same at Postgres itself, past the pooler; undefined without `database.direct.host`. Throws `invalid_settings` for what a pooler would not keep. */
+/**
+ * Returns the connection past the pooler; undefined without `database.direct.host`. Throws
+ * `invalid_settings` for options that a pooler would not keep.
+ */
 export function directConnection<Connection extends pg.ClientConfig & { readonly session: string | undefined }>(
   { direct }: DatabaseSettings,
   connection: Connection,
@@ -51,7 +54,10 @@ export function directConnection<Connection extends pg.ClientConfig & { readonly
   return { ...connection, host: direct.host, port: direct.port };
 }
 
-/** https://www.postgresql.org/docs/current/libpq-ssl.html#LIBPQ-SSL-PROTECTION; `allow` connects without TLS, `prefer` with it, and neither falls back. */
+/**
+ * https://www.postgresql.org/docs/current/libpq-ssl.html#LIBPQ-SSL-PROTECTION; `allow` connects
+ * without TLS, `prefer` with TLS, and neither falls back.
+ */
 function tlsOf({ sslmode, sslrootcert, sslcert, sslkey }: DatabaseOptions): false | ConnectionOptions {
   if (sslmode === 'disable' || sslmode === 'allow') return false;
   const file = (name: string, path: string) => ({
@@ -63,7 +69,7 @@ function tlsOf({ sslmode, sslrootcert, sslcert, sslkey }: DatabaseOptions): fals
   const client = sslcert && sslkey ? readClientCertificate(file('sslcert', sslcert), file('sslkey', sslkey)) : undefined;
   return {
     secureContext: createSecureContext({ ...(authority ? { ca: authority } : {}), ...client }),
-    // A named authority is verified in every mode.
+    // An explicit authority is verified in every mode.
     rejectUnauthorized: sslmode === 'verify-full' || authority !== undefined,
     ...(sslmode === 'verify-full' ? {} : { checkServerIdentity: () => undefined }),
   };

@@ -10,15 +10,16 @@ import { pooledParameters, sessionOptions } from './session-settings.js';
 export type { DatabaseSettings } from './connection.js';
 
 export interface Database {
-  /** The query builder. It is loaded on first use: an agent needs none. */
+  /** Loaded on first use: an agent needs none. */
   readonly knex: Knex;
-  /** Its pool, once it is loaded. */
   readonly builderPool: BuilderPool | undefined;
-  /** Connections for the hot statements, which are prepared by name and planned once; behind a pooler each is planned anew. */
+  /**
+   * Hot path: statements are prepared by name and planned once; behind a pooler, planned each time.
+   */
   readonly pool: pg.Pool;
-  /** Connections whose session lasts from statement to statement, for advisory locks. The same pool, unless that is behind a pooler. */
+  /** Persistent sessions, for advisory locks. The same pool, unless it is behind a pooler. */
   readonly sessions: pg.Pool;
-  /** Opens a connection outside the pools, for `listen`, whose session lasts; the caller ends it. */
+  /** Opens a persistent session outside the pools, for `listen`; the caller ends it. */
   connect(): Promise<pg.Client>;
   close(): Promise<void>;
 }
@@ -33,8 +34,8 @@ interface BuilderPool {
 
 const require = createRequire(import.meta.url);
 
-// Statements of the hot path find their rows by primary key. After `migrate up` tables have no statistics, and the planner would choose sequential
-// scans; these settings forbid them, and plan once.
+// Hot-path statements find rows by primary key. After `migrate up` tables have no statistics, and
+// the planner would choose sequential scans; these settings forbid them, and plan once.
 const PLANNING = {
   enable_seqscan: 'off',
   enable_hashjoin: 'off',
@@ -43,12 +44,13 @@ const PLANNING = {
   jit: 'off',
 };
 
-/** Connections of a process for advisory locks: maintenance, counts, and a sample with its second one. */
+/** Advisory locks of a process: maintenance, counts, and a sample with its second connection. */
 const SESSIONS = 4;
 
 /**
- * Opens the pools, which connect on first use. The client waits a second longer than the statement timeout `answerMs`, then closes the connection. With
- * `database.direct.host`, nothing that belongs to a session is asked of `database.host`, a pooler in transaction mode. Throws `invalid_settings`, `tls_file`.
+ * Opens the pools, which connect on first use. The client waits a second longer than the statement
+ * timeout `answerMs`, then closes the connection. With `database.direct.host`, sessions bypass
+ * `database.host`, a pooler in transaction mode. Throws `invalid_settings`, `tls_file`.
  */
 export function openDatabase(
   settings: DatabaseSettings,
@@ -73,7 +75,8 @@ export function openDatabase(
   const openPool = (more: pg.PoolConfig & SessionConfig, watch: DeadConnectionDetector) => {
     const Client = SessionClient as unknown as typeof pg.Client;
     const opened = new pg.Pool({ query_timeout: answerMs + 1_000, idleTimeoutMillis: idleSeconds * 1000, Client, ...more });
-    // An idle connection that the server closes is replaced on next use; an error event without a listener would end the process.
+    // A connection closed by the server is replaced on next use; an error event without a listener
+    // would end the process.
     opened.on('error', () => undefined);
     opened.on('connect', (client) => watch.watch(client));
     return opened;
@@ -83,7 +86,8 @@ export function openDatabase(
     return openPool({ ...(direct ?? connection), max, start }, sessionDetector);
   };
   const detector = detectorAt(connection, pooled);
-  // A pooler announces PIDs that are not those of backends: each place is asked about its own connections.
+  // A pooler announces PIDs other than the backends': each endpoint is queried about its own
+  // connections.
   const sessionDetector = direct ? detectorAt(direct, started()) : detector;
   const pool = direct ? openPool({ ...connection, start: pooled, max: poolSize }, detector) : openSessions(poolSize);
   if (direct) pool.on('connect', prepareNothing);
@@ -96,7 +100,7 @@ export function openDatabase(
       connection: () => ({ ...connection, start: pooled }),
       pool: { min: 0, max: builderSize, idleTimeoutMillis: idleSeconds * 1000 },
       acquireConnectionTimeout: Math.max(10_000, connection.connectionTimeoutMillis * 2),
-      // Otherwise errors, which are logged, contain values of statements that use a `?` operator of jsonb.
+      // Otherwise logged errors contain values of statements that use a `?` operator of jsonb.
       compileSqlOnError: false,
       // Errors are thrown; knex would also print them.
       log: { warn() {}, error() {}, deprecate() {}, debug() {} },
@@ -127,7 +131,10 @@ export function openDatabase(
   };
 }
 
-/** Drops the names of statements: the next one may run in another session, which does not have it prepared, or has another version's. */
+/**
+ * Removes statement names: in another session, a statement is not prepared, or from another
+ * version.
+ */
 function prepareNothing(client: pg.PoolClient): void {
   const query = client.query.bind(client) as (...given: unknown[]) => unknown;
   const unnamed = (given: unknown) => (given && typeof given === 'object' && 'name' in given ? { ...given, name: undefined } : given);
@@ -140,7 +147,7 @@ function poolOf(knex: Knex): BuilderPool {
 
 type Pools = Pick<Database, 'pool' | 'sessions' | 'builderPool'>;
 
-/** Connections of the pools together. `waiting`: requests for a connection that have none yet. */
+/** `waiting`: queued requests for a connection. */
 export function poolUsage({ pool, sessions, builderPool: builder }: Pools): Readonly<Record<'busy' | 'idle' | 'waiting', number>> {
   const sum = (count: (it: Database['pool']) => number) => [...new Set([pool, sessions])].reduce((total, it) => total + count(it), 0);
   return {
@@ -150,10 +157,10 @@ export function poolUsage({ pool, sessions, builderPool: builder }: Pools): Read
   };
 }
 
-/** The databases of each meter: an agent and a server in one process have pools of their own. */
+/** An agent and a server in one process have separate pools. */
 const exported = new WeakMap<Meter, Set<Pools>>();
 
-/** Exports the connections of the pools, read at each exposition. Returns a function that stops it. */
+/** Exports pool connections, read at each exposition. Returns a function that stops it. */
 export function exportPoolMetrics(meter: Meter, database: Pools): () => void {
   const databases = exported.get(meter) ?? new Set();
   exported.set(meter, databases.add(database));

@@ -2,16 +2,22 @@ import type { Socket } from 'node:net';
 import type pg from 'pg';
 
 const CHECK_MS = 500;
-/** Checks without received bytes after which Postgres is asked: two seconds, not counting time in which this process was suspended. */
+/**
+ * Checks without received bytes before Postgres is queried: two seconds, excluding time in which
+ * the process was suspended.
+ */
 const SILENT_CHECKS = 4;
-/** The interval between questions about a long statement grows to this many checks. */
+/** The interval between queries about a long statement grows to this many checks. */
 const SILENT_CHECKS_MAX = 64;
-/** What a slow network sends between two checks: the backend is idle until a long statement has arrived. */
+/**
+ * The bytes a slow network sends between two checks: the backend is idle until a long statement has
+ * arrived.
+ */
 const BYTES_PER_CHECK = 128 * 1024;
-/** If Postgres takes longer to connect or answer, it is down as a whole. */
+/** A slower Postgres is down as a whole. */
 const ANSWER_MS = 5_000;
 
-/** Members of node-postgres clients that its types omit. */
+/** Members that the types of node-postgres omit. */
 interface ClientInternals {
   readonly connection: { readonly stream: Socket };
   readonly processID: number;
@@ -30,14 +36,16 @@ interface Watched {
   patience: number;
 }
 
-// https://www.postgresql.org/docs/current/monitoring-stats.html#WAIT-EVENT-TABLE: `Client` waits for the client to send or receive.
+// https://www.postgresql.org/docs/current/monitoring-stats.html#WAIT-EVENT-TABLE: `Client` waits
+// for the client to send or receive.
 const BACKENDS = `select pg_backend_pid() as own,
     array(select pid from pg_stat_activity where pid = any ($1::int[]) and wait_event_type is distinct from 'Client') as working`;
 
 /**
- * Detects half-open connections: a firewall dropped their state, or their address moved to another server in a failover, and TCP would need 15 minutes
- * to notice. If a query stays silent, it asks pg_stat_activity over a new connection whether the backend still works. If the backend is gone or waits for
- * the client, the connection is destroyed, together with connections that have been idle as long.
+ * Detects half-open connections: a firewall dropped their state, or their address moved in a
+ * failover, and TCP would need 15 minutes to notice. If a query remains silent, a new connection
+ * queries pg_stat_activity for its backend. If that is gone or waits for the client, the connection
+ * is destroyed, with all connections idle for as long.
  */
 export class DeadConnectionDetector {
   readonly #connect: (withinMs: number) => Promise<pg.Client>;
@@ -45,7 +53,10 @@ export class DeadConnectionDetector {
   #timer: NodeJS.Timeout | undefined;
   #asking: Promise<void> | undefined;
 
-  /** @param connect opens an unwatched connection; connecting and each answer fail after that many milliseconds */
+  /**
+   * @param connect opens an unwatched connection; connecting and each query time out after the
+   *   given milliseconds
+   */
   constructor(connect: (withinMs: number) => Promise<pg.Client>) {
     this.#connect = connect;
   }
@@ -74,7 +85,7 @@ export class DeadConnectionDetector {
     }
     const suspects = [...this.#watched].filter((one) => one.unanswered >= one.patience + (one.sent - one.sentBefore) / BYTES_PER_CHECK);
     if (suspects.length === 0 || this.#asking) return;
-    // No answer: Postgres is down, which says nothing about a single connection.
+    // Postgres is down, which says nothing about a single connection.
     this.#asking = this.#ask(suspects)
       .catch(() => undefined)
       .finally(() => (this.#asking = undefined));
@@ -85,7 +96,7 @@ export class DeadConnectionDetector {
     const received = new Map(suspects.map((one) => [one, bytesOf(one)]));
     for (const one of suspects) one.patience = one.unanswered + SILENT_CHECKS;
     const working = await this.#workingBackends(suspects.map(({ client }) => client.processID));
-    // A connection that received bytes in the meantime is alive.
+    // A connection that received bytes meanwhile is alive.
     const silent = suspects.filter((one) => this.#watched.has(one) && bytesOf(one) === received.get(one));
     for (const one of silent) one.patience = one.unanswered + Math.min(one.unanswered, SILENT_CHECKS_MAX);
     const dead = working ? silent.filter(({ client }) => !working.includes(client.processID)) : [];
@@ -95,7 +106,10 @@ export class DeadConnectionDetector {
       client.connection.stream.destroy(new Error('Connection terminated: it received nothing while Postgres answered other connections'));
   }
 
-  /** The PIDs of these that work; undefined behind a pooler, which announces PIDs that are not those of backends. */
+  /**
+   * Returns the working PIDs; undefined behind a pooler, which announces other PIDs than the
+   * backends'.
+   */
   async #workingBackends(pids: readonly number[]): Promise<readonly number[] | undefined> {
     const client = await this.#connect(ANSWER_MS);
     try {

@@ -11,10 +11,13 @@ import { DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE, sqlState } from './sqlstate.js';
 
 const TABLE = 'gateway_migrations';
 const FILE = /^(\d{4}_[a-z0-9_]+)\.(up|down)\.sql$/;
-/** First line of a file whose statements cannot run in a transaction. */
+/** First line of a file with statements that cannot run in a transaction. */
 const NO_TRANSACTION = /^-- no transaction[^\S\n]*(?:\n|$)/;
 
-/** The folder of the `NNNN_name.{up,down}.sql` pairs: at the root of the repository, or in this package when it is installed. */
+/**
+ * Returns the folder of the `NNNN_name.{up,down}.sql` pairs: at the root of the repository, or in
+ * the installed package.
+ */
 export function migrationsDir(): string {
   const packageDir = fileURLToPath(new URL('../..', import.meta.url));
   const inRepository = resolve(packageDir, '../../migrations');
@@ -30,12 +33,16 @@ export interface Migrating extends Partial<LockWait> {
   readonly dir?: string;
 }
 
-/** Agents release their locks within a second or two; a lock held for a minute belongs to a backup or an abandoned session. */
+/**
+ * Agents release locks within a second or two; a lock held for a minute belongs to a backup or an
+ * abandoned session.
+ */
 const TRIES_MS = 60_000;
 
 /**
- * Applies all pending migrations in one transaction; if one of them cannot run in a transaction, each in its own. Safe from several processes at once, and while
- * agents and servers run. Returns their names. Throws `database_newer`, `migration_failed`, `migration_locked`.
+ * Applies all pending migrations in one transaction, or one each if any cannot run in a
+ * transaction. Safe to run concurrently, and while agents and servers run. Returns their names.
+ * Throws `database_newer`, `migration_failed`, `migration_locked`.
  */
 export function migrateUp(database: Database, { dir = migrationsDir(), onWait, triesMs = TRIES_MS }: Migrating = {}): Promise<string[]> {
   return withMigrationLock(database, onWait, async () => {
@@ -47,7 +54,10 @@ export function migrateUp(database: Database, { dir = migrationsDir(), onWait, t
   });
 }
 
-/** Analyzes tables that have rows. A table analyzed while empty counts as empty until the next analyze, and plans would scan all of it. */
+/**
+ * Analyzes only tables with rows: one analyzed while empty counts as empty until the next analyze,
+ * and plans would scan all of it.
+ */
 async function analyzeFilled({ knex }: Database): Promise<void> {
   const { rows } = await knex.raw<{ rows: { tables: string | null }[] }>(
     `select string_agg(c.oid::regclass::text, ', ') as tables from pg_class c
@@ -65,8 +75,9 @@ const IRREPLACEABLE = [
 ];
 
 /**
- * Reverts the newest `max` migrations and returns their names. `dropData` also reverts those that drop events or settings.
- * Throws `migration_drops` before anything is reverted, `database_newer`, `migration_failed`, `migration_locked`.
+ * Reverts the newest `max` migrations and returns their names. `dropData` allows dropping events or
+ * settings. Throws `migration_drops` before any change, `database_newer`, `migration_failed`,
+ * `migration_locked`.
  */
 export function migrateDown(
   database: Database,
@@ -86,7 +97,7 @@ export function migrateDown(
   });
 }
 
-/** Throws `migration_drops` when one of the newest `max` migrations drops an irreplaceable table that has rows. */
+/** Throws `migration_drops` if a migration drops an irreplaceable table with rows. */
 async function checkDrops(database: Database, dir: string, max: number): Promise<void> {
   const applied = (await migrationStates(database, dir)).filter(({ state }) => state === 'applied').map(({ name }) => name);
   const undone = applied.reverse().slice(0, max);
@@ -109,7 +120,9 @@ function droppedTables(sql: string): string[] {
   );
 }
 
-/** Compares the folder with the database. Returns `pending`: in the folder only; `unknown`: in the database only. */
+/**
+ * Returns `pending` migrations, only in the folder, and `unknown` migrations, only in the database.
+ */
 export async function pendingMigrations(database: Database, dir = migrationsDir()): Promise<{ pending: string[]; unknown: string[] }> {
   const states = await migrationStates(database, dir);
   const namesOf = (state: MigrationState['state']) => states.filter((it) => it.state === state).map(({ name }) => name);
@@ -122,7 +135,7 @@ export interface MigrationState {
   readonly applied_at: Date | null;
 }
 
-/** Every migration in order. Changes nothing, and works on a database that was never migrated. */
+/** Returns every migration in order. Changes nothing, and works on a database never migrated. */
 export async function migrationStates(database: Database, dir = migrationsDir()): Promise<MigrationState[]> {
   const known = namesIn(dir);
   const { rows: tables } = await database.pool.query<{ there: boolean }>(`select to_regclass('${TABLE}') is not null as there`);
@@ -137,7 +150,7 @@ export async function migrationStates(database: Database, dir = migrationsDir())
   }));
 }
 
-/** What a process requires of its database to start: sessions that last, and every migration. Throws errors that name the place and the settings. */
+/** Checks for persistent sessions and all migrations. Errors name the address and the settings. */
 export async function requireReady(database: Database, settings: DatabaseSettings): Promise<void> {
   try {
     await requireSessions(database, settings);
@@ -147,20 +160,23 @@ export async function requireReady(database: Database, settings: DatabaseSetting
   }
 }
 
-/** Throws GatewayError `migration_pending` or `database_newer` when the schema does not match this version of the gateway. */
+/** Throws `migration_pending` or `database_newer` unless the schema matches this version. */
 export async function requireMigrated(database: Database): Promise<void> {
   const pending = await checkNotNewer(database);
   if (pending.length > 0) throw new GatewayError('migration_pending', { pending });
 }
 
-/** Throws `database_newer` when the database has migrations that the folder lacks. Returns the pending ones. */
+/** Returns the pending migrations. Throws `database_newer` for unknown migrations. */
 async function checkNotNewer(database: Database, dir = migrationsDir()): Promise<string[]> {
   const { pending, unknown } = await pendingMigrations(database, dir);
   if (unknown.length > 0) throw new GatewayError('database_newer', { unknown });
   return pending;
 }
 
-/** Writes an empty pair of files with the next number and returns their paths. Throws `wrong_use` for an invalid name. */
+/**
+ * Creates an empty pair of files with the next number and returns their paths. Throws `wrong_use`
+ * for an invalid name.
+ */
 export function createMigration(dir: string, name: string): string[] {
   if (!/^[a-z0-9_]+$/.test(name)) {
     throw new GatewayError('wrong_use', {
@@ -178,7 +194,10 @@ export function createMigration(dir: string, name: string): string[] {
   return Object.keys(files);
 }
 
-/** Runs `work` under an advisory lock of its own session, and resets Knex's lock, a row that survives a killed process. */
+/**
+ * Runs `work` under an advisory lock of a separate session, and resets Knex's lock, a row that
+ * survives a killed process.
+ */
 async function withMigrationLock<T>(database: Database, onWait: LockWait['onWait'], work: () => Promise<T>): Promise<T> {
   const client = await database.connect();
   try {
@@ -195,7 +214,10 @@ async function withMigrationLock<T>(database: Database, onWait: LockWait['onWait
   }
 }
 
-/** How long a migration waits for one lock. Statements on the table queue behind it, so it is less than the second that an upgrade may pause them. */
+/**
+ * Maximum wait for one lock, during which statements on the table queue: below the second that an
+ * upgrade may delay them.
+ */
 const LOCK_TIMEOUT_MS = 500;
 
 const PAUSE_MS = 1_000;
@@ -214,7 +236,10 @@ interface LockWait {
   readonly onWait?: ((why: string) => void) | undefined;
 }
 
-/** Retries `migrate` while a lock timeout or a deadlock with an agent rolls it back. Throws `migration_locked` after `triesMs`. */
+/**
+ * Retries `migrate` while a lock timeout or a deadlock with an agent rolls it back. Throws
+ * `migration_locked` after `triesMs`.
+ */
 async function withLocks<T>(database: Pick<Database, 'pool'>, migrate: () => Promise<T>, { triesMs, onWait }: LockWait): Promise<T> {
   const startedAtMs = performance.now();
   for (let isFirst = true; ; isFirst = false) {
@@ -234,7 +259,10 @@ async function withLocks<T>(database: Pick<Database, 'pool'>, migrate: () => Pro
   }
 }
 
-/** The sessions with the longest transactions; none when Postgres hides those of other users. */
+/**
+ * Returns the sessions with the longest transactions; none when Postgres hides other users'
+ * sessions.
+ */
 async function lockHolders({ pool }: Pick<Database, 'pool'>): Promise<string[]> {
   const { rows } = await pool
     .query<{ holder: string }>(
@@ -258,7 +286,7 @@ function knexConfig(dir: string): Knex.MigratorConfig {
   };
 }
 
-/** Knex reads `config`; its types omit it. */
+/** Knex reads `config`, although its types omit it. */
 function migration(dir: string, name: string): Knex.Migration & { readonly config: { readonly transaction: boolean } } {
   const [up, down] = [`${name}.up.sql`, `${name}.down.sql`].map((file) => ({ file, sql: readFileSync(join(dir, file), 'utf8') }));
   return {
@@ -268,7 +296,10 @@ function migration(dir: string, name: string): Knex.Migration & { readonly confi
   };
 }
 
-/** Postgres runs the statements of one message in a transaction, so those that cannot run in one are sent one by one. */
+/**
+ * Postgres runs one message's statements in a transaction; statements that cannot run in one are
+ * sent separately.
+ */
 async function run(knex: Knex, { file, sql }: { readonly file: string; readonly sql: string }): Promise<void> {
   const isSplit = NO_TRANSACTION.test(sql);
   if (!isSplit) await knex.raw(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
@@ -283,7 +314,7 @@ async function run(knex: Knex, { file, sql }: { readonly file: string; readonly 
       if (!isSplit && (code === DEADLOCK_DETECTED || code === LOCK_NOT_AVAILABLE)) throw new LockNotAcquired(file, error);
       // Connection, resources, operator intervention, system error.
       if (code === undefined || /^(08|53|57|58)/.test(code)) throw error;
-      // Knex prepends the statement to the message of Postgres.
+      // Knex prepends the statement to Postgres' message.
       const words = message.startsWith(statement) ? message.slice(statement.length).replace(/^ - /, '') : message;
       const line = sql.slice(0, from + Number(position ?? 1) - 1).split('\n').length;
       const reason = [position ? `${words} (line ${line})` : words, detail, hint].filter(Boolean).join('; ');

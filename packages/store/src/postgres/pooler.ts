@@ -6,8 +6,9 @@ import type { Database } from './database.js';
 import { requireSettings } from './session-settings.js';
 
 /**
- * Makes sure that sessions last where they have to, that both ways lead to one database, and that its settings mean what statements expect. Throws
- * `database_pooled` for a pooler in transaction mode without `database.direct.host`, or behind it, `invalid_settings` when that is another Postgres,
+ * Checks for persistent sessions, for one database behind both addresses, and for settings that
+ * statements rely on. Throws `database_pooled` for a pooler in transaction mode without
+ * `database.direct.host`, or behind it, `invalid_settings` when that is another Postgres,
  * `database_setting` and `database_encoding`.
  */
 export async function requireSessions({ pool, sessions }: Pick<Database, 'pool' | 'sessions'>, settings: DatabaseSettings): Promise<void> {
@@ -31,7 +32,10 @@ export async function requireSessions({ pool, sessions }: Pick<Database, 'pool' 
 
 const PID = 'select pg_backend_pid() as pid';
 
-/** Whether a statement may run in the backend of another open connection. Only a pooler announces a PID that is not the backend's. */
+/**
+ * Checks whether a statement can run in another connection's backend. Only a pooler announces a PID
+ * other than the backend's.
+ */
 function sharesSessions(pool: pg.Pool): Promise<boolean> {
   return withConnection(pool, async (one) => {
     const before = await pidOf(one);
@@ -49,7 +53,10 @@ async function pidOf(client: pg.PoolClient): Promise<number> {
   return (await client.query<{ pid: number }>(PID)).rows[0]!.pid;
 }
 
-/** The same for all connections to one database of a running Postgres. In a transaction, which statement mode refuses. */
+/**
+ * Returns a text common to all connections to one database of a running Postgres. Uses a
+ * transaction, which statement mode refuses.
+ */
 function identityOf(pool: pg.Pool): Promise<string> {
   return withConnection(pool, async (client) => {
     await client.query('begin');

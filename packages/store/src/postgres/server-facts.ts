@@ -5,11 +5,14 @@ export interface DatabaseFacts {
   readonly majorVersion: number;
   readonly tls: string | null;
   readonly latencyMs: number;
-  /** How far the server's clock is ahead of ours, in milliseconds; negative when it is behind. */
+  /** Milliseconds ahead of our clock; negative when behind. */
   readonly clockAheadMs: number;
 }
 
-/** Reads from one connection. `latencyMs` is the round trip of one query; `tls` is null without TLS. Rejects without a connection. */
+/**
+ * `latencyMs` is the round trip of one query; `tls` is null without TLS. Rejects without a
+ * connection.
+ */
 export async function readDatabaseFacts(pool: Pool): Promise<DatabaseFacts> {
   const client = await pool.connect();
   try {
@@ -28,17 +31,23 @@ export async function readDatabaseFacts(pool: Pool): Promise<DatabaseFacts> {
   }
 }
 
-/** The database's time as text with all digits, to compare with times that it wrote: our own clock may differ. */
+/**
+ * Returns the database's time in full precision, for comparison with times it wrote: our clock can
+ * differ.
+ */
 export async function databaseTime(pool: Pool): Promise<string> {
   const { rows } = await pool.query<{ now: string }>('select now()::text as now');
   return rows[0]!.now;
 }
 
-/** Whether Postgres accepts writes: not a replica, nor where `default_transaction_read_only` is on. Rejects without an answer within `withinMs`. */
+/**
+ * Checks whether Postgres accepts writes: not a replica, nor with `default_transaction_read_only`.
+ * Rejects without an answer within `withinMs`.
+ */
 export async function probeDatabase(pool: Pool, withinMs: number): Promise<{ isWritable: boolean }> {
   const { rows } = await pool.query<{ writable: boolean }>({
     text: `select current_setting('transaction_read_only') = 'off' as writable`,
-    // node-postgres accepts it per query; its types do not list it.
+    // The types of node-postgres omit it per query.
     ...{ query_timeout: withinMs },
   });
   return { isWritable: rows[0]!.writable };

@@ -1,19 +1,19 @@
 import { GatewayError } from '@gateway/core/errors';
 import pg from 'pg';
 
-/** The startup parameters of a session that set something: `options`, as on a command line, or settings by their names. */
+/** Startup parameters with settings: `options`, in command-line syntax, or settings by name. */
 export type SessionStart = Readonly<Record<string, string>>;
 
 export interface SessionConfig extends pg.ClientConfig {
   readonly start: SessionStart;
 }
 
-/** A member of node-postgres clients that its types omit. */
+/** The types of node-postgres omit the method. */
 const Client = pg.Client as unknown as new (config: SessionConfig) => pg.Client & { getStartupConf(): Record<string, string> };
 
 const { DATE, TIMESTAMP, TIMESTAMPTZ } = pg.types.builtins;
 
-/** A connection that starts with these settings alone: node-postgres would add PGOPTIONS and PGREPLICATION of the environment. */
+/** Starts with these settings alone: node-postgres would add PGOPTIONS and PGREPLICATION. */
 export class SessionClient extends Client {
   readonly #start: SessionStart;
 
@@ -31,7 +31,10 @@ export class SessionClient extends Client {
 
 const parseTime = pg.types.getTypeParser(TIMESTAMPTZ) as (text: string) => Date | number | null;
 
-/** Infinity is a number. node-postgres makes null of any style but ISO, which would pass for "no time": a key that never expires. */
+/**
+ * Returns infinity as a number. node-postgres returns null for styles other than ISO, which would
+ * mean "no time": a key that never expires.
+ */
 function readTime(text: string): Date | number {
   const time = parseTime(text);
   if (time === null || Number.isNaN(Number(time))) throw new GatewayError('database_time', { text });

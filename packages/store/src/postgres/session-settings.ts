@@ -3,9 +3,9 @@ import type pg from 'pg';
 import type { DatabaseSettings } from './connection.js';
 
 interface SessionSetting {
-  /** The value as `pg_settings` shows it. */
+  /** The value in `pg_settings`. */
   readonly value: string;
-  /** Other values under which the statements mean the same, for sessions that a pooler opened. */
+  /** Other values that preserve the meaning of statements, for sessions that a pooler opened. */
   readonly accepts?: RegExp;
 }
 
@@ -14,11 +14,12 @@ const off = { value: 'off' };
 const any = (value: string) => ({ value, accepts: /^/ });
 
 /**
- * Settings on which the meaning or the plan of statements depends. Postgres takes them from its file, the database or the role unless a session sets them.
- * `database.options` wins, so that an operator can choose another statement_timeout.
+ * Settings that affect the meaning or plan of statements; unless set, Postgres reads them from its
+ * file, the database or the role. `database.options` wins: an operator can choose another
+ * statement_timeout.
  */
 const SETTINGS: Readonly<Record<string, SessionSetting>> = {
-  // How values are read and written.
+  // Formats of values.
   datestyle: { value: 'ISO, MDY', accepts: /^ISO, (MDY|DMY|YMD)$/ },
   intervalstyle: { value: 'postgres' },
   timezone: { value: 'UTC', accepts: /^((Etc\/)?(UTC|UCT|Universal|Zulu|GMT)|GMT0?)$/i },
@@ -30,11 +31,11 @@ const SETTINGS: Readonly<Record<string, SessionSetting>> = {
   // Acknowledged means committed, and committed means that a crash of Postgres loses nothing.
   synchronous_commit: { value: 'on', accepts: /^(on|local|remote_write|remote_apply)$/ },
   default_transaction_isolation: { value: 'read committed' },
-  // Migrations, and the connections that listen or wait for a lock, take as long as they take.
+  // Migrations, and connections that listen or wait for a lock, have no time limit.
   statement_timeout: any('0'),
   lock_timeout: any('0'),
   idle_session_timeout: any('0'),
-  // How statements are planned.
+  // Planning of statements.
   enable_bitmapscan: on,
   enable_hashagg: on,
   enable_indexonlyscan: on,
@@ -54,28 +55,34 @@ const SETTINGS: Readonly<Record<string, SessionSetting>> = {
 /** Settings that a session cannot set, or only a superuser. */
 const FIXED: Readonly<Record<string, SessionSetting>> = {
   server_encoding: { value: 'UTF8' },
-  // Triggers tell the agents of changed settings.
+  // Triggers notify agents of changes.
   session_replication_role: { value: 'origin', accepts: /^(origin|local)$/ },
 };
 
-/** Settings that poolers keep for each of their clients, also in transaction mode: drivers of other languages send them, too. */
+/**
+ * Settings that poolers track per client, even in transaction mode: drivers of other languages send
+ * them, too.
+ */
 const KEPT_BY_POOLERS = ['datestyle', 'timezone', 'standard_conforming_strings'];
 
-/** The startup option `options` with all settings; those in `more` (`statement_timeout`: `1000`) and in the operator's own text come later, and win. */
+/**
+ * Returns the startup option `options`. `more` (`statement_timeout`: `1000`) and the operator's
+ * `own` text come later, and win.
+ */
 export function sessionOptions(more: Readonly<Record<string, string>>, own = ''): string {
   const settings = { ...Object.fromEntries(Object.entries(SETTINGS).map(([name, { value }]) => [name, value])), ...more };
   const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`);
   return [...options, ...(own ? [own] : [])].join(' ');
 }
 
-/** Startup parameters that a pooler keeps. In transaction mode it refuses or mixes up all others. */
+/** In transaction mode a pooler refuses or mixes up all other parameters. */
 export const pooledParameters: Readonly<Record<string, string>> = Object.fromEntries(
   KEPT_BY_POOLERS.map((name) => [name, SETTINGS[name]!.value]),
 );
 
 /**
- * Throws `database_setting` for a setting under which the gateway must not work: a pooler dropped it, `database.options` overrules it, or a session cannot set it.
- * One statement.
+ * Throws `database_setting` for a setting the gateway cannot work with: a pooler dropped it,
+ * `database.options` overrides it, or a session cannot set it. One statement.
  */
 export async function requireSettings(pool: pg.Pool, { host, port, database }: DatabaseSettings): Promise<void> {
   const all = { ...SETTINGS, ...FIXED };
@@ -97,7 +104,6 @@ export async function requireSettings(pool: pg.Pool, { host, port, database }: D
   }
 }
 
-/** Where a session has a setting from, by its row of `pg_settings`, and what removes it there. */
 function originOf(name: string, source: string, owner: string | null): { origin: string; remedy: string } {
   if (source === 'client') {
     return { origin: 'database.options', remedy: `remove ${name} from database.options (--db-options, GATEWAY_DB_OPTIONS)` };

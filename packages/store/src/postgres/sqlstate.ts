@@ -3,15 +3,19 @@ export const DEADLOCK_DETECTED = '40P01';
 export const LOCK_NOT_AVAILABLE = '55P03';
 export const UNIQUE_VIOLATION = '23505';
 
-/** Returns the five-character code of an error; undefined when it has none of that form. */
+/** Returns the five-character SQLSTATE of an error, if any. */
 export function sqlState(error: unknown): string | undefined {
   const { code } = (error ?? {}) as { code?: unknown };
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }
 
-/** True when Postgres rejected the values (data exception, constraint violation, limit), so that a retry cannot succeed. All other errors are temporary. */
+/**
+ * True when Postgres rejected the values (data exception, constraint violation, limit): a retry
+ * cannot succeed. All other errors are temporary.
+ */
 export function rejectsContent(error: unknown): boolean {
   const { severity } = (error ?? {}) as { severity?: unknown };
-  // An error that ends the session is not about values: a wrong connection option has a code of class 22, too.
+  // An error that ends the session is not about values: an invalid connection option also has class
+  // 22.
   return /^(22|23|54)/.test(sqlState(error) ?? '') && severity !== 'FATAL' && severity !== 'PANIC';
 }

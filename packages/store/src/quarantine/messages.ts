@@ -9,7 +9,7 @@ export type QuarantineStatus = 'quarantined' | 'replayed' | 'discarded';
 
 export interface QuarantinedMessage {
   readonly projectId: string;
-  /** Derived from the coordinates like an event's id, so a redelivered message is not stored again. */
+  /** Derived from the coordinates like an event's id: a redelivery is not stored again. */
   readonly id: string;
   readonly sourceId: string;
   readonly occurredAtMs: number;
@@ -21,8 +21,8 @@ export interface QuarantinedMessage {
 }
 
 /**
- * Stores rejected messages; existing ones stay as they are. Returns those that are not stored: they are there already, or another message, of other bytes, has
- * their id. Locks: the inserted rows, in one order.
+ * Stores rejected messages without changing existing ones. Returns the others: `same` if already
+ * stored, `other` if different bytes have the id. Locks: the inserted rows, in one order.
  */
 export async function quarantineMessages(
   pool: Pool,
@@ -58,14 +58,17 @@ export async function quarantineMessages(
     values: [...raw, ...refs],
   });
   const others = new Set(rows.map(({ n }) => n));
-  // The first of several with one id was stored.
+  // The first of several messages with one id was stored.
   const left = messages.flatMap((message, n) => (ids.delete(message.id) ? [] : [[message, others.has(n) ? 'other' : 'same'] as const]));
   return new Map(left);
 }
 
 const PIECE = 'substring($1::bytea from start + 1 for length)';
 
-/** The bytes of all in one parameter, which is sent as it is (an array of bytes as hex, several times over), where each piece starts, and its length. */
+/**
+ * One parameter of bytes, sent unchanged (an array is sent as hex, several times the size), with
+ * the start and length of each piece.
+ */
 function piecesOf(pieces: readonly Uint8Array[]): [bytes: Buffer, starts: number[], lengths: number[]] {
   const lengths = pieces.map(({ byteLength }) => byteLength);
   let end = 0;
@@ -92,10 +95,10 @@ export interface QuarantinedMessageRow {
 export const QUARANTINE_COLUMNS = `e.project_id, e.id, e.source_id, e.occurred_at, e.created_at, e.updated_at, e.status, e.coordinates, e.code, e.reason, e.headers,
   e.edited_at, octet_length(coalesce(e.edited_raw, e.raw)) as raw_bytes`;
 
-/** A message with its original bytes and the edited ones, null unless edited. */
+/** `edited_raw` is null unless edited. */
 export type QuarantinedMessageWhole = QuarantinedMessageRow & { readonly raw: Buffer; readonly edited_raw: Buffer | null };
 
-/** The bytes of a message in its records: those that a replay uses and, if edited, the original ones. */
+/** Returns the bytes a replay uses and, if edited, the original bytes. */
 export function quarantinedBytes({ raw, edited_raw: edited }: Pick<QuarantinedMessageWhole, 'raw' | 'edited_raw'>) {
   const { raw: original_raw, raw_encoding: original_raw_encoding } = bytesText(raw);
   return edited ? { ...bytesText(edited), original_raw, original_raw_encoding } : bytesText(raw);
@@ -109,7 +112,7 @@ export interface QuarantineFilter extends Span {
 
 const STATUSES: readonly QuarantineStatus[] = ['quarantined', 'replayed', 'discarded'];
 
-/** Returns a page by id, without the bytes. Each combination of filters is answered by an index. */
+/** Returns a page by id, without the bytes. An index serves each combination of filters. */
 export function listQuarantinedMessages(
   pool: Pool,
   projectId: string,
@@ -138,7 +141,7 @@ export function listQuarantinedMessages(
   return readLog(pool, log, page);
 }
 
-/** Returns the message with its bytes, in any status; undefined when the project has none with this id. */
+/** Returns the message with its bytes, in any status. */
 export async function findQuarantinedMessage(pool: Pool, projectId: string, id: string): Promise<QuarantinedMessageWhole | undefined> {
   const { rows } = await pool.query<QuarantinedMessageWhole>({
     name: 'find-quarantined-message',

@@ -9,16 +9,19 @@ export type QuarantineRef = Pick<QuarantinedMessage, 'projectId' | 'id'>;
 
 export interface ReplayableMessage extends Pick<QuarantinedMessage, 'projectId' | 'id' | 'sourceId' | 'occurredAtMs' | 'coordinates'> {
   readonly headers: Readonly<Record<string, string>>;
-  /** The edited bytes, otherwise the original ones. */
+  /** The edited bytes, otherwise the original bytes. */
   readonly body: Buffer;
   /** Digest of the original bytes. */
   readonly digest: string;
   readonly editedAt: Date | null;
-  /** The current function of the source, or the last one of a deleted source. */
+  /** The source's current function, or its last one if deleted. */
   readonly bodyFunction: string | null;
 }
 
-/** The messages with their bytes, in the order given; missing ones are left out. By primary key. No lock. */
+/**
+ * Returns the messages with their bytes in the given order, without missing messages. Reads primary
+ * keys. No lock.
+ */
 export async function readReplayable(pool: Pool, refs: readonly QuarantineRef[]): Promise<ReplayableMessage[]> {
   const { rows } = await pool.query<Omit<ReplayableMessage, 'headers'> & { headers: string }>({
     name: 'read-replayable',
@@ -33,20 +36,20 @@ export async function readReplayable(pool: Pool, refs: readonly QuarantineRef[])
   return rows.map((row) => ({ ...row, headers: JSON.parse(row.headers) as Record<string, string> }));
 }
 
-/** The row as it was read: still quarantined, with the same bytes. `edited_at` has whole milliseconds. */
+/** Still quarantined, with the same bytes. `edited_at` has whole milliseconds. */
 const UNCHANGED = `project_id = $1 and id = $2 and status = 'quarantined' and edited_at is not distinct from $3`;
 
 type Seen = QuarantineRef & Pick<ReplayableMessage, 'editedAt'>;
 
-/** Updates a message that is unchanged since it was read. Lock: its row, by primary key. */
 function update({ projectId, id, editedAt }: Seen, set: string, ...values: readonly unknown[]) {
   const text = `update quarantined_messages set ${set}, updated_at = now() where ${UNCHANGED} returning edited_at`;
   return { text, values: [projectId, id, editedAt, ...values] };
 }
 
 /**
- * Commits the events of a message, sorted by id, their usage and its status, all or nothing; undefined when it has changed. Locks: the message's row first, so
- * that of two replays the second waits and finds it replayed; then those of `acceptEvents` and `addUsage`.
+ * Commits a message's events, sorted by id, their usage and its status, all or nothing; undefined
+ * when it has changed. Locks the message's row first: a second replay waits and finds it replayed.
+ * Then the locks of `acceptEvents` and `addUsage`.
  */
 export function replayQuarantinedMessage(
   pool: Pool,
@@ -65,7 +68,7 @@ export function replayQuarantinedMessage(
   });
 }
 
-/** Records why a message is still rejected. False when it has changed, and nothing was done. */
+/** Records why a message is still rejected. False, without a change, when it has changed. */
 export async function rejectReplayedMessage(
   pool: Pool,
   message: Seen,
@@ -74,12 +77,15 @@ export async function rejectReplayedMessage(
   return (await pool.query(update(message, 'code = $4, reason = $5', code, clean(reason)))).rowCount === 1;
 }
 
-/** Marks a message as discarded and stores why. Returns false when it has changed since it was read, and nothing was done. */
+/** Discards a message with the reason. False, without a change, when it has changed. */
 export async function dropReplayedMessage(pool: Pool, message: Seen, reason: string): Promise<boolean> {
   return (await pool.query(update(message, `status = 'discarded', reason = $4`, clean(reason)))).rowCount === 1;
 }
 
-/** Stores the bytes that the next replay uses, and returns when; the original ones stay, as does the status. Undefined when it has changed. */
+/**
+ * Stores the bytes for the next replay and returns the time; the original bytes and the status
+ * remain. Undefined when it has changed.
+ */
 export async function editQuarantinedMessage(pool: Pool, seen: Seen, body: Uint8Array): Promise<Date | undefined> {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const { rows } = await pool.query<{ edited_at: Date }>(
@@ -88,7 +94,9 @@ export async function editQuarantinedMessage(pool: Pool, seen: Seen, body: Uint8
   return rows[0]?.edited_at;
 }
 
-/** Marks messages as discarded and returns the ids of those that were quarantined. Locks: their rows, in one order. */
+/**
+ * Discards messages and returns the ids of the quarantined ones. Locks: their rows, in one order.
+ */
 export async function discardQuarantinedMessages(pool: Pool, refs: readonly QuarantineRef[]): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>({
     name: 'discard-quarantined-messages',

@@ -13,7 +13,7 @@ export interface QuarantineSelection {
   readonly status?: QuarantineStatus | undefined;
   readonly code?: string | undefined;
   readonly from?: Date | undefined;
-  /** Messages quarantined up to this time of the database (`databaseTime`). */
+  /** Only messages quarantined up to this `databaseTime`. */
   readonly quarantinedUntil?: string | undefined;
 }
 
@@ -26,7 +26,10 @@ export interface QuarantinePart {
 const COLUMNS = `${QUARANTINE_COLUMNS}, p.name as project_name, s.name as source_name`;
 const SOURCE = `left join sources s on s.project_id = e.project_id and s.id = e.source_id`;
 
-/** Quarantined messages of one project or all. Cost: one index probe per project and up to `limit` rows of each, checked by source and code. No lock. */
+/**
+ * Returns quarantined messages of one project or all. Cost: one index probe per project and up to
+ * `limit` rows of each, filtered by source and code. No lock.
+ */
 export async function listQuarantine(
   pool: Pool,
   { projectId, sourceId, status, code, from, quarantinedUntil }: QuarantineSelection,
@@ -35,7 +38,7 @@ export async function listQuarantine(
   const values = new Values();
   const conditions = [
     'e.project_id = p.id',
-    // A literal, so that the partial index of quarantined messages applies.
+    // A literal, for the partial index of quarantined messages.
     ...(status === 'quarantined' ? [`e.status = 'quarantined'`] : values.where(status, (it) => `e.status = ${it}::quarantine_status`)),
     ...values.where(sourceId, (it) => `e.source_id = ${it}::uuid`),
     ...values.where(code, (it) => `e.code = ${it}`),
@@ -59,7 +62,7 @@ export async function listQuarantine(
 
 export interface QuarantineSpan {
   readonly from: Date;
-  /** By default now: the times of messages are those of their brokers. */
+  /** Default: now. Compared with broker times. */
   readonly to?: Date | undefined;
   readonly after?: string | undefined;
   readonly sourceId?: string | undefined;
@@ -68,16 +71,18 @@ export interface QuarantineSpan {
 
 export interface QuarantineStep {
   readonly ids: readonly string[];
-  /** Where the next step begins; null after the last. */
+  /** Cursor of the next step; null after the last. */
   readonly next: string | null;
-  /** From 0 to 1, by time. */
+  /** Progress by time, 0 to 1. */
   readonly progress: number;
 }
 
-/** Rows that one step looks at. */
 const STEP_ROWS = 1_000;
 
-/** The quarantined messages of a project in a span, oldest first, in steps of bounded work: few of a thousand rows may be of the source or the code. No lock. */
+/**
+ * Returns a project's quarantined messages in a span, oldest first, in steps of bounded work:
+ * source and code can match few of a thousand rows. No lock.
+ */
 export async function* selectQuarantined(
   pool: Pool,
   projectId: string,
@@ -103,7 +108,10 @@ export async function* selectQuarantined(
   }
 }
 
-/** The messages of these ids in any project, in the order of the ids; missing ones are left out. One index probe per id and project. No lock. */
+/**
+ * Returns messages of any project in the order of the ids, without missing messages. One index
+ * probe per id and project. No lock.
+ */
 export async function findQuarantine(pool: Pool, ids: readonly string[]): Promise<QuarantineEntry[]> {
   const { rows } = await pool.query<QuarantineEntry>({
     name: 'find-quarantine',

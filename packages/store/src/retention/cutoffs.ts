@@ -2,18 +2,21 @@ import type pg from 'pg';
 
 export const DAY_MS = 86_400_000;
 
-/** Rows whose message is older than the cutoff expire. Cutoffs are starts of UTC days. */
+/** Rows with an older message expire. Cutoffs are starts of UTC days. */
 export interface Cutoffs {
-  /** Of projects with a setting of their own. Deleted projects keep nothing longer than the instance. */
+  /** Projects with a separate setting. Deleted projects keep nothing longer than the instance. */
   readonly own: ReadonlyMap<string, Date>;
   readonly youngest: Date;
-  /** Of a project; the instance's if the project has none. */
+  /** Returns a project's cutoff, by default the instance's. */
   of(project?: string): Date;
-  /** Reads the settings of projects again, for the same moment. */
+  /** Reads the settings again, for the same moment. */
   again(): Promise<Cutoffs>;
 }
 
-/** Reads the cutoffs as of the time of the database, or `now`; `days` is the retention of the instance. Scans the table of projects. No lock. */
+/**
+ * Reads the cutoffs at the database's time, or `now`; `days` is the instance's retention. Scans the
+ * table of projects. No lock.
+ */
 export async function readCutoffs(client: pg.PoolClient, { days, now }: { days: number; now?: Date | undefined }): Promise<Cutoffs> {
   const { rows } = await client.query<{ now: Date; own: Readonly<Record<string, number>> | null }>(
     `select coalesce($1::timestamptz, now()) as now,
@@ -34,12 +37,16 @@ export async function readCutoffs(client: pg.PoolClient, { days, now }: { days: 
   };
 }
 
-/** Whether a day (`2026-01-31`) has expired for a project; undefined for those without a setting of their own. */
+/**
+ * Checks whether a day (`2026-01-31`) has expired; an undefined project has no separate setting.
+ */
 export function isExpired(times: Cutoffs, project: string | undefined, day: string): boolean {
   return Date.parse(day) < times.of(project).getTime();
 }
 
-/** A condition that a column is within a day (`2026-01-31`), as literals so that the planner prunes partitions. */
+/**
+ * Returns the condition for a day (`2026-01-31`), with literals: the planner can prune partitions.
+ */
 export function duringDay(column: string, day: string): string {
   return `${column} >= '${day}T00:00Z' and ${column} < '${new Date(Date.parse(day) + DAY_MS).toISOString()}'`;
 }

@@ -5,7 +5,10 @@ import { DAY_MS, duringDay, type Cutoffs } from './cutoffs.js';
 const BATCH = 1_000;
 export const FIRST = idBound(0, '0');
 
-/** Deletes the expired finished rows of a project in a day whose partitions stay, except those written since the cutoff. Returns how many. */
+/**
+ * Deletes a project's expired finished rows in a remaining day, except rows written since the
+ * cutoff. Returns their number.
+ */
 export async function deleteFinishedOfDay(
   client: pg.PoolClient,
   { day, project, before, signal }: { day: string; project: string; before: Date; signal: AbortSignal | undefined },
@@ -18,10 +21,14 @@ export async function deleteFinishedOfDay(
   return deleted;
 }
 
-/** Deletes expired finished rows of the default partitions, and expired quarantined messages that were replayed or discarded. Returns how many. */
+/**
+ * Deletes expired finished rows of the default partitions, and expired replayed or discarded
+ * messages. Returns their number.
+ */
 export async function deleteFinishedElsewhere(client: pg.PoolClient, cutoffs: Cutoffs, signal?: AbortSignal): Promise<number> {
   const statements = [deliveriesStatement(DEFAULT), eventsStatement(DEFAULT), messagesStatement(DEFAULT)];
-  // Earlier versions dated events as their brokers did, up to 2200. They expire by when they were written.
+  // Earlier versions stored events under any broker time up to 2200. They expire by when they were
+  // written.
   const [ahead, last] = [idBound(Date.now() + 2 * DAY_MS, '0'), idBound(Date.UTC(2200, 0, 2), '0')];
   let deleted = 0;
   for (let project = await nextProject(client, FIRST); project !== null; project = await nextProject(client, project)) {
@@ -38,7 +45,7 @@ export async function deleteFinishedElsewhere(client: pg.PoolClient, cutoffs: Cu
   return deleted;
 }
 
-/** The next project with rows in these tables, by one primary key probe per table; null after the last. */
+/** Returns the next project with rows, with one primary key probe per table. */
 async function nextProject(client: pg.PoolClient, after: string): Promise<string | null> {
   const first = (table: string) => `(select project_id from ${table} where project_id > $1 order by project_id limit 1)`;
   const tables = ['events_default', 'event_deliveries_default', 'event_messages_default', 'quarantined_messages', 'message_arrivals'];
@@ -51,21 +58,22 @@ async function nextProject(client: pg.PoolClient, after: string): Promise<string
 
 export interface Place {
   readonly suffix: '' | '_default';
-  /** A condition on `occurred_at` of the table, as literals so that the planner prunes partitions; or nothing. */
+  /** A condition on `occurred_at`, with literals for partition pruning; or nothing. */
   within(table: string): string;
 }
 
 const DEFAULT: Place = { suffix: '_default', within: () => '' };
 
-/** A day (`2026-01-31`), in its partitions or the default ones. */
+/** Selects a day (`2026-01-31`), in its partitions or the default partitions. */
 export function ofDay(day: string): Place {
   return { suffix: '', within: (table) => `and ${duringDay(`${table}.occurred_at`, day)}` };
 }
 
 /*
- * Ids start with the time of their message, so the primary key scans a project's old rows in order: each statement reads the next BATCH of them, finished
- * or not, and returns the last id. Every table repeats the bounds of the batch, so that no plan reads more.
- * $1 project, $2 id before the batch, $3 upper bound of ids, $4 rows written since then stay.
+ * Ids start with the message's time: the primary key scans a project's old rows in order. Each
+ * statement reads the next BATCH of them, finished or not, and returns the last id. Every table
+ * repeats the bounds, or a plan could read more.
+ * $1 project, $2 id before the batch, $3 upper bound of ids, $4 rows written since then remain.
  */
 function batchOf(table: string, within: string): string {
   return `batch as materialized (
@@ -74,7 +82,7 @@ function batchOf(table: string, within: string): string {
        order by id desc limit 1)`;
 }
 
-/** Locks: the deleted rows. A delivery that is being re-queued is locked and skipped. */
+/** Locks: the deleted rows. A delivery being re-queued is locked and skipped. */
 export function deliveriesStatement({ suffix, within }: Place): string {
   const table = `event_deliveries${suffix}`;
   return `
@@ -94,8 +102,8 @@ export function deliveriesStatement({ suffix, within }: Place): string {
 }
 
 /**
- * Locks: the deleted rows. Ids of an event's deliveries start with the same time; they may be in a partition created after the event. Each event is probed
- * by itself: a join might read all deliveries.
+ * Locks: the deleted rows. Ids of an event's deliveries start with the same time; their partition
+ * can be newer than the event. Each event is probed separately: a join could read all deliveries.
  */
 export function eventsStatement({ suffix, within }: Place): string {
   const table = `events${suffix}`;
@@ -113,7 +121,7 @@ export function eventsStatement({ suffix, within }: Place): string {
   select (select count(*)::int from gone) as deleted, (select last from batch) as last`;
 }
 
-/** Deletes kept messages without an event in their millisecond: their own are gone. Locks: the deleted rows. */
+/** Deletes kept messages without an event in their millisecond. Locks: the deleted rows. */
 export function messagesStatement({ suffix, within }: Place): string {
   const table = `event_messages${suffix}`;
   return `

@@ -11,7 +11,9 @@ import { PARENTS } from './retention.js';
 const LOCK_MS = 2_000;
 const BATCH = 1_000;
 
-/** `missing`: coming days (`2026-01-31`) that still have no partition, so that their rows go to the default one. */
+/**
+ * `missing`: upcoming days (`2026-01-31`) without a partition; their rows go to the default one.
+ */
 export interface Maintained {
   readonly partitionsCreated: boolean;
   readonly keysDeleted: number;
@@ -19,14 +21,15 @@ export interface Maintained {
 }
 
 /**
- * Creates the partitions of the coming days; deletes expired idempotency keys, sessions and portal links, old activity, audit entries and answers, and counts of deleted rows. In any
- * agent, one at a time.
+ * Creates upcoming partitions; deletes expired idempotency keys, sessions and portal links, old
+ * activity, audit entries and answers, and counts of deleted rows. In any agent, one at a time.
  */
 export async function runMaintenance(pool: pg.Pool, daysAhead = 7, auditDays = 365): Promise<Maintained> {
   const done = await withAdvisoryLock(pool, 'gateway.upkeep', async (client) => {
     const days = await missingDays(client, daysAhead);
     for (const day of days) {
-      // A locked table, as during a backup, is no failure: new rows go to the default partition, and move when the day is made.
+      // A locked table, as during a backup, is no failure: new rows go to the default partition,
+      // and move when the day is created.
       await withLockTimeout(client, LOCK_MS, () => client.query('select ensure_day($1::date)', [day]));
     }
     const missing = days.length > 0 ? await missingDays(client, daysAhead) : [];
@@ -42,7 +45,7 @@ export async function runMaintenance(pool: pg.Pool, daysAhead = 7, auditDays = 3
   return done;
 }
 
-/** The days (`2026-01-31`) from today, by the clock of Postgres, that lack a partition of a table. */
+/** Returns the days (`2026-01-31`) from today, by Postgres' clock, that lack a partition. */
 export async function missingDays(client: Pick<pg.Pool, 'query'>, daysAhead: number): Promise<string[]> {
   const { rows } = await client.query<{ day: string }>(
     `select to_char(day, 'YYYY-MM-DD') as day from (select (now() at time zone 'UTC')::date + n as day from generate_series(0, $1::int) n) d

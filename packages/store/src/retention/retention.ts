@@ -4,7 +4,7 @@ import { deleteFinishedElsewhere, deleteFinishedOfDay, FIRST } from './delete-fi
 import { withAdvisoryLock, withLockTimeout } from '../postgres/advisory-lock.js';
 import { duringDay, isExpired, readCutoffs, type Cutoffs } from './cutoffs.js';
 
-/** A dropped day, `2026-01-31` in UTC, with estimated row counts; null when Postgres has none. */
+/** A day in UTC (`2026-01-31`), with estimated row counts, if Postgres has any. */
 export interface DroppedDay {
   readonly day: string;
   readonly events: number | null;
@@ -15,25 +15,26 @@ export interface DroppedDay {
 export interface Retention {
   readonly dropped: readonly DroppedDay[];
   readonly unfinished: readonly string[];
-  /** Days that have expired for the instance, but not for a project with rows in them. */
+  /** Expired for the instance, but not for a project with rows in them. */
   readonly kept: readonly string[];
-  /** A lock was not available, as during a backup: the rest waits for the next run. */
+  /** A lock was unavailable, as during a backup: the next run continues. */
   readonly locked: boolean;
-  /** Finished rows deleted from days that stay, from the default partitions, and from quarantine. */
+  /** Finished rows deleted from remaining days, default partitions, and quarantine. */
   readonly rowsDeleted: number;
 }
 
 const NOTHING: Retention = { dropped: [], unfinished: [], kept: [], locked: false, rowsDeleted: 0 };
-/** In the order in which every transaction locks them. */
+/** The order in which every transaction locks them. */
 export const PARENTS = ['events', 'event_deliveries', 'delivery_attempts', 'event_messages'] as const;
 const LOCK_MS = 200;
 const TRIES = 4;
 const PAUSE_MS = 200;
 
 /**
- * Deletes what is older than `days` whole UTC days, or than its project keeps, by the time of the message, in any agent, one at a time. A day's partitions are
- * dropped when it has expired for every project in it and all is finished; while it stays, finished rows of projects for which it expired are deleted, as are
- * those in the default partitions. `now` is the time of the database: an agent's wrong clock would delete too much.
+ * Deletes rows whose message is older than `days` whole UTC days or the project's retention, in any
+ * agent, one at a time. A day's partitions are dropped once it has expired for all its projects and
+ * all rows are finished. Until then, finished rows are deleted per project, as in the default
+ * partitions. `now` defaults to the database's time: an agent's wrong clock would delete too much.
  */
 export async function applyRetention(
   pool: pg.Pool,
@@ -46,7 +47,7 @@ export async function applyRetention(
     for (const { day, projects } of left) {
       for (const project of projects) {
         if (signal?.aborted) break;
-        // Read again: deleting may have taken long, and the project may keep its rows for longer by now.
+        // Read again: deleting can take long, and the retention can be longer by now.
         const latest = await cutoffs.again();
         if (isExpired(latest, project, day))
           rowsDeleted += await deleteFinishedOfDay(client, { day, project, before: latest.of(project), signal });
@@ -79,7 +80,7 @@ async function dropDays(
       left.push({ day, projects: over });
       continue;
     }
-    // Empty, but projects without a setting may still write to it.
+    // Empty, but projects without a setting can still write to it.
     if (projects.length === 0 && !isExpired(cutoffs, undefined, day)) continue;
     if (locked) continue;
     const outcome = await dropDay(client, old, cutoffs, signal);
@@ -97,7 +98,7 @@ interface OldDay {
   readonly tables: Readonly<Partial<Record<(typeof PARENTS)[number], string>>>;
 }
 
-/** Days with partitions before that time, oldest first. Reads only the catalogue. */
+/** Returns the days with partitions before that time, oldest first. Reads only the catalogue. */
 async function oldDays(client: pg.PoolClient, before: Date): Promise<OldDay[]> {
   const { rows } = await client.query<OldDay>(
     `select to_char(to_date(right(c.relname, 8), 'YYYYMMDD'), 'YYYY-MM-DD') as day, json_object_agg(p.relname, c.relname) as tables
@@ -110,14 +111,17 @@ async function oldDays(client: pg.PoolClient, before: Date): Promise<OldDay[]> {
   return rows;
 }
 
-/** The projects with rows in the partitions of a day. Empty when no project has a setting of its own: then all expire together. */
+/**
+ * Returns the projects with rows in a day; none when no project has a separate setting: all expire
+ * together.
+ */
 async function projectsOf(client: pg.PoolClient, { tables }: OldDay, cutoffs: Cutoffs): Promise<string[]> {
   if (cutoffs.own.size === 0) return [];
   const { rows } = await client.query<{ id: string }>(projectsIn(Object.values(tables)));
   return rows.map(({ id }) => id);
 }
 
-/** The query of the projects with rows in these tables: one primary key probe per project and table. */
+/** Queries the projects with rows in these tables: one primary key probe per project and table. */
 export function projectsIn(tables: readonly string[]): string {
   const next = (table: string) => `(select project_id from ${table} where project_id > p.id order by project_id limit 1)`;
   return `with recursive p as (
@@ -133,7 +137,7 @@ async function dropDay(
   cutoffs: Cutoffs,
   signal?: AbortSignal,
 ): Promise<DroppedDay | 'stays' | undefined> {
-  // First without a lock: nothing waits for a day that stays anyway.
+  // First without a lock: no statement waits for a day that cannot be dropped anyway.
   if (await isUnfinished(client, old.day)) return 'stays';
   for (let tries = 1; ; tries++) {
     const outcome = await withLockTimeout(client, LOCK_MS, () => dropLocked(client, old, cutoffs));
@@ -143,15 +147,16 @@ async function dropDay(
 }
 
 /**
- * Locks: access exclusive on the parents, as dropping a partition does anyway; with a default partition none can be detached concurrently. It is
- * held for probes of partial indexes and the drop. Under the locks nothing can be added to the day.
+ * Locks: access exclusive on the parents, as dropping a partition does anyway; with a default
+ * partition none can be detached concurrently. Held for probes of partial indexes and the drop,
+ * during which nothing can be added to the day.
  */
 async function dropLocked(client: pg.PoolClient, old: OldDay, cutoffs: Cutoffs): Promise<DroppedDay | 'stays'> {
   const { day, tables } = old;
   const counted = await countsOf(client, tables);
   await client.query(`lock table ${PARENTS.map((parent) => `only ${parent}`).join(', ')} in access exclusive mode`);
   if (await isUnfinished(client, day)) return 'stays';
-  // A project that keeps it may have written to it, or changed its setting, since.
+  // A project that keeps the day can have written to it, or changed its setting, since.
   const latest = await cutoffs.again();
   if ((await projectsOf(client, old, latest)).some((project) => !isExpired(latest, project, day))) return 'stays';
   await client.query(`drop table ${Object.values(tables).join(', ')}`);
@@ -164,7 +169,10 @@ async function isUnfinished(client: pg.PoolClient, day: string): Promise<boolean
   return rows[0]!.unfinished;
 }
 
-/** The query whether a day (`2026-01-31`) has unfinished rows, in its partitions or the default ones. Probes partial indexes that hold only those. */
+/**
+ * Queries whether a day (`2026-01-31`) has unfinished rows, in its partitions or the default
+ * partitions. Probes partial indexes of unfinished rows.
+ */
 export function unfinished(day: string): string {
   const within = duringDay('occurred_at', day);
   return `select exists (select from events where status = 'pending' and ${within})
@@ -172,7 +180,7 @@ export function unfinished(day: string): string {
               or exists (select from event_deliveries where status = 'processing' and ${within}) as unfinished`;
 }
 
-/** Estimated rows of tables by name; counting would read them. */
+/** Returns estimates by table name; counting would read the rows. */
 async function countsOf(client: pg.PoolClient, tables: OldDay['tables']): Promise<Map<string, number | null>> {
   const { rows } = await client.query<{ name: string; rows: number | null }>(
     `select relname as name, case when reltuples >= 0 then reltuples::float8 end as rows from pg_class where oid = any ($1::regclass[])`,

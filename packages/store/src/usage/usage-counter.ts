@@ -8,7 +8,7 @@ import { addUsage, type ProjectUsage } from './usage.js';
 export interface UsageCounter {
   event(projectId: string, data: string): void;
   delivery(projectId: string): void;
-  /** Writes the counts. Does not reject: counts that were not written stay for the next flush. */
+  /** Writes the counts. Does not reject: unwritten counts remain for the next flush. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }
@@ -18,9 +18,12 @@ type Counts = { -readonly [Key in keyof ProjectUsage]: ProjectUsage[Key] };
 const FLUSH_MS = 10_000;
 const DAY_MS = 86_400_000;
 
-/** Counts nothing twice. A killed process, or one whose connection breaks during a flush, may lose what it counted since its last flush. */
+/**
+ * Counts nothing twice. A killed process, or one that loses its connection during a flush, can lose
+ * the counts since its last flush.
+ */
 export function startUsageCounter({ pool, log, flushMs = FLUSH_MS }: { pool: pg.Pool; log: Log; flushMs?: number }): UsageCounter {
-  /** By day since the epoch and project: strings are too slow to build for each event. */
+  /** Keyed by day since the epoch and project: building strings is too slow for each event. */
   let days = new Map<number, Map<string, Counts>>();
   let failing = false;
   let flushing: Promise<void> | undefined;
@@ -62,7 +65,7 @@ export function startUsageCounter({ pool, log, flushMs = FLUSH_MS }: { pool: pg.
       });
       failing = false;
     } catch (error) {
-      // Without an answer of Postgres the counts may have been written.
+      // Without an answer from Postgres, the counts can have been written.
       if (isSent && !(error instanceof pg.DatabaseError)) {
         log.warn({ error }, 'The connection broke while usage was written: the usage of the last seconds may be missing.');
         return;

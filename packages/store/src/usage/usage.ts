@@ -2,7 +2,7 @@ import type pg from 'pg';
 
 type Client = Pick<pg.Pool, 'query'>;
 
-/** Accepted events, successful event deliveries, and bytes of the events' data. */
+/** Accepted events, successful deliveries, and bytes of the events' data. */
 export interface Usage {
   readonly events: number;
   readonly deliveries: number;
@@ -21,10 +21,15 @@ export interface UsageDay extends Usage {
   readonly posted_at: Date | null;
 }
 
-/** A day is closed an hour after its end in UTC, when agents have written what they had in memory at midnight. */
+/**
+ * A day is closed an hour after its end in UTC, when agents have flushed the counts of midnight.
+ */
 const CLOSED = `day < (now() at time zone 'UTC' - interval '1 hour')::date`;
 
-/** Adds usage to the organisations of the projects, except for days being posted. Lock: the rows of usage_days, in one order. */
+/**
+ * Adds usage to the projects' organisations, except for days being posted. Lock: the rows of
+ * usage_days, in one order.
+ */
 export async function addUsage(client: Client, usage: readonly ProjectUsage[]): Promise<void> {
   await client.query({
     name: 'add-usage',
@@ -40,16 +45,21 @@ export async function addUsage(client: Client, usage: readonly ProjectUsage[]): 
   });
 }
 
-/** Returns the usage of events accepted today, in UTC by our clock. `bytes` is the size of their data in UTF-8. Stores nothing. */
+/**
+ * Returns the usage of events accepted today, in UTC by our clock. `bytes` is their data in UTF-8.
+ * Stores nothing.
+ */
 export function acceptedNow(projectId: string, events: readonly { readonly data: string }[]): ProjectUsage {
   const bytes = events.reduce((sum, { data }) => sum + Buffer.byteLength(data), 0);
   return { projectId, day: new Date().toISOString().slice(0, 10), events: events.length, deliveries: 0, bytes };
 }
 
-/** The driver returns sums as text, because they may exceed a number; these do not. */
+/** The driver returns sums as text; these fit a number. */
 const COLUMNS = `to_char(u.day, 'YYYY-MM-DD') as day, u.organisation_id, o.name as organisation, u.events::float8, u.deliveries::float8, u.bytes::float8, u.posted_at`;
 
-/** The usage of the last days, today included, newest first; of one organisation if given. */
+/**
+ * Returns the usage of the last days, including today, newest first, of one organisation if given.
+ */
 export async function listUsage(
   client: Client,
   { days, organisationId = null }: { days: number; organisationId?: string | null },
@@ -63,13 +73,16 @@ export async function listUsage(
   return rows;
 }
 
-/** True when the usage of a closed day was not posted to billing yet. */
+/** True when a closed day is not posted to billing yet. */
 export async function hasUnposted(client: Client): Promise<boolean> {
   const { rows } = await client.query(`select from usage_days where posted_at is null and ${CLOSED} limit 1`);
   return rows.length > 0;
 }
 
-/** Closes the next unposted days after `after`, oldest first, so that nothing is added to them, and returns them. Requires `lockBilling`. */
+/**
+ * Closes and returns the next unposted days, oldest first; nothing is added to a closed day.
+ * Requires `lockBilling`.
+ */
 export async function closeUnposted(client: Client, limit: number, after?: Pick<UsageDay, 'day' | 'organisation_id'>): Promise<UsageDay[]> {
   const { rows } = await client.query<UsageDay>(
     `with next as (
@@ -87,13 +100,13 @@ export async function closeUnposted(client: Client, limit: number, after?: Pick<
   return rows;
 }
 
-/** Records that the usage of a day was posted. The time of an earlier post is kept. */
+/** Records that a day was posted. Keeps an earlier time. */
 export async function markPosted(client: Client, { organisation_id: id, day }: Pick<UsageDay, 'day' | 'organisation_id'>): Promise<void> {
   const text = `update usage_days set posted_at = now() where organisation_id = $1 and day = $2::date and posted_at is null`;
   await client.query(text, [id, day]);
 }
 
-/** Tries to get the billing lock for the life of the connection; false when another process holds it. */
+/** Tries to acquire the billing lock for the life of the connection. */
 export async function lockBilling(client: Client): Promise<boolean> {
   const { rows } = await client.query<{ mine: boolean }>(`select pg_try_advisory_lock(hashtext('gateway.billing')) as mine`);
   return rows[0]?.mine ?? false;

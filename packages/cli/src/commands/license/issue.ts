@@ -5,7 +5,7 @@ import { formatDuration, parseDuration, wrongUse } from '../../app/flag-values.j
 import { GatewayCommand } from '../../app/gateway-command.js';
 import { installation } from '../../app/installation.js';
 
-/** The last time that a date can be, of Postgres and of people. */
+/** The latest date that Postgres and date formats support. */
 const LAST_MS = Date.UTC(9999, 11, 31);
 const DATE = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
@@ -77,7 +77,6 @@ export default class LicenseIssue extends GatewayCommand {
   }
 }
 
-/** Throws `wrong_use` for anything but a date, a time or a duration in the future. */
 function expiryOf(text: string, now = Date.now()): Date {
   const day = Date.parse(text.slice(0, 10));
   // `Date.parse` reads the 30th of February as the 2nd of March.

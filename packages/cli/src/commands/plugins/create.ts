@@ -21,7 +21,7 @@ export default class PluginsCreate extends GatewayCommand {
     const { flags, args } = await this.parse(PluginsCreate);
     const { createPlugin } = await import('../../plugins/create.js');
     const { folder, files, api } = createPlugin(args.kind, args.name, flags.folder, flags.package);
-    // The packages need not be in a registry: the new one names them by a range, which those of this gateway satisfy.
+    // The packages need not be in a registry: the installed ones satisfy the new package's range.
     const install = `npm install --no-save ${api.map((path) => `"${path}"`).join(' ')}`;
     const next = [`cd ${folder}`, install, 'npm run build', 'gateway plugins test .', 'gateway plugins install .'];
     this.log(`wrote ${files} files to ${folder}; next:\n${next.map((line) => `  ${line}`).join('\n')}`);

@@ -43,7 +43,7 @@ export default class UtilsDoctor extends GatewayCommand {
     if (findings.some(({ state }) => state === 'failed')) this.exit(1);
   }
 
-  /** The settings; undefined when they are wrong, which a finding tells. */
+  /** Returns undefined for invalid settings, which a finding reports. */
   private resolvedOrNot(flags: FlagValues): Resolved | undefined {
     try {
       return this.resolve(flags);

@@ -78,7 +78,7 @@ export default class UtilsTransform extends GatewayCommand {
     }
   }
 
-  /** Runs now and whenever a file changes, until Ctrl-C. An error is printed; the next change tries again. */
+  /** Runs now and on every change, until Ctrl-C. Errors are printed. */
   private async watch(once: () => Promise<unknown>, files: readonly string[]): Promise<void> {
     let running = Promise.resolve();
     const run = () => {

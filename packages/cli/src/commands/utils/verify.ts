@@ -2,7 +2,6 @@ import { Flags, GatewayCommand, parseDuration, readInput, valueFlag, wrongUse } 
 import type { Received } from '../../inspect/verify.js';
 
 const TOLERANCE = '5m';
-/** Where the plain HMAC stands unless the project is configured otherwise. */
 const PLAIN_HEADER = 'X-Gateway-Signature';
 
 export default class UtilsVerify extends GatewayCommand {
@@ -87,7 +86,10 @@ async function inputs(flags: Given): Promise<{ secret: string; received: Receive
   return { secret: key, received: { ...signed, signature, plainSignature, body: await readInput('--body', body) } };
 }
 
-/** The headers of a saved request, one `name: value` a line; `curl -v` puts < or > before each. Names come out in lower case. */
+/**
+ * Parses saved headers, one `name: value` per line, to lower-case names; `curl -v` prefixes them
+ * with < or >.
+ */
 function headersOf(text: string): ReadonlyMap<string, string> {
   return new Map(
     [...text.matchAll(/^[<>]?[ \t]*([\w-]+):[ \t]*(.*?)\s*$/gm)].map(([, name = '', value = '']) => [name.toLowerCase(), value]),

@@ -4,13 +4,11 @@ import { buffer } from 'node:stream/consumers';
 import { verifyDelivery } from '../../inspect/verify.js';
 import { LOOPBACK } from './ports.js';
 
-/** A request that the inbox has received, as `GET /` shows it. */
 export interface Receipt {
   readonly received_at: string;
   /** `POST /path HTTP/1.1` */
   readonly request: string;
   readonly verified: boolean;
-  /** Why the signature is not verified. */
   readonly problem: string | null;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -18,9 +16,8 @@ export interface Receipt {
 
 export interface Inbox {
   readonly url: string;
-  /** The last hundred requests, the newest first. */
+  /** The last hundred requests, newest first. */
   readonly receipts: readonly Receipt[];
-  /** Sets the secret that signatures are verified with. */
   setSecret(secret: string): void;
   close(): Promise<void>;
 }
@@ -29,8 +26,9 @@ const KEPT = 100;
 const TOLERANCE_MS = 300_000;
 
 /**
- * Starts a receiver of webhooks on loopback. It verifies the signature of each POST and answers 200, or 401 with the reason. `GET /` lists the last hundred
- * requests as JSON; in a browser the page refreshes itself.
+ * Starts a webhook receiver on loopback. It answers a POST with 200, or with 401 and why its
+ * signature is invalid. `GET /` lists the last hundred requests as JSON, in a browser as a page
+ * that refreshes itself.
  */
 export async function startInbox(port: number): Promise<Inbox> {
   const receipts: Receipt[] = [];

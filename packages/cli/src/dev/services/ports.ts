@@ -6,7 +6,10 @@ import { DevError } from '../error.js';
 
 export const LOOPBACK = '127.0.0.1';
 
-/** Postgres takes a while to bind its port, so each folder has one of its own: two that start at once do not compete for it. */
+/**
+ * Derived from the folder: Postgres takes a while to bind its port, and concurrent starts must not
+ * compete for it.
+ */
 const POSTGRES_PORT = 15_433 + (createHash('sha256').update(process.cwd()).digest().readUInt16BE() % 4_000);
 const USUAL = { api: 5005, agent: 5008, inbox: 5010, queue: 4566, postgres: POSTGRES_PORT };
 const FLAGS: Readonly<Partial<Record<Part, string>>> = { api: '--port', agent: '--agent-port' };
@@ -14,21 +17,22 @@ const TRIES = 100;
 
 type Part = keyof typeof USUAL;
 
-/** The ports of all parts, on loopback. */
+/** Ports of all parts, on loopback. */
 export interface Ports {
   readonly numbers: Readonly<Record<Part, number>>;
-  /** Frees a port for its part, and returns it. Until then it is held, so that no other process takes it. */
+  /** Frees and returns a port. Until then it is held against other processes. */
   release(part: Part): Promise<number>;
-  /** Frees all. */
   close(): Promise<void>;
 }
 
 /**
- * @param requested the ports of the command line, 0 for any free port; the other parts get their usual port, or the next that is free
+ * Chooses and holds the ports of all parts.
+ *
+ * @param requested 0 for any free port; undefined for the default one, or the next free one
  * @throws GatewayError `port_in_use` or `port_refused` for a requested port
  */
 export async function choosePorts(requested: { readonly [Name in Part]?: number | undefined }): Promise<Ports> {
-  // Requested ports first: no other part takes one of them.
+  // Requested ports first: no other part can take them.
   const parts = (Object.keys(USUAL) as Part[]).sort((a, b) => Number(requested[a] === undefined) - Number(requested[b] === undefined));
   const held = new Map<Part, Server>();
   for (const part of parts) held.set(part, await hold(part, requested[part]));

@@ -8,7 +8,6 @@ import { createRequire } from 'node:module';
 import { DevError } from '../error.js';
 import { LOOPBACK } from './ports.js';
 
-/** The only user of this Postgres, and its default database. */
 export const POSTGRES_USER = 'gateway';
 export const POSTGRES_DATABASE = 'postgres';
 
@@ -16,7 +15,7 @@ const READY_MS = 60_000;
 const STOP_MS = 15_000;
 
 export interface PostgresOptions {
-  /** Runs Postgres if we are root. */
+  /** The user that runs Postgres if we are root. */
   readonly user: User | undefined;
   readonly home: string;
   readonly data: string;
@@ -25,15 +24,17 @@ export interface PostgresOptions {
 }
 
 export interface Postgres {
-  /** True if its data was created by this start. */
+  /** True if this start created the data. */
   readonly isNew: boolean;
-  /** Rejects with a DevError when Postgres ends before `close` is called. */
+  /** Rejects with a DevError when Postgres exits before `close`. */
   readonly crashed: Promise<never>;
-  /** Ends its sessions and stops it. */
   close(): Promise<void>;
 }
 
-/** Starts Postgres on loopback from the binaries of the npm package. Creates its data on the first start. Throws a DevError with the end of the log. */
+/**
+ * Starts Postgres on loopback from the binaries of the npm package, creating its data if needed.
+ * Throws a DevError with the end of the log.
+ */
 export async function startPostgres(place: PostgresOptions, releasePort: () => Promise<number>): Promise<Postgres> {
   const { home, user, data, log } = place;
   mkdirSync(home, { recursive: true, mode: 0o700 });
@@ -55,7 +56,7 @@ export async function startPostgres(place: PostgresOptions, releasePort: () => P
   };
   const args = ['-D', data, ...Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`])];
   const output = openSync(log, 'w', 0o600);
-  // A session of its own: Ctrl-C in the terminal must not stop it before the last delivery is recorded.
+  // A separate session: Ctrl-C must not stop Postgres before the last delivery is recorded.
   const child = spawn(join(bin, 'postgres'), args, { ...options, stdio: ['ignore', output, output], detached: true });
   closeSync(output);
   let isRunning = true;
@@ -88,7 +89,7 @@ export async function startPostgres(place: PostgresOptions, releasePort: () => P
   };
 }
 
-/** Creates the data. If it is interrupted, the next start finds data without an API key, and deletes it. */
+/** After an interruption, the next start finds data without an API key, and deletes it. */
 async function initialise(bin: string, { home, user, data, password }: PostgresOptions, options: object): Promise<void> {
   const passwordFile = join(home, 'password');
   rmSync(passwordFile, { force: true });
@@ -106,7 +107,10 @@ async function initialise(bin: string, { home, user, data, password }: PostgresO
   }
 }
 
-/** The pid file says in its eighth line when Postgres is ready. The file of a killed Postgres names another pid. */
+/**
+ * The eighth line of the pid file says when Postgres is ready. The file of a killed Postgres names
+ * another pid.
+ */
 function isReady(data: string, pid: number | undefined): boolean {
   try {
     const lines = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n');
@@ -116,7 +120,6 @@ function isReady(data: string, pid: number | undefined): boolean {
   }
 }
 
-/** The system user that runs Postgres. */
 export interface User {
   readonly uid: number;
   readonly gid: number;
@@ -124,7 +127,7 @@ export interface User {
 
 const USERS = ['postgres', 'nobody', 'daemon'];
 
-/** The user that runs Postgres if we are root, because Postgres refuses to run as root; otherwise undefined. */
+/** Returns a user to run Postgres if we are root: Postgres refuses to run as root. */
 export function postgresUser(): User | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const accounts = readFileSync('/etc/passwd', 'utf8').split('\n');
@@ -139,19 +142,18 @@ export function postgresUser(): User | undefined {
   );
 }
 
-/** True if the command succeeds for the user. */
 function runs(user: User | undefined, command: string, ...args: readonly string[]): boolean {
   return spawnSync(command, args, { ...user, cwd: '/', stdio: 'ignore' }).status === 0;
 }
 
-/** True if the user may enter the folder. */
+/** Checks whether the user can enter the folder. */
 export function canEnter(folder: string, user: User): boolean {
   return runs(user, '/bin/sh', '-c', 'cd "$1"', 'sh', folder);
 }
 
 /**
- * The folder with `bin`, `lib` and `share` of the Postgres in node_modules. If the user cannot run it there (a clone in the home of root), it is copied
- * to `home`.
+ * Returns the folder with `bin`, `lib` and `share` of the Postgres in node_modules, or a copy in
+ * `home` if the user cannot run it there (a clone in root's home).
  */
 function postgresBinaries(home: string, user: User | undefined): string {
   const installed = join(installedPackage(), 'native');
@@ -180,7 +182,8 @@ function installedPackage(): string {
   }
   const list = join(folder, 'native', 'pg-symlinks.json');
   const links = existsSync(list) ? (JSON.parse(readFileSync(list, 'utf8')) as { target: string }[]) : [];
-  // The package leaves the links between versions of libraries to an install script, which npm may not have run.
+  // The package creates links between library versions in an install script, which npm can have
+  // skipped.
   if (links.some(({ target }) => !existsSync(join(folder, target))))
     spawnSync(process.execPath, [join('scripts', 'hydrate-symlinks.js')], { cwd: folder });
   return folder;

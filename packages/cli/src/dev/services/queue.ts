@@ -4,14 +4,13 @@ import { LOOPBACK } from './ports.js';
 
 export const QUEUE_NAME = 'orders';
 
-/** The region of the emulator, and credentials. It accepts any. */
+/** The emulator accepts any region and credentials. */
 export const QUEUE_REGION = 'eu-west-1';
 export const QUEUE_KEYS = { access_key_id: 'development', secret_key: 'development' } as const;
 
 const ACCOUNT = '000000000000';
 
 export interface Queue {
-  /** The endpoint for SQS clients. */
   readonly endpoint: string;
   readonly url: string;
   send(body: string): Promise<void>;
@@ -21,16 +20,16 @@ export interface Queue {
 type Answer = Readonly<Record<string, string>>;
 
 /**
- * Starts an SQS emulator on loopback with one queue, which holds its messages in memory. It speaks the JSON protocol of SQS, and `SendMessage` of the
- * query protocol, because curl can speak that without JSON quoted in JSON.
+ * Starts an SQS emulator on loopback with one in-memory queue. It speaks the JSON protocol, and
+ * `SendMessage` of the query protocol, which curl can use without JSON quoted in JSON.
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
  */
 export async function startQueue(port: number): Promise<Queue> {
-  // Its own start function listens on all addresses.
+  // The emulator's start function listens on all addresses.
   const app = buildApp({ logger: false, defaultRegion: QUEUE_REGION });
   const endpoint = `http://${LOOPBACK}:${port}`;
   const url = `${endpoint}/${ACCOUNT}/${QUEUE_NAME}`;
-  // The emulator names its queues by this host, which not every system resolves.
+  // The emulator names queues by this host, which not every system resolves.
   const internalEndpoint = `http://sqs.${QUEUE_REGION}.localhost:${port}`;
 
   const call = async (action: string, body: object): Promise<{ status: number; answer: Answer }> => {
@@ -56,7 +55,8 @@ export async function startQueue(port: number): Promise<Queue> {
   });
   app.addHook('onSend', async (request, _reply, payload) => {
     if (typeof payload !== 'string') return payload;
-    // A client that has disconnected does not get these messages: make them visible to the next one now, not after half a minute.
+    // A disconnected client does not get the messages: make them visible again now, not after half
+    // a minute.
     if (request.headers['x-amz-target'] === 'AmazonSQS.ReceiveMessage' && request.raw.socket.destroyed) {
       const { QueueUrl } = request.body as { QueueUrl: string };
       const { Messages: messages = [] } = JSON.parse(payload) as { Messages?: { ReceiptHandle: string }[] };

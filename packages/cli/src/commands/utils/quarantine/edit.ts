@@ -27,7 +27,7 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
       import('@gateway/ingest/once/replay'),
       import('@gateway/ingest/transform/sandboxes'),
     ]);
-    // A person may edit for an hour: no connection waits for that.
+    // Editing can take an hour: no connection is held meanwhile.
     const message = await withDatabase(config, async (database) => {
       const [entry] = await findEntries(database, [id]);
       const { project_id: projectId, status } = entry!;

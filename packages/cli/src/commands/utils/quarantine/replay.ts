@@ -4,7 +4,7 @@ import { resultLine } from '../../../quarantine/message-text.js';
 import type { Result } from '../../../quarantine/replay.js';
 import { chosenArgs, chosenBy, chosenFlags, chosenPages } from '../../../quarantine/selection.js';
 
-/** Results that leave work for a person: the command fails then. */
+/** Results that need action: the command then fails. */
 const UNDONE: readonly (Result['kind'] | 'discarded')[] = ['refused', 'changed', 'discarded'];
 
 export default class UtilsQuarantineReplay extends GatewayCommand {
@@ -51,7 +51,6 @@ export default class UtilsQuarantineReplay extends GatewayCommand {
   }
 }
 
-/** What is counted, in the words of the summary. */
 const WORDS: Readonly<Record<string, string>> = {
   replayed: 'replayed',
   duplicate: 'duplicates',

@@ -15,7 +15,7 @@ import {
 import { installation } from '../../../app/installation.js';
 
 const OVERLAP = '24h';
-/** As long as over the management API. */
+/** The limit of the management API. */
 const OVERLAP_MAX = '30d';
 
 export default class UtilsSecretsRotate extends GatewayCommand {
@@ -102,7 +102,7 @@ export default class UtilsSecretsRotate extends GatewayCommand {
   }
 }
 
-/** The sealer of a new encryption key in a file. Throws `wrong_use` for a file that cannot be read, holds no key, or holds the present one. */
+/** Throws `wrong_use` for an unreadable file, no key, or the current key. */
 async function newSealer(file: string, present: Sealer, sealer: (key: string) => Sealer): Promise<Sealer> {
   const text = (await readInput('--encryption-key-file', file)).toString('utf8').trim();
   const refuse = (sentence: string) =>

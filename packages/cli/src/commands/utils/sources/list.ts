@@ -32,8 +32,8 @@ export default class UtilsSourcesList extends GatewayCommand {
 }
 
 /**
- * A source with the fields of the management API, without its connection and function. `unread`: its project is of a type whose sources nobody reads;
- * `type`: the plugin that reads it.
+ * Returns the fields of the management API, without connection and function. `unread`: sources of
+ * this project type are not read.
  */
 function sourceRecord({ id, name, project_id, project_name, pub_sub, ...row }: SourceOfProject) {
   const { paused_at, resumes_at, pause_reason, paused_by, pauses } = row;
