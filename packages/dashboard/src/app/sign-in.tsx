@@ -35,7 +35,7 @@ export function SignIn() {
   );
 }
 
-/** Signs in with the OpenID Connect provider of the instance. */
+/** Signs in through the instance's OpenID Connect provider. */
 export function Provider({ label, isOnly }: { readonly label: string; readonly isOnly: boolean }) {
   const action = useAction(leaveForProvider);
   return (

@@ -1,7 +1,7 @@
 import { Dialog } from './dialog.js';
 import { Form, type FormProps } from './form.js';
 
-/** A dialog that asks before it acts, with the fields that the action needs. */
+/** A confirmation dialog with the fields of the action. */
 export function FormDialog({
   title,
   onClose,

@@ -1,4 +1,4 @@
-/** The first that is found counts: Edge and Opera also name Chrome, and Chrome names Safari. */
+/** The first match wins: Edge and Opera also name Chrome, and Chrome names Safari. */
 const BROWSERS = [
   ['Edg', 'Edge'],
   ['OPR', 'Opera'],
@@ -15,7 +15,7 @@ const SYSTEMS = [
   ['Linux', 'Linux'],
 ] as const;
 
-/** `Firefox on Linux`, from the header User-Agent; what is unknown stays as it is. */
+/** `Firefox on Linux`, from the User-Agent header; an unknown agent is returned unchanged. */
 export function browserOf(agent: string): string {
   const find = (names: readonly (readonly [string, string])[]) => names.find(([part]) => agent.includes(part))?.[1];
   const browser = find(BROWSERS);

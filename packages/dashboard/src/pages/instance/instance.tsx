@@ -12,7 +12,7 @@ const TABS = [
   ['plugins', 'Plugins, flags and licence'],
 ] as const;
 
-/** What belongs to all tenants: for instance admins. */
+/** Settings and state of the whole instance, for instance admins. */
 export default function InstancePage() {
   const tab = tabValue('tab', TABS);
   if (!session.value?.is_instance_admin) {
