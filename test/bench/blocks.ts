@@ -82,7 +82,7 @@ const line = Buffer.alloc(64);
 
 /** CPU time so far: of the main thread, or of the whole process where only that is available. */
 function cpuMs(): number {
-  // Also makes the kernel update the figure of the running thread, otherwise updated every few
+  // Makes the kernel update the figure of the running thread, otherwise updated every few
   // milliseconds.
   const { user, system } = process.cpuUsage();
   if (schedstat === undefined) return (user + system) / 1000;

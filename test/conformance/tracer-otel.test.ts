@@ -26,7 +26,7 @@ judged(conforms, tracerRules, () => tracerConformance(plugin, rig));
 
 conforms.run();
 
-/** The shared collector, as the suite asks for spans. */
+/** A receiver based on the fake collector. */
 async function receiver(): Promise<Receiver<Settings>> {
   const to = await collector();
   return {

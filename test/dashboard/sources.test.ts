@@ -10,7 +10,7 @@ import { dashboardScene, type Scene } from './scene.js';
 
 const sources = suite('dashboard/sources');
 
-/** Of a plugin that the dashboard knows nothing of. */
+/** The schema of a plugin unknown to the dashboard. */
 const SPOOL: Schema = {
   title: 'Spool folder',
   type: 'object',

@@ -22,7 +22,9 @@ interface Memory {
   postgres_home?: string;
 }
 
-/** A folder to run in. It is open to pass through: run by root, Postgres runs as another user. */
+/**
+ * A working folder that other users can enter: if started by root, Postgres runs as another user.
+ */
 function workFolder(): string {
   const folder = tempFolder('dev');
   fs.chmodSync(folder, 0o755);
@@ -31,17 +33,19 @@ function workFolder(): string {
 
 let first: Promise<{ folder: string; ending: Awaited<ReturnType<typeof runGateway>> }> | undefined;
 
-/** The first start in a folder, which makes everything. Nobody changes that folder. */
+/** The first start in a folder, which creates everything. Tests must not change the folder. */
 function firstStart(): NonNullable<typeof first> {
   first ??= (async (folder) => ({ folder, ending: await runGateway(['dev', '--once'], { folder }) }))(workFolder());
   return first;
 }
 
-/** A folder in which it has run once, to its end. It is a copy, since most of a first start is spent on making the database. */
+/**
+ * A copy of the folder after a completed first run, which spends most of its time on the database.
+ */
 async function usedFolder(): Promise<string> {
   const folder = workFolder();
   const { folder: origin } = await firstStart();
-  // Not by fs.cp: Postgres wants to be the owner of its files.
+  // `cp -a` instead of fs.cp: Postgres requires ownership of its files.
   const { status, stderr } = spawnSync('cp', ['-a', path.join(origin, '.gateway'), folder], { encoding: 'utf8' });
   assert.is(status, 0, stderr);
   return folder;
@@ -57,7 +61,7 @@ dev.after.each(async () => {
   all = [];
 });
 
-/** Starts it and waits until it follows the traffic. A test that fails leaves it running; then it is killed. */
+/** Starts an instance and waits until it follows the traffic. It is killed if its test fails. */
 async function started(folder: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Promise<GatewayProcess> {
   const running = gateway(['dev', ...args], { folder, env });
   all.push(running);
@@ -71,7 +75,9 @@ async function followed(running: GatewayProcess): Promise<GatewayProcess> {
 
 let common: Promise<GatewayProcess> | undefined;
 
-/** An instance for several tests; the last of them ends it. Its environment names another database. */
+/**
+ * An instance for several tests; the last of them ends it. Its environment names another database.
+ */
 function sharedInstance(): Promise<GatewayProcess> {
   const env = { GATEWAY_DB_HOST: 'production.invalid', GATEWAY_KV_HOST: 'production.invalid', GATEWAY_ENCRYPTION_KEY: 'wrong', PORT: '1' };
   common ??= usedFolder().then((folder) => followed(gateway(['dev'], { folder, env })));
@@ -82,7 +88,7 @@ dev.after(async () => {
   await (await common)?.kill();
 });
 
-/** The management API of a running instance, below its project. */
+/** Calls the management API of a running instance, below its project. */
 async function api<T>(running: GatewayProcess, method: string, route: string, body?: object): Promise<T> {
   const { api_key: key, project_id: project } = memory(running.folder);
   const [, url] = /API\s+(http\S+)/.exec(running.stdout) ?? [];
@@ -95,7 +101,7 @@ async function api<T>(running: GatewayProcess, method: string, route: string, bo
   return ((await answer.json()) as { data: T }).data;
 }
 
-/** Types the command that the screen shows for another message; where there is no curl, sends what it would send. */
+/** Runs the displayed command for another message; without curl, sends the equivalent request. */
 async function sendAnother(running: GatewayProcess): Promise<void> {
   const [command] = /^ {2}curl .*$/m.exec(running.stdout) ?? [];
   assert.ok(command, running.stdout);
@@ -147,7 +153,7 @@ dev('the first start makes everything, delivers a sample and shows each step of 
   assert.match(stdout, /^ {4}x-shop: berlin$/m);
   assert.match(stdout, /^ {4}\{"number":"A-1001","total":"19\.90","currency":"EUR"\}$/m);
 
-  // What is secret is closed to others, and git is told to leave it.
+  // Secrets are unreadable for other users, and ignored by git.
   for (const name of ['dev.json', 'gateway.json', 'dev.log']) assert.is(fs.statSync(state(folder, name)).mode & 0o777, 0o600, name);
   assert.is(fs.statSync(state(folder, 'postgres/data')).mode & 0o077, 0);
   assert.is(fs.readFileSync(state(folder, '.gitignore'), 'utf8'), '*\n');
@@ -164,7 +170,7 @@ dev('the second start keeps the state and takes the ports it is told; --fresh be
   assert.match(second.stdout, `http://127.0.0.1:${agentPort}\n`);
   assert.not.match(second.stdout, 'over the API');
   assert.match(second.stdout, /verified/);
-  // The addresses follow the ports.
+  // The addresses depend on the ports.
   const addresses = { inbox_url: '', queue_endpoint: '' };
   assert.equal({ ...memory(folder), ...addresses }, { ...first, ...addresses });
   const fresh = await runGateway(['dev', '--once', '--fresh'], { folder });
@@ -251,7 +257,7 @@ dev(
     );
     fs.writeFileSync(state(folder, 'lock'), JSON.stringify({ pid: process.pid, command: 'another program' }));
     const taken = net.createServer();
-    // Other tests take it for a moment.
+    // Other tests use it for a moment.
     await until(
       'port 5005',
       () => new Promise<boolean>((resolve) => taken.once('error', () => resolve(false)).listen(5005, '127.0.0.1', () => resolve(true))),
@@ -276,7 +282,7 @@ dev(
     await api(running, 'PUT', `/sources/${source}`, {
       body_function: 'function transform(payload) { throw new Error("no such shop: " + payload.shop) }',
     });
-    // The agent follows at once, but not in the same instant.
+    // The agent reads the change soon, but not immediately.
     await until(
       'the new function to be in use',
       async () => {

@@ -24,7 +24,7 @@ otel.after(async () => {
   ca.close();
 });
 
-/** The lines of the log about the tracer. */
+/** Log lines about the tracer. */
 const toldOf = (log: string) => log.split('\n').filter((line) => line.includes('"tracer":"otel"'));
 
 otel(

@@ -58,7 +58,7 @@ export function together(rounds: readonly Round[]): Round {
 const PER_SECOND = 100;
 const TICK_MS = 10;
 const LOOK_MS = 200;
-/** How long an attack continues while deliveries of the neighbour are missing. */
+/** The time that an attack continues while deliveries of the neighbour are missing. */
 export const PATIENCE_MS = 10_000;
 /** The only loopback address that endpoints and sources are allowed to use. */
 const NETWORK = '127.0.0.1/32';

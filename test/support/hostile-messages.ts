@@ -2,7 +2,7 @@ import fc from 'fast-check';
 
 /** A message from a careless or malicious sender. */
 export interface HostileMessage {
-  /** What is wrong or unusual. */
+  /** The unusual or invalid property. */
   readonly kind: string;
   readonly body: Buffer;
   /** Headers of the broker message. */

@@ -30,7 +30,7 @@ export interface Collector {
   /** `127.0.0.1:port`, or `localhost:port` with TLS. */
   readonly address: string;
   readonly port: number;
-  /** In order of arrival. */
+  /** Spans in order of arrival. */
   readonly spans: readonly OtlpSpan[];
   readonly requests: readonly { readonly body: Buffer; readonly metadata: Metadata }[];
   /** Everything received, to search for leaked secrets. */

@@ -28,7 +28,7 @@ interface Shared {
 type Service = keyof Shared;
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** How a service is started, and passed from `npm test` to the test processes. */
+/** Starts a service, and passes it from `npm test` to the test processes. */
 interface Kind<Name extends Service> {
   start(): Promise<Shared[Name] & { close(): Promise<void> }>;
   write(shared: Shared[Name]): Env;

@@ -5,7 +5,7 @@ import { until } from '../../support/until.js';
 
 const lease = suite('agent/model/lease');
 
-/** Runs a test with a clock of the wall that it sets. */
+/** Runs a test with an adjustable wall clock. */
 function withWall(test: (set: (ms: number) => void) => void): void {
   const { now } = Date;
   let wallMs = now();

@@ -15,7 +15,7 @@ export interface Arrival {
   /** The sender's signed timestamp in seconds, `webhook-timestamp`: unaffected by delays. */
   readonly sentAtSeconds: number;
   /**
-   * When the request was recorded, before the response; on a busy machine possibly long after it
+   * The time of recording, before the response; on a busy machine possibly long after the request
    * was sent.
    */
   readonly atMs: number;
@@ -41,7 +41,7 @@ export interface Kill {
   readonly agent: string;
   /** Before the signal. */
   readonly atMs: number;
-  /** When the signal was known to have taken effect. */
+  /** A time at which the signal had certainly taken effect. */
   readonly untilMs: number;
   readonly kind: 'kill' | 'freeze';
 }

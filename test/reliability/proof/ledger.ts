@@ -14,7 +14,7 @@ export interface DeliveryRow {
   readonly id: string;
   readonly event_id: string;
   readonly status: 'scheduled' | 'processing' | 'retry' | 'success' | 'failure' | 'discarded';
-  /** How often it was recovered from an agent that was dead, or seemed dead. */
+  /** The number of recoveries from an agent that was dead, or seemed dead. */
   readonly recovered: number;
 }
 

@@ -7,7 +7,7 @@ export interface Matched {
   readonly pairs: readonly Pair[];
   /** Requests without a recorded attempt. */
   readonly unrecorded: readonly Arrival[];
-  /** Attempts with a recorded response whose request never arrived. */
+  /** Attempts with a recorded response and a request that never arrived. */
   readonly invented: readonly AttemptRow[];
 }
 

@@ -4,7 +4,7 @@ import type { Produced } from './journal.js';
 import { textOf } from './messages.js';
 import type { Random } from './random.js';
 
-/** On average, one message in so many is invalid. */
+/** The average number of messages per invalid one. */
 const POISONED_EVERY = 100;
 const BATCH_MAX = 200;
 const KAFKA_SHARE = 0.7;

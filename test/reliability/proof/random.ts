@@ -1,6 +1,6 @@
 /** Deterministic pseudo-random numbers: Mulberry32. */
 export interface Random {
-  /** In [0, 1). */
+  /** A number in [0, 1). */
   next(): number;
   /** An integer, both bounds included. */
   between(low: number, high: number): number;

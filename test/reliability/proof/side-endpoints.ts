@@ -67,8 +67,8 @@ export async function startSideEndpoints(
         );
         if (!row!.done) await ask(uid, how);
       });
-      // It has enough deliveries. A missing subscription was deleted by a request with a lost
-      // response.
+      // The endpoint has enough deliveries. A missing subscription was deleted by a request with a
+      // lost response.
       const gone = (error: Error) => assert.match(error.message, / answered 404: /);
       if (how === 'activate') await insist(() => call('DELETE', `${path}/subscriptions/${subscription}`).catch(gone));
     },

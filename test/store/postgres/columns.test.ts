@@ -8,7 +8,7 @@ const columns = suite('store/postgres/columns');
 const db = await migratedDatabase();
 columns.after(() => db.close());
 
-/** What Postgres makes of a column. */
+/** Passes a column through Postgres. */
 async function through(values: readonly (string | number | null)[]): Promise<(string | null)[]> {
   const { rows } = await db.pool.query<{ values: (string | null)[] }>(
     `select array(select headers from ${batchRows(['headers'])}) as values`,

@@ -1,4 +1,4 @@
-/** Not in TypeScript's types yet: https://github.com/tc39/proposal-json-parse-with-source. */
+/** TypeScript has no types for it yet: https://github.com/tc39/proposal-json-parse-with-source. */
 interface Exact {
   parse(text: string, reviver: (key: string, value: unknown, context?: { readonly source?: string }) => unknown): unknown;
   readonly rawJSON?: (text: string) => unknown;

@@ -2,12 +2,12 @@ const dateTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeSty
 const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
 
-/** In the browser's time zone: `25 Nov 2026, 14:03:21`. */
+/** Formats a time in the browser's zone: `25 Nov 2026, 14:03:21`. */
 export function localTime(at: string): string {
   return dateTime.format(new Date(at));
 }
 
-/** `2026-11-25 13:03:21.120 UTC` */
+/** Formats a time in UTC: `2026-11-25 13:03:21.120 UTC`. */
 export function utcTime(at: string): string {
   return `${new Date(at).toISOString().replace('T', ' ').replace('Z', '')} UTC`;
 }

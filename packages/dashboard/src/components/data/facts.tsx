@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** Names with values; omits rows whose value is null or undefined. */
+/** Names with values; omits rows with a value of null or undefined. */
 export function Facts({ rows }: { readonly rows: readonly (readonly [name: string, value: ComponentChildren])[] }) {
   return (
     <dl class="facts">

@@ -7,7 +7,7 @@ export interface Column<Row> {
   /** A CSS grid width: `minmax(8rem, 1fr)`. */
   readonly width: string;
   readonly cell: (row: Row) => ComponentChildren;
-  /** On phones: second line of the row, or hidden; otherwise the first line. */
+  /** The place on phones: the second line of the row, or hidden; by default the first line. */
   readonly narrow?: 'second' | 'hidden';
 }
 

@@ -15,7 +15,7 @@ interface Look {
   readonly keys?: string | undefined;
 }
 
-/** With `isRunning` the button cannot be pressed, and keeps its size. */
+/** A button. While `isRunning` it cannot be pressed, and keeps its size. */
 export function Button({
   kind = 'plain',
   children,

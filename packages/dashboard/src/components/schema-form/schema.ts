@@ -113,8 +113,8 @@ export function isGiven(value: unknown): boolean {
 }
 
 /**
- * The value to send: the filled-in fields that apply. Null removes a stored secret whose field is
- * hidden or was emptied.
+ * Returns the filled-in fields that apply. Null removes a stored secret with a hidden or emptied
+ * field.
  */
 export function submitted(schema: Schema, value: Value, before: Value = {}): Record<string, unknown> {
   const shown = new Map(fieldsOf(schema, value).map((it) => [it.name, it.schema]));

@@ -12,7 +12,7 @@ export interface EndpointState {
   readonly tone: Tone;
   /** The consequence for deliveries. */
   readonly sentence: string;
-  /** When the state ends automatically. */
+  /** The time at which the state ends automatically. */
   readonly until?: string;
 }
 

@@ -15,7 +15,7 @@ import { TONES } from './use-states.js';
 
 const LIVE_MS = 5_000;
 
-/** Whether a source is read, its lag, and the outcome of its messages. */
+/** A source's state, its lag, and the outcome of its messages. */
 export function SourceStatus({ source, state }: { readonly source: Source; readonly state: SourceState | undefined }) {
   const isHttp = source.type === 'http';
   return (

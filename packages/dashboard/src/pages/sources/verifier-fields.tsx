@@ -13,7 +13,7 @@ const ofProvider: Schema = {
   properties: { secret: { ...secret, title: 'Secret', description: 'What the provider signs with.' } },
 };
 
-/** How requests are verified: the label and fields of each kind. */
+/** Kinds of request verification, each with its label and fields. */
 const KINDS: Readonly<Record<Verifier['type'], readonly [label: string, fields: Schema]>> = {
   noop: ['None: the URL is enough', {}],
   basic_auth: [
