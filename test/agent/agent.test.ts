@@ -34,13 +34,11 @@ interface Scene {
   readonly db: Migrated;
   readonly broker: Broker;
   readonly projectId: string;
-  /** A receiver with an endpoint subscribed to everything. */
   readonly at: Endpoint;
   readonly endpointId: string;
   start(settings?: Readonly<Record<string, unknown>>, options?: { kv?: Kv; port?: number }): Promise<Started>;
 }
 
-/** Runs a test on a private database; closes its agents at the end. */
 async function scene(test: (scene: Scene) => Promise<void>, endpoint: Partial<Parameters<typeof makeEndpoint>[2]> = {}): Promise<void> {
   const db = await migratedDatabase();
   const at = await receiver();
@@ -337,7 +335,6 @@ agent('events that were created over the API or left by others are routed after 
   }),
 );
 
-/** Returns the error code of a failed start. */
 async function refusal(starting: Promise<Started>): Promise<string> {
   try {
     await starting;

@@ -57,7 +57,6 @@ export async function states({ db }: Pick<RunningAgent, 'db'>, endpointId: strin
   return Object.fromEntries(rows.map(({ state, n }) => [state, n]));
 }
 
-/** Waits until `count` deliveries of an endpoint have succeeded. */
 export async function delivered(of: Pick<RunningAgent, 'db'>, endpointId: string, count: number, what = 'all deliveries'): Promise<void> {
   await until(what, async () => (await states(of, endpointId))['success'] === count);
 }

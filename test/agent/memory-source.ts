@@ -1,7 +1,6 @@
 import type { ActivatedPlugins, ActiveSource } from '#core/plugins/activation';
 import { acknowledges, type Message, type Outcome, type SourceContext, type SourcePlugin } from '@gateway/plugin';
 
-/** An unsettled message. */
 interface Waiting {
   readonly message: Message;
   readonly settled: (outcome: Outcome) => void;
@@ -51,11 +50,9 @@ let last = 0;
 export class Queue {
   readonly #waiting: Waiting[] = [];
   readonly #wakers = new Set<() => void>();
-  /** Connected readers. */
   readers = 0;
   /** The number of connections, including failed ones. */
   connections = 0;
-  /** Passwords of readers. */
   readonly passwords: string[] = [];
   /** The maximum number of messages in flight at one reader. */
   mostInFlight = 0;
@@ -83,7 +80,6 @@ export class Queue {
     });
   }
 
-  /** Disconnects every reader. */
   fail(failure: Error): void {
     this.failure = failure;
     this.#wake();

@@ -283,7 +283,6 @@ proxy('an agent sends its deliveries through delivery.proxy', () =>
   }),
 );
 
-/** The body of a response of `node:http` or `node:https`. */
 function answerOf(request: http.ClientRequest): Promise<string> {
   return new Promise((resolve, reject) => {
     request.on('error', reject);
@@ -296,7 +295,6 @@ function answerOf(request: http.ClientRequest): Promise<string> {
   });
 }
 
-/** Runs a test while this process uses the proxy. */
 const processProxied = (options: Parameters<typeof httpProxy>[0], test: (it: HttpProxy) => Promise<void>) =>
   through(options, async (it) => {
     const stop = proxyProcess({ proxy: it.url, ca_file: trusted.file });

@@ -88,7 +88,6 @@ rateLimit('what is put off gets its turn at the pace of the limit, one behind th
   );
 });
 
-/** Runs a test with an agent and an endpoint with a rate limit. */
 async function scene(
   limit: { rate_limit?: number; rate_limit_duration?: number },
   test: (of: { running: RunningAgent; at: Endpoint; id: string; push: (count: number) => Promise<void> }) => Promise<void>,
@@ -108,7 +107,6 @@ async function scene(
   }
 }
 
-/** The maximum number of requests within any second. */
 function mostPerSecond({ requests }: Endpoint): number {
   const times = requests.map(({ receivedAt }) => receivedAt);
   return Math.max(...times.map((from) => times.filter((time) => time >= from && time < from + 1_000).length));

@@ -23,7 +23,6 @@ export class Messages {
     return this.settled.map(([, outcome]) => outcome);
   }
 
-  /** The number of messages by outcome. */
   get counts(): Partial<Record<Outcome, number>> {
     const counts: Partial<Record<Outcome, number>> = {};
     for (const outcome of this.outcomes) counts[outcome] = (counts[outcome] ?? 0) + 1;

@@ -45,7 +45,6 @@ export async function makeProject(
   return (await insertProject(db.knex, organisation.id, { name: 'shop', type, config })).id;
 }
 
-/** A new signing secret in plain text. */
 export function makeSecret(): string {
   return `whsec_${randomBytes(24).toString('base64')}`;
 }

@@ -81,9 +81,7 @@ export async function runAgent(options: {
   readonly db: Migrated;
   readonly settings?: Readonly<Record<string, unknown>>;
   readonly kv?: Kv;
-  /** The port of a proxy to Postgres. */
   readonly port?: number;
-  /** The response timeout for Postgres. */
   readonly answerMs?: number;
   /** An existing project; by default a new one. */
   readonly projectId?: string;

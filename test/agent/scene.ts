@@ -5,12 +5,9 @@ import { within } from '../support/until.js';
 import { makeEndpoint, makeSubscription } from './records.js';
 import { runAgent, type Migrated, type RunningAgent } from './running.js';
 
-/** An agent with one endpoint. */
 export interface Scene {
   readonly running: RunningAgent;
-  /** The proxy to Postgres. */
   readonly postgres: Proxy;
-  /** A receiver with an endpoint subscribed to everything. */
   readonly at: Endpoint;
   readonly endpointId: string;
 }

@@ -7,7 +7,6 @@ import { connectionOf } from '../support/database.js';
 import { makeProject } from '../store/made.js';
 import { runHere } from './run-here.js';
 
-/** A valid ingest message. */
 export const GOOD = JSON.stringify({ event_type: 'order.paid', data: { n: 1 } });
 
 /**
@@ -56,7 +55,6 @@ export function quarantine(db: { url: string }, args: readonly string[], options
   return runGateway(['utils', 'quarantine', ...args], { config: settingsOf(db), ...options });
 }
 
-/** `quarantine` in this process. */
 export function quarantineHere(db: { url: string }, [name = '', ...args]: readonly string[]) {
   return runHere(`utils:quarantine:${name}`, args, settingsOf(db));
 }

@@ -212,7 +212,6 @@ type Value = number | string | boolean;
 type Row = (typeof settings)[number];
 type Lines = Readonly<Record<string, { value: unknown; origin: string }>>;
 
-/** A different valid value of the setting. */
 function other(value: Value): Value {
   return typeof value === 'number' ? (value < 1 ? 0.1 : value + 1) : typeof value === 'boolean' ? !value : `${value}2`;
 }
@@ -268,7 +267,6 @@ function grafted(tree: Tree, [name = '', ...rest]: readonly string[], value: Val
   return { ...tree, [name]: rest.length === 0 ? value : grafted((tree[name] ?? {}) as Tree, rest, value) };
 }
 
-/** The lines of help about a flag. */
 function describedIn(help: string, flag: string): string | undefined {
   const lines = help.split('\n');
   const at = lines.findIndex((line) => new RegExp(`^ +(?:-\\w, )?${flag.replace('--', '--(?:\\[no-\\])?')}(?:[= ]|$)`).test(line));

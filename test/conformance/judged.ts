@@ -23,7 +23,6 @@ export function judged(
   }
 }
 
-/** All results by rule. */
 export async function collect(results: AsyncIterable<RuleResult>): Promise<Map<string, RuleResult>> {
   const collected = new Map<string, RuleResult>();
   for await (const result of results) {

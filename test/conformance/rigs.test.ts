@@ -9,7 +9,6 @@ import { pushingMetrics, pushRig } from './toy-push.js';
 import { toyRig, toySource } from './toy-source.js';
 import { toyTracer, toyTracerRig } from './toy-tracer.js';
 
-/** Properties of all rigs. */
 const rigs = suite('conformance/rigs');
 
 const quick = { withinMs: 500, quietMs: 120 };

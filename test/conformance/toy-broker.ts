@@ -20,7 +20,6 @@ export class ToyQueue {
   #away = false;
   readonly #waiting = new Set<() => void>();
 
-  /** True if nothing was ever sent. */
   get isUntouched(): boolean {
     return this.#next === 0;
   }
@@ -29,7 +28,6 @@ export class ToyQueue {
     return this.#stored.size;
   }
 
-  /** Unlocked messages. */
   get waiting(): number {
     const now = Date.now();
     return [...this.#stored.keys()].filter((number) => (this.#locked.get(number)?.until ?? 0) <= now).length;
@@ -93,7 +91,6 @@ export class ToyQueue {
     this.#locked.set(number, { reader: '', until: Infinity });
   }
 
-  /** Deletes older messages. */
   skipTo(first: number): void {
     for (const number of this.#stored.keys()) if (number < first) this.#stored.delete(number);
   }

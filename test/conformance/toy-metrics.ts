@@ -8,7 +8,6 @@ export interface Parts {
   type(row: Series): string;
   add(before: number, amount: number): number;
   set(value: number): number;
-  /** True if a value counts in a bucket. */
   inBucket(value: number, bound: number): boolean;
   escape(value: string): string;
   clears(name: string, key: string): boolean;

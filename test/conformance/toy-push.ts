@@ -6,7 +6,6 @@ import { loopback } from '../support/ports.js';
 
 /** The replaceable parts of a push backend. */
 export interface PushParts {
-  /** The output of `expose`. */
   readonly comment: (url: string) => string;
   readonly collects: boolean;
   readonly flushesAtClose: boolean;
@@ -135,7 +134,6 @@ async function post(url: string, body: Export): Promise<void> {
   await once(response, 'close');
 }
 
-/** Converts received data for the suite. */
 function familyOf({ name, description, sum, gauge, histogram }: OtlpMetric): Family {
   const labelsOf = ({ attributes }: Point): Labels => Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue]));
   const plain = (point: Point): Sample => ({ name, labels: labelsOf(point), value: point.asDouble ?? NaN });

@@ -27,7 +27,6 @@ export interface Steps {
   /** Finds the queue. Rejects with a `PluginError`. */
   connect(connection: ToyConnection, signal: AbortSignal): Promise<ToyQueue>;
   connected(context: SourceContext, queue: ToyQueue): void;
-  /** Reports the lag. */
   lag(queue: ToyQueue, context: SourceContext): void;
   /** Withdraws the reported lag at the end of a run. */
   forgetLag(context: SourceContext): void;
@@ -55,12 +54,10 @@ export interface Steps {
   failed(error: unknown, connection: ToyConnection, context: SourceContext): Promise<void>;
 }
 
-/** The name of a killed reader. */
 export const KILLED = 'killed';
 
 const GIVES_UP_MS = 300;
 
-/** The steps of a source that keeps every rule. */
 export const sound: Steps = {
   async check(connection, { signal }) {
     const limit = new AbortController();

@@ -26,7 +26,6 @@ judged(conforms, tracerRules, () => tracerConformance(plugin, rig));
 
 conforms.run();
 
-/** A receiver based on the fake collector. */
 async function receiver(): Promise<Receiver<Settings>> {
   const to = await collector();
   return {

@@ -67,7 +67,6 @@ async function outcome(given: {
   };
 }
 
-/** The settings that open these gates in that place. */
 function opened(open: readonly Gate[], place: (typeof places)[number]) {
   const parts = open.flatMap((gate) => (gate === 'licence' ? [] : [ways[gate][place] as Record<string, object>]));
   const settings: Record<string, unknown> = {};

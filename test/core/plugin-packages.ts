@@ -13,7 +13,6 @@ export interface PluginPackage {
 /** A folder with packages in `node_modules`, listed in `package.json`. */
 export interface Installation {
   readonly root: string;
-  /** Names of packages imported so far. */
   imported(): readonly string[];
   close(): void;
 }
@@ -46,7 +45,6 @@ export function installation(packages: Readonly<Record<string, PluginPackage>>, 
   };
 }
 
-/** A module that records its import and re-exports `plugin.js`. */
 function noting(name: string): string {
   return `globalThis.gatewayTestImports.push(${JSON.stringify(name)});\nexport { default } from './plugin.js';\n`;
 }

@@ -29,7 +29,6 @@ export interface Visit {
   close(): Promise<void>;
 }
 
-/** Starts a private browser. */
 export async function openBrowser(): Promise<Browser> {
   const { program } = await services.chromium();
   return chromium.launch({ executablePath: await executable(program), args: FLAGS, headless: true });
@@ -137,7 +136,6 @@ export async function show(page: Page, path: string): Promise<void> {
   await loaded(page);
 }
 
-/** Waits until nothing is loading. */
 export async function loaded(page: Page): Promise<void> {
   await until('the content', async () => (await page.locator('.loading').count()) === 0);
 }
@@ -147,12 +145,10 @@ export function panel(page: Page, name: string): Locator {
   return page.getByRole('region', { name, exact: true });
 }
 
-/** Presses keys one after the other. */
 export async function press(page: Page, ...keys: readonly string[]): Promise<void> {
   for (const key of keys) await page.keyboard.press(key);
 }
 
-/** Presses a button by keyboard. */
 export async function push(page: Page, name: string): Promise<void> {
   await page.getByRole('button', { name, exact: true }).focus();
   await page.keyboard.press('Enter');

@@ -14,7 +14,6 @@ const compressed = (name: string) => {
   return statSync(existsSync(file) ? file : new URL(name, assets)).size;
 };
 
-/** A file and its transitive static imports. */
 function withImports(name: string, seen = new Set<string>()): Set<string> {
   if (seen.has(name)) return seen;
   seen.add(name);

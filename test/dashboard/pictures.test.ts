@@ -10,7 +10,6 @@ const pictures = suite('dashboard/pictures');
 
 let scene: Scene;
 let billing: Endpoint;
-/** Pages by the name of their screenshot. */
 const pages: Record<string, string> = {};
 
 pictures.before(async () => {

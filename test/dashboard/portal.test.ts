@@ -11,7 +11,6 @@ import { dashboardScene, ONCE, type Scene } from './scene.js';
 const portal = suite('dashboard/portal');
 
 let scene: Scene;
-/** The site that frames the portal. */
 let site: http.Server;
 let siteUrl: string;
 /** The receiver of the endpoints of the owners `acme` and `globex`. */

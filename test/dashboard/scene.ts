@@ -17,18 +17,14 @@ import { openBrowser, visit, type Visit } from './browser.js';
  */
 export interface Scene {
   readonly api: Api;
-  /** The owner's session. */
   readonly cookie: string;
   readonly browser: Browser;
   readonly projectId: string;
-  /** A client of the project with its owner's key. */
   readonly client: GatewayClient;
-  /** The receiver of the endpoint `shop`. */
   readonly shop: Endpoint;
   readonly endpointId: string;
   /** Opens a page of the project, signed in: `open('/events')`. */
   open(path: string, options?: Parameters<typeof visit>[2]): Promise<Visit>;
-  /** Changes the user's role in the organisation. */
   become(role: 'viewer' | 'owner'): Promise<void>;
   close(): Promise<void>;
 }

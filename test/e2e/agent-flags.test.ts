@@ -65,7 +65,6 @@ async function withAgent(
 
 interface Scene {
   readonly projectId: string;
-  /** The first endpoint. */
   readonly endpointId: string;
   readonly receiver: Endpoint;
   /**

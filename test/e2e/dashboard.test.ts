@@ -43,7 +43,6 @@ const fullHere: Readonly<Record<string, string>> = {
   'Since retention ran': 'retention may be off',
 };
 
-/** The rows of every query of the dashboard. */
 async function answers(): Promise<Map<PanelQuery, QueryRow[]>> {
   const rows = await Promise.all(queries.map(async (it) => [it, await server.query(it.query)] as const));
   return new Map(rows);

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** The tested part of the shipped dashboard. */
 interface Dashboard {
   readonly panels: readonly {
     readonly title: string;
@@ -13,7 +12,6 @@ interface Dashboard {
 
 export interface PanelQuery {
   readonly panel: string;
-  /** Letter of the query in its panel. */
   readonly refId: string;
   /** The expression for all jobs, projects and endpoints. */
   readonly query: string;

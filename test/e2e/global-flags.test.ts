@@ -66,7 +66,6 @@ const settings = () => ({
   server: { http: { bind: '127.0.0.1' } },
 });
 
-/** Runs a test with an agent with these flags. */
 async function withAgent(
   flags: readonly string[],
   options: GatewayOptions,
@@ -94,7 +93,6 @@ async function refused(flags: readonly string[], config: object): Promise<string
   return stderr;
 }
 
-/** Settings of a connection as flags. */
 const flagsOf = (section: string, fields: object) =>
   Object.entries(fields).flatMap(([name, value]) => [`--${section}-${name}`, String(value)]);
 
@@ -159,7 +157,6 @@ flag(['--db-scheme', '--db-type'], 'what is not known is refused with the list',
   }
 });
 
-/** A user's connections to the shared Redis, by database. */
 async function connections(user: string): Promise<string[]> {
   const list = (await kv.client.client('LIST')) as string;
   return list.split('\n').flatMap((line) => (line.includes(` user=${user} `) ? [/ db=(\d+) /.exec(line)?.[1] ?? ''] : []));

@@ -22,7 +22,6 @@ const settings = {
 const OPEN = ['--metrics-backend=pullmetrics', '--enable-feature-flag=pullmetrics'];
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-/** Runs a test with a process with these flags, environment and file. */
 async function running(
   command: 'agent' | 'server',
   { flags = [], env = {}, file = {} }: { flags?: readonly string[]; env?: Record<string, string>; file?: object },

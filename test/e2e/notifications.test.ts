@@ -30,7 +30,6 @@ const config = () => ({
   source: { allowed_networks: ['127.0.0.0/8'] },
 });
 
-/** Runs a test with agents with these flags, named as in the specification. */
 async function agents(
   count: number,
   flags: readonly string[],

@@ -54,7 +54,6 @@ shows.after(async () => {
   await broker.close();
 });
 
-/** Creates an endpoint subscribed to one event type. */
 async function receives(type: string, url: string, retries: number, more: object = {}): Promise<string> {
   const { uid } = await gateway.api('POST', '/endpoints', {
     name: type,
@@ -175,7 +174,6 @@ shows(
     assert.is(all.sum('gateway_deliveries_attempted_total', { outcome: 'failure' }), 1);
     assert.is(all.sum('gateway_deliveries_attempted_total', { outcome: 'success' }), all.sum('gateway_end_to_end_latency_count'));
 
-    // The steps of a message.
     for (const step of ['throttle', 'transform', 'commit', 'route', 'wait', 'request', 'record']) {
       assert.ok(all.sum('gateway_step_duration_seconds_count', { step })! > 0, step);
       assert.ok(all.sum('gateway_step_duration_seconds_sum', { step })! > 0, step);
@@ -204,7 +202,6 @@ shows(
     assert.is(idle.all('gateway_endpoint_breaker_state').length, 0, 'too few requests have failed for a breaker to open');
     assert.is(idle.all('gateway_source_lag_messages', { source: sqsId, partition: '' }).length, 1);
 
-    // Both processes.
     const server = await scrape(gateway.serverPort);
     for (const [name, at] of [
       ['agent', idle],

@@ -99,7 +99,6 @@ function typeOf(body: Buffer): string {
   return (JSON.parse(body.toString()) as { type: string }).type;
 }
 
-/** The requests of a trace. */
 const requests = (traceId: string) => receiver.requests.filter(({ headers }) => headers['traceparent']?.includes(traceId));
 const sent = async (type: string, count = 1) => {
   const ofType = () => receiver.requests.filter(({ body }) => typeOf(body) === type);

@@ -5,7 +5,6 @@ import { spans, type SpanRow } from '#core/tracing/spans';
 import type { Collector, OtlpSpan } from '../support/otlp.js';
 import { until } from '../support/until.js';
 
-/** The trace context of a producer that starts a trace. */
 export interface Producer {
   readonly traceId: string;
   readonly spanId: string;

@@ -25,7 +25,6 @@ apm.after(async () => {
   issuer.close();
 });
 
-/** Log lines about the tracer. */
 const toldOf = (log: string) => log.split('\n').filter((line) => line.includes('"tracer":"apm"'));
 
 apm('transactions and errors arrive in the traces of their producers, and nothing secret, the command line least of all', async () => {

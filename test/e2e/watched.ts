@@ -4,7 +4,6 @@ import { kafka } from '../support/kafka.js';
 import { kafkaSource, production, type Created, type Production } from '../support/production.js';
 import { sqs } from '../support/sqs.js';
 
-/** The token of scrapers. */
 export const TOKEN = 'only-for-scrapers';
 
 /** Series that remain zero under this load: `e2e/series` tests each above zero. */

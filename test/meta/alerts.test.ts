@@ -13,7 +13,6 @@ const rules = read('deploy/prometheus/alerts.yml');
 
 interface Alert {
   readonly name: string;
-  /** The lines of the rule. */
   readonly text: string;
   readonly expression: string;
 }

@@ -7,7 +7,6 @@ import { read } from './house.js';
 const comparison = suite('meta/api-comparison');
 const PAGE = 'docs/reference/api-comparison.md';
 
-/** The cells of the rows that start with a task and its routes. */
 function rows(): string[][] {
   const tables = read(PAGE).split('\n## What others have')[0]!;
   return tables

@@ -220,7 +220,6 @@ boundaries('no file names a package registry: which one is used is the business 
 
 boundaries.run();
 
-/** The specifiers in a package's sources, with their files. */
 function ofWorkspace({ folder }: Workspace): [file: string, specifier: string][] {
   return sources(`${folder}/src`).flatMap((file) => imports(file).map((specifier): [string, string] => [file, specifier]));
 }

@@ -18,7 +18,6 @@ export interface Workspace {
   readonly manifest: Manifest;
 }
 
-/** The used part of a package.json. */
 export interface Manifest {
   readonly name: string;
   readonly dependencies?: Readonly<Record<string, string>>;
@@ -46,7 +45,6 @@ export function sources(folder: string): string[] {
   return files().filter((name) => name.startsWith(`${folder}/`) && /\.[cm]?tsx?$/.test(name));
 }
 
-/** Reads a file by its path from the root. */
 export function read(name: string): string {
   return fs.readFileSync(path.join(root, name), 'utf8');
 }
@@ -60,12 +58,10 @@ export function workspaces(): Workspace[] {
   );
 }
 
-/** Reads a package.json by its path from the root. */
 export function manifest(name: string): Manifest {
   return JSON.parse(read(name)) as Manifest;
 }
 
-/** Parses a file with the compiler. */
 export function parse(name: string): ts.SourceFile {
   return ts.createSourceFile(name, read(name), ts.ScriptTarget.Latest, true);
 }

@@ -18,7 +18,6 @@ prepare.after.each(() => {
   console.error = say;
 });
 
-/** Creates a lock file of a dead process. */
 function staleLock(): string {
   const file = path.join(tempFolder('prepare'), 'lock');
   fs.writeFileSync(file, 'of a dead process');

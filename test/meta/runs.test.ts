@@ -5,7 +5,6 @@ import { files, nodes, parse } from './house.js';
 
 const runs = suite('meta/runs');
 
-/** The declarations of a test file. */
 interface Declared {
   readonly file: string;
   /** Variable and name of each suite. */
@@ -14,7 +13,6 @@ interface Declared {
   readonly run: ReadonlySet<string>;
   /** Names of tests that are literals. */
   readonly tests: readonly string[];
-  /** True if a test is marked with `.only`. */
   readonly only: boolean;
 }
 

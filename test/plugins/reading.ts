@@ -23,7 +23,6 @@ export interface Reading {
   resize(workers: number): void;
   /** The last advice of `watch`. */
   readonly advice: () => string | null;
-  /** The promise of `run`. */
   readonly done: Promise<void>;
   /** Aborts and waits for the end. Returns the duration in milliseconds. */
   stop(): Promise<number>;
@@ -126,7 +125,6 @@ export function held(): {
   };
 }
 
-/** The control plane's validator of connections. */
 export function validator(schema: object): (connection: unknown) => boolean {
   const problemsOf = connectionValidator(schema as Readonly<Record<string, unknown>>, 'connection');
   return (connection) => problemsOf(connection).length === 0;

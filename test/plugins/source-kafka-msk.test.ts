@@ -33,7 +33,6 @@ const identities: Readonly<Record<string, { readonly secretAccessKey: string; re
   ENVIRONMENT: { secretAccessKey: 'env-secret', sessionToken: 'env+token/==' },
   ROLE: { secretAccessKey: 'role-secret', sessionToken: 'role-token' },
 };
-/** Access keys with accepted tokens. */
 const accepted: string[] = [];
 
 const sockets = new Set<net.Socket>();

@@ -17,7 +17,6 @@ const oauth = suite('plugins/source-kafka-oauth');
 
 const broker = await kafka();
 const asked: { readonly authorization: string | undefined; readonly form: Record<string, string> }[] = [];
-/** The identity provider's response. */
 let answer: { status: number; body: string };
 const provider = http.createServer((request, response) => {
   void request.toArray().then((parts) => {

@@ -54,7 +54,6 @@ async function fresh(partitions = 1, configEntries: Record<string, string> = {})
 const numbered = (count: number, from = 0) => Array.from({ length: count }, (_, at) => String(from + at));
 const inPartition = (partition: number, values: string[]) => values.map((value) => ({ partition, value }));
 
-/** The settings for each listener. */
 const logins: Record<string, Omit<Connection, 'topic_name'>> = {
   'no login, no TLS': { brokers: [listeners.plaintext] },
   PLAIN: { brokers: [listeners.saslPlaintext], auth: { type: 'plain', ...users.plain } },

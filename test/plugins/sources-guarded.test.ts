@@ -30,7 +30,6 @@ async function plugin(name: 'kafka' | 'sqs', allowed: string[]): Promise<SourceP
   return sources.get(name)!.load();
 }
 
-/** Starts a server. Returns its port and the number of its connections. */
 async function server(listener: net.Server, host = '127.0.0.1', port = 0): Promise<{ port: number; connections: () => number }> {
   let connections = 0;
   const sockets = new Set<net.Socket>();

@@ -98,7 +98,6 @@ async function allDelivered(): Promise<void> {
 interface Fault {
   readonly dependency: 'postgres' | 'kv';
   readonly state: 'down' | 'degraded';
-  /** The reason in the agent's health. */
   readonly reason: RegExp;
   /** The server's state, if different. */
   readonly ofServer?: 'ok' | 'degraded' | 'down';

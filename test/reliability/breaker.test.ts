@@ -25,7 +25,6 @@ breaker.after(async () => {
   await kv?.close();
 });
 
-/** Creates an endpoint and events for it. Returns its id. */
 async function sendTo(url: string, events: number, more: object): Promise<string> {
   const { uid } = await gateway.api('POST', '/endpoints', { name: 'shop', url, ...more });
   const numbers = Array.from({ length: events }, (_, n) => n);

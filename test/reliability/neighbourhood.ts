@@ -24,7 +24,6 @@ export interface Neighbourhood {
   /** The agent's peak resident set in bytes. */
   peakRss(): number;
   rss(): number;
-  /** The agent's CPU time in seconds. */
   cpu(): number;
   close(): Promise<void>;
 }

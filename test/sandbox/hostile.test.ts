@@ -468,7 +468,6 @@ test('while a project loops in ten functions that are renewed all the time, a ne
   }
 });
 
-/** Resident megabytes of this process' children, on Linux. */
 async function residentMb(): Promise<number> {
   const kilobytes = (pid: number) => {
     const status = existsSync(`/proc/${pid}/status`) ? readFileSync(`/proc/${pid}/status`, 'utf8') : '';

@@ -22,9 +22,7 @@ type Parsed = ReturnType<JSON['parse']>;
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  /** The body as text. */
   readonly text: string;
-  /** The parsed envelope. */
   readonly body: {
     status: boolean;
     message: string;
@@ -74,7 +72,6 @@ export async function activated(
   return { ...plugins, sources: new Map([...plugins.sources, ...Object.entries(sources)]) };
 }
 
-/** A source plugin of the test. */
 export function sourceOf(connectionSchema: Record<string, unknown>, check: SourcePlugin['check']): ActiveSource {
   const plugin: SourcePlugin = { check, run: () => Promise.reject(new Error('the server runs no source')) };
   return { manifest: { kind: 'source', name: 'test', module: '' }, connectionSchema, settings: {}, load: () => Promise.resolve(plugin) };
@@ -82,7 +79,6 @@ export function sourceOf(connectionSchema: Record<string, unknown>, check: Sourc
 
 export const encryptionKey = randomBytes(32).toString('base64');
 
-/** The settings of a server on this database. */
 export function configOf(db: { url: string }, file: Record<string, unknown> = {}): Config {
   return resolveConfig({
     env: {},
@@ -155,7 +151,6 @@ export async function makeProject(api: Api, fields: Record<string, unknown> = {}
   return { path: `/projects/${body.data.uid}`, id: body.data.uid, key: body.data.api_key.key };
 }
 
-/** The errors of a response as lines. */
 export function mistakes({ body }: Answer): string[] {
   return (body.errors ?? []).map(({ field, sentence }) => `${field} ${sentence}`);
 }

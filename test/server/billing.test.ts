@@ -25,12 +25,10 @@ const billing = suite('server/billing');
 interface Scene {
   readonly db: Awaited<ReturnType<typeof migratedDatabase>>;
   readonly at: Endpoint;
-  /** Two ids, in order. */
   readonly organisations: readonly string[];
   start(settings?: Readonly<Record<string, unknown>>): { close(): Promise<void> };
   /** `start` within a server. */
   serve(settings?: Readonly<Record<string, unknown>>, log?: Log): Promise<{ port: number; close(): Promise<void> }>;
-  /** Inserts a record of `daysAgo` days ago. */
   record(organisationId: string, daysAgo: number, events?: number): Promise<void>;
   /** Posted days, with the organisation. */
   posted(): Promise<string[]>;

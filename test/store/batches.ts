@@ -36,7 +36,6 @@ export function newEvent(fields: Partial<NewEvent> = {}): NewEvent {
   };
 }
 
-/** A pending event. */
 export function pendingEvent(fields: Partial<NewEvent> = {}): NewEvent {
   return newEvent({ status: 'pending', outcome: null, ...fields });
 }
@@ -83,7 +82,6 @@ export async function acceptPending(db: Pick<Database, 'pool'>, count: number, f
   return events;
 }
 
-/** A unique quarantined message. */
 export function quarantinedMessage(fields: Partial<QuarantinedMessage> = {}): QuarantinedMessage {
   const { sourceId = SOURCE, coordinates = `orders/0/${last++}`, occurredAtMs = 1_763_700_000_123 } = fields;
   return {
@@ -181,7 +179,6 @@ export function readWhole(plan: string): string[] {
   });
 }
 
-/** Waits until a statement in the database waits for a lock. */
 export async function lockAwaited(db: { rows(sql: string): Promise<readonly unknown[]> }, what: string): Promise<void> {
   const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
   await until(what, async () => (await db.rows(waiting)).length > 0);

@@ -34,7 +34,6 @@ export async function assertCounted(db: Pick<Database, 'pool'> & { rows: Rows })
   return total;
 }
 
-/** Deletes all stored counts. */
 export async function forgetAllCounts(db: { rows: Rows }): Promise<void> {
   for (const table of ['count_changes', 'event_counts', 'event_delivery_counts', 'delivery_attempt_counts', 'activity', 'metric_samples'])
     await db.rows(`delete from ${table}`);

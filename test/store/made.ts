@@ -125,7 +125,6 @@ export async function readSnapshot(pool: Database['pool']) {
 
 export type Snapshot = Awaited<ReturnType<typeof readSnapshot>>;
 
-/** An event as created by the API. */
 export type MadeEvent = Pick<NewEvent, 'projectId' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId' | 'idempotencyKey' | 'data'> & {
   readonly headers: Readonly<Record<string, string>>;
 };

@@ -2,7 +2,6 @@ import { openDatabase, type Database } from '#store/postgres/database';
 import { migrateUp } from '#store/postgres/migrate';
 import { connectionOf, database } from '../support/database.js';
 
-/** Opens a database by URL, like the gateway. */
 export function openUrl(url: string, poolSize = 4): Database {
   return openDatabase({ scheme: 'postgres', ...connectionOf(url) }, { poolSize, name: 'test' });
 }

@@ -20,7 +20,6 @@ import { attempt, batch, newDelivery, newEvents, quarantinedMessage } from './ba
 import { readConfigVersion, readSnapshot } from './made.js';
 import { migratedDatabase } from './migrated.js';
 
-/** A statement sent by a gateway of an earlier release. */
 export interface ReleasedStatement {
   readonly text: string;
   /** The values in wire format: text, or null. */

@@ -24,7 +24,6 @@ deliver.after(() => db.close());
 
 interface Scene {
   readonly running: RunningAgent;
-  /** Starts a receiver and creates an endpoint for it. */
   open(
     fields?: Partial<Parameters<typeof makeEndpoint>[2]>,
     answer?: Parameters<typeof receiver>[0],
@@ -33,7 +32,6 @@ interface Scene {
   push(endpointId: string, count?: number): Promise<string[]>;
 }
 
-/** Runs a test with a new agent and project. */
 async function scene(test: (scene: Scene) => Promise<void>, settings: Readonly<Record<string, unknown>> = {}): Promise<void> {
   const running = await runAgent({ db, settings });
   const opened: Endpoint[] = [];
@@ -65,7 +63,6 @@ async function scene(test: (scene: Scene) => Promise<void>, settings: Readonly<R
   }
 }
 
-/** Waits until an endpoint's deliveries are in these states. */
 async function become(running: RunningAgent, endpointId: string, expected: Record<string, number>): Promise<void> {
   let last: unknown;
   const same = async () => {

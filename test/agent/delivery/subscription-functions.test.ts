@@ -31,7 +31,6 @@ interface Opened {
 
 interface Scene {
   readonly running: RunningAgent;
-  /** Starts a receiver and creates an endpoint and a subscription. */
   open(fn: string | null, answer?: Parameters<typeof receiver>[0]): Promise<Opened>;
   /** Pushes deliveries of the subscription to the scheduler. Returns their ids. */
   push(to: Opened, count?: number): Promise<string[]>;

@@ -46,7 +46,6 @@ const newer: Readonly<Record<string, readonly [column: string, value: (endpointI
   ],
 };
 
-/** Runs a test with an agent and its health. */
 const scene = (test: (scene: Scene & { messages: Messages; reason: () => string }) => Promise<void>) =>
   withAgent(db, async (given) => {
     const { wiring, database, configCache, kv, projectId } = given.running;

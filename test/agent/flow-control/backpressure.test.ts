@@ -161,7 +161,6 @@ async function besideHanging(
   }
 }
 
-/** Inserts due deliveries without a notification. */
 async function due(running: RunningAgent, endpointId: string, count: number): Promise<void> {
   const ids = (await hold(running, endpointId, count)).map(({ id }) => id);
   await db.rows(`update event_deliveries set claimed_by = null, status = 'scheduled', next_attempt_at = now() where id = any ($1)`, [ids]);

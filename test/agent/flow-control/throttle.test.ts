@@ -13,7 +13,6 @@ const throttle = suite('agent/flow-control/throttle');
 
 const never = new AbortController().signal;
 
-/** Runs a test with the KVs of two agents on a real Redis behind a proxy. */
 async function scene(test: (kvs: [Kv, Kv], away: Proxy) => Promise<void>): Promise<void> {
   const own = await redis();
   const away = await proxy({ port: own.connection.port });

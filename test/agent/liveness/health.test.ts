@@ -21,7 +21,6 @@ interface Scene {
   readonly role: string;
   /** Health's reason for Postgres; undefined while healthy. */
   reason(): string | undefined;
-  /** Health's reason for projects. */
   projects(): string | undefined;
 }
 

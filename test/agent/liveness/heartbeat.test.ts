@@ -19,7 +19,6 @@ const heartbeat = suite('agent/liveness/heartbeat');
 /** Tests on private databases: they wait for heartbeats and expired leases. */
 const beside = together(heartbeat);
 
-/** Makes another agent hold deliveries. */
 type HeldBy = (agentId: number, count: number) => Promise<string[]>;
 
 async function onDatabase(test: (db: Migrated) => Promise<void>): Promise<void> {
@@ -53,7 +52,6 @@ function scene(
 }
 
 const agents = async (db: Migrated) => (await db.rows<{ id: number }>('select id from agents order by id')).map(({ id }) => id);
-/** Expires a lease. */
 const expire = (db: Migrated, agentId: number) =>
   db.rows(`update agents set started_at = now() - interval '2 min', expires_at = now() - interval '1 s' where id = $1`, [agentId]);
 

@@ -23,7 +23,6 @@ function mailerOf(settings: Readonly<Record<string, unknown>>): Mailer {
   return createMailer(configOf(settings));
 }
 
-/** Returns the error of failing work. */
 async function refusal(work: () => unknown, code: ErrorCode): Promise<GatewayError> {
   try {
     await within(Promise.resolve().then(work), 30_000, 'the refusal');

@@ -31,7 +31,6 @@ interface Scene {
   start(
     settings?: Readonly<Record<string, unknown>>,
   ): Promise<{ port: number; lines: ReturnType<typeof keptLog>['lines']; close(): Promise<void> }>;
-  /** Sends messages, and waits until each has a recorded attempt. */
   send(count: number): Promise<void>;
 }
 

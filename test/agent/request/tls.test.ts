@@ -30,7 +30,6 @@ secure.after(async () => {
 const read = (file: string) => fs.readFileSync(file, 'utf8');
 const pair = ({ certificate, key }: Issued) => ({ cert: read(certificate), key: read(key) });
 
-/** Returns a server's answer to a request for this host name. */
 async function post(server: Server, { host = 'localhost', scheme = 'https' } = {}): Promise<Answer> {
   server.on('tlsClientError', () => undefined);
   const url = `${scheme}://${host}:${await loopback(server)}/`;

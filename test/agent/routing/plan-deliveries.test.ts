@@ -78,7 +78,6 @@ routing('a delivery is claimed while there is room for it; at a paused endpoint 
   assert.is(reserved.size, 0);
 });
 
-/** A planner for projects with any pace. */
 const planning = (perSecond = 0) =>
   new DeliveryPlanner({
     inFlight: { hold: () => undefined, hasRoomFor: () => true, reserve: () => undefined, cancel: () => undefined },

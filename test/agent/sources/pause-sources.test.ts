@@ -18,15 +18,11 @@ interface Scene {
   readonly db: Migrated;
   readonly broker: Broker;
   readonly source: SourceRow;
-  /** Starts another agent. */
   start(transform?: object, more?: object): Promise<{ port: number; lines: ReturnType<typeof keptLog>['lines']; close(): Promise<void> }>;
-  /** The stored source. */
   stored(): Promise<SourceRow>;
-  /** Codes of quarantined messages. */
   quarantined(): Promise<string[]>;
 }
 
-/** Runs a test with a source that reads the queue `q` with this function. */
 async function scene(bodyFunction: string, test: (scene: Scene) => Promise<void>): Promise<void> {
   const db = await migratedDatabase();
   const broker = new Broker();

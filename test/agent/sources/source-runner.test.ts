@@ -40,7 +40,6 @@ interface Scene {
   readonly running: RunningAgent;
   readonly broker: Broker;
   readonly at: Endpoint;
-  /** Starts another reading agent. */
   start(): Agent;
   change(source: SourceRow, fields: Parameters<typeof updateSource>[3]): Promise<void>;
 }

@@ -107,5 +107,4 @@ for (const command of commands) {
 
 help.run();
 
-/** A command with an accessible parser. */
 type Probe = new (argv: readonly string[], config: unknown) => { parse(command: unknown, argv: readonly string[]): Promise<unknown> };

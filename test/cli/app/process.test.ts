@@ -13,7 +13,6 @@ import { discard, tempFolder } from '../../support/start/keep.js';
 const running = suite('cli/app/process');
 let db: Database;
 
-/** The required settings of a process, with free ports. */
 async function settings(): Promise<{
   database: object;
   encryption_key: string;

@@ -13,7 +13,6 @@ const db = await migratedDatabase();
 const config = { database: connectionOf(db.url) };
 retry.after(() => db.close());
 
-/** Creates a project with an endpoint and failed deliveries to it. */
 async function failures(count: number, status = 'failure') {
   const { id: projectId } = await makeProject(db);
   const { id: endpointId } = await makeEndpoint(db, projectId);

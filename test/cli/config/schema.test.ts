@@ -78,5 +78,4 @@ schema('secrets are marked, and withdrawn settings left out', () => {
 
 schema.run();
 
-/** The used part of Ajv. */
 type Ajv = new (options: object) => { compile(schema: object): (value: unknown) => boolean };

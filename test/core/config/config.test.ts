@@ -13,7 +13,6 @@ const fixtures = fileURLToPath(new URL('../../fixtures/configuration', import.me
 const settingsTable: SettingsTable = settings;
 const rows = withFlags(settings, { pullmetrics: { summary: 'Metrics.', stability: 'stable', declaredBy: 'a plugin' } });
 
-/** Returns the configuration error; fails without one. */
 function refusal(work: () => unknown): GatewayError {
   try {
     work();

@@ -7,7 +7,6 @@ import { until } from '../../support/until.js';
 
 const shows = suite('core/exposition/process-series');
 
-/** Blocks the event loop. */
 function block(ms: number): void {
   const until = performance.now() + ms;
   while (performance.now() < until);

@@ -14,7 +14,6 @@ const names = suite('core/http/names');
 const folder = tempFolder('names');
 let files = 0;
 
-/** The files of a machine with this content. */
 function machine(hosts = '', resolv = ''): { hosts: string; resolv: string } {
   const at = { hosts: path.join(folder, `hosts-${++files}`), resolv: path.join(folder, `resolv-${files}`) };
   fs.writeFileSync(at.hosts, hosts);
@@ -22,7 +21,6 @@ function machine(hosts = '', resolv = ''): { hosts: string; resolv: string } {
   return at;
 }
 
-/** Runs a test with private name servers. */
 async function withServers(says: ((name: string, family: 4 | 6) => Said)[], test: (servers: NameServer[]) => Promise<void>): Promise<void> {
   const servers = await Promise.all(says.map(nameServer));
   try {

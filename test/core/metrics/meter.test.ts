@@ -11,7 +11,6 @@ const meter = suite('core/metrics/meter');
 v8.setFlagsFromString('--expose-gc');
 const collectGarbage = vm.runInNewContext('gc') as () => void;
 
-/** A backend that keeps the last value of each label set. */
 function backend() {
   const shown = new Map<string, Map<string, number>>();
   const put = (name: string, labels: Labels, change: (before: number) => number) => {

@@ -28,7 +28,6 @@ async function refusal(files: Readonly<Record<string, string>>): Promise<string>
   throw new Error('nothing was refused');
 }
 
-/** A document with one webhook with this body schema. */
 function withSchema(schema: unknown, more: object = {}, openapi = '3.1.0'): string {
   const content = { 'application/json': { schema } };
   return JSON.stringify({ openapi, webhooks: { a: { post: { requestBody: { content } } } }, 'x-webhooks': {}, ...more });

@@ -18,7 +18,6 @@ const source = (name: string): PluginPackage => ({
   files: { 'connection.json': '{ "type": "object" }' },
 });
 
-/** Discovers packages in a temporary installation. */
 function found(packages: Readonly<Record<string, PluginPackage>>, options?: { unnamed?: readonly string[] }) {
   const it = installation(packages, options);
   try {

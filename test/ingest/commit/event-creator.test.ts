@@ -37,7 +37,6 @@ const event = (fields: Partial<CreatedEvent> = {}): CreatedEvent => ({
   ...fields,
 });
 
-/** A creator with recorded statements. */
 function scene({ windowSeconds = 60, before }: { windowSeconds?: number; before?: (name: string) => Promise<void> | void } = {}) {
   const statements: string[] = [];
   const pool = new Proxy(db.pool, {

@@ -13,7 +13,6 @@ const ingest = suite('ingest/message/parse-message');
 const fixtures = fileURLToPath(new URL('../../fixtures/ingest-message', import.meta.url));
 const MAX_BYTES = 2000;
 
-/** Decodes and parses the bytes of a broker message. */
 function read(body: Uint8Array): IngestMessage | Rejection {
   const text = decodeMessage(body, MAX_BYTES);
   return typeof text === 'string' ? parseIngestMessage(text) : text;

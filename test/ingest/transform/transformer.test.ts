@@ -33,7 +33,6 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
 
 const source = (bodyFunction: string, id = 's'): IngestSource => ({ projectId: 'p', id, bodyFunction });
 
-/** The data of a result with one event. */
 function dataOf(transformed: Transformed): unknown {
   if (transformed.kind !== 'results') return transformed;
   const message = parseTransformOutput(transformed.results[0]!);

@@ -6,7 +6,6 @@ export interface EventRow {
   readonly source_id: string;
   readonly coordinates: string;
   readonly status: 'pending' | 'processed' | 'failed';
-  /** The number of its message. */
   readonly n: number;
 }
 
@@ -22,7 +21,6 @@ export interface AttemptRow {
   readonly delivery_id: string;
   readonly requested_at_ms: number;
   readonly duration_ms: number;
-  /** Null without a response. */
   readonly http_status: number | null;
   /** False if the attempt made the delivery a success. */
   readonly failed: boolean;

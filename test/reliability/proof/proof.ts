@@ -14,7 +14,6 @@ import { startTestBed, type TestBed } from './test-bed.js';
 
 export interface ProofOptions {
   readonly seed: number;
-  /** The number of drawn faults. */
   readonly faults: number;
   readonly messages: number;
   /** The `gateway.js` to run; the repository's by default. */
@@ -26,7 +25,6 @@ export interface ProofOptions {
   readonly keepLogs?: boolean;
   /** The end of the run: gives up waiting for rest after this time without a change. */
   readonly patienceMs?: number;
-  /** Receives progress, line by line. */
   readonly tell?: (line: string) => void;
 }
 

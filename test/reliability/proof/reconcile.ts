@@ -36,7 +36,6 @@ export interface Line {
 
 export interface Report {
   readonly lines: readonly Line[];
-  /** True if every line is correct. */
   readonly isBalanced: boolean;
 }
 

@@ -24,7 +24,6 @@ export interface SupervisedOptions {
   readonly folder: string;
   readonly bin?: string | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** The folder for the output of each process. */
   readonly logs: string;
   /** The limit of a drain. */
   readonly drainMs: number;

@@ -1,6 +1,5 @@
 import type { Report } from './reconcile.js';
 
-/** Formats the report: a row per line, and the verdict. */
 export function reportTable({ lines, isBalanced }: Report): string {
   const rows = [
     ['', 'what', 'expected', 'found'],

@@ -15,7 +15,6 @@ const test = suite('sandbox/parent/guest-process');
 
 const deaf = { onStarted: () => undefined, onReply: () => undefined };
 
-/** The pids of this process' children. */
 function childPids(): number[] {
   return [...processes()].flatMap(([pid, { parent }]) => (parent === process.pid ? [pid] : []));
 }

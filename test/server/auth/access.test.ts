@@ -112,7 +112,6 @@ function filled(place: string): string {
     .replaceAll(/:\w+/g, () => newId());
 }
 
-/** Creates a key of the owner with these scopes. */
 function scoped(scopes: readonly string[], role: Role | null = null) {
   const { user } = api.owner;
   return insertApiKey(api.db.knex, { type: 'personal', name: 'scoped', userId: user.id, role, scopes });

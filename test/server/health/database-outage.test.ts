@@ -40,9 +40,7 @@ interface Answer {
 
 interface Scene {
   readonly db: Database;
-  /** Log lines about Postgres. */
   readonly told: () => { level: string; message: string; reason?: string }[];
-  /** The project and its organisation. */
   readonly project: string;
   readonly organisation: string;
   call(method: string, path: string, body?: unknown): Promise<Answer>;
@@ -148,7 +146,6 @@ const CACHED = ['get /organisations', 'get /sources/types', 'post /subscriptions
 /** Routes that need no database, or none without an OpenID Connect provider. */
 const WITHOUT_DATABASE = ['get /auth/methods', 'post /auth/oidc/start', 'post /auth/oidc/complete'];
 
-/** Calls every API route that needs Postgres. */
 async function callAll({ call, project, organisation }: Scene): Promise<{ route: Route; name: string; answer: Answer }[]> {
   const answers = [];
   for (const route of routes) {

@@ -23,7 +23,6 @@ const source = {
   is_disabled: false,
 } as const;
 
-/** A project with one resource of each kind. */
 async function makeAll() {
   const { id: projectId } = await makeProject(db);
   const { id: endpointId } = await makeEndpoint(db, projectId, { owner_id: `it's "mine"` });
@@ -37,7 +36,6 @@ async function makeAll() {
   return { projectId, endpointId, subscriptionId: subscription.id, sourceId };
 }
 
-/** The ids of a project's resources in a snapshot. */
 function of(snapshot: Snapshot, projectId: string): string[] {
   const { projects, endpoints, subscriptions, sources } = snapshot;
   return [

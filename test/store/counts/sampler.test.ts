@@ -31,7 +31,6 @@ sampler.before.each(async () => {
   await forgetAllCounts(db);
 });
 
-/** A process with a sampler. */
 interface Process {
   readonly meter: Meter;
   readonly lines: ReturnType<typeof keptLog>['lines'];
@@ -72,7 +71,6 @@ async function start({
   };
 }
 
-/** Runs a test with a running process, and stops it. */
 async function beside(options: Parameters<typeof start>[0], test: (process: Process) => Promise<void>): Promise<void> {
   const process = await start(options);
   try {

@@ -14,7 +14,6 @@ const db = await migratedDatabase();
 deliveries.after(() => db.close());
 deliveries.before.each(() => empty(db));
 
-/** Inserts `count` events with a delivery each. */
 async function make(
   count: number,
   fields: Partial<NewEventDelivery> = {},

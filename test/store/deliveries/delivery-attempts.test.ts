@@ -14,7 +14,6 @@ const db = await migratedDatabase();
 attempts.after(() => db.close());
 attempts.before.each(() => empty(db));
 
-/** Creates deliveries held by an agent. */
 async function held(count: number, agentId = 1, event: Partial<NewEvent> = {}): Promise<NewEventDelivery[]> {
   const events = newEvents(count, event);
   const made = events.map((one) => newDelivery(one));

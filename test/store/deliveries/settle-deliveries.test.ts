@@ -17,7 +17,6 @@ settled.after(() => db.close());
 const STATUSES = ['scheduled', 'retry', 'processing', 'success', 'failure', 'discarded'];
 const HOUR_SECONDS = 3_600;
 
-/** Creates a delivery of each status for each of two endpoints. */
 async function setUp() {
   const { id: projectId } = await makeProject(db);
   const { id: endpointId } = await makeEndpoint(db, projectId);

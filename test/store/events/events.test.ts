@@ -30,7 +30,6 @@ events.before.each(() => empty(db));
 
 const YEAR_2200 = Date.UTC(2200, 0, 1);
 
-/** Ids of stored events. */
 async function stored(): Promise<string[]> {
   return (await db.rows<{ id: string }>('select id from events order by id')).map(({ id }) => id);
 }

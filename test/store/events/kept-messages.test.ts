@@ -39,7 +39,6 @@ interface Sent {
   readonly fields?: Partial<NewEvent>;
 }
 
-/** A message with its events, as created by the pipeline. */
 function sent({ body = Buffer.from('{"n":1}'), headers = {}, events = 1, isDistinguished, fields, ...given }: Sent = {}) {
   const { coordinates = `kept/0/${last++}` } = given;
   const digest = messageDigest(body);

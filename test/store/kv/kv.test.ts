@@ -73,7 +73,6 @@ const texts = (signals: readonly Signal[]) => signals.map(({ text }) => text);
 const tickets = (signals: readonly Signal[]) => signals.map(({ ticket }) => ticket);
 
 for (const { name, volatile, open } of implementations) {
-  /** Declares a test for every KV. */
   const each = (behaviour: string, test: (shared: Shared) => Promise<void>, options: { takeOverMs?: number } = {}) =>
     kv(`${name}: ${behaviour}`, async () => {
       const shared = await open(options);
@@ -435,7 +434,6 @@ kv('Redis: a clock that was set back takes nothing from a bucket', async () => {
   }
 });
 
-/** Expects the promise to reject soon. */
 async function fails(promise: Promise<unknown>, withinMs = 10_000): Promise<void> {
   const settled = await within(
     promise.then(

@@ -19,7 +19,6 @@ type Server = Awaited<ReturnType<typeof own.redis>>;
 const quiet = () => undefined;
 const settings = (more: Partial<KvSettings>): KvSettings => ({ type: 'redis', scheme: 'redis', host: '127.0.0.1', port: 1, ...more });
 
-/** Opens a KV and waits until it answers. */
 async function open(more: Partial<KvSettings>, options?: { takeOverMs: number }): Promise<RedisKv> {
   const kv = new RedisKv(settings(more), quiet, options);
   try {

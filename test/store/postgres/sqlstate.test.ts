@@ -18,7 +18,6 @@ refused.after(async () => {
   await db.close();
 });
 
-/** The error that Postgres raises with this SQLSTATE. */
 async function raised(code: string): Promise<unknown> {
   return client.query(`do $$ begin raise exception 'because' using errcode = '${code}'; end $$`).then(
     () => assert.unreachable('it raises nothing'),

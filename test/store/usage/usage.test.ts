@@ -18,7 +18,6 @@ usage.before(async () => {
 usage.before.each(async () => void (await db.rows('delete from usage_days')));
 usage.after(() => db.close());
 
-/** The UTC day `ago` days ago. */
 const day = (ago: number): string => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
 const totals = async (days = 10) => (await listUsage(db.pool, { days })).map((it) => [it.day, it.events, it.deliveries, it.bytes]);
 

@@ -58,7 +58,6 @@ function otherKey(): string {
   return publicKeyText(generateKeyPairSync('ed25519').publicKey);
 }
 
-/** Replaces the content and keeps the signature. */
 function forged(token: string): string {
   const [body = '', signature = ''] = token.split('.');
   const fields = JSON.parse(Buffer.from(body, 'base64url').toString()) as object;

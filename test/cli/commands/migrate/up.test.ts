@@ -51,7 +51,6 @@ up('two at once both succeed: while another process migrates they say that they 
   }
 });
 
-/** Returns the error of a command on a database that it refuses. */
 async function refusal(args: readonly string[]): Promise<string> {
   const config = { database: migrated.connection, encryption_key: Buffer.alloc(32, 7).toString('base64'), kv: { type: 'in-memory' } };
   const { code, stderr } = await runGateway(args, { config });

@@ -10,7 +10,6 @@ import { named, packageFolder } from './package-folder.js';
 const install = suite('cli/commands/plugins/install');
 
 const source = { kind: 'source', name: 'nats', connection: './connection.json' };
-/** A source that reads nothing. */
 const files = { 'index.js': 'export default { check: async () => {}, run: async () => {} };' };
 const flagged = { ...source, featureFlag: 'nats', flags: { nats: { summary: 'Read NATS.', stability: 'beta' } } };
 

@@ -27,7 +27,6 @@ breakers.after(async () => {
 const run = (args: readonly string[] = [], kv: object = shared.connection) =>
   runGateway(['utils', 'circuit-breakers', ...args], { config: { database: connectionOf(db.url), kv } });
 
-/** Opens an endpoint's breaker, as an agent does. */
 async function open(projectId: string, endpointId: string): Promise<void> {
   const kv = await openRedisKv(shared.connection);
   const record: BreakerRecord = {

@@ -47,7 +47,6 @@ doctor.after(async () => {
   await db.close();
 });
 
-/** Runs the command with these settings. Returns its findings by check. */
 async function examined(config: object, args: readonly string[] = []) {
   const { code, stdout, stderr } = await runHere('utils:doctor', ['--json', ...args], config);
   const findings = JSON.parse(stdout || `"${stderr}"`) as Finding[];

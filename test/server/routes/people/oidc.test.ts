@@ -49,7 +49,6 @@ function settings(fields: Record<string, unknown> = {}, auth: Record<string, unk
   };
 }
 
-/** The header of a browser's request to this server. */
 const HEADERS = { 'x-forwarded-proto': 'https' };
 
 /** Starts a sign-in. Returns the provider's address and the browser's cookie. */

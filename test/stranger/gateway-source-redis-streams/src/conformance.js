@@ -65,7 +65,6 @@ function pairs(fields) {
   return fields.flatMap((name, i) => (i % 2 === 0 ? [[name, fields[i + 1]]] : []));
 }
 
-/** Accepts connections and never answers. */
 function listenInSilence() {
   const server = createServer(() => {});
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));

@@ -25,7 +25,6 @@ const bytesOf = async (id: string) => {
   return [row?.raw.toString(), row?.edited_raw?.toString(), row?.status];
 };
 
-/** Writes a file, such as the script of an editor. */
 const file = (name: string, content: string) => {
   const place = path.join(folder, name);
   fs.writeFileSync(place, content);
