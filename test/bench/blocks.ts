@@ -58,7 +58,6 @@ export function watchBlocks(): () => Promise<Longest> {
   };
 }
 
-/** Summarises the longest blocks of several periods. */
 export function toldBlocks(all: readonly Longest[]): string {
   const worst = all.reduce((one, other) => (other.ownMs > one.ownMs ? other : one));
   const own = `median ${ms(median(all, ({ ownMs }) => ownMs).ownMs)}, worst ${ms(worst.ownMs)} (${ms(worst.gcMs)} of it garbage collection)`;

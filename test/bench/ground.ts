@@ -13,7 +13,6 @@ export interface Measured extends Report {
 
 /** The environment of the measured systems: private services on this machine and a receiver. */
 export interface Ground {
-  /** Machine and versions. */
   readonly banner: string;
   readonly topics: KafkaBroker;
   readonly receiver: Receiver;
@@ -31,7 +30,6 @@ export interface Ground {
   close(): Promise<void>;
 }
 
-/** Starts a Postgres, a Redis, a Kafka broker and a receiver. */
 export async function openGround(): Promise<Ground> {
   const postgres = await own.postgres({ shared_preload_libraries: 'pg_stat_statements', shared_buffers: '256MB', max_wal_size: '4GB' });
   const redis = await own.redis();

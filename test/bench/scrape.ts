@@ -42,7 +42,6 @@ function sample(): void {
     );
   }
 }
-/** An agent's work. */
 function deliver(): void {
   for (let at = 0; at < ENDPOINTS; at++)
     meter.observe('gateway_end_to_end_latency', { project: project(at), endpoint: endpoint(at) }, Math.random() * 100);

@@ -14,7 +14,6 @@ export interface Attack {
   readonly isControl?: true;
   /** Runs before the neighbour is measured. */
   readonly prepare?: (tenant: Tenant) => Promise<unknown>;
-  /** Runs until the attack is over. */
   readonly run: (tenant: Tenant) => Promise<unknown>;
   /** Keys of `Evidence` that prove that the attack took place and reached its limit. */
   readonly seen: readonly string[];

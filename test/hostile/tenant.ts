@@ -33,7 +33,6 @@ export interface Answer {
 const CONNECTIONS = 500;
 const AT_A_TIME = 200;
 
-/** The possible actions of a tenant with a project key. */
 export class Tenant {
   readonly evidence: Record<string, number> = {};
   readonly #dispatchers = new Map<string, Agent>();
@@ -130,7 +129,6 @@ export class Tenant {
     return this.call('POST', '/subscriptions', { name: 's', endpoint_id: endpointId, filter_config: filterConfig });
   }
 
-  /** Creates a source that reads the attacker's topic. */
   async source(fields: object = {}): Promise<string> {
     const { brokers, topic: topicName } = this.order;
     const kafka = { brokers, topic_name: topicName, consumer_group_id: `attack-${topicName}` };

@@ -4,7 +4,6 @@ import path from 'node:path';
 import { discard, tempFolder } from './start/keep.js';
 import { installed } from './start/packages.js';
 
-/** PEM files of a certificate and its key. */
 export interface Issued {
   readonly certificate: string;
   readonly key: string;

@@ -19,7 +19,6 @@ export function issued(trusted: Authority, name: string, options?: { expired?: b
   return { cert: fs.readFileSync(certificate, 'utf8'), key: fs.readFileSync(key, 'utf8') };
 }
 
-/** Starts an endpoint that answers 200. */
 export async function mutualEndpoint(trusted: Authority, name = 'mutual'): Promise<MutualEndpoint> {
   const { certificate, key } = trusted.issue(name, ['DNS:localhost', 'IP:127.0.0.1']);
   const requests: { client: string; connection: number }[] = [];

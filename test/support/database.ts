@@ -8,7 +8,6 @@ import { until } from './until.js';
 
 const migrations = fileURLToPath(new URL('../../migrations', import.meta.url));
 
-/** A private database. */
 export interface Database {
   readonly url: string;
   /** The fields of `url` for the settings `db.*`. */

@@ -11,7 +11,6 @@ import { until } from './until.js';
 
 export interface ReceivedRequest {
   readonly method: string;
-  /** Path and query. */
   readonly url: string;
   /** Lower-case names; repeated headers are joined with a comma. */
   readonly headers: Readonly<Record<string, string>>;

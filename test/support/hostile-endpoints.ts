@@ -24,7 +24,6 @@ export interface HostileEndpoints {
   readonly caFile: string;
   /** The only private network that the agent is allowed to reach. */
   readonly network: string;
-  /** Open connections to an endpoint. */
   open(endpoint: HostileEndpoint): Promise<number>;
   /**
    * Connections to the address that a changing name resolves to later; the agent must never open

@@ -5,7 +5,6 @@ export interface HostileMessage {
   /** The unusual or invalid property. */
   readonly kind: string;
   readonly body: Buffer;
-  /** Headers of the broker message. */
   readonly headers?: Readonly<Record<string, string | Buffer>>;
   /** The text of `data` that must arrive unchanged; null if the message must be refused. */
   readonly data: string | null;

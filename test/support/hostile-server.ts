@@ -12,7 +12,6 @@ import { loopback } from './ports.js';
 export type Ports = Readonly<Record<'hangs' | 'trickles' | 'resets' | 'gigabyte' | 'bomb' | 'redirects' | 'changing' | 'expired', number>>;
 
 export interface Counted {
-  /** Open connections by port. */
   readonly open: Readonly<Record<number, number>>;
   /** Connections to 127.0.0.2, which must remain 0. */
   readonly trapped: number;
@@ -35,7 +34,6 @@ async function listen(server: net.Server): Promise<number> {
   return port;
 }
 
-/** Answers once the request is complete. */
 function answering(answer: (response: http.ServerResponse) => void): Promise<number> {
   return listen(http.createServer((request, response) => void request.resume().once('end', () => answer(response))));
 }

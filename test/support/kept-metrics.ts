@@ -13,7 +13,6 @@ export interface Told {
 /** A metrics backend with the basic verbs, and its recordings. */
 export interface KeptMetrics extends Required<Pick<ActivatedPlugins, 'meter' | 'metrics'>> {
   readonly meter: Meter;
-  /** The recordings of a series, by label set. */
   all(name: string): Told[];
   /** The value of the label set that includes these labels; undefined without one. */
   value(name: string, labels?: Labels): number | undefined;

@@ -39,7 +39,6 @@ export interface Collector {
   arrived(name: string, count?: number): Promise<readonly OtlpSpan[]>;
   /** Changes the responses; the default is `accept`. */
   answer(changed: CollectorAnswer): void;
-  /** Closes the server and all connections immediately. */
   close(): void;
 }
 

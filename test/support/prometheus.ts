@@ -2,13 +2,11 @@ import { spawnSync } from 'node:child_process';
 import { services } from './services.js';
 import { startPrometheus } from './start/prometheus.js';
 
-/** A row of an instant query's result. */
 export interface QueryRow {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }
 
-/** A real Prometheus and its HTTP API. */
 export interface Prometheus {
   readonly url: string;
   /** Evaluates an expression now. Throws with the error of Prometheus. */

@@ -4,7 +4,6 @@ import { loopback } from './ports.js';
 /** A TCP proxy on loopback, which makes a service unreachable without touching it. */
 export interface Proxy {
   readonly port: number;
-  /** The number of open connections. */
   readonly connections: number;
   /** Ends every connection and refuses new ones, like a stopped server. */
   cut(): void;

@@ -8,7 +8,6 @@ export interface Receiving {
   readonly url: string;
   readonly host: string;
   readonly requests: { method: string; path: string; headers: http.IncomingHttpHeaders; body: string }[];
-  /** All bodies sent to matching paths. */
   bodies(path: RegExp): string;
   close(): Promise<void>;
 }

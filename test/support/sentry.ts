@@ -32,7 +32,6 @@ export interface Sentry {
    * transaction.
    */
   arrived(name: string, count?: number): Promise<readonly Fields[]>;
-  /** Sets the status of later responses. */
   answer(status: number): void;
   close(): Promise<void>;
 }

@@ -15,7 +15,6 @@ export interface ReceivedMail {
   readonly user: string | undefined;
   /** Unfolded headers by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The decoded text. */
   readonly text: string;
 }
 

@@ -6,7 +6,6 @@ export interface Sts {
   readonly url: string;
   /** Parameters of each request, and the access key that signed it. */
   readonly assumed: { readonly params: Record<string, string>; readonly key: string | undefined }[];
-  /** The reason for refusing requests, if any. */
   refusal: string | undefined;
   close(): void;
 }

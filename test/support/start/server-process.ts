@@ -18,7 +18,6 @@ export interface ServerCommand {
   readonly stopSignal: NodeJS.Signals;
   /** Ends it like a crash; default SIGKILL. */
   readonly crashSignal?: NodeJS.Signals;
-  /** True if it answers. */
   readonly ready: () => Promise<boolean>;
   readonly startWithinMs: number;
 }
@@ -71,12 +70,10 @@ export class ServerProcess {
     return this.#end(this.#command.stopSignal);
   }
 
-  /** Ends it immediately, like a crash. */
   crash(): Promise<void> {
     return this.#end(this.#command.crashSignal ?? 'SIGKILL');
   }
 
-  /** Stops it and deletes its folder. */
   async close(): Promise<void> {
     await this.stop();
     discard(this.#command.folder);

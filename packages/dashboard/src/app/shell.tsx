@@ -10,7 +10,6 @@ import { Outlet } from './outlet.js';
 import { ProjectSwitch } from './project-switch.js';
 import { routes } from './routes.js';
 
-/** The frame around pages: navigation at the side, or on top on phones. */
 export function Shell() {
   const [isOpen, setOpen] = useState(false);
   useEffect(() => setOpen(false), [path.value]);

@@ -35,7 +35,6 @@ export function SignIn() {
   );
 }
 
-/** Signs in through the instance's OpenID Connect provider. */
 export function Provider({ label, isOnly }: { readonly label: string; readonly isOnly: boolean }) {
   const action = useAction(leaveForProvider);
   return (

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 
 export interface Shortcut {
-  /** `j`, `?`, or a sequence of two keys: `g e`. */
+  /** A key (`j`, `?`) or a sequence of two: `g e`. */
   readonly keys: string;
   /** Text for the help: `Next row`. */
   readonly label: string;

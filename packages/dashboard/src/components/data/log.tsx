@@ -43,7 +43,6 @@ export function Log<Row extends { readonly uid: string }>({
   readonly hrefOf: (row: Row) => string;
   readonly onEnd: () => void;
   readonly onScroll?: (isAtStart: boolean) => void;
-  /** The row received the focus. */
   readonly onRow?: (row: Row) => void;
 }) {
   const body = useRef<HTMLDivElement>(null);

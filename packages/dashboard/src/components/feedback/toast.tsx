@@ -11,7 +11,6 @@ const SHOWN_MS = 6_000;
 const toasts = signal<readonly Toast[]>([]);
 let last = 0;
 
-/** Shows a sentence for a few seconds. */
 export function toast(text: string, tone: Toast['tone'] = 'ok'): void {
   const id = ++last;
   toasts.value = [...toasts.value, { id, text, tone }];

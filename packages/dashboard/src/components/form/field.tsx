@@ -121,7 +121,6 @@ export function TextArea({ rows = 4, isMono = false, ...field }: FieldProps & { 
   );
 }
 
-/** A drop-down list; see `Options`. */
 export function Select({ options, other, ...field }: FieldProps & { readonly options: Choices; readonly other?: string }) {
   return (
     <Field {...field}>

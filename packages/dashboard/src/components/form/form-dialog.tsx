@@ -1,7 +1,6 @@
 import { Dialog } from './dialog.js';
 import { Form, type FormProps } from './form.js';
 
-/** A confirmation dialog with the fields of the action. */
 export function FormDialog({
   title,
   onClose,

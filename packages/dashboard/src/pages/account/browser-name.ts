@@ -15,7 +15,10 @@ const SYSTEMS = [
   ['Linux', 'Linux'],
 ] as const;
 
-/** `Firefox on Linux`, from the User-Agent header; an unknown agent is returned unchanged. */
+/**
+ * Names browser and system from the User-Agent header: `Firefox on Linux`. Returns an unknown agent
+ * unchanged.
+ */
 export function browserOf(agent: string): string {
   const find = (names: readonly (readonly [string, string])[]) => names.find(([part]) => agent.includes(part))?.[1];
   const browser = find(BROWSERS);

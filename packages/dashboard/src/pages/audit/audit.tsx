@@ -80,7 +80,6 @@ function AuditLog({ organisation: { uid: id } }: { readonly organisation: ShownO
   );
 }
 
-/** The API filters of the page's query. */
 function auditFilter() {
   const [resourceId, actorId, action, projectId] = ['search', 'who', 'what', 'project'].map(param);
   return { ...shownRange(), ...given({ resourceId, actorId, action, projectId }) };

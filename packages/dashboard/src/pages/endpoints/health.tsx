@@ -20,7 +20,6 @@ const RANGES = [
   ['7d', 'Last 7 days', 168],
 ] as const;
 
-/** Requests to an endpoint over time, and the last error. */
 export function Health({ id }: { readonly id: string }) {
   const [range, words, hours] = RANGES.find(([value]) => value === query.value.get('range')) ?? RANGES[0];
   const activity = useResource(

@@ -1,7 +1,6 @@
 import type { Endpoint } from '@gateway/client';
 import type { Tone } from '../../components/data/badge.js';
 
-/** Accepted and failed requests of the last hours. */
 export interface Attempts {
   readonly success: number;
   readonly failure: number;
@@ -10,7 +9,6 @@ export interface Attempts {
 export interface EndpointState {
   readonly label: string;
   readonly tone: Tone;
-  /** The consequence for deliveries. */
   readonly sentence: string;
   /** The time at which the state ends automatically. */
   readonly until?: string;

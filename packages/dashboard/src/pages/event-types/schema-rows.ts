@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../format/json.js';
 import { own } from '../../format/own.js';
 
-/** A field of a JSON Schema, as a table row. */
 export interface SchemaRow {
   /** The dotted path; `[]` is an element of a list, `*` any other name. */
   readonly uid: string;

@@ -3,7 +3,6 @@ import { own } from '../../format/own.js';
 
 type Mismatch = NonNullable<EventExplanation['subscriptions'][number]['mismatch']>;
 
-/** Filter operators in words. */
 const OPERATORS: Readonly<Record<string, string>> = {
   $eq: 'to be',
   $neq: 'not to be',

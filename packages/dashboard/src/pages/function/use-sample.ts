@@ -21,7 +21,6 @@ export interface Sample {
   readonly message: Pick<FunctionTest, 'raw' | 'quarantine_id' | 'event_id'> | undefined;
   readonly quarantineId: string;
   readonly error: Error | undefined;
-  /** A remark on the chosen message. */
   readonly hint: string | undefined;
 }
 

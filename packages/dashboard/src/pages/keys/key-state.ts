@@ -14,11 +14,9 @@ export interface KeyRing {
   readonly create: (key: NewApiKey) => Promise<{ readonly key: string }>;
   readonly update: (id: string, changes: ChangedApiKey) => Promise<unknown>;
   readonly revoke: (id: string) => Promise<unknown>;
-  /** True if the user can create, change and revoke keys. */
   readonly mayChange: boolean;
 }
 
-/** The current state of a key or a portal link. */
 export type KeyState = 'active' | 'expired' | 'revoked';
 
 export type Ending = Pick<PersonalKey, 'expires_at' | 'revoked_at'>;
@@ -56,7 +54,6 @@ export function expiryOf(choice: string, time: string, nowMs = Date.now()): stri
   return Number.isNaN(at.getTime()) ? time : at.toISOString();
 }
 
-/** Choices of a new key's role. */
 export const ROLES = [
   ['viewer', 'read (viewer)'],
   ['member', 'read, change endpoints and sources, send events (member)'],

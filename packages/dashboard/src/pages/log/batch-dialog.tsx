@@ -15,7 +15,7 @@ interface BatchWords {
   readonly action: (count: string) => string;
   /** The result without a full stop: `12 were sent again`. */
   readonly done: (count: string) => string;
-  /** Follows the number of rows that wait for another event. */
+  /** Follows the number of rows that wait for their endpoint. */
   readonly held?: string;
   /** Follows the number of skipped rows. */
   readonly left?: string;

@@ -14,7 +14,6 @@ export interface Finding {
 
 /** An event pending for longer indicates a backlog. */
 const PENDING_SECONDS = 30;
-/** The maximum number of names in a sentence. */
 const NAMED = 3;
 
 const things = (count: number, one: string, many: string) => (count === 1 ? `One ${one}` : `${compact(count)} ${many}`);

@@ -21,7 +21,6 @@ export function Tiles(now: Now) {
   return <TileList tiles={tilesOf(now)} />;
 }
 
-/** Placeholders until the numbers are known. */
 export function EmptyTiles() {
   const tiles = tilesOf(UNKNOWN).map(({ name, remark }) => ({ name, remark, value: '–' }));
   return <TileList tiles={tiles} />;

@@ -1,7 +1,6 @@
 import { Code } from '../../components/data/code.js';
 import { bytesOf, hexDump, textOf, type Raw } from './bytes.js';
 
-/** Representations of a message's bytes, for tabs. */
 export const FORMS = [
   ['text', 'Text'],
   ['json', 'JSON'],

@@ -2,7 +2,6 @@ import { own } from '../../format/own.js';
 
 interface Reason {
   readonly label: string;
-  /** Instructions in sentences. */
   readonly fix: string;
 }
 

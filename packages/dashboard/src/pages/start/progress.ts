@@ -2,7 +2,6 @@ import type { DeliveryAttempt, Endpoint, Event, EventDelivery } from '@gateway/c
 import { api } from '../../api/client.js';
 import { capital } from '../../format/sentence.js';
 
-/** The progress of a project's first message. */
 export interface Progress {
   readonly endpoint: Endpoint | undefined;
   readonly event: Event | undefined;
@@ -34,7 +33,6 @@ export async function readProgress(signal: AbortSignal): Promise<Progress> {
   };
 }
 
-/** One line of the check: what has happened, or what is awaited. */
 export interface Check {
   readonly state: 'ok' | 'waiting' | 'bad';
   readonly sentence: string;
