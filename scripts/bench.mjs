@@ -1,5 +1,6 @@
 // @ts-check
-// `npm run bench`: installs and builds what is missing, then runs each part, a file of test/bench: `npm run bench -- <part> [its options]` for one of them.
+// `npm run bench`: installs and builds what is missing, then runs each part, a file of test/bench.
+// `npm run bench -- <part> [its options]` runs one part.
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +13,7 @@ const usual = ['pipeline', 'posts', 'observing', 'scrape'];
 const [first = '', ...rest] = process.argv.slice(2);
 /** @type {{ parts: string[], options: string[] }} */
 const asked = first === '' ? { parts: usual, options: [] } : { parts: [first], options: rest };
-// Options alone are those of `pipeline`.
+// Options without a part belong to `pipeline`.
 if (first.startsWith('--')) Object.assign(asked, { parts: ['pipeline'], options: [first, ...rest] });
 const unknown = asked.parts.find((part) => !known.includes(part));
 if (unknown !== undefined) {

@@ -1,6 +1,7 @@
 // @ts-check
-// `npm run check`: builds, then checks types, lint and the unit tests at the same time; under a minute on a warm checkout. What it leaves to
-// `npm test` are the tests that need services or start the gateway. Lint is cached by content: `npm run lint` looks at everything.
+// `npm run check`: builds, then runs type checks, lint and unit tests concurrently; under a minute
+// on a warm checkout. Tests that need services or start the gateway are left to `npm test`. Lint is
+// cached by content: `npm run lint` checks everything.
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { command } from './prepare/command.mjs';
@@ -19,7 +20,7 @@ const cached = (/** @type {string} */ name) => [
   path.join(root, '.cache', name),
 ];
 const checks = {
-  // They fall on one core, and the tests on the other. `npm test` checks the types of the tests.
+  // These share one core; the tests use the other. `npm test` checks the types of the tests.
   lint: async () => {
     const results = [
       await command(process.execPath, [tool('eslint/bin/eslint.js'), ...cached('eslint'), '.'], { cwd: root }),

@@ -1,6 +1,6 @@
 // @ts-check
-// `npm run docs`: generates the reference pages from the tables in the built packages. Run `npm run build` first;
-// test/meta/reference.test.ts fails if a page is stale.
+// `npm run docs`: generates the reference pages from the tables in the built packages. Run
+// `npm run build` first; test/meta/reference.test.ts fails if a page is stale.
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,7 +20,7 @@ import { metricsPage } from './docs/metrics-page.mjs';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * The content of each generated file, by its path from the root.
+ * Returns the content of each generated file, by its path from the root.
  * @returns {Promise<Readonly<Record<string, string>>>}
  */
 export async function referenceFiles() {

@@ -1,6 +1,7 @@
 // @ts-check
-// `npm run mutants [-- <part of a name or file> …]`: applies the deliberate faults of test/mutants/*.json one by one to a copy of the built
-// packages, and runs the tests that are said to catch each. Ends with `N caught, N survived`, and with 1 when one survived.
+// `npm run mutants [-- <part of a name or file> …]`: applies the deliberate faults of
+// test/mutants/*.json one at a time to a copy of the built packages, and runs the tests declared to
+// catch each. Prints `N caught, N survived`; exits with status 1 if a mutant survived.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -11,16 +12,16 @@ import { prepareOrExit } from './prepare.mjs';
 const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
 
 /**
- * One line of a source, and what it says when it is wrong.
+ * A line of a source and its faulty version.
  * @typedef {object} Mutant
  * @property {string} name the fault: `acknowledges before the commit`
  * @property {string} file from the root
  * @property {string} from text that occurs once in the file
  * @property {string} to
- * @property {string[]} tests filters of `npm test` for those that catch it
+ * @property {string[]} tests filters of `npm test` that select the catching tests
  */
 
-/** @returns {Mutant[]} all of them, by package */
+/** @returns {Mutant[]} sorted by package */
 export function mutants() {
   const folder = path.join(root, 'test', 'mutants');
   const files = fs.readdirSync(folder).filter((name) => name.endsWith('.json'));
@@ -28,9 +29,9 @@ export function mutants() {
 }
 
 /**
- * The source with the fault.
+ * Returns the source with the fault.
  * @param {Mutant} mutant
- * @throws when its text does not occur exactly once
+ * @throws if its text does not occur exactly once
  */
 export function mutated({ name, file, from, to }) {
   const parts = fs.readFileSync(path.join(root, file), 'utf8').split(from);
@@ -77,7 +78,7 @@ async function main(filters) {
 }
 
 /**
- * Runs the tests of a mutant on a copy that has its fault, and mends the copy.
+ * Runs a mutant's tests on the faulty copy, then repairs the copy.
  * @param {Mutant} mutant
  * @param {string} copy
  * @param {NodeJS.ProcessEnv} env
@@ -104,7 +105,7 @@ async function catches(mutant, copy, env) {
  * @param {string} filter
  * @param {NodeJS.ProcessEnv} env
  * @returns {Promise<boolean>}
- * @throws when no test ran
+ * @throws if no test ran
  */
 async function passes(copy, filter, env) {
   const child = spawn(process.execPath, ['scripts/test.mjs', filter], { cwd: copy, env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -117,7 +118,7 @@ async function passes(copy, filter, env) {
   return code === 0;
 }
 
-/** A folder with the built packages, the tests and the scripts. Its libraries are those of the repository. */
+/** Copies the built packages, tests and scripts; links the libraries of the repository. */
 function copyOfBuild() {
   const copy = fs.mkdtempSync(path.join(os.tmpdir(), 'gateway-mutants-'));
   const left = new Set(['node_modules', '.git', 'coverage', '.gateway', '.cache']);
@@ -127,7 +128,7 @@ function copyOfBuild() {
   fs.mkdirSync(path.join(modules, '@gateway'), { recursive: true });
   for (const name of fs.readdirSync(path.join(root, 'node_modules'))) {
     const place = path.join(root, 'node_modules', name);
-    // The stamps say that nothing needs to be installed or built.
+    // The copied stamps mark everything as installed and built.
     if (name === '@gateway') continue;
     if (fs.lstatSync(place).isDirectory()) fs.symlinkSync(place, path.join(modules, name));
     else fs.copyFileSync(place, path.join(modules, name));

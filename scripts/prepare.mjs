@@ -1,5 +1,5 @@
 // @ts-check
-// Installs and builds what is missing, and nothing else: `node scripts/prepare.mjs`. Safe to run twice at once.
+// `node scripts/prepare.mjs`: installs and builds only what is missing. Safe to run concurrently.
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build, buildIsNeeded } from './prepare/build.mjs';
@@ -10,8 +10,8 @@ import { Problem } from './prepare/problem.mjs';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 
 /**
- * Brings `node_modules` and every `dist` up to date. Costs some milliseconds when they are.
- * Throws a `Problem`, whose message is for the user, when Node is too old or installing or building fails.
+ * Brings `node_modules` and every `dist` up to date; takes milliseconds if they are. Throws a
+ * `Problem` if Node is too old, or installing or building fails.
  */
 export async function prepare() {
   checkNode();
@@ -22,9 +22,7 @@ export async function prepare() {
   });
 }
 
-/**
- * Runs `prepare` for a command: a `Problem` is printed without a stack and ends the process with status 1.
- */
+/** Runs `prepare` for a command: prints a `Problem` without its stack and exits with status 1. */
 export async function prepareOrExit() {
   try {
     await prepare();

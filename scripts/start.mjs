@@ -1,6 +1,6 @@
 // @ts-check
-// `npm start`: installs and builds what is missing, then becomes `gateway dev` with the rest of the arguments. It is the same process, so
-// terminal, signals and exit status are the gateway's own.
+// `npm start`: installs and builds what is missing, then runs `gateway dev` with the remaining
+// arguments in this process, so that the gateway owns terminal, signals and exit status.
 import { fileURLToPath } from 'node:url';
 import { endWithNpm } from './npm-parent.mjs';
 import { prepareOrExit } from './prepare.mjs';

@@ -1,9 +1,9 @@
 // @ts-check
-// `npm test`: installs and builds what is missing, starts the services, runs the test files, and ends with the line
-// `N passed, N failed`. Arguments filter by path: `npm test -- agent/routing`. `--unit` runs those that need no service and no process, and
-// `--changed[=<commit>]` those that a change since that commit (HEAD) can break; `--long` runs the long ones, which a filter finds too; `--lint` runs
-// `npm run lint` beside the tests, and `--coverage` measures them.
-// docs/internals/testing.md tells the rest.
+// `npm test`: installs and builds what is missing, starts the services, runs the test files, and
+// ends with the line `N passed, N failed`. Arguments filter by path: `npm test -- agent/routing`.
+// `--unit` runs tests without services and processes, `--changed[=<commit>]` tests that a change
+// since that commit (HEAD) can break, `--long` the long ones, which a filter finds too; `--lint`
+// also runs `npm run lint`, and `--coverage` measures the tests. See docs/internals/testing.md.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -25,7 +25,7 @@ const filters = process.argv.slice(2).flatMap((argument) => (argument.startsWith
 const additions = ['--lint', '--coverage'];
 const whole = filters.length === 0 && options.every((option) => additions.includes(option));
 const skipsFail = process.env['CI'] === 'true';
-// Most files wait more than they work.
+// Most files are idle most of the time.
 const workers = Number(process.env['TEST_WORKERS'] ?? Math.min(8, 2 * os.availableParallelism() + 2));
 
 const counts = { passed: 0, failed: 0, skipped: 0 };
@@ -53,7 +53,7 @@ async function run() {
   const types = typeErrors(root, whole ? undefined : files.map(({ file }) => file));
   const lint = options.includes('--lint') ? command('npm', ['run', '--silent', 'lint'], { cwd: root }) : undefined;
   process.env['TMPDIR'] = memoryFolder() ?? os.tmpdir();
-  // Not before the packages are installed.
+  // Imported lazily: the packages are installed first.
   const { compileTests, importTest } = await import('./test/compile.mjs');
   await compileTests();
   const { startShared } = /** @type {typeof import('../test/support/services.js')} */ (await importTest('support/services.ts'));
@@ -75,7 +75,8 @@ async function run() {
 }
 
 /**
- * A folder in memory, where there is room. ext4 looks at every recently deleted file before it makes one: with a database per test file, that took a quarter of the run.
+ * Returns a folder in memory with enough space. ext4 checks every recently deleted file before it
+ * creates one: with a database per test file, this took a quarter of the run.
  * @returns {string | undefined}
  */
 function memoryFolder() {
@@ -91,7 +92,7 @@ function memoryFolder() {
 
 /**
  * @param {string} name
- * @param {string} problems empty when there is none
+ * @param {string} problems empty if there are none
  */
 function reportCheck(name, problems) {
   if (problems === '') return;
@@ -100,7 +101,7 @@ function reportCheck(name, problems) {
 }
 
 /**
- * What the options leave of the files.
+ * Filters the files by the options.
  * @param {import('./test/files.mjs').TestFile[]} files
  */
 function selected(files) {
@@ -148,8 +149,8 @@ async function runAll(files, services, keeper) {
 }
 
 /**
- * The ports that test files of a worker may take, `<first>-<last>`: one that is free a moment before a process listens on it must not be found by a
- * neighbour in that moment. All are below the range from which the system takes those of outgoing connections.
+ * Returns a worker's port range, `<first>-<last>`: another worker must not take a free port before
+ * a process listens on it. All are below the system's ephemeral ports.
  * @param {number} worker
  */
 function portsOf(worker) {
@@ -159,7 +160,8 @@ function portsOf(worker) {
 }
 
 /**
- * Those of `reliability` run what others have run before, for long and until it is killed: to count it would take time from them and show nothing.
+ * The `reliability` tests run code that others cover, for long and until killed: coverage would
+ * slow them down and add nothing.
  * @param {string} name
  */
 function takesCoverage(name) {
@@ -167,7 +169,7 @@ function takesCoverage(name) {
 }
 
 /**
- * What a test process sees: our own settings and flags would change what is tested.
+ * Returns the environment of a test process, without the user's gateway settings and flags.
  * @param {Readonly<Record<string, string | undefined>>} services
  * @param {string | undefined} coverageFolder
  * @returns {NodeJS.ProcessEnv}

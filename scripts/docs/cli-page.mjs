@@ -20,7 +20,7 @@ values of a list with commas, or repeat the flag.
 tested in these shells; for PowerShell only the structure of the script is tested.`;
 
 /**
- * The page of all commands, with the flags of the installed plugins.
+ * Generates the page of all commands, including the flags of installed plugins.
  * @param {string} root folder of the installation
  */
 export async function cliPage(root) {
@@ -83,7 +83,7 @@ function section(command) {
 function examplesOf(examples) {
   const list = typeof examples === 'string' ? [examples] : (examples ?? []);
   const lines = list.flatMap((it) => (typeof it === 'string' ? it.split('\n') : [...(it.description ? [it.description] : []), it.command]));
-  // A line of prose introduces the command that follows it.
+  // A line of prose introduces the next command.
   return lines.reduce((/** @type {string[]} */ shown, line) => {
     const said = shown.at(-1)?.endsWith(':') ? `${shown.pop()} ` : '';
     return [...shown, said + (line.includes('<%= config.bin %>') ? code(filled(line)) : `${line.replace(/:$/, '')}:`)];
@@ -119,7 +119,8 @@ function valueOf(flag) {
 }
 
 /**
- * A flag of a setting names its variable: `Port of the database. [default: 5432, env: GATEWAY_DB_PORT]`.
+ * The summary of a setting's flag names its variable:
+ * `Port of the database. [default: 5432, env: GATEWAY_DB_PORT]`.
  * @param {Flag} flag
  */
 function isSetting({ summary = '' }) {

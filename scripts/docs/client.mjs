@@ -6,7 +6,7 @@ import { routes } from '@gateway/server/routes';
 /** @typedef {import('@gateway/server/openapi').Schema} Schema */
 
 /**
- * The generated part of `@gateway/client`: a type for each named schema, and a method for each route.
+ * Generates a type for each named schema and a method for each route of `@gateway/client`.
  * @returns {Promise<string>} TypeScript
  */
 export async function clientSource() {
@@ -82,7 +82,7 @@ function declaration(name, schema) {
 }
 
 /**
- * The type of a schema, in TypeScript.
+ * Converts a schema to TypeScript.
  * @param {any} schema
  * @returns {string}
  */
@@ -113,7 +113,7 @@ function type(schema) {
 /**
  * @param {Readonly<Record<string, any>>} properties
  * @param {readonly string[]} [required]
- * @param {unknown} [others] whether, or of what schema, there may be others
+ * @param {unknown} [others] true or a schema if additional properties are allowed
  */
 function members(properties, required = [], others) {
   const lines = Object.entries(properties).map(

@@ -16,7 +16,7 @@ plugin only keeps that plugin inactive. An empty environment variable counts as 
 does one that Kubernetes makes for a service, such as \`GATEWAY_DB_PORT=tcp://10.96.0.7:5432\`: a warning names it. In variables and flags, lists are separated by commas; a flag may also be repeated.`;
 
 /**
- * The page of all settings, those of the installed plugins included.
+ * Generates the page of all settings, including those of installed plugins.
  * @param {SettingsTable} rows
  */
 export function configurationPage(rows) {

@@ -1,16 +1,16 @@
 // @ts-check
-// The stages, and the drawings of packages and folders, in ARCHITECTURE.md. The drawings are made from the imports of the sources; test/meta/boundaries reads the
-// same graphs.
+// Generates the stages and the drawings of packages and folders in ARCHITECTURE.md from the imports
+// of the sources. test/meta/boundaries checks the same graphs.
 import fs from 'node:fs';
 import path from 'node:path';
 import { stages } from '#agent/model/stages';
 import { stagePath } from './limits-page.mjs';
 import { table, withBlock } from './markdown.mjs';
 
-/** @typedef {Map<string, Set<string>>} Graph what each node imports */
+/** @typedef {Map<string, Set<string>>} Graph imports by node */
 
 /**
- * The imports between the packages of the workspace. Plugins are one node, `plugins/*`.
+ * Returns the imports between the packages of the workspace. All plugins are one node, `plugins/*`.
  * @param {string} root
  * @returns {Graph}
  */
@@ -30,7 +30,7 @@ export function packageGraph(root) {
 }
 
 /**
- * The imports between the folders of one package. Files at its root are the node `(root)`.
+ * Returns the imports between the folders of a package. Files at its root are the node `(root)`.
  * @param {string} src absolute
  * @returns {Graph}
  */
@@ -52,7 +52,7 @@ export function folderGraph(src) {
 }
 
 /**
- * `ARCHITECTURE.md` with its stages and its two drawings made anew.
+ * Returns `ARCHITECTURE.md` with its generated blocks replaced.
  * @param {string} root
  */
 export function architecturePage(root) {
@@ -82,7 +82,7 @@ function asText(drawn) {
 }
 
 /**
- * The packages and plugins that have sources, by folder from the root.
+ * Lists packages and plugins with sources; folders are relative to the root.
  * @param {string} root
  */
 export function packagesOf(root) {
@@ -95,7 +95,7 @@ export function packagesOf(root) {
 }
 
 /**
- * A line for each node with what it imports; a node stands above everything that it imports.
+ * Draws a line per node with its imports; a node precedes everything that it imports.
  * @param {Graph} graph
  */
 function drawing(graph, indent = '') {
@@ -136,7 +136,7 @@ function filesOf(folder) {
 }
 
 /**
- * What a file imports, exports from, or imports while it runs.
+ * Returns static and dynamic imports and re-exports of a file.
  * @param {string} file
  */
 function specifiersOf(file) {

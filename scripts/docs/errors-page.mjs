@@ -4,7 +4,7 @@ import { rejectCodes } from '#ingest/message/reject-codes';
 import { errors } from '#core/errors/error-table';
 import { code, MADE, table } from './markdown.mjs';
 
-/** The page of error codes, reject codes and routing outcomes. */
+/** Generates the page of error codes, reject codes and routing outcomes. */
 export function errorsPage() {
   return [
     '# Errors',
@@ -36,14 +36,18 @@ An event is \`pending\` and has no outcome until it is routed.`,
 }
 
 /**
- * @param {[string, { exit: number, http: number, message: (details: never) => string, fix: (details: never) => string }]} entry
+ * @param {[string, { exit: number, http: number, message: (details: never) => string, fix:
+ * (details: never) => string }]} entry
  */
 function errorRow([name, { exit, http, message, fix }]) {
   const details = /** @type {never} */ (anyDetails());
   return [code(name), message(details), fix(details), String(exit), String(http)];
 }
 
-/** Details for any error: each value is its name in braces. Lists have one element, so sentences are in the singular. */
+/**
+ * Returns details for any error: each value is its name in braces. Lists have one element, for
+ * sentences in the singular.
+ */
 function anyDetails() {
   /** @type {Readonly<Record<string, unknown>>} */
   const lists = {

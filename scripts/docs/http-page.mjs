@@ -5,13 +5,13 @@ import { accessOf, operationsOf, RESOURCES } from '@gateway/server/openapi';
 import { routes } from '@gateway/server/routes';
 import { code, table, withBlock } from './markdown.mjs';
 
-/** Portal links that may use a route too. */
+/** The portal links that can use a route too. */
 const OF_PORTAL = { any: ', portal link', managing: ', portal link that manages' };
 
 const hasScope = (/** @type {string} */ group) => RESOURCES[group]?.scopes.length !== 0;
 
 /**
- * The page of the management API with its list of routes.
+ * Returns the management API's page with its list of routes replaced.
  * @param {string} root
  */
 export function httpPage(root) {

@@ -1,5 +1,6 @@
 // @ts-check
-// The page of limits and the bounds in the threat model. Values of constants are read from the modules that apply them.
+// Generates the page of limits and the bounds in the threat model. Reads the values of constants
+// from the modules that enforce them.
 import fs from 'node:fs';
 import path from 'node:path';
 import { attacks } from '#core/config/attacks';
@@ -14,7 +15,6 @@ are explained in [Configuration](configuration.md), and are followed by their de
 which attack each of them withstands.`;
 
 /**
- * The page of all limits.
  * @param {string} root
  */
 export function limitsPage(root) {
@@ -46,7 +46,7 @@ export function limitsPage(root) {
 }
 
 /**
- * `threat-model.md` with its bounds made anew.
+ * Returns `threat-model.md` with its bounds replaced.
  * @param {string} root
  */
 export function threatModelPage(root) {
@@ -67,7 +67,7 @@ export function threatModelPage(root) {
 }
 
 /**
- * The file of a stage, from the root.
+ * Returns the source file of a stage, relative to the root.
  * @param {string} stage
  */
 export function stagePath(stage) {
@@ -97,7 +97,8 @@ function valueOf(limit, root) {
 }
 
 /**
- * The value of a constant of a stage, with its unit. Throws if the stage does not declare it as a number.
+ * Reads the value of a stage's constant, with its unit. Throws if the stage does not declare it as
+ * a number.
  * @param {string} stage
  * @param {string} name
  * @param {string} root

@@ -14,7 +14,7 @@ export function table(heads, rows) {
 }
 
 /**
- * Escapes `<` outside of code, as in `<host>:<port>`, which Markdown would take for HTML.
+ * Escapes `<` outside code, as in `<host>:<port>`, which Markdown would parse as HTML.
  * @param {string} text
  */
 export function escaped(text) {
@@ -30,7 +30,7 @@ export function code(text) {
 }
 
 /**
- * A page that is written by hand, with other text in the block between two comments.
+ * Replaces the text between a block's two comments in a handwritten page.
  * @param {string} page
  * @param {string} name
  * @param {string} text

@@ -2,7 +2,10 @@
 import { series } from '#core/metrics/series';
 import { code, MADE, table } from './markdown.mjs';
 
-/** @typedef {{ type: string, labels: readonly string[], help: string, buckets?: readonly number[], fold?: string }} Row */
+/**
+ * @typedef {{ type: string, labels: readonly string[], help: string, buckets?: readonly number[],
+ * fold?: string }} Row
+ */
 /** @typedef {{ title: string, text: string, holds: (name: string) => boolean }} Group */
 
 const INTRODUCTION = `The series of ${code('GET /metrics')}, in the Prometheus text format, on the port of each process and on the address of ${code('--pulladdr')}. The
@@ -60,7 +63,6 @@ const groups = [
   },
 ];
 
-/** The page of all series. */
 export function metricsPage() {
   const rows = Object.entries(/** @type {Readonly<Record<string, Row>>} */ (series));
   const groupOf = (/** @type {string} */ name) => {

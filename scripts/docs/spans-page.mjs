@@ -16,7 +16,6 @@ The sample rate applies to traces that start in the gateway, once for the whole 
 continues, with the flag \`00\`. Spans are emitted after their work is committed: a message returned to its broker has none, and a duplicate has no creation span. Names, sentences and
 attributes never quote content of messages, headers, functions or endpoints; the full reason is with the quarantined message or the delivery attempt.`;
 
-/** The page of all spans, with their attributes. */
 export function spansPage() {
   /** @type {[string, SpanRow][]} */
   const rows = Object.entries(spans);

@@ -7,7 +7,8 @@ import { Problem } from './problem.mjs';
 import { buildSite } from './site.mjs';
 
 /**
- * True when a source, a tsconfig or a package.json is not as it was at the last build, or a `dist` is missing.
+ * True if a source, a tsconfig or a package.json has changed since the last build, or a `dist` is
+ * missing.
  * @param {string} root
  */
 export function buildIsNeeded(root) {
@@ -20,12 +21,12 @@ export function buildIsNeeded(root) {
 }
 
 /**
- * Compiles all packages and plugins, makes each `dist` the image of its `src`, and bundles the dashboard.
+ * Compiles all packages and plugins, mirrors each `src` in its `dist`, and bundles the dashboard.
  * @param {string} root
  */
 export async function build(root) {
   console.error('building packages (tsc -b)');
-  const before = signature(root); // taken before: a file saved while we build makes the next build necessary
+  const before = signature(root); // a file saved during the build triggers the next build
   const tsc = path.join(root, 'node_modules', '@typescript', 'native', 'bin', 'tsc');
   const { ok, output } = await command(process.execPath, [tsc, '-b', root], { cwd: root });
   if (!ok) throw new Problem(`${output.trim()}\n\nThe build failed: mend the errors above (tsc -b), then run the same command again.`);
@@ -47,7 +48,8 @@ function workspaces(root) {
 }
 
 /**
- * Path, size and time of everything the build reads. Looking costs some milliseconds, reading would cost more.
+ * Hashes path, size and time of every input of the build: takes milliseconds; reading the files
+ * would take longer.
  * @param {string} root
  */
 function signature(root) {
@@ -65,7 +67,8 @@ function signature(root) {
 }
 
 /**
- * Copies what is not TypeScript from `src` to `dist`, and deletes what the compiler made from sources that are gone: it would still be importable.
+ * Copies files other than TypeScript from `src` to `dist`, and deletes output of deleted sources,
+ * which could still be imported.
  * @param {string} src
  * @param {string} dist
  */
@@ -84,7 +87,7 @@ function mirror(src, dist) {
   }
   for (const file of walk(dist)) {
     const name = path.relative(dist, file);
-    // `site` is what the dashboard is bundled into.
+    // `site` holds the bundled dashboard.
     if (!kept.has(name) && !name.startsWith(`site${path.sep}`)) fs.rmSync(file, { force: true });
   }
 }
@@ -100,7 +103,7 @@ function copy(from, to) {
 
 /**
  * @param {string} folder
- * @returns {string[]} all files below it
+ * @returns {string[]} recursively
  */
 function walk(folder) {
   return list(folder).flatMap((entry) => {

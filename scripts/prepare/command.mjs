@@ -2,11 +2,11 @@
 import { spawn } from 'node:child_process';
 
 /**
- * Runs a program to its end, silently.
+ * Runs a program silently until it exits.
  * @param {string} program
  * @param {string[]} args
  * @param {{ cwd: string, env?: NodeJS.ProcessEnv }} options
- * @returns {Promise<{ ok: boolean, output: string }>} both output streams as they came, mixed
+ * @returns {Promise<{ ok: boolean, output: string }>} both output streams, interleaved
  */
 export function command(program, args, { cwd, env }) {
   return new Promise((resolve) => {

@@ -6,7 +6,8 @@ import { command } from './command.mjs';
 import { Problem } from './problem.mjs';
 
 /**
- * True when `node_modules` is missing or was not made from this `package-lock.json` by this major version of Node.
+ * True if `node_modules` is missing, or was installed from another `package-lock.json` or by
+ * another major version of Node.
  * @param {string} root
  */
 export function installIsNeeded(root) {
@@ -17,14 +18,14 @@ export function installIsNeeded(root) {
 }
 
 /**
- * Fills `node_modules`: from the lock file when there is one, else making it.
+ * Installs `node_modules` from the lock file, or creates the lock file.
  * @param {string} root
  */
 export async function install(root) {
   const verb = fs.existsSync(path.join(root, 'package-lock.json')) ? 'ci' : 'install';
   console.error(`installing packages (npm ${verb})`);
   const args = [verb, '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
-  // Under `npm start` and `npm test` npm says where it lives; that works where `npm` is not a program (Windows).
+  // The npm that runs this script; needed on Windows, where `npm` is not an executable.
   const self = process.env['npm_execpath'];
   const npm = self !== undefined && path.basename(self) === 'npm-cli.js';
   const { ok, output } = npm ? await command(process.execPath, [self, ...args], { cwd: root }) : await command('npm', args, { cwd: root });
@@ -56,11 +57,13 @@ function wantedStamp(root) {
 }
 
 /**
- * Somebody ran npm: what npm noted in `node_modules` is what the lock file asks for, and an install would change nothing.
+ * True if a user ran npm, and npm's record in `node_modules` matches the lock file: an install
+ * would change nothing.
  * @param {string} root
  */
 function installedByHand(root) {
-  if (fs.existsSync(stampOf(root))) return false; // made from another lock file or by another Node
+  // A stale stamp: of another lock file or another version of Node.
+  if (fs.existsSync(stampOf(root))) return false;
   const wanted = packagesOf(path.join(root, 'package-lock.json'));
   const found = packagesOf(path.join(root, 'node_modules', '.package-lock.json'));
   if (wanted === undefined || found === undefined) return false;

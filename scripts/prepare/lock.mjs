@@ -8,8 +8,8 @@ const heartbeatMs = 1_000;
 const staleAfterMs = 15_000;
 
 /**
- * Runs `work` while holding a lock file, so that two of us never work at once. The holder touches the file every second: one that has not been
- * touched for fifteen seconds belongs to a dead process and is taken over.
+ * Runs `work` under a lock file, exclusively. The holder touches the file every second: a lock
+ * untouched for fifteen seconds belongs to a dead process and is taken over.
  * @template T
  * @param {string} file
  * @param {() => Promise<T>} work
@@ -49,10 +49,10 @@ function create(file, token) {
 }
 
 /**
- * Moves a stale lock aside. Two may see the same stale lock: the rename is atomic, and the one who then holds a lock that is not
- * the stale one puts it back.
+ * Moves a stale lock aside. Two processes can see the same stale lock. The rename is atomic; a
+ * process that has renamed a fresh lock instead puts it back.
  * @param {string} file
- * @returns {boolean} whether it is worth trying again at once
+ * @returns {boolean} true to retry immediately
  */
 function breakStale(file) {
   const aside = `${file}.${randomUUID()}`;
@@ -65,7 +65,7 @@ function breakStale(file) {
     return true;
   } catch (error) {
     const { code } = /** @type {NodeJS.ErrnoException} */ (error);
-    return code === 'ENOENT' || code === 'EEXIST'; // somebody else was faster: look again
+    return code === 'ENOENT' || code === 'EEXIST'; // another process was faster: retry
   } finally {
     fs.rmSync(aside, { force: true });
   }
@@ -86,6 +86,6 @@ function touch(file) {
     const now = new Date();
     fs.utimesSync(file, now, now);
   } catch {
-    // the lock is gone: the work goes on, and the next prepare finds out what is missing
+    // The lock is gone. The work continues; the next prepare detects missing results.
   }
 }

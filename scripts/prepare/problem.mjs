@@ -1,3 +1,3 @@
 // @ts-check
-/** What the user has to know and can mend: its message is printed as it is, without a stack. */
+/** An error that the user can fix: its message is printed without a stack. */
 export class Problem extends Error {}

@@ -1,5 +1,6 @@
 // @ts-check
-// Bundles the dashboard, with the viewer of the API: `node scripts/prepare/site.mjs`. Skipped when its sources are as they were at the last bundle.
+// `node scripts/prepare/site.mjs`: bundles the dashboard and the API viewer, unless their sources
+// are unchanged since the last bundle.
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
@@ -9,7 +10,7 @@ import zlib from 'node:zlib';
 import { Problem } from './problem.mjs';
 
 /**
- * Writes `packages/dashboard/dist/site` from the sources of the dashboard, after `tsc -b`.
+ * Builds `packages/dashboard/dist/site`; runs after `tsc -b`.
  * @param {string} root
  */
 export async function buildSite(root) {
@@ -39,7 +40,7 @@ export async function buildSite(root) {
  * @param {string} target
  */
 async function bundle(home, target) {
-  // Not before the packages are installed.
+  // Imported lazily: the packages are installed first.
   const { build } = await import('esbuild');
   const src = path.join(home, 'src');
   /** @satisfies {import('esbuild').BuildOptions} */
@@ -93,7 +94,7 @@ async function bundle(home, target) {
     path.join(target, 'index.html'),
     page.replaceAll(/\{\{(theme|style|main|preload)\}\}/g, (_, name) => values[name] ?? ''),
   );
-  // Installed for the build alone: a package of its own comes with an install script that reports the installation.
+  // A dev dependency: the package's install script reports the installation.
   const viewer = path.dirname(createRequire(path.join(home, 'package.json')).resolve('swagger-ui-dist/package.json'));
   fs.mkdirSync(path.join(target, 'viewer'));
   for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'LICENSE', 'NOTICE'])
@@ -104,7 +105,7 @@ async function bundle(home, target) {
 }
 
 /**
- * One stylesheet: tokens and the base first, then those of the parts.
+ * Concatenates the style sheets: tokens and base first.
  * @param {string} src
  */
 function stylesOf(src) {
@@ -117,7 +118,7 @@ function stylesOf(src) {
 }
 
 /**
- * The licences of the packages that are part of the bundle, which ask to come with every copy.
+ * The licences of bundled packages, which require a copy of their text.
  * @param {string[]} inputs
  */
 function licencesOf(inputs) {
@@ -144,7 +145,7 @@ function compress(file) {
 }
 
 /**
- * Path, size and time of all files.
+ * Hashes path, size and time of all files.
  * @param {string[]} places
  */
 function signatureOf(places) {

@@ -1,17 +1,18 @@
 // @ts-check
-// Which test files a change can break, by what they import: their own files, the sources behind `#package/…` and `@gateway/…`, and, when they start
-// the gateway as a process, whatever that can load.
+// Selects the test files that a change can break, by their imports: their files, the sources behind
+// `#package/…` and `@gateway/…`, and, if they start the gateway as a process, everything it can
+// load.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** Each of these can break any test. */
+/** Changes that can break any test. */
 const everything = /^(package(-lock)?\.json|tsconfig\.json|test\/(tsconfig\.json|support\/)|scripts\/(test|prepare))/;
-/** Starts `bin/gateway.js`. */
+/** The module that starts `bin/gateway.js`. */
 const starter = 'test/support/gateway.ts';
 
 /**
- * The files that differ from a commit, and those that git does not track yet.
+ * Returns files that differ from a commit, and untracked files.
  * @param {string} root
  * @param {string} base
  * @returns {string[]} from the root
@@ -22,7 +23,8 @@ export function changedFiles(root, base) {
 }
 
 /**
- * The test files that some of the changed files can break. Those of `meta` read the whole repository and are always among them.
+ * Returns the test files that changed files can break; always includes `meta`, which reads the
+ * whole repository.
  * @param {import('./files.mjs').TestFile[]} tests
  * @param {string} root
  * @param {readonly string[]} changed from the root
@@ -44,7 +46,7 @@ export function affected(tests, root, changed) {
 }
 
 /**
- * A test names the folder of its fixtures.
+ * A test mentions the folder of its fixtures.
  * @param {string} file
  * @param {readonly string[]} changed
  */
@@ -57,7 +59,7 @@ function readsChangedFixture(file, changed) {
 const importsByFile = new Map();
 
 /**
- * A file and all that it imports, directly or not.
+ * Returns a file and its transitive imports.
  * @param {string} root
  * @param {string} file absolute
  */
@@ -77,7 +79,7 @@ function reachable(root, file, seen = new Set()) {
 }
 
 /**
- * The source behind a specifier, absolute; undefined for libraries and what is not there.
+ * Resolves a specifier to its source, absolute; undefined for libraries and missing files.
  * @param {string} root
  * @param {string} file
  * @param {string} specifier
@@ -97,7 +99,7 @@ function resolved(root, file, specifier) {
   return specifier.startsWith('.') ? sourceOf(path.resolve(path.dirname(file), specifier)) : undefined;
 }
 
-/** @param {string} place as it is imported, with `.js` */
+/** @param {string} place as imported, with `.js` */
 function sourceOf(place) {
   return [place.replace(/\.js$/, '.ts'), place].find((name) => fs.existsSync(name) && fs.statSync(name).isFile());
 }

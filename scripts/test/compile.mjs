@@ -6,8 +6,8 @@ import { pathToFileURL } from 'node:url';
 import { compiledOf, tests } from './compiled.mjs';
 
 /**
- * Turns the TypeScript of `test` into JavaScript, once for all test processes: with a compiler of its own, each would take three times as long to start.
- * Types are looked at elsewhere, see type-errors.mjs.
+ * Compiles the TypeScript of `test` once for all test processes: with a compiler in each, they
+ * would take three times as long to start. type-errors.mjs checks the types.
  */
 export async function compileTests() {
   const names = fs.readdirSync(tests, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
@@ -15,7 +15,7 @@ export async function compileTests() {
 }
 
 /**
- * Imports what has been compiled.
+ * Imports a compiled file.
  * @param {string} name path below `test`
  * @returns {Promise<unknown>}
  */
@@ -24,7 +24,7 @@ export function importTest(name) {
 }
 
 /**
- * A file that cannot be compiled throws the reason where it is run, so that only those who import it fail.
+ * A file with a syntax error throws it on import, so that only its importers fail.
  * @param {string} file absolute
  */
 async function compile(file) {
@@ -32,11 +32,11 @@ async function compile(file) {
   const options = {
     loader: 'ts',
     target: `node${process.versions.node}`,
-    // A stack tells the lines of the TypeScript.
+    // Stacks show lines of the TypeScript.
     sourcemap: 'inline',
     sourcesContent: false,
     sourcefile: path.relative(path.dirname(compiledOf(file)), file),
-    // Fixtures and programs lie beside the source.
+    // Fixtures and programs are next to the source.
     define: { 'import.meta.url': JSON.stringify(pathToFileURL(file).href) },
   };
   const text = await fs.promises.readFile(file, 'utf8');
@@ -47,7 +47,7 @@ async function compile(file) {
 }
 
 /**
- * Another run may be reading what is there, so it is replaced as a whole.
+ * Replaces a file atomically: another run can be reading it.
  * @param {string} file
  * @param {string} text
  */

@@ -4,11 +4,11 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The folder of the tests. */
 export const tests = path.join(root, 'test');
 
 /**
- * Where the JavaScript of a test's TypeScript is kept: as deep as its source, so that imports of what lies beside `test` lead there from both.
+ * Returns the path of a compiled test: as deep as its source, so that relative imports of files
+ * outside `test` resolve from both.
  * @param {string} file a `.ts` below `test`, absolute
  */
 export function compiledOf(file) {

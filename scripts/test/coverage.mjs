@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { command } from '../prepare/command.mjs';
 
 /**
- * Where V8 writes what the processes of one test file have run, and what becomes of it.
+ * Collects V8 coverage of the processes of each test file and reports it.
  * @param {string} root
  */
 export function startCoverage(root) {
@@ -17,7 +17,7 @@ export function startCoverage(root) {
   /** @param {string} name */
   const flat = (name) => name.replaceAll('/', '-');
   /**
-   * The folder for the processes of one test file.
+   * The folder for V8's output of one test file.
    * @param {string} name
    */
   const folderOf = (name) => path.join(raw, flat(name));
@@ -25,7 +25,8 @@ export function startCoverage(root) {
     folderOf,
 
     /**
-     * Keeps of a test file's coverage only what tells of our own packages, some hundredths of it, so that a run of many processes stays small.
+     * Keeps only coverage of the gateway's packages, a few hundredths of it, which limits the disk
+     * space of a run with many processes.
      * @param {string} name
      */
     collect: async (name) => {
@@ -37,7 +38,10 @@ export function startCoverage(root) {
       fs.rmSync(from, { recursive: true, force: true });
     },
 
-    /** Writes `coverage/index.html` and `coverage/lcov.info`, and gives the summary as text. Files that no test has loaded count too. */
+    /**
+     * Writes `coverage/index.html` and `coverage/lcov.info`, and returns the summary as text.
+     * Includes files that no test has loaded.
+     */
     report: async () => {
       const c8 = path.join(root, 'node_modules', 'c8', 'bin', 'c8.js');
       const places = ['packages/*/src/**', 'plugins/*/src/**'];
@@ -62,10 +66,11 @@ export function startCoverage(root) {
 }
 
 /**
- * The source maps go too: the report reads them beside the files.
+ * Drops source maps: the report reads them from disk.
  * @param {string} root
  * @param {string} text
- * @returns {string | undefined} nothing when the process ran nothing of ours, or was killed while it wrote
+ * @returns {string | undefined} undefined if the process ran no code of the gateway, or was killed
+ * while writing
  */
 function ours(root, text) {
   /** @type {{ result: { url: string }[] }} */

@@ -8,7 +8,7 @@ const header = /^\/\/ (?:deadline: (\d+) s)?(?:, )?(long)?$/;
 
 /**
  * @typedef {object} TestFile
- * @property {string} name path below `test`, without the ending: `agent/route`
+ * @property {string} name path below `test`, without the extension: `agent/route`
  * @property {string} file absolute
  * @property {number} deadlineMs
  * @property {('postgres' | 'redis' | 'kafka' | 'prometheus' | 'chromium')[]} services those it may use, by what it imports
@@ -17,7 +17,7 @@ const header = /^\/\/ (?:deadline: (\d+) s)?(?:, )?(long)?$/;
  */
 
 /**
- * All test files, or those whose path contains one of the filters.
+ * Returns all test files, or those with a path that contains one of the filters.
  * @param {string} root
  * @param {string[]} filters
  * @returns {TestFile[]}
@@ -32,8 +32,8 @@ export function testFiles(root, filters) {
 }
 
 /**
- * The longest first, so that the workers finish together: by how long each took last time, else by its deadline, else those that start processes,
- * threads or brokers before those that do not.
+ * Sorts the longest first, so that the workers finish together: by duration of the last run, else
+ * by deadline, else tests with processes, threads or brokers first.
  * @param {TestFile[]} files
  * @param {Record<string, number>} lastMs
  */
@@ -62,7 +62,7 @@ function guess({ name, deadlineMs, services }, lastMs) {
 function describe(name, file) {
   const [, declared, long] = header.exec(textOf(file).split('\n', 1)[0] ?? '') ?? [];
   const used = [...withImports(file)];
-  // One service too many costs a start; one too few is started by the file itself.
+  // A superfluous service costs a start; a test file starts a missing one itself.
   const asked = used.flatMap((place) =>
     [...textOf(place).matchAll(/\bservices\.(postgres|redis|kafka|prometheus|chromium)\(/g)].map(([, it]) => it),
   );
@@ -79,7 +79,7 @@ function describe(name, file) {
 }
 
 /**
- * A file and what it imports of `test`, directly or not.
+ * Returns a file and its transitive imports in `test`.
  * @param {string} file
  * @returns {Set<string>}
  */

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 
 /**
- * The command lines of the processes that live in a group; the dead that nobody has reaped are left out.
+ * Returns the command lines of a group's live processes, without zombies.
  * @param {number} group
  * @returns {string[]} empty where the system has no /proc and the group is gone
  */
@@ -16,7 +16,6 @@ export function processesOf(group) {
 }
 
 /**
- * Ends every process of a group.
  * @param {number} group
  */
 export function killGroup(group) {
@@ -24,7 +23,8 @@ export function killGroup(group) {
 }
 
 /**
- * https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html: pid (comm) state ppid pgrp …, and comm may contain anything.
+ * https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html: pid (comm) state ppid pgrp …, and
+ * comm can contain any character.
  * @param {string} pid
  * @param {number} group
  */
@@ -39,7 +39,7 @@ function read(file) {
   try {
     return fs.readFileSync(file, 'utf8');
   } catch {
-    return ''; // it ended while we looked
+    return ''; // the process has ended meanwhile
   }
 }
 

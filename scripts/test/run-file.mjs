@@ -7,28 +7,29 @@ import { killGroup, processesOf } from './process-group.mjs';
 
 const flags = ['--enable-source-maps', '--import', new URL('./still-open.mjs', import.meta.url).href];
 const root = fileURLToPath(new URL('../..', import.meta.url));
-/** A file whose tests are over has so long to close what it opened and end. */
+/** The limit for a file to close its resources and exit after its last test. */
 const endWithinMs = 10_000;
-/** What it started has so long to end behind it. */
+/** The limit for processes that the file started to exit after it. */
 const leaveWithinMs = 3_000;
 const keptOutput = 2_000_000;
 
 /**
  * @typedef {object} Result
  * @property {number} passed tests
- * @property {number} failed tests; at least 1 when anything is wrong with the file
- * @property {number} skipped tests, or 1 for a file that skipped itself as a whole
- * @property {string | undefined} reason why the file skipped itself, or some of its tests
- * @property {string[]} problems why it failed, beyond what the output says
+ * @property {number} failed tests; at least 1 if the file has any problem
+ * @property {number} skipped tests, or 1 for a file that skipped itself
+ * @property {string | undefined} reason why the file or some of its tests were skipped
+ * @property {string[]} problems why it failed, in addition to the output
  * @property {string} output
  * @property {number} ms
  */
 
 /**
- * Runs one test file in a process, and a process group, of its own.
+ * Runs one test file in a separate process and process group.
  * @param {import('./files.mjs').TestFile} test
- * @param {{ env: NodeJS.ProcessEnv, signal: AbortSignal, skipsFail: boolean, keeper: typeof import('../../test/support/start/keep.js') }} options
- *   `signal` ends it at once; the keeper does when we are killed
+ * @param {{ env: NodeJS.ProcessEnv, signal: AbortSignal, skipsFail: boolean, keeper: typeof
+ * import('../../test/support/start/keep.js') }} options `signal` ends it immediately; the keeper
+ * does if this process is killed
  * @returns {Promise<Result>}
  */
 export async function runFile(test, { env, signal, skipsFail, keeper }) {
@@ -152,7 +153,7 @@ async function leftBehind(group) {
 
 /**
  * @param {string} output
- * @param {number | string} ending exit status, or what ended it
+ * @param {number | string} ending exit status or signal
  * @param {string[]} problems
  * @param {boolean} skipsFail
  * @returns {Omit<Result, 'output' | 'ms'>}
@@ -180,7 +181,7 @@ function outcomeOf(output, ending, problems, skipsFail) {
 }
 
 /**
- * The counts that uvu prints at the end.
+ * Parses the counts that uvu prints at the end.
  * @param {string} output
  */
 function summaries(output) {

@@ -1,5 +1,6 @@
 // @ts-check
-// Loaded into every test process: when the runner asks, because the process should have ended, it tells what it waits for.
+// Loaded into every test process. On SIGUSR2, sent when the process should have ended, prints the
+// resources that keep it alive.
 process.on('SIGUSR2', () => {
   const counts = new Map();
   for (const resource of process.getActiveResourcesInfo()) counts.set(resource, (counts.get(resource) ?? 0) + 1);

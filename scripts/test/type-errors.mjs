@@ -5,8 +5,9 @@ import { command } from '../prepare/command.mjs';
 /**
  * Type-checks the tests and the scripts.
  * @param {string} root
- * @param {string[] | undefined} only when given, errors elsewhere than in these files (absolute) and in `test/support` do not count
- * @returns {Promise<string>} the errors; empty when there is none
+ * @param {string[] | undefined} only if given, ignores errors outside these files (absolute) and
+ * `test/support`
+ * @returns {Promise<string>} the errors; empty if there are none
  */
 export async function typeErrors(root, only) {
   const tsc = path.join(root, 'node_modules', '@typescript', 'native', 'bin', 'tsc');
@@ -16,7 +17,7 @@ export async function typeErrors(root, only) {
   if (only === undefined) return output.trim();
   const wanted = ['test/support/', ...only.map((file) => path.relative(root, file))];
   return output
-    .split(/\n(?=\S)/) // an error goes on in indented lines
+    .split(/\n(?=\S)/) // continuation lines of an error are indented
     .filter((error) => wanted.some((start) => error.startsWith(start)) || /^error /.test(error))
     .join('\n')
     .trim();

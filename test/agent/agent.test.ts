@@ -21,7 +21,7 @@ import { makeEndpoint, makeProject, makeSecret, makeSource, makeSubscription } f
 import { agentConfig, keptLog, pluginsOf, type Migrated } from './running.js';
 
 const agent = suite('agent/agent');
-/** Those that wait for leases and drains. */
+/** Tests that wait for leases and drains. */
 const beside = together(agent);
 
 interface Started {
@@ -34,13 +34,11 @@ interface Scene {
   readonly db: Migrated;
   readonly broker: Broker;
   readonly projectId: string;
-  /** A receiver whose endpoint is subscribed to everything. */
   readonly at: Endpoint;
   readonly endpointId: string;
   start(settings?: Readonly<Record<string, unknown>>, options?: { kv?: Kv; port?: number }): Promise<Started>;
 }
 
-/** Runs a test on a database of its own; agents that it starts are closed at the end. */
 async function scene(test: (scene: Scene) => Promise<void>, endpoint: Partial<Parameters<typeof makeEndpoint>[2]> = {}): Promise<void> {
   const db = await migratedDatabase();
   const at = await receiver();
@@ -66,7 +64,7 @@ async function scene(test: (scene: Scene) => Promise<void>, endpoint: Partial<Pa
   } finally {
     await Promise.all(started.map((it) => within(it.close(), 40_000, 'an agent to close')));
     await at.close();
-    // Fails when an agent has left a connection behind.
+    // Fails if an agent leaks a connection.
     await db.close();
   }
 }
@@ -165,7 +163,7 @@ agent('a function that is changed in the database is used at once, long before t
     await updateSource(db.knex, projectId, id, {
       body_function: `function transform() { return { event_type: 'a', data: { version: 2 } } }`,
     });
-    // One message after the other, until the new function answers.
+    // Sends messages one by one until the new function runs.
     await until('the new function', async () => {
       await queue.send('x');
       await until('the request', () => at.requests.length > 0);
@@ -208,7 +206,8 @@ agent('two agents that share Redis ingest at one rate together', async () => {
       const outcomes = await within(Promise.all(Array.from({ length: 500 }, (_, n) => queue.send(message(n)))), 60_000, 'all messages');
       const seconds = (performance.now() - startedAtMs) / 1000;
       assert.ok(outcomes.every((outcome) => outcome === 'accepted'));
-      // The bucket holds one second's worth at the start; the other four hundred take four seconds.
+      // The bucket starts with one second's worth; the other four hundred messages take four
+      // seconds.
       assert.ok(seconds >= 3.5, `500 messages in ${seconds} s`);
     });
   } finally {
@@ -299,7 +298,7 @@ beside('what an agent had in hand that is cut off moves on with another one, lon
       const postgres = await proxy({ port: Number(new URL(db.url).port) });
       try {
         at.answer({ hang: true });
-        // Its requests hang until the end: it may not wait for them.
+        // Its requests hang until the end: it must not wait for them.
         const first = await start({ agent: { drain_timeout_seconds: 5 } }, { port: postgres.port });
         await broker.queue('q').send(message(0));
         for (let n = 1; n < 30; n++) await broker.queue('q').send(message(n));
@@ -310,7 +309,7 @@ beside('what an agent had in hand that is cut off moves on with another one, lon
         await delivered({ db }, endpointId, 30);
         assert.equal(await db.rows('select count(*)::int as n from agents where expires_at > now()'), [{ n: 1 }]);
 
-        // The first one comes back under another id, and works.
+        // The first agent returns under a new id, and works.
         postgres.restore();
         await until('it to be back', () => first.lines.some(({ sentence }) => sentence.includes('taken for dead')));
         await until('two agents', async () => (await db.rows(`select from agents where expires_at > now()`)).length === 2);
@@ -336,7 +335,6 @@ agent('events that were created over the API or left by others are routed after 
   }),
 );
 
-/** The code of the error that a start ends with. */
 async function refusal(starting: Promise<Started>): Promise<string> {
   try {
     await starting;

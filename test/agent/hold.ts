@@ -5,7 +5,8 @@ import { until } from '../support/until.js';
 import type { RunningAgent } from './running.js';
 
 /**
- * Commits events with a delivery each to the endpoint, of a subscription if `of` names one, held by the running agent, as the event writer does.
+ * Commits events with a delivery each to the endpoint, held by the running agent, as the event
+ * writer does. `of` can name a subscription.
  * @returns the deliveries, to be held in flight
  */
 export async function hold(
@@ -44,7 +45,9 @@ export async function hold(
   return held;
 }
 
-/** How many deliveries of an endpoint there are by status, those that wait with `due`, `later` or `held`. */
+/**
+ * Counts an endpoint's deliveries by status; waiting ones with the suffix `due`, `later` or `held`.
+ */
 export async function states({ db }: Pick<RunningAgent, 'db'>, endpointId: string): Promise<Record<string, number>> {
   const rows = await db.rows<{ state: string; n: number }>(
     `select status || case when next_attempt_at = 'infinity' then ' held' when next_attempt_at > now() then ' later' when next_attempt_at is not null then ' due' else '' end as state, count(*)::int as n
@@ -54,7 +57,6 @@ export async function states({ db }: Pick<RunningAgent, 'db'>, endpointId: strin
   return Object.fromEntries(rows.map(({ state, n }) => [state, n]));
 }
 
-/** Waits until so many deliveries of an endpoint have succeeded. */
 export async function delivered(of: Pick<RunningAgent, 'db'>, endpointId: string, count: number, what = 'all deliveries'): Promise<void> {
   await until(what, async () => (await states(of, endpointId))['success'] === count);
 }

@@ -1,20 +1,19 @@
 import type { ActivatedPlugins, ActiveSource } from '#core/plugins/activation';
 import { acknowledges, type Message, type Outcome, type SourceContext, type SourcePlugin } from '@gateway/plugin';
 
-/** What becomes of a message that is not decided. */
 interface Waiting {
   readonly message: Message;
   readonly settled: (outcome: Outcome) => void;
 }
 
 /**
- * A broker in the memory of the test: queues by name, from which any number of agents read. A message that is not acknowledged is delivered again, in
- * front of the others.
+ * An in-memory broker: queues by name, read by any number of agents. An unacknowledged message is
+ * redelivered before the others.
  */
 export class Broker {
   readonly #queues = new Map<string, Queue>();
 
-  /** @param watch what the plugin has beside `run` */
+  /** @param watch of the plugin */
   constructor(private readonly watch?: SourcePlugin['watch']) {}
 
   queue(name: string): Queue {
@@ -23,7 +22,10 @@ export class Broker {
     return queue;
   }
 
-  /** The plugin that reads it, as it is handed to an agent. `source` names the queue in its connection. */
+  /**
+   * The plugin that reads this broker, in the agent's form. `source` names the queue in its
+   * connection.
+   */
   plugins(): ActivatedPlugins['sources'] {
     const plugin: SourcePlugin = {
       check: () => Promise.resolve(),
@@ -48,29 +50,27 @@ let last = 0;
 export class Queue {
   readonly #waiting: Waiting[] = [];
   readonly #wakers = new Set<() => void>();
-  /** Readers that are connected now. */
   readers = 0;
-  /** How often somebody has connected, also in vain. */
+  /** The number of connections, including failed ones. */
   connections = 0;
-  /** Passwords that readers came with. */
   readonly passwords: string[] = [];
-  /** Most messages that one reader had at a time. */
+  /** The maximum number of messages in flight at one reader. */
   mostInFlight = 0;
-  /** The `context.lag` of the last reader; it may be called too late. */
+  /** The `context.lag` of the last reader; can be called too late. */
   lag: SourceContext['lag'];
   lost: SourceContext['lost'];
-  /** Readers that each connection was to have, or was told to have later. */
+  /** The numbers of readers requested at connection or later. */
   readonly workers: number[] = [];
-  /** Whether its readers change their number when they are told to, without a new connection. */
+  /** True if its readers change their number on request, without a new connection. */
   follows = false;
-  /** Set to make it refuse readers, and to throw out those that are connected. */
+  /** Makes it refuse readers, and disconnect connected ones. */
   failure: Error | undefined;
 
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** Puts a message in; resolves with the outcome that acknowledged it. */
+  /** Adds a message; resolves with the acknowledging outcome. */
   send(body: string | Uint8Array | object, fields: Partial<Message> = {}): Promise<Outcome> {
     const bytes = typeof body === 'string' ? Buffer.from(body) : body instanceof Uint8Array ? body : Buffer.from(JSON.stringify(body));
     const message: Message = { coordinates: `memory/0/${last++}`, timestamp: Date.now(), body: bytes, headers: {}, ...fields };
@@ -80,7 +80,6 @@ export class Queue {
     });
   }
 
-  /** Throws every reader out. */
   fail(failure: Error): void {
     this.failure = failure;
     this.#wake();
@@ -129,7 +128,7 @@ export class Queue {
     for (const wake of [...this.#wakers]) wake();
   }
 
-  /** Resolves when something has come or was settled, or the signal aborts. */
+  /** Resolves on a new or settled message, or when the signal aborts. */
   #change(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {

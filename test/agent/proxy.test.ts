@@ -48,7 +48,7 @@ proxy.after(async () => {
 const OPTIONS: SenderOptions = { allowedNetworks: ['127.0.0.0/8'], maxResponseBytes: 1, lookupsPerProject: 32 };
 const REQUEST = { projectId: 'p', headers: ['content-type', 'application/json'], body: Buffer.from('{"a":1}'), timeoutMs: 10_000 };
 
-/** Sends POSTs one after another over one sender. */
+/** Sends sequential POSTs with one sender. */
 async function post(options: Partial<SenderOptions>, ...urls: string[]): Promise<Answer[]> {
   const sender = new Sender({ ...OPTIONS, maxResponseBytes: 1000, caFile: trusted.file, ...options });
   const answers: Answer[] = [];
@@ -56,7 +56,7 @@ async function post(options: Partial<SenderOptions>, ...urls: string[]): Promise
     for (const url of urls) {
       const sent = new Promise<Answer>((done) => sender.send({ ...REQUEST, url }, done));
       answers.push(await within(sent, 15_000, `an answer of ${url}`));
-      // A connection is free again a moment after its answer.
+      // A connection is free again a moment after its response.
       await setImmediate();
     }
     return answers;
@@ -283,7 +283,6 @@ proxy('an agent sends its deliveries through delivery.proxy', () =>
   }),
 );
 
-/** The answer to a request of `node:http` or `node:https`, as its text. */
 function answerOf(request: http.ClientRequest): Promise<string> {
   return new Promise((resolve, reject) => {
     request.on('error', reject);
@@ -296,7 +295,6 @@ function answerOf(request: http.ClientRequest): Promise<string> {
   });
 }
 
-/** Tests a process whose requests go through the proxy. */
 const processProxied = (options: Parameters<typeof httpProxy>[0], test: (it: HttpProxy) => Promise<void>) =>
   through(options, async (it) => {
     const stop = proxyProcess({ proxy: it.url, ca_file: trusted.file });
@@ -323,7 +321,7 @@ proxy('the proxy of a process is that of fetch and of every agent of node:http a
         assert.is(await answerOf(http.request(plainUrl, { method: 'PUT', ...options })), 'plain');
       }
       assert.is(await answerOf(https.request(secureUrl, { ca })), tls);
-      // At once, over the one socket that they may have.
+      // Concurrent requests over the single allowed socket.
       const many = await Promise.all([1, 2, 3].map(() => answerOf(https.request(secureUrl, { agent: agents.https }))));
       assert.equal(many, [tls, tls, tls]);
       const tunnel = `CONNECT localhost:${secure.port}`;
@@ -364,7 +362,7 @@ proxy('metadata of the machine is never asked for through the proxy of a process
     try {
       assert.is(await answerOf(http.request(plain.url, { agent: false })), 'plain');
       assert.is(await (await fetch(plain.url)).text(), 'plain');
-      // Link-local: here nothing answers, or something else refuses.
+      // Link-local: here nothing answers, or another host refuses.
       const signal = AbortSignal.timeout(300);
       await Promise.allSettled(
         ['169.254.169.254', '[fd00:ec2::254]'].map((host) => answerOf(http.request(`http://${host}/`, { agent: false, signal }))),

@@ -24,7 +24,7 @@ rateLimit.after(() => db.close());
 
 const fifty: Limit = { perSecond: 50, burst: 5 };
 
-/** How much is granted to an agent that always wants more, for a while. */
+/** Counts the tokens granted to an agent with unlimited demand. */
 async function drain(rateLimits: (onTokens: () => void) => RateLimits, limit: Limit, forMs: number): Promise<number> {
   let taken = 0;
   const takeAll = () => {
@@ -75,7 +75,7 @@ rateLimit('while KV is away each agent keeps to its share', async () => {
 rateLimit('what is put off gets its turn at the pace of the limit, one behind the other', () => {
   const rateLimits = limitsOn(new MemoryKv(), 2)(() => undefined);
   const at = { id: 'e' };
-  // Two agents: 25 a second is the share of this one.
+  // Two agents: this one's share is 25 per second.
   assert.equal(rateLimits.slots(at, fifty, 10, 50, 1_000), { dueInMs: 2_000, paceMs: 40 });
   assert.equal(rateLimits.slots(at, fifty, 1, 50, 1_000), { dueInMs: 2_400, paceMs: 40 });
   assert.equal(rateLimits.slots(at, fifty, 0, 0, 2_000), { dueInMs: 1_440, paceMs: 40 });
@@ -88,7 +88,6 @@ rateLimit('what is put off gets its turn at the pace of the limit, one behind th
   );
 });
 
-/** Runs a test with an agent and a receiver whose endpoint has a limit. */
 async function scene(
   limit: { rate_limit?: number; rate_limit_duration?: number },
   test: (of: { running: RunningAgent; at: Endpoint; id: string; push: (count: number) => Promise<void> }) => Promise<void>,
@@ -108,7 +107,6 @@ async function scene(
   }
 }
 
-/** The most requests within any second. */
 function mostPerSecond({ requests }: Endpoint): number {
   const times = requests.map(({ receivedAt }) => receivedAt);
   return Math.max(...times.map((from) => times.filter((time) => time >= from && time < from + 1_000).length));
@@ -152,7 +150,7 @@ rateLimit('an endpoint that says nothing has the limit of its project, and one t
       await push(15);
       await at.received(5);
       assert.ok(at.requests.length < 15);
-      // Lifting it takes effect on what waits here at once.
+      // Removing the limit releases the waiting deliveries immediately.
       await updateEndpoint(db.knex, running.projectId, id, { rate_limit: 0 });
       await until('all deliveries', async () => (await states(running, id))['success'] === 15);
     },

@@ -8,11 +8,11 @@ import { quarantinedMessage } from '../store/batches.js';
 
 let last = 0;
 
-/** Messages that are ready to be committed, and what became of them. */
+/** Messages ready to be committed, and their outcomes. */
 export class Messages {
   readonly projectId: string;
   readonly sourceId = newId();
-  /** Outcomes by coordinates, in the order in which the messages were settled. */
+  /** Outcomes by coordinates, in the order of settling. */
   readonly settled: [coordinates: string, outcome: Outcome][] = [];
 
   constructor(projectId: string) {
@@ -23,7 +23,6 @@ export class Messages {
     return this.settled.map(([, outcome]) => outcome);
   }
 
-  /** How many have which outcome. */
   get counts(): Partial<Record<Outcome, number>> {
     const counts: Partial<Record<Outcome, number>> = {};
     for (const outcome of this.outcomes) counts[outcome] = (counts[outcome] ?? 0) + 1;
@@ -55,7 +54,7 @@ export class Messages {
     };
   }
 
-  /** A message with one event, or with the given ones. */
+  /** A message with one event, or with the given events. */
   ready(fields: Partial<ReadyEvent> = {}, events?: readonly ReadyEvent[]): ReadyMessage {
     const { coordinates = events?.[0]?.coordinates ?? this.coordinates() } = fields;
     const message = {

@@ -16,16 +16,16 @@ import { insertSource, type SourceRow } from '#store/config/sources';
 import { insertSubscription } from '#store/config/endpoints';
 import type { Database } from '#store/postgres/database';
 
-/** The key that every secret here is sealed with. */
+/** The encryption key of all test secrets. */
 export const ENCRYPTION_KEY = randomBytes(32).toString('base64');
 const { seal } = sealer(ENCRYPTION_KEY);
 
 const CACHED_ID = '0190c0de-0000-7000-8000-000000000002';
 
-/** A text as it is stored where secrets are, by default in the authentication of the endpoint that `cachedEndpoint` makes. */
+/** Seals a text for its place, by default the authentication of `cachedEndpoint`. */
 export const sealed = (text: string, place: Place = ['endpoints', CACHED_ID, 'authentication']): string => seal(text, place);
 
-/** A text as it was stored before sealed texts were bound to their place. */
+/** Seals a text in the old format, which is not bound to a place. */
 export function sealedFirst(text: string, encryptionKey = ENCRYPTION_KEY): string {
   const iv = randomBytes(12);
   const cipher = createCipheriv('aes-256-gcm', Buffer.from(encryptionKey, 'base64'), iv);
@@ -33,30 +33,29 @@ export function sealedFirst(text: string, encryptionKey = ENCRYPTION_KEY): strin
   return `sealed:v1:${Buffer.concat([iv, cipher.getAuthTag(), body]).toString('base64url')}`;
 }
 
-/** A project in an organisation of its own; returns its id. */
+/** Creates a project in a new organisation. Returns its id. */
 export async function makeProject(
   db: Database,
   { type = 'outgoing', config = {} }: { type?: 'outgoing' | 'incoming'; config?: ProjectConfig } = {},
 ): Promise<string> {
   const userId = newId();
-  // No password, whose hash takes most of a second.
+  // No password: hashing takes most of a second.
   await db.knex('users').insert({ id: userId, email: `${userId}@example.com`, first_name: 'a', last_name: 'b', password_hash: '' });
   const organisation = await insertOrganisation(db.knex, { name: 'Acme', userId });
   return (await insertProject(db.knex, organisation.id, { name: 'shop', type, config })).id;
 }
 
-/** A new signing secret, as its owner is shown it. */
 export function makeSecret(): string {
   return `whsec_${randomBytes(24).toString('base64')}`;
 }
 
-/** A secret as an endpoint keeps it, by default the one that `cachedEndpoint` makes. */
+/** A stored secret of an endpoint, by default of `cachedEndpoint`. */
 export function secretRecord(secret: string, expiresAt: Date | null = null, endpointId = CACHED_ID): SecretRecord {
   const value = seal(secret, ['endpoints', endpointId, 'secrets']);
   return { id: newId(), value, created_at: new Date().toISOString(), expires_at: expiresAt?.toISOString() ?? null };
 }
 
-/** An endpoint as the config cache holds it. */
+/** An endpoint as held by the config cache. */
 export function cachedEndpoint(fields: Partial<Endpoint> = {}): Endpoint {
   return {
     projectId: '0190c0de-0000-7000-8000-000000000001',
@@ -79,7 +78,7 @@ export function cachedEndpoint(fields: Partial<Endpoint> = {}): Endpoint {
   };
 }
 
-/** An endpoint, and the secret that its owner verifies with. */
+/** Creates an endpoint. Returns it with its plain secret. */
 export async function makeEndpoint(
   db: Database,
   projectId: string,
@@ -101,7 +100,7 @@ export async function makeEndpoint(
   return { ...row, secret };
 }
 
-/** A subscription to everything, or to what is said; returns its id. */
+/** Creates a subscription, by default to everything. Returns its id. */
 export async function makeSubscription(
   db: Database,
   projectId: string,
@@ -116,7 +115,7 @@ export async function makeSubscription(
   return (await insertSubscription(db.knex, projectId, fields)).id;
 }
 
-/** A source of the kind `memory` that reads a queue of the test. */
+/** Creates a source of the type `memory`, which reads a queue of the test. */
 export function makeSource(
   db: Database,
   projectId: string,

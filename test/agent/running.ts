@@ -18,7 +18,7 @@ import { ENCRYPTION_KEY, makeProject } from './records.js';
 /** A migrated database, with queries that bypass the store. */
 export type Migrated = Awaited<ReturnType<typeof migratedDatabase>>;
 
-/** The settings that an agent under test has, with some changed. */
+/** An agent's test settings, with overrides. */
 export function agentConfig(url: string, settings: Readonly<Record<string, unknown>> = {}, port?: number): Config {
   return resolveConfig({
     env: {},
@@ -36,12 +36,12 @@ export function agentConfig(url: string, settings: Readonly<Record<string, unkno
   }).config;
 }
 
-/** No plugins but these sources, and no metrics. */
+/** Only these source plugins, and no metrics. */
 export function pluginsOf(sources: ActivatedPlugins['sources'] = new Map()): ActivatedPlugins {
   return { sources, meter: createMeter(undefined), table: [], gates: {} as ActivatedPlugins['gates'], close: () => Promise.resolve() };
 }
 
-/** A log that keeps its sentences. */
+/** A log that records its sentences. */
 export function keptLog(): {
   readonly log: Log;
   readonly lines: readonly { readonly level: string; readonly sentence: string; readonly fields: object }[];
@@ -59,10 +59,10 @@ export function keptLog(): {
   return { log, lines };
 }
 
-/** The parts of an agent, wired as in production, on real stores. */
+/** The parts of an agent, wired as in production on real stores. */
 export interface RunningAgent {
   readonly db: Migrated;
-  /** Connections of the agent: another set than those of `db`. */
+  /** The agent's connections, separate from those of `db`. */
   readonly database: Database;
   readonly kv: Kv;
   readonly configCache: ConfigCache;
@@ -73,18 +73,19 @@ export interface RunningAgent {
   close(): Promise<void>;
 }
 
-/** Wires an agent, starts its heartbeat and reads its configuration. Sources and queues begin with `wiring.start()`. */
+/**
+ * Wires an agent, starts its heartbeat and reads its configuration. `wiring.start()` starts sources
+ * and queues.
+ */
 export async function runAgent(options: {
   readonly db: Migrated;
   readonly settings?: Readonly<Record<string, unknown>>;
   readonly kv?: Kv;
-  /** Where Postgres is reached, when through a proxy. */
   readonly port?: number;
-  /** How long Postgres may take to answer. */
   readonly answerMs?: number;
-  /** Another agent's project; else a new one is made. */
+  /** An existing project; by default a new one. */
   readonly projectId?: string;
-  /** None when not given. */
+  /** None by default. */
   readonly plugins?: ActivatedPlugins;
 }): Promise<RunningAgent> {
   const { db, settings = {}, kv = new MemoryKv(), port, plugins = pluginsOf() } = options;

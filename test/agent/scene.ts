@@ -5,19 +5,17 @@ import { within } from '../support/until.js';
 import { makeEndpoint, makeSubscription } from './records.js';
 import { runAgent, type Migrated, type RunningAgent } from './running.js';
 
-/** An agent with one endpoint. */
 export interface Scene {
   readonly running: RunningAgent;
-  /** The proxy in front of Postgres. */
   readonly postgres: Proxy;
-  /** A receiver whose endpoint is subscribed to everything. */
   readonly at: Endpoint;
   readonly endpointId: string;
 }
 
 /**
- * Runs a test with an agent of its own that reaches Postgres through a proxy, and empties the tables afterwards.
- * @param options what else the agent is to run with
+ * Runs a test with a new agent that reaches Postgres through a proxy, and empties the tables
+ * afterwards.
+ * @param options additional options of the agent
  */
 export async function withAgent(
   db: Migrated,

@@ -11,7 +11,7 @@ import { makeEndpoint, makeProject, makeSource } from './records.js';
 import { pluginsOf } from './running.js';
 import { withAgent } from './scene.js';
 
-/** Settings that are a number in a table: an agent with other values than the defaults behaves otherwise. */
+/** Numeric settings: an agent with non-default values behaves differently. */
 const other = suite('agent/settings');
 
 const db = await migratedDatabase();
@@ -53,12 +53,12 @@ other(
         await until('both counts to be shared', async () => (await readBreakers(kv)).size === 2);
         assert.equal([await secondsOf(endpointId), await secondsOf(otherId)], [7 * 60, 3 * 60]);
 
-        // Three bad ones of four are more than the share, and less than the requests.
+        // Three failures of four exceed the threshold, but not the minimum number of requests.
         attempts(plain, 1, 2);
         assert.is(circuitBreakers.gate(endpointId), undefined);
         attempts(plain, 0, 1);
         assert.is(circuitBreakers.gate(endpointId)?.state, 'open');
-        // All must fail there: of this window, one in three does not.
+        // This endpoint opens only if all requests fail: in this window one in three succeeds.
         attempts(changed, 1, 1);
         assert.is(circuitBreakers.gate(otherId), undefined);
         const third = await makeEndpoint(db, projectId, { url: 'http://127.0.0.1:1' });
@@ -70,7 +70,7 @@ other(
         );
         assert.equal([await secondsOf(endpointId), await secondsOf(third.id)], [90, 20]);
 
-        // The probe is due, and fails: it would be twice as long, and is as long as it may be.
+        // The probe is due, and fails: the doubled delay is capped at the maximum.
         const map = kv.map('breakers');
         const { entries, nowMs } = await map.all();
         const from = entries.get(endpointId)!;
@@ -103,14 +103,14 @@ other('limits.*: a project that would turn its circuit breakers off, from before
   );
 });
 
-/** Sends a message with an idempotency key twice; gives how many events there are. */
+/** Sends a message with an idempotency key twice. Returns the number of events. */
 async function eventsOfTwo(ingest: object): Promise<number> {
   const broker = new Broker();
   let events = 0;
   await withAgent(
     db,
     async ({ running }) => {
-      // Sources stay in the database: each has a queue of its own.
+      // Sources remain in the database: each reads a separate queue.
       const queue = `window ${JSON.stringify(ingest)}`;
       await makeSource(db, running.projectId, { queue });
       await running.configCache.refresh();

@@ -1,5 +1,6 @@
 // @ts-check
-// What posts are measured against: Koa that parses the JSON and commits the same row, one commit each. DATABASE_URL names a migrated database, PROJECT the project.
+// The baseline for posts: Koa that parses the JSON and commits the same row, one commit per
+// request. DATABASE_URL names a migrated database, PROJECT the project.
 import { randomUUID } from 'node:crypto';
 import Koa from 'koa';
 import pg from 'pg';

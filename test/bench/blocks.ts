@@ -3,27 +3,30 @@ import { PerformanceObserver } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { median, ms } from './figures.js';
 
-/** A time in which nobody else had a turn of the event loop. */
+/** A period in which the event loop had no other turn. */
 interface Block {
   readonly wallMs: number;
-  /** The CPU time that its thread had meanwhile: what the process is answerable for. The rest is that of others who share the machine. */
+  /**
+   * The CPU time of its thread in the block. The rest of the block is due to other processes on the
+   * machine.
+   */
   readonly ownMs: number;
-  /** How much of its own went to collecting garbage. */
+  /** The part of `ownMs` spent on garbage collection. */
   readonly gcMs: number;
 }
 
-/** The longest blocks of a while: the one that the process is most answerable for, and what the clock saw, whoever made it. */
+/** The block with the most CPU time, and the longest one by the clock, whatever its cause. */
 export interface Longest extends Block {
   readonly clockMs: number;
 }
 
-/** Others have come and gone in a shorter time. */
+/** Shorter blocks are ignored. */
 const SHORT_MS = 0.1;
 
 /**
- * Watches the event loop of this process, which is kept busy by that.
+ * Watches the event loop of this process, and keeps it busy.
  *
- * @returns what ends it
+ * @returns ends the watch
  */
 export function watchBlocks(): () => Promise<Longest> {
   const turns: { at: number; wallMs: number; cpuMs: number }[] = [];
@@ -43,7 +46,7 @@ export function watchBlocks(): () => Promise<Longest> {
   setImmediate(turn);
   return async () => {
     isWatching = false;
-    // Pauses are told some turns after they happened.
+    // The observer reports pauses a few turns late.
     for (let k = 0; k < 3; k++) await nextTurn();
     observer.disconnect();
     const blocks = turns.map((one): Block => {
@@ -55,7 +58,6 @@ export function watchBlocks(): () => Promise<Longest> {
   };
 }
 
-/** What the longest blocks of several whiles come to. */
 export function toldBlocks(all: readonly Longest[]): string {
   const worst = all.reduce((one, other) => (other.ownMs > one.ownMs ? other : one));
   const own = `median ${ms(median(all, ({ ownMs }) => ownMs).ownMs)}, worst ${ms(worst.ownMs)} (${ms(worst.gcMs)} of it garbage collection)`;
@@ -70,13 +72,17 @@ function within(from: number, until: number, pauses: readonly { startTime: numbe
   );
 }
 
-/** Where Linux tells the CPU time of the main thread; that of helper threads, which collect garbage and compile beside it, is no block. */
+/**
+ * The CPU time of the main thread on Linux. Helper threads, which collect garbage and compile
+ * concurrently, block nothing.
+ */
 const schedstat = process.platform === 'linux' ? fs.openSync(`/proc/self/task/${process.pid}/schedstat`, 'r') : undefined;
 const line = Buffer.alloc(64);
 
-/** CPU time until now: of the main thread, or of the whole process where that is all that is told. */
+/** CPU time so far: of the main thread, or of the whole process where only that is available. */
 function cpuMs(): number {
-  // Has the kernel bring the figure of the running thread up to date as well, which it does every few milliseconds only.
+  // Makes the kernel update the figure of the running thread, otherwise updated every few
+  // milliseconds.
   const { user, system } = process.cpuUsage();
   if (schedstat === undefined) return (user + system) / 1000;
   const length = fs.readSync(schedstat, line, 0, line.length, 0);

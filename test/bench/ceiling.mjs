@@ -1,8 +1,9 @@
 // @ts-check
-// The ceiling that the gateway is measured against: the durable minimum of the happy path, by hand, in one process. Kafka → one statement that
-// inserts a batch of events and deliveries, unique by coordinates → signed requests → one statement that records a batch → offsets, which are
-// committed only after the insert. No routing, retries, transform, quarantine, plugins, leases, metrics or KV.
-// Environment: BROKERS, TOPIC, GROUP, RECEIVER (URL), DATABASE_URL.
+// The upper bound for the gateway: the minimum of a durable happy path, handwritten in one process.
+// Kafka → one statement that inserts a batch of events and deliveries, unique by coordinates →
+// signed requests → one statement that records a batch → offsets, committed only after the insert.
+// No routing, retries, transform, quarantine, plugins, leases, metrics or KV. Environment: BROKERS,
+// TOPIC, GROUP, RECEIVER (URL), DATABASE_URL.
 import { Kafka, logLevel } from 'kafkajs';
 import { createHmac, randomUUID } from 'node:crypto';
 import pg from 'pg';
@@ -50,9 +51,12 @@ const record = `
 const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 2 * STATEMENTS });
 await pool.query(schema);
 
-/** @typedef {{ event: string, delivery: string, part: number, pos: string, type: string, data: string }} Held */
+/**
+ * @typedef {{ event: string, delivery: string, part: number, pos: string, type: string, data:
+ * string }} Held
+ */
 
-// Deliver.
+// Delivery.
 const { origin, pathname } = new URL(RECEIVER);
 const agent = new Agent({ connections: CONNECTIONS, pipelining: 1 });
 const key = Buffer.alloc(32, 7);
@@ -148,7 +152,7 @@ function flush() {
 }
 setInterval(flush, RECORD_EVERY_MS);
 
-// Take in.
+// Ingest.
 const kafka = new Kafka({ clientId: 'ceiling', brokers: [BROKERS], logLevel: logLevel.ERROR });
 const consumer = kafka.consumer({ groupId: GROUP, maxWaitTimeInMs: 20, minBytes: 1 });
 await consumer.connect();

@@ -1,6 +1,6 @@
 // @ts-check
-// The OpenTelemetry collector of the benchmark, a process of its own: takes spans over OTLP/gRPC, counts requests and bytes, and forgets them.
-// Asked over its IPC channel: {} → { requests, bytes }.
+// The OpenTelemetry collector of the benchmark, in a separate process: receives spans over
+// OTLP/gRPC, counts requests and bytes, and discards them. IPC: {} → { requests, bytes }.
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 
 const counted = { requests: 0, bytes: 0 };

@@ -1,5 +1,6 @@
-// The dashboard with many deliveries: how soon the log shows rows, and how smoothly it scrolls. With --lighthouse, what Lighthouse gives the pages.
-// Run: npm run bench -- dashboard [--rows 1000000] [--scroll 20] [--lighthouse]
+// Measures the dashboard with many deliveries: how soon the log shows rows, and how smoothly it
+// scrolls. --lighthouse adds the scores of Lighthouse. Run: npm run bench -- dashboard [--rows
+// 1000000] [--scroll 20] [--lighthouse]
 import { execFile } from 'node:child_process';
 import os from 'node:os';
 import { parseArgs, promisify } from 'node:util';
@@ -13,7 +14,7 @@ const { values } = parseArgs({
   options: { rows: { type: 'string', default: '1000000' }, scroll: { type: 'string', default: '20' }, lighthouse: { type: 'boolean' } },
 });
 const [count, seconds] = [Number(values.rows), Number(values.scroll)];
-/** Pixels that each frame scrolls: 60 frames show 2,400 rows. */
+/** Pixels per frame: 60 frames show 2,400 rows. */
 const STEP_PX = 1_500;
 const LIGHTHOUSE = 'lighthouse@12';
 
@@ -45,7 +46,7 @@ try {
   await scene.close();
 }
 
-/** Deliveries of one posted event, over the last thirty days. */
+/** Inserts deliveries of one posted event, over the last thirty days. */
 async function fill({ api, client, projectId, endpointId }: Scene): Promise<void> {
   await client.events.create({ event_type: 'order.paid', data: { order: 'A-1001' } });
   const [event] = await until('the event', async () => {
@@ -69,7 +70,7 @@ async function firstRow(page: Page): Promise<void> {
   await page.locator('.log-row').first().waitFor({ timeout: 60_000 });
 }
 
-/** Scrolls as fast as pages of the list come; gives the milliseconds between frames. */
+/** Scrolls as fast as pages of the list arrive. Returns the milliseconds between frames. */
 function scroll(page: Page): Promise<{ frames: number[]; rows: number; heapMb: number }> {
   return page.evaluate(
     async ({ seconds: most, step }) => {
@@ -90,7 +91,9 @@ function scroll(page: Page): Promise<{ frames: number[]; rows: number; heapMb: n
   );
 }
 
-/** From the registry, not a dependency: it brings two hundred packages for this one figure. */
+/**
+ * Fetched from the registry instead of a dependency: it has two hundred packages, for one figure.
+ */
 async function lighthouse({ api, cookie, projectId, browser }: Scene): Promise<void> {
   const program = browser.browserType().executablePath();
   const root = `${api.url}${api.config.root_path}`;

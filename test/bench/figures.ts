@@ -1,4 +1,4 @@
-/** The middle one of these by a figure of theirs; of an even number the upper one of both. */
+/** The median by a figure; of an even number, the upper one. */
 export function median<T>(all: readonly T[], by: (one: T) => number): T {
   return [...all].sort((a, b) => by(a) - by(b))[Math.floor(all.length / 2)]!;
 }
@@ -15,7 +15,9 @@ export function ratio(value: number | null, reference: number | null, digits = 2
   return `${((value ?? 0) / (reference || 1)).toFixed(digits)}×`;
 }
 
-/** How much figures that were taken at equal intervals grow in an hour, by least squares; 0 for fewer than two. */
+/**
+ * The growth per hour of figures taken at equal intervals, by least squares; 0 for fewer than two.
+ */
 export function slopePerHour(figures: readonly number[], everyMs: number): number {
   const mean = (all: readonly number[]) => all.reduce((sum, one) => sum + one, 0) / all.length;
   const hours = figures.map((_, k) => (k * everyMs) / 3_600_000);

@@ -11,21 +11,25 @@ export interface Measured extends Report {
   readonly events: number;
 }
 
-/** What the measured systems stand on: services of their own on this machine, and a receiver. */
+/** The environment of the measured systems: private services on this machine and a receiver. */
 export interface Ground {
-  /** Machine and versions. */
   readonly banner: string;
   readonly topics: KafkaBroker;
   readonly receiver: Receiver;
   readonly meter: Meter;
-  /** Preloads messages while the system is stopped, starts it, and measures the middle 80 % at the receiver. */
+  /**
+   * Preloads messages while the system is stopped, starts it, and measures the middle 80 % at the
+   * receiver.
+   */
   drain(system: System, count: number): Promise<Measured>;
-  /** Produces at a rate (events a second) to the running system and measures latency from the producer's stamp to the receiver. */
+  /**
+   * Produces at a rate (events per second) to the running system and measures latency from the
+   * producer's timestamp to the receiver.
+   */
   steady(system: System, rate: number, seconds: number): Promise<Measured>;
   close(): Promise<void>;
 }
 
-/** Starts a Postgres, a Redis, a Kafka broker and a receiver. */
 export async function openGround(): Promise<Ground> {
   const postgres = await own.postgres({ shared_preload_libraries: 'pg_stat_statements', shared_buffers: '256MB', max_wal_size: '4GB' });
   const redis = await own.redis();
@@ -45,7 +49,9 @@ export async function openGround(): Promise<Ground> {
   };
   const sampled = async (pid: number) => meter.sample({ postgres: postgres.pid, redis: redis.pid, kafka: broker.pid, system: pid });
 
-  /** Waits until the receiver has so many distinct events. Throws when none arrives for 30 seconds. */
+  /**
+   * Waits until the receiver has `count` distinct events. Throws if none arrives for 30 seconds.
+   */
   async function arrived(count: number): Promise<Report> {
     let last = -1;
     let lastMs = performance.now();
@@ -77,7 +83,7 @@ export async function openGround(): Promise<Ground> {
     },
     async steady(system, rate, seconds) {
       const pid = await system.start();
-      // The first messages bring the consumer group up and open connections.
+      // The first messages start the consumer group and open connections.
       await receiver.reset();
       await send(system.topic, 100, 50);
       await arrived(100);
@@ -100,7 +106,7 @@ export async function openGround(): Promise<Ground> {
   };
 }
 
-/** Lets checkpoints and compilers of the phase before end. */
+/** Lets checkpoints and compilers of the previous phase finish. */
 async function calm(): Promise<void> {
   await sleep(1_500);
 }

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 
-/** What the services have counted so far, and the CPU seconds of each process with its children. */
+/** Counters of the services, and CPU seconds of each process with its children. */
 export interface Sample {
   readonly atMs: number;
   readonly cpu: Readonly<Record<string, number>>;
@@ -14,7 +14,6 @@ export interface Sample {
 /** The difference of two samples per thousand events, or per second. */
 export interface Cost {
   readonly seconds: number;
-  /** CPU seconds, by process. */
   readonly cpu: Readonly<Record<string, number>>;
   readonly statements: number;
   readonly walBytes: number;
@@ -37,7 +36,6 @@ export class Meter {
     await this.#postgres.query('create extension if not exists pg_stat_statements');
   }
 
-  /** Names and versions of what is measured. */
   async versions(): Promise<string> {
     const { rows } = await this.#postgres.query<{ server_version: string }>('show server_version');
     const redis = /redis_version:(\S+)/.exec(await this.#redis.info('server'))?.[1];
@@ -57,7 +55,7 @@ export class Meter {
       cpu: Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, cpuSeconds(table, pid)])),
       statements: rows[0]!.statements,
       walBytes: Number(rows[0]!.wal),
-      // Each sample is a command of ours.
+      // Each sample costs one command.
       kvCommands: Number(/total_commands_processed:(\d+)/.exec(info)?.[1] ?? 0) - this.#own++,
     };
   }
@@ -80,7 +78,10 @@ export function costOf(before: Sample, after: Sample): Cost {
 
 type Processes = Map<number, { readonly parent: number; readonly seconds: number }>;
 
-/** https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html; clock ticks are hundredths on every Linux that Node runs on. */
+/**
+ * https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html; clock ticks are hundredths of a
+ * second on every Linux that Node supports.
+ */
 function processes(): Processes {
   const table: Processes = new Map();
   for (const name of fs.readdirSync('/proc')) {
@@ -91,13 +92,13 @@ function processes(): Processes {
       const ticks = fields.slice(11, 15).reduce((sum, one) => sum + one, 0);
       table.set(Number(name), { parent, seconds: ticks / 100 });
     } catch {
-      // It ended meanwhile.
+      // It has ended meanwhile.
     }
   }
   return table;
 }
 
-/** CPU seconds of a process and its descendants, reaped ones included. */
+/** CPU seconds of a process and its descendants, including reaped ones. */
 function cpuSeconds(table: Processes, root: number): number {
   const family = [root];
   for (let k = 0; k < family.length; k++) for (const [pid, { parent }] of table) if (parent === family[k]) family.push(pid);

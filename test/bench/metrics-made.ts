@@ -2,7 +2,6 @@ import { newId } from '#core/events/ids';
 import type { Database } from '#store/postgres/database';
 import { makeProject } from '../store/made.js';
 
-/** How much there is to count. */
 export interface Amounts {
   readonly finished: number;
   readonly pending: number;
@@ -11,8 +10,8 @@ export interface Amounts {
 }
 
 /**
- * Fills a migrated database: finished deliveries over some days, a tenth as many events and attempts, and today's deliveries that are not over, each kind
- * by one statement.
+ * Fills a migrated database: finished deliveries over some days, a tenth as many events and
+ * attempts, and today's unfinished deliveries, each kind with one statement.
  */
 export async function makeHistory(
   db: Pick<Database, 'knex'> & { rows(sql: string, values?: readonly unknown[]): Promise<unknown> } & Database,
@@ -26,7 +25,7 @@ export async function makeHistory(
   );
   await db.rows(`select ensure_day((now() at time zone 'UTC')::date - n) from generate_series(0, $1::int) n`, [days]);
   await db.rows('create temp table e as select row_number() over () - 1 as k, id from endpoints; create unique index on e (k); analyze e');
-  // Time-ordered ids, as ours are: the milliseconds, and the number of the row.
+  // Time-ordered ids, as the gateway's: the milliseconds and the row number.
   const id = (n: string) =>
     `(lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '8000' || '8' || lpad(to_hex(${n}), 15, '0'))::uuid`;
   const at = `date_trunc('day', now()) - interval '1 second' - (n % $2::bigint) * ($3::float8 / $2::bigint) * interval '1 day'`;

@@ -1,6 +1,6 @@
-// What the queue series cost beside a long history: deliveries that are over, made by one statement, and some that are not. Also the statement that would
-// be written first, for comparison.
-// Run: npm run bench -- metrics [--finished 10000000] [--pending 100000] [--endpoints 1000] [--days 7] [--rounds 20] [--postgres postgres://...]
+// The cost of the queue series with a long history: many finished deliveries and some unfinished
+// ones. Compares them with a naive statement. Run: npm run bench -- metrics [--finished 10000000]
+// [--pending 100000] [--endpoints 1000] [--days 7] [--rounds 20] [--postgres postgres://...]
 import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -24,7 +24,8 @@ const { values } = parseArgs({
     endpoints: { type: 'string', default: '1000' },
     days: { type: 'string', default: '7' },
     rounds: { type: 'string', default: '20' },
-    // A superuser's URL of a server on this machine: that of the tests is built to be small, and a fifth slower than what distributions build.
+    // A superuser's URL of a local server: the tests' Postgres is built for size, and a fifth
+    // slower than distributions' builds.
     postgres: { type: 'string' },
   },
 });
@@ -32,7 +33,7 @@ const [finished, pending, endpoints, days, rounds] = [values.finished, values.pe
   Number,
 ) as [number, number, number, number, number];
 
-/** Counts all rows, as a first version would. */
+/** Counts all rows: the naive version. */
 const NAIVE = `select d.project_id, p.name, d.endpoint_id, d.status, d.event_type, d.source_id, o.id, o.name, count(*), min(d.occurred_at)
   from event_deliveries d join projects p on p.id = d.project_id join organisations o on o.id = p.organisation_id group by 1, 2, 3, 4, 5, 6, 7, 8`;
 
@@ -50,7 +51,7 @@ try {
   );
   await stage('recount_finished()', () => db.rows('select recount_finished()'));
   await stage('vacuum analyze', () => db.rows('vacuum analyze'));
-  // What the filling has left to write would be measured as well.
+  // Otherwise the remaining writes of the filling would be measured too.
   await stage('checkpoint', async () => {
     await db.rows('checkpoint');
     await sleep(SETTLE_MS);
@@ -68,7 +69,7 @@ try {
   await postgres.close();
 }
 
-/** What the process pays that takes the sample, and Postgres. */
+/** The cost for Postgres and for the process that takes the sample. */
 async function printSampling(): Promise<void> {
   const taken: { wall: number; postgres: number; own: number }[] = [];
   const clients = await Promise.all([db.pool.connect(), db.pool.connect()]);
@@ -80,7 +81,7 @@ async function printSampling(): Promise<void> {
     await takeSample(db.pool, { isDue: () => true, timeoutMs: 600_000, countsMax: 1000 });
     const wall = performance.now() - startedAtMs;
     const { user, system } = process.cpuUsage(ownBefore);
-    // The connections go to sleep, which has their CPU time told.
+    // Idle connections update their CPU time.
     await sleep(50);
     taken.push({ wall, postgres: cpuMs() - before, own: (user + system) / 1000 });
   }
@@ -93,7 +94,7 @@ async function printSampling(): Promise<void> {
   console.log(`  CPU of its two connections, which work beside each other: ${of('postgres')}; of the process that takes it: ${of('own')}`);
 }
 
-/** What a process pays that shows the sample. */
+/** The cost for a process that exposes the sample. */
 async function printShowing(): Promise<void> {
   const backend = await pullmetrics.start(series, {}, { collect: () => Promise.resolve(), log: silentLog });
   const meter = createMeter(backend);

@@ -3,8 +3,9 @@ import os from 'node:os';
 import { neighbourhood, ENDPOINTS, quantile } from '../reliability/neighbourhood.js';
 import { ms, ratio } from './figures.js';
 
-// What nine hostile endpoints among a thousand cost the others: latency from production to arrival, without and with them in turn.
-// Run: npm run bench -- neighbours [--pairs 5] [--seconds 10] [--rate 300] [--hostile-rate 10]
+// The cost of nine hostile endpoints for a thousand others: latency from production to arrival,
+// alternately without and with them. Run: npm run bench -- neighbours [--pairs 5] [--seconds 10]
+// [--rate 300] [--hostile-rate 10]
 
 const { values } = parseArgs({
   options: {
@@ -29,7 +30,7 @@ try {
   const warm = scene.rss();
   const all: Record<'without' | 'beside', number[]> = { without: [], beside: [] };
   for (let pair = 0; pair < pairs; pair++) {
-    // Who begins takes turns too.
+    // The order alternates too.
     for (const which of pair % 2 === 0 ? (['without', 'beside'] as const) : (['beside', 'without'] as const)) {
       const cpu = scene.cpu();
       const block = await scene.block({ seconds, rate, hostileRate: which === 'beside' ? hostileRate : 0 });

@@ -1,6 +1,6 @@
-// What observing costs: the same drain with nothing of it, with metrics that are scraped every second, and with the otel tracer at sample rates 0.01 and 1
-// to a collector in a process of its own, interleaved in one run.
-// Run: npm run bench -- observing [--drain 40000] [--rounds 5] [--only off,otel-0.01]
+// The cost of observability: the same drain without it, with metrics scraped every second, and with
+// the otel tracer at sample rates 0.01 and 1 to a collector in a separate process, interleaved in
+// one run. Run: npm run bench -- observing [--drain 40000] [--rounds 5] [--only off,otel-0.01]
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import os from 'node:os';
@@ -21,7 +21,7 @@ const [{ port }] = (await once(collector, 'message')) as [{ port: number }];
 const metrics = { metrics: { enabled: true, metrics_backend: 'pullmetrics' }, enable_feature_flag: ['pullmetrics'] };
 const otel = (rate: number) => ({ tracer: { type: 'otel', otel: { collector_url: `http://127.0.0.1:${port}`, sample_rate: rate } } });
 
-/** The first one is what the others are compared with. */
+/** The first variant is the baseline. */
 const variants: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   off: {},
   metrics,
@@ -38,14 +38,14 @@ const systems: System[] = [];
 try {
   console.log(`${ground.banner}\n`);
   for (const name of names) systems.push(await gateway(name, ground.topics, ground.receiver.url, { settings: variants[name]! }));
-  // The first drain of a database is another one: its tables have no statistics.
+  // The first drain of a database is not comparable: its tables have no statistics.
   for (const system of systems) await ground.drain(system, Math.min(DRAIN, 10_000));
 
   const drains = new Map<System, Measured[]>(systems.map((system) => [system, []]));
   const spanBytes = new Map<System, number>();
   const loads: number[] = [];
   for (let k = 0; k < ROUNDS; k++) {
-    // Each round begins with another one, so that none always runs behind the same.
+    // Each round starts with another variant, so that none always follows the same one.
     for (let at = 0; at < systems.length; at++) {
       const system = systems[(k + at) % systems.length]!;
       loads.push(os.loadavg()[0]!);
@@ -78,7 +78,7 @@ try {
   collector.disconnect();
 }
 
-/** The median; of an even number the mean of both. */
+/** The median; of an even number, the mean of the middle two. */
 function middle(all: readonly number[]): number {
   const sorted = [...all].sort((a, b) => a - b);
   const half = sorted.length / 2;
@@ -89,7 +89,7 @@ function shown(ratios: readonly number[]): string {
   return ratios.map((it) => it.toFixed(2)).join(' ');
 }
 
-/** Bytes of spans that the collector has taken so far. */
+/** Bytes of spans that the collector has received so far. */
 async function received(): Promise<number> {
   collector.send({});
   return ((await once(collector, 'message'))[0] as { bytes: number }).bytes;

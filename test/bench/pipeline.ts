@@ -1,6 +1,7 @@
-// The benchmark of the whole pipeline: a real Kafka, Postgres, Redis and a receiver on this machine; the gateway by its command line with its default
-// settings (the ingest rate aside), with and without a transform, beside the hand-written ceiling, in one run.
-// Run: npm run bench -- pipeline [--drain 40000] [--rounds 3] [--seconds 10] [--rates 50,200,1000] [--idle 20]
+// The benchmark of the whole pipeline: a real Kafka, Postgres, Redis and a receiver on this
+// machine; the gateway's command line with default settings (except the ingest rate), with and
+// without a transform, and the handwritten ceiling, in one run. Run: npm run bench -- pipeline
+// [--drain 40000] [--rounds 3] [--seconds 10] [--rates 50,200,1000] [--idle 20]
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { median, ms, ratio, round } from './figures.js';
@@ -68,8 +69,9 @@ try {
 }
 
 /**
- * The first events after `migrate up`, when the tables have no statistics, beside as many in the same database later: a process needs a second to
- * warm up, which counts in a short drain. Each round has a database of its own.
+ * Measures the first events after `migrate up`, when the tables have no statistics, and as many in
+ * the same database later. A process needs a second to warm up, which matters in a short drain.
+ * Each round has a new database.
  */
 async function printFirst(): Promise<void> {
   const first: Measured[] = [];
@@ -78,7 +80,7 @@ async function printFirst(): Promise<void> {
     const fresh = await gateway('fresh', topics, receiver.url);
     try {
       first.push(await ground.drain(fresh, FIRST));
-      // Until the tables have grown and Postgres has gathered statistics of them.
+      // Lets the tables grow and Postgres gather statistics.
       await ground.drain(fresh, DRAIN);
       later.push(await ground.drain(fresh, FIRST));
     } finally {
@@ -94,7 +96,7 @@ async function printFirst(): Promise<void> {
 async function printIdle(system: System, seconds: number): Promise<void> {
   if (seconds === 0) return;
   const pid = await system.start();
-  // What a start leaves behind (compilers, the collector) is over by then.
+  // By then the after-effects of the start (compilers, garbage collection) are over.
   await sleep(15_000);
   const before = await meter.sample({ system: pid });
   await sleep(seconds * 1000);

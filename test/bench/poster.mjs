@@ -1,6 +1,7 @@
 // @ts-check
-// Posts events to a URL: node poster.mjs '{"url","headers","connections","seconds","rate"}'. Rate 0 is as fast as answers come; otherwise posts are made at
-// their own moment, and stamped. Prints { posted, rate, p50, p95, p99, statuses } (milliseconds) as JSON.
+// Posts events to a URL: node poster.mjs '{"url","headers","connections","seconds","rate"}'. Rate 0
+// is as fast as responses arrive; otherwise posts are scheduled individually and timestamped.
+// Prints { posted, rate, p50, p95, p99, statuses } (milliseconds) as JSON.
 import { Pool } from 'undici';
 import { setTimeout as sleep } from 'node:timers/promises';
 

@@ -1,5 +1,6 @@
-// Posts of events to the management API, one at a time and by batches, beside a bare Koa server that commits the same row for each; and how long a posted event takes to the
-// receiver. Run: npm run bench -- posts [--seconds 8] [--rounds 3] [--connections 64] [--rate 200]
+// Posts events to the management API, individually and in batches, and to a bare Koa server that
+// commits the same row for each; also measures the latency from a post to the receiver. Run: npm
+// run bench -- posts [--seconds 8] [--rounds 3] [--connections 64] [--rate 200]
 import { execFile, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -64,7 +65,7 @@ try {
   console.log(`node ${process.version}, ${os.cpus().length} cores (${os.cpus()[0]?.model.trim()}), ${await meter.versions()}; 1 KB events`);
   await subscribed(gateway, receiver.url);
   await gateway.startAgent();
-  // Until what is run often is compiled.
+  // Warms up, until hot code is compiled.
   await post({ url, headers, rate, seconds: 15 });
   console.log(`${rate} posts/s for ${seconds} s, from the post to the receiver`);
   for (let k = 0; k < rounds; k++) {
@@ -74,7 +75,7 @@ try {
     const { p50, p95, p99, unique } = await receiver.report();
     console.log(`  ${unique} delivered, p50 ${ms(p50)}, p95 ${ms(p95)}, p99 ${ms(p99)}`);
   }
-  // Posts are measured without an agent, which would take its share of the cores.
+  // Posts are measured without an agent, which would compete for the cores.
   for (const { process } of gateway.agents.splice(0)) await process.terminate();
   await post({ url, headers, seconds: 3 });
   const systems = {

@@ -1,6 +1,7 @@
 // @ts-check
-// Writes numbered messages of about 1 KB to a topic: node producer.mjs BROKERS TOPIC COUNT RATE FROM. Rate 0 is as fast as it goes; otherwise each
-// message is stamped and sent at its own moment.
+// Writes numbered messages of about 1 KB to a topic: node producer.mjs BROKERS TOPIC COUNT RATE
+// FROM. Rate 0 is as fast as possible; otherwise each message is scheduled individually and
+// timestamped.
 import { Kafka, logLevel, Partitioners } from 'kafkajs';
 import { setTimeout as sleep } from 'node:timers/promises';
 

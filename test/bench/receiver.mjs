@@ -1,6 +1,8 @@
 // @ts-check
-// The receiver of the benchmark, a process of its own: answers 200 at once and keeps when each event arrived, measured from the producer's stamp.
-// Asked over its IPC channel: { reset }, { report } or { take } (a report, then a reset) → { count, unique, rate, p50, p95, p99 } (milliseconds; rate is of the middle 80 %).
+// The receiver of the benchmark, in a separate process: answers 200 immediately and records
+// arrivals and latencies from the producer's timestamp. IPC: { reset }, { report } or { take } (a
+// report, then a reset) → { count, unique, rate, p50, p95, p99 } (milliseconds; rate is of the
+// middle 80 %).
 import http from 'node:http';
 
 const ID = /"id":(\d+)/;

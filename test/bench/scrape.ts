@@ -1,4 +1,5 @@
-// `npm run bench -- scrape`: what a scrape of /metrics costs when every series of endpoints is full.
+// `npm run bench -- scrape`: the cost of a scrape of /metrics with the maximum number of label sets
+// in every endpoint series.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readExposition } from '#plugin-conformance/metrics/exposition';
@@ -26,7 +27,7 @@ const project = (at: number) => `01KA${String(at % 10).padStart(22, '0')}`;
 const endpoint = (at: number) => `01KB${String(at).padStart(22, '0')}`;
 const source = (at: number) => `01KC${String(at % 7).padStart(22, '0')}`;
 
-/** What the sampler does every `sample_time`. */
+/** The sampler's work, every `sample_time`. */
 function sample(): void {
   meter.clear('gateway_event_delivery_queue_total');
   meter.clear('gateway_event_delivery_attempts_total');
@@ -41,7 +42,6 @@ function sample(): void {
     );
   }
 }
-/** What an agent does. */
 function deliver(): void {
   for (let at = 0; at < ENDPOINTS; at++)
     meter.observe('gateway_end_to_end_latency', { project: project(at), endpoint: endpoint(at) }, Math.random() * 100);
@@ -53,7 +53,7 @@ const port = await freePort();
 const place = { address: `127.0.0.1:${port}`, key: 'agent.pulladdr', env: 'GATEWAY_AGENT_PULLADDR' };
 const serving = await serveMetrics(place, metricsResponse({ config: resolved.config, plugins, log: silentLog }));
 
-// Another process: what it does is not of the one that is watched.
+// A separate process: its work does not count towards the watched one.
 const scraper = fork(new URL('scraper.mjs', import.meta.url), [JSON.stringify({ port, host: '127.0.0.1', path: '/metrics' })]);
 await once(scraper, 'message');
 
@@ -72,7 +72,7 @@ scraper.kill();
 await serving.close();
 await plugins.close();
 
-/** The measurements, but for the first few, with fresh values before each. */
+/** Repeats a measurement with fresh values and drops the first few. */
 async function repeated<Row>(measure: () => Promise<Row>): Promise<Row[]> {
   const rows: Row[] = [];
   for (let at = 0; at < SCRAPES; at++) {
@@ -88,7 +88,10 @@ function share<Key extends string>(rows: readonly Readonly<Record<Key, number>>[
   return sorted[Math.floor((sorted.length - 1) * part)]!.toFixed(1);
 }
 
-/** One scrape by another process: until the last byte has arrived there, and how long nobody else had a turn here meanwhile. */
+/**
+ * Measures a scrape by another process: the time to the last byte, and the longest block of the
+ * event loop here.
+ */
 async function scraped(encoding: string): Promise<{ scrapeMs: number; bytes: number } & Longest> {
   const end = watchBlocks();
   scraper.send(encoding);

@@ -1,4 +1,4 @@
-// The other side of `scrape.ts`: asks for an exposition when told, and tells how long that took until the last byte.
+// The client of `scrape.ts`: scrapes on request and reports the time to the last byte.
 import http from 'node:http';
 
 const place = JSON.parse(process.argv[2]);

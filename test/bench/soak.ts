@@ -1,5 +1,6 @@
-// The soak: half of what the machine can do, for half an hour, through Kafka and a transform function; what a leak would show is sampled all the time.
-// Run: npm run bench -- soak [--minutes 30] [--rate 0] [--drain 20000] [--pending 0]
+// The soak test: half the capacity of the machine for half an hour, through Kafka and a transform
+// function, with continuous sampling for leaks. Run: npm run bench -- soak [--minutes 30] [--rate
+// 0] [--drain 20000] [--pending 0]
 import fs from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
@@ -27,19 +28,17 @@ const DRAIN = Number(values.drain);
 const PENDING = Number(values.pending);
 const MINUTE_MS = 60_000;
 const SCRAPE_MS = 1_000;
-/** Minutes in which code is compiled and caches fill, which the slope leaves out. */
+/** Minutes in which code is compiled and caches fill; the slope excludes them. */
 const WARM_UP = Math.min(2, Math.floor(MINUTES / 3));
 const TRANSFORM = 'function transform(payload) { return { event_type: payload.event_type, data: payload.data }; }';
 const METRICS = { metrics: { enabled: true, metrics_backend: 'pullmetrics' }, enable_feature_flag: ['pullmetrics'] };
 
-/** What one scrape of the agent said. */
 interface Look {
   readonly heapMb: number;
   readonly lagP99Ms: number;
   readonly lagMaxMs: number;
 }
 
-/** A minute of the run. */
 interface Minute {
   readonly held: Held;
   readonly sandboxMb: number;
@@ -86,7 +85,7 @@ try {
   await ground.close();
 }
 
-/** Scrapes once a second, and takes stock once a minute. */
+/** Scrapes once a second, and records a summary once a minute. */
 async function watch(pid: number, port: number, minutes: number): Promise<Minute[]> {
   const all: Minute[] = [];
   const beganMs = performance.now();
@@ -111,19 +110,19 @@ async function look(port: number): Promise<Look> {
   return { heapMb: (metrics.sum('nodejs_heap_size_used_bytes') ?? NaN) / 2 ** 20, lagP99Ms: lag('99'), lagMaxMs: lag('100') };
 }
 
-/** Resident megabytes of the processes that the agent has started: those of transform functions. */
+/** Resident megabytes of the agent's children, which run transform functions. */
 function childrenMb(pid: number): number {
   const children = [...processes()].flatMap(([child, { parent }]) => (parent === pid ? [child] : []));
   return children.reduce((sum, child) => {
     try {
       return sum + Number(/^VmRSS:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${child}/status`, 'utf8'))?.[1] ?? 0) / 1024;
     } catch {
-      return sum; // it ended meanwhile
+      return sum; // it has ended meanwhile
     }
   }, 0);
 }
 
-/** What arrives after the last minute. Gives up when nothing has come for 30 seconds. */
+/** Counts arrivals after the last minute. Gives up after 30 seconds without one. */
 async function last(missing: number): Promise<number> {
   let came = 0;
   for (let idle = 0; came < missing && idle < 300;) {
@@ -135,7 +134,7 @@ async function last(missing: number): Promise<number> {
   return came;
 }
 
-/** Waits until so many deliveries are recorded. Throws when none is for 30 seconds. */
+/** Waits until `wanted` deliveries are recorded. Throws after 30 seconds without a new one. */
 async function settled(wanted: number): Promise<void> {
   let recorded = -1;
   for (let idle = 0; idle < 300;) {
@@ -173,7 +172,7 @@ function print(minutes: readonly Minute[]): void {
   for (const [k, minute] of minutes.entries()) console.log(`| ${shown(k + 1, minute).join(' | ')} |`);
 }
 
-/** Says how it ended; the process fails when the counts do not balance, or something grows. */
+/** Prints the result; the process fails if the counts do not balance or a resource grows. */
 function judge(minutes: readonly Minute[], { count, expected, rest }: { count: number; expected: number; rest: number }): void {
   const arrived = minutes.reduce((sum, { report }) => sum + report.count, 0) + rest;
   const judged = minutes.slice(WARM_UP);
@@ -186,7 +185,7 @@ function judge(minutes: readonly Minute[], { count, expected, rest }: { count: n
       `floor of the heap from minute ${WARM_UP + 1} on: ${floors[0]!.toFixed(1)} → ${floors.at(-1)!.toFixed(1)} MB, slope ${slope.toFixed(1)} MB an hour\n` +
       `handles ${first.handles} → ${final.handles}, sockets ${first.sockets} → ${final.sockets}; RSS ${final.rssMb.toFixed(0)} MB, at most ${peak.toFixed(0)} MB, without the processes of the sandbox`,
   );
-  // Connections come and go with the load; a leak of one a second would be thousands.
+  // Connections vary with the load; a leak of one per second would be thousands.
   const problems = [
     ...(arrived < count ? [`${round(count - arrived)} events did not arrive`] : []),
     ...(MINUTES >= 20 && slope > 20 ? [`the heap grows by ${slope.toFixed(1)} MB an hour`] : []),

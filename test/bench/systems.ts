@@ -5,16 +5,16 @@ import { database, type Database } from '../support/database.js';
 import { randomName, type KafkaBroker } from '../support/kafka.js';
 import { kafkaSource, production, subscribed, type Production } from '../support/production.js';
 
-/** Something that carries messages of a topic to the receiver. */
+/** A system that delivers messages of a topic to the receiver. */
 export interface System {
   readonly name: string;
   readonly topic: string;
-  /** Where its agent serves `/metrics`; undefined while it is stopped. */
+  /** The agent's `/metrics` port; undefined while it is stopped. */
   agentPort?(): number | undefined;
-  /** Starts it and resolves with its pid. */
+  /** Resolves with the pid. */
   start(): Promise<number>;
   stop(): Promise<void>;
-  /** Rows that show that nothing was skipped. */
+  /** Recorded rows, which prove that nothing was skipped. */
   recorded(): Promise<number>;
   close(): Promise<void>;
 }
@@ -55,7 +55,10 @@ export async function ceiling(broker: KafkaBroker, receiver: string): Promise<Sy
   };
 }
 
-/** The gateway by its command line, with its default settings but for the ingest rate and the loopback receiver. */
+/**
+ * The gateway's command line with default settings, except for the ingest rate and the loopback
+ * receiver.
+ */
 export async function gateway(
   name: string,
   broker: KafkaBroker,
@@ -80,11 +83,10 @@ export async function gateway(
   };
 }
 
-/** What the receiver has seen. */
 export interface Report {
   readonly count: number;
   readonly unique: number;
-  /** Events a second over the middle 80 %. */
+  /** Events per second over the middle 80 %. */
   readonly rate: number | null;
   readonly p50: number | null;
   readonly p95: number | null;
@@ -96,7 +98,7 @@ export interface Receiver {
   readonly pid: number;
   reset(): Promise<void>;
   report(): Promise<Report>;
-  /** The same, and forgets what it has seen, in one step. */
+  /** `report` and `reset` in one step. */
   take(): Promise<Report>;
   close(): void;
 }
@@ -118,7 +120,7 @@ export async function startReceiver(): Promise<Receiver> {
   };
 }
 
-/** Writes messages to a topic in a process of its own; resolves when the broker has them all. */
+/** Writes messages to a topic in a separate process; resolves when the broker has them all. */
 export async function produce(
   broker: KafkaBroker,
   topic: string,

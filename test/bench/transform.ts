@@ -1,8 +1,9 @@
 import { availableParallelism } from 'node:os';
 import { Sandbox } from '@gateway/sandbox';
 
-// How many calls of a small function on 1 KB payloads one child process makes in a second, and how long the first one takes.
-// Run: node --import tsx test/bench/transform.ts [payloads per run, default 256] [seconds, default 5]
+// Measures how many calls of a small function on 1 KB payloads a child process makes per second,
+// and how long the first one takes. Run: node --import tsx test/bench/transform.ts [payloads per
+// run, default 256] [seconds, default 5]
 
 const batch = Number(process.argv[2] ?? 256);
 const seconds = Number(process.argv[3] ?? 5);
@@ -35,7 +36,7 @@ try {
   const runFor = async (ms: number): Promise<number> => {
     const from = performance.now();
     let calls = 0;
-    // Two runs are under way, as in a gateway that reads on while the last batch is transformed.
+    // Two concurrent runs, as in a gateway that reads while the last batch is transformed.
     const lane = async (): Promise<void> => {
       while (performance.now() - from < ms) {
         const results = await sandbox.run(fn, payloads);

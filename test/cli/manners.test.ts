@@ -56,7 +56,7 @@ manners('a reader that closes early is no failure', async () => {
 });
 
 manners('Ctrl-C ends a command that waits at once, with the status of a shell and no stack', async () => {
-  // Takes connections and says nothing, as a database behind a broken firewall does.
+  // Accepts connections and never answers, like a database behind a broken firewall.
   const connected: (() => void)[] = [];
   const silent = net.createServer((socket) => {
     socket.on('error', () => undefined);

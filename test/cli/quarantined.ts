@@ -7,10 +7,12 @@ import { connectionOf } from '../support/database.js';
 import { makeProject } from '../store/made.js';
 import { runHere } from './run-here.js';
 
-/** An ingest message that is accepted as it is. */
 export const GOOD = JSON.stringify({ event_type: 'order.paid', data: { n: 1 } });
 
-/** A project with a source, and messages of it in quarantine: one for each body, a second apart, the last one now. */
+/**
+ * Creates a project with a source and a quarantined message for each body, a second apart, the last
+ * one now.
+ */
 export async function quarantined(
   db: Database,
   bodies: readonly (string | Buffer)[],
@@ -53,7 +55,6 @@ export function quarantine(db: { url: string }, args: readonly string[], options
   return runGateway(['utils', 'quarantine', ...args], { config: settingsOf(db), ...options });
 }
 
-/** The same in this process. */
 export function quarantineHere(db: { url: string }, [name = '', ...args]: readonly string[]) {
   return runHere(`utils:quarantine:${name}`, args, settingsOf(db));
 }

@@ -6,7 +6,7 @@ import { root } from '../meta/house.js';
 
 useInstallation({ root, file: undefined });
 
-/** What of a command is stood in for: where it reads its settings, and where it prints. */
+/** The replaced methods of a command: its settings and its output. */
 interface Open {
   configOptions(flags: object): object;
   log(text?: string): void;
@@ -14,11 +14,11 @@ interface Open {
 }
 
 /**
- * Runs a command in this process, for the many combinations of its flags: each process of its own would take most of a second to start. That the program as
- * a whole does the same is for `runGateway`, once for each command.
+ * Runs a command in this process, to test many combinations of flags: a process takes most of a
+ * second to start. `runGateway` tests the whole program once per command.
  *
  * @param id of the command, `utils:quarantine:list`
- * @param config the settings, as a configuration file has them; the environment is left out
+ * @param config settings as in a configuration file; the environment is ignored
  */
 export async function runHere(
   id: string,

@@ -3,12 +3,13 @@ import * as assert from 'uvu/assert';
 import { runGateway } from '../support/gateway.js';
 
 /**
- * The specification's section on the command line, row by row: every command with its purpose, every flag with its type and default. What each flag does is
- * seen in e2e/server-flags, e2e/agent-flags and the tests of the commands.
+ * The specification's section on the command line, row by row: every command with its purpose,
+ * every flag with its type and default. e2e/server-flags, e2e/agent-flags and the tests of the
+ * commands test the effects of flags.
  */
 const specification = suite('cli/specification');
 
-/** Command, and its purpose in the words of the specification. */
+/** Commands and their purposes in the specification's words. */
 const commands: readonly (readonly [command: string, purpose: string])[] = [
   ['agent', 'start the data plane'],
   ['bootstrap', 'create a new user account'],
@@ -93,7 +94,7 @@ const own: Readonly<Record<string, readonly Flag[]>> = {
 
 const shown = new Map<string, Promise<string>>();
 
-/** What `gateway <command> -h` prints. Each is run once. */
+/** The output of `gateway <command> -h`, run once per command. */
 function helpOf(command: string): Promise<string> {
   const running = shown.get(command) ?? succeeded([...command.split(' '), '-h']);
   shown.set(command, running);
@@ -187,7 +188,7 @@ for (const [form, args, env] of [
   });
 }
 
-/** Key of the file, environment variable, flag of the settings table, with a value to see. */
+/** File key, environment variable and flag of the settings table, with a test value. */
 const settings: readonly (readonly [key: string, env: string | null, flag: string | null, value: number | string | boolean])[] = [
   ['instance_ingest_rate', 'GATEWAY_INSTANCE_INGEST_RATE', null, 7],
   ['metrics.enabled', 'GATEWAY_METRICS_ENABLED', null, true],
@@ -211,7 +212,6 @@ type Value = number | string | boolean;
 type Row = (typeof settings)[number];
 type Lines = Readonly<Record<string, { value: unknown; origin: string }>>;
 
-/** Another value that the setting may have. */
 function other(value: Value): Value {
   return typeof value === 'number' ? (value < 1 ? 0.1 : value + 1) : typeof value === 'boolean' ? !value : `${value}2`;
 }
@@ -219,7 +219,7 @@ function other(value: Value): Value {
 const withVariable = settings.filter(([, env]) => env !== null);
 const withFlag = settings.filter(([, , flag]) => flag !== null);
 
-/** The settings as they are with a file, with variables above it, and with flags above these: all of them at once. */
+/** The settings from a file, overridden by variables, overridden by flags, all at the same time. */
 async function origins(file: (row: Row) => Value, variables?: (row: Row) => Value, flags?: (row: Row) => Value): Promise<Lines> {
   const config = settings.reduce<Tree>((tree, row) => grafted(tree, row[0].split('.'), file(row)), {});
   const env = variables ? Object.fromEntries(withVariable.map((row) => [row[1]!, String(variables(row))])) : {};
@@ -267,7 +267,6 @@ function grafted(tree: Tree, [name = '', ...rest]: readonly string[], value: Val
   return { ...tree, [name]: rest.length === 0 ? value : grafted((tree[name] ?? {}) as Tree, rest, value) };
 }
 
-/** The lines of help that are about a flag. */
 function describedIn(help: string, flag: string): string | undefined {
   const lines = help.split('\n');
   const at = lines.findIndex((line) => new RegExp(`^ +(?:-\\w, )?${flag.replace('--', '--(?:\\[no-\\])?')}(?:[= ]|$)`).test(line));

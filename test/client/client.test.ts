@@ -64,7 +64,7 @@ client('an invalid request says which fields, and nothing is sent without a proj
   assert.is((await failing(homeless.project('no-project').endpoints.list().page())).status, 401);
 });
 
-/** A server that gives these answers in turn, and what it was asked. */
+/** A server that gives these answers in order and records requests. */
 async function answering(...answers: readonly (number | 'reset')[]) {
   const asked: { method: string; atMs: number; key: unknown }[] = [];
   const server = http.createServer((request, response) => {

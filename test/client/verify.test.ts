@@ -5,7 +5,7 @@ import { verify, VerificationError } from '@gateway/client';
 
 const verification = suite('client/verify');
 
-// Signed by the library `standardwebhooks` 1.1.1.
+// Signed with the library `standardwebhooks` 1.1.1.
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const body = '{"test": 2432232314}';
 const headers = {

@@ -18,7 +18,7 @@ clients.after(async () => void (await Promise.all([gateway.close(), receiver.clo
 const base = `http://127.0.0.1:${gateway.serverPort}/convoy/api`;
 const queue = queues.queue();
 
-/** Runs a script beside this file with the package, and gives what it printed. Throws with its errors. */
+/** Runs a script of this folder with the package. Returns its output; throws with its errors. */
 async function use(requirement: string, script: string): Promise<Record<string, string>> {
   const python = await own.python(requirement);
   const connection = JSON.stringify(queues.connection(queue.name));
@@ -57,7 +57,7 @@ clients(
   },
 );
 
-/** `{0}` in a request stands for the id that the first one was answered with. */
+/** `{0}` in a request stands for the id in the first response. */
 interface Recorded {
   readonly request: string;
   readonly type?: string;

@@ -24,7 +24,10 @@ const tsc = path.join(modules, 'typescript/bin/tsc');
 const FLAGS = ['--strict', '--target', 'es2022', '--module', 'nodenext', '--skipLibCheck', '--types', 'node'];
 const document = JSON.stringify(description);
 
-/** A folder with the document and what `make` makes of it, kept until document, programs or versions change. */
+/**
+ * Returns a folder with the document and the output of `make`, cached until document, programs or
+ * versions change.
+ */
 function made(name: string, versions: readonly string[], make: (folder: string, run: Run) => void): string {
   const used = fs.readdirSync(programs).map((file) => fs.readFileSync(path.join(programs, file), 'utf8'));
   const hash = createHash('sha256')

@@ -4,25 +4,25 @@ import { acknowledges, PluginError, type Message, type SourcePlugin } from '@gat
 import { PASSWORD, type Stored, type ToyQueue } from './toy-broker.js';
 import { KILLED, sound, toySource, type Steps, type ToyConnection } from './toy-source.js';
 
-/** A source that breaks one rule, which is its key. */
+/** A source that breaks the rule in its key. */
 export interface BrokenSource {
   readonly plugin: () => SourcePlugin<ToyConnection>;
-  /** Other rules that cannot but be broken too, each with why. */
+  /** Other rules that it inevitably breaks, and why. */
   readonly also?: Readonly<Record<string, string>>;
 }
 
 const text = ({ body }: { body: Uint8Array }) => Buffer.from(body).toString();
 
-/** One step of the sound source done wrong. */
+/** The sound source with one faulty step. */
 const step = (otherwise: Partial<Steps>, also?: BrokenSource['also']): BrokenSource => ({
   plugin: () => toySource(otherwise),
   ...(also && { also }),
 });
 
-/** One step done wrong that has to remember something. */
+/** The sound source with a faulty, stateful step. */
 const remembering = (otherwise: () => Partial<Steps>): BrokenSource => ({ plugin: () => toySource(otherwise()) });
 
-/** A message of the sound source with a field in which something is wrong. */
+/** The sound source with a faulty field of a message. */
 const message = (change: (message: Message, stored: Stored, queue: ToyQueue) => Partial<Message>): BrokenSource =>
   step({
     message: (stored, queue) => {
@@ -33,7 +33,7 @@ const message = (change: (message: Message, stored: Stored, queue: ToyQueue) => 
 
 const noAnswer = () => new PluginError('The toy broker does not answer.', { fix: 'Check silent.' });
 
-/** What they have left behind. */
+/** Timers that leaking sources have left running. */
 export const leaks: NodeJS.Timeout[] = [];
 
 export const brokenSources: Readonly<Record<string, BrokenSource>> = {
@@ -43,7 +43,7 @@ export const brokenSources: Readonly<Record<string, BrokenSource>> = {
     const twice = new Set<Stored>();
     return {
       settled: (outcome, stored, queue, context, open) => {
-        // Once in a queue: it forgets to acknowledge, and the message comes a second time.
+        // Once per queue, it does not acknowledge a message, which is redelivered.
         if (stored.number !== 30 || twice.has(stored)) return sound.settled(outcome, stored, queue, context, open);
         twice.add(stored);
         queue.giveBack(stored.number);
@@ -80,14 +80,14 @@ export const brokenSources: Readonly<Record<string, BrokenSource>> = {
   'acknowledges-what-settled-and-nothing-else': step({
     settled: (outcome, stored, queue, context, open) => {
       if (!acknowledges(outcome) || open.length === 0) return sound.settled(outcome, stored, queue, context, open);
-      // By position, as if messages settled in their order.
+      // Acknowledges by position, as if messages settled in order.
       for (const { number } of [stored, ...open]) if (number <= stored.number) queue.acknowledge(number);
     },
   }),
   'gives-a-refused-message-again': step({
     settled: (outcome, { number }, queue, { signal }) => {
       if (acknowledges(outcome)) queue.acknowledge(number);
-      // Refused while it reads: kept locked for good.
+      // Refused while reading: the message remains locked forever.
       else if (!signal.aborted) queue.lose(number);
       else queue.giveBack(number);
     },
@@ -108,7 +108,7 @@ export const brokenSources: Readonly<Record<string, BrokenSource>> = {
   'reads-on-when-something-settles': remembering(() => {
     const full = new WeakSet<AbortSignal>();
     return {
-      // A run whose window was full never reads again.
+      // After its window was full, a run never reads again.
       reads: ({ signal }) => !signal.aborted,
       window: ({ window, signal }) => (full.has(signal) ? 0 : window),
       took: (_stored, queue, { window, signal }) => {
@@ -171,14 +171,14 @@ export const brokenSources: Readonly<Record<string, BrokenSource>> = {
         const queue = await sound.connect(connection, signal);
         const before = runs.get(queue.name) ?? 0;
         runs.set(queue.name, before + 1);
-        // A later run begins at what is newest.
+        // Later runs start at the newest messages.
         if (before > 0 && queue.unacknowledged > 5) queue.skipTo(15);
         return queue;
       },
     };
   }),
   'keeps-two-sources-apart': remembering(() => {
-    // The second lives on the connection of the first.
+    // The second source depends on the connection of the first.
     let first: AbortSignal | undefined;
     const guests = new WeakSet<AbortSignal>();
     return {
@@ -219,7 +219,7 @@ export const brokenSources: Readonly<Record<string, BrokenSource>> = {
   }),
   'run-refuses-wrong-credentials': step({
     failed: async (error, connection, context) => {
-      // Tries again for ever, and tells nobody.
+      // Retries forever without reporting.
       if (connection.password !== PASSWORD) await ended(context.signal);
       else await sound.failed(error, connection, context);
     },
@@ -304,7 +304,7 @@ export const brokenSources: Readonly<Record<string, BrokenSource>> = {
   }),
 };
 
-/** Thrown where a run ends as if it had been told to. */
+/** Ends a run as if it had been stopped. */
 class Ended extends Error {}
 
 function ended(signal: AbortSignal): Promise<void> {

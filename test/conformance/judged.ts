@@ -3,9 +3,9 @@ import * as assert from 'uvu/assert';
 import type { RuleResult } from '@gateway/plugin-conformance';
 
 /**
- * One test per rule: the suite judges the plugin once, and each test looks at its result.
- * @param judge starts the judging; called with the first test
- * @param skipped the rules that this back end makes impossible to judge: these and no others are skipped
+ * Declares one test per rule: the suite judges the plugin once, and each test checks its result.
+ * @param judge starts the judging; called by the first test
+ * @param skipped rules that this back end makes impossible to judge: exactly these are skipped
  */
 export function judged(
   suite: Test,
@@ -23,7 +23,6 @@ export function judged(
   }
 }
 
-/** All results, by rule. */
 export async function collect(results: AsyncIterable<RuleResult>): Promise<Map<string, RuleResult>> {
   const collected = new Map<string, RuleResult>();
   for await (const result of results) {
@@ -34,13 +33,17 @@ export async function collect(results: AsyncIterable<RuleResult>): Promise<Map<s
   return collected;
 }
 
-/** So many plugins are judged at a time, when they can be. Each listens to the process, and Node wonders at more than ten. */
+/**
+ * The number of plugins judged concurrently. Each adds a listener to the process, and Node warns
+ * above ten.
+ */
 const TOGETHER = 9;
 
 /**
- * One test per rule: the plugin that breaks it is judged, and the suite must name that rule and no other.
- * @param broken by rule; `also` are rules that cannot but be broken with it
- * @param alone rules whose broken plugins are judged one after the other, after the rest
+ * Declares one test per rule: the suite must report exactly that rule for the plugin that breaks
+ * it.
+ * @param broken by rule; `also` are rules that it inevitably breaks too
+ * @param alone rules judged sequentially, after the others
  */
 export function namesWhatIsBroken<Broken extends { readonly also?: Readonly<Record<string, string>> }>(
   suite: Test,

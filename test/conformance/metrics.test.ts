@@ -12,7 +12,6 @@ const judge = suite('conformance/metrics');
 const pulls: MetricsRig = { settings: () => ({}) };
 const { close: closePushes, ...pushes } = (await pushRig()) as unknown as Required<MetricsRig>;
 const pushing = (otherwise: Parameters<typeof pushingMetrics>[0] = {}) => pushingMetrics(otherwise) as unknown as MetricsPlugin;
-/** A backend whose verbs throw after `close`. */
 const brittle: MetricsPlugin = {
   start: async (series, settings, host) => {
     const inner = await toyMetrics().start(series, settings, host);

@@ -9,12 +9,11 @@ import { pushingMetrics, pushRig } from './toy-push.js';
 import { toyRig, toySource } from './toy-source.js';
 import { toyTracer, toyTracerRig } from './toy-tracer.js';
 
-/** What rigs may be like, whatever they are for. */
 const rigs = suite('conformance/rigs');
 
 const quick = { withinMs: 500, quietMs: 120 };
 
-/** A rig that opens a socket every now and then, as a server with clients of its own does. */
+/** A rig that occasionally opens a socket, like a server with other clients. */
 const busy =
   <Rig extends { close?(): Promise<void> }>(rig: Rig) =>
   (): Rig => {

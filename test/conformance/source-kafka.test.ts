@@ -10,14 +10,15 @@ import { judged } from './judged.js';
 const conforms = suite('conformance/source-kafka');
 
 judged(conforms, sourceRules, () => sourceConformance(plugin, rig, { atOnce: 12 }), [
-  // A partition belongs to its reader for as long as that lives, and workers share partitions, each with its own window.
+  // A reader keeps its partition as long as it lives, and workers share partitions, each with a
+  // separate window.
   'keeps-a-message-that-takes-long',
   'runs-as-many-readers-as-it-is-told',
 ]);
 
 conforms.run();
 
-/** The shared broker, and a proxy in front of it that can be cut. */
+/** The shared broker behind a proxy that can be cut. */
 async function rig(): Promise<SourceRig<Connection>> {
   const broker = await kafka();
   const sockets = new Set<net.Socket>();

@@ -11,7 +11,7 @@ import { judged } from './judged.js';
 const conforms = suite('conformance/source-sqs');
 
 judged(conforms, sourceRules, () => sourceConformance(plugin, rig), [
-  // A body is text of at least one character.
+  // SQS requires a body of at least one character of text.
   'keeps-a-body-that-is-no-text',
   'keeps-an-empty-body',
   'keeps-the-order',
@@ -19,11 +19,11 @@ judged(conforms, sourceRules, () => sourceConformance(plugin, rig), [
 
 conforms.run();
 
-/** The emulator, with queues that hide a message for two seconds. */
+/** The emulator, with a visibility timeout of two seconds. */
 async function rig(): Promise<SourceRig<Connection>> {
   const queues = await sqs();
   const guarded = await proxy({ port: queues.port });
-  // The emulator takes any key; this answers as SQS does to one that is wrong.
+  // The emulator accepts any key; this server refuses as SQS does.
   const refusing = http.createServer((_request, response) => {
     const refusal = { __type: 'com.amazon.coral.service#SignatureDoesNotMatch', message: 'no' };
     response.writeHead(403, { 'content-type': 'application/x-amz-json-1.0' }).end(JSON.stringify(refusal));

@@ -9,7 +9,7 @@ import { toyRig, toySource } from './toy-source.js';
 const judge = suite('conformance/source');
 
 const quick = { withinMs: 1_000, quietMs: 150, atOnce: 50 };
-/** They look at the whole process, so they cannot be judged beside others. */
+/** Rules about the whole process, which cannot be judged concurrently. */
 const alone = ['rests-when-nothing-comes', 'closes-what-it-opened', 'check-closes-what-it-opened', 'lets-nothing-escape'];
 const beside = sourceRules.map(({ name }) => name).filter((name) => !alone.includes(name));
 

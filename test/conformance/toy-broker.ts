@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 
-/** One message of the toy. */
 export interface Stored {
   readonly number: number;
   readonly at: number;
@@ -8,17 +7,19 @@ export interface Stored {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A queue in memory, for plugins that are broken on purpose: a reader locks a message until it acknowledges it or gives it back. */
+/**
+ * An in-memory queue for deliberately broken plugins: a reader locks a message until it
+ * acknowledges it or gives it back.
+ */
 export class ToyQueue {
   readonly name = randomUUID();
   readonly #stored = new Map<number, Stored>();
-  /** Who has it, and until when; by number. */
+  /** Reader and expiry of locks, by number. */
   readonly #locked = new Map<number, { readonly reader: string; until: number }>();
   #next = 0;
   #away = false;
   readonly #waiting = new Set<() => void>();
 
-  /** Whether nothing was ever sent. */
   get isUntouched(): boolean {
     return this.#next === 0;
   }
@@ -27,7 +28,6 @@ export class ToyQueue {
     return this.#stored.size;
   }
 
-  /** Messages that nobody has. */
   get waiting(): number {
     const now = Date.now();
     return [...this.#stored.keys()].filter((number) => (this.#locked.get(number)?.until ?? 0) <= now).length;
@@ -48,7 +48,10 @@ export class ToyQueue {
     this.#wake();
   }
 
-  /** Locks up to so many for `LEASE_MS`, the oldest first; waits for one until the signal aborts. Rejects while the broker is away. */
+  /**
+   * Locks up to `most` messages for `LEASE_MS`, oldest first; waits for one until the signal
+   * aborts. Rejects while the broker is away.
+   */
   async receive(reader: string, most: number, signal: AbortSignal): Promise<Stored[]> {
     for (;;) {
       this.#mustBeThere();
@@ -60,7 +63,7 @@ export class ToyQueue {
     }
   }
 
-  /** Keeps for good what this reader has. */
+  /** Makes the locks of this reader permanent. */
   keepFor(dead: string): void {
     for (const lock of this.#locked.values()) if (lock.reader === dead) lock.until = Infinity;
   }
@@ -83,12 +86,11 @@ export class ToyQueue {
     this.#wake();
   }
 
-  /** Never hands it out again, and keeps it. */
+  /** Keeps a message locked forever. */
   lose(number: number): void {
     this.#locked.set(number, { reader: '', until: Infinity });
   }
 
-  /** Throws away what is older. */
   skipTo(first: number): void {
     for (const number of this.#stored.keys()) if (number < first) this.#stored.delete(number);
   }
@@ -105,7 +107,7 @@ export class ToyQueue {
         this.#waiting.delete(done);
         resolve();
       };
-      // Locks run out.
+      // Locks expire.
       const timer = setTimeout(done, LEASE_MS / 2);
       signal.addEventListener('abort', done);
       this.#waiting.add(done);
@@ -117,9 +119,9 @@ export class ToyQueue {
   }
 }
 
-/** How long a message stays with its reader. */
+/** The duration of a lock in milliseconds. */
 export const LEASE_MS = 400;
 
-/** The broker: its queues by name, and one password. */
+/** The broker: queues by name, and one password. */
 export const queues = new Map<string, ToyQueue>();
 export const PASSWORD = 'the-toy-password';

@@ -1,6 +1,6 @@
 import type { Labels, Metrics, MetricsPlugin, Series } from '@gateway/plugin';
 
-/** A backend in memory, by parts that can be done wrong. */
+/** The replaceable parts of an in-memory backend. */
 export interface Parts {
   /** The state of one start. */
   store(): Map<string, number[]>;
@@ -8,7 +8,6 @@ export interface Parts {
   type(row: Series): string;
   add(before: number, amount: number): number;
   set(value: number): number;
-  /** Whether a value counts in a bucket. */
   inBucket(value: number, bound: number): boolean;
   escape(value: string): string;
   clears(name: string, key: string): boolean;
@@ -35,7 +34,7 @@ export const sound: Parts = {
   started: () => {},
 };
 
-/** A backend that is sound but for these parts. Every observation of a label set is kept, under its name and its labels. */
+/** A correct backend, except for these parts. Stores every observation by name and label set. */
 export function toyMetrics(otherwise: Partial<Parts> = {}): MetricsPlugin {
   const parts = { ...sound, ...otherwise };
   return {

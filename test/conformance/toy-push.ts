@@ -4,9 +4,8 @@ import type { Labels, Metrics, MetricsHost, MetricsPlugin, Series } from '@gatew
 import type { Family, MetricsRig, Sample } from '@gateway/plugin-conformance';
 import { loopback } from '../support/ports.js';
 
-/** What a backend that pushes can do wrong. */
+/** The replaceable parts of a push backend. */
 export interface PushParts {
-  /** What `expose` says. */
   readonly comment: (url: string) => string;
   readonly collects: boolean;
   readonly flushesAtClose: boolean;
@@ -16,11 +15,14 @@ interface Settings {
   readonly url: string;
 }
 interface Push extends Metrics {
-  /** What its timer does, at once. */
+  /** Pushes immediately, as its timer does. */
   flush(): Promise<void>;
 }
 
-/** The part of OTLP over HTTP with JSON that counters, gauges and histograms need: https://opentelemetry.io/docs/specs/otlp/#otlphttp */
+/**
+ * The part of OTLP over HTTP with JSON that counters, gauges and histograms need:
+ * https://opentelemetry.io/docs/specs/otlp/#otlphttp
+ */
 interface Point {
   readonly attributes: readonly { readonly key: string; readonly value: { readonly stringValue: string } }[];
   readonly asDouble?: number;
@@ -42,13 +44,13 @@ interface Export {
 const PUSH_MS = 10_000;
 const sound: PushParts = { comment: (url) => `# pushed to ${url}\n`, collects: true, flushesAtClose: true };
 
-/** A backend that pushes its series as OTLP does, over the network, by parts that can be done wrong. */
+/** A backend that pushes its series over the network like OTLP, with replaceable parts. */
 export function pushingMetrics(otherwise: Partial<PushParts> = {}): MetricsPlugin<Settings> {
   const parts = { ...sound, ...otherwise };
   return { start: (series, settings, host) => Promise.resolve(backend(parts, series, settings, host)) };
 }
 
-/** Receives pushes, each start of a backend at a path of its own. */
+/** Receives pushes; each start of a backend has a separate path. */
 export async function pushRig(): Promise<MetricsRig<Settings>> {
   const received = new Map<string, Export>();
   const server = http.createServer((request, response) => {
@@ -132,7 +134,6 @@ async function post(url: string, body: Export): Promise<void> {
   await once(response, 'close');
 }
 
-/** Reads what has arrived as the suite wants it. */
 function familyOf({ name, description, sum, gauge, histogram }: OtlpMetric): Family {
   const labelsOf = ({ attributes }: Point): Labels => Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue]));
   const plain = (point: Point): Sample => ({ name, labels: labelsOf(point), value: point.asDouble ?? NaN });

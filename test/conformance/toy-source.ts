@@ -17,47 +17,47 @@ import { LEASE_MS, PASSWORD, queues, ToyQueue, type Stored } from './toy-broker.
 export interface ToyConnection extends Record<string, unknown> {
   queue: string;
   password: string;
-  /** The address answers nothing. */
+  /** The address does not answer. */
   silent?: boolean;
 }
 
-/** What the toy is made of; a broken one does one of these in another way. */
+/** The replaceable steps of the toy; a broken source replaces some. */
 export interface Steps {
   check(connection: ToyConnection, context: CheckContext): Promise<void>;
   /** Finds the queue. Rejects with a `PluginError`. */
   connect(connection: ToyConnection, signal: AbortSignal): Promise<ToyQueue>;
   connected(context: SourceContext, queue: ToyQueue): void;
-  /** Tells how much is unread. */
   lag(queue: ToyQueue, context: SourceContext): void;
-  /** The end has come: what was told counts no more. */
+  /** Withdraws the reported lag at the end of a run. */
   forgetLag(context: SourceContext): void;
-  /** Tells how much is unread while nobody reads. */
+  /** Reports the lag while no reader runs. */
   watch(queue: ToyQueue, context: WatchContext): void;
   workers(context: SourceContext): number;
   window(context: SourceContext): number;
-  /** Whether the worker goes on. */
+  /** True while the worker continues. */
   reads(context: SourceContext): boolean;
-  /** What of that which was received is handed over, in which order. */
+  /** Selects and orders received messages. */
   sort(received: Stored[], context: SourceContext): Stored[];
   message(stored: Stored, queue: ToyQueue): Message;
-  /** A message was handed over. */
+  /** Called after a message was handed over. */
   took(stored: Stored, queue: ToyQueue, context: SourceContext): void;
-  /** A message has settled. `open` are those that have not, the oldest first. Must not throw. */
+  /**
+   * Called after a message has settled. `open` are the unsettled ones, oldest first. Must not
+   * throw.
+   */
   settled(outcome: Outcome, stored: Stored, queue: ToyQueue, context: SourceContext, open: readonly Stored[]): void;
-  /** Keeps what is open from coming again. */
+  /** Extends the locks of unsettled messages. */
   extend(open: readonly Stored[], queue: ToyQueue): void;
   /** Resolves when the worker may close. */
   drain(idle: () => Promise<void>): Promise<void>;
-  /** A worker has failed: what `run` does about it. */
+  /** Handles the failure of a worker within `run`. */
   failed(error: unknown, connection: ToyConnection, context: SourceContext): Promise<void>;
 }
 
-/** The name of a reader that was killed. */
 export const KILLED = 'killed';
 
 const GIVES_UP_MS = 300;
 
-/** The steps of a source that keeps every rule. */
 export const sound: Steps = {
   async check(connection, { signal }) {
     const limit = new AbortController();
@@ -99,7 +99,7 @@ export const sound: Steps = {
   },
 };
 
-/** A source that is sound but for these steps. */
+/** A correct source, except for these steps. */
 export function toySource(otherwise: Partial<Steps> = {}): SourcePlugin<ToyConnection> {
   const steps = { ...sound, ...otherwise };
   return {
@@ -141,7 +141,7 @@ async function work(steps: Steps, queue: ToyQueue, handle: (message: Message) =>
     void settling.then((outcome) => {
       open.delete(stored.number);
       wake();
-      // Away: the message comes again.
+      // While the broker is away, the message is redelivered.
       if (!queue.isAway || steps.settled !== sound.settled) steps.settled(outcome, stored, queue, context, [...open.values()]);
     });
   };
@@ -169,7 +169,7 @@ async function work(steps: Steps, queue: ToyQueue, handle: (message: Message) =>
   }
 }
 
-/** Everything a rig can give. */
+/** A rig with all optional parts. */
 export function toyRig(): SourceRig<ToyConnection> {
   const open = (): Place<ToyConnection> & { queue: ToyQueue } => {
     const queue = new ToyQueue();
@@ -195,7 +195,7 @@ export function toyRig(): SourceRig<ToyConnection> {
         heal: () => Promise.resolve(void (place.queue.isAway = false)),
       });
     },
-    // The toy lives in this process: what is left of a killed reader is its locks.
+    // The toy runs in this process: only the locks of a killed reader remain.
     reader: async ({ connection }) => {
       const received = await queues.get(connection['queue'] as string)!.receive(KILLED, 3, new AbortController().signal);
       return { handed: received.length, end: undefined, kill: () => Promise.resolve() };

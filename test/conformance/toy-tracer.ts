@@ -10,12 +10,12 @@ interface Settings extends Record<string, unknown> {
   readonly key?: string;
 }
 
-/** What was sent where. A place that is not here does not listen. */
+/** Sent spans by place. Other places do not listen. */
 const places = new Map<string, ReceivedSpan[]>();
 
-/** A tracer in memory, by parts that can be done wrong. */
+/** The replaceable parts of an in-memory tracer. */
 export interface Parts {
-  /** Throws where settings or circumstances are wrong. */
+  /** Throws for invalid settings or circumstances. */
   admit(settings: Settings): void;
   samples(parent: api.SpanContext | undefined, rate: number): boolean;
   parent(parent: api.SpanContext | undefined): api.SpanContext | undefined;
@@ -50,7 +50,7 @@ export const sound: Parts = {
   },
 };
 
-/** A tracer that is sound but for these parts. */
+/** A correct tracer, except for these parts. */
 export function toyTracer(otherwise: Partial<Parts> = {}): TracerPlugin<Settings> {
   const parts = { ...sound, ...otherwise };
   return {
@@ -115,7 +115,7 @@ function contextManager(): api.ContextManager {
   return manager;
 }
 
-/** Everything a rig can give. */
+/** A rig with all optional parts. */
 export const toyTracerRig: TracerRig<Settings> = {
   api,
   open: () => {

@@ -19,9 +19,9 @@ const rig: TracerRig<Settings> = {
   wrong: { settings: { agent_url: 'apm:8200', secret_token: 'hidden-token' }, secrets: ['hidden-token'] },
 };
 
-// The agent sends for ten seconds with one request, and the receiver reads that when it has ended.
+// The agent keeps a request open for ten seconds, and the receiver reads it once it has ended.
 judged(conforms, tracerRules, () => tracerConformance(plugin, rig, { withinMs: 15_000 }), [
-  // It has no share of its own: what the sender of a trace decided is kept, and everything else is sent.
+  // The plugin has no sample rate: it keeps the sender's decision, and sends every other trace.
   'samples-nothing-at-zero',
   'samples-everything-at-one',
   'keeps-a-senders-yes',
@@ -31,7 +31,7 @@ conforms.run();
 
 function spansOf({ metadata: [about], transactions, spans }: ApmServer): ReceivedSpan[] {
   const { name = '', version = '', environment = '' } = (about?.service ?? {}) as Record<string, string>;
-  // Those that are not sampled are told to the server, and dropped there since version 8:
+  // Unsampled spans are reported to the server, which drops them since version 8:
   // https://github.com/elastic/apm/blob/main/specs/agents/tracing-sampling.md
   const sampled = [...transactions, ...spans].filter((span) => span['sampled'] !== false);
   return sampled.map((span) => ({

@@ -27,7 +27,10 @@ judged(conforms, tracerRules, () => tracerConformance(plugin, rig));
 
 conforms.run();
 
-/** Transactions, each with the spans in it: https://develop.sentry.dev/sdk/data-model/event-payloads/transaction/ */
+/**
+ * Transactions with their spans:
+ * https://develop.sentry.dev/sdk/data-model/event-payloads/transaction/
+ */
 function spansOf({ transactions }: Sentry): ReceivedSpan[] {
   return transactions.flatMap(({ transaction = '', release, environment, tags, contexts, spans = [] }) => {
     const service = { name: tags?.['service'] ?? '', version: release.replace('gateway@', ''), environment };

@@ -26,7 +26,6 @@ judged(conforms, tracerRules, () => tracerConformance(plugin, rig));
 
 conforms.run();
 
-/** The shared collector, as the suite asks for spans. */
 async function receiver(): Promise<Receiver<Settings>> {
   const to = await collector();
   return {

@@ -45,7 +45,8 @@ const broken: Readonly<Record<string, { readonly parts: Partial<Parts>; readonly
   },
   'starts-again': {
     parts: {
-      // The context manager is kept, and the next one cannot be registered: what is active is not known to it.
+      // Keeps the context manager, so that the next one cannot be registered and does not know the
+      // active span.
       close: (flush) => {
         flush();
         api.trace.disable();

@@ -11,7 +11,7 @@ const gates = suite('core/metrics-gates');
 
 const discovery = discover({ root: new URL('../..', import.meta.url).pathname });
 type Gate = 'flag' | 'backend' | 'enabled' | 'licence';
-/** How each gate is opened by each place, and what is said while it is closed. */
+/** The settings that open each gate, by place, and the sentence for a closed gate. */
 const ways = {
   flag: {
     file: { enable_feature_flag: ['pullmetrics'] },
@@ -41,7 +41,10 @@ const sentences: Record<Gate, RegExp> = {
   licence: /the licence of Acme does not include pullmetrics.*GATEWAY_LICENSE_KEY/,
 };
 
-/** What a process makes of these settings: the row of `gateway plugins`, the row after the start, and `GET /metrics`. */
+/**
+ * A process' result for these settings: the row of `gateway plugins`, the row after the start, and
+ * `GET /metrics`.
+ */
 async function outcome(given: {
   command: 'server' | 'agent';
   file?: object;
@@ -64,7 +67,6 @@ async function outcome(given: {
   };
 }
 
-/** The settings that open these gates by that place. */
 function opened(open: readonly Gate[], place: (typeof places)[number]) {
   const parts = open.flatMap((gate) => (gate === 'licence' ? [] : [ways[gate][place] as Record<string, object>]));
   const settings: Record<string, unknown> = {};
@@ -87,7 +89,7 @@ for (const command of ['server', 'agent'] as const) {
       assert.match(body, /^gateway_events_recovered_total 0$/m);
     });
     for (const closed of [...all.map((gate) => [gate] as const), ...pairs]) {
-      // The flag of the backend opens metrics.enabled as well.
+      // The backend's flag also opens metrics.enabled.
       const wanted = closed.filter((gate) => !(gate === 'enabled' && place === 'flags' && !closed.includes('backend')));
       if (wanted.length === 0) continue;
       gates(

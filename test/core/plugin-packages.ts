@@ -3,17 +3,16 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { API_VERSION } from '@gateway/plugin/manifest';
 
-/** A plugin package to be written: its `gateway` object, and further files by name. */
+/** A plugin package to write: its `gateway` object and files by name. */
 export interface PluginPackage {
   readonly gateway?: unknown;
   readonly keywords?: readonly string[];
   readonly files?: Readonly<Record<string, string>>;
 }
 
-/** A folder with packages in its `node_modules`, named in its `package.json`. */
+/** A folder with packages in `node_modules`, listed in `package.json`. */
 export interface Installation {
   readonly root: string;
-  /** Names of the packages whose code was imported so far. */
   imported(): readonly string[];
   close(): void;
 }
@@ -21,9 +20,10 @@ export interface Installation {
 const seen = ((globalThis as { gatewayTestImports?: string[] }).gatewayTestImports ??= []);
 
 /**
- * Writes an installation. Each package has an `index.js` that notes its import and whose default export is `plugin`.
+ * Writes an installation. Each package has an `index.js` that records its import and exports
+ * `plugin` as default.
  *
- * @param unnamed packages that are in `node_modules` and that nobody depends on
+ * @param unnamed packages in `node_modules` without a dependant
  */
 export function installation(packages: Readonly<Record<string, PluginPackage>>, { unnamed = [] as readonly string[] } = {}): Installation {
   const root = mkdtempSync(join(tmpdir(), 'gateway-plugins-'));
@@ -45,12 +45,10 @@ export function installation(packages: Readonly<Record<string, PluginPackage>>, 
   };
 }
 
-/** A module that notes its import and is otherwise `plugin.js`. */
 function noting(name: string): string {
   return `globalThis.gatewayTestImports.push(${JSON.stringify(name)});\nexport { default } from './plugin.js';\n`;
 }
 
-/** A `gateway` object with one plugin. */
 export function manifestOf(plugin: Readonly<Record<string, unknown>>, api = `^${API_VERSION}`): unknown {
   return { api, plugins: [{ module: './index.js', ...plugin }] };
 }

@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import { services } from '../support/services.js';
 import { until } from '../support/until.js';
 
-/** Screenshots are looked at by people; git ignores them. */
+/** Screenshots for people; git ignores them. */
 const pictures = fileURLToPath(new URL('../../.tests/pictures/', import.meta.url));
 
 const FLAGS = [
@@ -20,16 +20,15 @@ const FLAGS = [
   '--disable-sync',
 ];
 
-/** Sizes of the window that pages are made for. */
+/** Window sizes that pages support. */
 export const SIZES = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } } as const;
 
 export interface Visit {
   readonly page: Page;
-  /** Throws if something went wrong in it: an error of a script, refused content, a request that failed. */
+  /** Throws on script errors, blocked content or failed requests. */
   close(): Promise<void>;
 }
 
-/** Starts a browser of one's own. */
 export async function openBrowser(): Promise<Browser> {
   const { program } = await services.chromium();
   return chromium.launch({ executablePath: await executable(program), args: FLAGS, headless: true });
@@ -42,16 +41,16 @@ async function executable(program: string): Promise<string> {
       readFileSync(file);
       return file;
     } catch {
-      // elsewhere
+      // not in this folder
     }
   }
   throw new Error(`${program} is not on the PATH`);
 }
 
 /**
- * Opens a page, in a profile of its own.
+ * Opens a page in a new profile.
  *
- * @param options.isPhone with the size and the touch of one
+ * @param options.isPhone emulates a phone's size and touch
  * @param options.cookie of a session, `name=value`
  */
 export async function visit(
@@ -73,7 +72,7 @@ export async function visit(
   const problems: string[] = [];
   page.on('pageerror', (error) => problems.push(`script: ${error.stack ?? error.message}`));
   page.on('console', (message) => {
-    // The browser tells of each answer of 400 and above, which pages show in words.
+    // The browser logs each response of 400 and above, which pages show in words.
     if (message.type() === 'error' && !/^Failed to load resource/.test(message.text())) problems.push(`console: ${message.text()}`);
   });
   page.on('response', (response) => {
@@ -91,10 +90,12 @@ export async function visit(
 
 const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
-/** What axe-core finds against WCAG 2.2 AA and its best practices, a line each with the elements. */
+/**
+ * Returns axe-core's violations of WCAG 2.2 AA and best practices, a line each with the elements.
+ */
 async function accessibilityMistakes(page: Page): Promise<string[]> {
   const source = readFileSync(axe, 'utf8');
-  // Not as an element: the policy of the page refuses inline scripts.
+  // The page's policy blocks inline scripts, so no script element is added.
   await page.evaluate(source);
   return page.evaluate(async () => {
     interface Result {
@@ -116,7 +117,10 @@ async function accessibilityMistakes(page: Page): Promise<string[]> {
   });
 }
 
-/** Asserts that what is shown is accessible and no wider than the window, after a picture of it if it has a name. */
+/**
+ * Asserts that the page is accessible and no wider than the window, after a screenshot if it has a
+ * name.
+ */
 export async function inspect(page: Page, name?: string): Promise<void> {
   if (name !== undefined) await picture(page, name);
   assert.equal(await accessibilityMistakes(page), [], name);
@@ -124,7 +128,7 @@ export async function inspect(page: Page, name?: string): Promise<void> {
   assert.ok(wide <= 0, `${name ?? page.url()} is ${wide} px too wide`);
 }
 
-/** Shows another page of the dashboard, without loading it anew, and waits for its content. */
+/** Navigates within the dashboard, without a reload, and waits for the content. */
 export async function show(page: Page, path: string): Promise<void> {
   await page.evaluate(`history.pushState(null, '', '${path}'); dispatchEvent(new PopStateEvent('popstate'))`);
   await page.waitForLoadState('networkidle');
@@ -132,28 +136,25 @@ export async function show(page: Page, path: string): Promise<void> {
   await loaded(page);
 }
 
-/** Waits until nothing is loading. */
 export async function loaded(page: Page): Promise<void> {
   await until('the content', async () => (await page.locator('.loading').count()) === 0);
 }
 
-/** A part of the page, by its heading. */
+/** A section of the page, by its heading. */
 export function panel(page: Page, name: string): Locator {
   return page.getByRole('region', { name, exact: true });
 }
 
-/** Presses keys one after another. */
 export async function press(page: Page, ...keys: readonly string[]): Promise<void> {
   for (const key of keys) await page.keyboard.press(key);
 }
 
-/** Presses a button by the keyboard. */
 export async function push(page: Page, name: string): Promise<void> {
   await page.getByRole('button', { name, exact: true }).focus();
   await page.keyboard.press('Enter');
 }
 
-/** Takes the focus out of a field, so that letters are shortcuts again. */
+/** Blurs a field, so that letters are shortcuts again. */
 export async function leaveField(page: Page): Promise<void> {
   await page.evaluate('document.activeElement.blur()');
 }

@@ -14,7 +14,6 @@ const compressed = (name: string) => {
   return statSync(existsSync(file) ? file : new URL(name, assets)).size;
 };
 
-/** A file and what it imports before it runs. */
 function withImports(name: string, seen = new Set<string>()): Set<string> {
   if (seen.has(name)) return seen;
   seen.add(name);
@@ -23,7 +22,7 @@ function withImports(name: string, seen = new Set<string>()): Set<string> {
 }
 
 const main = names.find((name) => name.startsWith('main-')) ?? '';
-/** Pages: what is imported while the dashboard runs. */
+/** Pages: the dynamically imported files. */
 const pages = names.filter((name) => names.some((from) => text(from).includes(`import("./${name}")`)));
 
 bundle('the first load of any page is less than 150 KB of compressed JavaScript', () => {

@@ -7,7 +7,7 @@ import { dashboardScene, failures, ONCE, subscribed, type Scene } from './scene.
 
 const deliveries = suite('dashboard/deliveries');
 
-/** Text that would do something if it were HTML. */
+/** Text that would be executed as HTML. */
 const HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>';
 
 let scene: Scene;
@@ -43,7 +43,7 @@ deliveries('an operator finds a failed delivery, reads why, sends it again, and 
   await page.getByRole('button', { name: 'Send again' }).click();
   await page.getByText('Attempt 2', { exact: true }).waitFor();
   await page.getByLabel('Response body', { exact: true }).getByText('thanks').waitFor();
-  // The filter is in the address: back shows the list as it was.
+  // The filter is in the address: the back button restores the list.
   await page.goBack();
   await until('two rows', async () => (await page.getByRole('row', { name: /invoice/ }).count()) === 2);
   assert.is(await page.getByLabel('Status').inputValue(), 'failure');

@@ -42,7 +42,8 @@ endpoints('an operator finds what fails, reads why, mends the endpoint, sends ag
   await page.getByRole('button', { name: 'Edit' }).click();
   await page.getByLabel('URL', { exact: true }).fill(mended.url);
   await page.getByRole('button', { name: 'Save' }).click();
-  // Another origin does not get the stored secret: the API asks for it, and the field says so.
+  // The stored secret is not sent to another origin: the API requires it again, and the field says
+  // so.
   await page.getByText(/Token is not sent to another origin than/).waitFor();
   await inspect(page);
   await panel(page, 'Settings').scrollIntoViewIfNeeded();

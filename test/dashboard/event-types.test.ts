@@ -105,7 +105,6 @@ eventTypes('an event type is created with schema and example, and its page tells
   await page.getByRole('row', { name: /number string Of the order, as the customer has it\. \(like \^A/ }).waitFor();
   const command = (await page.getByLabel('Command', { exact: true }).textContent()) ?? '';
   await inspect(page, 'event-type-light');
-  // The line does what it says, in a shell.
   const env = { ...process.env, GATEWAY_KEY: scene.api.owner.api_key.key };
   const { stdout } = await promisify(execFile)('sh', ['-c', command], { env });
   assert.is((JSON.parse(stdout) as { status: boolean }).status, true);

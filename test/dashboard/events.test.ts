@@ -81,7 +81,6 @@ events('the message that an event was made of stands beside it, in its forms, an
   await inspect(page, 'event-message');
   assert.is(await page.evaluate('window.hacked'), undefined);
 
-  // The editor runs on it.
   await page.goto(page.url().replace(/events.*/, `sources/${sourceId}/function?event=${uid}`));
   await page.getByText('"total": 200').waitFor();
   assert.match(await page.getByLabel('Its text').inputValue(), '"note":"<img');

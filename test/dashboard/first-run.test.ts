@@ -24,11 +24,11 @@ firstRun.after(async () => {
   await shop.close();
 });
 
-/** Opens the dashboard, signed in as the user of `gateway bootstrap`. */
+/** Opens the dashboard as the user created by `gateway bootstrap`. */
 const open = (options: Parameters<typeof visit>[2] = {}): Promise<Visit> =>
   visit(instance.browser, instance.api.url, { cookie: instance.cookie, ...options });
 
-/** Runs lines of a page as a person who copied them. */
+/** Runs commands copied from a page. */
 const run = async (command: string) => (await promisify(execFile)('bash', ['-c', command], { timeout: 20_000 })).stdout;
 
 firstRun('an empty instance leads to a delivered message, by its lines and by keyboard alone', async () => {

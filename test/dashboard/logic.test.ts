@@ -104,13 +104,13 @@ logic('the theme of a portal link is made of colours that can be read, and of no
     assert.equal([reasonOf(word).label, actionWords(`${word}.${word}`).toLowerCase().includes('function')], [word, false]);
   }
   assert.equal(themed('radius=99&theme=dark'), { scheme: 'dark', properties: { '--radius': '16px', '--radius-s': '10px' } });
-  // Yellow is no colour for text on white, and black stands on it.
+  // Yellow text is unreadable on white, but black is readable on yellow.
   const yellow = themed('accent=ffdd00').properties;
   assert.equal([yellow['--accent-fill'], yellow['--on-accent']], ['#ffdd00', '#000000']);
   const [, light = '', dark = ''] = /light-dark\((#\w+), (#\w+)\)/.exec(yellow['--accent'] ?? '') ?? [];
   const contrast = (one: string, other: string) => contrastOf(colourOf(one)!, colourOf(other)!);
   assert.ok(contrast(light, '#ffffff') >= 4.5 && contrast(dark, '#161a21') >= 4.5, `${light} ${dark}`);
-  // The grounds decide about light and dark, and text that cannot be read on them takes all of them away.
+  // The backgrounds decide between light and dark; unreadable text discards all of them.
   const night = themed('background=101820&text=f0f0f0&theme=light');
   assert.equal([night.scheme, night.properties['--surface']], ['dark', '#101820']);
   assert.ok(contrast(night.properties['--muted'] ?? '', night.properties['--sunken'] ?? '') >= 4.5);

@@ -19,7 +19,6 @@ people.before(async () => {
 });
 people.after(() => scene.close());
 
-/** Opens a page by its link of the navigation. */
 const go = async (page: Page, link: string, heading = link) => {
   await page.getByRole('link', { name: link, exact: true }).click();
   await page.getByRole('heading', { level: 1, name: heading }).waitFor();

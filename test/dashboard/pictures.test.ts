@@ -10,7 +10,6 @@ const pictures = suite('dashboard/pictures');
 
 let scene: Scene;
 let billing: Endpoint;
-/** Pages by the name of their picture. */
 const pages: Record<string, string> = {};
 
 pictures.before(async () => {
@@ -129,7 +128,7 @@ pictures('pages are there in a second, and nothing moves while they load', async
   assert.equal(measured, []);
 });
 
-/** Measures a page, and again when it was slow: another process may have had the machine. */
+/** Measures a page, and repeats a slow result: another process may have caused it. */
 async function best(path: string, tries = 3): ReturnType<typeof measure> {
   const { page, close } = await visit(scene.browser, scene.api.url + path, { cookie: scene.cookie });
   await page.waitForLoadState('networkidle');
@@ -138,7 +137,10 @@ async function best(path: string, tries = 3): ReturnType<typeof measure> {
   return found.paintMs > 2_500 && tries > 1 ? best(path, tries - 1) : found;
 }
 
-/** Runs in the page: https://web.dev/articles/cls and https://web.dev/articles/lcp, whose limits for a good page are 0.1 and 2.5 s. */
+/**
+ * Runs in the page: https://web.dev/articles/cls and https://web.dev/articles/lcp; their limits for
+ * a good page are 0.1 and 2.5 s.
+ */
 async function measure(): Promise<{ shift: number; paintMs: number }> {
   interface Entry {
     readonly value: number;

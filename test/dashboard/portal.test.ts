@@ -11,10 +11,9 @@ import { dashboardScene, ONCE, type Scene } from './scene.js';
 const portal = suite('dashboard/portal');
 
 let scene: Scene;
-/** The site that shows the portal in a frame. */
 let site: http.Server;
 let siteUrl: string;
-/** What the endpoints of the owners `acme` and `globex` post to. */
+/** The receiver of the endpoints of the owners `acme` and `globex`. */
 let receiver: Endpoint;
 let acme: { readonly endpointId: string; readonly deliveryId: string };
 let globex: typeof acme;
@@ -39,7 +38,7 @@ portal.after(async () => {
   site.close();
 });
 
-/** An endpoint of an owner with a delivery that failed. */
+/** Creates an endpoint of an owner with a failed delivery. */
 async function deliveredTo(owner: string): Promise<typeof acme> {
   receiver.answer({ status: 500, body: 'out of order' });
   const fields = { name: `${owner} hooks`, url: receiver.url, owner_id: owner, strategy: ONCE };
@@ -56,7 +55,7 @@ async function linkOf(owner: string, managing = true): Promise<string> {
   return link.url ?? '';
 }
 
-/** Opens the portal of `acme`; `more` is added to its fragment. */
+/** Opens the portal of `acme`; `more` is appended to the fragment. */
 async function open(options: Parameters<typeof visit>[2] & { readonly managing?: boolean; readonly more?: string } = {}): Promise<Visit> {
   const { managing = true, more = '' } = options;
   const it = await visit(scene.browser, (await linkOf('acme', managing)) + more, options);

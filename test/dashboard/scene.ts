@@ -11,21 +11,20 @@ import { endpoint, type Endpoint } from '../support/endpoint.js';
 import { until } from '../support/until.js';
 import { openBrowser, visit, type Visit } from './browser.js';
 
-/** A server with its dashboard, an agent, a project with one endpoint that gets everything, and a browser. */
+/**
+ * A server with its dashboard, an agent, a project with one endpoint subscribed to everything, and
+ * a browser.
+ */
 export interface Scene {
   readonly api: Api;
-  /** Of the session of the owner. */
   readonly cookie: string;
   readonly browser: Browser;
   readonly projectId: string;
-  /** For the project, with the key of its owner. */
   readonly client: GatewayClient;
-  /** What the endpoint `shop` posts to. */
   readonly shop: Endpoint;
   readonly endpointId: string;
   /** Opens a page of the project, signed in: `open('/events')`. */
   open(path: string, options?: Parameters<typeof visit>[2]): Promise<Visit>;
-  /** Gives the user another role in the organisation. */
   become(role: 'viewer' | 'owner'): Promise<void>;
   close(): Promise<void>;
 }
@@ -38,16 +37,19 @@ const SETTINGS = {
 
 interface Options {
   readonly file?: Record<string, unknown>;
-  /** Source plugins beside those of this repository. */
+  /** Source plugins in addition to the repository's. */
   readonly sources?: Readonly<Record<string, ActiveSource>>;
 }
 
-/** A server that was just set up by `gateway bootstrap`, an agent, and a browser. Close it. */
+/** A server just set up by `gateway bootstrap`, an agent, and a browser. The caller closes it. */
 export function emptyInstance(options: Options = {}) {
   return instance(options, async () => undefined);
 }
 
-/** `prepare` runs before the agent starts: an agent learns of later changes within a second or so, and until then routes by what it knows. */
+/**
+ * `prepare` runs before the agent starts, so that the agent knows its result: later changes reach
+ * it within about a second.
+ */
 async function instance<Prepared>({ file = {}, sources = {} }: Options, prepare: (api: Api) => Promise<Prepared>) {
   const settings = { ...SETTINGS, ...file };
   const [api, browser] = await Promise.all([startApi({ file: settings, sources }), openBrowser()]);
@@ -71,7 +73,10 @@ async function instance<Prepared>({ file = {}, sources = {} }: Options, prepare:
   };
 }
 
-/** Starts what the tests of a file share. What `prepare` makes in the project the agent knows from the start. Close it. */
+/**
+ * Starts what the tests of a file share. The agent knows what `prepare` creates from the start. The
+ * caller closes it.
+ */
 export async function dashboardScene(
   options: Options = {},
   prepare?: (made: Pick<Scene, 'client' | 'endpointId'>) => Promise<unknown>,
@@ -107,7 +112,10 @@ export async function dashboardScene(
   };
 }
 
-/** Signs in over the API and gives the cookie of the session. A page signs in by its form: that takes a second for the password. */
+/**
+ * Signs in over the API and returns the session's cookie: signing in by the form takes a second for
+ * the password.
+ */
 export async function sessionOf({ url, config }: Api, email: string, password: string): Promise<string> {
   const response = await fetch(`${url}${config.root_path}/api/v1/auth/login`, {
     method: 'POST',
@@ -119,17 +127,17 @@ export async function sessionOf({ url, config }: Api, email: string, password: s
   return cookie.split(';')[0] ?? '';
 }
 
-/** A strategy of an endpoint: a delivery has failed after its first request. */
+/** A retry policy under which a delivery fails after its first request. */
 export const ONCE = { type: 'linear', duration: 1, retry_count: 0 } as const;
 
-/** An endpoint that gets events; the subscription has its name. */
+/** Creates an endpoint and a subscription with the same name. */
 export async function subscribed(client: GatewayClient, fields: NewEndpoint, filter_config: NewSubscription['filter_config']) {
   const { uid: endpointId } = await client.endpoints.create(fields);
   const { uid: subscriptionId } = await client.subscriptions.create({ name: fields.name, endpoint_id: endpointId, filter_config });
   return { endpointId, subscriptionId };
 }
 
-/** Waits until so many deliveries have failed and were not sent again. */
+/** Waits until `count` deliveries have failed permanently. */
 export async function failures({ client }: Scene, count: number, endpointId?: string): Promise<void> {
   await until(`${count} failed deliveries`, async () => {
     const { content } = await client.eventDeliveries.list({ status: ['failure'], ...(endpointId && { endpointId }) }).page();
@@ -137,7 +145,7 @@ export async function failures({ client }: Scene, count: number, endpointId?: st
   });
 }
 
-/** A function that throws on messages without a status, and what agents tell of it. */
+/** A function that throws on messages without a status, and the agents' sentence about it. */
 export const THROWING = `function transform(order) {
   return { event_type: 'order.' + order.status.toLowerCase(), data: order };
 }`;
@@ -150,7 +158,7 @@ interface Refusing {
   readonly reason?: string;
 }
 
-/** A source whose broker does not answer, with messages in quarantine, oldest first. */
+/** Creates a source with an unreachable broker, and quarantined messages, oldest first. */
 export async function quarantined(
   { api, projectId }: Scene,
   name: string,

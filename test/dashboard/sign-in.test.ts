@@ -75,7 +75,7 @@ signIn('nobody is sent to another host afterwards', async () => {
   for (const target of ['https://evil.example.com/x', '//evil.example.com/x', '/\\evil.example.com/x', 'javascript:alert(1)']) {
     const { page, close } = await visit(browser, `${api.url}/`);
     await page.getByRole('button', { name: 'Sign in with Keycloak' }).waitFor();
-    // Instead of what the page has kept.
+    // Replaces the page's stored target.
     await page.route('**/api/v1/auth/oidc/complete', async (route) => {
       await page.evaluate(`sessionStorage.setItem('gateway-left', ${JSON.stringify(target)})`);
       await route.continue();

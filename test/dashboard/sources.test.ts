@@ -10,7 +10,7 @@ import { dashboardScene, type Scene } from './scene.js';
 
 const sources = suite('dashboard/sources');
 
-/** Of a plugin that the dashboard knows nothing of. */
+/** The schema of a plugin unknown to the dashboard. */
 const SPOOL: Schema = {
   title: 'Spool folder',
   type: 'object',
@@ -126,7 +126,6 @@ sources('a plugin that the dashboard has never seen has its form, and what the A
     [plain, token],
     [{ folder: '/in', order: 'newest', batch_size: 10, hosts: ['one', 'two'], limits: { keep: true }, extra: { n: 1 } }, 'opensesame'],
   );
-  // The agent runs the plugin, which fails.
   await page.getByText('failing', { exact: true }).waitFor();
   await page.getByText('It cannot be read; the logs of the agents say why.').waitFor();
   await page.getByRole('button', { name: 'Delete…' }).click();

@@ -7,7 +7,8 @@ import { until } from '../support/until.js';
 import { panel } from './browser.js';
 import { dashboardScene, failures, ONCE, quarantined, subscribed, type Scene } from './scene.js';
 
-// What an operator does most, from the overview on, by the mouse alone: docs/internals/dashboard.md tells the clicks. A choice in a select is one.
+// The most frequent tasks of operators, starting at the overview, with the mouse only:
+// docs/internals/dashboard.md lists the numbers of clicks. Choosing in a select is one click.
 const tasks = suite('dashboard/tasks');
 const page = readFileSync(new URL('../../docs/internals/dashboard.md', import.meta.url), 'utf8');
 
@@ -35,7 +36,7 @@ const click = (shown: Page, name: string) => shown.getByRole('button', { name, e
 const follow = (shown: Page, name: string | RegExp) => shown.getByRole('link', { name, exact: true }).first().click();
 const goTo = (shown: Page, name: string) => shown.getByRole('navigation').getByRole('link', { name, exact: true }).click();
 
-/** A task that the page lists, with what proves that it is done. */
+/** Declares a documented task; `run` proves that it is done. */
 function task(name: string, run: (shown: Page) => Promise<void>): void {
   tasks(name, async () => {
     const documented = new RegExp(`^\\| ${name} \\|.*\\| (\\d+) \\|$`, 'm').exec(page)?.[1];

@@ -13,7 +13,7 @@ import { installed } from '../support/start/packages.js';
 const guide = suite('docs/api-guide');
 const page = fs.readFileSync(fileURLToPath(new URL('../../docs/guides/api.md', import.meta.url)), 'utf8');
 
-/** The lines of the page, each with what the page says that they print. */
+/** The commands of the page, each with its documented output. */
 function steps(): { commands: string; shown: string | undefined }[] {
   const blocks = [...page.matchAll(/^```(sh|json|text)\n([^]*?)^```$/gm)].map(([, kind, text = '']) => ({ kind, text }));
   return blocks.flatMap(({ kind, text }, at) => {
@@ -24,7 +24,10 @@ function steps(): { commands: string; shown: string | undefined }[] {
 
 const END = '-- end of a block --';
 
-/** Runs the blocks in one bash, as a reader does in one terminal: it ends at the first line that fails. */
+/**
+ * Runs the blocks in one bash, as a reader does in one terminal. It exits at the first failing
+ * line.
+ */
 function run(blocks: readonly string[], env: Record<string, string>): Promise<{ code: number | null; printed: string[]; errors: string }> {
   const script = ['set -eo pipefail', ...blocks.map((text) => `${text}\necho; echo '${END}'`)].join('\n');
   const child = spawn('bash', ['--norc', '--noprofile', '-c', script], {
@@ -38,7 +41,7 @@ function run(blocks: readonly string[], env: Record<string, string>): Promise<{ 
   return new Promise((resolve) => child.once('close', (code) => resolve({ code, printed: output.split(`\n${END}\n`), errors })));
 }
 
-/** What the page shows as a pattern: `…` stands for what differs from run to run. */
+/** Converts documented output to a pattern: `…` stands for varying parts. */
 function pattern(shown: string): RegExp {
   return new RegExp(
     `^${shown

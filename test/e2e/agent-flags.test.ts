@@ -17,11 +17,14 @@ import { until } from '../support/until.js';
 
 const agentFlags = suite('e2e/agent-flags');
 
-/** The flags of `gateway agent` that are promised, without the global ones. Those of `--smtp-*` are seen where mail is sent. */
+/**
+ * The documented flags of `gateway agent`, without the global ones. e2e/notifications tests
+ * `--smtp-*`.
+ */
 const PROMISED = ['--consumers', '--interval', '--max-response-size', '--mode', '--port'] as const;
 const tested = new Set<string>();
 
-/** A test of what flags do, in as few starts of an agent as show it. */
+/** Declares a test of flags; flags share starts of an agent where possible. */
 function flag(names: readonly (typeof PROMISED)[number][], behaviour: string, test: () => Promise<void>): void {
   for (const name of names) tested.add(name);
   agentFlags(`${names.join(' ')}: ${behaviour}`, test);
@@ -39,10 +42,10 @@ const settings = {
   source: { allowed_networks: ['127.0.0.0/8'] },
 };
 
-/** Where an agent is told its port. The one that counts is that of the flag, then that of the environment, then that of the file. */
+/** The place of the port setting. The flag overrides the environment, which overrides the file. */
 type PortFrom = 'flag' | 'environment' | 'file';
 
-/** Runs a test with an agent that was started with these flags, and is reached at the port that counts. */
+/** Runs a test with an agent with these flags, reached at the effective port. */
 async function withAgent(
   { flags = [], config = {}, port: from = 'flag' }: { flags?: readonly string[]; config?: object; port?: PortFrom },
   test: () => Promise<void>,
@@ -62,15 +65,16 @@ async function withAgent(
 
 interface Scene {
   readonly projectId: string;
-  /** The first of the endpoints. */
   readonly endpointId: string;
   readonly receiver: Endpoint;
-  /** Puts deliveries of new events into the table, to one endpoint after the other, due now, and tells the agents. */
+  /**
+   * Inserts due deliveries of new events, to the endpoints in rotation, and notifies the agents.
+   */
   due(count: number, status?: 'scheduled' | 'retry'): Promise<string[]>;
   count(status: string): Promise<number>;
 }
 
-/** Runs a test with a project and a receiver of its own, and so many endpoints that are this receiver. */
+/** Runs a test with a new project, a receiver and `endpoints` endpoints on it. */
 async function scene(test: (it: Scene) => Promise<void>, endpoints = 1): Promise<void> {
   const receiver = await endpoint();
   const { id: projectId } = await makeProject(db);
@@ -105,7 +109,7 @@ async function due(
   to: Database,
   { projectId, endpointIds, status, count }: { projectId: string; endpointIds: readonly string[]; status: string; count: number },
 ): Promise<string[]> {
-  // Ids are made of the time, so each event of the file has its own.
+  // Ids are derived from the time, so every event has another time.
   const events = await makeEvents(
     to,
     projectId,
@@ -120,7 +124,7 @@ async function due(
   return ids;
 }
 
-/** Holds the requests of a receiver until each is let go, and notes how many there were at a time. */
+/** Holds a receiver's requests until released, and records the peak concurrency. */
 function holding(receiver: Endpoint): { readonly peak: number; readonly arrived: number; letGo(): void } {
   const held: (() => void)[] = [];
   let [peak, arrived] = [0, 0];
@@ -159,7 +163,7 @@ for (const [flags, poolSize, port, expected, behaviour] of [
   ],
   [[], 4, 'file', 4, 'without it the configuration decides, and so it does with the port where the environment names none'],
 ] as const) {
-  // Endpoints that have answered well: one alone, or those of which nothing is known, do not get all of the consumers.
+  // Endpoints with recorded successes: a single one, or unknown ones, do not get all consumers.
   const known = 6;
   flag(['--consumers', '--mode', '--port'], behaviour, () =>
     scene(async (it) => {
@@ -169,7 +173,8 @@ for (const [flags, poolSize, port, expected, behaviour] of [
         const requests = holding(it.receiver);
         await it.due(6);
         await it.due(6, 'retry');
-        // The agent has all twelve in hand, and the endpoints let one go when so many are there.
+        // The agent holds all twelve, and the endpoints release one once the expected number has
+        // arrived.
         await until('all to be claimed', async () => (await it.count('processing')) === 12);
         for (let gone = 0; gone < 12; gone++) {
           await until(`request ${gone + expected}`, () => requests.arrived >= Math.min(12, gone + expected));
@@ -216,7 +221,7 @@ flag(['--consumers'], '0 is applied, and means as many as the machine suggests',
   }
 });
 
-/** Moves an endpoint to another URL as if the notification of that was lost. */
+/** Changes an endpoint's URL as if the notification were lost. */
 async function move(endpointId: string, url: string): Promise<void> {
   await db.rows('alter table endpoints disable trigger config_updated');
   await db.rows('update endpoints set url = $1 where id = $2', [url, endpointId]);
@@ -230,7 +235,7 @@ flag(
   () =>
     scene(async (it) => {
       const moved = await endpoint();
-      /** What is not of the mode is left behind, though what came after it was delivered. */
+      /** Deliveries outside the mode remain, although later ones are delivered. */
       const leftBehind = async (status: 'scheduled' | 'retry') => {
         assert.is(await it.count(status), 2);
         await db.rows(

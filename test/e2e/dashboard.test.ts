@@ -9,8 +9,9 @@ import { until } from '../support/until.js';
 import { panelQueries, type PanelQuery } from './dashboard.js';
 
 /**
- * What the dashboard shows of a young system where nothing went wrong. A panel without data would look broken: it shows zeros, or says in words what its
- * emptiness means. That each query has data once there is some is seen in e2e/prometheus.
+ * The dashboard of a young system without problems. A panel without data would look broken: it
+ * shows zeros, or explains its emptiness. e2e/prometheus tests that each query has data once there
+ * is some.
  */
 const young = suite('e2e/dashboard');
 
@@ -32,23 +33,22 @@ young.after(async () => {
   await queues.close();
 });
 
-// Ten scrapes instead of the four that Grafana's interval would have, because this machine may be busy.
+// Ten scrapes instead of Grafana's four, because this machine can be busy.
 const queries = panelQueries('10s');
 const panels = [...new Set(queries.map(({ panel }) => panel))];
 
-/** Panels with data from the beginning here, and why they may be empty elsewhere. */
+/** Panels with data from the start here, and why they can be empty elsewhere. */
 const fullHere: Readonly<Record<string, string>> = {
   'API requests': 'the project was made over the API',
   'Since retention ran': 'retention may be off',
 };
 
-/** The rows of every query of the dashboard. */
 async function answers(): Promise<Map<PanelQuery, QueryRow[]>> {
   const rows = await Promise.all(queries.map(async (it) => [it, await server.query(it.query)] as const));
   return new Map(rows);
 }
 
-/** What is wrong with the dashboard as it is now, a line each. */
+/** Flaws of the current dashboard, a line each. */
 async function flaws(): Promise<string[]> {
   const found: string[] = [];
   const rows = await answers();
@@ -56,7 +56,7 @@ async function flaws(): Promise<string[]> {
     const own = [...rows].filter(([it]) => it.panel === panel);
     const empty = own.filter(([, { length }]) => length === 0).map(([it]) => it);
     if (empty.length === own.length && empty[0]!.noValue === undefined) found.push(`${panel}: nothing, and does not say why`);
-    // A sum over everything is zero when there is nothing to add.
+    // A total without data is zero.
     if (empty.length < own.length)
       for (const { refId, query } of empty) if (!/\bby \(/.test(query)) found.push(`${panel} ${refId}: nothing beside the others`);
     for (const [{ refId }, values] of own)
@@ -65,7 +65,7 @@ async function flaws(): Promise<string[]> {
   return found;
 }
 
-/** Waits until all processes were scraped often enough for rates. */
+/** Waits until all processes have been scraped often enough for rates. */
 async function scrapedFor(seconds: number): Promise<void> {
   await until(`${seconds} s of scrapes`, async () => {
     const counts = await server.query(`count_over_time(gateway_metrics_sample_age_seconds{sample="postgres"}[${seconds}s])`);

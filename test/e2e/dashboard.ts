@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** The dashboard that is shipped, as far as tests look at it. */
 interface Dashboard {
   readonly panels: readonly {
     readonly title: string;
@@ -13,11 +12,10 @@ interface Dashboard {
 
 export interface PanelQuery {
   readonly panel: string;
-  /** Letter of the query in its panel. */
   readonly refId: string;
-  /** For all jobs, projects and endpoints. */
+  /** The expression for all jobs, projects and endpoints. */
   readonly query: string;
-  /** What the panel shows instead of data while all of its queries are without. */
+  /** Shown by the panel while all of its queries are empty. */
   readonly noValue?: string;
 }
 
@@ -28,7 +26,7 @@ const { panels, templating } = JSON.parse(
 const filled = (expression: string, rateInterval: string) =>
   expression.replaceAll('$__rate_interval', rateInterval).replaceAll(/\$(job|project|endpoint)\b/g, '.*');
 
-/** The queries of all panels, as Grafana would ask them. */
+/** The queries of all panels, as Grafana sends them. */
 export function panelQueries(rateInterval: string): PanelQuery[] {
   return panels.flatMap(({ title: panel, targets = [], fieldConfig }) => {
     const noValue = fieldConfig?.defaults.noValue;
@@ -41,7 +39,7 @@ export function panelQueries(rateInterval: string): PanelQuery[] {
   });
 }
 
-/** The queries behind the choices at the top of the page. */
+/** The queries of the variables at the top of the page. */
 export function choiceQueries(rateInterval: string): { readonly name: string; readonly query: string }[] {
   return templating.list.flatMap(({ name, query }) => {
     if (typeof query === 'string') return [];

@@ -59,7 +59,7 @@ delivers('messages of real Kafka topics become signed requests with the exact by
     const group = `gateway-${source.uid}`;
     await until('the acknowledgement in the group of the source', async () => (await broker.committed(group, topic)).includes(1));
 
-    // A source with a function takes bytes that are not text.
+    // A source with a function accepts binary data.
     const binary = await broker.topic();
     await gateway.api('POST', '/sources', {
       name: 'binary',

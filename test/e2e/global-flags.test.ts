@@ -15,7 +15,10 @@ import { discard, tempFolder } from '../support/start/keep.js';
 
 const globalFlags = suite('e2e/global-flags');
 
-/** The flags that every command takes, by their names in the specification, and those of metrics, tracing and feature flags that it names. */
+/**
+ * The flags of every command, as named in the specification, and its flags for metrics, tracing and
+ * feature flags.
+ */
 const PROMISED = [
   '--config',
   '--db-database',
@@ -39,7 +42,7 @@ const PROMISED = [
 ] as const;
 const tested = new Set<string>();
 
-/** A test of what flags do, in as few starts as show it. */
+/** Declares a test of flags; flags share starts where possible. */
 function flag(names: readonly (typeof PROMISED)[number][], behaviour: string, test: () => Promise<void>): void {
   for (const name of names) tested.add(name);
   globalFlags(`${names.join(' ')}: ${behaviour}`, test);
@@ -63,7 +66,6 @@ const settings = () => ({
   server: { http: { bind: '127.0.0.1' } },
 });
 
-/** Runs a test with an agent that was started with these flags. */
 async function withAgent(
   flags: readonly string[],
   options: GatewayOptions,
@@ -79,19 +81,18 @@ async function withAgent(
   }
 }
 
-/** What `migrate status`, which opens the database and nothing else, says with these flags. */
+/** Runs `migrate status`, which only opens the database, with these flags. */
 async function status(flags: readonly string[], config: object = {}): Promise<{ code: number | null; stdout: string; stderr: string }> {
   return runGateway(['migrate', 'status', ...flags], { config });
 }
 
-/** The sentence with which an agent that is started like this must end. */
+/** Returns the error of an agent that must not start. */
 async function refused(flags: readonly string[], config: object): Promise<string> {
   const { code, stderr } = await runGateway(['agent', '--port', '0', ...flags], { config });
   assert.is(code, 1, stderr);
   return stderr;
 }
 
-/** The settings of a connection as flags. */
 const flagsOf = (section: string, fields: object) =>
   Object.entries(fields).flatMap(([name, value]) => [`--${section}-${name}`, String(value)]);
 
@@ -156,7 +157,6 @@ flag(['--db-scheme', '--db-type'], 'what is not known is refused with the list',
   }
 });
 
-/** The connections of a user to the shared Redis, each with its database. */
 async function connections(user: string): Promise<string[]> {
   const list = (await kv.client.client('LIST')) as string;
   return list.split('\n').flatMap((line) => (line.includes(` user=${user} `) ? [/ db=(\d+) /.exec(line)?.[1] ?? ''] : []));

@@ -9,7 +9,7 @@ import { until } from '../support/until.js';
 
 const kept = suite('e2e/kept-messages');
 
-/** Two events of each message, without the card that it holds. */
+/** Two events per message, without the card in it. */
 const FUNCTION = `function transform({ lines }) {
   return lines.map((n) => ({ event_type: 'line', data: { n } }));
 }`;

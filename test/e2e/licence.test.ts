@@ -24,7 +24,7 @@ licence.after(async () => {
   distribution.close();
 });
 
-/** Runs a test with an agent under this licence, alone, which delivers whatever the licence says. */
+/** Runs a test with one agent under this licence, which delivers whatever the licence. */
 async function licensed(token: string, test: (agent: { log: string; port: number }) => Promise<void>): Promise<void> {
   const { process, port } = await gateway.startAgent(['--license-key', token]);
   try {

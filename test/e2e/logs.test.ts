@@ -19,7 +19,7 @@ import { until } from '../support/until.js';
 const logs = suite('e2e/logs');
 const waiting = together(logs);
 
-/** What stands in secrets, and what stands in messages: neither may be read in a log. */
+/** Content of secrets and of messages: neither may appear in a log. */
 const SECRET = 'planted-secret';
 const CONTENT = 'planted-content';
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
@@ -33,7 +33,7 @@ interface Line {
   readonly [field: string]: unknown;
 }
 
-/** The log of a process, line by line. Fails when a line is of another form. */
+/** Parses a process' log line by line. Fails on a line in another format. */
 function linesOf({ stdout, stderr }: Pick<GatewayProcess, 'stdout' | 'stderr'>, process: string): Line[] {
   assert.is(stdout, '', 'nothing on standard output');
   return stderr
@@ -96,7 +96,7 @@ waiting(
         authentication: { type: 'api_key', api_key: { header_name: 'x-api-key', header_value: `${SECRET}-key` } },
       });
       await gateway.api('POST', '/subscriptions', { name: 'all', endpoint_id: endpointId, filter_config: { event_types: ['*'] } });
-      // A message that is given to the reader of the stopped agent is soon given to the next one.
+      // A message received by the stopped agent is soon visible to the next one.
       const plain = queues.queue({ VisibilityTimeout: '2' });
       const transformed = queues.queue();
       const body_function = `function transform(payload) { if (payload.data.throws) throw new Error('refused ' + JSON.stringify(payload)); return payload; }`;
@@ -106,20 +106,20 @@ waiting(
       };
       const { uid: sourceId } = await source('plain', plain.name);
       await source('transformed', transformed.name, { body_function });
-      // The database refuses these, and its error quotes the whole row.
+      // The database refuses these events, with an error that quotes the whole row.
       await gateway.database.rows(`alter table events add constraint refusing check (event_type <> 'event.refused')`);
       const message = (eventType: string, more: object = {}) => ({
         body: JSON.stringify({ event_type: eventType, data: { text: CONTENT, ...more }, custom_headers: { 'x-planted': CONTENT } }),
         attributes: { traceparent: TRACEPARENT, 'x-attribute': CONTENT },
       });
 
-      // Delivered, poisoned, thrown at by a function, refused by Postgres.
+      // Delivered, invalid, rejected by a function, refused by Postgres.
       await queues.send(plain, [message('event.good'), { ...message('event.bad'), body: `{"data": ${CONTENT}` }, message('event.refused')]);
       await queues.send(transformed, [message('event.good'), message('event.bad', { throws: true })]);
       await receiver.received(2);
       await until('three messages in quarantine', async () => (await count(gateway, 'quarantined_messages')) === 3);
 
-      // Failed, tried again, failed for good, sent again by hand.
+      // Failed, retried, failed permanently, resent manually.
       receiver.answer({ status: 500, body: `no ${CONTENT}`, headers: { 'x-answer': CONTENT } });
       await queues.send(plain, [message('event.failing')]);
       await until('a delivery to fail', async () => {
@@ -138,7 +138,7 @@ waiting(
       await gateway.api('POST', '/events', { event_type: 'event.api', data: { text: CONTENT }, custom_headers: { 'x-api': CONTENT } });
       await until('the event of the API', () => receiver.requests.some(({ headers }) => headers['x-api'] === CONTENT));
 
-      // Postgres goes away while there is work, and the agent is started anew behind it.
+      // Postgres becomes unreachable during work, and the agent restarts behind it.
       const before = receiver.requests.length;
       way.cut();
       await queues.send(plain, [message('event.waiting')]);

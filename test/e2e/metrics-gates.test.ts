@@ -22,7 +22,6 @@ const settings = {
 const OPEN = ['--metrics-backend=pullmetrics', '--enable-feature-flag=pullmetrics'];
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-/** Runs a test with a process that was started with these flags, this environment and this file. */
 async function running(
   command: 'agent' | 'server',
   { flags = [], env = {}, file = {} }: { flags?: readonly string[]; env?: Record<string, string>; file?: object },
@@ -46,7 +45,7 @@ async function running(
   }
 }
 
-/** The line that says why metrics are off, in the three places where it is said. */
+/** Returns the reason why metrics are off, after comparing its three places. */
 async function saidEverywhere(log: GatewayProcess, body: string, plugins: readonly string[]): Promise<string> {
   const [, said = ''] = /^# no metrics: pullmetrics is inactive: ([^\n]+)\n$/.exec(body) ?? [];
   const logged = log.stderr.split('\n').filter((line) => line.includes('"plugin":"pullmetrics"'));

@@ -30,7 +30,6 @@ const config = () => ({
   source: { allowed_networks: ['127.0.0.0/8'] },
 });
 
-/** Runs a test with agents that have these flags; they are given as the specification names them. */
 async function agents(
   count: number,
   flags: readonly string[],
@@ -51,7 +50,7 @@ async function agents(
   }
 }
 
-/** Makes an endpoint that answers 410, sends it an event, and waits for the e-mail. */
+/** Creates an endpoint that answers 410, sends it an event, and waits for the e-mail. */
 async function disable(name: string, server: Smtp): Promise<ReceivedMail> {
   const { uid } = await made.api<Created>('POST', '/endpoints', { name, url: gone.url });
   const before = server.mails.length;
@@ -74,7 +73,7 @@ notifications('two agents tell once of an endpoint that is gone, through the ser
       const mail = await disable('both', server);
       assert.equal([mail.from, mail.to, mail.user, mail.secure], ['gateway@example.com', ['ops@example.com'], 'gateway', true]);
       assert.equal([mail.headers['subject'], mail.headers['reply-to']], [subject('both'), 'ops@example.org']);
-      // A second one, behind which a copy of the first would have come.
+      // A duplicate of the first e-mail would have arrived before the second.
       await disable('next', server);
       assert.equal(
         server.mails.map(({ headers }) => headers['subject']),
@@ -120,7 +119,7 @@ interface Finding {
   readonly fix?: string;
 }
 
-/** What the doctor, the connection test of the mail server, says of it with these flags. */
+/** The doctor's finding about the mail server with these flags. */
 async function doctor(flags: readonly string[], server: Smtp): Promise<Finding & { readonly printed: string }> {
   const env = { GATEWAY_SMTP_CA_FILE: server.ca };
   const { stdout, stderr } = await runGateway(['utils', 'doctor', '--json', ...flags], { config: config(), env });
@@ -130,7 +129,7 @@ async function doctor(flags: readonly string[], server: Smtp): Promise<Finding &
 
 notifications('--smtp-provider gives the server; one that is not known refuses the start', async () => {
   const server = await smtp({ tls: 'none', login });
-  // Maildev is localhost and speaks no TLS.
+  // Maildev means localhost without TLS.
   const flags = ['--smtp-provider', 'Maildev', '--smtp-port', String(server.port), ...loginFlags];
   await agents(1, flags, async () => {
     const { secure, user } = await disable('by provider', server);

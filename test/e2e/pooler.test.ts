@@ -13,14 +13,15 @@ const pooler = suite('e2e/pooler');
 
 pooler('behind PgBouncer in transaction mode a server and two agents work as without it', async () => {
   const postgres = new URL((await services.postgres()).url);
-  // Fewer sessions than statements at a time, so that they change from statement to statement.
+  // Fewer sessions than concurrent statements, so that sessions change between statements.
   const bouncer = await own.pgbouncer(postgres.href, { default_pool_size: 4 });
   const receiver = await endpoint();
   const direct = { host: postgres.hostname, port: Number(postgres.port) };
   const database = { host: '127.0.0.1', port: bouncer.port, direct };
   const gateway = await production({ agents: 2, settings: { database, agent: { interval_seconds: 3600 } } });
   try {
-    // Only a notification makes the agents read the new endpoint: their next refresh is an hour away.
+    // Only a notification makes the agents read the new endpoint: their next refresh is an hour
+    // away.
     await subscribed(gateway, receiver.url);
     const events = Array.from({ length: 200 }, (_, n) => ({ event_type: 'order.paid', data: { n } }));
     const created = await Promise.all(events.map((event) => gateway.api('POST', '/events', event)));

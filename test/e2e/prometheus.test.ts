@@ -14,23 +14,23 @@ import { ELSEWHERE, TOKEN, watched } from './watched.js';
 const scraped = suite('e2e/prometheus');
 const deploy = fileURLToPath(new URL('../../deploy', import.meta.url));
 
-/** What Prometheus is asked, and what asks it. */
+/** A query and its origin. */
 interface Question {
   readonly name: string;
   readonly query: string;
 }
 
-/** Alerts of which a part has no rows while all is well. */
+/** Alerts with a part that has no rows in a healthy system. */
 const emptyAlerts: Readonly<Record<string, string>> = {
   GatewayApiFailing: 'no request was answered with 5xx',
 };
 
-/** What `promtool check metrics` says of names that the specification forces: all of it comes, and nothing else. */
+/** The complete output of `promtool check metrics` about names that the specification requires. */
 const forced: readonly string[] = [
   // counters of the specification without the suffix
   'gateway_ingest_error counter metrics should have "_total" suffix',
   'gateway_ingest_success counter metrics should have "_total" suffix',
-  // gauges of the specification with it
+  // gauges of the specification with the suffix
   ...[
     'gateway_event_delivery_attempts_total',
     'gateway_event_delivery_queue_total',
@@ -73,12 +73,12 @@ const dashboardQueries: readonly Question[] = [
   ...panelQueries('10s').map(({ panel, refId, query }) => ({ name: `${panel} ${refId}`, query })),
 ];
 const ruleQueries = (await rules()).filter(({ name }) => emptyAlerts[name] === undefined);
-/** Those of all three that have had data. */
+/** Questions of the three lists above that have had data. */
 const answered = new Set<Question>();
 
 scraped('a server without agents shows what waits for them, with its age, and the alert for that is on its way', async () => {
   tellTargets('server.json', [gateway.serverPort]);
-  // Nobody has subscribed to it, which agents decide.
+  // Nothing is subscribed to it, which only agents determine.
   for (let n = 0; n < 3; n++) await gateway.api('POST', '/events', { event_type: 'unwanted', data: { n } });
   const pending = 'max by (project, source) (gateway_event_queue_total{status="pending"})';
   await until('three pending events', async () => (await values(pending))[0] === 3);
@@ -170,19 +170,19 @@ async function values(expression: string): Promise<number[]> {
   return (await server.query(expression)).map(({ value }) => value);
 }
 
-/** Tells Prometheus where to look; it notices by itself. */
+/** Writes the scrape targets, which Prometheus reloads. */
 function tellTargets(file: string, ports: readonly number[]): void {
   fs.writeFileSync(path.join(folder, file), JSON.stringify([{ targets: ports.map((port) => `127.0.0.1:${port}`) }]));
 }
 
-/** Asks those that have had no data yet. */
+/** Evaluates the questions that have had no data yet. */
 async function look(questions: readonly Question[]): Promise<void> {
   const hasData = (rows: readonly QueryRow[]) => rows.some(({ value }) => !Number.isNaN(value));
   const open = questions.filter((question) => !answered.has(question));
   await Promise.all(open.map(async (question) => hasData(await server.query(question.query)) && answered.add(question)));
 }
 
-/** Lets the gateway work until each of the queries has had a row with a number. */
+/** Lets the gateway work until each query has returned a number. */
 async function working(questions: readonly Question[]): Promise<void> {
   const missing = () => questions.filter((question) => !answered.has(question));
   try {
@@ -202,7 +202,7 @@ async function working(questions: readonly Question[]): Promise<void> {
 }
 
 /**
- * The rules as they are before anything is decided: with no bound that could leave rows out, and nothing taken away or looked up in the past. Throws when one
+ * The rules without thresholds, subtractions and offsets, which could hide rows. Throws if one
  * cannot be evaluated.
  */
 async function rules(): Promise<Question[]> {

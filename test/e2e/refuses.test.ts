@@ -15,7 +15,6 @@ const refuses = suite('e2e/refuses');
 
 const key = () => crypto.randomBytes(32).toString('base64');
 
-/** Runs a command that must fail, and gives its sentence. */
 async function failing(args: readonly string[], config: object): Promise<string> {
   const { code, stderr } = await runGateway(args, { config, withinMs: 60_000 });
   assert.is(code, 1, stderr);

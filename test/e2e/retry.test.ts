@@ -7,7 +7,7 @@ import { production, subscribed } from '../support/production.js';
 import { until } from '../support/until.js';
 
 const retry = suite('e2e/retry');
-// What fails here is to use up its attempts, however much of it does.
+// Failing deliveries must exhaust their attempts, however many fail.
 const gateway = await production({ agents: 2, settings: { circuit_breaker: { failure_threshold: 0 } } });
 const { database } = gateway;
 const config = { database: database.connection };
@@ -88,7 +88,7 @@ retry('events that reached nobody are replayed over the API, and reach the subsc
     await until('all to be routed', async () => (await pending()).length === 0);
     assert.is((await replay()).count, 20);
     await until('all to be routed again', async () => (await pending()).length === 0);
-    // Another subscription is another delivery id, but the endpoint has the event.
+    // Another subscription gives another delivery id, but the endpoint has the event.
     const { content } = await gateway.api<{ content: { uid: string }[] }>('GET', `/subscriptions?endpointId=${uid}`);
     await gateway.api('DELETE', `/subscriptions/${content[0]!.uid}`);
     await gateway.api('POST', '/subscriptions', { name: 'again', endpoint_id: uid, filter_config: { event_types: ['order.missed'] } });

@@ -29,16 +29,16 @@ const slow = await endpoint();
 let probed = () => {};
 const probe = new Promise<void>((resolve) => (probed = resolve));
 const broken = await endpoint({ answer: (_request, number) => (number < 4 ? { status: 500 } : probe.then(() => ({}))) });
-/** Lets requests wait until they are released. */
+/** Holds requests until they are released. */
 const holdSlow = () => {
   const released = new Promise<void>((resolve) => (release = resolve));
   slow.answer(() => released.then(() => ({})));
 };
 const gateway = await production({ settings, agents: 0 });
 const queue = queues.queue();
-/** What every later test uses. */
+/** Shared by all later tests. */
 let topic: string, slowId: string, brokenId: string, limitedId: string, agent: Awaited<ReturnType<typeof gateway.startAgent>>;
-/** Series of `ELSEWHERE` that an agent has shown above zero. */
+/** Series of `ELSEWHERE` that an agent has exposed above zero. */
 const above = new Set<string>();
 const look = async ({ port } = agent): Promise<Exposition> => {
   const at = await scrape(port);
@@ -54,7 +54,6 @@ shows.after(async () => {
   await broker.close();
 });
 
-/** An endpoint that is subscribed to one event type. */
 async function receives(type: string, url: string, retries: number, more: object = {}): Promise<string> {
   const { uid } = await gateway.api('POST', '/endpoints', {
     name: type,
@@ -71,7 +70,7 @@ async function sqsSource(name: string, connection: object): Promise<string> {
   return (await gateway.api('POST', '/sources', { name, type: 'pub_sub', pub_sub: pubSub })).uid;
 }
 
-/** The three counters of a source, which must add up at every look. */
+/** The three counters of a source, which must be consistent in every scrape. */
 function ingested(at: Exposition, source: string): { total: number; success: number; error: number } {
   const of = (name: string) => at.sum(name, { source }) ?? 0;
   return { total: of('gateway_ingest_total'), success: of('gateway_ingest_success'), error: of('gateway_ingest_error') };
@@ -89,11 +88,11 @@ shows(
     brokenId = await receives('broken', broken.url, 10);
     limitedId = await receives('limited', good.url, 0, { rate_limit: 1 });
 
-    // Its signal is lost, so that the reconciler finds it.
+    // Its signal is lost, so that the reconciler routes it.
     await gateway.api('POST', '/events', { event_type: 'unwanted', data: { way: 'lost signal' } });
     await until('its signal', () => gateway.kv.client.exists('gateway:create-event'));
     await gateway.kv.client.flushdb();
-    // Retention needs this table, and runs as the agent starts.
+    // Retention needs this table, and runs when the agent starts.
     await gateway.database.rows('alter table quarantined_messages rename to away');
     agent = await gateway.startAgent();
     await until('retention to fail', async () => (await look()).sum('gateway_retention_failures_total') === 1);
@@ -125,7 +124,8 @@ shows(
     );
     await queues.send(
       queue,
-      // What is under way and what may wait here: more would go back to Postgres for a while.
+      // The maximum of in-flight and waiting deliveries: more would be returned to Postgres for a
+      // while.
       Array.from({ length: 102 }, (_, n) => message('slow', { n })),
     );
 
@@ -151,7 +151,8 @@ shows(
     };
     const all = await until('everything to be counted', counted, { withinMs: 60_000 });
 
-    // Ingest: kafka 20 accepted and 1 dropped; the queue 1 in quarantine, 1 duplicate, 105 accepted.
+    // Ingest: 20 accepted and 1 dropped from Kafka; 1 quarantined, 1 duplicate and 105 accepted
+    // from the queue.
     assert.equal(ingested(all, kafkaId), { total: 21, success: 21, error: 0 });
     assert.equal(ingested(all, sqsId), { total: 107, success: 106, error: 1 });
     assert.is(all.sum('gateway_ingest_dropped_total', { source: kafkaId }), 1);
@@ -173,7 +174,6 @@ shows(
     assert.is(all.sum('gateway_deliveries_attempted_total', { outcome: 'failure' }), 1);
     assert.is(all.sum('gateway_deliveries_attempted_total', { outcome: 'success' }), all.sum('gateway_end_to_end_latency_count'));
 
-    // The way of a message.
     for (const step of ['throttle', 'transform', 'commit', 'route', 'wait', 'request', 'record']) {
       assert.ok(all.sum('gateway_step_duration_seconds_count', { step })! > 0, step);
       assert.ok(all.sum('gateway_step_duration_seconds_sum', { step })! > 0, step);
@@ -186,7 +186,7 @@ shows(
     assert.ok(all.sum('gateway_sandbox_processes')! > 0);
     assert.is(all.sum('gateway_clock_offset_seconds'), 0, 'agent and Postgres share a machine');
 
-    // While nothing can be committed, a message stays with its broker.
+    // While nothing can be committed, a message remains at its broker.
     await gateway.database.rows('begin');
     await gateway.database.rows('lock table events in share mode');
     await broker.produce(topic, [{ partition: 0, value: message('nobody') }]);
@@ -202,7 +202,6 @@ shows(
     assert.is(idle.all('gateway_endpoint_breaker_state').length, 0, 'too few requests have failed for a breaker to open');
     assert.is(idle.all('gateway_source_lag_messages', { source: sqsId, partition: '' }).length, 1);
 
-    // Both processes.
     const server = await scrape(gateway.serverPort);
     for (const [name, at] of [
       ['agent', idle],
@@ -223,7 +222,7 @@ shows(
       assert.is(at.sum('gateway_pool_connections', { state: 'waiting' }), 0);
     }
 
-    // The server counts what comes over the API; what it refuses is no event.
+    // The server counts events of the API; a refused request is no event.
     assert.equal(ingested(server, 'api'), { total: 3, success: 3, error: 0 });
     assert.is(server.sum('gateway_ingest_duplicate_total', { source: 'api' }), 1);
     assert.is(server.sum('gateway_ingest_latency_count'), 2);
@@ -244,7 +243,7 @@ shows('a breaker that failed deliveries open is 2, 1 while its probe is under wa
     });
   await queues.send(queue, Array<string>(4).fill(message('broken')));
   await stateIs(2);
-  // Counted when KV has answered, perhaps after the state is shown.
+  // Counted once KV has answered, possibly after the state is exposed.
   await until('its trip to be counted', async () => breaker(await look(), 'trips_total') === 1);
   await stateIs(1);
   // More than wait in memory for the outcome of a probe.

@@ -18,7 +18,7 @@ import { until } from '../support/until.js';
 
 const serverFlags = suite('e2e/server-flags');
 
-/** The flags of `gateway server` that are promised, without the global ones. */
+/** The documented flags of `gateway server`, without the global ones. */
 const PROMISED = [
   '--api-auth',
   '--basic-auth',
@@ -41,7 +41,7 @@ type Flag = (typeof PROMISED)[number];
 
 const tested = new Set<Flag>();
 
-/** A test of what a flag, or several together, does. */
+/** Declares a test of one or several flags. */
 function flag(flags: Flag | readonly Flag[], behaviour: string, test: () => Promise<void>): void {
   const names = typeof flags === 'string' ? [flags] : flags;
   for (const name of names) tested.add(name);
@@ -63,7 +63,7 @@ interface Server {
   readonly port: number;
   get(path: string, headers?: Record<string, string>): Promise<Answer>;
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
-  /** Makes a project and returns the path of its endpoints, and its id and key. */
+  /** Creates a project. Returns the path of its endpoints, its id and its key. */
   project(): Promise<{ id: string; endpoints: string; bearer: { authorization: string } }>;
 }
 
@@ -76,7 +76,10 @@ let kv: RedisDatabase;
 let account: { organisation: { id: string }; api_key: { key: string } };
 let proxy: { readonly asked: readonly string[]; readonly url: string; close(): Promise<unknown> };
 let metricsAt: string;
-/** With a port and a rate alone, with the flags that change something for a request, and without stored keys and words. */
+/**
+ * A server with only a port and a rate, one with the flags that affect requests, and one that
+ * accepts no stored keys and passwords.
+ */
 let plain: Server, flagged: Server, strict: Server;
 
 serverFlags.before(async () => {
@@ -93,7 +96,7 @@ serverFlags.before(async () => {
   account = JSON.parse((await runGateway(['bootstrap', '--email', 'ops@example.com'], { folder })).stdout) as typeof account;
   proxy = await refusingProxy();
   metricsAt = `127.0.0.1:${await freePort()}`;
-  // What billing has to post.
+  // Usage for billing to post.
   await db.rows(`insert into usage_days (organisation_id, day, events) values ($1, (now() - interval '3 days')::date, 1)`, [
     account.organisation.id,
   ]);
@@ -124,7 +127,7 @@ serverFlags.after(async () => {
 });
 serverFlags.before.each(async () => void (await kv.client.flushdb()));
 
-/** A server on a port of its own; paths of its API are given without the prefix. */
+/** Starts a server on a free port; API paths are given without the prefix. */
 async function start(command: string, flags: readonly string[], prefix = ''): Promise<Server> {
   const port = await freePort();
   const process = gateway([command, '--port', String(port), ...flags], { folder });
@@ -160,7 +163,7 @@ async function start(command: string, flags: readonly string[], prefix = ''): Pr
   };
 }
 
-/** A proxy that notes what it is asked for, and fails. */
+/** A proxy that records requests and fails them. */
 async function refusingProxy(): Promise<typeof proxy> {
   const asked: string[] = [];
   const server = http.createServer(({ url = '' }, response) => {
@@ -175,7 +178,7 @@ async function refusingProxy(): Promise<typeof proxy> {
   return { asked, url: `http://127.0.0.1:${port}`, close: () => new Promise((resolve) => server.close(resolve)) };
 }
 
-/** The sentence with which a server that is started like this must end. */
+/** Returns the error of a server that must not start. */
 async function refused(flags: readonly string[]): Promise<string> {
   const { code, stderr } = await runGateway(['server', ...(flags.includes('--port') ? [] : ['--port', '0']), ...flags], { folder });
   assert.is(code, 1, stderr);

@@ -16,7 +16,7 @@ const start = suite('e2e/start');
 let running: GatewayProcess | undefined;
 
 start.after.each(async () => {
-  await running?.kill(); // a test that fails leaves it running
+  await running?.kill(); // a failed test leaves it running
 });
 
 const page = fs.readFileSync(fileURLToPath(new URL('../../docs/start.md', import.meta.url)), 'utf8');
@@ -26,15 +26,18 @@ interface Block {
   readonly text: string;
 }
 
-/** The commands of the page, and what they show, in order. */
+/** The commands of the page and their output, in order. */
 function blocks(): Block[] {
   return [...page.matchAll(/^```(sh|text)\n([^]*?)^```$/gm)].map(([, kind, text = '']) => ({ kind: kind as Block['kind'], text }));
 }
 
-/** The agent hears of what the API has answered while a reader goes on to the next block; on a busy machine that takes a while. */
+/**
+ * Agents learn of changes while a reader moves on to the next block; on a busy machine this takes a
+ * while.
+ */
 const READING_MS = 500;
 
-/** A shell that keeps its variables from one block to the next, as the reader's does. */
+/** A shell that keeps its variables between blocks, like the reader's. */
 class Shell {
   readonly #child: ChildProcess;
   output = '';
@@ -44,7 +47,7 @@ class Shell {
     for (const stream of [this.#child.stdout, this.#child.stderr]) stream?.on('data', (text: Buffer) => (this.output += text.toString()));
   }
 
-  /** Types a block, no faster than a reader does, and waits for the end of its last command. */
+  /** Types a block at a reader's speed, and waits for the end of its last command. */
   async type(text: string): Promise<void> {
     await sleep(READING_MS);
     const before = this.output.length;
@@ -53,7 +56,9 @@ class Shell {
     assert.is(status, '0', `${text}\n${this.output.slice(before)}`);
   }
 
-  /** Ends the shell; one that is held up by its last command is killed, so that the failure of that command is told. */
+  /**
+   * Ends the shell; kills it if its last command hangs, so that the command's failure is reported.
+   */
   async close(): Promise<void> {
     const ended = new Promise((resolve) => this.#child.once('exit', resolve));
     this.#child.stdin?.end('exit\n');
@@ -63,7 +68,7 @@ class Shell {
   }
 }
 
-/** A line of the page as a pattern: `…` stands for what differs from run to run, and leading space is not compared. */
+/** A line of the page as a pattern: `…` stands for varying parts; leading whitespace is ignored. */
 function pattern(line: string): RegExp {
   const parts = line.trim().split('…');
   return new RegExp(parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/\s+/g, '\\s+')).join('.*'));
@@ -71,11 +76,11 @@ function pattern(line: string): RegExp {
 
 start('every command of docs/start.md does what the page says', async () => {
   const folder = tempFolder('start');
-  fs.chmodSync(folder, 0o755); // run by root, Postgres runs as another user
+  fs.chmodSync(folder, 0o755); // if started by root, Postgres runs as another user
   const screen = (running = gateway(['dev'], { folder }));
   await screen.line('Ctrl-C stops', { withinMs: 60_000 });
 
-  // The addresses on the screen are the ones that count.
+  // The displayed addresses are authoritative.
   const shown = (name: string, at: RegExp): string => {
     const found = new RegExp(`^ +${name} +${at.source}`, 'm').exec(screen.stdout)?.[1];
     assert.ok(found, `${name} in\n${screen.stdout}`);
@@ -95,7 +100,7 @@ start('every command of docs/start.md does what the page says', async () => {
   try {
     for (const { kind, text } of blocks()) {
       if (kind === 'sh') {
-        if (text.includes('npm start')) continue; // it is what runs already; dev.test.ts has the flags
+        if (text.includes('npm start')) continue; // already running; dev.test.ts tests the flags
         await shell.type(here(text));
         commands++;
         continue;

@@ -13,12 +13,13 @@ import { redis } from '../support/redis.js';
 import { tempFolder } from '../support/start/keep.js';
 
 /**
- * A source that nobody here has heard of: its package lives outside of the workspace, knows `@gateway/plugin` alone, and gets into a clean installation of
- * packed packages by the command that operators use.
+ * A third-party source: its package is outside the workspace, depends only on `@gateway/plugin`,
+ * and is installed into a clean installation of packed packages with the operators' command.
  */
 const stranger = suite('e2e/stranger');
 
-// What is installed lies outside of the repository: its coverage would be thrown away, and makes each start of it a quarter longer.
+// The installation is outside the repository: its coverage would be discarded, and slows down each
+// start by a quarter.
 delete process.env['NODE_V8_COVERAGE'];
 
 const author = fileURLToPath(new URL('../stranger/gateway-source-redis-streams', import.meta.url));
@@ -79,7 +80,7 @@ stranger('delivers its messages, signed, by its own settings and its own flag', 
   const client = new Redis(own.url);
   try {
     const { secret } = await subscribed(gateway, receiver.url, ['order.*']);
-    // Sources take database 0 of their Redis, where the streams of other tests may be.
+    // Sources use database 0 of their Redis, where streams of other tests may exist.
     const stream = `orders-${process.pid}`;
     const connection = { address, stream, group: 'gateway' };
     const source = (fields: object) => ({
@@ -116,7 +117,7 @@ stranger('delivers its messages, signed, by its own settings and its own flag', 
   }
 });
 
-/** An ingest message whose number keeps its last digit only when its bytes do. */
+/** An ingest message with a number that keeps its last digit only if the bytes are unchanged. */
 function message(n: number): string {
   return `{"event_type":"order.paid","data":{"n":${n}.10}}`;
 }

@@ -21,10 +21,10 @@ sampling.after(async () => {
 await gateway.database.rows(`update projects set config = '{"strategy":{"type":"linear","duration":1,"retry_count":0}}'`);
 await subscribed(gateway, receiver.url);
 
-/** Sends messages through an agent of this rate and ends it, which flushes what it has. */
+/** Sends messages through an agent with this rate and ends it, which flushes its spans. */
 async function through(rate: number, messages: readonly { traceparent?: string; tracestate?: string }[], flags: readonly string[] = []) {
   const before = { spans: to.spans.length, requests: receiver.requests.length };
-  // One of its own: what polled another one when its agent ended may still be given a message there.
+  // A new queue: a previous agent's poll could still receive a message of an old one.
   const queue = queues.queue();
   await gateway.api('POST', '/sources', {
     name: queue.name,

@@ -24,7 +24,8 @@ const receiver = await endpoint({
     return { status: (type === 'order.paid' && before < 2) || (type === 'again' && before < 3) ? 503 : 200 };
   },
 });
-// Every event takes both queues, and what is tried again is tried by another agent. That one reads no source, so nothing is read twice while two share a topic out.
+// Every event passes both queues, and another agent makes retries. It reads no source, so that no
+// message is read twice while two agents divide a topic.
 const gateway = await production({ agents: 0, settings: { tracer: tracedBy(to), ingest: { inline_routing: false } } });
 await Promise.all([gateway.startAgent(['--mode', 'events']), gateway.startAgent(['--mode', 'retry'])]);
 trace.after(async () => {
@@ -56,7 +57,8 @@ const { uid: sqsSource } = await gateway.api('POST', '/sources', {
   pub_sub: { type: 'sqs', workers: 1, sqs: queues.connection(queue.name) },
 });
 
-// All is sent at once, so that the test waits but once for what an agent keeps for some seconds.
+// Everything is sent at the same time, so that the test waits only once for an agent's export
+// interval.
 const paid = producer();
 const again = producer();
 const sold = producer();
@@ -97,7 +99,6 @@ function typeOf(body: Buffer): string {
   return (JSON.parse(body.toString()) as { type: string }).type;
 }
 
-/** The requests that belong to a trace. */
 const requests = (traceId: string) => receiver.requests.filter(({ headers }) => headers['traceparent']?.includes(traceId));
 const sent = async (type: string, count = 1) => {
   const ofType = () => receiver.requests.filter(({ body }) => typeOf(body) === type);
@@ -232,7 +233,7 @@ trace('a message that is put in quarantine is an error in its trace, without wha
   );
 });
 
-/** Waits for a span of a trace; others may come before and after it. */
+/** Waits for a span of a trace; other spans can precede and follow it. */
 async function spanOf({ traceId }: { readonly traceId: string }, name: string) {
   return until(`${name} in its trace`, () => to.spans.find((span) => span.traceId === traceId && span.name === name));
 }

@@ -5,7 +5,6 @@ import { spans, type SpanRow } from '#core/tracing/spans';
 import type { Collector, OtlpSpan } from '../support/otlp.js';
 import { until } from '../support/until.js';
 
-/** The trace context of a producer that begins a trace. */
 export interface Producer {
   readonly traceId: string;
   readonly spanId: string;
@@ -17,12 +16,15 @@ export function producer({ sampled = true } = {}): Producer {
   return { traceId, spanId, traceparent: `00-${traceId}-${spanId}-${sampled ? '01' : '00'}` };
 }
 
-/** The settings of a gateway that sends every trace there, or this share of those that begin in it. */
+/** The settings of a gateway that exports every trace, or this share of the traces it starts. */
 export function tracedBy(to: Collector, sampleRate = 1) {
   return { type: 'otel', otel: { collector_url: `http://${to.address}`, sample_rate: sampleRate } };
 }
 
-/** Waits until a trace has spans of these names, as many as they are given, and gives it; other spans that it has by then are an error. */
+/**
+ * Waits until a trace has exactly these spans, and returns it; other spans that have arrived by
+ * then are an error.
+ */
 export async function wholeTrace(to: Collector, traceId: string, names: readonly string[]): Promise<readonly OtlpSpan[]> {
   const found = () => to.spans.filter((span) => span.traceId === traceId);
   const wanted = [...names].sort().join(', ');
@@ -34,21 +36,21 @@ export async function wholeTrace(to: Collector, traceId: string, names: readonly
   return found();
 }
 
-/** What has arrived, after everything that the tracer `otel` of this process had was sent. */
+/** Flushes this process' tracer `otel`. Returns everything received. */
 export async function flushed(to: Collector): Promise<readonly OtlpSpan[]> {
   const provider = (trace.getTracerProvider() as ProxyTracerProvider).getDelegate() as { forceFlush?(): Promise<void> };
   await provider.forceFlush?.();
   return to.spans;
 }
 
-/** The one span of this name. */
+/** The only span of this name. */
 export function only(all: readonly OtlpSpan[], name: string): OtlpSpan {
   const found = all.filter((span) => span.name === name);
   assert.is(found.length, 1, `${found.length} spans ${name}`);
   return found[0]!;
 }
 
-/** Whether every span of ours stands under another one that arrived too, or under that of a producer. */
+/** Asserts that every span's parent has arrived too, or is a producer's. */
 export function checkParents(all: readonly OtlpSpan[], remote: readonly string[] = []): void {
   const known = new Set([...all.map(({ spanId }) => spanId), ...remote]);
   for (const { name, parentSpanId } of all)

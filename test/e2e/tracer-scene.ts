@@ -10,40 +10,54 @@ import { producer, type Producer } from './traced.js';
 const SECRET = 'planted-secret';
 const PAYLOAD = 'planted-payload';
 
-/** A gateway whose server is traced, and what its agents are given to trace. */
+/** A gateway with a traced server, and traceable work for its agents. */
 export interface TracerScene {
   readonly gateway: Production;
-  /** Texts that no back end of a tracer may ever see: of payloads, header values, URLs and answers of endpoints, and secrets. */
+  /**
+   * Texts that must not reach any tracing back end: payloads, header values, URLs and responses of
+   * endpoints, and secrets.
+   */
   readonly planted: readonly string[];
-  /** The trace of the message that is delivered. */
+  /** The trace of the delivered message. */
   readonly paid: Producer;
-  /** The trace of a message whose producer does not record it. */
+  /** The trace of a message with an unsampled producer. */
   readonly quiet: Producer;
   readonly source: string;
-  /** URL of the server of its queue. */
+  /** URL of the queue's server. */
   readonly queues: string;
-  /** URL of the endpoint that answers well. */
+  /** URL of the endpoint that answers with success. */
   readonly endpoint: string;
   readonly failingEndpoint: string;
-  /** Starts an agent with these flags, variables and settings, and waits until it is ready; end it with `finish`. */
+  /**
+   * Starts an agent with these flags, variables and settings, and waits until it is ready; end it
+   * with `finish`.
+   */
   agent(options?: { flags?: readonly string[]; env?: Readonly<Record<string, string>>; tracer?: object }): Promise<GatewayProcess>;
-  /** SIGTERM, and how long the end took. */
+  /** Sends SIGTERM; measures the time to exit. */
   finish(agent: GatewayProcess): Promise<Ending & { seconds: number }>;
-  /** Has four messages read: two are delivered, one is put in quarantine, and the endpoint of one fails. Once, while an agent runs. */
+  /**
+   * Makes an agent read four messages: two are delivered, one is quarantined, and one's endpoint
+   * fails. Call it once, while an agent runs.
+   */
   work(): Promise<void>;
-  /** Has messages of new traces read from a queue that no agent has read yet, and waits until so many are delivered and so many have failed. */
+  /**
+   * Makes agents read messages of new traces from a new queue, and waits until `delivered` are
+   * delivered and `failed` have failed.
+   */
   read(delivered: number, failed: number): Promise<void>;
-  /** Creates an event over the API, and waits until it has been delivered. */
+  /** Creates an event over the API, and waits for its delivery. */
   deliver(): Promise<void>;
-  /** Gives back a back end, which ends with the scene: one that a failing test left open would keep its file from ending. */
+  /**
+   * Registers a back end to be closed with the scene: one left open by a failed test would keep its
+   * file from ending.
+   */
   closing<BackEnd extends { close(): void | Promise<void> }>(backEnd: Promise<BackEnd>): Promise<BackEnd>;
   close(): Promise<void>;
 }
 
 /**
- * Sets one up.
- * @param options.tracer the setting `tracer` of the server
- * @param options.settings of everything
+ * @param options.tracer the server's setting `tracer`
+ * @param options.settings of all processes
  */
 export async function tracerScene({ tracer, settings = {} }: { tracer: object; settings?: object }): Promise<TracerScene> {
   const encryptionKey = crypto.randomBytes(32).toString('base64');

@@ -25,7 +25,6 @@ apm.after(async () => {
   issuer.close();
 });
 
-/** The lines of the log about the tracer. */
 const toldOf = (log: string) => log.split('\n').filter((line) => line.includes('"tracer":"apm"'));
 
 apm('transactions and errors arrive in the traces of their producers, and nothing secret, the command line least of all', async () => {
@@ -79,7 +78,7 @@ apm('a server that is away at the start and comes is told of once each way, and 
   const port = await freePort();
   const agent = await scene.agent({
     flags: ['--tracer-type', 'apm', '--apm-agent-url', `http://127.0.0.1:${port}`],
-    // A request is answered when it ends; usually it goes on for ten seconds.
+    // A request is answered when it ends, by default after ten seconds.
     env: { ELASTIC_APM_API_REQUEST_TIME: '1s' },
   });
   for (let count = 0; count < 3; count++) await scene.deliver();

@@ -19,7 +19,7 @@ errtrack.after(async () => {
   await ofServer.close();
 });
 
-/** The lines of the log about the tracer, without those of its debugging. */
+/** Log lines about the tracer, except debug output. */
 const toldOf = (log: string) => log.split('\n').filter((line) => line.includes('"tracer":"errtrack"') && !line.includes('"debug":true'));
 const at = (dsn: string) => ['--tracer-type', 'errtrack', '--errtrack-dsn', dsn];
 

@@ -24,7 +24,6 @@ otel.after(async () => {
   ca.close();
 });
 
-/** The lines of the log about the tracer. */
 const toldOf = (log: string) => log.split('\n').filter((line) => line.includes('"tracer":"otel"'));
 
 otel(

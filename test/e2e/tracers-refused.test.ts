@@ -11,7 +11,7 @@ import { discard, tempFolder } from '../support/start/keep.js';
 const refused = suite('e2e/tracers-refused');
 
 const encryption_key = Buffer.alloc(32, 7).toString('base64');
-/** A tracer that cannot start ends the process then, before it looks for Postgres. */
+/** A tracer that cannot start ends the process before it connects to Postgres. */
 const strict = { encryption_key, plugins: { strict: true } };
 const issuer = licensing();
 const folder = tempFolder('tracers-refused');
@@ -20,7 +20,7 @@ refused.after(() => {
   discard(folder);
 });
 
-/** Runs an agent that is expected to refuse, and gives what it says at its end. */
+/** Runs an agent that must not start. Returns its output. */
 async function refusal({ flags = [], env = {}, config = {} }: { flags?: string[]; env?: Record<string, string>; config?: object }) {
   const { code, stdout, stderr } = await runGateway(['agent', '--port', '0', ...flags], { config: { ...strict, ...config }, env });
   assert.is(code, stderr.includes('plugins.strict') ? 1 : 2, stderr);

@@ -4,10 +4,9 @@ import { kafka } from '../support/kafka.js';
 import { kafkaSource, production, type Created, type Production } from '../support/production.js';
 import { sqs } from '../support/sqs.js';
 
-/** What scrapers have to send. */
 export const TOKEN = 'only-for-scrapers';
 
-/** Series that this load leaves at zero: `e2e/series` sees each above it. */
+/** Series that remain zero under this load: `e2e/series` tests each above zero. */
 export const ELSEWHERE: readonly SeriesName[] = [
   'gateway_clock_offset_seconds',
   'gateway_source_lag_messages',
@@ -32,32 +31,32 @@ const HOPELESS_WAVES = 6;
 
 const spinning = 'function transform() { for (;;); }';
 
-/** A gateway with metrics that need a token, and something of everything to do for its agents. */
+/** A gateway with metrics that require a token, and work of every kind for its agents. */
 export interface Watched {
   readonly gateway: Production;
-  /** Starts two agents, and fills what an endpoint that never answers has waiting. */
+  /** Starts two agents, and fills the queue of an endpoint that never answers. */
   startAgents(): Promise<void>;
-  /** Sends a handful of messages and events of every kind. Each time they are others. */
+  /** Sends a few messages and events of every kind, different ones each time. */
   work(): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * Starts it, without agents: a topic, a queue with a transform function and one with a function that never ends, an endpoint that answers, one that fails now and then, one that always fails, and one that never
- * answers.
+ * Starts it without agents: a topic, a queue with a transform function and one with a function that
+ * never ends, and endpoints that answer, fail sometimes, always fail, and never answer.
  */
 export async function watched(): Promise<Watched> {
   const settings = {
     enable_feature_flag: ['pullmetrics'],
-    // Opens soon for the endpoint that is hopeless, and is tried often.
+    // Opens soon for the failing endpoint, and probes often.
     circuit_breaker: { minimum_request_count: 4, failure_threshold: 90, error_timeout: 2, max_error_timeout: 2 },
-    // Pauses the source whose function never ends, for longer than the test.
+    // Pauses the source with the endless function, for longer than the test.
     transform: { deadline_ms: 250, pause_overruns: 2, pause_seconds: 600 },
     metrics: {
       enabled: true,
       metrics_backend: 'pullmetrics',
       bearer_token: TOKEN,
-      // So few that one series has more, and folds the rest.
+      // So few that one series exceeds it and is folded.
       max_label_sets: 8,
       pullmetrics_metrics: { sample_time: 1 },
     },
@@ -71,7 +70,7 @@ export async function watched(): Promise<Watched> {
     endpoint({ answer: { hang: true } }),
   ]);
   const close = async (gateway?: Production) => {
-    // A request that hangs ends with its endpoint, so that agents need not wait for it.
+    // A hanging request ends with its endpoint, so that agents need not wait for it.
     await Promise.all([good, shaky, hopeless, silent].map((receiver) => receiver.close()));
     await gateway?.close();
     await queues.close();
@@ -112,7 +111,7 @@ export async function watched(): Promise<Watched> {
     const startAgents = async () => {
       await Promise.all([gateway.startAgent(), gateway.startAgent()]);
       await spin(Array.from({ length: 4 }, (_, n) => ({ n })));
-      // More than agents keep for an endpoint that is so slow.
+      // More than agents hold for such a slow endpoint.
       await send(Array.from({ length: 250 }, (_, n) => ({ type: 'silent', endpoint: silentId, n })));
     };
     let wave = 0;
@@ -125,7 +124,7 @@ export async function watched(): Promise<Watched> {
         { drop: true },
         { spoilt: true },
       ]);
-      // Of these two the server routes the first, and the queues the second.
+      // The server routes the first event, the queues the second.
       for (const type of ['good', 'unwanted']) await gateway.api('POST', '/events', { event_type: type, data: { wave } });
       if (wave <= HOPELESS_WAVES)
         await fetch(`http://127.0.0.1:${gateway.serverPort}/api/v1/projects`, { headers: { authorization: 'Bearer wrong' } });

@@ -12,30 +12,35 @@ import { kafkaSource, managementApi, production, subscribed, type Production } f
 import { until, within } from '../support/until.js';
 import type { Evidence, Order } from './tenant.js';
 
-/** A gateway with one agent and two tenants: a neighbour, whose deliveries are measured, and an attacker with nothing but a project key. */
+/**
+ * A gateway with one agent and two tenants: a neighbour with measured deliveries, and an attacker
+ * who only has a project key.
+ */
 export interface Arena {
   readonly gateway: Production;
-  /** Measures the neighbour for so long, beside an attack or alone, and waits for the last of its deliveries. */
+  /**
+   * Measures the neighbour for `seconds`, alone or during an attack, and waits for its last
+   * delivery.
+   */
   measure(seconds: number, attack?: string): Promise<Round>;
   close(): Promise<void>;
 }
 
 /** Latencies in milliseconds. */
 export interface Round {
-  /** From production to arrival, through a transform function. */
+  /** Latencies from production to arrival, through a transform function. */
   readonly deliveries: readonly number[];
-  /** Of the neighbour's requests to the management API, one after the other. */
+  /** Latencies of the neighbour's sequential requests to the management API. */
   readonly requests: readonly number[];
-  /** What the neighbour and the probes were refused. */
+  /** Refused requests of the neighbour and the probes. */
   readonly failures: readonly string[];
-  /** The longest that `/healthz` of the server and the agent took. */
+  /** The longest response time of `/healthz` of server and agent. */
   readonly health: number;
-  /** Largest resident sets, in megabytes, of the children of the agent the largest one. */
+  /** Peak resident sets in megabytes; of the agent's children, the largest. */
   readonly memory: { readonly server: number; readonly agent: number; readonly children: number };
   readonly evidence: Evidence;
 }
 
-/** Rounds as one. */
 export function together(rounds: readonly Round[]): Round {
   const evidence: Record<string, number> = {};
   for (const round of rounds) for (const [what, count] of Object.entries(round.evidence)) evidence[what] = (evidence[what] ?? 0) + count;
@@ -53,15 +58,15 @@ export function together(rounds: readonly Round[]): Round {
 const PER_SECOND = 100;
 const TICK_MS = 10;
 const LOOK_MS = 200;
-/** How long an attack goes on while deliveries of the neighbour are missing. */
+/** The time that an attack continues while deliveries of the neighbour are missing. */
 export const PATIENCE_MS = 10_000;
-/** The one address of loopback that endpoints and sources may have. */
+/** The only loopback address that endpoints and sources are allowed to use. */
 const NETWORK = '127.0.0.1/32';
 const ACCOUNT = 'operator:the right one';
 
 /**
- * Starts it.
- * @param scale of what attacks prepare; the bounds of a project are lower with it, so that they are met sooner
+ * @param scale scales the preparations of attacks and the limits of a project, so that they are
+ * reached sooner
  */
 export async function arena(scale = 1): Promise<Arena> {
   const closing: (() => unknown)[] = [];
@@ -86,7 +91,8 @@ export async function arena(scale = 1): Promise<Arena> {
     closing.push(() => (receiver.closeAllConnections(), receiver.close()));
     const gateway = await production({
       settings: {
-        // These and NODE_OPTIONS are what docs/guides/deploy.md advises where tenants share an instance.
+        // These settings and NODE_OPTIONS are recommended for shared instances in
+        // docs/guides/deploy.md.
         api_rate_limit: 100,
         delivery: { allowed_networks: [NETWORK] },
         source: { allowed_networks: [NETWORK] },
@@ -130,7 +136,7 @@ export async function arena(scale = 1): Promise<Arena> {
         const stop = attack === undefined ? undefined : await attacker(attack, { gateway, broker, closing, scale });
         await neighbour(seconds);
         const isServed = () => arrived.size === made;
-        // Who waits longer is served when the attack is over, or never.
+        // Deliveries that take longer arrive after the attack, or never.
         await until('the deliveries', isServed, { withinMs: PATIENCE_MS }).catch(() => undefined);
         const evidence = (await stop?.()) ?? {};
         await until(`the neighbour's ${made - first} deliveries`, isServed);
@@ -144,7 +150,10 @@ export async function arena(scale = 1): Promise<Arena> {
   }
 }
 
-/** Begins an attack from a process of its own and a project of its own. Stop it with what is returned, which deletes the project. */
+/**
+ * Starts an attack in a separate process and project. Returns a function that stops it and deletes
+ * the project.
+ */
 async function attacker(
   attack: string,
   { gateway, broker, closing, scale }: { gateway: Production; broker: KafkaBroker; closing: (() => unknown)[]; scale: number },
@@ -153,7 +162,7 @@ async function attacker(
   const project = await operator<{ uid: string; api_key: { key: string } }>('POST', '/projects', { name: attack, type: 'outgoing' });
   const child = fork(fileURLToPath(import.meta.resolve('./attacker.js')), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   closing.push(() => child.kill());
-  // The attacker has a machine of its own, as far as that can be had here.
+  // Approximates an attacker on a separate machine.
   os.setPriority(child.pid!, os.constants.priority.PRIORITY_LOW);
   child.send({
     attack,
@@ -187,7 +196,7 @@ async function attacker(
   };
 }
 
-/** Asks and looks until it is told to end. */
+/** Sends requests and samples until it is ended. */
 function watch(gateway: Production) {
   const [agent] = gateway.agents;
   const memory = { server: 0, agent: 0, children: 0 };

@@ -1,10 +1,12 @@
-// The process of an attack. Gets an `Order` as its first message, tells when the attack runs, and its `Evidence` after the second.
+// The process of an attack. Receives an `Order` as first message and reports that the attack runs;
+// sends its `Evidence` after the second message.
 import { once } from 'node:events';
 import os from 'node:os';
 import { attacks } from './attacks.js';
 import { Tenant, type Order } from './tenant.js';
 
-// An attacker has machines of their own: what they compute here is not to be taken from whoever is measured.
+// An attacker has a separate machine: its computations here must not slow down the measured
+// processes.
 os.setPriority(19);
 process.once('disconnect', () => process.exit());
 

@@ -5,25 +5,27 @@ import { gzipSync } from 'node:zlib';
 import { loopback } from '../support/ports.js';
 import type { Tenant } from './tenant.js';
 
-/** What a tenant with nothing but a project key does to harm the others. */
+/** An attack on the other tenants by a tenant who only has a project key. */
 export interface Attack {
   readonly name: string;
-  /** Left to the long form: a test of a part holds its bound too. */
+  /** Only in the long form: another test covers its limit too. */
   readonly isLong?: true;
-  /** Does nothing to the gateway: tells what a busy neighbour on the same machine costs by itself. */
+  /** Sends nothing to the gateway: measures the effect of a busy process on the same machine. */
   readonly isControl?: true;
-  /** Before the neighbour is measured. */
+  /** Runs before the neighbour is measured. */
   readonly prepare?: (tenant: Tenant) => Promise<unknown>;
-  /** Goes on until the attack is over. */
   readonly run: (tenant: Tenant) => Promise<unknown>;
-  /** What shows that it took place, and met its bound: in `Evidence`. */
+  /** Keys of `Evidence` that prove that the attack took place and reached its limit. */
   readonly seen: readonly string[];
-  /** What must not be in `Evidence`. */
+  /** Keys that must not be in `Evidence`. */
   readonly never?: readonly string[];
 }
 
 const MB = 1_000_000;
-/** How often an attack does what it does: a quarter of the neighbour's events, or a few megabytes. More is a matter of `api_rate_limit` and `limits.events_per_second`. */
+/**
+ * The rate of most attacks: a quarter of the neighbour's events, or a few megabytes.
+ * `api_rate_limit` and `limits.events_per_second` limit higher rates.
+ */
 const PER_SECOND = 25;
 const LARGE_PER_SECOND = 5;
 const LOOP = 'function transform() { for (;;); }';
@@ -33,10 +35,10 @@ const event = (data: object, fields: object = {}) => ({ event_type: 'attack', da
 const members = (count: number, prefix = 'k') => Object.fromEntries(Array.from({ length: count }, (_, k) => [`${prefix}${k}`, k]));
 const numbers = (count: number) => Array.from({ length: count }, (_, k) => k);
 
-/** Retries without end. */
+/** Retries practically forever. */
 const strategy = { type: 'linear', duration: 1, retry_count: 1000 };
 
-/** Creates until the project is full, or there are so many. */
+/** Creates resources until the project is full, or `most` exist. */
 async function fill(most: number, create: (n: number) => Promise<{ readonly status: number }>): Promise<void> {
   let n = 0;
   const one = async () => {
@@ -49,23 +51,21 @@ async function fill(most: number, create: (n: number) => Promise<{ readonly stat
   await Promise.all(numbers(8).map(one));
 }
 
-/** Endpoints that never answer, with a timeout of two minutes. */
+/** Creates endpoints that never answer, with a timeout of two minutes. */
 async function hanging(tenant: Tenant, most: number): Promise<void> {
   const url = await tenant.listen(hang);
   await fill(most, (n) => tenant.call('POST', '/endpoints', { name: 'e', url: `${url}${n}`, http_timeout: 120, strategy }));
 }
 
-/** Everybody's endpoint, on a server that answers. */
 async function answering(tenant: Tenant): Promise<string> {
   return tenant.endpoint(await tenant.listen(ok));
 }
 
-/** A broker that takes connections and says nothing. */
+/** A broker that accepts connections and never answers. */
 async function tarpit(): Promise<string> {
   return `127.0.0.1:${await loopback(net.createServer((socket) => socket.on('error', () => undefined).resume()))}`;
 }
 
-/** Computes for so many milliseconds. */
 function compute(ms: number): void {
   for (const until = performance.now() + ms; performance.now() < until;);
 }

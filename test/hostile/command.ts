@@ -1,6 +1,7 @@
-// `npm run hostile -- [--seconds 10] [--rounds 3] [--attack <part of a name>]`: each attack beside a neighbour, in turn with the neighbour alone.
-// docs/internals/threat-model.md lists what is defended. Exits with 1 if a neighbour waits or loses something, a process takes too much memory, or an attack
-// did not take place.
+// `npm run hostile -- [--seconds 10] [--rounds 3] [--attack <part of a name>]`: measures a
+// neighbour alternately alone and during each attack. docs/internals/threat-model.md lists the
+// defences. Exits with status 1 if a neighbour waits or loses a message, a process takes too much
+// memory, or an attack did not take place.
 import os from 'node:os';
 import { parseArgs } from 'node:util';
 import { quantile } from '../reliability/neighbourhood.js';
@@ -8,7 +9,7 @@ import { arena, together, type Round } from './arena.js';
 import { attacks } from './attacks.js';
 import { faultsOf, p50Of, p99Of } from './judge.js';
 
-// What cannot be had on this machine is a failure here: nothing would be proved.
+// A service missing on this machine is a failure here: nothing would be proved.
 process.env['CI'] = 'true';
 
 const { values } = parseArgs({
@@ -43,10 +44,11 @@ const figures = (rounds: readonly Round[]) => {
 const scene = await arena(Number(values.scale));
 let failed = 0;
 try {
-  // The first of everything takes its time.
+  // Warms up: first requests are slow.
   await scene.measure(3);
   for (const attack of chosen) {
-    // Code that runs for the first time is several times slower, and an agent that has run for a while has run most of it.
+    // Code that runs for the first time is several times slower; a long-running agent has run most
+    // of its code.
     await scene.measure(WARMING_SECONDS, attack.name);
     const pairs: { readonly alone: Round; readonly beside: Round }[] = [];
     for (let k = 0; k < rounds; k++) pairs.push({ alone: await scene.measure(seconds), beside: await scene.measure(seconds, attack.name) });

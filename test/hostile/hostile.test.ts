@@ -5,8 +5,9 @@ import { arena, PATIENCE_MS, type Arena } from './arena.js';
 import { attacks } from './attacks.js';
 import { faultsOf } from './judge.js';
 
-// The short form of `npm run hostile`: that each attack meets its bound, nothing of the neighbour is lost or waits for the end of the attack, and no process
-// grows. How long the neighbour waits is told by the long form, on a machine of its own.
+// The short form of `npm run hostile`: checks that each attack reaches its limit, that the
+// neighbour loses nothing and does not wait for the end of the attack, and that no process grows.
+// The long form, on a dedicated machine, measures the neighbour's latency.
 
 const hostile = suite('hostile/hostile');
 const SCALE = 0.1;

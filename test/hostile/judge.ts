@@ -2,14 +2,17 @@ import { quantile } from '../reliability/neighbourhood.js';
 import { together, type Round } from './arena.js';
 import type { Attack } from './attacks.js';
 
-/** Megabytes that a process may have. */
+/** Limits of resident megabytes per process. */
 const MEMORY_MAX = { server: 500, agent: 600, children: 300 };
-/** How many times as long the median delivery may take as in the rounds without the attack. */
+/** The limit of the median delivery time, relative to the rounds without the attack. */
 const MEDIAN_RATIO_MAX = 1.25;
-/** A pause of the machine, which two shared cores have without an attack, is shorter. */
+/** Pauses of the machine, which occur on two shared cores without an attack, are shorter. */
 const P99_MAX_MS = 60;
 
-/** A quantile of deliveries in milliseconds, as the median of rounds: one pause of the machine is all of the slowest deliveries of its round. */
+/**
+ * A quantile of deliveries in milliseconds, as the median of rounds: a single pause of the machine
+ * causes all of the slowest deliveries of its round.
+ */
 const ofRounds =
   (part: number) =>
   (rounds: readonly Round[]): number =>
@@ -20,7 +23,7 @@ const ofRounds =
 export const p50Of = ofRounds(0.5);
 export const p99Of = ofRounds(0.99);
 
-/** What an attack did to a neighbour, as sentences; empty when nothing. */
+/** Describes what an attack did to a neighbour; empty if nothing. */
 export function faultsOf(
   { seen, never = [], isControl }: Attack,
   { alone, beside: rounds }: { readonly alone?: readonly Round[]; readonly beside: readonly Round[] },

@@ -4,21 +4,23 @@ import { Agent, request } from 'undici';
 import kafkajs, { type Producer } from 'kafkajs';
 import { loopback } from '../support/ports.js';
 
-/** What an attacking process is told. */
 export interface Order {
   readonly attack: string;
   readonly port: number;
   readonly key: string;
   readonly projectId: string;
   readonly brokers: readonly string[];
-  /** A topic of the attacker's own, with four partitions. */
+  /** The attacker's topic, with four partitions. */
   readonly topic: string;
   readonly neighbourId: string;
-  /** Share of the size of the long form. */
+  /** The size relative to the long form. */
   readonly scale: number;
 }
 
-/** How often something was seen: answers by status and code, as in `422 project_full`, and what an attack counts itself. */
+/**
+ * Counts of responses by status and code, such as `422 project_full`, and of the attack's
+ * observations.
+ */
 export type Evidence = Readonly<Record<string, number>>;
 
 export interface Answer {
@@ -31,7 +33,6 @@ export interface Answer {
 const CONNECTIONS = 500;
 const AT_A_TIME = 200;
 
-/** What a tenant with a project key can do. */
 export class Tenant {
   readonly evidence: Record<string, number> = {};
   readonly #dispatchers = new Map<string, Agent>();
@@ -50,13 +51,19 @@ export class Tenant {
     this.evidence[what] = (this.evidence[what] ?? 0) + by;
   }
 
-  /** Calls the management API; the path begins below the project. A text is sent as it is. Counts the answer, and resolves whatever it is. */
+  /**
+   * Calls the management API; the path is relative to the project. Sends a string body unchanged.
+   * Counts the response, and resolves for any status.
+   */
   async call(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<Answer> {
     const { port, projectId } = this.order;
     return this.ask(method, `http://127.0.0.1:${port}/api/v1/projects/${projectId}${path}`, body);
   }
 
-  /** The same for any URL, with any credentials, from one of several addresses: what is counted by address does not meet the neighbour. */
+  /**
+   * `call` for any URL and credentials, from one of several addresses: limits by address do not
+   * affect the neighbour.
+   */
   async ask(
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     url: string,
@@ -91,7 +98,7 @@ export class Tenant {
 
   /**
    * Repeats a step until the attack is over.
-   * @param perSecond how often; Infinity: as fast as 200 at a time can
+   * @param perSecond Infinity for as fast as 200 concurrent steps allow
    */
   async repeat(perSecond: number, step: (n: number) => Promise<unknown>): Promise<void> {
     let n = 0;
@@ -122,7 +129,6 @@ export class Tenant {
     return this.call('POST', '/subscriptions', { name: 's', endpoint_id: endpointId, filter_config: filterConfig });
   }
 
-  /** A source that reads the attacker's own topic. */
   async source(fields: object = {}): Promise<string> {
     const { brokers, topic: topicName } = this.order;
     const kafka = { brokers, topic_name: topicName, consumer_group_id: `attack-${topicName}` };
@@ -139,7 +145,7 @@ export class Tenant {
     this.count('messages', messages.length);
   }
 
-  /** A server of the attacker; its URL. */
+  /** Starts a server of the attacker. Returns its URL. */
   async listen(answer: http.RequestListener): Promise<string> {
     const server = http.createServer((incoming, response) => {
       this.count('requests to the attacker');

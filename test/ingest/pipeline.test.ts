@@ -27,9 +27,9 @@ interface Scene {
   readonly running: RunningAgent;
   readonly at: Endpoint;
   readonly pipeline: Pipeline;
-  /** Hands a message over, as a source with this function would. */
+  /** Passes a message to the pipeline, like a source with this function. */
   hand(body: string | Uint8Array, options?: { bodyFunction?: string } & Partial<Message>): Promise<Outcome>;
-  /** What was counted: outcomes in order. */
+  /** The counted outcomes, in order. */
   readonly counted: Outcome[];
 }
 
@@ -408,7 +408,7 @@ pipeline('a project with a backlog takes turns at the rate with others', async (
   assert.is(passed.indexOf('other'), 1);
 });
 
-/** A pipeline without sandbox, and a way to hand messages of projects over. */
+/** A pipeline without a sandbox, and a function that passes messages of projects to it. */
 function bare({
   perSecond = 0,
   result = { kind: 'dropped', logs: [], durationMs: 1 },

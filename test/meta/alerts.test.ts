@@ -13,7 +13,6 @@ const rules = read('deploy/prometheus/alerts.yml');
 
 interface Alert {
   readonly name: string;
-  /** Its lines. */
   readonly text: string;
   readonly expression: string;
 }
@@ -42,7 +41,7 @@ alerts('promtool accepts every scrape configuration that the guide shows', async
     // Debian's Prometheus is built without Kubernetes.
     const known = block.replace(/kubernetes_sd_configs:\n +- role: pod\n/, 'file_sd_configs: [{ files: [pods.json] }]\n');
     fs.writeFileSync(path.join(shown, 'prometheus.yml'), known);
-    // Its token is in a file that is not here.
+    // Its token is in a file that does not exist here.
     const { code, output } = await promtool(['check', 'config', '--syntax-only', 'prometheus.yml'], { cwd: shown });
     assert.is(code, 0, output);
   }

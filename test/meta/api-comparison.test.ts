@@ -7,7 +7,6 @@ import { read } from './house.js';
 const comparison = suite('meta/api-comparison');
 const PAGE = 'docs/reference/api-comparison.md';
 
-/** The cells of the rows that begin with a task and its routes. */
 function rows(): string[][] {
   const tables = read(PAGE).split('\n## What others have')[0]!;
   return tables
@@ -16,7 +15,7 @@ function rows(): string[][] {
     .map((line) => line.split('|').slice(1, -1));
 }
 
-/** Paths inside of a project are written without it. */
+/** Paths within a project are written without its prefix. */
 function described(): string[] {
   const { paths } = openApiDocument(routes, { version: '', rootPath: '' });
   return Object.entries(paths).flatMap(([path, operations]) =>

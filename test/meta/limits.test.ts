@@ -9,7 +9,7 @@ const meta = suite('meta/limits');
 
 const rows = Object.values(limits).flat();
 
-/** Numbers that bound nothing of a tenant: how the operator's own processes work, and parts of the limit beside them. */
+/** Numbers that do not limit tenants: the operation of the instance, and parts of other limits. */
 const OF_THE_OPERATOR = [
   /^(agent|database|kv|smtp|notifications|retention|billing)\./,
   /^server\.http\.(agent_)?port$/,

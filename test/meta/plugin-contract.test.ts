@@ -7,9 +7,12 @@ import * as assert from 'uvu/assert';
 import { API_VERSION } from '@gateway/plugin/manifest';
 
 /**
- * The exported types of `@gateway/plugin` and, as `conformance`, of its suites, a line for each export and member, against those of the last version in `test/fixtures/plugin-contract.txt`. After a change raise
- * `API_VERSION` as the test asks, then write the file anew with `UPDATE=1 node --import tsx test/meta/plugin-contract.test.ts`. The file says `unreleased` beside the
- * version until its release takes the word away; until then that version takes further changes of its part.
+ * Compares the exported types of `@gateway/plugin` and, as `conformance`, of its suites, a line per
+ * export and member, with the last version in `test/fixtures/plugin-contract.txt`. After a change,
+ * raise `API_VERSION` as the test requests, then rewrite the file with
+ * `UPDATE=1 node --import tsx test/meta/plugin-contract.test.ts`. The file marks a version as
+ * `unreleased` until its release removes the word; until then the version accepts further changes
+ * of its part.
  */
 const contract = suite('meta/plugin-contract');
 
@@ -25,10 +28,13 @@ function entriesOf(name: string): [string, string][] {
   return Object.entries(exports).map(([entry, { types }]) => [entry, path.join(folder, types)]);
 }
 
-/** Types that plugins receive: another member breaks none. Plugins make the others, where only optional members may be added. */
+/**
+ * Types that plugins receive: an additional member breaks no plugin. Plugins implement the others,
+ * which accept only optional additional members.
+ */
 const GIVEN = /(Context|Host|Log|Handle)$/;
 
-/** `. SourceContext.window: number`: the entry, the export, its member, and the type. */
+/** `. SourceContext.window: number`: the entry, the export, its member and the type. */
 function linesOf(entry: string, types: string): string[] {
   const program = ts.createProgram([types], { module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext });
   const checker = program.getTypeChecker();
@@ -39,7 +45,7 @@ function linesOf(entry: string, types: string): string[] {
     const it = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
     return (it.declarations ?? []).flatMap((node) => {
       if (!ts.isInterfaceDeclaration(node) && !ts.isClassDeclaration(node)) {
-        // Its value is what versions are about.
+        // Its value is the version itself.
         return symbol.name === 'API_VERSION' ? [`${entry} API_VERSION`] : [`${entry} ${symbol.name} = ${text(node)}`];
       }
       const head = [...(node.typeParameters ?? []), ...(node.heritageClauses ?? [])].map(text).join(' ');
@@ -53,7 +59,7 @@ function linesOf(entry: string, types: string): string[] {
 const suites = entriesOf('plugin-conformance').map(([, types]): [string, string] => ['conformance', types]);
 const current = [...entriesOf('plugin'), ...suites].flatMap(([entry, types]) => linesOf(entry, types)).sort();
 
-/** Which part of the version a change from one to the other raises, and for what. */
+/** The part of the version that a change raises, and why. */
 function needed(before: readonly string[], now: readonly string[]): { raises: 'major' | 'minor' | undefined; because: string[] } {
   const gone = before.filter((line) => !now.includes(line));
   const come = now.filter((line) => !before.includes(line));
@@ -72,7 +78,10 @@ function needed(before: readonly string[], now: readonly string[]): { raises: 'm
 const nameOf = (line: string) => /^\S+ (\w+)/.exec(line)![1]!;
 const isClass = (line: string, lines: readonly string[]) => lines.some((it) => it.includes(` ${nameOf(line)} = class`));
 
-/** True if the version is raised enough from one of the file, such as `2.0.0` or `2.0.0 unreleased`. */
+/**
+ * True if the version is raised sufficiently from the file's, such as `2.0.0` or
+ * `2.0.0 unreleased`.
+ */
 function allows(from: string, to: string, raises: 'major' | 'minor' | undefined): boolean {
   if (from === `${to} unreleased`) return raises !== 'major' || to.endsWith('.0.0');
   const [[major, minor], [nextMajor, nextMinor]] = [from, to].map((it) => it.split('.').map(Number)) as [

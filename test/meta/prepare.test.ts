@@ -18,7 +18,6 @@ prepare.after.each(() => {
   console.error = say;
 });
 
-/** A lock that a dead process has left in a folder of its own. */
 function staleLock(): string {
   const file = path.join(tempFolder('prepare'), 'lock');
   fs.writeFileSync(file, 'of a dead process');
@@ -26,7 +25,7 @@ function staleLock(): string {
   return file;
 }
 
-/** Has the next locks that are moved aside moved by this instead, so many times. */
+/** Replaces the next `times` renames. */
 function moving(times: number, move: (from: string, to: string) => void): void {
   let left = times;
   Object.assign(fs, { renameSync: (from: string, to: string) => (left-- > 0 ? move(from, to) : renameSync(from, to)) });

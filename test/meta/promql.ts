@@ -1,15 +1,15 @@
 import { series } from '#core/metrics/series';
 
-/** Labels that Prometheus adds, or that a histogram brings along. */
+/** Labels added by Prometheus, or belonging to a histogram. */
 const added = ['job', 'instance', 'le'];
 
-/** A series in an expression, by the name of its row in the table, with the labels that a selector names. */
+/** A series in an expression, by its name in the table, with the labels of its selector. */
 export interface UsedSeries {
   readonly name: string;
   readonly labels: readonly string[];
 }
 
-/** The series of ours that an expression of Prometheus asks for. What rules record (`gateway:…`) is left out. */
+/** The gateway's series in a Prometheus expression, without recorded ones (`gateway:…`). */
 export function seriesIn(expression: string): UsedSeries[] {
   return [...expression.matchAll(/(?<![\w:$"])((?:gateway|process|nodejs)_\w+)(?![\w:]|\s*=)(?:\{([^}]*)\})?/g)].map(
     ([, name = '', selector = '']) => ({
@@ -19,7 +19,7 @@ export function seriesIn(expression: string): UsedSeries[] {
   );
 }
 
-/** What is wrong with the series and labels of an expression; Prometheus would answer with nothing and say nothing. */
+/** Unknown series and labels in an expression, for which Prometheus silently returns nothing. */
 export function mistakesIn(expression: string): string[] {
   const used = seriesIn(expression);
   const known: Readonly<Record<string, { readonly labels: readonly string[] }>> = series;

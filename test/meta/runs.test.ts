@@ -5,16 +5,14 @@ import { files, nodes, parse } from './house.js';
 
 const runs = suite('meta/runs');
 
-/** What a test file declares. */
 interface Declared {
   readonly file: string;
   /** Variable and name of each suite. */
   readonly suites: ReadonlyMap<string, string>;
-  /** Variables on which `.run()` is called. */
+  /** Variables with a call of `.run()`. */
   readonly run: ReadonlySet<string>;
-  /** Names of tests, where they are plain text. */
+  /** Names of tests that are literals. */
   readonly tests: readonly string[];
-  /** Whether a test is marked with `.only`. */
   readonly only: boolean;
 }
 
@@ -65,7 +63,7 @@ function read(file: string): Declared {
   const suites = new Map<string, string>();
   const run = new Set<string>();
   const tests: string[] = [];
-  /** What declares tests in place of the suite. */
+  /** Functions that declare tests instead of the suite. */
   const beside = new Set<string>();
   let only = false;
   for (const node of nodes(parse(file))) {

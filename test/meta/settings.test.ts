@@ -6,7 +6,10 @@ import { files, read } from './house.js';
 const meta = suite('meta/settings');
 const rows: SettingsTable = settings;
 
-/** The test in which a second value of each setting changes what happens, not only what the configuration says. */
+/**
+ * The test in which a second value of each setting changes the behaviour, not only the printed
+ * configuration.
+ */
 const TESTED: Record<string, readonly string[]> = {
   'test/agent/agent.test.ts': ['instance_ingest_rate', 'encryption_key', 'agent.mode', 'agent.drain_timeout_seconds'],
   'test/ingest/commit/event-writer.test.ts': ['ingest.inline_routing', 'limits.events_per_second'],

@@ -6,7 +6,7 @@ const specification = suite('meta/specification');
 
 const page = read('docs/reference/specification.md');
 
-/** The rows of the tables that compare, without their headers. */
+/** The rows of the comparison tables, without headers. */
 const rows = page
   .slice(page.indexOf('\n## '))
   .split('\n')

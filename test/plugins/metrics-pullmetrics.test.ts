@@ -11,7 +11,7 @@ const metrics = suite('plugins/metrics-pullmetrics');
 
 type Registry = new () => { metrics(): Promise<string> };
 type Shown = new (options: object) => Record<'inc' | 'set' | 'observe', (labels: object, value: number) => void> & { reset(): void };
-/** The copy of the plugin. */
+/** The plugin's copy. */
 const { Counter, Gauge, Histogram, Registry } = createRequire(new URL('../../plugins/metrics-pullmetrics/package.json', import.meta.url))(
   'prom-client',
 ) as { Counter: Shown; Gauge: Shown; Histogram: Shown; Registry: Registry };
@@ -27,7 +27,7 @@ const series: Readonly<Record<string, Series>> = {
 const host: MetricsHost = { collect: () => Promise.resolve(), log: silentLog };
 const start = () => plugin.start(series, {}, host);
 
-/** The lines of the exposition that begin with the name. */
+/** Exposition lines that start with the name. */
 async function lines(backend: Metrics, name: string): Promise<string[]> {
   const { body } = await backend.expose();
   return body.split('\n').filter((line) => line.startsWith(name));
@@ -138,7 +138,7 @@ metrics('the text is that of prom-client, to the byte', async () => {
 metrics('all values of a large exposition are of one moment, though others have their turns while it is made', async () => {
   const table = {
     ...series,
-    // The first and the last of the exposition.
+    // The first and the last in the exposition.
     a_total: { type: 'counter', labels: [], help: 'Before.' },
     z_total: { type: 'counter', labels: [], help: 'After.' },
   } as const;

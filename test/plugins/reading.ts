@@ -6,40 +6,39 @@ import { connectionValidator } from '#server/http/schema';
 import { randomName } from '../support/kafka.js';
 import { within } from '../support/until.js';
 
-/** A source plugin at work, as an agent runs it. */
+/** A running source plugin, as in an agent. */
 export interface Reading {
-  /** What was handed over, in that order; also what was not settled. */
+  /** Messages in the order of handing over, including unsettled ones. */
   readonly messages: Message[];
   readonly bodies: () => string[];
-  /** What it said of itself, newest last. */
+  /** Reported states, newest last. */
   readonly states: { state: string; reason: string | undefined }[];
-  /** The lag of each partition, as it was told last; forgotten ones are null. */
+  /** The last reported lag of each partition; null once withdrawn. */
   readonly lags: Record<string, number | null>;
   /** Messages that the broker deleted, by partition. */
   readonly lost: [partition: string, messages: number][];
   readonly logs: { level: string; fields: object; sentence: string }[];
   readonly sourceId: string;
-  /** Tells it to run so many readers. */
+  /** Requests another number of readers. */
   resize(workers: number): void;
-  /** What `watch` advised last. */
+  /** The last advice of `watch`. */
   readonly advice: () => string | null;
-  /** The promise of `run`. */
   readonly done: Promise<void>;
-  /** Aborts, and waits for the end. Gives the milliseconds that took. */
+  /** Aborts and waits for the end. Returns the duration in milliseconds. */
   stop(): Promise<number>;
 }
 
 let runs = 0;
-/** Test files read from one broker at once: one group would share the topics of all. */
+/** Concurrent test files share a broker: with one group they would divide their topics. */
 const ownSource = randomName('source');
 
-/** Runs a plugin. Without `handle` every message is accepted at once. */
+/** Runs a plugin. Without `handle` every message is accepted immediately. */
 export function reading<Connection>(
   plugin: SourcePlugin<Connection>,
   connection: Connection,
   options: Partial<Pick<SourceContext, 'sourceId' | 'window' | 'workers' | 'clientId'>> & {
     handle?: (message: Message) => Promise<Outcome>;
-    /** Whether it is asked for its lag: by `watch`, if it has that, beside `run`. */
+    /** Requests the lag, concurrently through `watch` if the plugin has it. */
     wantsLag?: boolean;
   } = {},
 ): Reading {
@@ -61,7 +60,8 @@ export function reading<Connection>(
     settings: {},
     sourceId: options.sourceId ?? ownSource,
     signal: abort.signal,
-    // Of a process that has ended, a later one may take the members: each run is a process to the brokers.
+    // A later process could take over the group members of an ended one: each run is another
+    // process to the brokers.
     clientId: options.clientId ?? `gateway-test-${++runs}`,
     log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
   };
@@ -106,7 +106,7 @@ export function bodyOf(message: Message): string {
   return Buffer.from(message.body).toString();
 }
 
-/** A `handle` whose messages settle when the test says so. */
+/** A `handle` with messages that the test settles. */
 export function held(): {
   handle: (message: Message) => Promise<Outcome>;
   settle(body: string, outcome: Outcome): void;
@@ -125,13 +125,12 @@ export function held(): {
   };
 }
 
-/** The validator that the control plane uses for connections. */
 export function validator(schema: object): (connection: unknown) => boolean {
   const problemsOf = connectionValidator(schema as Readonly<Record<string, unknown>>, 'connection');
   return (connection) => problemsOf(connection).length === 0;
 }
 
-/** The error with which the plugin refuses: always one of its own kind, with a fix. */
+/** Returns the plugin's refusal, which must be a `PluginError` with a fix. */
 export async function failure(promise: Promise<unknown>, what = 'it'): Promise<PluginError> {
   try {
     await promise;
@@ -142,7 +141,10 @@ export async function failure(promise: Promise<unknown>, what = 'it'): Promise<P
   throw new Error(`${what} did not fail`);
 }
 
-/** A process that runs the plugin: prints `message` for each, accepts them or holds them, and stops after some. In `clientId`, PID is its id. */
+/**
+ * A process that runs the plugin: prints `message` for each, accepts or holds them, and stops after
+ * some. PID in `clientId` stands for its id.
+ */
 export function reader(
   name: string,
   connection: object,

@@ -29,7 +29,7 @@ for (const [version, broker] of Object.entries(brokers))
   for (const compression of ['uncompressed', 'gzip', 'snappy', 'lz4', 'zstd'])
     codecs(`reads what Kafka ${version} stored with the compression ${compression}`, async () => {
       const topic = await broker.topic({ configEntries: { 'compression.type': compression } });
-      // More than one block of a frame: some that shrink a lot, some that do not shrink at all.
+      // More than one block of a frame: some highly compressible, some incompressible.
       const bodies = [
         ...Array.from({ length: 300 }, (_, at) => String(at).repeat(500)),
         ...Array.from({ length: 20 }, () => crypto.randomBytes(5000).toString('base64')),
@@ -82,14 +82,14 @@ codecs('a fetch of many batches, each of them within its limit, is decoded as me
   assert.ok(peak - before < 300, `${Math.round(peak - before)} MB`);
 });
 
-// Batches that hold far more than they look.
+// Decompression bombs.
 
 addCodecs();
 const { CompressionCodecs, CompressionTypes } = kafkajs;
 const decompress = (type: keyof typeof CompressionCodecs, batch: Buffer) =>
   (CompressionCodecs[type]() as { decompress(batch: Buffer): Promise<Buffer> }).decompress(batch);
 
-/** A number as Snappy writes it: seven bits a byte, the lowest first. */
+/** A number in Snappy's format: seven bits per byte, lowest first. */
 function varint(value: number): Buffer {
   const bytes: number[] = [];
   for (; value > 127; value = Math.floor(value / 128)) bytes.push((value % 128) + 128);
@@ -102,10 +102,10 @@ const sized = (block: Buffer) => {
 };
 const frameOfSnappy = (blocks: readonly Buffer[]) =>
   Buffer.concat([Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0, 0, 0, 0, 1, 0, 0, 0, 1]), ...blocks.map(sized)]);
-/** "one", and a block that says that it holds as much as a batch may. */
+/** "one", and a block that claims the maximum size of a batch. */
 const [small, huge] = [Buffer.from([3, 2 << 2, 0x6f, 0x6e, 0x65]), Buffer.concat([varint(SOURCE_MAX_BYTES), Buffer.from([0])])];
 
-/** A block of Zstandard that repeats one byte, and the frame of such blocks with a window of 1 MB. */
+/** A Zstandard block that repeats one byte, and the frame of such blocks with a window of 1 MB. */
 const repeated = (bytes: number, isLast = false) => {
   const block = Buffer.alloc(4, 'z');
   block.writeUIntLE(bytes * 8 + (1 << 1) + (isLast ? 1 : 0), 0, 3);

@@ -7,7 +7,7 @@ import { until } from '../support/until.js';
 import { held, reading } from './reading.js';
 
 const lag = suite('plugins/source-kafka-lag');
-/** Each on a topic of its own, for brokers are asked from time to time. */
+/** Tests on separate topics, which wait for periodic requests to the brokers. */
 const beside = together(lag);
 
 const broker = await kafka();
@@ -92,7 +92,8 @@ beside(
     await producing.connect();
     await producing.send({ topic, messages: [...inPartition(1, 2), ...inPartition(2, 2)] });
     await producing.disconnect();
-    // Five seconds as a rule; a machine that runs other tests beside may take longer than the fifteen that are promised.
+    // Usually five seconds; a machine that runs other tests can take longer than the guaranteed
+    // fifteen.
     await until('the messages of the new partitions', () => run.messages.length === 4, { withinMs: 30_000 });
     console.log(`read ${Date.now() - grownAt} ms after the topic had grown`);
     await until('their lag', () => run.lags['1'] === 0 && run.lags['2'] === 0);

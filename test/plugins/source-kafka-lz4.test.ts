@@ -8,17 +8,17 @@ const lz4 = suite('plugins/source-kafka-lz4');
 
 const decompressLz4 = (frames: Buffer) => decompress(frames, Infinity);
 
-/** What the frames of the fixture hold. */
+/** The content of the fixture's frames. */
 const contents: Readonly<Record<string, string>> = {
-  // Much of it is repeated from far away, and blocks end in the middle of a repetition.
+  // Many distant repetitions, and blocks that end within one.
   lines: Array.from({ length: 40 }, (_, n) => `order ${n % 11} of shop ${n % 7} is paid; `.repeat(200)).join(''),
   short: 'one',
   nothing: '',
-  // Stored as it is.
+  // Incompressible.
   noise: '1f40fc92da241694750979ee6cf582f2d5d7d28e18335de05abc54d0560e0f5302860c652bf08d560252aa5e74',
 };
 
-/** Made by the command `lz4` 1.9.4 of the project itself, with these flags. */
+/** Created with `lz4` 1.9.4, the project's command, with these flags. */
 const golden = JSON.parse(fs.readFileSync(new URL('../fixtures/lz4/frames.json', import.meta.url), 'utf8')) as readonly {
   readonly flags: string;
   readonly content: string;
@@ -45,19 +45,19 @@ lz4('frames one after the other are one content, and those that say so are skipp
   assert.is(decompressLz4(Buffer.alloc(0)).length, 0);
 });
 
-/** Adds what of a length does not fit into its four bits of the token. */
+/** Appends the part of a length that exceeds the token's four bits. */
 function longer(bytes: number[], length: number): void {
   for (let left = length - 15; left >= 0; left -= 255) bytes.push(Math.min(left, 255));
 }
 
 interface Sequence {
   readonly literals: Uint8Array;
-  /** From 0, nothing is behind us, to 1, everything. */
+  /** The distance back, from 0, the shortest, to 1, the start of the content. */
   readonly back: number;
   readonly repeated: number;
 }
 
-/** A block as the format has it, and its content, written down as slowly and plainly as can be. */
+/** An encoded block and its content, by a deliberately simple implementation. */
 function block(sequences: readonly Sequence[], last: Uint8Array): { readonly bytes: Buffer; readonly content: Buffer } {
   const bytes: number[] = [];
   const content: number[] = [];

@@ -14,7 +14,10 @@ import { onlyThese, sts } from '../support/sts.js';
 import { until } from '../support/until.js';
 import { failure, reading, validator } from './reading.js';
 
-/** MSK with IAM. A stand-in asks for tokens over TLS, verifies them with the signer of AWS, and passes every other request on to a real broker. */
+/**
+ * MSK with IAM. A fake broker requires tokens over TLS, verifies them with the AWS signer, and
+ * forwards all other requests to a real broker.
+ */
 const msk = suite('plugins/source-kafka-msk');
 
 const broker = await kafka();
@@ -24,13 +27,12 @@ const issued = trusted.issue('msk', ['IP:127.0.0.1']);
 const plain = Number(broker.listeners.plaintext.split(':')[1]);
 const REGION = 'eu-west-1';
 
-/** Secrets and session tokens, by access key. */
+/** Secrets and session tokens by access key. */
 const identities: Readonly<Record<string, { readonly secretAccessKey: string; readonly sessionToken?: string }>> = {
   STATIC: { secretAccessKey: 's3cret/+é' },
   ENVIRONMENT: { secretAccessKey: 'env-secret', sessionToken: 'env+token/==' },
   ROLE: { secretAccessKey: 'role-secret', sessionToken: 'role-token' },
 };
-/** The access keys whose tokens were accepted. */
 const accepted: string[] = [];
 
 const sockets = new Set<net.Socket>();
@@ -79,7 +81,7 @@ const int32 = (value: number) => Buffer.from(new Int32Array([value]).buffer).swa
 const text = (value: string) => Buffer.concat([int16(value.length), Buffer.from(value)]);
 const framed = (bytes: Buffer) => Buffer.concat([int32(bytes.length), bytes]);
 
-/** As the signer of AWS takes them. */
+/** The interface that the AWS signer requires. */
 class Sha256 {
   readonly #hash;
   constructor(secret?: string | Uint8Array | ArrayBuffer | ArrayBufferView) {
@@ -94,7 +96,7 @@ class Sha256 {
   reset(): void {}
 }
 
-/** Whether a login has a URL that the signer of AWS makes too. */
+/** True if the AWS signer creates the same URL for the login. */
 async function isValid(login: string): Promise<boolean> {
   const [start, token = '', ...end] = login.replace('auth=Bearer ', '').split('\u0001');
   assert.equal([start, ...end], ['n,,', '', '']);
@@ -211,7 +213,7 @@ msk('the region is that of the host name of a broker', async () => {
   }
 });
 
-/** What may be wrong with the login: the fields, what STS answers, and the sentence and its fix. */
+/** Mistakes of a login: the fields, the response of STS, and the expected sentence and fix. */
 const mistakes: Readonly<Record<string, readonly [auth: Auth, refusal: string | undefined, message: string, fix: RegExp]>> = {
   'a wrong secret': [
     { ...keys, secret_key: 'an0ther' },

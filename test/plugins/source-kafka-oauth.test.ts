@@ -17,7 +17,6 @@ const oauth = suite('plugins/source-kafka-oauth');
 
 const broker = await kafka();
 const asked: { readonly authorization: string | undefined; readonly form: Record<string, string> }[] = [];
-/** What the identity provider answers. */
 let answer: { status: number; body: string };
 const provider = http.createServer((request, response) => {
   void request.toArray().then((parts) => {
@@ -31,7 +30,7 @@ const token_endpoint = `http://127.0.0.1:${await loopback(provider)}/token`;
 const schema = new URL('../../plugins/source-kafka/connection.json', import.meta.url);
 const isValid = validator(JSON.parse(fs.readFileSync(schema, 'utf8')) as object);
 
-/** A token without a signature, which the broker takes until its time. */
+/** An unsigned token, which the broker accepts until it expires. */
 function jwt(secondsLeft: number): string {
   const part = (content: object) => Buffer.from(JSON.stringify(content)).toString('base64url');
   const now = Math.floor(Date.now() / 1000);
@@ -142,7 +141,7 @@ oauth('a broker without the mechanism is named', async () => {
   assert.is(error.message, `${broker.listeners.saslSsl} does not offer the mechanism OAUTHBEARER.`);
 });
 
-/** What may be wrong with the token endpoint: its answer or its address, and the sentence. */
+/** Mistakes of a token endpoint: its response or address, and the expected sentence. */
 const mistakes: Readonly<Record<string, readonly [set: { status: number; body: string }, more: Auth, message: RegExp, fix: RegExp]>> = {
   'an unknown client': [
     { status: 401, body: '{"error":"invalid_client","error_description":"s3cret/é is wrong"}' },

@@ -10,7 +10,10 @@ import { held } from './reading.js';
 
 const reassigned = suite('plugins/source-kafka-reassigned');
 
-/** Makes a member whose consumer is driven by the test: no version of kafkajs we know joins again while a handler runs, but nothing promises that. */
+/**
+ * A member with a consumer driven by the test: known versions of kafkajs do not rejoin while a
+ * handler runs, but nothing guarantees it.
+ */
 function driven(handle: (message: Message) => Promise<Outcome>) {
   const emitter = new EventEmitter();
   let eachBatch: EachBatchHandler = () => Promise.reject(new Error('it does not run'));
@@ -49,7 +52,7 @@ function driven(handle: (message: Message) => Promise<Outcome>) {
     return {
       member,
       assign: () => emitter.emit('consumer.group_join', { payload: { memberId: 'm', memberAssignment: { t: [0] } } }),
-      /** Gives the handler these offsets; resolves with those that it resolved when it is done. */
+      /** Passes these offsets to the handler; resolves with the offsets it has resolved. */
       batch: async (...offsets: string[]) => {
         const resolved: string[] = [];
         const messages = offsets.map((offset) => ({ offset, value: Buffer.from(offset), timestamp: '1', key: null, headers: {} }));

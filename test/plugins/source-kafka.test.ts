@@ -16,9 +16,9 @@ import { until, within } from '../support/until.js';
 import { bodyOf, failure, held, reader, type Reading, reading, validator } from './reading.js';
 
 const source = suite('plugins/source-kafka');
-/** Those that wait for sessions, polls and brokers, each in a group of its own. */
+/** Tests that wait for sessions, polls and brokers, each in a separate group. */
 const beside = together(source);
-/** Those of the broker that is stopped and killed: one after the other, beside the rest. */
+/** Tests that stop and kill the broker: sequential, concurrent with the rest. */
 let before: Promise<unknown> = Promise.resolve();
 const inTurn = (test: () => Promise<void>) => () => {
   const done = before.then(test);
@@ -30,7 +30,7 @@ const broker = await kafka();
 const { listeners, users, ca } = broker;
 const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-/** A broker that may be stopped and killed, started when it is first wanted. */
+/** A broker to stop and kill, started on first use. */
 let started: Promise<{ server: KafkaServer; mine: KafkaBroker }> | undefined;
 const ownBroker = () => (started ??= own.kafka().then(async (server) => ({ server, mine: await kafka({ server }) })));
 
@@ -42,7 +42,7 @@ source.after(async () => {
   await server.close();
 });
 
-/** A topic of one's own and the connection that reads it. */
+/** Creates a topic and the connection that reads it. */
 async function fresh(partitions = 1, configEntries: Record<string, string> = {}): Promise<Connection & { consumer_group_id: string }> {
   return {
     brokers: [listeners.plaintext],
@@ -54,7 +54,6 @@ async function fresh(partitions = 1, configEntries: Record<string, string> = {})
 const numbered = (count: number, from = 0) => Array.from({ length: count }, (_, at) => String(from + at));
 const inPartition = (partition: number, values: string[]) => values.map((value) => ({ partition, value }));
 
-/** The settings to reach each listener. */
 const logins: Record<string, Omit<Connection, 'topic_name'>> = {
   'no login, no TLS': { brokers: [listeners.plaintext] },
   PLAIN: { brokers: [listeners.saslPlaintext], auth: { type: 'plain', ...users.plain } },
@@ -91,7 +90,7 @@ beside('a broker of the list that is down does not matter', async () => {
   await run.stop();
 });
 
-/** Reads as an agent does, which calls `run` again when it rejects. */
+/** Reads like an agent, which calls `run` again when it rejects. */
 function readingAgain(connection: Connection, options: Parameters<typeof reading>[2] = {}) {
   const runs: Reading[] = [];
   let isOver = false;
@@ -121,7 +120,7 @@ async function createAnew(topic: string): Promise<void> {
 }
 
 beside('a topic that is deleted and created anew is read from its first message, with the same coordinates', async () => {
-  // Clients that know the topic fail when it is gone.
+  // Clients that know the topic fail once it is deleted.
   const [first, second] = [await kafka(), await kafka()];
   const connection = { brokers: [listeners.plaintext], topic_name: await first.topic(), consumer_group_id: randomName('group') };
   const { topic_name: topic } = connection;
@@ -151,7 +150,7 @@ beside(
     await first.close();
     let settle: () => void = () => {};
     const settled = new Promise<'accepted'>((resolve) => (settle = () => resolve('accepted')));
-    // Nothing is committed before: no offset goes down when the brokers delete those of the topic.
+    // Nothing is committed before: no offset decreases when the brokers delete the topic's offsets.
     const run = readingAgain(connection, { window: 3, handle: () => settled });
     await until('a full window', () => run.bodies().length === 3);
     await createAnew(topic);
@@ -175,7 +174,7 @@ beside('an offset that was committed for an earlier topic of the same name is no
   await first.close();
   await createAnew(topic);
   await second.produce(topic, numbered(4, 2));
-  // As a member of the earlier topic commits that has not noticed yet.
+  // The commit of a member of the previous topic that has not noticed the deletion.
   const partitions = [{ partition: 0, offset: '2', metadata: idToCommit('another-topic') }];
   await withCluster(connection, { clientId: 'late', signal: AbortSignal.timeout(20_000) }, async (cluster) => {
     await cluster.connect();
@@ -199,7 +198,7 @@ beside('a partition of a new topic that has no message yet does not restart the 
   const { topic_name: topic, consumer_group_id: groupId } = connection;
   const admin = broker.client().admin();
   await admin.connect();
-  // As the member does that finds its offset behind the end of a topic that was created anew.
+  // The reset by a member that finds its offset beyond the end of a recreated topic.
   await admin.setOffsets({ groupId, topic, partitions: [0, 1].map((partition) => ({ partition, offset: '-2' })) });
   await admin.disconnect();
   await setup.produce(topic, [{ partition: 0, value: '0' }]);
@@ -220,7 +219,7 @@ beside('what this process has committed and the broker has forgotten is a reset,
 
 const { host, nobody } = { host: '127.0.0.1', nobody: { username: 'scram', password: 'not-it' } };
 
-/** Each mistake with the sentence and the remedy it must produce. */
+/** Mistakes, each with the expected sentence and fix. */
 const mistakes: Record<string, { connection: Partial<Connection>; message: RegExp; fix: RegExp }> = {
   'a wrong password': {
     connection: { brokers: [listeners.saslPlaintext], auth: { type: 'plain', username: 'plain', password: 'not-it' } },
@@ -457,7 +456,7 @@ beside('no more than the window is handed over and unsettled', async () => {
   assert.is(waiting().length, 10, 'five of each partition');
   settle('0', 'accepted');
   await until('the next', () => waiting().includes('5'));
-  // A settled message that waits for one before it still counts: a restart would read it again.
+  // A settled message that waits for an earlier one still counts: a restart would read it again.
   settle('3', 'accepted');
   await pause(300);
   assert.not.ok(waiting().includes('6'));
@@ -474,12 +473,12 @@ beside(
   async () => {
     const connection = await fresh(2);
     const { handle, settle, waiting } = held();
-    // Half of each is a header: what it holds counts, wherever it stands.
+    // Half of each message is a header: its size counts too.
     const half = 'x'.repeat(450_000);
     for (let n = 0; n < 40; n++)
       await broker.produce(connection.topic_name, [{ value: `${n} ${half}`, headers: { half }, partition: n % 2 }]);
     const run = reading(plugin, connection, { handle, window: 1000 });
-    // 16 MiB of these are 19, of which the last goes beyond.
+    // 19 of these fill 16 MiB; the last one exceeds it.
     await until('the memory to be full', () => waiting().length === 19);
     await pause(1_500);
     assert.is(waiting().length, 19);
@@ -549,7 +548,7 @@ beside('members are added and taken away while the others stay, and every messag
   const joined = () => assigned(run.logs).map(({ member }) => member);
   const before = joined().length;
   run.resize(3);
-  // One that stops while it joins is known to the group until its session ends.
+  // A member that stops while joining remains in the group until its session ends.
   await until('three members with partitions', () => new Set(joined().slice(before)).size === 3);
   assert.is(new Set(joined().filter((member) => /test-\d+-[0-9a-f]{8}-/.test(member))).size, 1, 'the first member stayed');
   run.resize(2);
@@ -732,7 +731,7 @@ function committed({ consumer_group_id, topic_name }: { consumer_group_id: strin
   return broker.committed(consumer_group_id, topic_name);
 }
 
-/** Bytes as Snappy that repeats nothing: https://github.com/google/snappy/blob/main/format_description.txt */
+/** Uncompressed Snappy data: https://github.com/google/snappy/blob/main/format_description.txt */
 function literals(bytes: Buffer): Buffer {
   const parts: Buffer[] = [];
   for (let length = bytes.length; ; length >>>= 7) {
@@ -746,7 +745,7 @@ function literals(bytes: Buffer): Buffer {
   return Buffer.concat(parts);
 }
 
-/** How many partitions each assignment gave, newest last. */
+/** The number of partitions of each assignment, newest last. */
 function assignments(logs: Reading['logs']): number[] {
   return assigned(logs).map(({ partitions }) => partitions.length);
 }

@@ -1,6 +1,6 @@
 // @ts-check
-// Runs a source plugin in a process of its own, for tests that kill it or look whether it ends:
-// node source-reader.mjs PACKAGE '{"connection":{…},"handle":"accept"|"never","stopAfter":1}'
+// Runs a source plugin in a separate process, for tests that kill it or check that it ends: node
+// source-reader.mjs PACKAGE '{"connection":{…},"handle":"accept"|"never","stopAfter":1}'
 const [name = '', json = '{}'] = process.argv.slice(2);
 const { connection, handle = 'accept', stopAfter = Infinity, clientId = 'gateway-reader' } = JSON.parse(json);
 /** @type {{ default: import('@gateway/plugin').SourcePlugin<unknown> }} */

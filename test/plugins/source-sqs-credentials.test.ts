@@ -9,11 +9,14 @@ import { keyOf, onlyThese, sts } from '../support/sts.js';
 import { until } from '../support/until.js';
 import { failure, reading, validator } from './reading.js';
 
-/** Who the queue is asked as. Peers over HTTP stand in for the services of AWS: container credentials and STS; the requests that reach the queue tell. */
+/**
+ * The identity that reads the queue. HTTP servers stand in for the AWS services (container
+ * credentials, STS); requests to the queue show the identity.
+ */
 const credentials = suite('plugins/source-sqs-credentials');
 
 const queues = await sqs();
-/** The access keys and session tokens of the requests to the queue. */
+/** Access keys and session tokens of requests to the queue. */
 const seen: { key: string | undefined; token: string | undefined }[] = [];
 
 const queue = http.createServer((request, response) => {

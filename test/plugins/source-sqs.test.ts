@@ -21,7 +21,7 @@ const unaborted = () => ({ signal: new AbortController().signal, settings: {} })
 
 source.after(() => queues.close());
 
-/** A queue of one's own and the connection that reads it. */
+/** Creates a queue and the connection that reads it. */
 function fresh(attributes: Record<string, string> = {}) {
   const queue = queues.queue(attributes);
   return { queue, connection: queues.connection(queue.name) };
@@ -78,7 +78,10 @@ for (const [name, { connection, message, fix }] of Object.entries(mistakes)) {
   });
 }
 
-/** What SQS answers to keys that the emulator would take; https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html */
+/**
+ * SQS' responses to keys that the emulator would accept;
+ * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html
+ */
 const refusals: Record<string, { status: number; type: string; text?: string; message: RegExp; fix: RegExp }> = {
   'an unknown access key': {
     status: 403,
@@ -219,7 +222,7 @@ source('a message has its id, the time it was sent, its bytes and its attributes
   assert.is(bodyOf(message), '{"a": 1.10, "b": "ü"}');
   const { 'x-amzn-trace-id': trace, ...attributes } = message.headers;
   assert.equal(attributes, { text: 'one', number: '9007199254740993', bytes: 'AP8=' });
-  // The emulator forgets this attribute; SQS does not.
+  // The emulator loses this attribute; SQS does not.
   assert.ok(trace === undefined || trace === 'Root=1-5759e988-bd862e3fe1be46a994272793');
 });
 
@@ -227,7 +230,8 @@ source('a message with the outcome later goes back at once, for another reader',
   const { queue, connection } = fresh({ VisibilityTimeout: '600' });
   await queues.send(queue, ['one']);
   const { handle, settle, waiting } = held();
-  // With a window of one no poll is under way meanwhile: the emulator goes on with polls whose client is gone, and they would take the message.
+  // A window of one, so that no poll is in progress: the emulator continues polls of disconnected
+  // clients, which would take the message.
   const first = reading(plugin, connection, { handle, window: 1 });
   await until('the message', () => waiting().length === 1);
   const stop = first.stop();
@@ -272,7 +276,7 @@ source('no more than the window is handed over and unsettled, by each worker', a
 source('a reader has no more in flight than its memory is meant for, and goes on when there is room again', async () => {
   const { queue, connection } = fresh();
   const { handle, settle, waiting } = held();
-  // Half of each is an attribute: what it holds counts, wherever it stands.
+  // Half of each message is an attribute: its size counts too.
   const half = 'x'.repeat(120_000);
   const large = (n: number) => ({ body: `${n} ${half}`, attributes: { half } });
   for (let n = 0; n < 100; n++) await queues.send(queue, [large(n)]);
@@ -444,7 +448,7 @@ source('thousands of messages are handed over, those of all workers at a time, a
   console.log(
     `${Math.round(count / ((ended - began) / 1000))} messages of 1 kB a second, at most ${most} at a time, the emulator in the same process`,
   );
-  // A worker that asks for one message at a time, or waits for those before, has ten in hand at most.
+  // A worker that requests one message at a time, or waits for earlier ones, holds ten at most.
   assert.ok(most > 40, `${most} at a time`);
 });
 
@@ -478,7 +482,7 @@ source('a queue that does not tell how much is waiting is read all the same, and
   const { queue, connection } = fresh();
   let asked = 0;
   const server = await between((action, response) => {
-    // The first is for how long messages are hidden.
+    // The first request reads the visibility timeout.
     if (action !== 'GetQueueAttributes' || asked++ === 0) return false;
     response
       .writeHead(403, { 'content-type': 'application/x-amz-json-1.0' })
@@ -499,8 +503,8 @@ source.run();
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * A server between the plugin and the queues: it lets everything through but what the test answers itself.
- * @param answers given the SQS action; true when it has answered
+ * A server between the plugin and the queues: it forwards everything that the test does not answer.
+ * @param answers receives the SQS action; returns true if it has answered
  */
 async function between(answers: (action: string, response: http.ServerResponse) => boolean): Promise<{ endpoint: string; close(): void }> {
   const server = http.createServer((request, response) => {

@@ -12,7 +12,10 @@ import { proxy } from '../support/proxy.js';
 import { until } from '../support/until.js';
 import { failure, reading } from './reading.js';
 
-/** What the servers that a project names, and those that they name, may make of a source. The plugins are guarded as in server and agent. */
+/**
+ * Limits on what a project's servers, and the servers they refer to, can do to a source. The
+ * plugins are guarded as in server and agent.
+ */
 const guarded = suite('plugins/sources-guarded');
 
 const MB = 1024 * 1024;
@@ -27,7 +30,6 @@ async function plugin(name: 'kafka' | 'sqs', allowed: string[]): Promise<SourceP
   return sources.get(name)!.load();
 }
 
-/** Starts a server and gives its port and how many connections it has had. */
 async function server(listener: net.Server, host = '127.0.0.1', port = 0): Promise<{ port: number; connections: () => number }> {
   let connections = 0;
   const sockets = new Set<net.Socket>();
@@ -46,7 +48,7 @@ const tokens = (port: number, host = '127.0.0.1') => ({
   auth: { type: 'oauthbearer', token_endpoint: `http://${host}:${port}/token`, client_id: 'a', client_secret: 'b' },
 });
 
-/** In answers of a broker: another host in place of its own. */
+/** Replaces the host in a broker's responses. */
 function advertising(host: string): (answer: Buffer) => Buffer {
   const text = (value: string) => Buffer.concat([Buffer.from([0, value.length]), Buffer.from(value)]);
   return (answer) => {
@@ -59,7 +61,7 @@ function advertising(host: string): (answer: Buffer) => Buffer {
       parts.push(other);
     }
     const changed = Buffer.concat(parts);
-    // An answer begins with its length.
+    // A response starts with its length.
     changed.writeInt32BE(answer.readInt32BE() + changed.length - answer.length);
     return changed;
   };
@@ -80,7 +82,10 @@ for (const host of ['127.0.0.3', '169.254.169.254']) {
   });
 }
 
-/** A broker that knows one topic, whose partitions are led by as many brokers, each at this port; it tells the offsets of as many partitions as it likes. */
+/**
+ * A broker with one topic and as many partition leaders, each at this port; it reports the offsets
+ * of arbitrarily many partitions.
+ */
 function crowd(brokers: number, partitions: number, offsets = partitions): net.Server {
   const int = (bytes: 2 | 4, value: number) => {
     const buffer = Buffer.alloc(bytes);
@@ -168,7 +173,7 @@ guarded('brokers that answer nothing are asked by one member, whatever the worke
   assert.ok(refusing.connections() < 20, `${refusing.connections()} connections, retries included`);
 });
 
-/** Runs work and gives by how many megabytes this process has grown meanwhile. */
+/** Returns the growth of this process during `work`, in megabytes. */
 async function growth(work: () => Promise<unknown>): Promise<number> {
   const before = heldBy(process.pid)?.rssMb ?? 0;
   let most = before;
@@ -177,7 +182,7 @@ async function growth(work: () => Promise<unknown>): Promise<number> {
   return most - before;
 }
 
-/** Answers with the pieces until the client has had enough, or with so many megabytes. */
+/** Sends up to `pieces` pieces, until the client disconnects. */
 function streaming(headers: http.OutgoingHttpHeaders, piece: Buffer, pieces: number): http.Server {
   return http.createServer((request, response) => {
     request.resume();
@@ -234,7 +239,7 @@ guarded('a token endpoint is guarded like a broker, and no redirect is followed'
   const source = await plugin('kafka', ['127.0.0.1/32']);
   const refused = await failure(source.check(tokens(inside.port, '127.0.0.2'), context()));
   assert.is(refused.message, `http://127.0.0.2:${inside.port}/token is in a network that sources may not reach.`);
-  // Not even where sources may go.
+  // The redirect is refused even within the networks that sources are allowed to reach.
   for (const allowed of [['127.0.0.1/32'], ['127.0.0.0/8']]) {
     const error = await failure((await plugin('kafka', allowed)).check(tokens(moved.port), context()));
     assert.match(error.message, 'could not be asked for a token');

@@ -13,7 +13,7 @@ const intake = /^\/intake\/v2\/events/;
 
 const server = (status = 202) => receiving((path) => (path === '/' ? { status: 200, body: '{"version":"8.12.0"}' } : { status }));
 
-/** The lines of the intake: https://www.elastic.co/guide/en/observability/current/apm-api-events.html */
+/** Intake lines: https://www.elastic.co/guide/en/observability/current/apm-api-events.html */
 function events(text: string): Record<string, Record<string, unknown>>[] {
   return text
     .split('\n')

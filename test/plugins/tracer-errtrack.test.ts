@@ -15,7 +15,7 @@ const envelopes = /^\/api\/42\/envelope\//;
 
 const dsnOf = ({ host }: { host: string }) => `http://publickey@${host}/42`;
 
-/** The items of the envelopes: https://develop.sentry.dev/sdk/data-model/envelopes/ */
+/** Items of envelopes: https://develop.sentry.dev/sdk/data-model/envelopes/ */
 function items(text: string): { type: string; item: Record<string, unknown> }[] {
   const found: { type: string; item: Record<string, unknown> }[] = [];
   const lines = text

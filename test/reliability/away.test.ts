@@ -70,7 +70,7 @@ async function acknowledged(): Promise<number> {
   return (await broker.committed(group, topic)).reduce((sum, offset) => sum + Math.max(0, offset), 0);
 }
 
-/** The members of the group by their ids, which are new after a rebalance that one of them began by leaving. */
+/** Members of the group. A rebalance started by a leaving member gives new ids. */
 async function members(): Promise<{ state: string; ids: string[] }> {
   const admin = broker.client().admin();
   await admin.connect();
@@ -82,7 +82,7 @@ async function members(): Promise<{ state: string; ids: string[] }> {
   }
 }
 
-/** Waits until everything that was produced is delivered and acknowledged, and compares all that is known of it. */
+/** Waits until every produced message is delivered and acknowledged, and compares the counts. */
 async function allDelivered(): Promise<void> {
   await until(`${produced} deliveries to be recorded`, async () => (await census(gateway, [], secret)).deliveries['success'] === produced, {
     withinMs: 90_000,
@@ -98,17 +98,19 @@ async function allDelivered(): Promise<void> {
 interface Fault {
   readonly dependency: 'postgres' | 'kv';
   readonly state: 'down' | 'degraded';
-  /** What health says of it. */
   readonly reason: RegExp;
-  /** What the server says of it, where that is something else. */
+  /** The server's state, if different. */
   readonly ofServer?: 'ok' | 'degraded' | 'down';
   readonly begin: () => unknown;
   readonly cure: () => unknown;
-  /** Whether events can be accepted while it lasts. */
+  /** Events that can be accepted during the fault. */
   readonly accepts?: 'nothing' | 'some' | 'everything';
 }
 
-/** Lets a fault begin, messages come meanwhile, and the cure follow: what the agent, its group, its health, its log and the report look like. */
+/**
+ * Starts a fault, produces messages during it and ends it; checks the agent, its group, its health,
+ * its log and the counts.
+ */
 async function survives({ dependency, state, reason, ofServer = state, begin, cure, accepts = 'nothing' }: Fault): Promise<void> {
   await produce(100);
   await allDelivered();
@@ -165,7 +167,7 @@ async function survives({ dependency, state, reason, ofServer = state, begin, cu
       `all delivered ${((Date.now() - curedAt) / 1000).toFixed(1)} s after the cure; RSS ${held?.rssMb.toFixed(0)} MB, at most ${held?.peakMb.toFixed(0)} MB`,
     );
     assert.equal(await members(), before, 'and nobody had to join again');
-    // One line when it begins, one when it is over.
+    // One line at the beginning, one at the end.
     const lines = agent()
       .process.stderr.slice(logged)
       .split('\n')

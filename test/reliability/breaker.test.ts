@@ -25,7 +25,6 @@ breaker.after(async () => {
   await kv?.close();
 });
 
-/** Makes an endpoint and events for it; gives its id. */
 async function sendTo(url: string, events: number, more: object): Promise<string> {
   const { uid } = await gateway.api('POST', '/endpoints', { name: 'shop', url, ...more });
   const numbers = Array.from({ length: events }, (_, n) => n);
@@ -67,7 +66,8 @@ breaker(
       },
     });
     try {
-      // By this policy alone all would have failed for good within five seconds. A probe is an attempt as any other, and may be of one delivery several times.
+      // Under this retry policy alone, all deliveries would have failed permanently within five
+      // seconds. A probe counts as an attempt, and can repeat the same delivery.
       const id = await sendTo(at.url, EVENTS, { strategy: { type: 'linear', duration: 1, retry_count: 4 } });
       await until('the breaker to open', async () => (await breakerOf(id))?.state === 'open');
       const stateAt = async (port: number) => (await scrape(port)).sum('gateway_endpoint_breaker_state', { endpoint: id }) ?? 0;
@@ -75,7 +75,7 @@ breaker(
         (await Promise.all(gateway.agents.map(({ port }) => stateAt(port)))).every((it) => it > 0),
       );
       await until('what was under way to end', () => now === 0);
-      // What was tried before it opened comes up for its next attempt first.
+      // Deliveries tried before the breaker opened come up for their next attempt first.
       const waiting = await until('what is left to wait', async () => {
         const [row] = await gateway.database.rows<{ reason: string }>(
           `select reason from event_deliveries where status in ('scheduled', 'retry') and reason like 'The circuit breaker%' limit 1`,

@@ -13,7 +13,7 @@ const fencing = suite('reliability/fencing');
 
 const broker = await kafka();
 const gateway = await production({ agents: 0 });
-/** The connection of the agent under test to Postgres. */
+/** The connection between the tested agent and Postgres. */
 const postgres = await proxy({ port: connectionOf(gateway.database.url).port });
 fencing.after(async () => {
   await gateway.close();
@@ -26,8 +26,9 @@ type Agent = Awaited<ReturnType<typeof gateway.startAgent>>;
 const WAITING = 6;
 
 /**
- * One request of an agent is under way and others wait in its memory; then it falls out of time. Another agent delivers all of them. The answer to the
- * old request is an error, so that it would make a retry of what is delivered.
+ * An agent has one request in flight and others in memory when it loses its lease. Another agent
+ * delivers all of them. The old request is answered with an error, which must not cause a retry of
+ * the delivered one.
  */
 async function overtaken({ fall, wake }: { fall: (agent: Agent) => void; wake: (agent: Agent) => void }): Promise<void> {
   let answerLate: (answer: Answer) => void = () => undefined;
@@ -35,7 +36,7 @@ async function overtaken({ fall, wake }: { fall: (agent: Agent) => void; wake: (
   const receiver = await endpoint({ answer: (_, number) => (number === 0 ? late : {}) });
   try {
     const { uid } = await subscribed(gateway, receiver.url);
-    // One request at a time, which waits for its answer however long this takes.
+    // One request at a time, with a timeout of two minutes.
     await gateway.database.rows('update endpoints set concurrency = 1, timeout_ms = 120000 where id = $1', [uid]);
     const agent = await gateway.startAgent(['--db-port', String(postgres.port)]);
     const topic = await kafkaSource(gateway, broker, 1);
@@ -64,7 +65,7 @@ async function overtaken({ fall, wake }: { fall: (agent: Agent) => void; wake: (
     assert.is(receiver.requests.length, 3 + WAITING, 'nothing of what waited in its memory was sent');
     assert.is(await attempts(200), 2 + WAITING);
 
-    // It is a full agent again: alone, it delivers.
+    // The agent has fully recovered: it delivers alone.
     await other.process.terminate();
     await broker.produce(topic, [numbered(101)]);
     await receiver.received(4 + WAITING);
@@ -87,7 +88,7 @@ async function allDelivered(count: number): Promise<boolean> {
   return (await gateway.database.rows(`select from event_deliveries where status = 'success'`)).length === count;
 }
 
-/** Every delivery that is over, as text. */
+/** Finished deliveries, as text. */
 async function outcomes(): Promise<string[]> {
   const rows = await gateway.database.rows<{ row: string }>(`select d::text as row from event_deliveries d where status = 'success'`);
   return rows.map(({ row }) => row);

@@ -10,7 +10,8 @@ import { production, subscribed, type Production } from '../support/production.j
 import { sqs, type Queues } from '../support/sqs.js';
 import { until } from '../support/until.js';
 
-// A source with a function that is out to hurt, beside sources with good ones, through the whole gateway by its commands.
+// A source with a hostile function next to sources with good ones, through the whole gateway's
+// command line.
 
 const reliability = suite('reliability/hostile-functions');
 
@@ -18,14 +19,14 @@ const DEADLINE_MS = 200;
 const PROCESSES = 2;
 const GOOD_SOURCES = 3;
 /**
- * Messages to each good source in one round, and the pace: slow enough that a machine with two cores, on which everything runs, has one of them
- * to spare. A function that loops takes one until its deadline, as any program would.
+ * Messages to each good source per round, and their interval: slow enough to leave one core of a
+ * two-core machine idle. A function that loops occupies a core until its deadline.
  */
 const ROUND = 60;
 const EVERY_MS = 80;
 const HOSTILE = 120;
 
-/** In turn, by the number of the message. Those that overrun come first, and are most. */
+/** Chosen by the message number. Overruns come first and are the most frequent. */
 const KINDS = [
   'for (;;);',
   'const all = []; for (;;) all.push({ a: [1, 2, 3] });',
@@ -44,7 +45,7 @@ interface Scene {
   readonly gateway: Production;
   readonly queues: Queues;
   readonly receiver: Endpoint;
-  /** Sends a round to each good source, and gives the latencies of its deliveries, sorted. */
+  /** Sends a round to each good source. Returns the sorted latencies. */
   round(first: number): Promise<number[]>;
 }
 
@@ -94,7 +95,7 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
 const at = (sorted: readonly number[], share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 
-/** Looks at a process and its children until it is told to stop, and gives the most that it saw. */
+/** Samples a process and its children until ended. Returns the maxima. */
 function watched(pid: number): { end(): { rssMb: number; children: number; zombies: number } } {
   const most = { rssMb: 0, children: 0, zombies: 0 };
   const look = () => {
@@ -117,7 +118,7 @@ reliability('a hostile function beside good ones: those deliver as quickly as be
   scene(async ({ gateway, queues, receiver, round }) => {
     const [agent] = gateway.agents;
     const { pid } = agent!.process;
-    // All rounds have the same to do beside the good sources, and differ by what the function does with it.
+    // All rounds have the same load next to the good sources; only the function differs.
     const hostile = await source(gateway, queues, 'hostile', 'function transform() { return null; }');
     const sendThem = () =>
       queues.send(
@@ -135,7 +136,7 @@ reliability('a hostile function beside good ones: those deliver as quickly as be
     await gateway.api('PUT', `/sources/${hostile.uid}`, { body_function: HOSTILE_FUNCTION });
     const quarantined = async () =>
       (await gateway.api<{ content: { code: string; reason: string }[] }>('GET', '/quarantine?perPage=100')).content;
-    // Until the agent has the new function, the old one drops what comes. This kind is no overrun.
+    // The old function drops messages until the agent has the new one. This kind is no overrun.
     const probes = await until(
       'the hostile function to be in use',
       async () => {
@@ -160,7 +161,8 @@ reliability('a hostile function beside good ones: those deliver as quickly as be
     assert.ok(at(beside, 0.99) < 5 * at(alone, 0.99) + 2_000, 'neighbours wait');
     assert.match(shown.pause_reason, /^\d+ of \d+ calls of its transform function overran within \d+ s; of the last one: /);
 
-    // The last one may still be on its way to the quarantine, and one whose acknowledgement was lost is in both.
+    // The last message can still be on its way to the quarantine; one with a lost acknowledgement
+    // is in both.
     const content = await until('each message to be in quarantine or with its broker', async () => {
       const all = await quarantined();
       const { ready, inFlight, delayed } = queues.depth(hostile.queue);

@@ -13,10 +13,13 @@ import { until } from '../support/until.js';
 
 const hostile = suite('reliability/hostile-input');
 
-/** Malformed messages, 2,500 in all, times TEST_SCALE; after every tenth one stands a good one. */
+/**
+ * The number of malformed messages: 2,500 in all, times TEST_SCALE, with a good message after every
+ * tenth.
+ */
 const SCALE = Number(process.env['TEST_SCALE'] ?? 1);
 const COUNTS: Readonly<Record<Via, number>> = { kafka: 1_000 * SCALE, sqs: 500 * SCALE, api: 1_000 * SCALE };
-/** Where the numbers of each way begin. */
+/** The first message number of each channel. */
 const FROM: Readonly<Record<Via, number>> = { kafka: 0, sqs: 100_000, api: 200_000 };
 const API_AT_A_TIME = 16;
 const LOG_LINES_MAX = 100;
@@ -40,7 +43,6 @@ hostile.after(async () => {
   await Promise.all([receiver?.close(), queues?.close(), broker?.close()]);
 });
 
-/** Hostile messages with good ones between them. */
 function mixed(via: Via): HostileMessage[] {
   const count = COUNTS[via] + COUNTS[via] / 10;
   return hostileMessages(via, { seed, count, from: FROM[via] }).map((message, k) => {
@@ -50,12 +52,14 @@ function mixed(via: Via): HostileMessage[] {
   });
 }
 
-/** The number that a request carries. */
 function numberOf({ body }: ReceivedRequest): number {
   return Number(/"n":(\d+)/.exec(body.toString())?.[1]);
 }
 
-/** Waits until everything that has to arrive has, and checks every request: the exact bytes of `data`, signed, with none of the forged headers. */
+/**
+ * Waits until every expected message has arrived, and checks every request: the exact bytes of
+ * `data`, the signature, and no forged header.
+ */
 async function allDelivered(via: Via, messages: readonly HostileMessage[]): Promise<void> {
   const expected = new Map(messages.flatMap(({ data }, k) => (data === null ? [] : [[FROM[via] + k, data] as const])));
   const mine: ReceivedRequest[] = [];
@@ -84,7 +88,9 @@ async function allDelivered(via: Via, messages: readonly HostileMessage[]): Prom
   assert.is(arrived.size, expected.size);
 }
 
-/** Waits until exactly those that have to be refused are in quarantine, with their bytes and a sentence each. */
+/**
+ * Waits until exactly the refusable messages are in quarantine, each with its bytes and a sentence.
+ */
 async function allQuarantined(source: string, messages: readonly HostileMessage[]): Promise<void> {
   const expected = messages.filter(({ data }) => data === null);
   const { rows: ask } = gateway.database;
@@ -109,14 +115,14 @@ interface Use {
   readonly handles: number;
 }
 
-/** Memory and open files of a process; nothing where the system does not tell. */
+/** Memory and open files of a process; 0 on systems without /proc. */
 function use(pid: number): Use {
   if (!fs.existsSync(`/proc/${pid}/fd`)) return { rss: 0, handles: 0 };
   const rss = Number(/VmRSS:\s+(\d+) kB/.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
   return { rss, handles: fs.readdirSync(`/proc/${pid}/fd`).length };
 }
 
-/** Runs, and fails when a process of the gateway has grown by it, or has ended. */
+/** Fails if a gateway process grows during `work`, or ends. */
 async function leakless(work: () => Promise<void>): Promise<void> {
   const watched = { agent: gateway.agents[0]!.process, server: gateway.server };
   const before = { agent: use(watched.agent.pid), server: use(watched.server.pid) };
@@ -127,7 +133,8 @@ async function leakless(work: () => Promise<void>): Promise<void> {
       `  ${name}: ${Math.round(before[name].rss / 1e6)} to ${Math.round(after.rss / 1e6)} MB, ${before[name].handles} to ${after.handles} handles`,
     );
     assert.ok(after.rss - before[name].rss < 200e6, `${name} grew`);
-    // Connections are kept for a while, up to the concurrency of an endpoint, and not one for each message.
+    // Connections are kept for a while, up to the concurrency of an endpoint, but not one per
+    // message.
     assert.ok(after.handles - before[name].handles < 200, `${name} holds on to handles`);
   }
 }

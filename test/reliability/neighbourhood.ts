@@ -10,23 +10,24 @@ import { loopback } from '../support/ports.js';
 import { kafkaSource, production, subscribed, type Production } from '../support/production.js';
 import { until } from '../support/until.js';
 
-/** A thousand endpoints, of which nine are hostile, behind one agent. */
+/** A thousand endpoints behind one agent, nine of them hostile. */
 export interface Neighbourhood {
   readonly gateway: Production;
   readonly hostile: HostileEndpoints;
-  /** Produces for so long and waits until nothing is under way. The latencies are of the neighbours, from production to arrival, in milliseconds. */
+  /**
+   * Produces for `seconds` and waits until nothing is in flight. Returns the neighbours' latencies
+   * from production to arrival, in milliseconds.
+   */
   block(options: { seconds: number; rate: number; hostileRate: number }): Promise<number[]>;
-  /** What the attempt log tells of a hostile endpoint, newest first. */
+  /** The attempt log of a hostile endpoint, newest first. */
   attempts(endpoint: HostileEndpoint): Promise<Attempt[]>;
-  /** Largest resident set of the agent so far, in bytes. */
+  /** The agent's peak resident set in bytes. */
   peakRss(): number;
   rss(): number;
-  /** Processor time that the agent has used, in seconds. */
   cpu(): number;
   close(): Promise<void>;
 }
 
-/** As the API shows it. */
 export interface Attempt {
   readonly http_status: number | null;
   readonly error_class: string | null;
@@ -35,11 +36,11 @@ export interface Attempt {
 }
 
 export const ENDPOINTS = 1_000;
-/** Shorter than by default, so that a block is soon over. */
+/** Shorter than the default, so that a block ends soon. */
 const HOSTILE_TIMEOUT_MS = 3_000;
 const TICK_MS = 25;
 
-/** Sets it up: a production gateway with one agent, a topic, and the endpoints. */
+/** Sets up a production gateway with one agent, a topic and the endpoints. */
 export async function neighbourhood(): Promise<Neighbourhood> {
   const closing: (() => unknown)[] = [];
   const close = async () => {
@@ -56,7 +57,7 @@ export async function neighbourhood(): Promise<Neighbourhood> {
       request.setEncoding('utf8').on('data', (text: string) => (body += text));
       request.on('end', () => {
         const { n, at } = JSON.parse(body) as { n: number; at: number };
-        // A repeat is no news.
+        // Ignores repeated deliveries.
         if (!latencies.has(n)) latencies.set(n, now() - at);
         response.end();
       });
@@ -137,13 +138,12 @@ export async function neighbourhood(): Promise<Neighbourhood> {
   }
 }
 
-/** The value that this share of the values is not above. */
+/** The smallest value that is not below this share of the values. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
 }
 
-/** What has become of the deliveries that were not made, for a person. */
 async function unfinished(gateway: Production): Promise<string> {
   const rows = await gateway.database.rows(
     `select e.name, d.status, d.attempts, d.reason, count(*)::int as n, min(d.next_attempt_at) as due
@@ -152,7 +152,10 @@ async function unfinished(gateway: Production): Promise<string> {
   return rows.map((row) => JSON.stringify(row)).join('\n');
 }
 
-/** Makes so many endpoints at once, as copies of one that the API made, each with a path of its own. */
+/**
+ * Creates many endpoints with one statement, as copies of an endpoint created by the API, each with
+ * a distinct path.
+ */
 async function neighbours(gateway: Production, url: string, count: number): Promise<string[]> {
   const { uid } = await subscribed(gateway, url, ['none']);
   const { seal } = sealer(gateway.encryptionKey);
@@ -175,7 +178,7 @@ function now(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** Processor time of a process in seconds; 0 where the system does not tell. The system counts in ticks of 10 ms. */
+/** CPU time of a process in seconds, in ticks of 10 ms; 0 on systems without /proc. */
 function cpuSeconds(pid: number): number {
   if (!fs.existsSync('/proc/self/stat')) return 0;
   const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -186,7 +189,7 @@ function cpuSeconds(pid: number): number {
   return (Number(user) + Number(system)) / 100;
 }
 
-/** Memory that a process has in use; 0 where the system does not tell, or when it has ended. */
+/** Resident memory of a process; 0 on systems without /proc, or if it has ended. */
 function residentBytes(pid: number): number {
   try {
     return Number(/VmRSS:\s+(\d+) kB/.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024;

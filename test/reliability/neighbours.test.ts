@@ -18,7 +18,7 @@ let warmRss = 0;
 
 neighbours.before(async () => {
   scene = await neighbourhood();
-  // The first of everything takes its time.
+  // Warms up.
   await scene.block({ seconds: SECONDS, rate: RATE, hostileRate: 1 });
   warmRss = scene.rss();
   for (const isHostile of [false, true, true, false])
@@ -85,8 +85,8 @@ neighbours('the p99 of the others does not move', () => {
       `  ${name} of the ${others} others: ${alone.toFixed(1)} ms without, ${moved.toFixed(1)} ms beside nine hostile ones (${change} %)`,
     );
   }
-  // An endpoint that holds others up does so for seconds, its timeout, and a busy machine for less than two: the figures themselves are those of
-  // `npm run bench -- neighbours`.
+  // An endpoint that holds up others does so for seconds, its timeout; a busy machine for less than
+  // two. `npm run bench -- neighbours` measures the actual figures.
   const least = (blocks: readonly number[][], share: number) => Math.min(...blocks.map((block) => quantile(block, share)));
   assert.ok(least(beside, 0.5) < 2 * least(without, 0.5) + 500, 'the others wait');
   assert.ok(least(beside, 0.99) < 2 * least(without, 0.99) + 2_000, 'some of the others wait');

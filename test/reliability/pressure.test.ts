@@ -12,14 +12,14 @@ import { until } from '../support/until.js';
 const pressure = suite('reliability/pressure');
 
 const SMALL = 1_000;
-/** All of the large ones together are more than an agent takes from its broker at a time. */
+/** Together, the large messages exceed an agent's prefetch limit. */
 const LARGE = 100;
 const LARGE_BYTES = 300_000;
 const MESSAGES = SMALL + LARGE;
-/** `npm run bench -- soak --pending 1000000` has a million of them for half an hour. */
+/** `npm run bench -- soak --pending 1000000` runs with a million for half an hour. */
 const PENDING = 2_000;
 const RSS_MB = 340;
-/** Of the settings, lower than what is produced and what is pending. */
+/** Limits in the settings, lower than the number of produced and pending messages. */
 const MAX_OUTSTANDING = 1_000;
 
 interface Component {
@@ -35,7 +35,7 @@ async function health(port: number): Promise<{ state: string; components: readon
   return ((await response.json()) as { data: { state: string; components: readonly Component[] } }).data;
 }
 
-/** An endpoint that gives up soon and tries again soon, for events of this type. */
+/** Creates an endpoint with a short timeout and short retries, for one event type. */
 async function impatient(gateway: Production, url: string, eventType: string): Promise<{ uid: string; secret: string }> {
   const { uid, secrets } = await gateway.api<Created & { secrets: { value: string }[] }>('POST', '/endpoints', {
     name: eventType,

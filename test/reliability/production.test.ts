@@ -10,12 +10,12 @@ import { until } from '../support/until.js';
 
 const reliability = suite('reliability/production');
 
-/** Of the first half a topic is made, of the other a queue. */
+/** The first half goes to a topic, the other to a queue. */
 const COUNT = 8_000;
 const isPoisoned = (n: number) => n % 100 === 50;
 const POISONED = COUNT / 100;
 
-/** Five links to be no ingest message, in turn. */
+/** Five kinds of invalid ingest messages, in rotation. */
 function poison(n: number): string {
   const links = ['not json', '{"event_type":"order.created"}', '[1,2]', `{"event_type":7,"data":{"n":${n}}}`, '{"data":{}}'];
   return links[Math.floor(n / 100) % links.length] as string;

@@ -10,23 +10,29 @@ import { reportTable } from './proof/table.js';
 const fails = suite('reliability/proof-fails');
 
 const MESSAGES = 1_500;
-/** The build loses something at each of these. It begins when everything is read, and its end is that of the messages. */
+/**
+ * The build loses something at each of these faults. The schedule starts once everything is read,
+ * and ends with the messages.
+ */
 const schedule: readonly Planned[] = [
-  // The names of events that wait in its queues are lost, and those of events that are accepted meanwhile.
+  // Loses the names of events in the Redis queues, and of events accepted meanwhile.
   { atMs: 3_500, kind: 'flush Redis', target: 'redis', forMs: 0 },
   { atMs: 4_000, kind: 'cut', target: 'link to redis', forMs: 2_500 },
-  // However quick the machine is, its agents hold deliveries when they die.
+  // Ensures that agents hold deliveries when they die, however fast the machine.
   { atMs: 7_000, kind: 'hang receiver', target: 'receiver', forMs: 2_500 },
-  // What is read meanwhile waits to be committed when its agent dies, and so does what was answered.
+  // Messages read meanwhile, and answered attempts, are uncommitted when their agent dies.
   { atMs: 7_500, kind: 'crash Postgres', target: 'postgres', forMs: 2_500 },
   { atMs: 8_500, kind: 'flush Redis', target: 'redis', forMs: 0 },
   { atMs: 9_000, kind: 'kill agent', target: 'agent-1', forMs: 300 },
   { atMs: 9_000, kind: 'kill agent', target: 'agent-2', forMs: 300 },
 ];
-/** More than the 12 s that repairs are promised to take. */
+/** More than the 12 s within which repairs are guaranteed. */
 const PATIENCE_MS = 15_000;
 
-/** The lines of the report that must be wrong; `reliability/proof` shows that faults alone leave them right. */
+/**
+ * The lines of the report that must be wrong; `reliability/proof` shows that faults alone leave
+ * them correct.
+ */
 const wrong = [
   'messages of Kafka: delivered + in quarantine + pending or failed',
   'messages of SQS: delivered + in quarantine + pending or failed',

@@ -8,7 +8,10 @@ import { reportTable } from './proof/table.js';
 
 const proof = suite('reliability/proof');
 
-/** Draws every kind of fault but four that have a harder sibling here: `restart agent`, `kill server`, `restart server`, `restart Kafka`. GATEWAY_PROOF_SEED takes another. */
+/**
+ * Draws every kind of fault except four with a more severe sibling here: `restart agent`,
+ * `kill server`, `restart server`, `restart Kafka`. GATEWAY_PROOF_SEED overrides it.
+ */
 const seed = Number(process.env['GATEWAY_PROOF_SEED'] ?? 706);
 const FAULTS = 24;
 const MESSAGES = 5_000;

@@ -16,7 +16,7 @@ const reconciling = suite('reliability/reconcile');
 const db = await migratedDatabase();
 reconciling.after(() => db.close());
 
-/** When each request of the run was made: at the beginning of a second. */
+/** The time of each request of the run: the start of a second. */
 const AT = 1000 * Math.floor(Date.now() / 1000) - 300_000;
 const TOOK_MS = 100;
 
@@ -60,7 +60,10 @@ const offsets: Offsets = {
 const again = (n: number, more: Partial<Arrival> = {}): Arrival => ({ ...arrivals.find((one) => one.n === n)!, ...more });
 const without = (...numbers: readonly number[]) => arrivals.filter(({ n }) => !numbers.includes(n));
 
-/** The report of the run, after these statements and with this in place of what was seen. Nothing of it stays. */
+/**
+ * Returns the report after these statements, with these replacements of the observations. Rolls
+ * back.
+ */
 async function booksAfter(
   statements: readonly string[],
   { journal = {}, brokers = {} }: { journal?: Partial<Journal>; brokers?: Partial<Offsets> } = {},
@@ -78,7 +81,7 @@ async function booksAfter(
   }
 }
 
-/** What each wrong line says was found, by the line. */
+/** Returns the findings of wrong lines, by line. */
 async function wrongAfter(...options: Parameters<typeof booksAfter>): Promise<Record<string, string>> {
   const { lines, isBalanced } = await booksAfter(...options);
   const wrong = lines.filter(({ ok }) => !ok);

@@ -19,7 +19,7 @@ recovery.after(async () => {
 
 const PARTITIONS = [0, 1, 2, 3];
 
-/** A topic of four partitions with an endpoint of its own. */
+/** A topic of four partitions with a separate endpoint. */
 async function scene(test: (of: { receiver: Endpoint; topic: string; produce: (from: number) => Promise<void> }) => Promise<void>) {
   const receiver = await endpoint();
   try {
@@ -34,7 +34,7 @@ async function scene(test: (of: { receiver: Endpoint; topic: string; produce: (f
         ),
     });
   } finally {
-    // What is read from here on is of no interest, and its endpoint is gone.
+    // Later messages do not matter, and their endpoint is closed.
     for (const kind of ['sources', 'endpoints']) {
       const { content } = await gateway.api<{ content: { uid: string }[] }>('GET', `/${kind}`);
       for (const { uid } of content) await gateway.api('DELETE', `/${kind}/${uid}`);
@@ -43,7 +43,7 @@ async function scene(test: (of: { receiver: Endpoint; topic: string; produce: (f
   }
 }
 
-/** Deliveries that are being sent, and by which process. */
+/** Deliveries in flight, with the pid of their process. */
 async function inFlight(): Promise<{ id: string; pid: number }[]> {
   const rows = await gateway.database.rows<{ id: string; agent: string }>(
     `select d.id, a.name as agent from event_deliveries d join agents a on a.id = d.claimed_by where d.status = 'processing'`,
@@ -54,7 +54,10 @@ async function inFlight(): Promise<{ id: string; pid: number }[]> {
 const numbersSince = (receiver: Endpoint, sinceMs: number) =>
   receiver.requests.filter(({ receivedAt }) => receivedAt >= sinceMs).map(({ body }) => (JSON.parse(body.toString()) as { n: number }).n);
 
-/** Produces with the receiver hanging until each of these processes has deliveries in flight. Returns the highest number so far. */
+/**
+ * Produces with a hanging receiver until each of these processes has deliveries in flight. Returns
+ * the highest number so far.
+ */
 async function hangAll(receiver: Endpoint, produce: (from: number) => Promise<void>, pids: readonly number[]): Promise<number> {
   let last = 0;
   await produce(last);
@@ -137,7 +140,8 @@ recovery('after a clean stop everything moves at once: partitions, and deliverie
     await produce(0);
     await receiver.received(PARTITIONS.length);
     await until('both agents to have partitions', async () => (await broker.members(await groupOf())) === 2);
-    // Slow enough that many wait when the stop comes, and not so many that an agent gives them back because the endpoint is slow.
+    // Slow enough that many wait at the stop; few enough that agents do not give them back because
+    // the endpoint is slow.
     receiver.answer({ delayMs: 300 });
     const COUNT = 240;
     await broker.produce(

@@ -26,11 +26,14 @@ upgrade.after(async () => {
   await broker.close();
 });
 
-/** Where a message comes from: a partition of the topic, or the queue. */
+/** The origin of a message: a partition of the topic, or the queue. */
 type Way = 'partition 0' | 'partition 1' | 'queue';
 const WAYS: readonly Way[] = ['partition 0', 'partition 1', 'queue'];
 
-/** Such as a next version brings: columns with and without a default where agents and servers write and read, a table, an index. */
+/**
+ * A schema change of a future version: columns with and without a default in tables that agents and
+ * servers use, a table, an index.
+ */
 const NEXT = `
   alter table events add column region text;
   alter table event_deliveries add column priority integer not null default 0;
@@ -43,9 +46,9 @@ const NEXT = `
   create index event_deliveries_priority on event_deliveries (priority) where status in ('scheduled', 'retry');
 `;
 
-/** Sends a message every 20 ms to each of the three, until it is stopped. */
+/** Sends a message every 20 ms to each origin until stopped. */
 interface Load {
-  /** @returns how many messages of each way there are */
+  /** @returns messages per origin */
   stop(): Promise<number>;
 }
 
@@ -90,7 +93,7 @@ interface Arrival {
 const arrivalsOf = (requests: readonly ReceivedRequest[]): Arrival[] =>
   requests.map(({ body, receivedAt }) => ({ ...(JSON.parse(body.toString()) as Omit<Arrival, 'receivedAt'>), receivedAt }));
 
-/** The longest time in which nothing arrived, and the longest that a message was on its way, in milliseconds. */
+/** The longest period without an arrival, and the longest latency, in milliseconds. */
 function pauses(arrivals: readonly Arrival[], way: Way): { gap: number; wait: number } {
   const of = arrivals.filter((arrival) => arrival.way === way);
   return {
@@ -99,7 +102,10 @@ function pauses(arrivals: readonly Arrival[], way: Way): { gap: number; wait: nu
   };
 }
 
-/** Waits until everything has arrived, and checks that each did once and that nobody was taken for dead. */
+/**
+ * Waits until everything has arrived, and checks that each message arrived once and no agent was
+ * considered dead.
+ */
 async function eachOnce(gateway: Production, requests: readonly ReceivedRequest[], count: number): Promise<void> {
   const total = count * WAYS.length;
   await until('every delivery to be recorded', async () => {
@@ -129,7 +135,7 @@ upgrade('a rolling restart under load loses nothing, repeats nothing, and pauses
       assert.is((await old!.process.terminate()).code, 0);
       await gateway.startAgent();
     }
-    // A second server beside the first, then without it.
+    // Adds a second server, then stops the first.
     const port = await freePort();
     const server = start(['server', '--port', String(port)], { folder: gateway.server.folder });
     await server.healthy(port);
@@ -235,7 +241,7 @@ upgrade(
       const used = (at: number) => keys.accepted.get(at) ?? 0;
       running.push({ terminate: () => keys.stop() });
 
-      // There: agents, then servers.
+      // Upgrade: agents, then servers.
       const agent = await startAgent();
       running.push(agent);
       await stop(gateway.agents.splice(0, 1)[0]!.process);
@@ -244,7 +250,7 @@ upgrade(
       const [before, beforeThere] = [used(gateway.serverPort), used(port)];
       await until('both servers to be used', () => used(gateway.serverPort) > before + 15 && used(port) > beforeThere + 15);
 
-      // A key that is revoked at one is forgotten by the other.
+      // A key revoked at one server is refused by the other.
       const ports = [gateway.serverPort, port];
       for (const [here, there] of [ports, ports.toReversed()] as [number, number][]) {
         const { uid, key } = await gateway.api<{ uid: string; key: string }>('POST', '/api-keys', { name: 'leaked' });
@@ -257,7 +263,7 @@ upgrade(
         console.log(`    the other server took a revoked key for ${Math.round(performance.now() - revokedAtMs)} ms`);
       }
 
-      // Saved by the new version, in a form that the old one does not know.
+      // Saved by the new version, in a format that the old one cannot read.
       const made = await managementApi(port, gateway.apiKey)<{ uid: string }>('POST', `${path}/endpoints`, {
         name: 'new',
         url: receiver.url,
@@ -266,7 +272,7 @@ upgrade(
       await managementApi(port, gateway.apiKey)('POST', `${path}/subscriptions`, subscription);
       await until('the new agent to send to it', () => count(`endpoint_id = '${made.uid}' and status = 'success'`));
 
-      // Back: servers, then agents.
+      // Downgrade: servers, then agents.
       await stop(server);
       const { port: oldPort } = await gateway.startAgent();
       await stop(agent);
@@ -319,7 +325,7 @@ upgrade('migrate down and then up keeps events, and down stops before it would d
     await agent!.process.terminate();
     await gateway.server.terminate();
     const kept = async () => ({
-      // The digest is a column of a migration that is rolled back.
+      // The digest is a column of a rolled-back migration.
       events: (await gateway.database.rows('select * from events order by id')).map(({ digest: _digest, ...event }) => event),
       attempts: await gateway.database.rows('select * from delivery_attempts order by id'),
       deliveries: await states(),

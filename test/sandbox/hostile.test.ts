@@ -6,9 +6,10 @@ import * as assert from 'uvu/assert';
 import { until, within } from '../support/until.js';
 import { alive, guestProcesses, stateOf } from './processes.js';
 
-// Functions that are out to break the sandbox, its other functions or its host. Each stands in the middle of a batch of good payloads: it has
-// to be contained, told in a sentence, and its neighbours have to be answered. How long that took is printed: less than two deadlines until
-// the offender is refused on a machine that is not busy; the tests wait longer, because a busy one is no failure.
+// Functions that attack the sandbox, its other functions or its host. Each is in the middle of a
+// batch of good payloads: it must be contained and refused with a sentence, and the other payloads
+// must be processed. The time until the refusal is printed: less than two deadlines on an idle
+// machine; the tests allow more, for busy ones.
 
 const test = suite('sandbox/hostile');
 
@@ -20,11 +21,14 @@ interface Hostile {
   readonly name: string;
   /** Statements; run for one payload of the batch. */
   readonly body: string;
-  /** The refusals that contain it. Where memory and time run out together, either will do. */
+  /** The refusals that contain it. Several where memory and time run out together. */
   readonly refused?: readonly RefusalCode[];
-  /** What its author reads, where it has one refusal only. */
+  /** The sentence for its author, if only one refusal is possible. */
   readonly says?: RegExp;
-  /** What it comes to when there is nothing to refuse: it gets its own output, and nobody else is hurt. */
+  /**
+   * Its result if there is nothing to refuse: the function gets its output, and no other call is
+   * affected.
+   */
   readonly gives?: unknown;
 }
 
@@ -385,7 +389,7 @@ test('after all of them the pool has its two processes and no others, and the ho
 const spin = 'function transform() { for (;;); }';
 const fill = 'function transform() { const all = []; for (;;) all.push({ a: [1, 2, 3] }); }';
 
-/** Milliseconds of so many calls of a good function, one after the other, sorted. */
+/** Sorted durations in milliseconds of sequential calls of a good function. */
 async function latencies(pool: Sandbox, count: number): Promise<number[]> {
   const neighbour = { key: 'neighbour', text: 'function transform(payload) { return { got: payload }; }' };
   const all: number[] = [];
@@ -408,7 +412,7 @@ test('while two functions loop and fill the memory, call after call, the answers
     const alone = p99(await latencies(pool, 500));
     let over = false;
     const hostile = [spin, fill].map(async (text) => {
-      // Both are known after their first call, and share one process from then on.
+      // Both are known after their first call, and then share one process.
       while (!over) await pool.run({ key: text, text }, ['1', '2']);
     });
     await pool.run({ key: spin, text: spin }, ['1']);
@@ -427,7 +431,7 @@ test('while two functions loop and fill the memory, call after call, the answers
 test('while a project loops in ten functions that are renewed all the time, a neighbour has its process and is tried at once', async () => {
   const pool = new Sandbox({ deadlineMs: 500, processes: 2 });
   const neighbour = { key: 'neighbour', text: 'function transform(payload) { return { got: payload }; }', project: 'good' };
-  // Good at first, so that it is no function apart.
+  // Good at first, so that it is not isolated.
   const loop = 'function transform(n) { if (n > 1) for (;;); return {}; }';
   let over = false;
   try {
@@ -457,7 +461,7 @@ test('while a project loops in ten functions that are renewed all the time, a ne
     console.log(
       `  p99 of a neighbour ${p99(sorted[0]!).toFixed(1)} ms, at most ${most.toFixed(0)}; first calls at most ${first.toFixed(0)} ms`,
     );
-    // The loops have a process between them: who waited for one waited for 700 ms.
+    // The loops share one process: a call behind one of them waits for 700 ms.
     assert.ok(p99(sorted[0]!) < 250, `${p99(sorted[0]!)} ms`);
   } finally {
     over = true;
@@ -465,7 +469,6 @@ test('while a project loops in ten functions that are renewed all the time, a ne
   }
 });
 
-/** Megabytes that the children of this process have in memory, as Linux tells it. */
 async function residentMb(): Promise<number> {
   const kilobytes = (pid: number) => {
     const status = existsSync(`/proc/${pid}/status`) ? readFileSync(`/proc/${pid}/status`, 'utf8') : '';
@@ -509,7 +512,7 @@ test('after an overrun the pool is back to its strength at once, without anybody
     key,
     text: `function transform() { const end = Date.now() + ${busyMs}; while (Date.now() < end); return {}; } // ${key}`,
   });
-  /** How long a call on every process at once takes. */
+  /** The duration of concurrent calls on every process. */
   const allBusy = async () => {
     const startedAt = performance.now();
     await within(Promise.all(['a', 'b'].map((key) => pool.run(busy(key), ['1']))), 10_000, 'both processes');
@@ -536,7 +539,7 @@ test('a function that had a process killed leaves room for others while it works
   const text =
     'function transform(n) { if (n === 0) for (;;); let a = 0; for (let k = 0; k < n; k += 1) a = (a * 31 + k) % 1000003; return { a }; }';
   const others = await guestProcesses();
-  /** What comes of a call, and how often a process was seen stopped and not stopped meanwhile. */
+  /** The result of a call, and how often a process was seen stopped and running meanwhile. */
   const run = async (n: number) => {
     const seen = { stopped: 0, running: 0 };
     const mine = (await guestProcesses()).filter((pid) => !others.includes(pid));
@@ -559,7 +562,7 @@ test('a function that had a process killed leaves room for others while it works
     const { ms } = await run(sample);
     const quick = await run(sample);
     assert.equal([quick.stopped, quick.kind], [0, 'object'], 'nobody suspects it');
-    // A third of its deadline, so that a busy machine leaves it enough.
+    // A third of its deadline, to leave enough on a busy machine.
     const third = Math.round((sample * 333) / Math.min(ms, quick.ms));
     assert.is((await run(0)).kind, 'refused');
     const slow = await run(third);
@@ -610,7 +613,7 @@ test('results come one by one: after an overrun its neighbours in the batch do n
       Array.from({ length: 10 }, (_, n) => `${n}`),
       (index) => order.push(index),
     );
-    // On a busy machine the function is a suspect from the start, and 0 to 4 come before 5.
+    // On a busy machine the function is suspected from the start, and 0 to 4 precede 5.
     assert.equal(
       order.toSorted((a, b) => a - b),
       Array.from({ length: 10 }, (_, n) => n),

@@ -16,15 +16,13 @@ import { connectionOf } from '../support/database.js';
 import { within } from '../support/until.js';
 import { undescribed } from './described.js';
 
-/** What `JSON.parse` gives: tests look into it as they expect it to be. */
+/** The result of `JSON.parse`, which tests access without checks. */
 type Parsed = ReturnType<JSON['parse']>;
 
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  /** The text of the body. */
   readonly text: string;
-  /** The envelope. */
   readonly body: {
     status: boolean;
     message: string;
@@ -36,14 +34,17 @@ export interface Answer {
   };
 }
 
-/** A control plane on a database of its own. */
+/** A control plane on a private database. */
 export interface Api {
   readonly url: string;
   readonly config: Config;
   readonly db: Awaited<ReturnType<typeof migratedDatabase>>;
   readonly kv: Kv;
   readonly owner: BootstrappedUser;
-  /** Sends a request with the owner's personal key, or with another one (null: none). Paths of the API may leave `/api/v1` out. */
+  /**
+   * Sends a request with the owner's personal key, or another (null: none). `/api/v1` is optional
+   * in paths of the API.
+   */
   call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<Answer>;
   close(): Promise<void>;
 }
@@ -53,7 +54,7 @@ export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The plugins of this repository, activated with the default settings or these, and sources of the test beside them. */
+/** The repository's plugins, activated with these settings, and source plugins of the test. */
 export async function activated(
   sources: Readonly<Record<string, ActiveSource>> = {},
   file: Record<string, unknown> = {},
@@ -71,7 +72,6 @@ export async function activated(
   return { ...plugins, sources: new Map([...plugins.sources, ...Object.entries(sources)]) };
 }
 
-/** A source plugin of the test. */
 export function sourceOf(connectionSchema: Record<string, unknown>, check: SourcePlugin['check']): ActiveSource {
   const plugin: SourcePlugin = { check, run: () => Promise.reject(new Error('the server runs no source')) };
   return { manifest: { kind: 'source', name: 'test', module: '' }, connectionSchema, settings: {}, load: () => Promise.resolve(plugin) };
@@ -79,7 +79,6 @@ export function sourceOf(connectionSchema: Record<string, unknown>, check: Sourc
 
 export const encryptionKey = randomBytes(32).toString('base64');
 
-/** The settings of a server on this database. */
 export function configOf(db: { url: string }, file: Record<string, unknown> = {}): Config {
   return resolveConfig({
     env: {},
@@ -146,18 +145,17 @@ export async function startApi({
   };
 }
 
-/** Makes a project and returns the path of its routes, its id and its key. */
+/** Creates a project. Returns the path of its routes, its id and its key. */
 export async function makeProject(api: Api, fields: Record<string, unknown> = {}): Promise<{ path: string; id: string; key: string }> {
   const { body } = await api.call('POST', '/projects', { name: 'orders', ...fields });
   return { path: `/projects/${body.data.uid}`, id: body.data.uid, key: body.data.api_key.key };
 }
 
-/** The mistakes of an answer as lines. */
 export function mistakes({ body }: Answer): string[] {
   return (body.errors ?? []).map(({ field, sentence }) => `${field} ${sentence}`);
 }
 
-/** Starts a server that must refuse, and returns why. */
+/** Starts a server that must refuse. Returns the error. */
 export async function refusal(config: Config, code: ErrorCode): Promise<Error & { fix: string }> {
   try {
     const started = await within(startServer({ config, plugins: await activated(), log: silentLog }), 30_000, 'the server to refuse');

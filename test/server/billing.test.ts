@@ -21,18 +21,16 @@ import { activated, configOf } from './api.js';
 
 const billing = suite('server/billing');
 
-/** Billing on a database of a test that posts to its receiver. */
+/** Billing on a test's database, which posts to its receiver. */
 interface Scene {
   readonly db: Awaited<ReturnType<typeof migratedDatabase>>;
   readonly at: Endpoint;
-  /** Ids of two, in their order. */
   readonly organisations: readonly string[];
   start(settings?: Readonly<Record<string, unknown>>): { close(): Promise<void> };
-  /** The same within a server. */
+  /** `start` within a server. */
   serve(settings?: Readonly<Record<string, unknown>>, log?: Log): Promise<{ port: number; close(): Promise<void> }>;
-  /** Puts a record so many days ago. */
   record(organisationId: string, daysAgo: number, events?: number): Promise<void>;
-  /** Days that are posted, with the organisation. */
+  /** Posted days, with the organisation. */
   posted(): Promise<string[]>;
 }
 
@@ -40,7 +38,7 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   const db = await migratedDatabase();
   const at = await receiver();
   const started: { close(): Promise<void> }[] = [];
-  /** Is closed at the end, when the test has not. */
+  /** Closed at the end, unless the test has done so. */
   const keep = (it: { close(): Promise<void> }) => {
     let closed: Promise<void> | undefined;
     const once = { close: () => (closed ??= it.close()) };
@@ -100,7 +98,7 @@ billing('the record of each closed day is posted once per organisation, oldest f
     assert.is(request?.headers['content-type'], 'application/json');
     assert.equal(JSON.parse(request?.body.toString() ?? ''), { organisation_id: a, day: dayOf(3), events: 7, deliveries: 2, bytes: 3 });
 
-    // A restart finds nothing to do but what has closed since.
+    // A restart posts only what has closed since.
     await first.close();
     await record(b, 4);
     start();

@@ -27,7 +27,7 @@ interface Got {
   readonly body: Buffer;
 }
 
-/** Without `fetch`, which decompresses. */
+/** Unlike `fetch`, does not decompress. */
 function get(url: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Got> {
   return new Promise((resolve, reject) => {
     const request = http.request(url, { headers, method }, (response) => {

@@ -2,7 +2,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { openApiDocument, type Schema } from '@gateway/server/openapi';
 import { routes } from '@gateway/server/routes';
 
-/** The document of the API, as a server without a root path serves it. */
+/** The API document of a server without a root path. */
 export const description = openApiDocument(routes, { version: '0.1.0', rootPath: '' });
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
@@ -12,9 +12,12 @@ const operations = Object.entries(description.paths).flatMap(([path, methods]) =
   Object.keys(methods).map((method) => ({ method, path, pattern: new RegExp(`^/api/v1${path.replaceAll(/\{\w+\}/g, '[^/]+')}/?$`) })),
 );
 
-/** What of an answer of the API the document does not describe; undefined when it describes all of it, or the path is not of the API. */
+/**
+ * Names the parts of a response that the document does not describe; undefined if there are none,
+ * or if the path is outside the API.
+ */
 export function undescribed(method: string, path: string, status: number, body: unknown): string | undefined {
-  // A path like `/events/batch` looks like one with a parameter, whose methods it does not have.
+  // A path like `/events/batch` matches a path with a parameter, which has other methods.
   if (status === 405) return undefined;
   const operation = operations
     .filter((it) => it.method === method.toLowerCase() && it.pattern.test(path))

@@ -188,7 +188,7 @@ server('database.max_open_connections and max_builder_connections: many requests
     try {
       const { path } = await makeProject(api);
       await blocker.connect();
-      // Nothing is answered, so that each request asks for a connection of its own.
+      // Requests block, so that each needs another connection.
       await blocker.query('begin; lock table events, endpoints in access exclusive mode');
       const requests = Array.from({ length: 60 }, (_, n) => [
         api.call('POST', `${path}/events`, { event_type: 'a', data: { n } }),

@@ -31,7 +31,6 @@ const inFolder = (name: string, text: string) => {
 
 const settings = (files: object) => resolveConfig({ env: {}, file: { server: { http: files } } }).config.server.http;
 
-/** Why the files are refused. */
 function refused(files: object, code: ErrorCode): Error & { fix: string } {
   try {
     readTlsPair(tlsFiles(settings(files))!);
@@ -151,7 +150,6 @@ function healthz(port: number, { ca }: Certificates): Promise<{ status: number |
   });
 }
 
-/** Of the certificate that a new connection is shown. */
 function fingerprint(port: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = tls.connect({ host: '127.0.0.1', port, rejectUnauthorized: false }, () => {

@@ -5,14 +5,14 @@ import type { Database } from '#store/postgres/database';
 import type { QuarantinedMessage } from '#store/quarantine/messages';
 import { until } from '../support/until.js';
 
-/** What the data plane writes needs no row of a project, so that any id will do. */
+/** Tables of the data plane do not reference projects, so any id will do. */
 export const PROJECT = newId();
 export const SOURCE = newId();
 export const ENDPOINT = newId();
 
 let last = 0;
 
-/** An event of a message that no other test has. */
+/** A unique event. */
 export function newEvent(fields: Partial<NewEvent> = {}): NewEvent {
   const { occurredAtMs = Date.now(), coordinates = `orders/0/${last++}` } = fields;
   return {
@@ -36,12 +36,11 @@ export function newEvent(fields: Partial<NewEvent> = {}): NewEvent {
   };
 }
 
-/** A pending event. */
 export function pendingEvent(fields: Partial<NewEvent> = {}): NewEvent {
   return newEvent({ status: 'pending', outcome: null, ...fields });
 }
 
-/** Many of them, in the order of their ids as the caller of `acceptEvents` sorts them. */
+/** Unique events, sorted by id as callers of `acceptEvents` do. */
 export function newEvents(count: number, fields: Partial<NewEvent> | ((n: number) => Partial<NewEvent>) = {}): NewEvent[] {
   return sorted(Array.from({ length: count }, (_, n) => newEvent(typeof fields === 'function' ? fields(n) : fields)));
 }
@@ -50,7 +49,7 @@ export function sorted<Ref extends { readonly id: string }>(refs: readonly Ref[]
   return [...refs].sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** The delivery of an event to an endpoint, held by the agent of the batch. */
+/** A delivery to an endpoint, held by the batch's agent. */
 export function newDelivery(event: NewEvent, fields: Partial<NewEventDelivery> = {}): NewEventDelivery {
   const { endpointId = ENDPOINT, subscriptionId = null } = fields;
   return {
@@ -74,8 +73,8 @@ export function batch(events: readonly NewEvent[], fields: Partial<EventBatch> =
 }
 
 /**
- * Commits pending events, as an agent that has no room does.
- * @returns the events, in the order of their ids
+ * Commits pending events, like an agent without capacity.
+ * @returns the events, sorted by id
  */
 export async function acceptPending(db: Pick<Database, 'pool'>, count: number, fields: Partial<NewEvent> = {}): Promise<NewEvent[]> {
   const events = newEvents(count, { status: 'pending', outcome: null, ...fields });
@@ -83,7 +82,6 @@ export async function acceptPending(db: Pick<Database, 'pool'>, count: number, f
   return events;
 }
 
-/** A message in quarantine that no other test has. */
 export function quarantinedMessage(fields: Partial<QuarantinedMessage> = {}): QuarantinedMessage {
   const { sourceId = SOURCE, coordinates = `orders/0/${last++}`, occurredAtMs = 1_763_700_000_123 } = fields;
   return {
@@ -100,7 +98,7 @@ export function quarantinedMessage(fields: Partial<QuarantinedMessage> = {}): Qu
   };
 }
 
-/** An attempt of a delivery that was answered with 200. */
+/** An attempt answered with 200. */
 export function attempt(
   delivery: Pick<NewEventDelivery, 'projectId' | 'id' | 'occurredAtMs' | 'endpointId'>,
   fields: Partial<AttemptRecord> = {},
@@ -129,7 +127,7 @@ export function attempt(
   };
 }
 
-/** A database that notes the text of every statement that goes through its pool. */
+/** Records the text of every statement of a pool. */
 export function noting(db: Database): { pool: Database['pool']; texts: ReadonlySet<string> } {
   const texts = new Set<string>();
   const pool = new Proxy(db.pool, {
@@ -147,7 +145,7 @@ export function noting(db: Database): { pool: Database['pool']; texts: ReadonlyS
   return { pool, texts };
 }
 
-/** The plan that a connection of the pool makes for a statement once and for all, whatever its parameters. */
+/** The generic plan of a prepared statement, which is independent of its parameters. */
 export async function genericPlan(db: Database, text: string): Promise<string> {
   const parameters = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number)));
   const client = await db.pool.connect();
@@ -163,8 +161,9 @@ export async function genericPlan(db: Database, text: string): Promise<string> {
 }
 
 /**
- * The tables of the way of a message that a plan reads whole, be it by an index without a condition, or by that of endpoints without the endpoint. Indexes
- * of what is not over, which are partial, may be read so.
+ * The data plane's tables that a plan reads completely, including by an index without a condition,
+ * or by the endpoints' index without an endpoint. Partial indexes of unfinished rows may be read
+ * completely.
  */
 export function readWhole(plan: string): string[] {
   const scan =
@@ -180,13 +179,12 @@ export function readWhole(plan: string): string[] {
   });
 }
 
-/** Waits until a statement in the database waits for a lock. */
 export async function lockAwaited(db: { rows(sql: string): Promise<readonly unknown[]> }, what: string): Promise<void> {
   const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
   await until(what, async () => (await db.rows(waiting)).length > 0);
 }
 
-/** Removes all that the way of a message has written. (Truncating a few dozen partitions takes a second.) */
+/** Deletes all rows of the data plane. (Truncating a few dozen partitions takes a second.) */
 export async function empty(db: { rows(sql: string): Promise<unknown> }): Promise<void> {
   for (const table of [
     'delivery_attempts',

@@ -3,7 +3,7 @@ import { applyPendingDeltas } from '#store/counts/count-deltas';
 import type { Database } from '#store/postgres/database';
 import type { Rows } from './schema.js';
 
-/** What the tables hold by their rows, and what was counted, as lines that can be compared. */
+/** Counts of the rows, and stored counts, as comparable lines. */
 const COUNTS = {
   events: [
     `select project_id || ' ' || coalesce(source_id::text, 'api') || ' ' || status || ' ' || count(*) as line from events where status <> 'pending' group by project_id, source_id, status`,
@@ -21,7 +21,7 @@ const COUNTS = {
   ],
 } as const;
 
-/** Folds what was counted, and compares it with the rows themselves. Returns how many counts there are. */
+/** Folds the stored counts, and compares them with the rows. Returns the number of counts. */
 export async function assertCounted(db: Pick<Database, 'pool'> & { rows: Rows }): Promise<number> {
   await applyPendingDeltas(db.pool);
   let total = 0;
@@ -34,7 +34,6 @@ export async function assertCounted(db: Pick<Database, 'pool'> & { rows: Rows })
   return total;
 }
 
-/** Forgets all that was counted. */
 export async function forgetAllCounts(db: { rows: Rows }): Promise<void> {
   for (const table of ['count_changes', 'event_counts', 'event_delivery_counts', 'delivery_attempt_counts', 'activity', 'metric_samples'])
     await db.rows(`delete from ${table}`);

@@ -6,7 +6,7 @@ import { migratedDatabase } from './migrated.js';
 
 export type Db = Awaited<ReturnType<typeof migratedDatabase>>;
 
-/** Runs a test on a database of its own: partitions come and go. */
+/** Runs a test on a private database: it creates and drops partitions. */
 export async function onFresh(test: (db: Db) => Promise<void>): Promise<void> {
   const db = await migratedDatabase();
   try {
@@ -20,10 +20,10 @@ export const DAY_MS = 86_400_000;
 export const TABLES = ['events', 'event_deliveries', 'delivery_attempts'];
 export const DAYS = 30;
 const NOON = (Math.floor(Date.now() / DAY_MS) + 0.5) * DAY_MS;
-/** Noon of a day, counted from today. */
+/** Noon of a day, relative to today. */
 export const at = (day: number) => NOON + day * DAY_MS;
 export const dayOf = (day: number) => new Date(at(day)).toISOString().slice(0, 10);
-/** Forgets as if today were so many days later. */
+/** Applies retention as if `daysLater` days had passed. */
 export const forget = (db: Db, daysLater: number, days = DAYS) => applyRetention(db.pool, { days, now: new Date(at(daysLater)) });
 export const NOTHING = { dropped: [], unfinished: [], kept: [], locked: false, rowsDeleted: 0 };
 
@@ -35,7 +35,7 @@ export async function counts(db: Db, suffix = ''): Promise<number[]> {
   return found;
 }
 
-/** Brings every delivery to its end, each with an attempt. */
+/** Finishes every delivery, with one attempt each. */
 export async function finish(db: Db): Promise<void> {
   await db.rows(`update event_deliveries set status = 'success', claimed_by = null, next_attempt_at = null where status <> 'success'`);
   await db.rows(
@@ -45,7 +45,7 @@ export async function finish(db: Db): Promise<void> {
   );
 }
 
-/** Events of a day with a delivery each, all finished. */
+/** Creates finished events of a day with a delivery each. */
 export async function finished(db: Db, day: number, events = 3, projectId = PROJECT): Promise<void> {
   const made = newEvents(events, (n) => ({ projectId, occurredAtMs: at(day) + n }));
   await acceptEvents(db.pool, batch(made, { deliveries: made.map((event) => newDelivery(event)) }));

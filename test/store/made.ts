@@ -17,10 +17,10 @@ import { originalOf } from '#store/events/event-log';
 import { acceptEvents, type NewEvent } from '#store/events/events';
 import type { Database } from '#store/postgres/database';
 
-/** A project in an organisation of its own. */
+/** Creates a project in a new organisation. */
 export async function makeProject(db: Database, name = 'orders', config: ProjectConfig = {}): Promise<ProjectRow> {
   const userId = newId();
-  // No password, whose hash takes most of a second.
+  // No password: hashing takes most of a second.
   await db.knex('users').insert({ id: userId, email: `${userId}@example.com`, first_name: 'a', last_name: 'b', password_hash: '' });
   const organisation = await insertOrganisation(db.knex, { name: 'Acme', userId });
   return insertProject(db.knex, organisation.id, { name, type: 'outgoing', config });
@@ -42,7 +42,7 @@ export function makeEndpoint(db: Database, projectId: string, fields: { name?: s
   });
 }
 
-/** Puts a source straight into the table; returns its id. */
+/** Inserts a source. Returns its id. */
 export async function makeSource(db: Database, projectId: string, name = 'orders'): Promise<string> {
   const id = newId();
   await db.pool.query(`insert into sources (project_id, id, name, type, pub_sub) values ($1, $2, $3, 'pub_sub', '{"type":"kafka"}')`, [
@@ -53,7 +53,7 @@ export async function makeSource(db: Database, projectId: string, name = 'orders
   return id;
 }
 
-/** Puts events straight into the table, one per given time, oldest first; returns their ids. */
+/** Inserts an event per given time, oldest first. Returns their ids. */
 export async function makeEvents(
   db: Database,
   projectId: string,
@@ -71,7 +71,7 @@ export async function makeEvents(
   return ids;
 }
 
-/** Puts a delivery of an event straight into the table; returns its id. */
+/** Inserts a delivery of an event. Returns its id. */
 export async function makeDelivery(
   db: Database,
   {
@@ -98,14 +98,14 @@ export async function readConfigVersion(pool: Database['pool']): Promise<string>
   return rows[0]!.version;
 }
 
-/** Every project is new to agents, as if the notification of its change was lost. */
+/** Raises every project's version, as if the notification were lost. */
 export async function changeUntold({ pool }: Pick<Database, 'pool'>): Promise<void> {
   await pool.query(
     `with v as (update config_version set version = version + 1 returning version) update project_versions p set version = v.version from v`,
   );
 }
 
-/** What agents read of all projects, and the version that it is of. */
+/** The configuration of all projects as read by agents, and its version. */
 export async function readSnapshot(pool: Database['pool']) {
   const changes = await readChanges(pool, NO_CHANGE, 1_000_000);
   const read = await readProjects(
@@ -125,12 +125,11 @@ export async function readSnapshot(pool: Database['pool']) {
 
 export type Snapshot = Awaited<ReturnType<typeof readSnapshot>>;
 
-/** An event as the API creates it. */
 export type MadeEvent = Pick<NewEvent, 'projectId' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId' | 'idempotencyKey' | 'data'> & {
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** Commits one event as the API does, pending, also for an endpoint or an owner that is missing. */
+/** Commits one pending event like the API, also for a missing endpoint or owner. */
 export async function createEvent(
   pool: Database['pool'],
   { headers, ...event }: MadeEvent,

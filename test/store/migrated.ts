@@ -2,12 +2,10 @@ import { openDatabase, type Database } from '#store/postgres/database';
 import { migrateUp } from '#store/postgres/migrate';
 import { connectionOf, database } from '../support/database.js';
 
-/** Opens the database of a URL as the gateway does. */
 export function openUrl(url: string, poolSize = 4): Database {
   return openDatabase({ scheme: 'postgres', ...connectionOf(url) }, { poolSize, name: 'test' });
 }
 
-/** Brings a database to the newest migration. */
 export async function migrate(url: string): Promise<void> {
   const opened = openUrl(url);
   try {
@@ -17,7 +15,7 @@ export async function migrate(url: string): Promise<void> {
   }
 }
 
-/** A database of one's own with all migrations, opened; `rows` looks into it past the store. */
+/** A private, migrated and opened database; `rows` bypasses the store. */
 export async function migratedDatabase(): Promise<Database & { url: string; rows: Awaited<ReturnType<typeof database>>['rows'] }> {
   const own = await database({ migrate });
   const opened = openUrl(own.url);

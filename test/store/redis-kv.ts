@@ -3,8 +3,8 @@ import type { RedisDatabase } from '../support/redis.js';
 import { until } from '../support/until.js';
 
 /**
- * A KV on a Redis database, once it answers.
- * @param options.port where Redis is reached, when through a proxy
+ * Opens a KV on a Redis database and waits until it answers.
+ * @param options.port of a proxy to Redis
  */
 export async function openRedisKv(
   connection: RedisDatabase['connection'],

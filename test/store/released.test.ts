@@ -9,8 +9,10 @@ import { recordStatements, replay, type ReleasedStatement } from './released.js'
 const released = suite('store/released');
 
 /**
- * What agents and servers of released schemas send, each in a file with the name of its newest migration. A release that brings migrations adds its own:
- * `UPDATE_SNAPSHOTS=1 node --import tsx test/store/released.test.ts`, before the next migration is written. Files are never changed.
+ * The statements of agents and servers of released schemas, each in a file named after its newest
+ * migration. A release with migrations adds a file:
+ * `UPDATE_SNAPSHOTS=1 node --import tsx test/store/released.test.ts`, before the next migration is
+ * written. Files are never changed.
  */
 const folder = fileURLToPath(new URL('./released/', import.meta.url));
 
@@ -36,7 +38,9 @@ for (const schema of schemas) {
   });
 }
 
-/** Statements that a gateway of the schema before may not survive, by what they do. One without a check goes on. */
+/**
+ * Statements that can break a gateway of the previous schema. Dropping a check constraint cannot.
+ */
 const DISTURBING: readonly (readonly [what: string, pattern: RegExp])[] = [
   [
     'drops or renames',
@@ -55,7 +59,10 @@ const DISTURBING: readonly (readonly [what: string, pattern: RegExp])[] = [
   ],
 ];
 
-/** A migration that contracts, after a release in which nobody needs what it takes away any more, says so on a line of its own. */
+/**
+ * A contracting migration, after a release that no longer needs what it removes, declares so in a
+ * comment line.
+ */
 const CONTRACTS = /^-- contracts: \S/m;
 
 function disturbances(sql: string): string[] {

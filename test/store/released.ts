@@ -20,20 +20,20 @@ import { attempt, batch, newDelivery, newEvents, quarantinedMessage } from './ba
 import { readConfigVersion, readSnapshot } from './made.js';
 import { migratedDatabase } from './migrated.js';
 
-/** A statement as a gateway of an earlier release sends it. */
 export interface ReleasedStatement {
   readonly text: string;
-  /** As they go over the wire: text, or null. */
+  /** The values in wire format: text, or null. */
   readonly values: readonly (string | null)[];
-  /** How many rows it changed or found, on the schema that it was written for. */
+  /** The number of changed or found rows on the original schema. */
   readonly rows: number;
 }
 
 const { prepareValue } = createRequire(import.meta.url)('pg/lib/utils.js') as { prepareValue(value: unknown): string | Buffer | null };
 
 /**
- * Runs what agents and servers do to the way of a message on a database of the newest schema, and keeps every statement.
- * @returns the statements in their order; sent again to an empty database one after the other, they do the same again
+ * Runs the data plane operations of agents and servers on a database with the newest schema, and
+ * records every statement.
+ * @returns the statements in order; replayed on an empty database, they have the same effect
  */
 export async function recordStatements(): Promise<ReleasedStatement[]> {
   const recorded: Omit<ReleasedStatement, 'rows'>[] = [];
@@ -62,9 +62,9 @@ function wireValue(value: unknown): string | null {
 }
 
 /**
- * Sends statements to an empty database of the newest schema, in one session.
- * @returns the same with the rows that they changed or found now
- * @throws what Postgres refuses, with the statement
+ * Sends statements to an empty database with the newest schema, in one session.
+ * @returns the statements with the current numbers of rows
+ * @throws Postgres' error, with the statement
  */
 export async function replay(statements: readonly Omit<ReleasedStatement, 'rows'>[]): Promise<ReleasedStatement[]> {
   const db = await migratedDatabase();
@@ -84,7 +84,7 @@ export async function replay(statements: readonly Omit<ReleasedStatement, 'rows'
   }
 }
 
-/** What a running agent and a server send on the way of a message, each kind at least once. */
+/** Sends every kind of data plane statement of an agent and a server at least once. */
 async function useAll(db: Database): Promise<void> {
   const { pool, knex } = db;
   const agent = await registerAgent(pool, 'released', 3_600_000);

@@ -1,14 +1,16 @@
 import type pg from 'pg';
 
-/** Runs a statement, as `database()` of the test support gives it. */
+/** The type of `database().rows`. */
 export type Rows = <Row extends pg.QueryResultRow>(sql: string, values?: readonly unknown[]) => Promise<Row[]>;
 
-/** Partitions have what their table has, and those of single days come and go; the bookkeeping of the migrations is not theirs. */
+/**
+ * Excludes partitions, which equal their table and change daily, and the bookkeeping of migrations.
+ */
 const OURS = `(select oid from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition and relname not like 'gateway_migrations%')`;
 
 const DAY = String.raw`'_\d{8}$'`;
 
-/** The schema of a database as text, from its catalog: for comparison, and for a reader of a change. */
+/** Describes a database's schema as text, from its catalog: for comparison and review. */
 export async function describeSchema(rows: Rows): Promise<string> {
   const part = async (title: string, sql: string) => {
     const lines = (await rows<{ line: string }>(sql)).map(({ line }) => line);

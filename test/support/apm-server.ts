@@ -3,7 +3,7 @@ import { until } from './until.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A transaction or span as the intake of Elastic gets it. */
+/** A transaction or span as received by Elastic's intake. */
 export interface ApmSpan extends Fields {
   readonly name: string;
   readonly id: string;
@@ -18,27 +18,30 @@ export interface ApmError extends Fields {
   readonly exception?: { readonly message?: string; readonly type?: string };
 }
 
-/** An APM server of Elastic, as far as its agent sees it. */
+/** A fake Elastic APM server. */
 export interface ApmServer {
   readonly url: string;
   readonly transactions: readonly ApmSpan[];
   readonly spans: readonly ApmSpan[];
   readonly errors: readonly ApmError[];
-  /** What the agents told of themselves, one for each request. */
+  /** The agents' metadata, one entry per request. */
   readonly metadata: readonly (Fields & { readonly service: Fields; readonly process?: Fields })[];
   readonly requests: number;
-  /** The `authorization` of each request to the intake. */
+  /** The `authorization` header of each intake request. */
   readonly authorizations: readonly (string | undefined)[];
-  /** Everything that arrived, to be searched for what must not. */
+  /** Everything received, to search for leaked secrets. */
   text(): string;
-  /** Waits for transactions or spans of this name. The agent sends for ten seconds with one request, which counts when it has ended. */
+  /**
+   * Waits for `count` transactions or spans of this name. The agent keeps a request open for ten
+   * seconds; it counts once it has ended.
+   */
   arrived(name: string, count?: number): Promise<readonly ApmSpan[]>;
   close(): Promise<void>;
 }
 
 /**
- * Starts one on loopback: https://www.elastic.co/guide/en/observability/current/apm-api-events.html
- * @param options.port to come back where another one was closed
+ * https://www.elastic.co/guide/en/observability/current/apm-api-events.html
+ * @param options.port reuses the port of a closed server
  */
 export async function apmServer(options: { port?: number } = {}): Promise<ApmServer> {
   const server = await receiving((path) => (path === '/' ? { status: 200, body: '{"version":"8.12.0"}' } : { status: 202 }), options);

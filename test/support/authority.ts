@@ -4,29 +4,27 @@ import path from 'node:path';
 import { discard, tempFolder } from './start/keep.js';
 import { installed } from './start/packages.js';
 
-/** PEM files of a certificate and its key. */
 export interface Issued {
   readonly certificate: string;
   readonly key: string;
 }
 
-/** A certificate authority made for the occasion. */
+/** A temporary certificate authority. */
 export interface Authority {
-  /** PEM file of its own certificate. */
+  /** PEM file of the authority's certificate. */
   readonly file: string;
   /**
-   * Makes a certificate that it vouches for.
+   * Issues a certificate.
    * @param names subject alternative names, `DNS:localhost`
-   * @param options.expired its time was over yesterday
+   * @param options.expired expired yesterday
    */
   issue(name: string, names: readonly string[], options?: { expired?: boolean }): Issued;
-  /** Deletes its files. */
   close(): void;
 }
 
 /**
- * Makes one in a folder of its own, with openssl.
- * @throws `Unavailable` when there is no openssl
+ * Creates an authority in a temp folder, with openssl.
+ * @throws `Unavailable` without openssl
  */
 export function authority(): Authority {
   installed('openssl', ['openssl'], 'for the tests over TLS');

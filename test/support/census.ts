@@ -2,21 +2,20 @@ import { Webhook } from 'standardwebhooks';
 import type { ReceivedRequest } from './endpoint.js';
 import type { Production } from './production.js';
 
-/** What the database and the receiver know of a run, to be compared with what was produced. */
+/** A run's results in the database and at the receiver, to compare with the produced messages. */
 export interface Census {
-  /** Numbers (`data.n`) that arrived, and how often each did. */
+  /** The number of arrivals by message number (`data.n`). */
   readonly arrivals: ReadonlyMap<number, number>;
-  /** Requests whose signature the Standard Webhooks library refuses. */
+  /** Requests with a signature that the Standard Webhooks library refuses. */
   readonly badSignatures: number;
   readonly events: number;
   readonly deliveries: Readonly<Record<string, number>>;
   readonly attempts: number;
   readonly quarantined: number;
-  /** Deliveries that were taken from a dead agent: each may have arrived twice. */
+  /** Deliveries recovered from a dead agent: each can have arrived twice. */
   readonly recovered: number;
 }
 
-/** Counts everything that a run has left behind. */
 export async function census(gateway: Production, requests: readonly ReceivedRequest[], secret: string): Promise<Census> {
   const webhook = new Webhook(secret);
   const arrivals = new Map<number, number>();
@@ -45,12 +44,12 @@ export async function census(gateway: Production, requests: readonly ReceivedReq
   return { arrivals, badSignatures, ...row!, deliveries: row!.deliveries ?? {} };
 }
 
-/** The numbers from 0 below `count` that did not arrive. */
+/** Returns the numbers below `count` that did not arrive. */
 export function missing(arrivals: ReadonlyMap<number, number>, count: number, except: (n: number) => boolean = () => false): number[] {
   return Array.from({ length: count }, (_, n) => n).filter((n) => !except(n) && !arrivals.has(n));
 }
 
-/** An ingest message of about 1 KB that carries its number. */
+/** Returns an ingest message of about 1 KB that carries its number. */
 export function numbered(n: number): string {
   return JSON.stringify({ event_type: 'order.created', data: { n, note: 'x'.repeat(900) } });
 }

@@ -4,22 +4,21 @@ import type { TLSSocket } from 'node:tls';
 import type { Authority } from './authority.js';
 import { loopback } from './ports.js';
 
-/** An endpoint that only clients with a certificate of its authority reach. */
+/** An endpoint that requires a client certificate of its authority. */
 export interface MutualEndpoint {
   /** `https://localhost:port/hooks` */
   readonly url: string;
-  /** Of each request: the name in the certificate of the client, and the number of its connection. */
+  /** The subject of the client's certificate and the number of the connection, per request. */
   readonly requests: readonly { readonly client: string; readonly connection: number }[];
   close(): Promise<void>;
 }
 
-/** A certificate that the authority vouches for, as PEM. */
+/** Issues a certificate as PEM text. */
 export function issued(trusted: Authority, name: string, options?: { expired?: boolean }): { cert: string; key: string } {
   const { certificate, key } = trusted.issue(name, [], options);
   return { cert: fs.readFileSync(certificate, 'utf8'), key: fs.readFileSync(key, 'utf8') };
 }
 
-/** Starts one that answers 200. */
 export async function mutualEndpoint(trusted: Authority, name = 'mutual'): Promise<MutualEndpoint> {
   const { certificate, key } = trusted.issue(name, ['DNS:localhost', 'IP:127.0.0.1']);
   const requests: { client: string; connection: number }[] = [];

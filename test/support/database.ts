@@ -8,27 +8,30 @@ import { until } from './until.js';
 
 const migrations = fileURLToPath(new URL('../../migrations', import.meta.url));
 
-/** A database of one's own. */
 export interface Database {
   readonly url: string;
-  /** The fields of `url`, as the settings `db.*` want them. */
+  /** The fields of `url` for the settings `db.*`. */
   readonly connection: { readonly host: string; readonly port: number; readonly username: string; readonly database: string };
-  /** Runs a statement, for what a test has to look at or prepare. */
   rows<Row extends pg.QueryResultRow = pg.QueryResultRow>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
-  /** Drops it. Throws when something still has a connection to it five seconds later: a leak in what was tested. */
+  /**
+   * Drops the database. Throws if a connection to it is still open after five seconds: the tested
+   * code leaks it.
+   */
   close(): Promise<void>;
 }
 
-/** The settings `database.*` of a database by its URL. */
+/** Parses the settings `database.*` from a URL. */
 export function connectionOf(url: string): Database['connection'] {
   const { hostname, port, username, pathname } = new URL(url);
   return { host: hostname, port: Number(port), username, database: pathname.slice(1) };
 }
 
 /**
- * Makes a fresh database in the shared Postgres, empty or cloned from a template that `migrate` has filled.
- * @param options.migrate brings an empty database, given by its url, up to date. It runs once per content of `/migrations` for all test files of a run
- * @param options.postgres another server to make it in
+ * Creates a database in the shared Postgres, empty or cloned from a template that `migrate` has
+ * filled.
+ * @param options.migrate migrates the empty database at a URL; runs once per content of
+ * `/migrations` for all test files of a run
+ * @param options.postgres another server
  */
 export async function database(
   options: { migrate?: (url: string) => Promise<unknown>; postgres?: { readonly url: string } } = {},
@@ -44,7 +47,7 @@ export async function database(
     connection: connectionOf(url),
     rows: async <Row extends pg.QueryResultRow>(sql: string, values: readonly unknown[] = []) => {
       client ??= connect(url).then((connected) => {
-        // The server was stopped: the next statement finds out whether it is back.
+        // The server was stopped; the next statement reconnects.
         connected.once('end', () => (client = undefined));
         return connected;
       });
@@ -68,8 +71,9 @@ export async function database(
 }
 
 /**
- * The name of a migrated template; makes it when no process has yet. The advisory lock makes the others wait for the first. Each day has its own,
- * as a migration makes tables for the coming days, and tests may run over midnight.
+ * Returns the name of a migrated template, and creates it if it does not exist; other processes
+ * wait on the advisory lock. There is one template per day: a migration creates tables for the
+ * coming days, and tests can run past midnight.
  */
 async function migrated(maintenance: string, migrate: (url: string) => Promise<unknown>): Promise<string> {
   const name = `template_${hash(migrate)}_${new Date().toISOString().slice(0, 10).replaceAll('-', '')}`;
@@ -110,7 +114,7 @@ function databaseUrl(maintenance: string, name: string): string {
 
 async function connect(url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url, application_name: 'test' });
-  client.on('error', () => undefined); // the server was stopped: the next query says so
+  client.on('error', () => undefined); // the server was stopped: the next query reports it
   await client.connect();
   return client;
 }

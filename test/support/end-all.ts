@@ -1,7 +1,7 @@
 /**
- * Ends what was started: the last first, and all of it, whatever fails.
- * @param ends is empty afterwards
- * @returns what went wrong
+ * Runs all functions, the last first, despite failures.
+ * @param ends empty afterwards
+ * @returns the failures
  */
 export async function endAll(ends: (() => unknown)[]): Promise<unknown[]> {
   const failures: unknown[] = [];

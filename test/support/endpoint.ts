@@ -9,57 +9,56 @@ import { certificates } from './start/certificates.js';
 import { tempFolder } from './start/keep.js';
 import { until } from './until.js';
 
-/** A request as it came over the wire. */
 export interface ReceivedRequest {
   readonly method: string;
-  /** Path and query. */
   readonly url: string;
-  /** Names in lower case; those that came twice joined with a comma. */
+  /** Lower-case names; repeated headers are joined with a comma. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Name, value, name, value, in the order and spelling of the sender. */
+  /** Name, value, name, value, in the sender's order and spelling. */
   readonly rawHeaders: readonly string[];
   readonly body: Buffer;
-  /** When its last byte came, in epoch milliseconds. */
+  /** Arrival of the last byte, in epoch milliseconds. */
   readonly receivedAt: number;
 }
 
-/** What the endpoint does with a request. */
 export interface Answer {
-  /** 200 when not given. */
+  /** Default 200. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   readonly body?: string | Uint8Array;
-  /** Wait so long before answering. */
   readonly delayMs?: number;
-  /** Never answer, and hold the connection. */
+  /** Never answers and keeps the connection open. */
   readonly hang?: boolean;
-  /** Close the connection without an answer. */
+  /** Closes the connection without a response. */
   readonly close?: boolean;
 }
 
-/** An answer for all requests, one for each in turn (the last one stays), or one made from the request and its number, counted from 0. */
+/**
+ * One response for all requests, a list used in order (the last one repeats), or a function of the
+ * request and its number, from 0.
+ */
 export type Script = Answer | readonly Answer[] | ((request: ReceivedRequest, number: number) => Answer | Promise<Answer>);
 
 /** A real HTTP receiver on loopback. */
 export interface Endpoint {
-  /** `http://127.0.0.1:port`, or `https://localhost:port`. */
+  /** `http://127.0.0.1:port` or `https://localhost:port` */
   readonly url: string;
   readonly port: number;
-  /** All requests so far, in the order of their last byte. */
+  /** All requests, in the order of their last byte. */
   readonly requests: readonly ReceivedRequest[];
-  /** Connections that were opened so far, and those that are open now. */
   readonly connections: { readonly total: number; readonly open: number };
-  /** Changes what happens from now on; lists start from their beginning. */
+  /** Replaces the script; a list starts from its beginning. */
   answer(script: Script): void;
-  /** Waits until at least so many requests have come, and gives them all. */
+  /** Waits for at least `count` requests and returns all. */
   received(count: number, options?: { withinMs?: number }): Promise<readonly ReceivedRequest[]>;
-  /** Closes the server and every connection, hanging ones too. */
+  /** Closes the server and every connection, including hanging ones. */
   close(): Promise<void>;
 }
 
 /**
- * Starts a receiver that answers 200 until told otherwise.
- * @param options.port a free one when not given; `options.tls` asks for HTTPS with a certificate of its own authority
+ * Starts a receiver that answers 200 by default.
+ * @param options.port by default a free one; `options.tls` serves HTTPS with a certificate of a
+ * temporary authority
  */
 export async function endpoint(options: { answer?: Script; port?: number; tls?: boolean } = {}): Promise<Endpoint> {
   let script: Script = options.answer ?? {};
@@ -74,7 +73,7 @@ export async function endpoint(options: { answer?: Script; port?: number; tls?: 
         requests.push(request);
         await send(await next(script, request, number++), incoming, response);
       })
-      .catch(() => incoming.destroy()); // the sender went away
+      .catch(() => incoming.destroy()); // the sender disconnected
   };
   const files = options.tls ? certificates(path.join(tempFolder('endpoint'), 'tls')) : undefined;
   const server = files

@@ -1,21 +1,20 @@
-/** One line of an exposition. */
 export interface Sample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }
 
-/** What `/metrics` said at one moment. */
+/** A scrape of `/metrics`. */
 export interface Exposition {
   readonly text: string;
   readonly samples: readonly Sample[];
-  /** The samples of a name whose labels include these. */
+  /** Samples of a name with at least these labels. */
   all(name: string, labels?: Readonly<Record<string, string>>): Sample[];
-  /** The sum of their values; undefined when there is none. */
+  /** The sum of `all`; undefined without samples. */
   sum(name: string, labels?: Readonly<Record<string, string>>): number | undefined;
 }
 
-/** Asks `/metrics` of a process on this machine. Throws unless it answers 200. */
+/** Scrapes `/metrics` of a local process. Throws unless the status is 200. */
 export async function scrape(port: number): Promise<Exposition> {
   const response = await fetch(`http://127.0.0.1:${port}/metrics`);
   const text = await response.text();
@@ -23,7 +22,7 @@ export async function scrape(port: number): Promise<Exposition> {
   return exposition(text);
 }
 
-/** Reads the text format of Prometheus, as far as the gateway uses it. */
+/** Parses the subset of the Prometheus text format that the gateway uses. */
 export function exposition(text: string): Exposition {
   const samples = text.split('\n').flatMap((line): Sample[] => {
     const [, name, labels = '', value] = /^([a-z_]\w*)(?:\{(.*)\})? (\S+)$/i.exec(line) ?? [];

@@ -1,13 +1,14 @@
 import { processes } from './processes.js';
 
 /**
- * Stops a process and all that it has started, as a machine that hangs: connections stay open and nothing answers.
+ * Stops a process and its descendants, like a machine that hangs: connections remain open and
+ * nothing answers.
  *
- * @returns what lets them go on
+ * @returns resumes them
  */
 export function freeze(pid: number): () => void {
   const family = [pid];
-  // Those that can start others first, so that none is born meanwhile.
+  // Parents first, so that no new child appears meanwhile.
   process.kill(pid, 'SIGSTOP');
   for (let k = 0; k < family.length; k++) {
     for (const [child, { parent }] of processes()) if (parent === family[k]) family.push(child);
@@ -17,7 +18,7 @@ export function freeze(pid: number): () => void {
       try {
         process.kill(one, signal);
       } catch {
-        // It has ended.
+        // The process has ended.
       }
     }
   };

@@ -8,45 +8,49 @@ import { until, within } from './until.js';
 
 const bin = fileURLToPath(new URL('../../bin/gateway.js', import.meta.url));
 
-/** How a gateway process is run. */
 export interface GatewayOptions {
-  /** Written to `gateway.json` in its folder, where it is found without `--config`. */
+  /**
+   * Written to `gateway.json` in the working folder, which the gateway reads without `--config`.
+   */
   readonly config?: object;
-  /** Added to the little environment it gets; nothing else of ours reaches it. */
+  /** Added to a minimal environment; no other variables of this process are passed. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Another `gateway.js` than that of this repository, for example of an installation from packages. */
+  /** Another `gateway.js`, for example of an installation from packages. */
   readonly bin?: string;
-  /** The folder it runs in, to share one between processes; else it gets one of its own, deleted when the process has ended. */
+  /**
+   * The working folder, to share it between processes; by default a private one, deleted when the
+   * process has ended.
+   */
   readonly folder?: string;
 }
 
-/** How a process ended: a status, or the signal that ended it. */
 export interface Ending {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A running `bin/gateway.js`. */
 export interface GatewayProcess {
   readonly pid: number;
   readonly folder: string;
-  /** What it has printed so far. */
   readonly stdout: string;
   readonly stderr: string;
-  /** Settles when it has ended. */
   readonly ended: Promise<Ending>;
-  /** Waits for a line on either stream that contains the text or matches, and gives that line. Throws with its output when it ends before. */
+  /**
+   * Waits for a line on either stream that contains or matches `wanted`. Throws with the output if
+   * the process ends first.
+   */
   line(wanted: string | RegExp, options?: { withinMs?: number }): Promise<string>;
-  /** Waits until `/healthz?ready` on this port answers 200. Throws with its output when it ends before. */
+  /** Waits until `/healthz?ready` answers 200. Throws with the output if the process ends first. */
   healthy(port: number, options?: { withinMs?: number }): Promise<void>;
-  /** SIGKILL, and waits for the end. */
+  /** Sends SIGKILL and waits for the exit. */
   kill(): Promise<Ending>;
-  /** SIGTERM (or that signal), and waits for the end; throws with its output when that takes too long. */
+  /** Sends SIGTERM or `signal` and waits for the exit; throws with the output on a timeout. */
   terminate(options?: { signal?: NodeJS.Signals; withinMs?: number }): Promise<Ending>;
 }
 
 /**
- * Starts the built command line, as a user would: `gateway(['agent', '--port', '0'], { config })`. When this process ends, in whatever way, it is killed.
+ * Starts the built command line like a user: `gateway(['agent', '--port', '0'], { config })`. It is
+ * killed when this process ends for any reason.
  */
 export function gateway(args: readonly string[], options: GatewayOptions = {}): GatewayProcess {
   const folder = options.folder ?? tempFolder('gateway');
@@ -72,13 +76,13 @@ export function gateway(args: readonly string[], options: GatewayOptions = {}): 
       resolve(ending);
     };
     child.once('close', end);
-    // A child of the killed one may hold its output open for a moment more.
+    // A child of the killed process can keep its output open for a moment.
     child.once('exit', (code, signal) => setTimeout(() => end(code, signal), 1_000));
   });
   const command = `gateway ${args.join(' ')}`;
   const told = () => `${command} printed:\n${output.stdout}${output.stderr}`;
 
-  /** `until`, which gives up when the process has ended and tells what it printed. */
+  /** `until`, but fails with the output as soon as the process has ended. */
   async function wait<T>(what: string, look: () => T | undefined | Promise<T | undefined>, withinMs: number): Promise<T> {
     try {
       const found = await until<{ is: T } | 'over'>(
@@ -133,13 +137,14 @@ export function gateway(args: readonly string[], options: GatewayOptions = {}): 
   };
 }
 
-/** What a command has printed and how it ended. */
 type Finished = Ending & { stdout: string; stderr: string };
 
 /**
- * Runs a command to its end: `await runGateway(['version'])`. Short commands share processes. Others have one of their own, and so have those that
- * read standard input, and those with another `bin`, Node options or installed plugins.
- * @throws with its output when it has not ended after `withinMs`; a status other than 0 is not an error here
+ * Runs a command: `await runGateway(['version'])`. Short commands share processes; all others run
+ * in a separate one, including commands that read standard input or have another `bin`, Node
+ * options or installed plugins.
+ * @throws with the output if the command runs longer than `withinMs`; a status other than 0 is not
+ * an error
  */
 export async function runGateway(
   args: readonly string[],
@@ -162,13 +167,13 @@ function isShort([command = '', ...rest]: readonly string[]): boolean {
   return (shortCommands.includes(command) && !rest.includes('-')) || rest.some((word) => word === '--help' || word === '-h');
 }
 
-/** Modules are loaded once in a process, with the flags of the plugins that are installed then. */
+/** A process loads modules once, with the flags of the plugins installed then. */
 function hasOther({ bin: other, env, config, folder = '' }: GatewayOptions): boolean {
   const plugins = fs.existsSync(path.join(folder, 'gateway-plugins')) || (config !== undefined && 'plugins' in config);
   return other !== undefined || plugins || env?.['NODE_OPTIONS'] !== undefined || env?.['GATEWAY_PLUGINS_DIR'] !== undefined;
 }
 
-/** Processes of `command-runner.mjs` that wait for a command. */
+/** Idle processes of `command-runner.mjs`. */
 const runners: ChildProcess[] = [];
 
 async function runShared(argv: readonly string[], { folder, config, env }: GatewayOptions): Promise<Finished> {

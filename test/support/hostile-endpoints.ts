@@ -5,35 +5,37 @@ import { authority } from './authority.js';
 import type { Counted, Ports } from './hostile-server.js';
 import { within } from './until.js';
 
-/** An endpoint that does its neighbours harm, or would. */
+/** An endpoint that tries to harm its neighbours. */
 export interface HostileEndpoint {
   readonly name: string;
   readonly url: string;
-  /** What its attempts are recorded as: class and sentence, or null for what is delivered all the same. */
+  /** The recorded error class and sentence of its attempts; null if its deliveries succeed. */
   readonly failure: { readonly class: string; readonly sentence: RegExp } | null;
-  /** Some of its requests are delivered, the others fail as told. */
+  /** Some of its requests are delivered; the others fail with `failure`. */
   readonly sometimes?: true;
 }
 
-/** Nine of them, and what a gateway needs to meet them. */
+/** Nine hostile endpoints and the agent's settings for them. */
 export interface HostileEndpoints {
   readonly all: readonly HostileEndpoint[];
-  /** Environment of the agent: the names that two of them have. */
+  /** Environment of the agent: resolves the names of two endpoints. */
   readonly env: Readonly<Record<string, string>>;
-  /** PEM file of the authority behind the expired certificate. */
+  /** PEM file of the expired certificate's authority. */
   readonly caFile: string;
-  /** The one network that the agent may reach beside the internet. */
+  /** The only private network that the agent is allowed to reach. */
   readonly network: string;
-  /** Connections to an endpoint that are open. */
   open(endpoint: HostileEndpoint): Promise<number>;
-  /** Connections to the address that a name changes its mind to, which the agent must never reach. */
+  /**
+   * Connections to the address that a changing name resolves to later; the agent must never open
+   * one.
+   */
   trapped(): Promise<number>;
   close(): void;
 }
 
 const START_MS = 30_000;
 
-/** Starts them on loopback, in a process of their own. */
+/** Starts the endpoints on loopback, in a separate process. */
 export async function hostileEndpoints(): Promise<HostileEndpoints> {
   const ca = authority();
   const { certificate, key } = ca.issue('expired', ['DNS:localhost'], { expired: true });

@@ -1,33 +1,32 @@
 import fc from 'fast-check';
 
-/** A message that somebody careless or malicious sends. */
+/** A message from a careless or malicious sender. */
 export interface HostileMessage {
-  /** What is wrong with it, or odd. */
+  /** The unusual or invalid property. */
   readonly kind: string;
   readonly body: Buffer;
-  /** Headers of its broker message. */
   readonly headers?: Readonly<Record<string, string | Buffer>>;
-  /** The text of `data` that has to arrive as it is; null: the message has to be refused. */
+  /** The text of `data` that must arrive unchanged; null if the message must be refused. */
   readonly data: string | null;
 }
 
 export type Via = 'kafka' | 'sqs' | 'api';
 
-/** Stands in the content of every one of them: it may appear in no log. */
+/** Part of every message's content: must not appear in any log. */
 export const CANARY = 'hunter2-canary';
 
-/** Bytes that a message may have where these are sent, so that some are too large. */
+/** The message limit of the tested gateway, so that some messages are too large. */
 export const MAX_BYTES = 16_384;
 
 interface Kind {
-  /** Where it can be sent; everywhere when not given. SQS takes text only, and the API has fields of its own. */
+  /** Default: all. SQS carries only text, and the API has specific fields. */
   readonly via?: readonly Via[];
-  /** Makes one that carries this number. */
+  /** Generates a message that carries this number. */
   readonly make: (n: number) => fc.Arbitrary<Omit<HostileMessage, 'kind' | 'body'> & { readonly body: Buffer | string }>;
 }
 
 const dataOf = (n: number, more = '') => `{"n":${n},"note":"${CANARY}"${more && `,${more}`}}`;
-/** A message whose members are given as texts; undefined leaves one out. */
+/** Builds a message from members given as JSON text; omits undefined members. */
 const text = (members: Readonly<Record<string, string | undefined>>) =>
   `{${Object.entries(members)
     .filter(([, value]) => value !== undefined)
@@ -43,7 +42,7 @@ const lone = fc.integer({ min: 0xd800, max: 0xdfff }).map((code) => `\\u${code.t
 const notText = fc.constantFrom('1', '0.5', 'true', '[]', '["a"]', '{}', '{"a":1}');
 const anything = fc.json({ maxDepth: 3 });
 
-/** Members that other languages and careless readers stumble over, and that have to arrive as they stand. */
+/** Members that other languages and careless parsers change; they must arrive unchanged. */
 const oddMembers = [
   '"a":9007199254740993',
   '"a":-9007199254740993.0',
@@ -69,7 +68,7 @@ const oddMembers = [
   `"a":${'['.repeat(150)}${']'.repeat(150)}`,
 ];
 
-/** Names that belong to the connection or to the gateway. */
+/** Names reserved for the connection or the gateway. */
 const forbidden = [
   'Connection',
   'Keep-Alive',
@@ -89,7 +88,7 @@ const forbidden = [
   'Webhook-Signature',
   'X-Gateway-Signature',
 ];
-/** What a header is set to that must not arrive. */
+/** The value of headers that must not arrive. */
 export const FORGED = 'forged';
 const withForged = (n: number) =>
   fc
@@ -322,7 +321,10 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
 };
 
-/** Makes so many of them, of all kinds that can be sent this way in turn, numbered from `from`; the same for the same seed. */
+/**
+ * Generates `count` messages, cycling through all kinds that `via` can carry, numbered from `from`;
+ * deterministic for a seed.
+ */
 export function hostileMessages(via: Via, { seed, count, from }: { seed: number; count: number; from: number }): HostileMessage[] {
   const usable = Object.entries(kinds).filter(([, kind]) => !kind.via || kind.via.includes(via));
   return Array.from({ length: count }, (_, k) => {

@@ -1,5 +1,6 @@
-// The servers of `hostile-endpoints.ts`, a process of their own: what they cost is not taken from whoever measures the others.
-// Arguments: PEM files of a certificate that has expired and of its key. Tells its ports, and answers any message with what it has counted.
+// The servers of `hostile-endpoints.ts`, in a separate process: their cost must not distort
+// measurements. Arguments: PEM files of an expired certificate and its key. Sends its ports to the
+// parent, and answers any message with its counts.
 import { once } from 'node:events';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -8,13 +9,11 @@ import net, { type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { loopback } from './ports.js';
 
-/** Ports by kind. */
 export type Ports = Readonly<Record<'hangs' | 'trickles' | 'resets' | 'gigabyte' | 'bomb' | 'redirects' | 'changing' | 'expired', number>>;
 
 export interface Counted {
-  /** Connections that are open, by port. */
   readonly open: Readonly<Record<number, number>>;
-  /** Connections to 127.0.0.2, which nobody may make. */
+  /** Connections to 127.0.0.2, which must remain 0. */
   readonly trapped: number;
 }
 
@@ -35,7 +34,6 @@ async function listen(server: net.Server): Promise<number> {
   return port;
 }
 
-/** Answers when the request has come whole. */
 function answering(answer: (response: http.ServerResponse) => void): Promise<number> {
   return listen(http.createServer((request, response) => void request.resume().once('end', () => answer(response))));
 }
@@ -63,10 +61,13 @@ function pourGigabyte(response: http.ServerResponse): void {
   pour();
 }
 
-// A file of several parts is as good as one: ten times 100 MB.
+// Concatenated gzip files are one valid file: ten times 100 MB.
 const bomb = () => Buffer.concat(Array.from<Buffer>({ length: 10 }).fill(gzipSync(Buffer.alloc(GIGABYTE / 10, 'x'))));
 
-/** Listens beside the port of a name that changes its mind. Where the system has no second loopback address, nobody can be trapped. */
+/**
+ * Listens next to the port of the changing name. Without a second loopback address, no connection
+ * can be trapped.
+ */
 async function trap(port: number): Promise<void> {
   const server = net.createServer((socket) => {
     trapped++;

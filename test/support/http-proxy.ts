@@ -6,20 +6,19 @@ import { loopback } from './ports.js';
 export interface HttpProxy {
   readonly port: number;
   readonly url: string;
-  /** What it was asked for: `CONNECT localhost:443`, `POST http://localhost/path`. */
+  /** The request lines: `CONNECT localhost:443`, `POST http://localhost/path`. */
   readonly asked: readonly string[];
   /** Header fields of the last plain request. */
   readonly headers: http.IncomingHttpHeaders;
-  /** Connections that were made to it. */
+  /** The number of accepted connections. */
   readonly connections: number;
   close(): Promise<void>;
 }
 
 /**
- * Starts one.
- * @param options.login `user:password` that it wants
+ * @param options.login the required `user:password`
  * @param options.refuses answers every CONNECT with this status
- * @param options.resolves where it connects to in place of a name
+ * @param options.resolves addresses for names
  */
 export async function httpProxy(
   options: { login?: string; refuses?: number; resolves?: Readonly<Record<string, string>> } = {},
@@ -42,7 +41,7 @@ export async function httpProxy(
     if (!mayPass(request)) return void response.writeHead(407, { 'proxy-authenticate': 'Basic' }).end('log in');
     const target = new URL(request.url!);
     const { 'proxy-authorization': _, ...passed } = request.headers;
-    // Without an agent, so that a proxy in this process is not asked.
+    // No agent, which could use the proxy of this process.
     const createConnection = () => net.connect({ host: addressOf(target.hostname), port: Number(target.port) });
     const onward = http.request(
       { createConnection, path: target.pathname + target.search, method: request.method, headers: passed },

@@ -8,15 +8,16 @@ import { tempFolder } from './start/keep.js';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
 
-/** What this reads of package-lock.json. */
+/** The relevant part of package-lock.json. */
 interface Lock {
   readonly packages: Readonly<Record<string, { readonly dev?: boolean; readonly link?: boolean }>>;
 }
 
 /**
- * Installs the gateway from packed packages and without what is for development, as `npm install <tarballs>` would, into a folder of its own. Libraries
- * are hard links to those of the repository, which takes a tenth of the time.
- * @returns the `gateway.js` of the installation
+ * Installs the gateway from packed packages without dev dependencies, like
+ * `npm install <tarballs>`, into a temp folder. Libraries are hard links to the repository's, which
+ * takes a tenth of the time.
+ * @returns the installed `gateway.js`
  */
 export async function installGateway(): Promise<string> {
   const folder = tempFolder('installed');
@@ -34,7 +35,7 @@ export async function installGateway(): Promise<string> {
   const { packages } = JSON.parse(fs.readFileSync(path.join(root, 'package-lock.json'), 'utf8')) as Lock;
   for (const [place, { dev, link }] of Object.entries(packages)) {
     const [, owner = '', name] = /^(.*?)\/?node_modules\/((?:@[^/]+\/)?[^/]+)$/.exec(place) ?? [];
-    // What is nested in a library comes with it.
+    // Nested packages come with their library.
     if (name === undefined || dev || link || owner.startsWith('node_modules')) continue;
     const target = path.join(modules, owner === '' ? '' : path.join('@gateway', path.basename(owner), 'node_modules'), name);
     if (fs.existsSync(path.join(root, place))) linkFolder(path.join(root, place), target);
@@ -42,7 +43,7 @@ export async function installGateway(): Promise<string> {
   return path.join(modules, 'gateway', 'bin', 'gateway.js');
 }
 
-/** Hard links of all files of a folder; copies where the temp folder is another file system. */
+/** Hard-links all files of a folder; copies them if the temp folder is on another file system. */
 function linkFolder(from: string, to: string): void {
   fs.mkdirSync(to, { recursive: true });
   for (const entry of fs.readdirSync(from, { withFileTypes: true })) {
@@ -71,7 +72,7 @@ export async function pack(folder: string): Promise<string> {
   return path.join(target, file);
 }
 
-/** Runs npm. Scripts of packages are not run: what needs them is not needed here. */
+/** Runs npm without scripts of packages, which these tests do not need. */
 export async function npm(cwd: string, args: readonly string[]): Promise<void> {
   await run('npm', [...args, '--no-audit', '--no-fund', '--loglevel=error', ...(args[0] === 'pack' ? [] : ['--ignore-scripts'])], {
     cwd,

@@ -5,36 +5,37 @@ import { services } from './services.js';
 import { type KafkaListeners, type KafkaServer, kafkaUsers } from './start/kafka.js';
 import { until } from './until.js';
 
-/** The shared Kafka, as a test uses it. */
 export interface KafkaBroker {
-  /** Each listener as `host:port`. */
+  /** Listeners as `host:port`. */
   readonly listeners: KafkaListeners;
-  /** Who may log in where SASL is asked for. */
+  /** The SASL users. */
   readonly users: typeof kafkaUsers;
-  /** The authority's certificate, as the text of its PEM file. */
+  /** PEM text of the authority's certificate. */
   readonly ca: string;
-  /** PEM of a client certificate that the authority signed, and of its key. */
+  /** PEM text of a signed client certificate and its key. */
   readonly identity: { readonly client_cert: string; readonly client_key: string };
-  /** Makes a topic with a random name and waits until it has leaders. */
+  /** Creates a topic with a random name and waits until it has leaders. */
   topic(options?: { partitions?: number; configEntries?: Record<string, string> }): Promise<string>;
-  /** Sends messages and waits until the broker has them. The partition is the message's own, else that of its key, else they take turns. */
+  /**
+   * Sends messages and waits until the broker has them. The partition is the message's, else
+   * derived from its key, else round-robin.
+   */
   produce(topic: string, messages: readonly (Message | string)[]): Promise<void>;
-  /** What a group has committed, by partition; -1 where nothing. */
+  /** Committed offsets of a group, by partition; -1 without one. */
   committed(groupId: string, topic: string): Promise<number[]>;
-  /** How many members a group has. */
   members(groupId: string): Promise<number>;
-  /** The offset behind the last message, by partition. */
+  /** The offset after the last message, by partition. */
   ends(topic: string): Promise<number[]>;
-  /** Deletes the messages of a partition before this offset, as retention does. */
+  /** Deletes the messages before an offset, like retention. */
   trim(topic: string, partition: number, offset: number): Promise<void>;
-  /** A client of one's own for any listener; close what you open with it. */
+  /** A separate client for any listener; the caller closes it. */
   client(config?: Partial<KafkaConfig>): Kafka;
   close(): Promise<void>;
 }
 
 /**
  * Connects to the shared Kafka.
- * @param options.server another one, of `own.kafka()`
+ * @param options.server another one, from `own.kafka()`
  */
 export async function kafka(options: { server?: Pick<KafkaServer, 'listeners' | 'caFile' | 'client'> } = {}): Promise<KafkaBroker> {
   const { listeners, caFile, client: own } = options.server ?? (await services.kafka());
@@ -45,7 +46,8 @@ export async function kafka(options: { server?: Pick<KafkaServer, 'listeners' | 
   const producer: Producer = shared.producer({ createPartitioner: Partitioners.DefaultPartitioner });
   await admin.connect();
   await producer.connect();
-  // kafkajs gives a metadata request under way to whoever asks next, whose topic it may not name: the answer then holds no partition of it.
+  // kafkajs shares a pending metadata request with later callers, even for topics that it does not
+  // name: the response then lacks their partitions.
   let before: Promise<unknown> = Promise.resolve();
   const inTurn = <T>(ask: () => Promise<T>): Promise<T> => {
     const answer = before.then(ask);
@@ -64,7 +66,7 @@ export async function kafka(options: { server?: Pick<KafkaServer, 'listeners' | 
       await inTurn(() =>
         admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: partitions, configEntries: entries }] }),
       );
-      // A broker tells that it leads a partition before it answers for it.
+      // A broker reports that it leads a partition before it serves it.
       await inTurn(() => until('the topic to answer', async () => (await admin.fetchTopicOffsets(topic)).length === partitions));
       return topic;
     },
@@ -82,7 +84,7 @@ export async function kafka(options: { server?: Pick<KafkaServer, 'listeners' | 
     ends: async (topic) => byPartition(await inTurn(() => admin.fetchTopicOffsets(topic))),
     trim: (topic, partition, offset) =>
       inTurn(async () => {
-        // kafkajs deletes only in topics that it has asked for.
+        // kafkajs deletes records only in topics that it has metadata for.
         await admin.fetchTopicOffsets(topic);
         await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(offset) }] });
       }),
@@ -93,12 +95,15 @@ export async function kafka(options: { server?: Pick<KafkaServer, 'listeners' | 
   };
 }
 
-/** A name that no other test uses: `topic-5f1c…`. */
+/** Returns a unique name: `topic-5f1c…`. */
 export function randomName(prefix: string): string {
   return `${prefix}-${crypto.randomBytes(6).toString('hex')}`;
 }
 
-/** An answer of the broker in which its own address is that of the proxy: brokers tell host and port, and clients go there. */
+/**
+ * Replaces a broker's address in a response by the proxy's: brokers advertise host and port, and
+ * clients connect there.
+ */
 export function readdressed(answer: Buffer, from: number, to: number): Buffer {
   const address = (port: number) => {
     const bytes = Buffer.alloc(4);

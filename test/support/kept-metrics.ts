@@ -2,23 +2,21 @@ import { createMeter, type Meter } from '#core/metrics/meter';
 import type { ActivatedPlugins } from '#core/plugins/activation';
 import type { Labels, Metrics } from '@gateway/plugin';
 
-/** What was told of one series. */
 export interface Told {
   readonly labels: Labels;
-  /** A counter's sum, a gauge's last value, or the sum of what a histogram observed. */
+  /** A counter's sum, a gauge's last value, or the sum of a histogram's observations. */
   readonly value: number;
-  /** Values that a histogram observed; how often the others were told. */
+  /** The number of recorded values. */
   readonly count: number;
 }
 
-/** A metrics backend of the verbs alone, and what was told to it. */
+/** A metrics backend with the basic verbs, and its recordings. */
 export interface KeptMetrics extends Required<Pick<ActivatedPlugins, 'meter' | 'metrics'>> {
   readonly meter: Meter;
-  /** What was told of a series, by label set. */
   all(name: string): Told[];
-  /** The value of the label set that includes these labels; undefined when there is none. */
+  /** The value of the label set that includes these labels; undefined without one. */
   value(name: string, labels?: Labels): number | undefined;
-  /** Makes a scrape: readers of the moment set their gauges. */
+  /** Simulates a scrape: gauges read on demand are set. */
   scrape(): Promise<void>;
 }
 

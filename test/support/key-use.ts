@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A request that a credential may make. */
+/** A request that a credential is allowed to make. */
 export interface KeyRequest {
   readonly what: string;
   readonly key: string;
@@ -10,14 +10,17 @@ export interface KeyRequest {
 }
 
 export interface KeyUse {
-  /** Answers that say that a valid key is none, or may not do what it may, a sentence each. */
+  /** Responses that refuse a valid key or its permissions, one sentence each. */
   readonly refusals: readonly string[];
-  /** Requests that were answered with 2xx, by port. */
+  /** Requests answered with 2xx, by port. */
   readonly accepted: ReadonlyMap<number, number>;
   stop(): Promise<void>;
 }
 
-/** Makes the requests again and again, at each of these servers, as far as they answer. A server that is away or that stops refuses nobody. */
+/**
+ * Repeats the requests at each of these servers. An unreachable or stopping server does not count
+ * as a refusal.
+ */
 export function useKeys(requests: readonly KeyRequest[], ports: readonly number[], everyMs = 50): KeyUse {
   const refusals: string[] = [];
   const accepted = new Map<number, number>();

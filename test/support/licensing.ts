@@ -5,10 +5,10 @@ import { discard, tempFolder } from './start/keep.js';
 
 export const DAY_MS = 86_400_000;
 
-/** A distribution of one's own: its public key, as `license_public_key` takes it, and licences of it. */
+/** A private distribution: the public key for `license_public_key`, and licences signed with it. */
 export interface Licensing {
   readonly publicKey: string;
-  /** The token of a licence of Acme; times count from now. */
+  /** The token of a licence for Acme; times are relative to now. */
   licence(fields?: { entitlements?: readonly string[]; issuedInMs?: number; expiresInMs?: number }): string;
   close(): void;
 }

@@ -1,16 +1,16 @@
 import fs from 'node:fs';
 
-/** What the system says that a process holds. Its children, as those that run transform functions, are processes of their own and not in it. */
+/** Resources of a process, without its children, such as those that run transform functions. */
 export interface Held {
-  /** Megabytes in memory now, and at most so far. */
+  /** Resident memory in megabytes: current and peak. */
   readonly rssMb: number;
   readonly peakMb: number;
-  /** Open files, sockets and pipes, and of these the sockets. */
+  /** Open files, sockets and pipes; the number of sockets. */
   readonly handles: number;
   readonly sockets: number;
 }
 
-/** Reads `/proc`; undefined where a system has none. Throws when the process has ended. */
+/** Reads `/proc`; undefined on systems without it. Throws if the process has ended. */
 export function heldBy(pid: number): Held | undefined {
   if (!fs.existsSync('/proc/self/status')) return undefined;
   const status = fs.readFileSync(`/proc/${pid}/status`, 'utf8');

@@ -4,13 +4,16 @@ import { once } from 'node:events';
 import { syncBuiltinESMExports } from 'node:module';
 import net, { isIPv6 } from 'node:net';
 
-/** What it says of a name: addresses, an error, or nothing at all. `truncated` says over UDP that the addresses have to be asked for over TCP. */
+/**
+ * A name's answer: addresses, an error, or none. `truncated` makes clients repeat the query over
+ * TCP.
+ */
 export type Said = readonly string[] | 'silence' | 'nxdomain' | 'servfail' | { readonly truncated: readonly string[] };
 
 /** A name server on 127.0.0.1, over UDP and TCP. */
 export interface NameServer {
   readonly address: string;
-  /** The names that it was asked for, by family and in order: `a.test 4`. */
+  /** Queried names with their family, in order: `a.test 4`. */
   readonly asked: readonly string[];
   close(): Promise<void>;
 }
@@ -19,7 +22,7 @@ const CODES = { nxdomain: 3, servfail: 2 } as const;
 /** https://www.iana.org/assignments/dns-parameters: A and AAAA. */
 const FAMILIES: Readonly<Record<number, 4 | 6>> = { 1: 4, 28: 6 };
 
-/** Starts one. @param say asked for each question */
+/** @param say returns the answer to each query */
 export async function nameServer(say: (name: string, family: 4 | 6) => Said): Promise<NameServer> {
   const asked: string[] = [];
   const answer = (question: Buffer, isTcp: boolean) => {
@@ -52,7 +55,7 @@ export async function nameServer(say: (name: string, family: 4 | 6) => Said): Pr
   };
 }
 
-/** Runs a test in which this process asks these servers instead of those of the machine. */
+/** Runs a test while this process queries these servers instead of the machine's. */
 export async function askingServers(addresses: readonly string[], test: () => Promise<void>): Promise<void> {
   const { Resolver } = dns;
   class Own extends Resolver {

@@ -1,6 +1,7 @@
 // @ts-check
-// Loaded into a process before all else (`NODE_OPTIONS=--import=…`): the names that TEST_NAMES lists resolve as it says, as if a name server of the
-// test's own answered for them. `{ "name": [["127.0.0.1"], ["127.0.0.2", "127.0.0.3"]] }`: the IPv4 addresses of each answer in turn, from the first again after the last.
+// Preloaded into a process (`NODE_OPTIONS=--import=…`): resolves the names in TEST_NAMES like a
+// name server of the test. `{ "name": [["127.0.0.1"], ["127.0.0.2", "127.0.0.3"]] }`: the IPv4
+// addresses of each answer, in rotation.
 import dns from 'node:dns';
 
 /** @type {Record<string, string[][]>} */
@@ -9,7 +10,10 @@ const names = JSON.parse(process.env['TEST_NAMES'] ?? '{}');
 const asked = new Map();
 const real = dns.Resolver.prototype.resolve4;
 
-/** @type {(this: dns.Resolver, name: string, callback: (error: Error | null, addresses?: string[]) => void) => void} */
+/**
+ * @type {(this: dns.Resolver, name: string, callback: (error: Error | null, addresses?: string[])
+ * => void) => void}
+ */
 function resolve4(name, callback) {
   const answers = Object.hasOwn(names, name) ? names[name] : undefined;
   if (!answers) {

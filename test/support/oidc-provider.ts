@@ -2,7 +2,6 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import Provider from 'oidc-provider';
 import { loopback } from './ports.js';
 
-/** A person with an account at the provider. */
 export interface Account {
   readonly sub: string;
   readonly email?: string;
@@ -15,9 +14,9 @@ export interface TestProvider {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** Who is signed in there: the provider asks nothing. */
+  /** The signed-in user; the provider shows no forms. */
   account: Account;
-  /** Changes what the token endpoint answers. */
+  /** Modifies the token endpoint's response. */
   tamper: ((tokens: Record<string, unknown>) => void) | undefined;
   close(): Promise<void>;
 }
@@ -25,8 +24,9 @@ export interface TestProvider {
 /**
  * A real OpenID Connect provider on 127.0.0.1.
  *
- * @param options.redirectUri that is registered for the client
- * @param options.inIdToken the ID token has the email address; by default only the answer of the userinfo endpoint
+ * @param options.redirectUri registered for the client
+ * @param options.inIdToken adds the email address to the ID token; by default only the userinfo
+ * endpoint returns it
  */
 export async function oidcProvider({
   redirectUri,
@@ -93,7 +93,7 @@ function tamperWith(response: ServerResponse, tamper: NonNullable<TestProvider['
   }) as typeof response.end;
 }
 
-/** Goes where a browser would go, up to the redirect back: gives the query of that address. */
+/** Follows redirects like a browser, up to the redirect URI. Returns its query. */
 export async function passThrough(url: string, redirectUri: string): Promise<string> {
   const cookies = new Map<string, string>();
   for (let steps = 0; steps < 10; steps++) {

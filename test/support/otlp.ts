@@ -5,13 +5,12 @@ import { until } from './until.js';
 
 type Attributes = Readonly<Record<string, unknown>>;
 
-/** A span as it arrived. */
 export interface OtlpSpan {
   readonly name: string;
   readonly kind: 'unspecified' | 'internal' | 'server' | 'client' | 'producer' | 'consumer';
   readonly traceId: string;
   readonly spanId: string;
-  /** Undefined for the first of a trace. */
+  /** Undefined for a root span. */
   readonly parentSpanId: string | undefined;
   /** Epoch milliseconds, with fractions. */
   readonly startedAt: number;
@@ -20,35 +19,34 @@ export interface OtlpSpan {
   readonly events: readonly { readonly name: string; readonly attributes: Attributes }[];
   readonly links: readonly { readonly traceId: string; readonly spanId: string; readonly attributes: Attributes }[];
   readonly status: { readonly code: 'unset' | 'ok' | 'error'; readonly message: string };
-  /** Of the process that sent it. */
+  /** Attributes of the sending process. */
   readonly resource: Attributes;
 }
 
-/** What the collector does with a request. */
 export type CollectorAnswer = 'accept' | 'refuse' | 'hang';
 
-/** An OpenTelemetry collector, as far as a sender sees it. */
+/** A fake OpenTelemetry collector. */
 export interface Collector {
   /** `127.0.0.1:port`, or `localhost:port` with TLS. */
   readonly address: string;
   readonly port: number;
-  /** In the order in which they arrived. */
+  /** Spans in order of arrival. */
   readonly spans: readonly OtlpSpan[];
   readonly requests: readonly { readonly body: Buffer; readonly metadata: Metadata }[];
-  /** Everything that arrived, to be searched for what must not. */
+  /** Everything received, to search for leaked secrets. */
   text(): string;
-  /** Waits until so many spans of this name have arrived, and gives those. */
+  /** Waits for `count` spans of this name and returns them. */
   arrived(name: string, count?: number): Promise<readonly OtlpSpan[]>;
-  /** What it does from now on; it accepts until told otherwise. */
+  /** Changes the responses; the default is `accept`. */
   answer(changed: CollectorAnswer): void;
-  /** Ends it and all connections at once. */
   close(): void;
 }
 
 /**
- * Starts one on loopback: TraceService of https://github.com/open-telemetry/opentelemetry-proto over gRPC.
- * @param options.port to come back where another one was closed
- * @param options.tls PEM files; without them it speaks plain text
+ * Serves TraceService of https://github.com/open-telemetry/opentelemetry-proto over gRPC on
+ * loopback.
+ * @param options.port reuses the port of a closed collector
+ * @param options.tls PEM files; plain text without them
  */
 export async function collector(
   options: { port?: number; tls?: { readonly key: string; readonly certificate: string }; answer?: CollectorAnswer } = {},
@@ -103,7 +101,7 @@ function credentialsOf(tls: { readonly key: string; readonly certificate: string
 const KINDS = ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer'] as const;
 const CODES = ['unset', 'ok', 'error'] as const;
 
-/** The numbers are those of trace_service.proto, trace.proto, resource.proto and common.proto. */
+/** The field numbers of trace_service.proto, trace.proto, resource.proto and common.proto. */
 function spansOf(request: Buffer): OtlpSpan[] {
   return fieldsOf(request)
     .messages(1)

@@ -1,13 +1,13 @@
 import type { Database } from './database.js';
 
-/** Deliveries of one event, at most: so many events share the work of making them. */
+/** The maximum number of deliveries per event, which share the cost of its creation. */
 const PER_EVENT = 1_000;
 
 /**
- * Puts deliveries into the tables that are due now, an event of about 1 KB for each thousand of them, by two statements. Agents are not told of them: they see
- * them with their next beat.
+ * Inserts due deliveries with two statements, with an event of about 1 KB per thousand. Agents are
+ * not notified; they find the deliveries at their next poll.
  *
- * @param endpointId where they go; `count` is made of whole thousands
+ * @param count rounded up to whole thousands
  */
 export async function makePending(db: Pick<Database, 'rows'>, endpointId: string, count: number): Promise<void> {
   const id = (n: string) =>

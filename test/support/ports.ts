@@ -1,15 +1,15 @@
 import { once } from 'node:events';
 import net from 'node:net';
 
-/** Ports that this process was told of: nobody may listen on them yet. */
+/** Ports that this process has handed out, possibly without a listener yet. */
 const given = new Set<number>();
 
-/** Those from which they are taken. `npm test` gives a part to each of the files that it runs at once. */
+/** The port range. `npm test` gives each concurrent file a part of it. */
 const [first, last] = (process.env['TEST_PORTS'] ?? '20000-31999').split('-').map(Number) as [number, number];
 
 /**
- * Ports of 127.0.0.1 on which nothing listens, below the range from which the system takes the ports of outgoing connections: a server
- * that is killed and started again finds its port still free.
+ * Returns unused ports of 127.0.0.1 below the ephemeral range, so that a killed server finds its
+ * port still free.
  */
 export async function freePorts(count: number): Promise<number[]> {
   const servers: net.Server[] = [];
@@ -25,20 +25,22 @@ export async function freePorts(count: number): Promise<number[]> {
   return ports;
 }
 
-/** One free port, see `freePorts`. */
 export async function freePort(): Promise<number> {
   const [port] = await freePorts(1);
   return port as number;
 }
 
-/** Lets a server listen on 127.0.0.1, on a port that the system picks or on this one, and gives the port. Rejects when it cannot. */
+/**
+ * Makes a server listen on 127.0.0.1, by default on a port that the system picks. Returns the port;
+ * rejects on failure.
+ */
 export async function loopback(server: net.Server, port = 0): Promise<number> {
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   return (server.address() as net.AddressInfo).port;
 }
 
-/** Whether something accepts connections there. */
+/** True if the port accepts connections. */
 export function answers(port: number, host = '127.0.0.1'): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = net.connect({ port, host });

@@ -13,7 +13,7 @@ test('a process that is dead and not reaped is not alive, its parent is', async 
     const [text] = (await once(parent.stdout, 'data')) as [Buffer];
     const child = Number(text.toString());
     assert.ok(alive(child));
-    // Who is stopped reaps nobody.
+    // A stopped process reaps no children.
     parent.kill('SIGSTOP');
     await until('the shell to be stopped', () => processes().get(parent.pid!)?.state === 'T');
     process.kill(child, 'SIGKILL');

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 
-/** Parent and state of every process, as Linux tells them in /proc and other systems with ps. */
+/** Returns parent and state of every process, from /proc on Linux and from ps elsewhere. */
 export function processes(): Map<number, { parent: number; state: string }> {
   const found = new Map<number, { parent: number; state: string }>();
   if (!fs.existsSync('/proc/self/stat')) {
@@ -17,18 +17,18 @@ export function processes(): Map<number, { parent: number; state: string }> {
       const [status = '', parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
       found.set(Number(pid), { parent: Number(parent), state: status });
     } catch {
-      // It ended while we looked.
+      // It has ended meanwhile.
     }
   }
   return found;
 }
 
-/** Whether a process is there and runs. One that is dead still has its id until its parent reaps it. */
+/** True if a process runs. A dead one keeps its id until its parent reaps it. */
 export function alive(pid: number): boolean {
   return (processes().get(pid)?.state ?? 'Z') !== 'Z';
 }
 
-/** The command line of a process; empty when it has ended. */
+/** The command line of a process; empty if it has ended. */
 export function commandOf(pid: number): string {
   if (!fs.existsSync('/proc/self/stat')) return spawnSync('ps', ['-o', 'args=', '-p', String(pid)], { encoding: 'utf8' }).stdout.trim();
   try {

@@ -6,7 +6,7 @@ import { services } from './services.js';
 
 const test = suite('support/production');
 
-/** The gateways that this process runs. It has other children too: the compiler of the tests comes and goes. */
+/** The gateways among the children of this process, which also include the tests' compiler. */
 const gateways = () =>
   [...processes()].flatMap(([pid, { parent }]) =>
     parent === process.pid && alive(pid) && commandOf(pid).includes('gateway.js') ? [pid] : [],
@@ -14,7 +14,7 @@ const gateways = () =>
 
 test('a gateway in which no project can be made leaves no server running', async () => {
   await Promise.all([services.postgres(), services.redis()]);
-  // The server is ready, and its API is not where it is called.
+  // The server becomes ready, but its API is at another path.
   const failure = await production({ settings: { root_path: '/elsewhere' } }).then(String, String);
   assert.match(failure, /POST \/projects answered 404/);
   assert.equal(gateways(), []);

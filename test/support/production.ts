@@ -8,28 +8,34 @@ import { freePort } from './ports.js';
 import { redis, type RedisDatabase } from './redis.js';
 import { tempFolder, discard } from './start/keep.js';
 
-/** The ids that the management API answers with. */
 export interface Created {
   readonly uid: string;
   readonly [field: string]: unknown;
 }
 
-/** A gateway as operators run it: Postgres, Redis, one server, any number of agents, all by the built command line. */
+/**
+ * A gateway as operators run it: Postgres, Redis, one server and any number of agents, all started
+ * with the built command line.
+ */
 export interface Production {
   readonly database: Database;
   readonly kv: RedisDatabase;
   readonly server: GatewayProcess;
-  /** Where the server listens. */
   readonly serverPort: number;
-  /** The project, and a key that reaches it, for requests that `api` would not make. */
+  /** The project and an API key, for requests that `api` cannot make. */
   readonly projectId: string;
   readonly apiKey: string;
   readonly encryptionKey: string;
   /** The agents that were started and not killed. */
   readonly agents: { readonly process: GatewayProcess; readonly port: number }[];
-  /** Calls the management API; the path begins below the project. Throws with the answer unless it is 2xx. */
+  /**
+   * Calls the management API; the path is relative to the project. Throws with the response unless
+   * it is 2xx.
+   */
   api<Data = Created>(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Data>;
-  /** Starts one more agent, with these flags and additions to its environment, and waits until it is ready. */
+  /**
+   * Starts another agent with these flags and environment variables, and waits until it is ready.
+   */
   startAgent(
     flags?: readonly string[],
     env?: Readonly<Record<string, string>>,
@@ -38,10 +44,11 @@ export interface Production {
 }
 
 /**
- * Sets a production gateway up by its commands: `bootstrap`, `server`, agents; then a project over the API. Its database is a copy of a migrated one.
- * @param options.settings merged over the settings that every test needs; `postgres` and `redis` are servers of one's own; `bin` is another
- * `gateway.js` than that of this repository; `env` is added to the environment of every process
- * @throws what went wrong; everything that was started is closed then
+ * Sets up a gateway with its commands: `bootstrap`, `server`, agents; then creates a project over
+ * the API. The database is a copy of a migrated one.
+ * @param options.settings merged over the basic settings; `postgres` and `redis` are other servers;
+ * `bin` is another `gateway.js`; `env` is added to the environment of every process
+ * @throws the first failure, after everything started is closed
  */
 export async function production(
   options: {
@@ -54,7 +61,7 @@ export async function production(
   } = {},
 ): Promise<Production> {
   const closing: (() => unknown)[] = [];
-  /** The last that was started first, and all of them. Throws the first error of that. */
+  /** Closes everything, the last started first. Throws the first error. */
   const close = async () => {
     const failures = await endAll(closing);
     if (failures.length > 0) throw failures[0];
@@ -115,7 +122,10 @@ export async function production(
   }
 }
 
-/** Calls the management API of the server on this port with this key: method, path below `/api/v1`, body, headers. Throws unless it is 2xx. */
+/**
+ * Returns a function that calls the management API at a port with a key: method, path below
+ * `/api/v1`, body, headers. Throws unless the status is 2xx.
+ */
 export function managementApi(port: number, key: string) {
   return async <Data>(method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Data> => {
     const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
@@ -133,8 +143,8 @@ export function managementApi(port: number, key: string) {
 }
 
 /**
- * Makes an endpoint that is subscribed to everything, or to these event types.
- * @returns its id, and the secret that its requests are signed with
+ * Creates an endpoint subscribed to everything, or to these event types.
+ * @returns its id and signing secret
  */
 export async function subscribed(
   gateway: Production,
@@ -150,8 +160,8 @@ export async function subscribed(
 }
 
 /**
- * Makes a topic and the source "orders" that reads it, in a group of its own.
- * @param more further fields of the source
+ * Creates a topic and the source "orders" that reads it in a separate consumer group.
+ * @param more additional fields of the source
  * @returns the topic
  */
 export async function kafkaSource(gateway: Production, broker: KafkaBroker, partitions = 2, more: object = {}): Promise<string> {
@@ -165,7 +175,7 @@ export async function kafkaSource(gateway: Production, broker: KafkaBroker, part
   return topic;
 }
 
-/** `subscribed` and `kafkaSource`. */
+/** Combines `subscribed` and `kafkaSource`. */
 export async function topicSource(
   gateway: Production,
   broker: KafkaBroker,
@@ -176,7 +186,7 @@ export async function topicSource(
   return { topic: await kafkaSource(gateway, broker, partitions), secret };
 }
 
-/** Runs a command that has to end with 0, and gives what it printed. */
+/** Runs a command that must exit with 0. Returns its output. */
 export async function succeed(args: readonly string[], options: GatewayOptions): Promise<string> {
   const { code, stdout, stderr } = await runGateway(args, options);
   if (code !== 0) throw new Error(`gateway ${args.join(' ')} exited ${code}: ${stderr}${stdout}`);

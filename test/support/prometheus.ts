@@ -2,23 +2,24 @@ import { spawnSync } from 'node:child_process';
 import { services } from './services.js';
 import { startPrometheus } from './start/prometheus.js';
 
-/** One row of an answer to an instant query. */
 export interface QueryRow {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }
 
-/** A real Prometheus, asked over its HTTP API. */
 export interface Prometheus {
   readonly url: string;
-  /** The rows that an expression has now. Throws with the sentence of Prometheus when it is none. */
+  /** Evaluates an expression now. Throws with the error of Prometheus. */
   query(expression: string): Promise<QueryRow[]>;
-  /** The data of another path of the API: `targets`, `rules`. */
+  /** The data of another API path: `targets`, `rules`. */
   get<Data>(path: string): Promise<Data>;
   close(): Promise<void>;
 }
 
-/** Starts a Prometheus with this configuration (of prometheus.yml, as an object). Ends the test file as skipped where there is none. */
+/**
+ * Starts a Prometheus with a prometheus.yml, given as an object. Skips the test file if Prometheus
+ * is not available.
+ */
 export async function prometheus(config: object): Promise<Prometheus> {
   const { prometheus: program } = await services.prometheus();
   const server = await startPrometheus(program, config);
@@ -44,7 +45,7 @@ export async function prometheus(config: object): Promise<Prometheus> {
   };
 }
 
-/** Runs promtool to its end. Ends the test file as skipped where there is none. */
+/** Runs promtool. Skips the test file if it is not available. */
 export async function promtool(
   args: readonly string[],
   options: { input?: string; cwd?: string } = {},

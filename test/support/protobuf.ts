@@ -1,15 +1,18 @@
-/** A message of protobuf, read without its schema: the values of a field by its number. https://protobuf.dev/programming-guides/encoding/ */
+/**
+ * A schemaless protobuf message: values by field number.
+ * https://protobuf.dev/programming-guides/encoding/
+ */
 export interface Fields {
-  /** Fields that have a length: texts, bytes and messages. */
+  /** Length-delimited fields: texts, bytes and messages. */
   bytes(number: number): Buffer[];
   text(number: number): string;
   messages(number: number): Fields[];
-  /** Numbers of whatever width, as they are written: without a sign. */
+  /** Integers of any width, unsigned. */
   numbers(number: number): bigint[];
   double(number: number): number | undefined;
 }
 
-/** Reads a message. Throws a `RangeError` when it is cut off. */
+/** Decodes a message. Throws a `RangeError` if it is truncated. */
 export function fieldsOf(message: Buffer): Fields {
   const lengths = new Map<number, Buffer[]>();
   const numbers = new Map<number, bigint[]>();

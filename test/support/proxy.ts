@@ -1,23 +1,22 @@
 import net from 'node:net';
 import { loopback } from './ports.js';
 
-/** A TCP proxy on loopback, to take a service away without touching it. */
+/** A TCP proxy on loopback, which makes a service unreachable without touching it. */
 export interface Proxy {
   readonly port: number;
-  /** Connections that are open now. */
   readonly connections: number;
-  /** Ends every connection and refuses new ones, as a server that was stopped. */
+  /** Ends every connection and refuses new ones, like a stopped server. */
   cut(): void;
-  /** Passes nothing on and answers nothing, as a network that lost its way; connections stay open. */
+  /** Forwards nothing on any connection, like a network partition; connections remain open. */
   freeze(): void;
-  /** The same for the connections that are open now: new ones work, as after the failover to another server. */
+  /** Freezes only the open connections: new ones work, as after a failover to another server. */
   freezeOpen(): void;
-  /** Ends what `cut` or `freeze` began. Connections that were frozen are ended: what they had sent may be lost. */
+  /** Undoes `cut` and `freeze`. Ends frozen connections: data sent on them can be lost. */
   restore(): void;
   /**
-   * Lets the next request that contains the text through, and ends its connection in place of passing the answer on: the server has done what it was asked
-   * to, and the client does not know.
-   * @returns what resolves when that has happened
+   * Forwards the next request that contains the text, and ends its connection instead of forwarding
+   * the response: the server has executed the request, and the client does not know.
+   * @returns resolves when that has happened
    */
   loseAnswer(text: string): Promise<void>;
   close(): Promise<void>;
@@ -27,13 +26,13 @@ interface Pair {
   readonly client: net.Socket;
   readonly server: net.Socket;
   frozen: boolean;
-  /** Set when the answer of what was just sent is to be lost. */
+  /** Set while the next response is to be lost. */
   lose: (() => void) | undefined;
 }
 
 /**
- * Starts a proxy in front of a server on loopback.
- * @param options.rewrite changes what the server answers, for one that tells its clients where it is
+ * Starts a proxy to a server on loopback.
+ * @param options.rewrite modifies responses, for a server that advertises its address
  */
 export async function proxy(
   target: { port: number; host?: string },

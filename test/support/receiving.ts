@@ -3,20 +3,18 @@ import { gunzipSync, inflateSync } from 'node:zlib';
 import type { PluginLog } from '@gateway/plugin';
 import { loopback } from './ports.js';
 
-/** What arrived at an HTTP server of one's own. */
 export interface Receiving {
-  /** `http://127.0.0.1:port`. */
+  /** `http://127.0.0.1:port` */
   readonly url: string;
   readonly host: string;
   readonly requests: { method: string; path: string; headers: http.IncomingHttpHeaders; body: string }[];
-  /** All bodies that were sent to paths like this one. */
   bodies(path: RegExp): string;
   close(): Promise<void>;
 }
 
 /**
- * Listens on loopback, unpacks what comes, and answers each request with `answer`.
- * @param options.port a free one when not given
+ * Listens on loopback, decompresses bodies, and answers each request with `answer`.
+ * @param options.port by default a free one
  */
 export async function receiving(
   answer: (path: string) => { status: number; body?: string },
@@ -50,7 +48,7 @@ export async function receiving(
   };
 }
 
-/** A log for a plugin, and what it was told: each sentence alone, and each line with its fields. */
+/** A plugin log and its records: sentences alone, and lines with fields. */
 export function logged(): { sentences: string[]; lines: string[]; log: PluginLog } {
   const sentences: string[] = [];
   const lines: string[] = [];

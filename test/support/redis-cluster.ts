@@ -5,9 +5,7 @@ import { until } from './until.js';
 
 /** A Redis Cluster of three masters on 127.0.0.1. */
 export interface RedisCluster {
-  /** Of each node. */
   readonly addresses: readonly string[];
-  /** Talks to each node by itself. */
   readonly clients: readonly Redis[];
   close(): Promise<void>;
 }
@@ -16,8 +14,7 @@ const SLOTS = 16_384;
 const NODES = 3;
 
 /**
- * Starts one.
- * @param settings further settings of a node, by its number from 0
+ * @param settings additional settings of a node, by its number from 0
  */
 export async function redisCluster(settings: (n: number) => Readonly<Record<string, string | number>> = () => ({})): Promise<RedisCluster> {
   const busPorts = await freePorts(NODES);

@@ -1,19 +1,22 @@
 import { Redis } from 'ioredis';
 import { services } from './services.js';
 
-/** A Redis database of one's own: `FLUSHDB` in it touches nobody else. (`FLUSHALL` would: start `own.redis()` for that.) */
+/**
+ * A private Redis database: `FLUSHDB` affects no other test. (`FLUSHALL` does: start `own.redis()`
+ * for it.)
+ */
 export interface RedisDatabase {
   readonly url: string;
-  /** The fields of `url`, as the settings `kv.*` want them. */
+  /** The fields of `url` for the settings `kv.*`. */
   readonly connection: { readonly host: string; readonly port: number; readonly database: string };
   readonly client: Redis;
-  /** Empties it and closes `client`. */
+  /** Empties the database and closes `client`. */
   close(): Promise<void>;
 }
 
 /**
- * Takes a database of the shared Redis that no other test file uses.
- * @param options.server another server to take it in
+ * Allocates a database of the shared Redis.
+ * @param options.server another server
  */
 export async function redis(options: { server?: { readonly url: string } } = {}): Promise<RedisDatabase> {
   const { url: shared } = options.server ?? (await services.redis());
@@ -21,7 +24,7 @@ export async function redis(options: { server?: { readonly url: string } } = {})
   const url = new URL(shared);
   url.pathname = `/${number}`;
   const client = new Redis(url.href);
-  client.on('error', () => undefined); // the server was stopped: the next command says so
+  client.on('error', () => undefined); // the server was stopped: the next command reports it
   await client.flushdb();
   return {
     url: url.href,
@@ -34,7 +37,7 @@ export async function redis(options: { server?: { readonly url: string } } = {})
   };
 }
 
-/** Counts in database 0, which is nobody's; starts again at 1 after the last. */
+/** Counts in database 0, which no test uses; wraps around to 1 after the last. */
 async function nextDatabase(url: string): Promise<number> {
   const admin = new Redis(url);
   try {

@@ -1,2 +1,2 @@
-/** What random tests begin from: `TEST_SEED` runs them again as they were. A test that uses it prints it. */
+/** The seed of random tests: `TEST_SEED` repeats a run. Tests that use it print it. */
 export const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));

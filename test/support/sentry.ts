@@ -3,9 +3,9 @@ import { until } from './until.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What Sentry is told of one failure, or of one trace or part of it. */
+/** An error, or a trace or a part of one. */
 export interface SentryItem extends Fields {
-  /** Of a transaction: the name of its span. */
+  /** The name of a transaction's span. */
   readonly transaction?: string;
   readonly release: string;
   readonly environment: string;
@@ -16,25 +16,27 @@ export interface SentryItem extends Fields {
   readonly spans?: readonly Fields[];
 }
 
-/** A server that speaks the protocol of Sentry, as far as a sender sees it. */
+/** A fake Sentry server. */
 export interface Sentry {
-  /** The DSN of a project, with a key in it. */
+  /** The DSN of a project, with its key. */
   readonly dsn: string;
   readonly key: string;
   readonly host: string;
   readonly errors: readonly SentryItem[];
   readonly transactions: readonly SentryItem[];
   readonly requests: number;
-  /** Everything that arrived, to be searched for what must not. */
+  /** Everything received, to search for leaked secrets. */
   text(): string;
-  /** Waits until that many transactions of this name have arrived, those that became spans of another one counted as well. */
+  /**
+   * Waits for `count` transactions of this name, including those sent as spans of another
+   * transaction.
+   */
   arrived(name: string, count?: number): Promise<readonly Fields[]>;
-  /** The status that requests are answered with from now on. */
   answer(status: number): void;
   close(): Promise<void>;
 }
 
-/** Starts one on loopback: https://develop.sentry.dev/sdk/data-model/envelopes/ */
+/** https://develop.sentry.dev/sdk/data-model/envelopes/ */
 export async function sentry(options: { port?: number } = {}): Promise<Sentry> {
   let status = 200;
   const key = '0123456789abcdef0123456789abcdef';
@@ -72,7 +74,7 @@ export async function sentry(options: { port?: number } = {}): Promise<Sentry> {
   };
 }
 
-/** An envelope is a line about itself, then two lines an item: what it is, and the item. */
+/** An envelope is a header line, then two lines per item: its header and the item. */
 function itemsOf(body: string, wanted: string): SentryItem[] {
   const [, ...lines] = body
     .split('\n')

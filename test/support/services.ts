@@ -8,28 +8,31 @@ import { type RedisServer, startRedis, startSentinel } from './start/redis.js';
 import { python } from './start/python.js';
 import { Unavailable } from './start/unavailable.js';
 
-/** How the services that all test files share are reached. */
+/** Access to the services that all test files share. */
 interface Shared {
-  /** The maintenance database, as superuser. `database()` makes one of your own. */
+  /** The maintenance database, as superuser. `database()` creates a private one. */
   postgres: Pick<PostgresServer, 'url'>;
-  /** Database 0. `redis()` takes one of your own. */
+  /** Database 0. `redis()` allocates a private one. */
   redis: Pick<RedisServer, 'url'>;
-  /** Each listener as `host:port`, and the file with the authority's certificate. `kafka()` makes topics of your own. */
+  /**
+   * Listeners as `host:port`, and the file with the authority's certificate. `kafka()` creates
+   * private topics.
+   */
   kafka: Pick<KafkaServer, 'listeners' | 'caFile' | 'client'>;
-  /** The programs, which every file starts for itself. */
+  /** The programs; every test file starts its instances. */
   prometheus: PrometheusPrograms;
-  /** The program; `openBrowser()` starts one of your own. */
+  /** The program; `openBrowser()` starts an instance. */
   chromium: Browser;
 }
 
 type Service = keyof Shared;
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** How a service is started, and how it travels from `npm test` to the processes of the test files. */
+/** Starts a service, and passes it from `npm test` to the test processes. */
 interface Kind<Name extends Service> {
   start(): Promise<Shared[Name] & { close(): Promise<void> }>;
   write(shared: Shared[Name]): Env;
-  /** Undefined when the variables are not set. */
+  /** Undefined without the variables. */
   read(env: Env): Shared[Name] | undefined;
 }
 
@@ -82,9 +85,10 @@ const kinds: { readonly [Name in Service]: Kind<Name> } = {
 };
 
 /**
- * The services that all test files share. `npm test` starts one of each and hands it on in the `TEST_*` variables; a file that is run by hand gets a
- * private one at the first call, which is gone when the process has ended. A service that cannot be had on this machine ends the process as
- * skipped, with the reason; with `CI=true` that is a failure.
+ * The services that all test files share. `npm test` starts one of each and passes it on in
+ * `TEST_*` variables; a test file run directly starts a private one at the first call, which ends
+ * with the process. If a service is not available on this machine, the process ends as skipped,
+ * with the reason; with `CI=true` it fails.
  */
 export const services = {
   postgres: once(() => shared('postgres')),
@@ -95,7 +99,8 @@ export const services = {
 };
 
 /**
- * Services of one's own, for tests that stop, crash or flush them. Each call starts a new one; close it. They skip as `services` do.
+ * Private services, for tests that stop, crash or flush them. Each call starts a new one; the
+ * caller closes it. They skip as `services` do.
  */
 export const own = {
   postgres: (settings?: Readonly<Record<string, string | number>>): Promise<PostgresServer> => orSkip(() => startPostgres(settings)),
@@ -103,15 +108,16 @@ export const own = {
   redis: (settings?: Readonly<Record<string, string | number>>): Promise<RedisServer> => orSkip(() => startRedis(settings)),
   sentinel: (...options: Parameters<typeof startSentinel>): Promise<RedisServer> => orSkip(() => startSentinel(...options)),
   kafka: (options?: Parameters<typeof startKafka>[0]): Promise<KafkaServer> => orSkip(() => startKafka(options)),
-  /** A Python with these packages of PyPI: its path. */
+  /** The path of a Python with these PyPI packages. */
   python: (...requirements: string[]): Promise<string> => orSkip(async () => python(requirements)),
-  /** Go 1.21 or newer: its program. */
+  /** The path of Go 1.21 or newer. */
   go: (): Promise<string> => orSkip(async () => go()),
 };
 
 /**
- * For `npm test`: starts the named services that the environment does not already name.
- * @returns the variables for the test files, a sentence per service that cannot be had, and what stops them all
+ * Starts the named services for `npm test`, unless the environment already has them.
+ * @returns the variables for the test files, a sentence per unavailable service, and a function
+ * that stops all
  */
 export async function startShared(names: readonly Service[]): Promise<{ env: Env; missing: string[]; close(): Promise<void> }> {
   let env: Env = {};

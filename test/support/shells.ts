@@ -3,10 +3,10 @@ import { installed } from './start/packages.js';
 import { Unavailable } from './start/unavailable.js';
 
 /**
- * Runs a script in a real shell, without anybody's start-up files, and gives what it printed. Where there is no such shell and it cannot be installed,
- * the test file ends as skipped; with `CI=true` as failed.
+ * Runs a script in a real shell without the user's start-up files. Returns its output. If the shell
+ * cannot be installed, the test file is skipped; with `CI=true` it fails.
  *
- * @throws when the script fails, or has not ended after 30 s
+ * @throws if the script fails or runs longer than 30 s
  */
 export function runShell(shell: 'bash' | 'zsh' | 'fish', script: string): string {
   try {

@@ -6,9 +6,12 @@ import { tempFolder } from './start/keep.js';
 import type { PostgresServer } from './start/postgres.js';
 import { until } from './until.js';
 
-/** A disk for the tables of a database that can be filled. */
+/** A disk for a database's tables that can be filled. */
 export interface SmallDisk {
-  /** `disk`: a file system of its own. `trigger`: there is no right to mount one, and inserts of events fail with what Postgres says of a full disk. */
+  /**
+   * `disk`: a separate file system. `trigger`: mounting is not permitted, so inserts of events fail
+   * with Postgres' error for a full disk.
+   */
   readonly kind: 'disk' | 'trigger';
   fill(): Promise<void>;
   free(): Promise<void>;
@@ -17,7 +20,10 @@ export interface SmallDisk {
 
 const SIZE_MB = 64;
 
-/** Moves the tables of a database to a small disk, or where that is not allowed prepares inserts to fail as they would. */
+/**
+ * Moves a database's tables to a small disk; if mounting is not permitted, prepares inserts to fail
+ * in the same manner.
+ */
 export async function smallDisk(postgres: PostgresServer, db: Database): Promise<SmallDisk> {
   const folder = tempFolder('disk');
   const { uid, gid } = fs.statSync(`/proc/${postgres.pid}`);
@@ -26,7 +32,8 @@ export async function smallDisk(postgres: PostgresServer, db: Database): Promise
   const unmount = () => void spawnSync('umount', ['--lazy', folder]);
   process.once('exit', unmount);
   await db.rows(`create tablespace small location '${folder}'`);
-  // It locks table after table, as the statements of a running gateway do in another order.
+  // Retried on deadlocks: it locks table after table, and a running gateway does so in another
+  // order.
   for (const kind of ['table', 'index'])
     await until('the lock of every table', async () => {
       await db.rows(`alter ${kind} all in tablespace pg_default set tablespace small`);

@@ -6,39 +6,35 @@ import { certificates, type Certificates } from './start/certificates.js';
 import { tempFolder } from './start/keep.js';
 import { until } from './until.js';
 
-/** An e-mail as an SMTP server took it. */
 export interface ReceivedMail {
-  /** Envelope. */
+  /** The envelope sender. */
   readonly from: string;
   readonly to: readonly string[];
-  /** The connection was encrypted. */
   readonly secure: boolean;
-  /** Who logged in; undefined for nobody. */
+  /** The authenticated user, if any. */
   readonly user: string | undefined;
-  /** Head lines by name in lower case, unfolded. */
+  /** Unfolded headers by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The text, decoded. */
   readonly text: string;
 }
 
-/** A real SMTP server on 127.0.0.1 that keeps what it is sent. */
+/** A real SMTP server on 127.0.0.1 that records e-mails. */
 export interface Smtp {
   readonly port: number;
-  /** PEM file of the authority that its certificate is of; it is for localhost and 127.0.0.1. */
+  /** PEM file of the authority of its certificate, which is valid for localhost and 127.0.0.1. */
   readonly ca: string;
   readonly mails: readonly ReceivedMail[];
-  /** Waits until there are at least that many e-mails. */
   received(count: number): Promise<readonly ReceivedMail[]>;
   close(): Promise<void>;
 }
 
-/** One certificate for all servers of a process: openssl takes its time. */
+/** One certificate for all servers of a process: openssl is slow. */
 let made: Certificates | undefined;
 
 /**
- * Starts one, with STARTTLS unless `options` say otherwise.
- * @param options.login the user and password it asks for; without them it takes e-mails of everybody
- * @param options.refuses addresses that it refuses as sender or recipient
+ * Starts a server with STARTTLS by default.
+ * @param options.login the required user and password; without them anonymous e-mails are accepted
+ * @param options.refuses addresses refused as sender or recipient
  */
 export async function smtp(
   options: {
@@ -84,7 +80,7 @@ export async function smtp(
     },
   };
   const server = new SMTPServer(handlers);
-  // A client that does not trust the certificate breaks the connection, which is what some tests want.
+  // A client that does not trust the certificate aborts the connection, as some tests intend.
   server.on('error', () => undefined);
   server.listen(port, '127.0.0.1');
   await once(server.server, 'listening');

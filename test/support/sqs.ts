@@ -2,16 +2,15 @@ import crypto from 'node:crypto';
 import { SendMessageBatchCommand, SQSClient, type SendMessageBatchRequestEntry } from '@aws-sdk/client-sqs';
 import { startFauxqs } from 'fauxqs';
 
-/** An SQS emulator of one's own, in this process. It accepts any key. */
+/** A private SQS emulator in this process. It accepts any key. */
 export interface Queues {
-  /** What a source's `endpoint` is set to. */
+  /** The value for a source's `endpoint`. */
   readonly endpoint: string;
   readonly port: number;
   readonly secretKey: string;
   readonly client: SQSClient;
-  /** Makes a queue with a random name. Attributes are those of SQS: `{ VisibilityTimeout: '1' }`. */
+  /** Creates a queue with a random name and SQS attributes: `{ VisibilityTimeout: '1' }`. */
   queue(attributes?: Record<string, string>): { name: string; url: string };
-  /** The connection of a source that reads the queue of this name. */
   connection(queueName: string): {
     readonly access_key_id: string;
     readonly secret_key: string;
@@ -19,22 +18,21 @@ export interface Queues {
     readonly endpoint: string;
     readonly queue_name: string;
   };
-  /** Sends bodies, ten a request, and waits until the queue has them. */
+  /** Sends bodies, ten per request, and waits until the queue has them. */
   send(queue: { url: string }, messages: readonly (string | QueueMessage)[]): Promise<void>;
-  /** How many messages wait, are out with a reader, or are delayed. A message that was acknowledged is in none. */
+  /** The number of waiting, received and delayed messages. Acknowledged messages are in none. */
   depth(queue: { name: string }): { ready: number; inFlight: number; delayed: number };
   close(): Promise<void>;
 }
 
-/** A body with attributes, each a string. */
 export interface QueueMessage {
   readonly body: string;
   readonly attributes?: Readonly<Record<string, string>>;
 }
 
 /**
- * Starts an emulator on a free loopback port, which speaks the protocol of SQS to any client.
- * @param options.port that one instead: to come back where another one was closed
+ * Starts an emulator of the SQS protocol on loopback.
+ * @param options.port by default a free one; reuses the port of a closed emulator
  */
 export async function sqs(options: { port?: number } = {}): Promise<Queues> {
   const region = 'eu-west-1';

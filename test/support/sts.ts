@@ -1,12 +1,11 @@
 import http from 'node:http';
 import { loopback } from './ports.js';
 
-/** A stand-in for the token service of AWS. */
+/** A fake AWS token service. */
 export interface Sts {
   readonly url: string;
-  /** What it was asked, and by which access key. */
+  /** Parameters of each request, and the access key that signed it. */
   readonly assumed: { readonly params: Record<string, string>; readonly key: string | undefined }[];
-  /** Why it refuses, if it does. */
   refusal: string | undefined;
   close(): void;
 }
@@ -14,7 +13,10 @@ export interface Sts {
 /** The access key that signed a request. */
 export const keyOf = ({ headers }: http.IncomingMessage) => /Credential=([^/]+)\//.exec(headers.authorization ?? '')?.[1];
 
-/** Starts a service that gives the credentials `ROLE`, `role-secret` and `role-token` for any role. */
+/**
+ * Starts a service that returns the credentials `ROLE`, `role-secret` and `role-token` for any
+ * role.
+ */
 export async function sts(): Promise<Sts> {
   const server = http.createServer((request, response) => {
     void request.toArray().then((parts) => {
@@ -43,7 +45,7 @@ export async function sts(): Promise<Sts> {
   return peer;
 }
 
-/** Leaves this process no credentials of AWS but these variables. */
+/** Removes all AWS credentials from this process except these variables. */
 export function onlyThese(variables: Readonly<Record<string, string>>): void {
   for (const name of Object.keys(process.env)) if (name.startsWith('AWS_')) delete process.env[name];
   const none = { AWS_EC2_METADATA_DISABLED: 'true', AWS_CONFIG_FILE: '/nowhere', AWS_SHARED_CREDENTIALS_FILE: '/nowhere' };

@@ -6,18 +6,18 @@ import { within } from './until.js';
 
 const bin = fileURLToPath(new URL('../../bin/gateway.js', import.meta.url));
 
-/** A gateway command on a terminal of its own. */
+/** A gateway command on a private terminal. */
 export interface OnTerminal {
-  /** What the terminal has shown so far, escape codes included. */
+  /** The output so far, including escape codes. */
   readonly shown: string;
-  /** Types. `\u0003` is Ctrl-C. */
+  /** Types a text. `\u0003` is Ctrl-C. */
   type(text: string): void;
-  /** The status as a shell would tell it: 128 and the signal when one ended it. */
+  /** The status as in a shell: 128 plus the signal number, if a signal ended it. */
   readonly ended: Promise<number | null>;
 }
 
 /**
- * Runs `gateway` on a real terminal, made by `script` of util-linux.
+ * Runs `gateway` on a real terminal, created by `script` of util-linux.
  *
  * @param columns width of the terminal
  */
@@ -52,7 +52,7 @@ export function onTerminal(
   };
 }
 
-/** Runs it to its end, and gives what was shown. */
+/** Runs it until it exits. Returns the output. */
 export async function shownOnTerminal(...given: Parameters<typeof onTerminal>): Promise<string> {
   const running = onTerminal(...given);
   await running.ended;

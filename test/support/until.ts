@@ -1,16 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What `until` may wait for: anything that is not one of these ends the wait, and a list that is not empty. */
+/** Values that `until` keeps waiting for, like an empty list. Any other value ends the wait. */
 type Falsy = false | undefined | null | 0 | '';
 
 const isThere = <T>(found: T | Falsy): found is T => (Array.isArray(found) ? found.length > 0 : !!found);
 
 /**
- * Waits until the condition gives something truthy, or a list that is not empty, and gives that back.
- * @param what the end of the sentence "waited 60 s for …": name what is expected, as a reader of a failed run needs it
- * @param condition asked again and again; when it throws, that counts as not yet, and the last error is told at the end
- * @param options how long in all, and how long between two questions
- * @throws when the deadline has passed
+ * Polls until the condition returns a truthy value or a non-empty list, and returns it.
+ * @param what the end of the sentence "waited 60 s for …": names what is expected, for the reader
+ * of a failed run
+ * @param condition polled; an error counts as not yet, and the last one is reported on a timeout
+ * @param options timeout and poll interval
+ * @throws on a timeout
  */
 export async function until<T>(
   what: string,
@@ -35,9 +36,9 @@ export async function until<T>(
 }
 
 /**
- * A promise with a deadline.
+ * Adds a timeout to a promise.
  * @param what the end of the sentence "waited 5 s for …"
- * @throws when the promise has not settled after `timeoutMs`
+ * @throws if the promise has not settled after `timeoutMs`
  */
 export async function within<T>(promise: T | Promise<T>, timeoutMs: number, what: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;

@@ -1,2 +1,4 @@
-/** Folder of the built pages: `index.html`, a template, and what it loads, in `assets/`; in `viewer/` that of the API. */
+/**
+ * The folder of the built site: the template `index.html`, its `assets/`, and the API's `viewer/`.
+ */
 export const site = new URL('./site/', import.meta.url);

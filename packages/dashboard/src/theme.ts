@@ -2,7 +2,7 @@ import { storeOf } from './router/storage.js';
 import { portalLink } from './session/portal-link.js';
 import { applyTheme, themeOf } from './session/portal-theme.js';
 
-// Runs before the page is painted.
+// Runs before the first paint.
 const link = portalLink();
 const chosen = storeOf('localStorage').get('gateway-theme');
 if (link) applyTheme(themeOf(link));

@@ -19,7 +19,7 @@ interface Scene {
   readonly attemptWriter: AttemptWriter;
   readonly postgres: Proxy;
   readonly database: Database;
-  /** Attempts that were said to be recorded, batch by batch. */
+  /** Attempts reported as recorded, by batch. */
   readonly recorded: (readonly AttemptRecord[])[];
   readonly lines: ReturnType<typeof keptLog>['lines'];
   held(count: number): Promise<NewEventDelivery[]>;

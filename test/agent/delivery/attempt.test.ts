@@ -34,7 +34,7 @@ const strategies: Strategy[] = (['linear', 'exponential'] as const).flatMap((typ
 const asked = [null, 0, 1, 30, 3_600, 86_400, 999_999_999];
 const corners = [0, 0.25, 0.5, 0.999_999];
 
-/** Every wait of a policy, with the least and the most of its jitter. */
+/** Every delay of a policy, for a given jitter. */
 function waits(strategy: Strategy, retryAfter: number | null, random: () => number): (number | null)[] {
   return Array.from({ length: strategy.retry_count + 2 }, (_, n) => nextAttemptInMs(strategy, n + 1, retryAfter, random));
 }
@@ -108,7 +108,6 @@ schedule('an answer that was cut is recorded by its status, with a remark', () =
   assert.equal(classify(503), ['retry', 503, 'status', `The endpoint answered 503. ${remark}`, 'hal']);
 });
 
-// https://www.rfc-editor.org/rfc/rfc9110#name-retry-after
 schedule('Retry-After is seconds or a date', () => {
   const nowMs = Date.UTC(2026, 10, 21, 12, 0, 0);
   assert.is(retryAfterSeconds('120', nowMs), 120);
@@ -191,7 +190,7 @@ function delivery(headers: Record<string, string> = {}): HeldDelivery {
 
 const builder = () => new RequestBuilder({ open, version: '1.2.3' });
 
-/** The headers by name; fails when a name comes twice. */
+/** Returns headers by name; fails on a repeated name. */
 function headersOf(of: Endpoint, headers: Record<string, string> = {}, nowMs = Date.now(), by = builder()): Record<string, string> {
   const { headers: list } = by.build(of, delivery(headers), nowMs);
   const found: Record<string, string> = {};
@@ -344,7 +343,7 @@ schedule(
     const by = builder();
     fc.assert(
       fc.property(fc.array(fc.tuple(names, values)), (pairs) => {
-        // As it comes back from the database.
+        // The headers as read back from the database.
         const travelling = JSON.parse(JSON.stringify(travellingHeaders(Object.fromEntries(pairs), {}))) as Record<string, string>;
         const { headers } = by.build(mine, delivery(travelling), Date.now());
         const seen = new Set<string>();
@@ -366,7 +365,7 @@ const ID = '0190c0de-0000-8000-8000-000000000001';
 const body = Buffer.from('{ "id":9007199254740993,"price":1.10,"name":"José 😀" }');
 const now = () => Math.floor(Date.now() / 1000);
 
-/** The headers that the library of Standard Webhooks reads. */
+/** The headers that the Standard Webhooks library reads. */
 function headers(signature: string, timestamp: number, id = ID): Record<string, string> {
   return { 'webhook-id': id, 'webhook-timestamp': String(timestamp), 'webhook-signature': signature };
 }

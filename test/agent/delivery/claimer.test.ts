@@ -16,7 +16,7 @@ const claim = suite('agent/delivery/claimer');
 const db = await migratedDatabase();
 claim.after(() => db.close());
 
-/** Puts deliveries into the table, due after so long; with attempts they are retries. */
+/** Inserts deliveries due after `dueInMs`; deliveries with attempts are retries. */
 type Put = (
   count: number,
   options?: { dueInMs?: number; attempts?: number; endpointId?: string; event?: { readonly data: string } },
@@ -72,7 +72,7 @@ claim('deliveries of events that are named are claimed, and what may not be sent
 claim('a delivery to an endpoint that is newer than the configuration of the agent is sent, not discarded', () =>
   scene(async ({ running, at, put }) => {
     await running.wiring.heartbeat.stop();
-    // Without triggers nobody is notified.
+    // No agent is notified without triggers.
     const { id: endpointId } = await db.knex.transaction(async (knex) => {
       await knex.raw(`set local session_replication_role = 'replica'`);
       return makeEndpoint({ ...db, knex }, running.projectId, { url: at.url });
@@ -110,7 +110,8 @@ claim('what was due for long and nobody claimed is found by the heartbeat, and c
   await scene(
     async ({ at, put }) => {
       let sent = 0;
-      // A heartbeat that is late on a busy machine counts nothing: it may itself have missed them.
+      // A heartbeat delayed by a busy machine counts nothing: it may have missed the notifications
+      // itself.
       await until('a heartbeat to count them', async () => {
         await put(3, { dueInMs: -60_000 });
         await at.received((sent += 3));
@@ -203,7 +204,7 @@ claim('large bodies are claimed as there is room, and all of them arrive, also o
       let answer: (of: Answer) => void = () => undefined;
       const first = new Promise<Answer>((resolve) => (answer = resolve));
       at.answer(() => first);
-      // What came before was small, and so is the first.
+      // Earlier deliveries are small, and so is the first.
       await put(1);
       await put(40, { event: { data: JSON.stringify('x'.repeat(300_000)) } });
       await put(1, { event: { data: JSON.stringify('x'.repeat(3_000_000)) } });
@@ -222,7 +223,7 @@ claim('large bodies are claimed as there is room, and all of them arrive, also o
 claim('while Postgres is away it tries again, and goes on when it is back', () =>
   scene(async ({ running, postgres, at, put }) => {
     await running.wiring.heartbeat.stop();
-    // A config cache that has reconnected reports every project; here the claimer must retry by itself.
+    // A reconnected config cache reports every project; here the claimer must retry without it.
     running.configCache.on('gateway_due', () => undefined);
     await put(2);
     postgres.cut();
@@ -262,7 +263,7 @@ claim('an agent that has stopped claims nothing more', () =>
     await running.wiring.claimer.stop();
     await put(3);
     running.wiring.dueTimes.add(running.projectId, 0);
-    // Two beats would have told it.
+    // Two heartbeats would have reported it.
     await new Promise((resolve) => setTimeout(resolve, 4_500));
     assert.equal(await states(running, endpointId), { 'scheduled due': 3 });
     assert.is(at.requests.length, 0);

@@ -30,7 +30,10 @@ function delivery(projectId: string, endpointId: string, of = body): HeldDeliver
 
 const roomOf = (deliveries = 4_000) => new HeldRoom({ bytes: 32 * MB, deliveries });
 
-/** Adds deliveries for so many endpoints of each project in turn until none has room; returns what was added. */
+/**
+ * Adds deliveries for `endpoints` endpoints of each project in rotation until no capacity remains.
+ * Returns the added deliveries.
+ */
 function fill(room: HeldRoom, projects: readonly string[], endpoints: number, answers = false, of = body): HeldDelivery[] {
   const added: HeldDelivery[] = [];
   for (let before = -1; before < added.length;) {

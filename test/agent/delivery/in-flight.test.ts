@@ -30,7 +30,7 @@ queue('deliveries leave in the order in which they came, however many', () => {
   const one = new EndpointQueue('a', 'p');
   let next = 0;
   let expected = 0;
-  // Ten thousand come in uneven handfuls while others leave.
+  // Ten thousand are added in uneven batches while others are removed.
   for (let turn = 0; next < 10_000; turn++) {
     for (let k = 0; k < (turn % 7) * 3; k++) one.push(delivery(next++));
     for (let k = 0; k < (turn % 5) * 3; k++) {

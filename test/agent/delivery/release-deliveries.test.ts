@@ -24,7 +24,10 @@ interface Scene {
   readonly lines: ReturnType<typeof keptLog>['lines'];
 }
 
-/** Runs a test with something to give back to a Postgres behind a proxy. The agent that holds the deliveries claims nothing. */
+/**
+ * Runs a test with releasable deliveries and a Postgres behind a proxy. The agent that holds them
+ * claims nothing.
+ */
 async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   const running = await runAgent({ db });
   await running.wiring.claimer.stop();

@@ -24,16 +24,14 @@ deliver.after(() => db.close());
 
 interface Scene {
   readonly running: RunningAgent;
-  /** A receiver with an endpoint for it. */
   open(
     fields?: Partial<Parameters<typeof makeEndpoint>[2]>,
     answer?: Parameters<typeof receiver>[0],
   ): Promise<{ id: string; secret: string; at: Endpoint }>;
-  /** Commits deliveries to the endpoint and hands them to the scheduler; returns their ids. */
+  /** Commits deliveries to the endpoint and pushes them to the scheduler. Returns their ids. */
   push(endpointId: string, count?: number): Promise<string[]>;
 }
 
-/** Runs a test with an agent of its own, in a project of its own. */
 async function scene(test: (scene: Scene) => Promise<void>, settings: Readonly<Record<string, unknown>> = {}): Promise<void> {
   const running = await runAgent({ db, settings });
   const opened: Endpoint[] = [];
@@ -60,12 +58,11 @@ async function scene(test: (scene: Scene) => Promise<void>, settings: Readonly<R
   } finally {
     await Promise.all(opened.map((at) => at.close()));
     await running.close();
-    // The next agent would go on with what is left.
+    // Otherwise the next agent would continue with the remaining deliveries.
     await empty(db);
   }
 }
 
-/** Waits until the deliveries of an endpoint are in these states. */
 async function become(running: RunningAgent, endpointId: string, expected: Record<string, number>): Promise<void> {
   let last: unknown;
   const same = async () => {
@@ -93,7 +90,7 @@ const attemptsOf = (id: string) =>
 const reasonOf = async (id: string) =>
   (await db.rows<{ reason: string | null }>('select reason from event_deliveries where id = $1', [id]))[0]!.reason;
 
-/** An answer that takes a while, and counts how many were under way at a time. */
+/** A delayed response that counts concurrent requests. */
 function counting(delayMs: number): { answer: () => Promise<Answer>; most: () => number } {
   let now = 0;
   let most = 0;
@@ -166,7 +163,8 @@ deliver('an endpoint with thousands waiting does not stand in front of others, h
       await busy.at.received(10);
       for (const { id } of others) await push(id, 2);
       await Promise.all(others.map(({ at }) => at.received(2)));
-      // Committing what is pushed takes a while, in which the busy one goes on; after that the lanes take turns.
+      // The busy endpoint continues while the pushed deliveries are committed; afterwards the lanes
+      // take turns.
       const first = order.findIndex((name) => name === 'other 3');
       const last = order.findLastIndex((name) => name === 'other 3');
       const between = order.slice(first, last).filter((name) => name === 'busy').length;
@@ -203,7 +201,7 @@ deliver('an endpoint that hangs keeps little in memory, the rest waits in Postgr
     await push(hanging.id, 400);
     for (const { id } of neighbours) await push(id, 5);
     for (const { id } of neighbours) await become(running, id, { success: 5 });
-    // Fifty are under way, a hundred wait here.
+    // Fifty are in flight, a hundred wait here.
     await become(running, hanging.id, { processing: 150, 'scheduled later': 250 });
     assert.not.ok(running.wiring.backpressure.admits(hanging.id));
     assert.equal(
@@ -229,7 +227,7 @@ deliver('beside endpoints that hang, one that answers goes on as fast as it answ
       await Promise.all(hanging.map(({ id }) => push(id, 2)));
       await until('those that hang to have three quarters', () => hanging.reduce((sum, { at }) => sum + at.requests.length, 0) >= 15);
       await push(neighbour.id, 300);
-      // Two with each look of the scheduler, twice a second, would take longer.
+      // Two per poll of the scheduler, twice a second, would take longer.
       await until('its deliveries', () => neighbour.at.requests.length === 301, { withinMs: 20_000 });
       for (const { at } of hanging) {
         at.answer({});
@@ -424,7 +422,7 @@ deliver('an endpoint that answers 410 is deactivated, and gets nothing more', ()
   scene(async ({ running, open, push }) => {
     let goOn = () => {};
     const known = new Promise<void>((resolve) => (goOn = resolve));
-    // The second request is under way until the agent knows what the first one has said.
+    // The second request is in flight until the agent knows the response to the first.
     const { id, at } = await open({ concurrency: 1 }, { answer: async (_, n) => (n > 0 && (await known), { status: 410 }) });
     await push(id, 200);
     await until('the endpoint to be inactive', async () => {
@@ -520,7 +518,10 @@ deliver('the wait that an endpoint asks for with Retry-After is kept', () =>
   }),
 );
 
-/** A server that ends connections without an answer at their nth request. `requests` counts those that came. */
+/**
+ * A server that closes each connection at its nth request without a response. `requests` counts the
+ * received requests.
+ */
 async function withLosses(nth: number, test: (scene: Scene & { endpointId: string; requests(): number }) => Promise<void>): Promise<void> {
   const sockets = new Set<net.Socket>();
   let requests = 0;

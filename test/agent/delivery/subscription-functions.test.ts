@@ -31,9 +31,8 @@ interface Opened {
 
 interface Scene {
   readonly running: RunningAgent;
-  /** A receiver with an endpoint and a subscription. */
   open(fn: string | null, answer?: Parameters<typeof receiver>[0]): Promise<Opened>;
-  /** Hands deliveries of the subscription to the scheduler; returns their ids. */
+  /** Pushes deliveries of the subscription to the scheduler. Returns their ids. */
   push(to: Opened, count?: number): Promise<string[]>;
   change(to: Opened, fn: string | null): Promise<void>;
 }
@@ -70,7 +69,7 @@ async function scene(test: (scene: Scene) => Promise<void>, settings: Readonly<R
   } finally {
     await Promise.all(opened.map((at) => at.close()));
     await running.close();
-    // The next agent would go on with what is left.
+    // Otherwise the next agent would continue with the remaining deliveries.
     await empty(db);
   }
 }

@@ -6,7 +6,7 @@ const successStreak = suite('agent/delivery/success-streak');
 
 const startMs = Date.parse('2026-01-01T00:00:00Z');
 
-/** Attempts one second apart, from a number on. */
+/** Attempts at intervals of one second. */
 function attempts(
   count: number,
   { status = 'retry', from = 0, endpoints = 1 }: { status?: 'retry' | 'success'; from?: number; endpoints?: number } = {},

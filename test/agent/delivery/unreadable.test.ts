@@ -21,7 +21,10 @@ unreadable.after(() => db.close());
 const other = sealer(randomBytes(32).toString('base64'));
 const secret = (value: string) => [{ id: newId(), value, created_at: new Date().toISOString(), expires_at: null }];
 
-/** Values that a newer release may save, by column of an endpoint, and the reason why this release cannot read them. */
+/**
+ * Values that a newer release can save, by column of an endpoint, and this release's reason why it
+ * cannot read them.
+ */
 const newer: Readonly<Record<string, readonly [column: string, value: (endpointId: string) => unknown, reason: RegExp]>> = {
   'a secret in another format': ['secrets', () => secret('sealed:v9:abc'), /a secret is sealed in a way that this version does not know/],
   'a secret of another key': ['secrets', (id) => secret(other.seal('whsec_x', ['endpoints', id, 'secrets'])), /cannot be decrypted/],
@@ -43,7 +46,6 @@ const newer: Readonly<Record<string, readonly [column: string, value: (endpointI
   ],
 };
 
-/** Runs a test with an agent whose health is told. */
 const scene = (test: (scene: Scene & { messages: Messages; reason: () => string }) => Promise<void>) =>
   withAgent(db, async (given) => {
     const { wiring, database, configCache, kv, projectId } = given.running;
@@ -76,7 +78,7 @@ for (const [what, [column, value, reason]] of Object.entries(newer))
       await until('health to tell', () => reason.test(told()));
       assert.match(told(), endpointId);
       await until('the deliveries to be left', async () => (await states(running, endpointId))['scheduled due'] === 3);
-      // Whatever looks for due deliveries leaves them.
+      // Neither scan for due deliveries takes them.
       wiring.claimer.checkAll();
       wiring.claimer.overdue(running.projectId);
       await until('the claim', async () => (await states(running, readable))['success'] === 3);

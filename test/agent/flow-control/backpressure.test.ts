@@ -53,7 +53,7 @@ backlogPacing('with what comes back put off again and again, a backlog comes bac
   }
   const perSecond = (from: number, to: number) =>
     looks.slice(from / stepMs, to / stepMs).reduce((sum, n) => sum + n, 0) / ((to - from) / 1000);
-  // One is to come back each 10 ms.
+  // One returns every 10 ms.
   for (const minute of [5, 10, 20, 29]) {
     const rate = perSecond(minute * MINUTE_MS, (minute + 1) * MINUTE_MS);
     assert.ok(rate > 50 && rate < 150, `${rate} a second in minute ${minute}`);
@@ -132,7 +132,7 @@ backlogPacing('a claim that leaves nothing out begins at the oldest', () => {
   assert.is(claimFrom(cursors, []), undefined);
 });
 
-/** An agent beside thousands of deliveries that have long been due to an endpoint that hangs. */
+/** An agent with thousands of overdue deliveries to a hanging endpoint. */
 async function besideHanging(
   count: number,
   test: (scene: {
@@ -161,7 +161,6 @@ async function besideHanging(
   }
 }
 
-/** Deliveries that are due now, without a notification. */
 async function due(running: RunningAgent, endpointId: string, count: number): Promise<void> {
   const ids = (await hold(running, endpointId, count)).map(({ id }) => id);
   await db.rows(`update event_deliveries set claimed_by = null, status = 'scheduled', next_attempt_at = now() where id = any ($1)`, [ids]);
@@ -175,7 +174,7 @@ backlogPacing('thousands that are due to an endpoint that hangs do not stand bef
     running.wiring.dueTimes.add(running.projectId, 0);
     await delivered(running, neighbour.id, 300);
     clearInterval(looking);
-    // Of the one that hangs no more than one claim has brought, before it was known that it has enough.
+    // The hanging endpoint contributes one claim at most, made before it was known to be saturated.
     assert.ok(most <= 200 + 300, `${most} in memory`);
     assert.ok(((await states(running, hanging.id))['processing'] ?? 0) <= 200);
   }),

@@ -9,7 +9,6 @@ const breaker = suite('agent/flow-control/circuit-breaker-state');
 
 const policy: BreakerPolicy = { threshold: 0.5, minimumRequests: 10, windowMs: 60_000, openMs: 1_000, openMaxMs: 8_000 };
 
-/** A breaker after these requests, from one moment. */
 function after(requests: number, failures: number, record?: BreakerRecord, nowMs = 0): BreakerRecord {
   return counted(record, { projectId: 'p', requests, failures }, policy, nowMs);
 }

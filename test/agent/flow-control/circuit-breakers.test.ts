@@ -40,7 +40,6 @@ function agentOn(kv: Kv, name: string, policyOf: () => BreakerPolicy | undefined
   return { circuitBreakers: made, trips, lines, closings };
 }
 
-/** Runs a test with two agents on one KV. */
 async function scene(kvs: readonly [Kv, Kv], test: (one: Agent, other: Agent) => Promise<void>): Promise<void> {
   const [one, other] = [agentOn(kvs[0], 'one'), agentOn(kvs[1], 'other')];
   try {
@@ -77,7 +76,7 @@ function each(behaviour: string, test: (one: Agent, other: Agent, kv: Kv) => Pro
 }
 
 each('one agent opens it at once, the other learns of it, and one line and one trip tell', async (one, other) => {
-  // What was good before the first failure is not remembered.
+  // Successes before the first failure are not recorded.
   attempts(one, 100, 1);
   attempts(one, 5, 3);
   assert.is(state(one), undefined);
@@ -162,7 +161,7 @@ circuitBreakers('while KV is away an agent goes by what it sees itself, and tell
       assert.is(state(other), undefined);
       away.restore();
       await until('the other to learn of it', () => state(other) !== undefined);
-      // And everything that KV knew may be lost at any time.
+      // KV can lose everything at any time.
       await own.client.flushdb();
       await until('both to forget', () => states(one, other).every((it) => it === undefined));
     });

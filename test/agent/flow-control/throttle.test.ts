@@ -13,7 +13,6 @@ const throttle = suite('agent/flow-control/throttle');
 
 const never = new AbortController().signal;
 
-/** Runs a test with the KVs of two agents on one real Redis, reached through a proxy. */
 async function scene(test: (kvs: [Kv, Kv], away: Proxy) => Promise<void>): Promise<void> {
   const own = await redis();
   const away = await proxy({ port: own.connection.port });
@@ -27,7 +26,7 @@ async function scene(test: (kvs: [Kv, Kv], away: Proxy) => Promise<void>): Promi
   }
 }
 
-/** Takes as much as is given for a while; returns how much that was. */
+/** Takes as many tokens as granted for a while. Returns their number. */
 async function take(from: Throttle, forMs: number): Promise<number> {
   const stop = AbortSignal.timeout(forMs);
   let taken = 0;
@@ -50,7 +49,7 @@ throttle('two agents keep to one rate together', () =>
     const startedAtMs = performance.now();
     const taken = (await Promise.all(agents.map((agent) => take(agent, 3_000)))).reduce((sum, n) => sum + n);
     const seconds = (performance.now() - startedAtMs) / 1000;
-    // The bucket holds one second's worth when the first one comes.
+    // The bucket starts with one second's worth.
     assert.ok(taken <= rate * (seconds + 1) + 1, `${taken} in ${seconds} s`);
     assert.ok(taken >= rate * 3 * 0.8, `${taken} in ${seconds} s`);
   }),

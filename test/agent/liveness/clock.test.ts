@@ -14,7 +14,6 @@ import { withAgent } from '../scene.js';
 const clock = suite('agent/liveness/clock');
 
 const realNow = Date.now;
-/** The clock of this machine is so far ahead. */
 const shift = (ms: number) => (Date.now = () => realNow() + ms);
 clock.after.each(() => void (Date.now = realNow));
 

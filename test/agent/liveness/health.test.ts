@@ -17,15 +17,17 @@ const beside = together(health);
 interface Scene {
   readonly running: RunningAgent;
   readonly messages: Messages;
-  /** The role of the agent, which may only what it was granted. */
+  /** The database role of the agent, with only the granted privileges. */
   readonly role: string;
-  /** What health says of Postgres; undefined while it is well. */
+  /** Health's reason for Postgres; undefined while healthy. */
   reason(): string | undefined;
-  /** What it says of projects. */
   projects(): string | undefined;
 }
 
-/** An agent whose role is not the owner, with an endpoint that takes everything, and its health. */
+/**
+ * An agent with a role that does not own the tables, an endpoint subscribed to everything, and the
+ * agent's health.
+ */
 async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   const db: Migrated = await migratedDatabase();
   const role = new URL(db.url).pathname.slice(1);
@@ -56,7 +58,7 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   }
 }
 
-/** Waits for the reason, ends the trouble, and waits until health is well again. */
+/** Waits for the reason, ends the fault, and waits until the agent is healthy again. */
 async function told({ reason }: Scene, expected: RegExp, end: () => Promise<unknown>): Promise<void> {
   try {
     await until('the reason', () => expected.test(reason() ?? ''), { withinMs: 30_000 });

@@ -16,10 +16,9 @@ import { withAgent, type Scene } from '../scene.js';
 
 const heartbeat = suite('agent/liveness/heartbeat');
 
-/** Each on a database of its own, for they wait: for beats, and for agents to be given up. */
+/** Tests on private databases: they wait for heartbeats and expired leases. */
 const beside = together(heartbeat);
 
-/** Gives deliveries to another agent. */
 type HeldBy = (agentId: number, count: number) => Promise<string[]>;
 
 async function onDatabase(test: (db: Migrated) => Promise<void>): Promise<void> {
@@ -53,7 +52,6 @@ function scene(
 }
 
 const agents = async (db: Migrated) => (await db.rows<{ id: number }>('select id from agents order by id')).map(({ id }) => id);
-/** Its time is over: it has not beaten for long. */
 const expire = (db: Migrated, agentId: number) =>
   db.rows(`update agents set started_at = now() - interval '2 min', expires_at = now() - interval '1 s' where id = $1`, [agentId]);
 
@@ -67,7 +65,7 @@ beside('an agent enters, is renewed as long as it beats, and leaves', () =>
     await until('a heartbeat', async () => (await expiry()) > before);
     await running.wiring.heartbeat.stop();
     const stopped = await expiry();
-    // It looks after nobody now, but what it holds is still its own.
+    // The stopped agent recovers nothing, but keeps the deliveries it holds.
     await until('a heartbeat after the stop', async () => (await expiry()) > stopped);
     await running.close();
     assert.equal(await agents(db), []);
@@ -128,7 +126,7 @@ beside('a dead agent is found when its lease has ended, and not before', () =>
     try {
       const enteredAt = Date.now();
       const dead = await registerAgent(db.pool, 'dead', 3_000);
-      // Heartbeats of the living one, by what they write, since the lease of the dead one has ended.
+      // Heartbeats of the living agent, by their writes, since the dead agent's lease has ended.
       const beats = new Set<number>();
       await until('its row to be gone', async () => {
         const rows = await db.rows<{ id: number; at: Date; over: boolean }>(
@@ -223,7 +221,7 @@ beside('an agent that was taken for dead goes on under a new id, and releases wh
       { claimed_by: other, n: 3 },
       { claimed_by: lease.agentId, n: 6 },
     ]);
-    // The claim is committed before its answer is here.
+    // The claim is committed before the response arrives.
     await until('what was claimed to be held', () => inFlight.size === 7);
     assert.is(at.requests.length, 1);
     assert.ok(running.lines.some(({ level, sentence }) => level === 'warn' && sentence.includes('taken for dead')));
@@ -264,7 +262,7 @@ beside('events that have just been accepted are left to the queues', () =>
       const messages = new Messages(running.projectId);
       for (const message of messages.many(5)) running.wiring.eventWriter.push(message);
       await until('all outcomes', () => messages.settled.length === 5);
-      // The queue is not worked on here; a few beats later the events still wait for it.
+      // The queue is not consumed here; a few heartbeats later the events still wait for it.
       await db.rows(`update events set accepted_at = now() - interval '20 s'`);
       await until(
         'some beats',

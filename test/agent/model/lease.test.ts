@@ -5,7 +5,6 @@ import { until } from '../../support/until.js';
 
 const lease = suite('agent/model/lease');
 
-/** Runs a test with a clock of the wall that it sets. */
 function withWall(test: (set: (ms: number) => void) => void): void {
   const { now } = Date;
   let wallMs = now();

@@ -23,7 +23,6 @@ function mailerOf(settings: Readonly<Record<string, unknown>>): Mailer {
   return createMailer(configOf(settings));
 }
 
-/** The error that the work must end with. */
 async function refusal(work: () => unknown, code: ErrorCode): Promise<GatewayError> {
   try {
     await within(Promise.resolve().then(work), 30_000, 'the refusal');
@@ -34,7 +33,6 @@ async function refusal(work: () => unknown, code: ErrorCode): Promise<GatewayErr
   throw new Error(`nothing was refused; expected ${code}`);
 }
 
-/** Runs a test on an SMTP server of its own. */
 async function on(options: Parameters<typeof smtp>[0], test: (server: Smtp) => Promise<void>): Promise<void> {
   const server = await smtp(options);
   try {
@@ -94,7 +92,7 @@ mail('without STARTTLS on offer the e-mail goes unencrypted; recipients in bcc a
 
 mail('a provider gives server and ways of its own', () =>
   on({}, async (server) => {
-    // Maildev is localhost without TLS, although this server offers it.
+    // Maildev means localhost without TLS, although this server offers it.
     await mailerOf({ provider: 'maildev', port: server.port }).send(MAIL);
     assert.is(server.mails[0]?.secure, false);
     assert.is(mailerOf({ provider: 'SendGrid' }).server, 'smtp.sendgrid.net:587');

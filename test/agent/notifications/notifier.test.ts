@@ -27,15 +27,17 @@ interface Scene {
   readonly at: Endpoint;
   readonly projectId: string;
   readonly endpointId: string;
-  /** Starts an agent that sends through the SMTP server; another one with each call. */
+  /** Starts another agent, which sends through the SMTP server. */
   start(
     settings?: Readonly<Record<string, unknown>>,
   ): Promise<{ port: number; lines: ReturnType<typeof keptLog>['lines']; close(): Promise<void> }>;
-  /** Sends so many messages, and waits until each has an attempt on record. */
   send(count: number): Promise<void>;
 }
 
-/** Runs a test with an endpoint that is subscribed to everything and is tried once, and a source that reads the queue `q`. */
+/**
+ * Runs a test with an endpoint that is subscribed to everything and tried once, and a source that
+ * reads the queue `q`.
+ */
 async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   const [db, at, server] = await Promise.all([migratedDatabase(), receiver(), smtp({ tls: 'none' })]);
   const broker = new Broker();
@@ -187,7 +189,7 @@ notify('an SMTP server that hangs does not hold up the end of an agent', () =>
     try {
       const { close } = await start({ smtp: { url: `127.0.0.1:${port}`, from: 'gateway@example.com' } });
       await until('the agent to connect', () => sockets.length > 0);
-      // The mailer itself would wait for half a minute.
+      // The mailer alone would wait for half a minute.
       await within(close(), 15_000, 'the agent to close');
     } finally {
       for (const socket of sockets) socket.destroy();
@@ -284,7 +286,7 @@ function attempt(endpointId: string, error: string | null = null, fields: Partia
   } as AttemptRecord;
 }
 
-/** A notifier without a database, and what it logged of failing endpoints. */
+/** A notifier without a database, and its log about failing endpoints. */
 function notifier(threshold: number) {
   const { log, lines } = keptLog();
   const config = agentConfig('postgres://localhost:5432/none', { notifications: { endpoint_failures: threshold } });

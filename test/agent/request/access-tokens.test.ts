@@ -23,7 +23,7 @@ interface Scene {
   attempt(of: Endpoint): Promise<AttemptRecord>;
 }
 
-/** Runs a test with an endpoint that wants a token, and a token server with this script. */
+/** Runs a test with an endpoint that requires a token, and a token server with this script. */
 async function withTokens(script: Script, test: (scene: Scene) => Promise<void>, allowedNetworks = ['127.0.0.0/8']): Promise<void> {
   const sender = new Sender({ allowedNetworks, maxResponseBytes: 50_000, lookupsPerProject: 32 });
   const [receiver, server] = [await receiverOf(), await receiverOf({ answer: script })];

@@ -1,4 +1,5 @@
-// Answers that are odd, cut or wrong, as bytes. A status line that was read decides: what an endpoint has accepted must not be sent again.
+// Odd, truncated and invalid responses, as bytes. The status line decides: a request that an
+// endpoint has accepted must not be sent again.
 import { execFile } from 'node:child_process';
 import net from 'node:net';
 import { promisify } from 'node:util';
@@ -17,7 +18,10 @@ const CHUNKED = 'transfer-encoding: chunked\r\n';
 const CHUNKS = '\r\n2\r\nok\r\n0\r\n\r\n';
 const MANY = `x-a: ${'y'.repeat(1_000)}\r\n`;
 
-/** Bytes, status and body; a remark where something is missing. The connection is closed after them, or stays open if `open` is said. */
+/**
+ * Bytes, status and body; a remark if a part is missing. The connection is closed afterwards,
+ * unless `open`.
+ */
 type Row = readonly [bytes: string, status: number | null, body: string, remark?: RegExp | null, open?: 'open'];
 
 const CLOSED = /closed the connection in the middle of its answer\.$/;
@@ -98,7 +102,10 @@ interface Served {
   readonly close: () => Promise<void>;
 }
 
-/** Answers the first request of each connection, whose path is the number of a row; a second one gets 500, since none may be sent on it. */
+/**
+ * Answers the first request of each connection, with the row numbered in its path; a second request
+ * gets 500, because none may be sent on the connection.
+ */
 async function serve(rows: readonly Row[], write: (socket: net.Socket, bytes: Buffer) => void): Promise<Served> {
   const sockets = new Set<net.Socket>();
   const server = net.createServer((socket) => {
@@ -141,7 +148,7 @@ const rows = Object.values(CORPUS);
 const ways: Readonly<Record<string, (socket: net.Socket, bytes: Buffer) => void>> = {
   'in one piece': (socket, bytes) => socket.write(bytes),
   'in pieces of one byte': (socket, bytes) => {
-    // Pieces of large ones are larger, so that they end in time.
+    // Large responses are cut into larger pieces, for speed.
     const size = Math.ceil(bytes.length / 1_000);
     socket.setNoDelay(true);
     for (let at = 0; at < bytes.length; at += size) socket.write(bytes.subarray(at, at + size));
@@ -178,7 +185,7 @@ answers('curl reads no status that is not read here', async () => {
   const read = [...stdout.matchAll(/\/(\d+) (\d+)$/gm)];
   assert.is(read.length, rows.length, 'curl is not there, or has not asked for all');
   for (const [, number, status] of read) {
-    // curl prints 000 if it read no status. It takes an unasked 101 as the answer.
+    // curl prints 000 without a status, and accepts an unsolicited 101.
     if (status !== '000' && status !== '101') assert.is(rows[Number(number)]![1], Number(status), names[Number(number)]);
   }
 });

@@ -23,7 +23,7 @@ pools.after(async () => {
   trusted.close();
 });
 
-/** Sends requests one after another over one sender, each with the certificate of this name. */
+/** Sends sequential requests with one sender, each with the certificate of this name. */
 async function post(names: readonly (string | undefined)[], options: Partial<SenderOptions> = {}): Promise<Answer[]> {
   const sender = new Sender({
     allowedNetworks: ['127.0.0.0/8'],

@@ -16,7 +16,7 @@ const CAP = 1000;
 
 type Post = (url: string, request?: Partial<Request> & { readonly responsePace?: ProjectPace }) => Promise<Answer>;
 
-/** Runs a test with a sender of its own; `post` sends and gives the one answer. */
+/** Runs a test with a new sender; `post` sends a request and returns its only answer. */
 async function withSender(test: (post: Post) => Promise<void>, options: Partial<SenderOptions> = {}): Promise<void> {
   const sender = new Sender({ allowedNetworks: LOOPBACK, maxResponseBytes: CAP, lookupsPerProject: 32, ...options });
   let answers = 0;
@@ -43,7 +43,6 @@ async function withSender(test: (post: Post) => Promise<void>, options: Partial<
   assert.is(answers, requests, 'every request is answered exactly once');
 }
 
-/** Runs a test with a receiver of HTTP. */
 async function withEndpoint(options: Parameters<typeof endpoint>[0], test: (receiver: Endpoint) => Promise<void>): Promise<void> {
   const receiver = await endpoint(options);
   try {
@@ -140,7 +139,7 @@ send('of a body no more is kept than the cap, and the connection is used again',
         assert.is(answer.body, 'x'.repeat(CAP));
         assert.is(answer.failure, null);
       }
-      // A request that is sent from the end of another one may still find its connection taken.
+      // A request sent from the callback of another can still find its connection busy.
       assert.ok(receiver.connections.total <= 2);
     }),
   ),
@@ -198,7 +197,7 @@ send('a body that expands to a gigabyte gives the cap and no more, and takes no 
   withSender(
     async (post) => {
       const bombs: [string, Buffer][] = [
-        // Ten members of 100 MB.
+        // Ten gzip members of 100 MB.
         ['gzip', Buffer.concat(Array<Buffer>(10).fill(gzipSync(gzipBomb())))],
         ['deflate', deflateSync(gzipBomb())],
         ['br', brotliCompressSync(gzipBomb())],
@@ -206,7 +205,7 @@ send('a body that expands to a gigabyte gives the cap and no more, and takes no 
       const peakMb = () => process.resourceUsage().maxRSS / 1024;
       const before = peakMb();
       for (const [encoding, body] of bombs) {
-        // A cap above the size of the compressed body, so that the whole bomb arrives.
+        // The cap exceeds the size of the compressed body, so that the whole bomb arrives.
         await withEndpoint({ answer: { body, headers: { 'content-encoding': encoding } } }, async (receiver) => {
           assert.is((await post(receiver.url)).body.length, 1024 * 1024, encoding);
         });
@@ -437,7 +436,10 @@ send('a name that does not resolve is a failure of DNS', () =>
   }),
 );
 
-/** Runs a test in which names that begin with `silent` have a name server that answers nothing, and all others the address of this machine. */
+/**
+ * Runs a test with a name server that ignores names starting with `silent`, and resolves others to
+ * this machine.
+ */
 async function withNames(test: (servers: NameServer) => Promise<void>): Promise<void> {
   const servers = await nameServer((name) => (name.startsWith('silent') ? 'silence' : ['127.0.0.1']));
   try {
@@ -543,7 +545,7 @@ send('an answer that announces more than is kept costs its connection as soon as
     (socket) => {
       const piece = Buffer.alloc(10_000, 'x');
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n');
-      // So slow that the deadline comes first for whoever waits for more.
+      // Slow enough that the deadline precedes further data.
       const timer = setInterval(() => socket.write(piece) && (sent += piece.length), 20);
       socket.once('close', () => clearInterval(timer));
     },

@@ -1,4 +1,4 @@
-// The server name that an endpoint gets, and the sentences for failures of TLS.
+// The TLS server name sent to an endpoint, and the sentences for TLS failures.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import http2 from 'node:http2';
@@ -30,7 +30,6 @@ secure.after(async () => {
 const read = (file: string) => fs.readFileSync(file, 'utf8');
 const pair = ({ certificate, key }: Issued) => ({ cert: read(certificate), key: read(key) });
 
-/** The answer of a server to a request at this host name. */
 async function post(server: Server, { host = 'localhost', scheme = 'https' } = {}): Promise<Answer> {
   server.on('tlsClientError', () => undefined);
   const url = `${scheme}://${host}:${await loopback(server)}/`;
@@ -56,7 +55,7 @@ secure('the name of the server has no dot at its end, and an address is no name'
   assert.not.ok(named[2]);
 });
 
-/** A certificate behind an intermediate one, both in one file if asked for. */
+/** Issues a certificate through an intermediate one, with both in one file on request. */
 function behindIntermediate(): Issued & { readonly chain: string } {
   const folder = path.dirname(ca.file);
   const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
@@ -124,7 +123,7 @@ secure('real servers of HTTP/2 and of TLS, called the wrong way, are named', asy
   assert.match(await sentence(http2.createServer(), { scheme: 'http' }), 'it speaks HTTP/2 only, and endpoints are called with HTTP/1.1');
   assert.match(await sentence(http2.createSecureServer(pair(own))), /HTTP\/2/);
   assert.match(await sentence(tls.createServer(pair(own)), { scheme: 'http' }), /closed the connection without an answer\.$/);
-  // OpenSSL closes the connection without an alert, so the port is all that tells.
+  // OpenSSL closes the connection without an alert, so only the port is a hint.
   const [plain, other] = ['http://localhost:8443/', 'http://localhost:8080/'].map((url) => wantOf(new URL(url), false));
   assert.equal([plain, other], ['speak TLS, so that its URL has to begin with https://', undefined]);
   assert.match(await sentence(http2.createServer()), /: it does not speak TLS there\.$/);

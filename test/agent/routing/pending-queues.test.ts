@@ -24,7 +24,7 @@ queues.after(() => db.close());
 /** Commits pending events and signals them to the create-event queue. */
 type Put = (count: number, fields?: Partial<NewEvent>) => Promise<NewEvent[]>;
 
-/** Runs a test with an agent whose KV is a real Redis; `running.wiring.start()` begins to consume. */
+/** Runs a test with an agent on a real Redis; `running.wiring.start()` starts consuming. */
 async function scene(
   test: (scene: Scene & { put: Put }) => Promise<void>,
   settings: Readonly<Record<string, unknown>> = {},

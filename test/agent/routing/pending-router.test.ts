@@ -19,7 +19,6 @@ const pending = suite('agent/routing/pending-router');
 const db = await migratedDatabase();
 pending.after(() => db.close());
 
-/** Commits pending events. */
 type Put = (count: number, fields?: Partial<NewEvent>) => Promise<NewEvent[]>;
 
 function scene(test: (scene: Scene & { put: Put }) => Promise<void>, settings: Readonly<Record<string, unknown>> = {}): Promise<void> {

@@ -78,7 +78,6 @@ routing('a delivery is claimed while there is room for it; at a paused endpoint 
   assert.is(reserved.size, 0);
 });
 
-/** Plans for a project of any pace. */
 const planning = (perSecond = 0) =>
   new DeliveryPlanner({
     inFlight: { hold: () => undefined, hasRoomFor: () => true, reserve: () => undefined, cancel: () => undefined },
@@ -88,7 +87,7 @@ const planning = (perSecond = 0) =>
     claimsFirstAttempts: true,
   });
 
-/** A project with one endpoint, `a`, and a subscription with a filter for each event type. */
+/** A project with one endpoint, `a`, and a subscription with a filter per event type. */
 function filtered(filters: Readonly<Record<string, { body?: Record<string, unknown>; headers?: Record<string, unknown> }>>): Project {
   const rows = Object.entries(filters).map(([type, filter]) => ({ id: type, endpoint_id: 'a', event_types: [type], filter }));
   return {
@@ -102,13 +101,13 @@ function filtered(filters: Readonly<Record<string, { body?: Record<string, unkno
   };
 }
 
-/** Of 60,000 members, which take longest to parse. */
+/** An event with 60,000 members, the slowest to parse. */
 const LARGE: RoutableEvent = {
   ...{ eventType: 'member', messageType: 'single', endpointId: null, ownerId: null, headers: {} },
   data: JSON.stringify({ a: Object.fromEntries(Array.from({ length: 60_000 }, (_, n) => [`k${n}`, n])) }),
 };
 
-/** Steps, and the outcome; undefined when the event is to stay pending. */
+/** The number of steps and the outcome; undefined if the event remains pending. */
 function stepsOf(planner: DeliveryPlanner, ...given: Parameters<DeliveryPlanner['routeInSteps']>): [number, string | undefined] {
   const routed = planner.routeInSteps(...given);
   for (let steps = 1; ; steps++) {
@@ -129,7 +128,7 @@ routing('a large body that a filter asks for is parsed in steps, and not with th
   assert.ok(steps > 50, `${steps} steps`);
   assert.is(outcome, 'routed');
   assert.is(stepsOf(planner, project, { ...LARGE, eventType: 'size' })[1], 'no_subscription');
-  // What needs no body is not parsed, however large it is.
+  // A body that no filter needs is not parsed, whatever its size.
   const data = 'x'.repeat(BODY_AT_ONCE_MAX + 1);
   for (const fields of [{ eventType: 'header' }, { endpointId: 'a' }, { messageType: 'broadcast' as const }, { eventType: 'other' }]) {
     assert.ok(planner.route(project, { ...LARGE, ...fields, data }));

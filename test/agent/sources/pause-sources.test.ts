@@ -18,15 +18,11 @@ interface Scene {
   readonly db: Migrated;
   readonly broker: Broker;
   readonly source: SourceRow;
-  /** Starts an agent; another one with each call. */
   start(transform?: object, more?: object): Promise<{ port: number; lines: ReturnType<typeof keptLog>['lines']; close(): Promise<void> }>;
-  /** The source as it stands. */
   stored(): Promise<SourceRow>;
-  /** The codes of quarantined messages. */
   quarantined(): Promise<string[]>;
 }
 
-/** Runs a test with a source that reads the queue `q` with this function. */
 async function scene(bodyFunction: string, test: (scene: Scene) => Promise<void>): Promise<void> {
   const db = await migratedDatabase();
   const broker = new Broker();
@@ -98,7 +94,7 @@ pauses('a corrected function takes over what was read, also when the source is n
     const outcomes = Array.from({ length: 100 }, (_, n) => queue.send({ n }));
     await until('the first to be quarantined', async () => (await quarantined()).length > 0);
     await updateSource(db.knex, source.project_id, source.id, { body_function: GOOD }, 0);
-    // With the former function they would take two minutes.
+    // The previous function would take two minutes.
     await within(Promise.all(outcomes), 20_000, 'the messages that were read');
     const codes = await quarantined();
     assert.ok(codes.length <= 5, `${codes.length} messages were given to it`);
@@ -153,7 +149,7 @@ pauses('a pause ends by itself: the function is tried again, and paused for long
     });
     const { paused_at: pausedAt, resumes_at: resumesAt } = await stored();
     assert.is(resumesAt!.getTime() - pausedAt!.getTime(), 2000);
-    // A message is quarantined after the call that pauses its source has ended.
+    // A message is quarantined after the call that pauses its source.
     await until('the messages of both pauses', async () => (await quarantined()).length >= 6);
   }),
 );

@@ -40,7 +40,6 @@ interface Scene {
   readonly running: RunningAgent;
   readonly broker: Broker;
   readonly at: Endpoint;
-  /** Starts to read as an agent does; another one with each call. */
   start(): Agent;
   change(source: SourceRow, fields: Parameters<typeof updateSource>[3]): Promise<void>;
 }
@@ -275,7 +274,7 @@ sources(
       await running.configCache.refresh();
       const { sources: it, lease, health } = start();
       await until('readers', () => followed.readers + restarted.readers === 2);
-      // Whole milliseconds: sums of fractions are not exact.
+      // Whole milliseconds: sums of fractions are inexact.
       const at = Math.round(performance.now());
       lease.readers = [-1];
       it.share(at);
@@ -301,7 +300,7 @@ sources(
     }),
 );
 
-/** What a broker tells of a message in a topic that was deleted and created anew, whose producer sets the timestamps. */
+/** A message in a topic that was deleted and created again, with timestamps set by the producer. */
 const reused = { coordinates: 'orders/0/7', timestamp: Date.UTC(2026, 0, 1) };
 const numbered = (n: number) => ({ event_type: 'order.paid', data: { n } });
 
@@ -344,7 +343,7 @@ sources(
       start();
       const queue = broker.queue('q');
       assert.is(await queue.send(numbered(1), reused), 'accepted');
-      // As an agent of the version before accepts it.
+      // The row of an event that an agent of the previous version accepted.
       await db.rows('update events set digest = null where project_id = $1', [running.projectId]);
       assert.is(await queue.send(numbered(1), reused), 'duplicate');
       assert.is(await queue.send(numbered(2), reused), 'quarantined');
@@ -373,7 +372,7 @@ sources('messages at the same coordinates and time are all kept in quarantine, e
   }),
 );
 
-/** Event data and the bytes of the message that is kept with it. */
+/** Event data and the stored bytes of their messages. */
 async function keptOf(running: RunningAgent): Promise<[data: string, raw: string | undefined][]> {
   const { projectId } = running;
   const rows = await db.rows<{ id: string; data: string }>('select id, data from events where project_id = $1 order by data', [projectId]);

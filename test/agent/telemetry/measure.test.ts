@@ -11,7 +11,7 @@ const measure = suite('agent/telemetry/measure');
 const source = { projectId: 'p', id: 's', bodyFunction: null };
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** An attempt that began now and took 20 ms, of a message that its broker got ten seconds ago. */
+/** An attempt that started now and took 20 ms, for a message that is ten seconds old. */
 function attempt(fields: Partial<AttemptRecord>): AttemptRecord {
   const requestedAtMs = Date.now();
   return {

@@ -62,7 +62,7 @@ async function put(running: RunningAgent, from: Producer | null, fields: Partial
   return router(running).read(events);
 }
 
-/** Hands a message over as a source does, and gives its outcome. */
+/** Passes a message to the pipeline like a source. Returns its outcome. */
 function hand(
   { wiring, kv, projectId }: RunningAgent,
   { body, headers = {}, coordinates = newId(), ratePerSecond = 0 }: Handed,

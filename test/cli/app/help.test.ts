@@ -15,7 +15,7 @@ const folder = path.join(root, 'test/fixtures/help');
 
 useInstallation({ root, file: undefined });
 const config = await loadOclif();
-// Copies: help writes other ids into those of oclif.
+// Copies: help modifies the ids of oclif's commands.
 const commands = config.commands.filter(({ id }) => Object.hasOwn(summaries, id)).map((it) => ({ ...it }));
 
 class PrintedHelp extends GatewayHelp {
@@ -25,20 +25,19 @@ class PrintedHelp extends GatewayHelp {
   }
 }
 
-/** The whole help of a command. */
 async function helpOf(command: (typeof commands)[number]): Promise<string> {
   const printed = new PrintedHelp(config, { maxWidth: 80, stripAnsi: true });
   await printed.showCommandHelp({ ...command });
   return printed.text;
 }
 
-/** What is printed, by the name of its file: of the program, of each topic and of each command. */
+/** Printed help by file name: of the program, each topic and each command. */
 const texts = new Map<string, string>([['gateway', rootHelp(80).replace(/(?<=VERSION\n {2}).*/, '<version>')]]);
 for (const topic of Object.keys(topics)) texts.set(topic.replaceAll(':', '-'), (await runGateway(topic.split(':'))).stdout);
 const wholes = new Map<string, string>();
 for (const command of commands) wholes.set(command.id.replaceAll(':', '-'), await helpOf(command));
 
-/** The flags that every command takes stand in one file, so that a new one changes that alone. */
+/** The global flags are in one file, so that a new flag changes only that file. */
 const shared = /^GLOBAL FLAGS\n.*/ms.exec(wholes.get('bootstrap') ?? '')?.[0] ?? '';
 texts.set('global-flags', shared);
 for (const [name, text] of wholes) texts.set(name, text.replace(shared, 'GLOBAL FLAGS\n  as in global-flags.txt\n'));
@@ -108,5 +107,4 @@ for (const command of commands) {
 
 help.run();
 
-/** A command whose parser may be called. */
 type Probe = new (argv: readonly string[], config: unknown) => { parse(command: unknown, argv: readonly string[]): Promise<unknown> };

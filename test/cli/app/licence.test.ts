@@ -20,7 +20,6 @@ const fields = {
   expiresAt: new Date('2027-01-01T00:00:00Z'),
 };
 
-/** The sentence of the refusal. */
 function refusal(work: () => unknown): string {
   try {
     work();

@@ -13,7 +13,6 @@ import { discard, tempFolder } from '../../support/start/keep.js';
 const running = suite('cli/app/process');
 let db: Database;
 
-/** Everything a process needs, on free ports. */
 async function settings(): Promise<{
   database: object;
   encryption_key: string;

@@ -9,7 +9,10 @@ import { runGateway } from '../../support/gateway.js';
 
 const run = suite('cli/app/run');
 
-/** A wrong use: status 2, nothing on standard output, one sentence and one fix on standard error, no stack. */
+/**
+ * Expects a usage error: status 2, an empty standard output, one sentence and one fix on standard
+ * error, no stack.
+ */
 async function wrong(args: readonly string[], sentence: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
   const { code, stdout, stderr } = await runGateway(args, { env });
   assert.is(stderr.split('\nfix:')[0], `error: ${sentence}`);
@@ -174,7 +177,7 @@ run('help loads no library that a command needs for its work, and no plugin; the
       ['server.js'],
       'no other command',
     );
-    // With a flag in front it is not looked at which command is meant: all are loaded.
+    // A flag before the command prevents the look-up of a single command: all are loaded.
     const all = await loaded(['-h', 'server']);
     assert.ok(all.some((url) => url.includes('/cli/dist/commands/utils/quarantine/list.js')));
     for (const urls of [help, all]) {

@@ -5,7 +5,6 @@ import { runGateway } from '../../support/gateway.js';
 
 const config = suite('cli/commands/config');
 
-/** Nothing listens there. */
 const nowhere = ['--db-host', '127.0.0.1', '--db-port', '1', '--kv-host', '127.0.0.1', '--kv-port', '1'];
 
 config('prints the merged configuration as indented JSON, with no Postgres and no Redis', async () => {

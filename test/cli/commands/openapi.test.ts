@@ -40,7 +40,7 @@ async function extract(...args: string[]): Promise<Record<string, Extracted>> {
   return JSON.parse(stdout) as Record<string, Extracted>;
 }
 
-/** Ajv as the server has it, strict: it refuses a word that JSON Schema 2020-12 does not have. */
+/** The server's Ajv in strict mode, which refuses keywords outside JSON Schema 2020-12. */
 const { Ajv2020 } = createRequire(new URL('../../../packages/server/package.json', import.meta.url))('ajv/dist/2020.js') as {
   Ajv2020: new (options: object) => { compile(schema: unknown): (value: unknown) => boolean };
 };

@@ -13,7 +13,6 @@ const db = await migratedDatabase();
 const config = { database: connectionOf(db.url) };
 retry.after(() => db.close());
 
-/** A project with an endpoint and failed deliveries to it. */
 async function failures(count: number, status = 'failure') {
   const { id: projectId } = await makeProject(db);
   const { id: endpointId } = await makeEndpoint(db, projectId);
@@ -134,7 +133,7 @@ retry('an id that is not there is an error and not nothing', async () => {
   }
 });
 
-/** A project with so many failed deliveries, of one millisecond each. */
+/** Creates a project with `count` failed deliveries, each in another millisecond. */
 async function many(count: number): Promise<string> {
   const { projectId, endpointId } = await failures(0);
   await db.rows(
@@ -170,7 +169,7 @@ retry('Ctrl-C ends it between two commits, with status 130 and how many were don
   const narrowed = ['--status', 'failure', '--time', '1h', '--project-id', projectId];
   const blocker = await db.connect();
   try {
-    // Holds its first batch up, so that the signal comes in the middle of it.
+    // Blocks the first batch, so that the signal arrives in the middle of it.
     await blocker.query('begin');
     await blocker.query('select from endpoints where project_id = $1 for update', [projectId]);
     const running = gateway(['retry', ...narrowed], { config });

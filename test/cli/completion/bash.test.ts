@@ -12,7 +12,7 @@ bash.before(async () => {
   script = stdout;
 });
 
-/** What a bash that sourced the script offers where the last of these words is completed. */
+/** The completions of the last word in a bash that has sourced the script. */
 function offered(...words: string[]): string[] {
   const quoted = words.map((word) => `'${word}'`).join(' ');
   const call = `COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; COMPREPLY=(); $function; printf '%s\\n' "\${COMPREPLY[@]}"`;

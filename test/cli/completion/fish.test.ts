@@ -12,7 +12,7 @@ fish.before(async () => {
   script = stdout;
 });
 
-/** What a fish that sourced the script offers at the end of this line, without the descriptions. */
+/** The completions of this line in a fish that has sourced the script, without descriptions. */
 function offered(line: string): string[] {
   const lines = runShell('fish', `${script}\ncomplete -C '${line}'`).split('\n');
   return lines

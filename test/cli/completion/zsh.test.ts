@@ -16,8 +16,8 @@ zsh.before(async () => {
 });
 
 /**
- * Types the beginnings, each with a tab after it, into an interactive zsh on a terminal of its own, and waits until the line has become what it should.
- * A line that never does is told as a timeout of the shell.
+ * Types the prefixes, each followed by a tab, into an interactive zsh on a pseudo-terminal, and
+ * waits for the completed lines. A missing completion is reported as a timeout of the shell.
  */
 function completes(load: string, lines: Readonly<Record<string, string>>): void {
   const typed = Object.entries(lines).flatMap(([begun, whole]) => [

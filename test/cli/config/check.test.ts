@@ -26,7 +26,6 @@ const { root, close } = installation({
 const discovery = discover({ root });
 check.after(close);
 
-/** Checks this file, with these variables and flags. */
 function checked(
   text: string,
   { env = {}, flags = {} }: { env?: Record<string, string>; flags?: Record<string, string> } = {},

@@ -7,7 +7,7 @@ import { type Setting, type SettingsTable, settings } from '#core/config/setting
 
 const schema = suite('cli/config/schema');
 
-// The validator that the server has, which is another version than what stands at the root.
+// The server's version of Ajv, which differs from the root's.
 const fromServer = createRequire(new URL('../../../packages/server/package.json', import.meta.url));
 const { default: Validator } = fromServer('ajv/dist/2020.js') as { default: Ajv };
 
@@ -17,7 +17,6 @@ const rows: SettingsTable = {
 };
 const validate = new Validator({ strict: true, allErrors: true }).compile(configSchema(rows));
 
-/** A file with one setting in it. */
 function fileWith(key: string, value: unknown): unknown {
   return key.split('.').reduceRight<unknown>((inner, part) => ({ [part]: inner }), value);
 }
@@ -79,5 +78,4 @@ schema('secrets are marked, and withdrawn settings left out', () => {
 
 schema.run();
 
-/** What is used of the validator. */
 type Ajv = new (options: object) => { compile(schema: object): (value: unknown) => boolean };

@@ -14,13 +14,16 @@ import { until } from '../../support/until.js';
 
 const instance = suite('cli/dev/instance');
 
-/** The reconciler leaves an event alone for five seconds: one that is delivered before has come over KV. */
+/**
+ * The reconciler ignores events younger than five seconds: an event delivered earlier came through
+ * KV.
+ */
 const BEFORE_RECONCILER_MS = 4_000;
 
 instance('an event that is made over the API is delivered at once: server and agent share their KV', async () => {
   const db = await database();
   const folder = tempFolder('instance');
-  fs.chmodSync(folder, 0o755); // run by root, Postgres runs as another user
+  fs.chmodSync(folder, 0o755); // if started by root, Postgres runs as another user
   process.chdir(folder);
   const { rows } = useInstallation({ root, file: undefined });
   const ports = await choosePorts({});

@@ -9,7 +9,7 @@ const state = suite('cli/dev/state');
 
 state.before.each(() => {
   const folder = tempFolder('state');
-  fs.chmodSync(folder, 0o755); // run by root, Postgres runs as another user
+  fs.chmodSync(folder, 0o755); // if started by root, Postgres runs as another user
   process.chdir(folder);
 });
 

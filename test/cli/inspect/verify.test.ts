@@ -16,7 +16,7 @@ function signature(by: Buffer | string = key, signed = `${id}.${timestamp}.${bod
   return createHmac('sha256', by).update(signed).digest();
 }
 
-/** The sentence of the one signature; fails when a receiver would take it. */
+/** The sentence for a single signature; fails if a receiver would accept it. */
 function refusal(given: string, received = body): string {
   const delivery = { id, timestamp, signature: given, plainSignature: '', body: Buffer.from(received) };
   const { valid, verdicts } = verifyDelivery(delivery, secret, { toleranceMs: 300_000 });

@@ -13,7 +13,6 @@ const fixtures = fileURLToPath(new URL('../../fixtures/configuration', import.me
 const settingsTable: SettingsTable = settings;
 const rows = withFlags(settings, { pullmetrics: { summary: 'Metrics.', stability: 'stable', declaredBy: 'a plugin' } });
 
-/** The error of a configuration; fails when there is none. */
 function refusal(work: () => unknown): GatewayError {
   try {
     work();

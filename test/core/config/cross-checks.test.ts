@@ -17,7 +17,7 @@ function refusal(file: Record<string, unknown>, more: Parameters<typeof resolveC
   throw new Error('it was accepted');
 }
 
-/** Sentences of what is wrong, for settings that no command refuses by itself. */
+/** Sentences about settings that no command refuses directly. */
 function told(file: Record<string, unknown>): string[] {
   const { config, origins } = resolveConfig({ env: {}, file });
   return crossChecks(config, origins).map(({ sentence }) => sentence);

@@ -18,7 +18,7 @@ const LISTS: Readonly<Record<string | symbol, unknown>> = {
   [Symbol.toPrimitive]: () => 'x',
 };
 
-/** Details that every row can make its sentence of. */
+/** Details that suit the sentence of every row. */
 const anything = new Proxy({}, { get: (_, name) => LISTS[name] ?? 'x' });
 
 table('every row makes a sentence and a fix, and has statuses that mean something', () => {

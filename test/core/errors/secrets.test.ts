@@ -25,7 +25,7 @@ const ADDRESSES = [
 
 secrets('whatever setting an address with a login is given to, no error, check or listing shows the login', () => {
   for (const [key, row] of Object.entries(rows)) {
-    // The names of plugins may hold anything; only their URLs are masked.
+    // Plugin names can contain anything; only their URLs are masked.
     for (const address of row.lowerCase ? [ADDRESSES[0]!] : [ADDRESSES[0]!, ADDRESSES[4]!]) {
       const parts = key.split('.');
       const file = parts.reduceRight<unknown>((value, part) => ({ [part]: value }), row.type === 'list' ? [address] : address);

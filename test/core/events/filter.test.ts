@@ -6,7 +6,6 @@ import { seed } from '../../support/seed.js';
 
 const filter = suite('core/events/filter');
 
-/** Whether a filter holds for each of the values. */
 function holds(document: Record<string, unknown>, ...values: unknown[]): boolean[] {
   const compiled = compileFilter(document);
   return values.map((value) => compiled(value, new FilterBudget()));
@@ -103,7 +102,6 @@ filter('operators that take a list or a yes or no refuse anything else', () => {
   assert.throws(() => compileFilter({ a: { $exist: 'true' } }), /\$exist takes true or false/);
 });
 
-/** Filters as somebody may store them, and as nobody should. */
 const { document } = fc.letrec<{ document: Record<string, unknown>; operand: unknown }>((tie) => ({
   document: fc.dictionary(
     fc.oneof(fc.constantFrom(...filterOperators, 'a', 'b', 'a.b', 'a.0', '__proto__', 'constructor.name', '', '.'), fc.string()),

@@ -73,7 +73,7 @@ ids('the time of a message is brought into the range that ids and partitions can
   assert.is(clampTime(YEAR_2200 + 1), YEAR_2200);
   assert.is(clampTime(Number.MAX_SAFE_INTEGER), YEAR_2200);
   for (const nonsense of [-1, -1e15, NaN, Infinity, -Infinity]) assert.is(clampTime(nonsense), 0);
-  // What JavaScript plugins get wrong.
+  // A mistake of plugins in JavaScript.
   assert.is(clampTime(undefined as unknown as number), 0);
 });
 

@@ -79,7 +79,7 @@ listener('a scraper that goes away in the middle of the answer harms nobody, and
 const nothing = () => undefined;
 const large = '# a line of the exposition\n'.repeat(1_000);
 
-/** What is answered with this token and this backend, and what is logged. */
+/** Responses and logged errors for this token and backend. */
 function answering({ token, expose = () => Promise.resolve(large) }: { token?: string; expose?: () => Promise<string> } = {}) {
   const errors: object[] = [];
   const config = resolveConfig({ env: {}, file: { ...(token === undefined ? {} : { metrics: { bearer_token: token } }) } }).config;
@@ -134,7 +134,7 @@ listener('with a token nobody else is, and is told the setting and not the token
     assert.match(refused.body.toString(), /metrics\.bearer_token \(GATEWAY_METRICS_BEARER_TOKEN, --metrics-bearer-token\)/);
     assert.not.match(refused.body.toString(), 'secret');
   }
-  // As Node reads the bytes of a header.
+  // Node decodes the bytes of a header as Latin-1.
   const bytes = Buffer.from('long and secret 日本').toString('latin1');
   for (const scheme of ['Bearer', 'bearer', 'Bearer ']) assert.is((await get({ authorization: `${scheme} ${bytes}` })).status, 200, scheme);
 });

@@ -7,13 +7,12 @@ import { until } from '../../support/until.js';
 
 const shows = suite('core/exposition/process-series');
 
-/** Keeps the event loop from everything else. */
 function block(ms: number): void {
   const until = performance.now() + ms;
   while (performance.now() < until);
 }
 
-/** Uses so much CPU time, however long that takes where others want it too. */
+/** Uses CPU time, independent of other processes' load. */
 function work(ms: number): void {
   const began = process.cpuUsage();
   for (let used = 0; used < ms;) {
@@ -55,7 +54,7 @@ shows('a blocked event loop is seen in the exposition after it, and not in the o
     await kept.scrape();
     assert.ok(kept.value('nodejs_eventloop_lag_seconds', { percentile: '100' })! >= 0.3);
     assert.ok(kept.value('nodejs_eventloop_utilization')! > 0, String(kept.value('nodejs_eventloop_utilization')));
-    // Others may keep this process waiting as well, so it is looked at until it had its turns.
+    // Other processes can delay this one too, so the value is polled.
     const lag = (percentile: string) => kept.value('nodejs_eventloop_lag_seconds', { percentile })!;
     await until('an exposition without it, in which what is no delay is not shown as one', async () => {
       await turn();

@@ -14,7 +14,6 @@ const names = suite('core/http/names');
 const folder = tempFolder('names');
 let files = 0;
 
-/** Files of a machine with these words in them. */
 function machine(hosts = '', resolv = ''): { hosts: string; resolv: string } {
   const at = { hosts: path.join(folder, `hosts-${++files}`), resolv: path.join(folder, `resolv-${files}`) };
   fs.writeFileSync(at.hosts, hosts);
@@ -22,7 +21,6 @@ function machine(hosts = '', resolv = ''): { hosts: string; resolv: string } {
   return at;
 }
 
-/** Runs a test with name servers of its own, which answer as it says. */
 async function withServers(says: ((name: string, family: 4 | 6) => Said)[], test: (servers: NameServer[]) => Promise<void>): Promise<void> {
   const servers = await Promise.all(says.map(nameServer));
   try {
@@ -158,7 +156,7 @@ names('an owner has no more names looked up than its share, the next ones wait i
     );
     assert.is(own.stateOf('late.test', 'q'), undefined);
     assert.equal(addresses(await within(own.addresses('late.test', 'q'), 1_500, 'another owner')), ['192.0.2.1']);
-    // What undici opens by itself has no owner, and waits for none.
+    // Connections that undici opens itself have no owner, and wait for none.
     assert.equal(addresses(await within(own.addresses('late.test'), 1_500, 'no owner')), ['192.0.2.1']);
     const refused = await late;
     assert.instance(refused, LookupsBusyError);

@@ -146,7 +146,7 @@ guard('a block that cannot be read is refused with what one looks like', () => {
 
 const v4 = (...addresses: string[]) => addresses.map((address) => ({ address, family: 4 }));
 
-/** Connects to a name; gives the address that it is connected to, or the sentence why not. */
+/** Connects to a name. Returns the connected address, or the error sentence. */
 function connection(connect: buildConnector.connector, name: string, port: number): Promise<string> {
   const options = { hostname: name, host: `${name}:${port}`, protocol: 'http:', port: String(port), httpSocket: undefined } as never;
   return new Promise((resolve) =>
@@ -191,7 +191,7 @@ guard('connections that are opened together are each to the address of their own
 });
 
 guard('of several addresses of a name only those that may be reached are tried', async () => {
-  // It listens at all of them: whichever is tried first answers.
+  // Listens on all addresses: the first one tried answers.
   const receiver = net.createServer((socket) => socket.on('error', () => undefined));
   await new Promise<void>((resolve) => receiver.listen(0, '0.0.0.0', resolve));
   const { port } = receiver.address() as net.AddressInfo;
@@ -244,7 +244,10 @@ guard('a source whose names are silent does not keep another one from its own, o
   }
 });
 
-/** A server on loopback, and each way in which a client library connects to it; a way gives the name of its error. */
+/**
+ * A server on loopback, and each way in which a client library connects to it; a way returns its
+ * error name.
+ */
 async function ways(test: (of: { opened: () => Promise<string>[]; connections: () => number; port: number }) => Promise<void>) {
   let connections = 0;
   const server = http.createServer((_request, response) => response.end('inside')).on('connection', () => connections++);

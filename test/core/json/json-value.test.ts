@@ -6,7 +6,7 @@ import { seed } from '../../support/seed.js';
 
 const member = suite('core/json/json-value');
 
-/** Numbers that look random and are the same in every run (mulberry32). */
+/** Deterministic pseudo-random numbers (mulberry32). */
 function draws(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -17,7 +17,10 @@ function draws(seed: number): (below: number) => number {
   };
 }
 
-/** Writes random JSON texts: every escape, odd numbers, spaces everywhere, repeated and escaped names. */
+/**
+ * Generates random JSON texts: every escape, odd numbers, spaces everywhere, repeated and escaped
+ * names.
+ */
 class Writer {
   readonly #draw: (below: number) => number;
 
@@ -151,7 +154,7 @@ member('the time of a look-up grows with the text, not with the text times its m
     const text = `{${Array.from({ length: count }, (_, n) => `"m${n}":${n}`).join(',')},"data":{"a":1},"last":"\\n"}`;
     return Math.min(
       ...Array.from({ length: 5 }, () => {
-        // Of this process: what others do on the machine is not counted.
+        // CPU time of this process, independent of the machine's load.
         const before = process.cpuUsage();
         assert.is(rawJsonValue(text, 'data'), '{"a":1}');
         return process.cpuUsage(before).user / 1000;
@@ -160,7 +163,7 @@ member('the time of a look-up grows with the text, not with the text times its m
   };
   time(1_000);
   const [small, large] = [time(5_000), time(80_000)];
-  // Sixteen times the members: about sixteen times as long, not two hundred and fifty-six.
+  // Sixteen times the members must take about sixteen times as long, not two hundred and fifty-six.
   assert.ok(large < 80 * Math.max(small, 0.5), `${small} ms for 5,000 members, ${large} ms for 80,000`);
 });
 

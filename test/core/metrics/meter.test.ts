@@ -11,7 +11,6 @@ const meter = suite('core/metrics/meter');
 v8.setFlagsFromString('--expose-gc');
 const collectGarbage = vm.runInNewContext('gc') as () => void;
 
-/** A backend that remembers the last value of each label set. */
 function backend() {
   const shown = new Map<string, Map<string, number>>();
   const put = (name: string, labels: Labels, change: (before: number) => number) => {
@@ -157,7 +156,8 @@ meter('what samples before have shown changes nothing about how one is shown', (
     for (const source of sources)
       meter.set('gateway_event_queue_total', { project: `p${source % 3}`, source: `s${source}`, status: 'pending' }, source);
   };
-  // From none to ten sources of twenty, in an order that differs: alone in one sample, put together in the next, away in a third.
+  // Zero to ten of twenty sources, in varying order: separate in one sample, merged in the next,
+  // absent in a third.
   for (let at = 0; at < 300; at++) {
     const sources = Array.from({ length: (at * 7) % 11 }, (_, k) => (at * at + k * 3) % 20);
     show(it, sources);
@@ -186,7 +186,7 @@ meter('label sets that do not come again are forgotten', () => {
   const before = usedBytes();
   samples(95);
   const grownBytes = usedBytes() - before;
-  // A thousand places take a third of a megabyte.
+  // A thousand label sets take a third of a megabyte.
   assert.ok(grownBytes < 5e6, `${grownBytes} bytes more after 95 samples`);
 });
 

@@ -12,7 +12,7 @@ const extract = suite('core/openapi/extract');
 const folder = mkdtempSync(join(tmpdir(), 'gateway-extract-'));
 extract.after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The event types of the first of these files; the others are there to be referred to. */
+/** The event types of the first file; it can refer to the others. */
 function from(files: Readonly<Record<string, string>>): Promise<ReadonlyMap<string, AnnouncedEventType>> {
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
   return extractEventTypes([join(folder, Object.keys(files)[0]!)], { parse: parseFile });
@@ -28,7 +28,6 @@ async function refusal(files: Readonly<Record<string, string>>): Promise<string>
   throw new Error('nothing was refused');
 }
 
-/** A document with one webhook whose body has this schema. */
 function withSchema(schema: unknown, more: object = {}, openapi = '3.1.0'): string {
   const content = { 'application/json': { schema } };
   return JSON.stringify({ openapi, webhooks: { a: { post: { requestBody: { content } } } }, 'x-webhooks': {}, ...more });

@@ -114,7 +114,7 @@ activation('a plugin of another API range is refused first of all', async () => 
   assert.is(only(await started({ 'a-tracer': tracer({}, 'not a range') })).state, 'inactive');
 });
 
-/** The package of the contract as it is exported, without its code. */
+/** The contract package without its code. */
 const contract = {
   'node_modules/@gateway/plugin/package.json': readFileSync(new URL('../../../packages/plugin/package.json', import.meta.url), 'utf8'),
   'node_modules/@gateway/plugin/dist/index.js': 'export {};',
@@ -199,7 +199,7 @@ activation('a plugin that fails to start is refused with its own fix, and its pl
   await again.close();
 });
 
-/** Plugins that never become ready: their code, and the reason. */
+/** Plugins that never become ready, and the reason. */
 const stuck: Readonly<Record<string, readonly [code: string, reason: string]>> = {
   'whose import': [
     `await new Promise(() => {});\nexport default { start: async () => ({ close: async () => {} }) };`,
@@ -247,7 +247,7 @@ activation('a source whose import took too long is active once it has ended', as
   );
   assert.is(only(plugins).state, 'inactive');
   const seen = globalThis as unknown as { gatewayTestSlow?: () => void };
-  // The import may not even have begun.
+  // The import may not have started yet.
   await until('the import to wait', () => seen.gatewayTestSlow !== undefined);
   seen.gatewayTestSlow!();
   await load();

@@ -18,7 +18,6 @@ const source = (name: string): PluginPackage => ({
   files: { 'connection.json': '{ "type": "object" }' },
 });
 
-/** Discovers the packages and forgets them. */
 function found(packages: Readonly<Record<string, PluginPackage>>, options?: { unnamed?: readonly string[] }) {
   const it = installation(packages, options);
   try {

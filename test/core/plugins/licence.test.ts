@@ -25,7 +25,7 @@ function token(content: unknown, key: KeyObject = ours.privateKey): string {
 
 const read = (text: string | undefined, key: string | undefined = publicKey) => readLicence({ token: text, publicKey: key, now });
 
-/** Runs as community, and says why. */
+/** Expects the community licence, and the reason. */
 function refused(it: Licence, code: string, sentence: string): void {
   assert.is(it.kind, 'community');
   assert.equal([...it.entitlements], COMMUNITY_ENTITLEMENTS);

@@ -76,7 +76,7 @@ lifecycle('closing twice closes once, and both wait for the end', async () => {
   await first;
 });
 
-/** A process that waits for a signal, and then for ever when `stubborn`. */
+/** A process that waits for a signal; a `stubborn` one then waits forever. */
 async function waiting({ stubborn }: { stubborn: boolean }) {
   const script = `
     const { untilSignal } = await import(${JSON.stringify(fileURLToPath(import.meta.resolve('#core/process/lifecycle')))});

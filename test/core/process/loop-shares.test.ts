@@ -20,7 +20,7 @@ shares('beside another, one that used more than its share waits, and the other d
   it.run('one', compute(15));
   assert.ok(it.isOver('one'));
   assert.not(it.isOver('other'));
-  // 15 ms are paid for in a tenth of a second.
+  // A tenth of a second pays for 15 ms.
   await new Promise((resolve) => setTimeout(resolve, 150));
   assert.not(it.isOver('one'));
 });

@@ -4,7 +4,7 @@ import { ProjectTurns } from '#core/process/project-turns';
 
 const turns = suite('core/process/project-turns');
 
-/** Work that ends when it is told to, and notes when it began. */
+/** Work that ends on request, and records its start. */
 function work(begun: string[], name: string) {
   const { promise, resolve, reject } = deferred();
   const run = () => {

@@ -4,7 +4,7 @@ import { inSlices, SLICE_MS } from '#core/process/slices';
 
 const slices = suite('core/process/slices');
 
-/** Takes so many steps, each longer than a slice. */
+/** Yields `steps` steps, each longer than a slice. */
 function* slow(steps: number): Generator<void, string> {
   for (let n = 0; n < steps; n++) {
     const untilMs = performance.now() + SLICE_MS;
@@ -38,7 +38,7 @@ slices('a timer that is due fires between slices', async () => {
       }
     })(),
   );
-  // The first turn may begin after its timers.
+  // The first turn can start after its timers.
   assert.equal([seen[0], seen[2]], [false, true]);
 });
 

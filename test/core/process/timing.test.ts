@@ -6,7 +6,6 @@ import { networkReason } from '#core/errors/connection-errors';
 
 const timing = suite('core/process/timing');
 
-/** The shortest and the longest of many draws. */
 function range(failures: number, options?: { baseMs?: number; capMs?: number }): { least: number; most: number } {
   const draws = Array.from({ length: 2_000 }, () => backoffMs(failures, options));
   return { least: Math.min(...draws), most: Math.max(...draws) };

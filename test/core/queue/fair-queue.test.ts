@@ -10,7 +10,7 @@ interface Item {
   readonly n: number;
 }
 
-/** A queue with so many items of each owner, pushed owner after owner. */
+/** A queue with `counts` items per owner, pushed owner by owner. */
 function filled(counts: Readonly<Record<string, number>>): FairQueue<Item> {
   const it = new FairQueue<Item>();
   for (const [owner, count] of Object.entries(counts)) for (let n = 0; n < count; n++) it.push(owner, { owner, n });

@@ -6,7 +6,10 @@ import { VirtualTime } from './virtual-time.js';
 
 const stages = suite('core/queue/stage');
 
-/** What happens to an item by itself: `refused` is given up, and `replaced` is refused until another stands in its place. */
+/**
+ * The result of an item alone: `refused` is given up; `replaced` is refused until another item
+ * replaces it.
+ */
 type Fate = 'fine' | 'refused' | 'replaced';
 
 const item = fc.record({
@@ -14,7 +17,10 @@ const item = fc.record({
   size: fc.integer({ min: 1, max: 8 }),
   kind: fc.integer({ min: 0, max: 1 }),
   fate: fc.oneof({ arbitrary: fc.constant<Fate>('fine'), weight: 6 }, fc.constantFrom<Fate>('refused', 'replaced')),
-  /** When the gate opens for it, and whether the gate says so; otherwise the stage is woken then. */
+  /**
+   * The time at which the gate opens for the item. If the gate does not announce it, the stage is
+   * woken then.
+   */
   opensAtMs: fc.oneof({ arbitrary: fc.constant(0), weight: 3 }, fc.integer({ min: 0, max: 120 })),
   saysWhen: fc.boolean(),
   pushedAtMs: fc.integer({ min: 0, max: 60 }),
@@ -37,7 +43,7 @@ class Refused extends Error {}
 const SETTLED_ASKED_MS = 60.5;
 const sorted = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b);
 
-/** Plays a scenario in virtual time, and checks each batch. Returns what was seen. */
+/** Runs a scenario in virtual time, and checks each batch. Returns the observations. */
 async function play({ concurrency, capacity, lingers, workMs, outage, stopAtMs, items: drawn }: ValueOf<typeof scenario>) {
   const time = new VirtualTime();
   const items: Item[] = drawn.map((one, n) => ({ ...one, n }));
@@ -142,11 +148,11 @@ interface Scene {
   readonly stage: Stage<number>;
   readonly time: VirtualTime;
   readonly batches: (readonly number[])[];
-  /** Ends the oldest batch that is under way. */
+  /** Ends the oldest batch in progress. */
   end(error?: Error): void;
 }
 
-/** Runs a test with a stage of numbers in virtual time: three in a batch, and one batch at a time. */
+/** Runs a test with a stage of numbers in virtual time: batches of three, one at a time. */
 async function scene(options: Partial<StageOptions<number>>, test: (scene: Scene) => Promise<void>): Promise<void> {
   const time = new VirtualTime();
   const batches: (readonly number[])[] = [];

@@ -1,7 +1,7 @@
-/** Time that passes only in `run`. Stands in for the timers of the process between `begin` and `end`. */
+/** Time that only passes in `run`. Replaces the process' timers between `begin` and `end`. */
 export class VirtualTime {
   nowMs = 0;
-  /** Timers and immediates that have neither run nor been cleared. */
+  /** Pending timers and immediates. */
   readonly #due = new Map<number, { readonly atMs: number; readonly isImmediate: boolean; readonly call: () => void }>();
   #last = 0;
   #real: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setImmediate'> | undefined;
@@ -30,7 +30,7 @@ export class VirtualTime {
     return new Promise((resolve) => this.#add(resolve, ms, false));
   }
 
-  /** Runs what is due, the earliest first, until nothing is left or `isOver`. */
+  /** Runs due callbacks, earliest first, until none remains or `isOver`. */
   async run(isOver: () => boolean = () => false): Promise<void> {
     for (;;) {
       await new Promise<void>((resolve) => this.#real!.setImmediate(resolve));

@@ -47,7 +47,7 @@ function event(fields: Partial<RoutableEvent> = {}, data: unknown = {}): Routabl
   };
 }
 
-/** Where an event goes: the outcome, then `endpoint` or `endpoint/subscription` for each delivery. */
+/** The outcome, then `endpoint` or `endpoint/subscription` for each delivery. */
 function targetsOf(of: RoutedProject | undefined, what: RoutableEvent): string[] {
   const { outcome, targets } = route(of, what);
   return [outcome, ...targets.map((target) => target.endpoint.id + (target.subscriptionId === null ? '' : `/${target.subscriptionId}`))];

@@ -37,7 +37,6 @@ const event = (fields: Partial<CreatedEvent> = {}): CreatedEvent => ({
   ...fields,
 });
 
-/** A creator whose statements are looked at. */
 function scene({ windowSeconds = 60, before }: { windowSeconds?: number; before?: (name: string) => Promise<void> | void } = {}) {
   const statements: string[] = [];
   const pool = new Proxy(db.pool, {
@@ -66,7 +65,7 @@ function scene({ windowSeconds = 60, before }: { windowSeconds?: number; before?
   return { creator: new EventCreator({ writer, configCache, database }), writer, statements, due, kv };
 }
 
-/** Pushes a message of a broker; resolves with its outcome. */
+/** Pushes a broker's message; resolves with its outcome. */
 function pushFromBroker(writer: EventWriter, offset: number): Promise<unknown> {
   const id = newId();
   const place = { id, occurredAtMs: timeOfId(id), sourceId: null, coordinates: `topic/0/${offset}`, digest: null, notes: null };
@@ -160,7 +159,7 @@ creation('an endpoint or an owner that the project does not have is told, and it
     {},
   ];
   for (const isCached of [false, true]) {
-    // Not awaited: as long as the change is not read, Postgres decides.
+    // Not awaited: until the change is read, Postgres decides.
     const reading = configCache.invalidate(projectId);
     if (isCached) await reading;
     const { creator, statements } = scene();
@@ -242,7 +241,7 @@ creation('a message of a broker in the same commit is tried again, and what a ca
 creation('what waits for its commit when the process closes is told so', async () => {
   const { creator, writer } = scene();
   const waiting = creator.create(event());
-  // The push follows in a later turn: the look at its target.
+  // The push follows in a later turn, after the target is looked up.
   await Promise.resolve();
   writer.stop();
   const error = await waiting.catch((given: unknown) => given);

@@ -23,18 +23,18 @@ import type { RunningAgent } from '../../agent/running.js';
 import { withAgent, type Scene } from '../../agent/scene.js';
 
 const accept = suite('ingest/commit/event-writer');
-/** Those that wait for timeouts and reconnects, each `alone`. */
+/** Tests that wait for timeouts and reconnects, each `alone`. */
 const beside = together(accept);
 
 const db = await migratedDatabase();
 accept.after(() => db.close());
 
-/** Runs a test with an agent of its own, and with messages for it. */
+/** Runs a test with a new agent, and messages for it. */
 function scene(test: (scene: Scene & { messages: Messages }) => Promise<void>, options?: Parameters<typeof withAgent>[2]): Promise<void> {
   return withAgent(db, (given) => test({ ...given, messages: new Messages(given.running.projectId) }), options);
 }
 
-/** The same on a database of its own. */
+/** `scene` on a private database. */
 async function alone(
   test: (scene: Scene & { messages: Messages }) => Promise<void>,
   options?: Parameters<typeof withAgent>[2],
@@ -56,7 +56,7 @@ const eventsOf = async ({ db, projectId }: RunningAgent) =>
 const count = async ({ db, projectId }: RunningAgent, table = 'events') =>
   (await db.rows<{ n: number }>(`select count(*)::int as n from ${table} where project_id = $1`, [projectId]))[0]!.n;
 
-/** What the heartbeat does from time to time, at once. */
+/** Runs the heartbeat's periodic check now. */
 function lookForUnheld({ wiring, database }: RunningAgent, olderThanMs = 0): Promise<number> {
   const { inFlight, dueTimes, lease } = wiring;
   return releaseOrphanedClaims({ database, inFlight, dueTimes, log: silentLog, lease }, olderThanMs);
@@ -129,7 +129,7 @@ accept('an event that uses up the budget of filters fails with the reason, and t
     await makeSubscription(db, running.projectId, { endpointId, eventTypes: ['costly'], filter });
     await running.configCache.refresh();
     const { subscriptions } = running.configCache.projects.get(running.projectId)!;
-    // As many as no project may have.
+    // More than the limit of a project.
     for (let n = 0; n < 6_000; n++) (subscriptions as RoutedSubscription[]).push(subscriptions.find(({ body }) => body)!);
     running.wiring.eventWriter.push(messages.ready({ eventType: 'costly', data: '{"a":{"b":1}}' }));
     running.wiring.eventWriter.push(messages.ready({ data: '{"n":1}' }));
@@ -167,7 +167,7 @@ accept('the event loop turns while a commit routes', () =>
     const route = planner.route.bind(planner);
     const turnsAt: number[] = [];
     planner.route = (...given) => {
-      // As long as a slice.
+      // Each route takes as long as a slice.
       const untilMs = performance.now() + SLICE_MS;
       while (performance.now() < untilMs);
       routed++;
@@ -230,7 +230,7 @@ accept('a project with a backlog takes turns with others', () =>
       for (const message of messages.many(200)) push(message, 'backlog');
       for (const message of new Messages(newId()).many(3)) push(message, 'other');
       await until('all outcomes', () => order.length === 203);
-      // Commits of ten, three at a time, of which any may end first.
+      // Commits of ten, three at a time, of which any can end first.
       assert.ok(order.lastIndexOf('other') < 100, `after ${order.lastIndexOf('other')} of the backlog`);
     },
     { settings: { ingest: { batch_size: 10 } } },
@@ -300,7 +300,7 @@ accept('coordinates of a plugin that hold control characters do no harm to their
 
 accept('a commit takes a megabyte of large messages, or one of them, headers counted too', () =>
   scene(async ({ running, messages, postgres }) => {
-    // Nothing is committed meanwhile, so that all of it waits for one batch.
+    // Nothing is committed meanwhile, so that everything waits for one batch.
     postgres.cut();
     const headers = { 'x-large': 'x'.repeat(1_000_000) };
     for (const message of messages.many(40, { headers })) running.wiring.eventWriter.push(message);
@@ -334,7 +334,7 @@ accept('while Postgres is away nothing is settled, and everything is when it is 
 beside('connections that die without a word are replaced, and everything goes on over new ones', () =>
   alone(
     async ({ running, messages, postgres, endpointId }) => {
-      // Events are left to the queues while the configuration may be old.
+      // Events are left to the queues while the configuration may be stale.
       running.wiring.start();
       for (const message of messages.many(100)) running.wiring.eventWriter.push(message);
       await delivered(running, endpointId, 100, 'the first deliveries');
@@ -356,7 +356,8 @@ beside('connections that are ended in the middle of the work lose nothing and ma
   alone(async ({ running, messages, at }) => {
     const { projectId, configCache } = running;
     running.wiring.start();
-    // No more than a hundred deliveries for each: on a busy machine endpoints are slow, and what is beyond that would wait in Postgres.
+    // At most a hundred deliveries per endpoint: on a busy machine endpoints are slow, and more
+    // would wait in Postgres.
     const endpoints = await Promise.all(Array.from({ length: 20 }, () => makeEndpoint(running.db, projectId, { url: at.url })));
     await configCache.refresh();
     let pushed = 0;
@@ -435,7 +436,7 @@ accept('a commit takes no more kept messages than a statement can carry', () =>
   }),
 );
 
-/** The message with its own bytes to be kept. */
+/** The message, with its bytes to be stored. */
 function keeping(message: ReadyMessage, body = '{"n":1}'): ReadyMessage {
   const { projectId, id, occurredAtMs, digest } = message.events[0]!;
   return Object.assign(message, {
@@ -636,7 +637,7 @@ accept('limits.events_per_second: a project commits so many, large ones count mo
       await until('the other', () => messages.settled.some(([coordinates]) => coordinates === 'other'));
       assert.ok(messages.settled.length < 50, `${messages.settled.length} were committed before`);
       await until('all outcomes', () => messages.settled.length === 64);
-      // Of the 123 that the large ones count, the last 41 are paid for later, and 10 are for nothing.
+      // The large ones count 123; the last 41 are paid for later, and 10 are free.
       const took = performance.now() - startedAtMs;
       assert.ok(took > 600, `${took} ms`);
       assert.equal(messages.counts, { accepted: 64 });
@@ -710,7 +711,7 @@ accept('without routing in the accepting agent every event takes both queues, or
   ),
 );
 
-/** Runs a test with a real Redis as KV, reached through a proxy. */
+/** Runs a test with a real Redis behind a proxy as KV. */
 async function onRedis(
   test: (scene: Scene & { messages: Messages; redis: Proxy; flush: () => Promise<unknown> }) => Promise<void>,
 ): Promise<void> {

@@ -13,7 +13,6 @@ const ingest = suite('ingest/message/parse-message');
 const fixtures = fileURLToPath(new URL('../../fixtures/ingest-message', import.meta.url));
 const MAX_BYTES = 2000;
 
-/** What becomes of the bytes of a broker message. */
 function read(body: Uint8Array): IngestMessage | Rejection {
   const text = decodeMessage(body, MAX_BYTES);
   return typeof text === 'string' ? parseIngestMessage(text) : text;
@@ -98,7 +97,7 @@ ingest(
     ]);
     assert.match(String(notesOf({ Host: 'a\r\nx-evil: 1' })), 'custom_headers["Host"] has a value that HTTP cannot carry');
     assert.match(String(notesOf({ Host: 7 })), 'custom_headers["Host"] must be a string, not a number');
-    // 128 ways to write one name.
+    // 128 spellings of one name.
     const letters = Array.from('trailer').reduce<string[]>(
       (names, it) => names.flatMap((name) => [name + it, name + it.toUpperCase()]),
       [''],
@@ -157,7 +156,7 @@ ingest('names that mean something to JavaScript are no fields', () => {
 });
 
 const property = { seed, numRuns: 2_000 };
-/** A JSON text with white space wherever it may stand. */
+/** A JSON text with whitespace wherever allowed. */
 const spaced = fc
   .tuple(fc.jsonValue({ maxDepth: 4 }), fc.constantFrom(undefined, 1, '\t', ' \n\r'))
   .map(([value, space]) => JSON.stringify(value, null, space));
@@ -214,7 +213,8 @@ ingest('what is accepted fits into a column of Postgres and into a line of HTTP'
     fc.string({ unit: 'grapheme', minLength: 1 }),
     fc.constantFrom('\0', '\ud800', '\x1e', '\r\n', 'ü', 'x\tx', 'x:'),
   );
-  // One odd text refuses a message: most are usual, so that many are accepted, with headers.
+  // A single odd text refuses a message: most are usual, so that many messages with headers are
+  // accepted.
   const mostly = (...usual: string[]) => fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...usual) }, { weight: 1, arbitrary: odd });
   const message = fc.record({
     event_type: mostly('order.paid'),

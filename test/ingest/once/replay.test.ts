@@ -32,7 +32,7 @@ replay.after(async () => {
 
 const GOOD = '{"event_type":"order.paid","data":{"n":1.10}}';
 
-/** A message in quarantine, as it is read for a replay. */
+/** A quarantined message, as read for a replay. */
 async function waiting(raw: string | Buffer, fields: { bodyFunction?: string; headers?: string } = {}): Promise<ReplayableMessage> {
   const { id: projectId } = await makeProject(db);
   const message = quarantinedMessage({
@@ -172,7 +172,7 @@ replay('a message that is not UTF-8 waits for a function that reads its bytes', 
 });
 
 replay('what Postgres refuses is refused, and neither event nor status is changed', async () => {
-  // The text of the broker's coordinates is not checked by anybody before the row is made.
+  // Coordinates of the broker are not validated before the row is inserted.
   const message = await waiting(GOOD);
   await db.rows(`alter table events add constraint no_one check (coordinates <> '${message.coordinates}')`);
   try {

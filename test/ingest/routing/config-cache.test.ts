@@ -30,7 +30,7 @@ interface Scene {
   readonly lines: ReturnType<typeof keptLog>['lines'];
 }
 
-/** Runs a test with a config cache that reaches a database of its own through a proxy. */
+/** Runs a test with a config cache on a private database behind a proxy. */
 async function scene(test: (scene: Scene) => Promise<void>, { intervalMs = 60_000 } = {}): Promise<void> {
   const db = await migratedDatabase();
   const postgres = await proxy({ port: Number(new URL(db.url).port) });
@@ -44,7 +44,8 @@ async function scene(test: (scene: Scene) => Promise<void>, { intervalMs = 60_00
     await configCache.close();
     await database.close();
     try {
-      // Fails when the config cache has left a connection behind. The proxy stays until then: it ends what is still open.
+      // Fails if the config cache leaks a connection. The proxy is closed afterwards: it would end
+      // open ones.
       await db.close();
     } finally {
       await postgres.close();
@@ -216,7 +217,7 @@ memory('while Postgres is away the config cache stays as it was, and catches up 
     assert.ok(lines.some(({ level, sentence }) => level === 'warn' && sentence.includes('could not be read')));
     const later = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
     postgres.restore();
-    // Nobody refreshes here: the lost connection is opened again, and what was missed meanwhile is read.
+    // The lost connection is reopened, and missed changes are read without a refresh.
     await until('the endpoint that was made meanwhile', () => configCache.endpoint(projectId, later.id));
     await until('the end of the read', () => configCache.failing === null);
     const afterwards = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
@@ -234,7 +235,7 @@ memory('notifications of other kinds reach who asked for them, also after the co
     await until('the notification', () => due === 1);
     postgres.cut();
     postgres.restore();
-    // It cannot know what it missed, so it tells once more.
+    // It cannot know what it missed, so it notifies once more.
     await until('the connection to be back', () => due === 2);
     await db.rows(`select pg_notify('gateway_due', '')`);
     await until('the next notification', () => due === 3);
@@ -278,7 +279,7 @@ memory('a subscription with a filter that cannot be used matches nothing, and th
   }),
 );
 
-/** The projects of each statement that reads some; statements that read one of `broken` fail. */
+/** Records the projects of each reading statement; statements that read one of `broken` fail. */
 function watchReads({ pool }: Database, broken: readonly string[] = []): string[][] {
   const reads: string[][] = [];
   const query = pool.query.bind(pool) as (config: unknown) => Promise<unknown>;
@@ -325,7 +326,7 @@ memory('a large project is read a record at a time, and replaced as a whole', ()
       next = setImmediate(look);
     };
     let next = setImmediate(look);
-    // Whatever the machine, each step is as long as a slice.
+    // Makes each step as long as a slice, on any machine.
     const { now } = performance;
     let passedMs = 0;
     performance.now = () => now.call(performance) + (passedMs += SLICE_MS);
@@ -420,7 +421,7 @@ memory('a database that was restored beneath it is read again as a whole, and wh
     const { id } = await makeEndpoint(db, kept, { url: URL_OF_ENDPOINT });
     await configCache.start();
     assert.ok(configCache.projects.has(later));
-    // As after a restore: neither the project nor the versions since then exist.
+    // Simulates a restore: neither the project nor the later versions exist.
     await db.rows('delete from project_versions where project_id = $1', [later]);
     await db.rows('with p as (update project_versions set version = 1) update config_version set version = 1');
     await db.rows('alter table endpoints disable trigger user');
@@ -477,7 +478,7 @@ memory('projects that cannot be loaded are skipped and told, the others go on, a
     assert.is(configCache.projects.size, 4);
     assert.is(configCache.skipped.size, 0);
 
-    // What was loaded before it broke stays.
+    // Data loaded before the damage remains.
     await db.rows(`update projects set config = 'null' where id = $1`, [good]);
     await configCache.refresh();
     assert.ok(configCache.endpoint(good, added));
@@ -516,7 +517,7 @@ memory('twenty of the largest filters take no memory to speak of, and larger one
     await configCache.refresh();
     assert.is(configCache.projects.get(projectId)?.subscriptions.length, 20);
     assert.ok(lines.some(({ level, sentence }) => level === 'error' && sentence.includes('filter that this agent cannot read')));
-    // The driver keeps the text of its last answer.
+    // The driver retains the text of its last response.
     const grownMore = heapMb() - before;
     assert.ok(grownMore < 64, `it grew by ${grownMore} MB`);
   }),
@@ -566,7 +567,8 @@ memory('thousands of projects with thousands of endpoints are taken up in moment
     );
     await configCache.start();
     assert.is(configCache.projects.size, 20_001);
-    // Putting the rows in their places is a step for each row, not for each row of each project. What others do on the machine is not counted.
+    // Indexing takes a step per row, not per row and project. CPU time excludes the machine's other
+    // load.
     const cpuMs = () => (process.cpuUsage().user + process.cpuUsage().system) / 1000;
     let longest = 0;
     let last = cpuMs();
@@ -576,7 +578,7 @@ memory('thousands of projects with thousands of endpoints are taken up in moment
     }, 5);
     await changeUntold(db);
     await configCache.refresh();
-    // What stood still last is seen by the tick that comes after it.
+    // The last block is seen by the following tick.
     await new Promise((resolve) => setTimeout(resolve, 20));
     clearInterval(ticking);
     assert.ok(longest < 2_000, `the process stood still for ${Math.round(longest)} ms of work`);

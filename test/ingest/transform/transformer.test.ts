@@ -33,7 +33,6 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
 
 const source = (bodyFunction: string, id = 's'): IngestSource => ({ projectId: 'p', id, bodyFunction });
 
-/** The data of a result that is one event. */
 function dataOf(transformed: Transformed): unknown {
   if (transformed.kind !== 'results') return transformed;
   const message = parseTransformOutput(transformed.results[0]!);
@@ -75,7 +74,7 @@ transform('what a function has not decided when it is changed is for the one tha
     const results = Array.from({ length: 100 }, (_, n) => run(before, `{"n":${n}}`));
     await new Promise((resolve) => setTimeout(resolve, 100));
     transformer.change(before, after);
-    // A call that was running may have been refused by its deadline; a hundred of them would take a minute.
+    // A running call may have been refused by its deadline; a hundred of them would take a minute.
     for (const result of await within(Promise.all(results), 10_000, 'all of them'))
       assert.equal(result, { kind: 'changed', source: after });
     assert.equal(await run(before, '{}'), { kind: 'changed', source: after }, 'what is pushed for it later');
@@ -117,7 +116,7 @@ transform('a call that loops on while its function is changed counts as an overr
     const run = (text: string) => new Promise<Transformed>((resolve) => transformer.push(before, before.bodyFunction!, text, resolve));
     assert.equal(await within(run('0'), 30_000, 'a result'), { kind: 'dropped' });
     const results = Promise.all(Array.from({ length: 200 }, () => run('1')));
-    // Two turns of the event loop: they are with the process, or wait for it.
+    // After two turns of the event loop they are in the process, or wait for it.
     for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
     const after = source('function transform() { return null; }');
     transformer.change(before, after);
@@ -190,7 +189,8 @@ transform('output that waits for its commit stops further calls of its project, 
   transformer.push(other, 'g', '1', () => undefined);
   await until('a call of the other project', () => callsOf('q') === 1);
   const first = callsOf('p');
-  // Two batches may have been under way when there was room: the first one, whose output was not known yet, and one more.
+  // Two batches can have been in progress while there was capacity: the first one, with unknown
+  // output size, and another.
   assert.ok(first >= 16 && first <= 16 + 2 * 16, `${first} calls`);
   while (ends.length > 0 || callsOf('p') < 200) {
     for (const end of ends.splice(0)) end();

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TestBed } from './test-bed.js';
 
-/** What is not over yet, in words; nothing when all is. */
+/** Describes work in progress; empty if there is none. */
 async function underWay({ rows, offsets }: TestBed): Promise<string> {
-  // First: what is acknowledged by then is in the rows. A message that was hidden comes back and is acknowledged within milliseconds.
+  // Read first: anything acknowledged by now is in the rows. A hidden message reappears and is
+  // acknowledged within milliseconds.
   const { kafka, sqs } = await offsets();
   const [row] = await rows<{ events: number; deliveries: number }>(
     `select (select count(*)::int from events where status = 'pending') as events,
@@ -23,8 +24,8 @@ async function underWay({ rows, offsets }: TestBed): Promise<string> {
 }
 
 /**
- * Waits until nothing is under way any more, or gives up when that has not changed for so long.
- * @returns what is still under way; empty when everything is over
+ * Waits until no work is in progress, or gives up after `patienceMs` without a change.
+ * @returns the unfinished work; empty if there is none
  */
 export async function atRest(bed: TestBed, { patienceMs }: { patienceMs: number }): Promise<string> {
   let last = '';

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { discard, tempFolder } from '../../support/start/keep.js';
 
-/** One text of a built file, and what stands there in another build. */
+/** A text of a built file, and its replacement in another build. */
 interface Patch {
   readonly file: string;
   readonly text: string;
@@ -12,7 +12,10 @@ interface Patch {
 
 const records = 'packages/server/dist/auth/record-cache.js';
 const sealing = 'packages/core/dist/crypto/sealing.js';
-/** A next version: its values in KV have other versions, what it caches of keys another shape, and what it seals another format; it reads what this one sealed. */
+/**
+ * A future version: it writes KV values with other versions, cached keys in another shape and
+ * sealed values in another format, and reads the current seals.
+ */
 const newer: readonly Patch[] = [
   {
     file: 'packages/store/dist/kv/versions.js',
@@ -27,19 +30,19 @@ const newer: readonly Patch[] = [
 ];
 
 const patches = {
-  /** Tells the broker that a message is done when it is read. */
+  /** Acknowledges a message to the broker when it is read. */
   'acknowledges-before-commit': {
     file: 'packages/agent/dist/commit/event-writer.js',
     text: 'this.#waiting.push({ projectId,',
     instead: `message.settle('accepted'); this.#waiting.push({ projectId,`,
   },
-  /** Nobody takes the deliveries of agents that died. */
+  /** Never recovers deliveries of dead agents. */
   'no-lease-sweep': {
     file: 'packages/store/dist/deliveries/claims.js',
     text: 'export async function recoverDeliveries(pool, { orphans }) {',
     instead: 'export async function recoverDeliveries() { return 0; } async function neverRecovers(pool, { orphans }) {',
   },
-  /** Nobody routes the events whose signal was lost. */
+  /** Never routes events with a lost signal. */
   'no-reconciler': {
     file: 'packages/store/dist/events/events.js',
     text: 'export async function readStalePending(pool, olderThanMs, limit, withoutProjects = []) {',
@@ -52,7 +55,7 @@ export type Breakage = keyof typeof patches;
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const groups = ['packages', 'plugins'] as const;
-/** What of a package is not run. */
+/** Parts of a package that are not needed to run. */
 const unused = new Set(['src', 'node_modules', 'tsconfig.json']);
 
 export interface OtherBuild {
@@ -61,15 +64,17 @@ export interface OtherBuild {
 }
 
 /**
- * Copies the built gateway and breaks promises in the copy. Libraries are those of the repository; its own packages are those of the copy.
- * @returns the `gateway.js` of the copy, and what deletes it
- * @throws when the text to replace does not stand exactly once in its file: the code has changed, and the patch has to follow
+ * Copies the built gateway and breaks guarantees in the copy. The copy uses the repository's
+ * libraries and its copied packages.
+ * @returns the copy's `gateway.js`, and a function that deletes the copy
+ * @throws if the text to replace does not occur exactly once in its file: the code has changed, and
+ * the patch must follow
  */
 export function brokenBuild(breakages: readonly Breakage[]): OtherBuild {
   return patched(breakages.map((name) => patches[name]));
 }
 
-/** Copies the built gateway as its next version would be. Returns and throws as `brokenBuild`. */
+/** Copies the built gateway as a future version. Returns and throws as `brokenBuild`. */
 export function newerBuild(): OtherBuild {
   return patched(newer);
 }
@@ -91,7 +96,7 @@ function copyPackage(from: string, to: string): void {
   fs.cpSync(from, to, { recursive: true, filter: (entry) => path.dirname(entry) !== from || !unused.has(path.basename(entry)) });
 }
 
-/** Links every library to that of the repository, and `@gateway/*` to where its link leads from here: into the copy. */
+/** Links every library to the repository's, and `@gateway/*` to its counterpart in the copy. */
 function linkLibraries(modules: string): void {
   const installed = path.join(root, 'node_modules');
   fs.mkdirSync(path.join(modules, '@gateway'), { recursive: true });

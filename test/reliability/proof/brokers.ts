@@ -12,13 +12,14 @@ import type { KafkaServer } from '../../support/start/kafka.js';
 import type { SqsServer } from '../../support/start/sqs.js';
 import type { Offsets } from './reconcile.js';
 
-/** A broker, as the producer sees it: it is never in the way of what is cut between it and the gateway. */
+/** A direct connection to a broker, unaffected by faults between broker and gateway. */
 export interface Broker {
-  /** Resolves when it can be written to; rejects when not. */
+  /** Rejects if the broker is not writable. */
   connect(): Promise<void>;
   /**
-   * Writes messages, once: nothing is tried again, because the broker may have what it did not acknowledge.
-   * @returns which of them it acknowledged
+   * Writes messages without retries: the broker may have stored a message that it did not
+   * acknowledge.
+   * @returns whether each was acknowledged
    */
   send(texts: readonly string[]): Promise<readonly boolean[]>;
   close(): Promise<void>;
@@ -28,9 +29,12 @@ export interface Topic extends Broker {
   readonly name: string;
   readonly group: string;
   offsets(): Promise<Offsets['kafka']>;
-  /** Adds a partition, which is written to at once. */
+  /** Adds a partition, which is used immediately. */
   grow(): Promise<void>;
-  /** Waits until the group has read everything, deletes the topic and creates it anew. Nothing is written meanwhile. */
+  /**
+   * Waits until the group has read everything, deletes the topic and creates it again. Nothing is
+   * written meanwhile.
+   */
   recreate(): Promise<void>;
 }
 
@@ -42,10 +46,9 @@ export interface Queue extends Broker {
 const ANSWER_MS = 5_000;
 const AGAIN_MS = 300;
 const credentials = { accessKeyId: 'test-access-key', secretAccessKey: 'test-secret-key' };
-/** A message whose agent died comes back so soon. */
+/** A dead agent's message becomes visible after this time. */
 const VISIBILITY_SECONDS = 10;
 
-/** Makes a topic. */
 export async function topic(server: KafkaServer, partitions: number): Promise<Topic> {
   const setup = await kafka({ server });
   const name = await setup.topic({ partitions }).finally(() => setup.close());
@@ -69,11 +72,14 @@ export async function topic(server: KafkaServer, partitions: number): Promise<To
     producer = undefined;
     await open?.disconnect().catch(() => undefined);
   };
-  // A producer that sets the times itself, as replay tools do: after `recreate` other messages have the same partition, offset and timestamp.
+  // Sets timestamps explicitly, as replay tools do: after `recreate`, different messages have the
+  // same partition, offset and timestamp.
   const firstMs = Date.now();
   let written = 0;
   let writing: Promise<unknown> = Promise.resolve();
-  /** Nothing is written while `work` runs. It is tried again until it succeeds: the broker may be away. */
+  /**
+   * Runs `work` while nothing is written. Retries until it succeeds: the broker may be unreachable.
+   */
   const alone = (work: (admin: Admin) => Promise<void>): Promise<void> => {
     const worked = writing.then(async () => {
       await close();
@@ -152,7 +158,6 @@ export async function topic(server: KafkaServer, partitions: number): Promise<To
   };
 }
 
-/** Makes a queue. */
 export async function queue(server: SqsServer): Promise<Queue> {
   const name = randomName('queue');
   const client = new SQSClient({
@@ -194,7 +199,7 @@ export async function queue(server: SqsServer): Promise<Queue> {
   };
 }
 
-/** The connection of a source that reads the queue, through a proxy on this port. */
+/** The connection of a source that reads the queue through a proxy on this port. */
 export function queueConnection({ name }: Queue, { region }: SqsServer, port: number): object {
   return {
     access_key_id: credentials.accessKeyId,

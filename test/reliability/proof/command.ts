@@ -1,4 +1,5 @@
-// `npm run reliability -- --faults 200 --seed 7`: the proof in its long form. docs/internals/testing.md tells the rest.
+// `npm run reliability -- --faults 200 --seed 7`: the long form of the proof. See
+// docs/internals/testing.md.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -11,7 +12,7 @@ const FAULTS = 1000;
 const MESSAGES_A_FAULT = 250;
 const forms = { short: shortForm, long: longForm };
 
-// What cannot be had on this machine is a failure here: nothing would be proved.
+// A service missing on this machine is a failure here: nothing would be proved.
 process.env['CI'] = 'true';
 
 const asked = read();
@@ -95,7 +96,6 @@ function wrong(sentence: string): never {
   process.exit(2);
 }
 
-/** What it ran on. */
 function machine(): string {
   const cores = os.cpus();
   const memory = `${Math.round(os.totalmem() / 2 ** 30)} GB`;

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Journal } from './journal.js';
 import type { TestBed } from './test-bed.js';
 
-/** What Postgres has of each message, without bodies. */
+/** Rows of Postgres about each message, without bodies. */
 const tables: Readonly<Record<string, string>> = {
   events: `select e.id, e.coordinates, e.accepted_at, e.status, e.outcome, (e.data::json ->> 'n')::int as n from events e order by e.accepted_at`,
   deliveries: `select id, event_id, claimed_by, attempts, recovered, status, next_attempt_at, created_at, updated_at, reason
@@ -12,7 +12,10 @@ const tables: Readonly<Record<string, string>> = {
   agents: `select * from agents`,
 };
 
-/** Writes the journal and the rows beside the logs, a line each, for whoever has to find out why the report does not balance. */
+/**
+ * Writes journal and rows next to the logs, one line each, to investigate a report that does not
+ * balance.
+ */
 export async function keepEvidence({ rows, logs }: TestBed, journal: Journal): Promise<void> {
   const keep = (name: string, list: readonly object[]) =>
     fs.writeFileSync(path.join(logs, `${name}.ndjson`), list.map((one) => `${JSON.stringify(one)}\n`).join(''));

@@ -1,38 +1,36 @@
 import type { Change } from './side-endpoints.js';
 import type { TestBed } from './test-bed.js';
 
-/** A way to hurt the bed, and how it is healed. */
 export interface Fault {
   readonly kind: string;
-  /** What is done, for a reader. */
+  /** Describes the fault for the reader. */
   readonly what: string;
-  /** How it is undone. */
+  /** Describes the repair. */
   readonly undone: string;
-  /** To one of these it is done. */
   readonly targets: readonly string[];
   /**
-   * A freeze outlasts leases and sessions. An outage is what a restart takes; a stall is longer, and keeps everybody waiting. A moment needs no
-   * undoing.
+   * A freeze outlasts leases and sessions. An outage lasts as long as a restart; a stall is longer,
+   * and blocks everything. A moment needs no repair.
    */
   readonly lasts: 'moment' | 'outage' | 'stall' | 'freeze';
   readonly begin: (bed: TestBed, target: string) => unknown;
   readonly end: (bed: TestBed, target: string) => unknown;
 }
 
-/** Agents that are always there, but for their faults. */
+/** Agents that run all the time, except for their faults. */
 export const permanentAgents = ['agent-1', 'agent-2'] as const;
-/** The agent that comes and goes. */
+/** The agent that is started and stopped. */
 export const temporaryAgent = 'agent-3';
-/** A server and an agent of the next version, which come and go together. */
+/** A server and an agent of the next version, started and stopped together. */
 export const otherVersion = ['newer-server', 'newer-agent'] as const;
-/** Services that are reached through a proxy each, by their names. */
+/** Services behind a proxy each, by name. */
 const services = ['postgres', 'redis', 'kafka', 'sqs', 'receiver'] as const;
 export type Service = (typeof services)[number];
 
 const links = services.map((name) => `link to ${name}`);
 const nothing = () => undefined;
 
-/** A side endpoint that holds deliveries is changed, and something dies meanwhile. */
+/** Changes a side endpoint with held deliveries while a process dies. */
 function changing(how: Change): Pick<Fault, 'undone' | 'targets' | 'lasts' | 'begin' | 'end'> {
   return {
     undone: 'what died is started again; the change is asked for again only if it was not committed',

@@ -1,4 +1,3 @@
-/** What has the same key, together. */
 export function grouped<T, K>(all: readonly T[], keyOf: (one: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();
   for (const one of all) {

@@ -3,7 +3,7 @@ import { faults as table, type Fault } from './faults.js';
 import type { Planned } from './schedule.js';
 import type { TestBed } from './test-bed.js';
 
-/** Does each fault in its time, and undoes it. Resolves when all are undone. */
+/** Injects each fault at its time, and repairs it. Resolves when all are repaired. */
 export async function injectFaults(
   bed: TestBed,
   planned: readonly Planned[],
@@ -13,7 +13,8 @@ export async function injectFaults(
   const beganMs = performance.now();
   const seconds = (ms: number) => (ms / 1000).toFixed(1);
   let done = 0;
-  // On a busy machine a service takes longer to come back than planned: the next fault of the same target waits for that.
+  // On a busy machine a service takes longer than planned to come back: the next fault of the same
+  // target waits for it.
   const ends = new Map<string, Promise<void>>();
   const doing = [...planned]
     .sort((a, b) => a.atMs - b.atMs)
@@ -25,7 +26,7 @@ export async function injectFaults(
   try {
     await Promise.all(doing);
   } catch (error) {
-    // The test bed ends with it; the others are not begun, or left as they are.
+    // The test bed ends with it; other faults are not started, or left unrepaired.
     tell(`the faults end early: ${(error as Error).message}`);
     stopping.abort();
     await Promise.allSettled(doing);

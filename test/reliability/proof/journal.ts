@@ -1,27 +1,33 @@
-/** A message that the producer wrote, in the order in which it was numbered. */
+/** A message written by the producer, in the order of numbers. */
 export interface Produced {
   readonly n: number;
   readonly via: 'kafka' | 'sqs';
-  /** It is no JSON, and has to end in quarantine. */
+  /** An invalid message, which must end in quarantine. */
   readonly poisoned: boolean;
-  /** Without it nobody knows: the broker may have the message, once or more often. */
+  /** If false, the broker may have the message zero, one or several times. */
   readonly acknowledgedByBroker: boolean;
 }
 
-/** A request that came to the receiver, and what it got for it. */
+/** A request to the receiver, and its response. */
 export interface Arrival {
   readonly n: number;
   readonly webhookId: string;
-  /** The second in which it was sent, as its sender says under its signature: `webhook-timestamp`. Whoever is late, this is not. */
+  /** The sender's signed timestamp in seconds, `webhook-timestamp`: unaffected by delays. */
   readonly sentAtSeconds: number;
-  /** When it was noted, before its answer; on a busy machine that may be long after it was sent. */
+  /**
+   * The time of recording, before the response; on a busy machine possibly long after the request
+   * was sent.
+   */
   readonly atMs: number;
   readonly status: number | 'hung';
-  /** The signature is that of the endpoint's secret, by Standard Webhooks. */
+  /** True if the Standard Webhooks signature matches the endpoint's secret. */
   readonly isSigned: boolean;
 }
 
-/** A fault that was done; all times are milliseconds since 1970. `atMs` was noted before anything was done, `untilMs` when it was known to be undone. */
+/**
+ * An injected fault; times are in epoch milliseconds. `atMs` precedes the fault, `untilMs` follows
+ * the confirmed repair.
+ */
 export interface FaultDone {
   readonly kind: string;
   readonly target: string;
@@ -29,18 +35,18 @@ export interface FaultDone {
   readonly untilMs: number;
 }
 
-/** An agent that was stopped in the middle of its work: what it had in flight may arrive a second time. */
+/** An agent interrupted in the middle of its work: its in-flight requests can arrive twice. */
 export interface Kill {
   /** Its name in the database, `host:pid`. */
   readonly agent: string;
   /** Before the signal. */
   readonly atMs: number;
-  /** When it was known to have worked. */
+  /** A time at which the signal had certainly taken effect. */
   readonly untilMs: number;
   readonly kind: 'kill' | 'freeze';
 }
 
-/** What happened, as those saw it who stand outside of the gateway. */
+/** The events of a run, observed outside the gateway. */
 export interface Journal {
   readonly seed: number;
   readonly produced: readonly Produced[];

@@ -1,13 +1,11 @@
 import type { Database } from '../../support/database.js';
 import { SIDE } from './side-endpoints.js';
 
-/** How an event stands in Postgres. */
 export interface EventRow {
   readonly id: string;
   readonly source_id: string;
   readonly coordinates: string;
   readonly status: 'pending' | 'processed' | 'failed';
-  /** The number of its message. */
   readonly n: number;
 }
 
@@ -15,7 +13,7 @@ export interface DeliveryRow {
   readonly id: string;
   readonly event_id: string;
   readonly status: 'scheduled' | 'processing' | 'retry' | 'success' | 'failure' | 'discarded';
-  /** Times that it was taken from an agent that was dead, or seemed so. */
+  /** The number of recoveries from an agent that was dead, or seemed dead. */
   readonly recovered: number;
 }
 
@@ -23,9 +21,8 @@ export interface AttemptRow {
   readonly delivery_id: string;
   readonly requested_at_ms: number;
   readonly duration_ms: number;
-  /** Null: no answer. */
   readonly http_status: number | null;
-  /** True unless it made the delivery a success. */
+  /** False if the attempt made the delivery a success. */
   readonly failed: boolean;
 }
 
@@ -35,29 +32,28 @@ export interface QuarantinedRow {
   readonly raw: Buffer;
 }
 
-/** All that Postgres has of a run. */
 export interface Ledger {
   readonly events: readonly EventRow[];
   readonly deliveries: readonly DeliveryRow[];
   readonly attempts: readonly AttemptRow[];
   readonly quarantined: readonly QuarantinedRow[];
-  /** Ids of deliveries that no living agent holds, though they say that one does. */
+  /** Ids of deliveries claimed by an agent that is no longer alive. */
   readonly pastLease: readonly string[];
-  /** Ids of events that wait to be routed for so long that nobody can know of them. */
+  /** Ids of events pending for so long that they must have been forgotten. */
   readonly unrouted: readonly string[];
-  /** Ids of deliveries that are due for so long that nobody can know of them. */
+  /** Ids of deliveries due for so long that they must have been forgotten. */
   readonly overdue: readonly string[];
-  /** Ids of deliveries that wait though their endpoint was deleted, or are held though it is not paused. */
+  /** Ids of deliveries that wait for a deleted endpoint, or are held without a paused endpoint. */
   readonly leftBehind: readonly string[];
-  /** What is counted differently from how many rows there are, in words. */
+  /** Counts that differ from the number of rows, in words. */
   readonly miscounted: readonly string[];
-  /** The longest time that an endpoint is given to answer. */
+  /** The longest response timeout of an endpoint. */
   readonly timeoutMs: number;
 }
 
-/** What has waited for longer, with everything back and nothing else to do, is forgotten. */
+/** Work that has waited longer, in an idle gateway without faults, is forgotten. */
 const FORGOTTEN = `interval '10 seconds'`;
-/** The endpoint of the receiver, the only one whose requests are in the journal. */
+/** The endpoint of the receiver, the only one with requests in the journal. */
 const OURS = `endpoint_id not in (select id from endpoints where name = '${SIDE}')`;
 
 export async function readLedger(rows: Database['rows']): Promise<Ledger> {
@@ -87,7 +83,10 @@ export async function readLedger(rows: Database['rows']): Promise<Ledger> {
   };
 }
 
-/** One statement, so that rows and counts are of the same moment. What is counted and not yet folded stands in count_changes (decision 0017). */
+/**
+ * A single statement, for a consistent snapshot of rows and counts. Changes not yet folded into the
+ * counts are in count_changes (decision 0017).
+ */
 async function readMiscounted(rows: Database['rows']): Promise<string[]> {
   const found = await rows<{ what: string; counted: string; there: string }>(`
     with counted as (

@@ -2,37 +2,40 @@ import { grouped } from './grouped.js';
 import type { Arrival } from './journal.js';
 import type { AttemptRow } from './ledger.js';
 
-/** Requests that came, each with the attempt on record that it was. */
+/** Requests received, each matched with its recorded attempt. */
 export interface Matched {
   readonly pairs: readonly Pair[];
-  /** Requests that no attempt tells of. */
+  /** Requests without a recorded attempt. */
   readonly unrecorded: readonly Arrival[];
-  /** Attempts that were answered, as their record says, and that never came. */
+  /** Attempts with a recorded response and a request that never arrived. */
   readonly invented: readonly AttemptRow[];
 }
 
 export interface Pair {
   readonly arrival: Arrival;
   readonly attempt: AttemptRow;
-  /** The agent got this answer; false when it was lost on the way back. */
+  /** True if the agent received this response; false if it was lost. */
   readonly heard: boolean;
 }
 
-/** Attempts are timed by whole milliseconds. */
+/** Attempts are recorded in whole milliseconds. */
 const ROUNDED_MS = 2;
-/** An agent measures how long an attempt takes by the monotonic clock, and the time of day is set by others meanwhile. */
+/**
+ * Agents measure durations with the monotonic clock, while the time of day is adjusted meanwhile.
+ */
 const CLOCKS_MS = 100;
 
 /**
- * Finds for each request the attempt that sent it, of the same delivery and by the sender's own time, for the receiver may note it late. What was answered is found
- * first, since an answer leaves the least doubt; then what was not.
+ * Matches each request with an attempt of the same delivery, by the sender's timestamp, because the
+ * receiver can record it late. Answered requests are matched first, because a response leaves the
+ * least doubt; then the others.
  */
 export function matchAttempts(arrivals: readonly Arrival[], attempts: readonly AttemptRow[]): Matched {
   const attemptsOf = grouped(attempts, ({ delivery_id: id }) => id);
   const heard = new Map<AttemptRow, Arrival>();
   const unheard = new Map<AttemptRow, Arrival>();
 
-  /** Gives each arrival that is left to an attempt that fits, and leaves the others. */
+  /** Assigns arrivals to fitting attempts. Returns the arrivals without one. */
   const give = (to: Map<AttemptRow, Arrival>, left: readonly Arrival[], fits: (attempt: AttemptRow, arrival: Arrival) => boolean) =>
     left.filter((arrival) => {
       const found = (attemptsOf.get(arrival.webhookId) ?? []).find((attempt) => !to.has(attempt) && fits(attempt, arrival));
@@ -49,7 +52,7 @@ export function matchAttempts(arrivals: readonly Arrival[], attempts: readonly A
   const pairs = [heard, unheard].flatMap((some) => [...some].map(([attempt, arrival]) => ({ attempt, arrival, heard: some === heard })));
   return { pairs, unrecorded, invented: attempts.filter((attempt) => attempt.http_status !== null && !isHeard(attempt)) };
 
-  /** An answer whose body was lost on its way counts as one that the receiver gave. */
+  /** A response with a lost body counts as given by the receiver. */
   function isHeard(attempt: AttemptRow): boolean {
     return heard.has(attempt) || unheard.get(attempt)?.status === attempt.http_status;
   }
@@ -59,18 +62,21 @@ function isSentBy({ requested_at_ms: atMs }: AttemptRow, arrival: Arrival): bool
   return Math.floor(atMs / 1000) === arrival.sentAtSeconds && arrival.atMs >= atMs - ROUNDED_MS;
 }
 
-/** True when the attempt's record tells of this answer, all of it. */
+/** True if the attempt recorded this complete response. */
 function isAnswer(attempt: AttemptRow, arrival: Arrival): boolean {
   const { http_status: status, failed } = attempt;
   return status === arrival.status && (!failed || status < 200 || status >= 300) && isNotedInTime(attempt, arrival);
 }
 
-/** True when the attempt's record tells that this request was not answered, or not to the end. */
+/** True if the attempt recorded no response, or an incomplete one. */
 function isWithoutAnswer(attempt: AttemptRow, arrival: Arrival): boolean {
   return attempt.http_status === null || isNotedInTime(attempt, arrival);
 }
 
-/** However busy the machine is: the receiver notes a request before it answers, and the agent notes its end after the answer. */
+/**
+ * Holds on a busy machine too: the receiver records a request before it answers, and the agent
+ * records its end after the response.
+ */
 function isNotedInTime({ requested_at_ms: atMs, duration_ms: durationMs }: AttemptRow, arrival: Arrival): boolean {
   return arrival.atMs <= atMs + durationMs + ROUNDED_MS + CLOCKS_MS;
 }

@@ -5,10 +5,9 @@ import type { Journal, Produced } from './journal.js';
 import type { DeliveryRow, EventRow, Ledger } from './ledger.js';
 import { textOf } from './messages.js';
 
-/** Where a message is at the end. */
 type Place = 'delivered' | 'quarantined' | 'visible' | 'missing';
 
-/** What was produced against what there is of it. */
+/** Compares the produced messages with the rows. */
 export function messageLines(journal: Journal, ledger: Ledger): Line[] {
   const eventsOf = grouped(ledger.events, ({ n }) => n);
   const deliveriesOf = grouped(ledger.deliveries, ({ event_id: eventId }) => eventId);
@@ -29,7 +28,7 @@ export function messageLines(journal: Journal, ledger: Ledger): Line[] {
     twiceLine(
       'events that are there twice, by coordinates',
       [...ledger.events, ...ledger.quarantined].map(({ source_id: source, coordinates }) => `${coordinates} of source ${source}`),
-      // Each topic of the name has its own message there.
+      // Each topic of this name has a different message there.
       1 + journal.faults.filter(({ kind }) => kind === 'recreate topic').length,
     ),
     twiceLine(
@@ -58,7 +57,10 @@ function accountLine(via: Produced['via'], { produced }: Journal, place: (messag
   };
 }
 
-/** Delivered is what the receiver has answered well and Postgres knows to be over; neither alone is enough. */
+/**
+ * Delivered means that the receiver answered with success and that Postgres has the success;
+ * neither alone suffices.
+ */
 function placeOf(event: EventRow, deliveries: readonly DeliveryRow[], answered: ReadonlySet<string>): Place {
   if (event.status !== 'processed') return 'visible';
   if (deliveries.length === 0) return 'missing';
@@ -66,7 +68,7 @@ function placeOf(event: EventRow, deliveries: readonly DeliveryRow[], answered: 
   return deliveries.every(({ id }) => answered.has(id)) ? 'delivered' : 'missing';
 }
 
-/** @param max how many of a name there may be */
+/** @param max allowed occurrences of a name */
 function twiceLine(what: string, names: readonly string[], max = 1): Line {
   const twice = [...grouped(names, (name) => name).values()].filter(({ length }) => length > max).map(([name]) => name as string);
   return { what, expected: '0', found: few(twice), ok: twice.length === 0 };
@@ -94,7 +96,6 @@ function quarantineLine(
   };
 }
 
-/** True for an answer that makes a delivery a success. */
 export function isSuccess(status: number | 'hung'): boolean {
   return status !== 'hung' && status >= 200 && status < 300;
 }

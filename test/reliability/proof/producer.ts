@@ -4,17 +4,17 @@ import type { Produced } from './journal.js';
 import { textOf } from './messages.js';
 import type { Random } from './random.js';
 
-/** Every so many messages, on average, is none that can be read. */
+/** The average number of messages per invalid one. */
 const POISONED_EVERY = 100;
 const BATCH_MAX = 200;
-/** Of the messages go through Kafka. */
 const KAFKA_SHARE = 0.7;
 
 /**
- * Writes numbered messages to both brokers, in bursts, evenly over a time, and what could not be written then as fast as it goes. A message that was
- * not acknowledged is not written again: nobody knows whether it is there.
- * @param produced gets each message as it is written
- * @param options.overMs how long it may take when nothing stands in the way
+ * Writes numbered messages to both brokers in bursts, spread evenly over `overMs`, and catches up
+ * as fast as possible after an outage. A message without an acknowledgement is not repeated: the
+ * broker may have stored it.
+ * @param produced receives each message as it is written
+ * @param options.overMs duration without faults
  */
 export async function produce(
   brokers: Readonly<Record<Produced['via'], Broker>>,
@@ -31,7 +31,7 @@ export async function produce(
     let mayBeAway = false;
     for (let written = 0; written < count && !signal.aborted;) {
       const due = Math.min(count, Math.ceil((count * (performance.now() - beganMs)) / overMs)) - written;
-      // One alone tries it when the broker was away.
+      // After an outage, tries with a single message.
       const size = Math.min(due, mayBeAway ? 1 : BATCH_MAX);
       const isThere = await broker.connect().then(
         () => true,

@@ -14,19 +14,17 @@ import { startTestBed, type TestBed } from './test-bed.js';
 
 export interface ProofOptions {
   readonly seed: number;
-  /** How many are drawn. */
   readonly faults: number;
   readonly messages: number;
-  /** The `gateway.js` to run; that of this repository when not given. */
+  /** The `gateway.js` to run; the repository's by default. */
   readonly build?: string;
-  /** In place of one that is drawn. */
+  /** Replaces the drawn schedule. */
   readonly schedule?: readonly Planned[];
   readonly form?: Form;
-  /** Logs and evidence stay whatever the report say. */
+  /** Keeps logs and evidence even if the report balances. */
   readonly keepLogs?: boolean;
-  /** So long nothing may move, at the end, until the report balances as they are. */
+  /** The end of the run: gives up waiting for rest after this time without a change. */
   readonly patienceMs?: number;
-  /** Is told what goes on, a line each. */
   readonly tell?: (line: string) => void;
 }
 
@@ -35,13 +33,18 @@ export interface Proof {
   readonly report: Report;
   /** Names and versions. */
   readonly services: string;
-  /** The folder with the logs of all processes and the evidence, when they were to stay or the report does not balance. */
+  /**
+   * The folder with the logs of all processes and the evidence, if kept or if the report does not
+   * balance.
+   */
   readonly logs: string | undefined;
 }
 
 /**
- * Runs the gateway while faults are done to it and messages flow, waits until everything has been repaired and is at rest, and balances the report.
- * @throws when the test bed itself fails: a service that does not come back, an agent that is not ready again
+ * Runs the gateway with messages and faults, waits until everything is repaired and at rest, and
+ * balances the report.
+ * @throws if the test bed fails: a service that does not come back, an agent that does not become
+ * ready
  */
 export async function runProof(options: ProofOptions): Promise<Proof> {
   const { seed, messages, patienceMs = 60_000, tell = () => undefined } = options;
@@ -62,7 +65,7 @@ export async function runProof(options: ProofOptions): Promise<Proof> {
       draw: random(seed + 1),
       signal: stopping.signal,
     });
-    producing.catch(() => undefined); // it is awaited below
+    producing.catch(() => undefined); // awaited below
     try {
       await injectFaults(bed, planned, { tell, stopping });
       await producing;
@@ -96,7 +99,10 @@ function journalOf(seed: number, { produced, receiver, faults, kills }: TestBed)
   return { seed, produced: [...produced], arrivals: [...receiver.arrivals], faults: [...faults], kills: [...kills] };
 }
 
-/** A process that ends by itself is a fault of its own, whether or not something was lost by it, and so is a valid key that a server refuses. */
+/**
+ * An unexpected exit is a failure even if nothing was lost, and so is a valid key that a server
+ * refuses.
+ */
 function withTroubles(report: Report, { unexpectedExits, refusals }: TestBed): Report {
   const none = (what: string, found: readonly string[]) => ({ what, expected: '0', found: few(found), ok: found.length === 0 });
   const lines = [none('processes that ended by themselves', unexpectedExits), none('valid keys that a server refused', refusals)];

@@ -1,15 +1,15 @@
-/** Numbers that look random and are the same for the same seed: Mulberry32. */
+/** Deterministic pseudo-random numbers: Mulberry32. */
 export interface Random {
-  /** In [0, 1). */
+  /** A number in [0, 1). */
   next(): number;
-  /** A whole number, both ends included. */
+  /** An integer, both bounds included. */
   between(low: number, high: number): number;
   pick<T>(list: readonly T[]): T;
-  /** A copy in another order. */
+  /** A shuffled copy. */
   shuffled<T>(list: readonly T[]): T[];
 }
 
-/** @param seed any whole number; the lower 32 bits count */
+/** @param seed any integer; only the lower 32 bits count */
 export function random(seed: number): Random {
   let state = seed >>> 0;
   const next = () => {

@@ -5,21 +5,20 @@ import { Webhook } from 'standardwebhooks';
 import { loopback } from '../../support/ports.js';
 import type { Arrival } from './journal.js';
 
-/** An endpoint that checks signatures and remembers what came, and what it answered. */
+/** An endpoint that checks signatures and records requests and responses. */
 export interface Receiver {
   readonly port: number;
   readonly arrivals: readonly Arrival[];
-  /** What it answers from now on; it holds those that hang until their sender gives up. */
+  /** Sets the next responses; `hung` holds requests until the sender gives up. */
   answer(status: Arrival['status']): void;
-  /** What its requests are signed with, as soon as the endpoint exists. */
+  /** Sets the signing secret, once the endpoint exists. */
   expect(secret: string): void;
   close(): Promise<void>;
 }
 
-/** An answer takes up to so long, as they do, so that there is something in flight at every moment. */
+/** The maximum response time, as in practice: something is in flight at any moment. */
 const SLOWNESS_MS = 30;
 
-/** Starts a receiver that answers 200. */
 export async function startReceiver(): Promise<Receiver> {
   const arrivals: Arrival[] = [];
   const sockets = new Set<Socket>();
@@ -52,7 +51,7 @@ export async function startReceiver(): Promise<Receiver> {
     response.writeHead(status).end();
   };
   const server = http.createServer((request, response) => {
-    receive(request, response).catch(() => request.destroy()); // the sender went away
+    receive(request, response).catch(() => request.destroy()); // the sender disconnected
   });
   server.on('connection', (socket) => {
     sockets.add(socket);

@@ -5,43 +5,46 @@ import { messageLines } from './message-lines.js';
 import { requestLines } from './request-lines.js';
 import { rowLines } from './row-lines.js';
 
-/** What the brokers know when a run is over. */
+/** The brokers' state at the end of a run. */
 export interface Offsets {
-  /** Of each partition: the offset that the consumer group has committed (-1: none), and the one behind the last message. */
+  /**
+   * Per partition: the group's committed offset (-1 without one) and the offset after the last
+   * message.
+   */
   readonly kafka: readonly { readonly topic: string; readonly partition: number; readonly committed: number; readonly end: number }[];
-  /** Messages that the queue still has: waiting, or out with a reader. */
+  /** Messages still in the queue: waiting, or received by a reader. */
   readonly sqs: { readonly ready: number; readonly inFlight: number };
 }
 
-/** A run that is over and at rest: what those outside saw, and what Postgres and the brokers say of it. */
+/**
+ * The sources of evidence about a finished run: external observations, Postgres and the brokers.
+ */
 export interface Witnesses {
   readonly journal: Journal;
-  /** Runs a statement in the gateway's database. */
   readonly rows: Database['rows'];
   offsets(): Promise<Offsets>;
 }
 
-/** A promise, what it asks for, and what was found. */
+/** A guarantee, its expectation and the findings. */
 export interface Line {
   readonly what: string;
   readonly expected: string;
-  /** Names the first few that are wrong. */
+  /** Includes the first few violations. */
   readonly found: string;
   readonly ok: boolean;
 }
 
 export interface Report {
   readonly lines: readonly Line[];
-  /** Every line is in order. */
   readonly isBalanced: boolean;
 }
 
 /**
- * Balances the report of a run: compares what was produced and what arrived with what Postgres and the brokers say. Judges by what stands there at this
- * moment, so everything has to be at rest: brokers and stores back, agents alive, nothing on its way.
+ * Compares the produced and received messages with Postgres and the brokers. Judges the current
+ * state, so everything must be at rest: brokers and stores back, agents alive, nothing in flight.
  */
 export async function reconcile({ journal, rows, offsets }: Witnesses): Promise<Report> {
-  // Before Postgres: whatever was acknowledged by then has to be there.
+  // Read before Postgres: anything acknowledged by now must be there.
   const brokers = await offsets();
   const ledger = await readLedger(rows);
   const lines = [...messageLines(journal, ledger), ...requestLines(journal, ledger), ...rowLines(brokers, ledger)];

@@ -6,7 +6,7 @@ import type { Ledger } from './ledger.js';
 import { matchAttempts, type Matched } from './match-attempts.js';
 import { isSuccess } from './message-lines.js';
 
-/** What the receiver saw against what is on record. */
+/** Compares the receiver's requests with the recorded attempts. */
 export function requestLines(journal: Journal, ledger: Ledger): Line[] {
   const matched = matchAttempts(journal.arrivals, ledger.attempts);
   return [
@@ -40,14 +40,15 @@ function genuineLine({ arrivals }: Journal, ledger: Ledger): Line {
 }
 
 /**
- * An attempt is written together with others a moment after its answer, or after Postgres is back, be it that a connection has died; while the machine is busy the
- * moment is longer.
+ * Attempts are recorded in batches a moment after the response, or once Postgres is back or a dead
+ * connection is replaced; later on a busy machine.
  */
 const RECORDING_MS = 20_000;
 
 /**
- * Only the death of its agent keeps an attempt from the log. Then its delivery was taken from that agent, which stands in its row. And the death came while the
- * request was under way or soon after, or, when Postgres was away or the agent frozen meanwhile, soon after that was over.
+ * An attempt can be missing only because its agent died. Then its delivery was recovered from that
+ * agent, as its row shows, and the agent died while the request was in flight or soon after, or
+ * soon after the end of a Postgres outage or a freeze.
  */
 function recordedLine({ arrivals, kills, faults }: Journal, { deliveries, timeoutMs }: Ledger, { pairs, unrecorded }: Matched): Line {
   const recovered = new Map(deliveries.map(({ id, recovered: times }) => [id, times]));
@@ -77,8 +78,8 @@ function recordedLine({ arrivals, kills, faults }: Journal, { deliveries, timeou
 }
 
 /**
- * A delivery comes again after a success when its agent was taken for dead before it had written the attempt, and when the answer did not reach the agent. Both stand
- * in its rows, and how often.
+ * A delivery is repeated after a success if its agent was considered dead before it had recorded
+ * the attempt, or if the response was lost. The rows show both, and how often.
  */
 function repeatsLine({ arrivals }: Journal, ledger: Ledger, { pairs }: Matched): Line {
   const recovered = new Map(ledger.deliveries.map(({ id, recovered: times }) => [id, times]));

@@ -2,7 +2,7 @@ import type { Line, Offsets } from './reconcile.js';
 import { few } from './few.js';
 import type { Ledger } from './ledger.js';
 
-/** What has to be true of the rows themselves, and of what the brokers were told of them. */
+/** Checks invariants of the rows, and of the offsets committed to the brokers. */
 export function rowLines(brokers: Offsets, ledger: Ledger): Line[] {
   return [
     offsetsLine(brokers, ledger),
@@ -25,7 +25,7 @@ export function rowLines(brokers: Offsets, ledger: Ledger): Line[] {
   ];
 }
 
-/** A committed offset says that all before it is done: each of them has to be in Postgres, as an event or in quarantine. */
+/** All messages before a committed offset must be in Postgres, as events or in quarantine. */
 function offsetsLine({ kafka }: Offsets, { events, quarantined }: Ledger): Line {
   const there = new Set([...events, ...quarantined].map(({ coordinates }) => coordinates));
   let committedMessages = 0;

@@ -1,25 +1,27 @@
 import { faults, type Fault } from './faults.js';
 import { random } from './random.js';
 
-/** A fault that is going to be done. */
 export interface Planned {
   /** Milliseconds after the first message. */
   readonly atMs: number;
   /** A row of the table of faults. */
   readonly kind: string;
-  /** What it is done to, one of the row's targets. */
+  /** One of the row's targets. */
   readonly target: string;
-  /** How long it lasts until it is undone. */
+  /** The duration until the repair. */
   readonly forMs: number;
 }
 
-/** How dense a schedule is, and how long its faults last, from and to. */
+/** The density of a schedule and the durations of its faults, as ranges. */
 export interface Form {
   readonly gapMs: readonly [number, number];
   readonly lasts: { readonly [Lasting in Fault['lasts']]: readonly [number, number] };
 }
 
-/** For `npm test`: as fast as is honest. A freeze still outlasts the lease of an agent, and its session with Kafka, more often than not. */
+/**
+ * For `npm test`: as short as meaningful. A freeze usually still outlasts an agent's lease and its
+ * Kafka session.
+ */
 export const shortForm: Form = {
   gapMs: [500, 4_000],
   lasts: { moment: [0, 0], outage: [300, 3_000], stall: [2_000, 6_000], freeze: [5_000, 10_000] },
@@ -30,13 +32,13 @@ export const longForm: Form = {
   lasts: { moment: [0, 0], outage: [300, 10_000], stall: [2_000, 20_000], freeze: [5_000, 60_000] },
 };
 
-/** What is done to one thing never overlaps, and it has so long to come back before its next fault. */
+/** Faults of the same target never overlap; this is the minimum pause between them. */
 const REST_MS = 1_000;
 
 /**
- * Draws a schedule: the same for the same arguments. Kinds come as cards of a deck that is shuffled anew when it is used up, so that each gets its
- * turn; faults of different targets may overlap.
- * @param options.count how many faults
+ * Draws a schedule, deterministic for its arguments. Kinds are dealt from a deck that is reshuffled
+ * when it is empty, so that each occurs; faults of different targets can overlap.
+ * @param options.count number of faults
  */
 export function schedule({ seed, count, form }: { seed: number; count: number; form: Form }): Planned[] {
   const draw = random(seed);
@@ -60,7 +62,7 @@ export function schedule({ seed, count, form }: { seed: number; count: number; f
   return planned;
 }
 
-/** When the last fault of a schedule is undone, in milliseconds after the first message. */
+/** The time of the last repair, in milliseconds after the first message. */
 export function endOf(planned: readonly Planned[]): number {
   return Math.max(0, ...planned.map(({ atMs, forMs }) => atMs + forMs));
 }

@@ -5,11 +5,20 @@ import type { Database } from '../../support/database.js';
 import { loopback } from '../../support/ports.js';
 import type { Created, managementApi } from '../../support/production.js';
 
-/** Endpoints beside that of the receiver: paused, and then deleted or activated while something dies. The lines on messages and requests leave them out. */
+/**
+ * Additional endpoints: paused, then deleted or activated while a process dies. The lines about
+ * messages and requests exclude them.
+ */
 export interface SideEndpoints {
-  /** Makes an endpoint that holds deliveries, and asks for the change; resolves while that is being worked on. */
+  /**
+   * Creates an endpoint with held deliveries and requests the change; resolves while the change is
+   * in progress.
+   */
   change(target: string, how: Change): Promise<void>;
-  /** Waits until the change that was asked for with this target is committed, and asks again only if it is not. What is left to do is for the gateway. */
+  /**
+   * Waits until the change requested with this target is committed, and repeats the request only if
+   * it is not. The gateway must complete the rest.
+   */
   confirm(target: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -19,9 +28,9 @@ export type Change = 'delete' | 'activate';
 export const SIDE = 'side';
 const HELD = 50;
 const HELD_MS = 5_000;
-/** A change is a commit and some batches: something dies before, between or after these. */
+/** A change is a commit followed by batches: processes die before, between or after them. */
 const CHANGING_MS = 40;
-/** Whatever is away is back by then. */
+/** By then every service is back. */
 const PATIENCE_MS = 600_000;
 
 export async function startSideEndpoints(
@@ -46,7 +55,7 @@ export async function startSideEndpoints(
       for (const untilMs = performance.now() + HELD_MS; performance.now() < untilMs; await sleep(100))
         if (((await rows<{ n: number }>(held, [uid]).catch(() => []))[0]?.n ?? 0) >= HELD) break;
       changing.set(target, { uid, subscription, how });
-      ask(uid, how).catch(() => undefined); // `confirm` looks whether it was done
+      ask(uid, how).catch(() => undefined); // `confirm` checks the outcome
       await sleep(Math.random() * CHANGING_MS);
     },
     async confirm(target) {
@@ -58,7 +67,8 @@ export async function startSideEndpoints(
         );
         if (!row!.done) await ask(uid, how);
       });
-      // Enough is sent to it. A subscription that is gone was deleted by a request whose answer was lost.
+      // The endpoint has enough deliveries. A missing subscription was deleted by a request with a
+      // lost response.
       const gone = (error: Error) => assert.match(error.message, / answered 404: /);
       if (how === 'activate') await insist(() => call('DELETE', `${path}/subscriptions/${subscription}`).catch(gone));
     },
@@ -69,7 +79,7 @@ export async function startSideEndpoints(
   };
 }
 
-/** Tries again while something is away. */
+/** Retries while a service is unreachable. */
 async function insist<T>(work: () => Promise<T>): Promise<T> {
   for (const untilMs = performance.now() + PATIENCE_MS; ; await sleep(250)) {
     try {

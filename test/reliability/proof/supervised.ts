@@ -3,40 +3,45 @@ import path from 'node:path';
 import { gateway, type GatewayProcess } from '../../support/gateway.js';
 import { until } from '../../support/until.js';
 
-/** A command of the gateway that is meant to run, as a service manager keeps it: what ends by itself is started again. */
+/** A gateway command under a service manager: a process that exits is restarted. */
 export interface Supervised {
   readonly name: string;
-  /** Pids of all that ran so far under this name. */
+  /** Pids of all processes under this name. */
   readonly pids: readonly number[];
   start(): void;
   kill(): Promise<void>;
-  /** Ends it by SIGTERM, and waits. */
+  /** Sends SIGTERM and waits. */
   stop(): Promise<void>;
   freeze(): void;
   thaw(): void;
-  /** Waits until the present process, or the next, has said that it is ready. */
+  /** Waits until the current process, or its successor, reports that it is ready. */
   ready(): Promise<void>;
 }
 
 export interface SupervisedOptions {
   readonly args: readonly string[];
-  /** The folder it runs in, with its `gateway.json`. */
+  /** The working folder, with its `gateway.json`. */
   readonly folder: string;
   readonly bin?: string | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** Where the output of each process is kept as a file. */
   readonly logs: string;
-  /** How long a drain may take. */
+  /** The limit of a drain. */
   readonly drainMs: number;
-  /** Is told of what has stopped a process in the middle of its work, and when that began. */
+  /**
+   * Called when a process was interrupted in the middle of its work, with the time before the
+   * signal.
+   */
   readonly onBroken: (pid: number, kind: 'kill' | 'freeze', atMs: number) => void;
-  /** Is told of a process that was ready and ended though nobody asked for it. */
+  /** Called when a ready process has exited unexpectedly. */
   readonly onUnexpectedExit: (sentence: string) => void;
 }
 
-/** How long a process that ended by itself stays away. */
+/** The delay before a restart. */
 const RESTART_MS = 300;
-/** What an agent says that leaves attempts unwritten, because its time was over. Its own word: that a drain seemed long says more of the machine. */
+/**
+ * An agent's log messages when it leaves attempts unrecorded because its drain timed out. The
+ * messages are decisive: a slow drain can be due to the machine.
+ */
 const CUT_OFF = ['"The drain takes too long', '"Closing took too long'];
 const READY = '"Ready."';
 
@@ -59,12 +64,12 @@ export function supervised(name: string, options: SupervisedOptions): Supervised
     void process.ended.then(({ code, signal }) => {
       fs.writeFileSync(path.join(options.logs, `${name}-${process.pid}.log`), process.stdout + process.stderr);
       if (running !== process) return;
-      // To find a service away at the start, and to say so and end, is allowed; to end later is not.
+      // A process may exit if a service is unreachable at its start; not later.
       if (isReady(process)) options.onUnexpectedExit(`${name} (pid ${process.pid}) ended by itself with ${code ?? signal}`);
       restart = setTimeout(start, RESTART_MS);
     });
   };
-  /** From now on its end is no surprise. */
+  /** Marks the exit as expected. */
   const release = () => {
     clearTimeout(restart);
     const process = running;
@@ -105,12 +110,12 @@ export function supervised(name: string, options: SupervisedOptions): Supervised
   };
 }
 
-/** SIGKILL, and waits for the end. Nothing survives it, but when this process has stood still the news of that are late. */
+/** Sends SIGKILL and waits for the exit. If this process was blocked, the exit is reported late. */
 async function kill(running: GatewayProcess): Promise<void> {
   await running.kill().catch(() => running.ended);
 }
 
-/** False when the process has ended by itself and its successor is not there yet. */
+/** False if the process has exited and its successor is not running yet. */
 function signal(pid: number, name: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, name);

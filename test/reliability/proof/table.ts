@@ -1,6 +1,5 @@
 import type { Report } from './reconcile.js';
 
-/** The report for a person: a row for each line, and the verdict. */
 export function reportTable({ lines, isBalanced }: Report): string {
   const rows = [
     ['', 'what', 'expected', 'found'],

@@ -27,15 +27,17 @@ import { startSideEndpoints, type SideEndpoints } from './side-endpoints.js';
 import { supervised, type Supervised } from './supervised.js';
 
 const PARTITIONS = 4;
-/** What a stopping agent may take to settle what is in flight, while something may be away that it needs for that. */
+/**
+ * The time a stopping agent has to settle in-flight work while a required service may be
+ * unreachable.
+ */
 const DRAIN_SECONDS = 10;
-/** Failed attempts come again until the receiver is well: in the end nothing may be left. */
+/** Failed attempts are retried until the receiver recovers: nothing may remain at the end. */
 const strategy = { type: 'linear', duration: 1, retry_count: 1000 };
 const ANSWER_SECONDS = 3;
 
-/** Everything that takes part: services of our own, proxies before them, one server, agents, a receiver. */
+/** The whole setup: private services behind proxies, one server, agents and a receiver. */
 export interface TestBed extends Pick<Witnesses, 'rows' | 'offsets'> {
-  /** The folder with the logs of all processes. */
   readonly logs: string;
   readonly postgres: PostgresServer;
   readonly redis: RedisServer & { version(): Promise<string>; flush(): Promise<void>; lose(): Promise<void> };
@@ -45,30 +47,32 @@ export interface TestBed extends Pick<Witnesses, 'rows' | 'offsets'> {
   readonly sideEndpoints: SideEndpoints;
   readonly topic: Topic;
   readonly queue: Queue;
-  /** `server`, `agent-1`. */
+  /** `server`, `agent-1` */
   process(name: string): Supervised;
-  /** The wall clock of an agent that is always there. */
   clock(name: string): SetClock;
   /** The proxy between the gateway and a service: `link to kafka`. */
   link(name: string): Proxy;
-  /** Fills as things happen; the rest of the journal is the receiver's and the producer's. */
+  /** Filled during the run; receiver and producer have the rest of the journal. */
   readonly kills: readonly Kill[];
   readonly produced: Produced[];
   readonly faults: FaultDone[];
-  /** Processes that were ready and ended though nobody asked for it, a sentence each. */
+  /** Unexpected exits of ready processes, a sentence each. */
   readonly unexpectedExits: readonly string[];
-  /** Answers of a server to a valid key that say that it is none, a sentence each. */
+  /** Refusals of a valid key, a sentence each. */
   readonly refusals: readonly string[];
-  /** Waits until the server and the agents that are always there are ready. */
+  /** Waits until the server and the permanent agents are ready. */
   ready(): Promise<void>;
-  /** Stops all, each by its pid. With `keepLogs` the logs stay, and the folder with them is the answer. */
+  /**
+   * Stops everything, each process by its pid. With `keepLogs` the logs are kept; returns their
+   * folder.
+   */
   close(options: { keepLogs: boolean }): Promise<string | undefined>;
 }
 
 /**
- * Starts the bed: agents route in two ways, one at once and the others through the queues of KV.
- * @param options.build the `gateway.js` to run; that of this repository when not given
- * @throws what went wrong; everything that was started is closed then
+ * Starts the test bed. One agent routes inline, the others through the KV queues.
+ * @param options.build the `gateway.js` to run; the repository's by default
+ * @throws the failure, after everything started is closed
  */
 export async function startTestBed({ build }: { build?: string | undefined } = {}): Promise<TestBed> {
   const closing: (() => unknown)[] = [];
@@ -111,7 +115,7 @@ export async function startTestBed({ build }: { build?: string | undefined } = {
 
     const db = await database({ postgres });
     const pool = new pg.Pool({ connectionString: db.url, max: 2, application_name: 'proof' });
-    pool.on('error', () => undefined); // Postgres was stopped: the next statement says so
+    pool.on('error', () => undefined); // Postgres was stopped: the next statement reports it
     closing.push(() => pool.end());
     const ports = await freePorts(4 + permanentAgents.length);
     const settings = {
@@ -122,7 +126,8 @@ export async function startTestBed({ build }: { build?: string | undefined } = {
       agent: { drain_timeout_seconds: DRAIN_SECONDS },
       delivery: { allowed_networks: ['127.0.0.0/8'] },
       source: { allowed_networks: ['127.0.0.0/8'] },
-      // A breaker that has opened while the receiver was ill probes it soon, so that there is rest soon.
+      // A breaker that opened during a receiver's outage probes soon, so that the bed comes to rest
+      // soon.
       circuit_breaker: { error_timeout: 1, max_error_timeout: 4 },
       instance_ingest_rate: 0,
     };
@@ -246,7 +251,7 @@ function write(folder: string, settings: object): void {
 
 async function withRedis<T>(url: string, work: (client: Redis) => Promise<T>): Promise<T> {
   const client = new Redis(url, { lazyConnect: true, maxRetriesPerRequest: 1 });
-  client.on('error', () => undefined); // the command says so
+  client.on('error', () => undefined); // the command reports it
   try {
     return await work(client);
   } finally {

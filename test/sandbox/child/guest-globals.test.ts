@@ -8,7 +8,10 @@ const test = suite('sandbox/child/guest-globals');
 const sandbox = new Sandbox({ processes: 1 });
 test.after(() => sandbox.close());
 
-/** Runs the body of a transform once for each payload; returns what it returned, or the sentence of its refusal. */
+/**
+ * Runs the body of a transform for each payload. Returns its result, or the sentence of its
+ * refusal.
+ */
 async function run(body: string, { top = '', payloads = ['{"a":[1]}'] } = {}): Promise<unknown[]> {
   const text = `${top}\nfunction transform(payload, message) {\n${body}\n}`;
   const results = await within(sandbox.run({ key: text, text }, payloads), 30_000, 'answers');
@@ -17,7 +20,8 @@ async function run(body: string, { top = '', payloads = ['{"a":[1]}'] } = {}): P
   );
 }
 
-// Everything that code of a function can get hold of without running anything of ours: along prototypes, properties, getters and setters.
+// Collects everything that code of a function can reach without calling the sandbox's functions:
+// prototypes, properties, getters and setters.
 const walk = `
   const start = [globalThis, payload, console, message, message.bytes, message.bytes.buffer, /x/, function () {}, () => {}, function* () {}, class {}, new Date(), new Map().entries(),
     new Set().values(), [].values(), ''[Symbol.iterator](), 'x'.matchAll(/x/g), new Error('x'), Symbol('x'), 1n,
@@ -87,14 +91,16 @@ test('nothing but the language can be reached', async () => {
 });
 
 test('everything that two calls have in common is frozen', async () => {
-  // What a call makes itself (the start of the walk) may be changed by it: nobody else has it.
+  // A call may change its own objects (the start of the traversal), which it shares with no other
+  // call.
   const [found] = await run(`${walk}
     const own = start.filter((value) => value !== globalThis && value !== console);
     const loose = [...seen].filter((value) => !Object.isFrozen(value) && !own.includes(value)).map((value) => names.get(value));
     return { count: seen.size, loose };`);
   const { count, loose } = found as { count: number; loose: string[] };
   assert.ok(count > 500, `only ${count} objects were found: the walk does not work`);
-  // Payload and message are made for the call; a function and a class have a fresh prototype each; transform itself is on no path.
+  // Payload and message are created per call; functions and classes have a fresh prototype;
+  // transform itself is unreachable.
   assert.equal(
     loose.filter((path) => !/^start\d+\.(a|prototype|lastIndex|stack|0|bytes\(get\)$)/.test(path)),
     [],

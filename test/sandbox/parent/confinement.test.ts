@@ -11,7 +11,7 @@ import { within } from '../../support/until.js';
 
 const test = suite('sandbox/parent/confinement');
 
-/** What every start of a process goes through in Node. */
+/** The internal method through which Node starts every process. */
 type Spawn = (this: { _handle: { spawn(options: Start | string, ...rest: unknown[]): number } }, options: Start) => unknown;
 
 interface Start {
@@ -73,7 +73,7 @@ test('a process that cannot be made at the moment says nothing against the way i
       handle.spawn = (wanted, ...rest) => {
         // Node 24 passes the file as the first of many arguments.
         make.call(handle, typeof wanted === 'string' ? '/nowhere' : { ...wanted, file: '/nowhere' }, ...rest);
-        // The kernel's answer when there are too many processes, see fork(2).
+        // The kernel's error for too many processes, see fork(2).
         return -constants.errno.EAGAIN;
       };
     return spawn.call(this, options);

@@ -7,7 +7,7 @@ const test = suite('sandbox/parent/cpu-share');
 const shares: CpuShare[] = [];
 test.after.each(() => shares.splice(0).forEach((share) => share.end()));
 
-/** A share whose clock is told, with what it has sent to its process. */
+/** A share with a simulated clock, and the signals sent to its process. */
 function told() {
   const sent: string[] = [];
   let now = 1000;
@@ -18,7 +18,7 @@ function told() {
     share,
     sent,
     now: () => now,
-    /** Lets time pass, and gives turns as often as this. */
+    /** Advances the time, with a turn every `everyMs`. */
     pass(ms: number, everyMs = 5) {
       for (const end = now + ms; now < end;) {
         now += everyMs;

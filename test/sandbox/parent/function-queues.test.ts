@@ -12,7 +12,7 @@ function calls(count: number, payload = '1'): Call[] {
   return Array.from({ length: count }, () => call(payload));
 }
 
-/** Queues of functions that have answered a call, and so may share a process. */
+/** Queues of functions that have completed a call and can therefore share a process. */
 function queuesOf(processes: number, ...tried: string[]): FunctionQueues {
   const queues = new FunctionQueues(processes);
   for (const key of tried) queues.answered(key);

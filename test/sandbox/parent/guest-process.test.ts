@@ -15,12 +15,11 @@ const test = suite('sandbox/parent/guest-process');
 
 const deaf = { onStarted: () => undefined, onReply: () => undefined };
 
-/** The ids of all children of this process. */
 function childPids(): number[] {
   return [...processes()].flatMap(([pid, { parent }]) => (parent === process.pid ? [pid] : []));
 }
 
-/** Starts something else in the place of our child, gives it a chunk, and waits for its end. */
+/** Starts another program as child, sends it a chunk, and waits for its end. */
 async function endOf(code: string): Promise<End> {
   return within(
     new Promise<End>((resolve) => {
@@ -123,7 +122,7 @@ test('a child has an empty environment, even when the host has secrets', async (
     const { stdout } = await promisify(execFile)('ps', ['eww', '-o', 'args=', '-p', String(pid)]);
     assert.match(stdout, /child\.js/);
     assert.not.match(stdout, /hunter2|PATH=/);
-    // Node itself hands this one variable on, when coverage is taken.
+    // Node itself passes this variable on while measuring coverage.
     if (existsSync('/proc/self/environ'))
       assert.is(readFileSync(`/proc/${pid}/environ`, 'latin1').replace(/^NODE_V8_COVERAGE=[^\0]*\0$/, ''), '');
   } finally {
@@ -173,7 +172,7 @@ test('a host without a file descriptor for a child is told so, keeps those that 
 
 for (const [name, rest, needs] of [
   ['an idle child', 'setInterval(() => {}, 1000);', undefined],
-  // On systems without it only an idle child sees that its parent is gone.
+  // On systems without setpriv only an idle child notices that its parent has ended.
   ['a child in a loop', `void run('function transform() { for (;;); }'); setInterval(() => {}, 1000);`, '/usr/bin/setpriv'],
 ] as const) {
   if (needs !== undefined && !existsSync(needs)) {

@@ -197,7 +197,7 @@ test('two functions that loop do not take every process from a third', async () 
   });
   let looping = true;
   const all = Promise.all(loops).finally(() => (looping = false));
-  // Both are known after their first call; from then on they share one process.
+  // Both are known after their first call, and then share one process.
   for (let round = 0; round < 20; round += 1) await within(pool.run(echo, [`${round}`]), 10_000, 'the third function');
   assert.ok(looping, 'the third function waited for both loops');
   const results = await within(all, 60_000, 'both loops');
@@ -205,7 +205,7 @@ test('two functions that loop do not take every process from a third', async () 
 });
 
 test('while several functions loop at their first call, those that have answered and those that are new are answered', async () => {
-  // Without an end: whoever waits for one of them waits for ever.
+  // Endless: a call that waits for one of them waits forever.
   const pool = sandbox({ deadlineMs: 3_600_000, processes: 2 });
   await pool.run(echo, ['0']);
   const loops = Array.from({ length: 4 }, (_, n) => fn(`/* ${n} */ function transform() { for (;;); }`));
@@ -233,7 +233,7 @@ test('nobody waits for a process that is starting when another one could take th
     if (second) process.kill(second, 'SIGKILL');
     return first !== undefined && second === undefined && pool.processes === 1;
   });
-  // The next one never gets ready.
+  // The next process never becomes ready.
   Object.assign(pool.command!, { file: process.execPath, args: ['-e', 'setInterval(() => {}, 1000)'] });
   const busy = pool.run(slow, ['100']);
   const neighbour = pool.run(echo, ['2']);

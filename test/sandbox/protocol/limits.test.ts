@@ -15,14 +15,17 @@ const rows: Readonly<Record<keyof SandboxLimits, { readonly min: number; readonl
 };
 const names = Object.keys(rows) as (keyof SandboxLimits)[];
 
-/** All limits at one end of their settings. */
+/** All limits at one end of their ranges. */
 const at = (end: 'min' | 'max') => Object.fromEntries(names.map((name) => [name, rows[name][end]])) as unknown as SandboxLimits;
 
 limits('the limits and their settings have the same defaults', () => {
   for (const name of names) assert.is(DEFAULT_LIMITS[name], rows[name].default, name);
 });
 
-/** The first call of a process may take longer than the least deadline when the machine is busy, so that one is left out. */
+/**
+ * The first call of a process can exceed the minimum deadline on a busy machine, so that limit is
+ * left out.
+ */
 for (const [end, given] of [
   ['least', { ...at('min'), deadlineMs: DEFAULT_LIMITS.deadlineMs }],
   ['largest', at('max')],

@@ -294,7 +294,7 @@ test('a call whose process dies again and again without a reason is refused', as
     const killUntilAnswered = async (answered: () => boolean): Promise<void> => {
       while (!answered()) {
         const pids = (await guestProcesses()).filter((pid) => !others.includes(pid));
-        // Long enough for a process to start and to come to the call.
+        // Long enough for a process to start and receive the call.
         await sleep(1500);
         for (const pid of pids) if (!answered() && alive(pid)) process.kill(pid, 'SIGKILL');
       }

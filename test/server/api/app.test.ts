@@ -199,7 +199,7 @@ app('a body that is sent in pieces without a length is limited too', async () =>
   } as unknown as RequestInit);
   assert.is(response.status, 413);
   await response.text();
-  // The connection serves on.
+  // The connection remains usable.
   for (let n = 0; n < 3; n++) assert.is((await api.call('GET', '/projects')).status, 200);
 });
 

@@ -9,10 +9,9 @@ import { insertMember } from '#store/people/organisations';
 import { bootstrapUser, insertUser } from '#store/people/users';
 import { makeProject, startApi, type Api } from '../api.js';
 
-/*
- * Every route by every kind of caller, of the organisation and of another one: denied unless the table below says that it may. What may pass is then
- * refused for another reason, since the request has no body and the ids are made up.
- */
+/* Tests every route with every kind of caller, of the organisation and of another one: denied
+   unless `may` allows it. Allowed requests fail for another reason, because they have no body
+   and made-up ids. */
 const access = suite('server/auth/access');
 let api: Api;
 let project: Awaited<ReturnType<typeof makeProject>>;
@@ -55,11 +54,14 @@ access.after(() => api.close());
 
 const rank = (role: Role) => ROLES.indexOf(role);
 
-/** Whether a caller may use a route, said again by hand, so that a slip in the one is seen by the other. */
+/**
+ * Decides whether a caller can use a route: a second, handwritten definition that reveals mistakes
+ * in the first.
+ */
 function may(holder: string, route: Route): boolean {
   const { role: needed, needsPerson, portal } = accessOf(route);
   if (route.role === 'instance') return false;
-  // A key may do what its own role allows, also where the role of its user is the owner's.
+  // A key is limited to its role, even if its user is an owner.
   if (route.reach === 'account' && holder === 'weak owner') return rank('viewer') >= rank(needed);
   if (route.reach === 'account') return !/^(project|portal|stranger p)/.test(holder);
   if (holder.startsWith('stranger')) return false;
@@ -71,7 +73,7 @@ function may(holder: string, route: Route): boolean {
   return rank(holder === 'weak owner' ? 'viewer' : (holder as Role)) >= rank(needed);
 }
 
-/** Deletes what the other requests need; tried by the denied only. */
+/** Routes that delete what other requests need; tested only with denied callers. */
 const FATAL = new Set(['delete /projects/:project_id', 'delete /organisations/:organisation_id', 'post /auth/logout']);
 
 access('each route, by each caller of the organisation and of another one, is denied unless its declaration allows it', async () => {
@@ -110,7 +112,6 @@ function filled(place: string): string {
     .replaceAll(/:\w+/g, () => newId());
 }
 
-/** A key of the owner with these scopes. */
 function scoped(scopes: readonly string[], role: Role | null = null) {
   const { user } = api.owner;
   return insertApiKey(api.db.knex, { type: 'personal', name: 'scoped', userId: user.id, role, scopes });

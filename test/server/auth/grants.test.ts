@@ -8,7 +8,8 @@ import { insertMember } from '#store/people/organisations';
 import { insertUser } from '#store/people/users';
 import { makeProject, startApi, type Api } from '../api.js';
 
-/* No key gives more than it has: each route that gives access, by a key with the scope of the route alone. */
+/* No key can grant more than it has: tests each route that grants access, with a key that has
+   only the route's scope. */
 const grants = suite('server/auth/grants');
 let api: Api;
 let place: Record<string, string>;
@@ -30,7 +31,7 @@ grants.before(async () => {
 });
 grants.after(() => api.close());
 
-/** Fields of a body that give access, and of an answer that carry it. */
+/** Body fields that grant access, and response fields that contain it. */
 const GIVES = ['role', 'scopes', 'can_manage_endpoint', 'password'];
 const CARRIES = ['key', 'token', 'api_key'];
 
@@ -44,7 +45,7 @@ function givesAccess({ method, reach, body, data }: Route): boolean {
   );
 }
 
-/** The request that asks each route for more than the key has. */
+/** A request per route for more than the key has. */
 const ASKED: Readonly<Record<string, object>> = {
   'post /organisations/:organisation_id/invitations': { email: 'new@example.com', role: 'owner' },
   'put /organisations/:organisation_id/members/:user_id': { role: 'owner' },
@@ -56,7 +57,7 @@ const ASKED: Readonly<Record<string, object>> = {
   'post /projects/:project_id/portal-links': { name: 'x', owner_id: 'acme' },
   'put /projects/:project_id/portal-links/:id': { can_manage_endpoint: true },
   'post /projects/:project_id/portal-links/:id/refresh_token': {},
-  // Its key has the scopes of the caller: tested in server/routes/people/api-keys.
+  // Its key gets the caller's scopes: tested in server/routes/people/api-keys.
   'post /projects': { name: 'x' },
 };
 

@@ -11,7 +11,10 @@ const guarding = suite('server/auth/login-guard');
 
 const request = { headers: {}, socket: {} } as IncomingMessage;
 
-/** Sends attempts at once, each from an address; returns how many were verified at all and at a time, and their outcomes. */
+/**
+ * Sends concurrent attempts from an address. Returns how many were verified in total and at the
+ * same time, and their outcomes.
+ */
 function scene() {
   let address = '192.0.2.1';
   const guard = loginGuard({ auth: { max_failures: 10 } } as Parameters<typeof loginGuard>[0], {

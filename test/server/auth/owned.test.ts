@@ -8,14 +8,13 @@ import { insertSubscription } from '#store/config/endpoints';
 import { makeDelivery, makeEndpoint, makeEvents } from '../../store/made.js';
 import { makeProject, startApi, type Api } from '../api.js';
 
-/*
- * What a portal link reaches with ids that exist: of its owner, and of another owner in the same project. Which routes it may use at all is in access.test.ts.
- */
+/* Access of a portal link to existing ids: of its owner, and of another owner in the same
+   project. access.test.ts tests which routes it can use. */
 const owned = suite('server/auth/owned');
 let api: Api;
 let path: string;
 
-/** The ids of what belongs to an owner, by the collection in the path. */
+/** Ids of an owner's resources, by collection in the path. */
 interface Things {
   readonly endpoints: string;
   readonly subscriptions: string;
@@ -24,7 +23,7 @@ interface Things {
 }
 let mine: Things;
 let theirs: Things;
-/** The token of the owner `acme`, which manages its endpoints. */
+/** The token of the owner `acme`, which can manage its endpoints. */
 let key: string;
 
 owned.before(async () => {
@@ -62,7 +61,7 @@ async function makeThings(projectId: string, owner: string): Promise<Things> {
 }
 
 const ofPortal = routes.filter(({ portal }) => portal);
-/** Of these the other tests need what they would take away. */
+/** Routes that delete what other tests need. */
 const LAST = (route: { readonly method: string }) => route.method === 'delete';
 
 owned('each route of a portal with an id finds the thing of its owner, and not that of another owner', async () => {

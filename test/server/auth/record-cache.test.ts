@@ -44,9 +44,9 @@ lookups.before.each(async () => {
 });
 
 const patient = (kv: Kv) => kvFallback(kv, { place: own.connection, log: silentLog, meanwhile: '' });
-/** What KV alone keeps. */
+/** A cache without memory, in KV only. */
 const on = (kv: KvFallback, signedWith = key): RecordCache => recordCache(db, { kv, key: signedWith, memoryMs: 0 });
-/** Keeps what it finds in memory for as long as the test lasts. */
+/** Keeps records in memory for the whole test. */
 const keeping = (kv: KvFallback | undefined): RecordCache => recordCache(db, { kv, key, memoryMs: 3_600_000 });
 const project = () => insertProject(db.knex, owner.organisation.id, { name: 'before', type: 'outgoing', config: {} });
 
@@ -139,7 +139,7 @@ for (const where of ['in front of KV', 'without KV']) {
       const once = asked();
       for (const other of others) assert.equal(other, first);
       assert.equal(await look(), first);
-      // Of KV: to read and to write each of the three.
+      // KV requests: a read and a write for each of the three.
       assert.equal([statements, once, asked()], [3, where === 'without KV' ? 3 : 9, once]);
     }),
   );
@@ -187,7 +187,7 @@ lookups('what is kept in memory has an end, after which a change of another serv
   }),
 );
 
-/** Looks a project up until it comes from the cache. */
+/** Reads a project until it comes from the cache. */
 async function cachedBy(it: RecordCache, id: string): Promise<void> {
   await until('the project to be in the cache', async () => {
     statements = 0;
@@ -241,7 +241,7 @@ lookups('who may write KV makes no key and hands no project to another', () =>
   }),
 );
 
-/** An entry as releases before versions wrote and read it. */
+/** An entry in the format of releases without versions. */
 const before = {
   entry: (name: string, value: unknown) => {
     const bytes = serialize({ name, untilMs: Date.now() + 30_000, value });
@@ -258,7 +258,7 @@ lookups('an entry of another release is no answer, either way, and each release 
     const it = on(patient(kv));
     const name = `cache:key:${maskOfOwner()}`;
     const stored = (await findApiKey(db.knex, maskOfOwner()))!;
-    // Scopes are younger than keys: without them a key is refused everything.
+    // Scopes are newer than keys: a record without them is refused everything.
     const { scopes: _, ...row } = stored.row;
     await kv.set(name, before.entry(name, { ...stored, row }), { ttlMs: 30_000 });
     assert.equal(await it.apiKey(maskOfOwner()), stored);
@@ -281,7 +281,7 @@ lookups('the shape of records is that of their version', async () => {
   const fields = (value: object) => Object.keys(value).sort().join(' ');
   const found = (await findApiKey(db.knex, maskOfOwner()))!;
   const [membership] = await on(patient(new MemoryKv())).organisations(owner.user.id);
-  // A change of one is a new version: raise KV_VERSIONS.record, and write the new fields here.
+  // A changed field requires a new version: raise KV_VERSIONS.record, and list the new fields here.
   assert.equal(
     [KV_VERSIONS.record, fields(found), fields(found.row), fields(membership!), fields((await findProject(db.knex, id))!)],
     [

@@ -32,7 +32,7 @@ limit.before.each(async () => void (await own.client.flushdb()));
 
 type Get = (path: string, headers?: Record<string, string>) => Promise<Response>;
 
-/** Runs a test with servers that allow so many requests a second. */
+/** Runs a test with servers with this limit per second. */
 async function scene(
   {
     rate = 0,
@@ -83,7 +83,10 @@ async function scene(
   }
 }
 
-/** Asks each server so many times at once, and gives how many answers were good, and of how many seconds. */
+/**
+ * Sends `each` concurrent requests to each server. Returns the number of accepted ones, the
+ * duration and the refused responses.
+ */
 async function burst(gets: Get[], each: number): Promise<{ good: number; seconds: number; refused: Response[] }> {
   const startedMs = performance.now();
   const answers = await Promise.all(gets.flatMap((get) => Array.from({ length: each }, () => get('/api/v1/organisations'))));
@@ -174,7 +177,7 @@ const basic = (password: string, more: Record<string, string> = {}) => ({
   ...more,
 });
 const ORGANISATIONS = '/api/v1/organisations';
-/** The statuses of logins one after the other. */
+/** The statuses of sequential logins. */
 async function statusesOf(get: Get, logins: readonly Record<string, string>[]): Promise<number[]> {
   const statuses: number[] = [];
   for (const headers of logins) statuses.push((await get(ORGANISATIONS, headers)).status);

@@ -40,15 +40,16 @@ interface Answer {
 
 interface Scene {
   readonly db: Database;
-  /** The lines of the log that tell of Postgres. */
   readonly told: () => { level: string; message: string; reason?: string }[];
-  /** Its project, and the organisation of that. */
   readonly project: string;
   readonly organisation: string;
   call(method: string, path: string, body?: unknown): Promise<Answer>;
 }
 
-/** Runs a test with a database of its own and a server, which caches in KV who asks and for what, or nowhere. */
+/**
+ * Runs a test with a private database and a server that caches callers and records in KV, or not at
+ * all.
+ */
 async function scene(
   { cache = 'kv', port }: { cache?: 'kv' | 'in-memory'; port?: number },
   test: (it: Scene) => Promise<void>,
@@ -90,7 +91,7 @@ async function scene(
 
 const event = { event_type: 'order.paid', data: { n: 1 } };
 
-/** A good body of each route that takes one. */
+/** A valid body for each route that accepts one. */
 const BODIES: Readonly<Record<string, unknown>> = {
   'post /projects': { name: 'more' },
   'put ': { name: 'other' },
@@ -99,7 +100,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'put /endpoints/:id/expire_secret': {},
   'post /subscriptions': { name: 'all', endpoint_id: newId() },
   'put /subscriptions/:id': { name: 'other' },
-  // Off, so that no broker is asked.
+  // Disabled, so that no broker is contacted.
   'post /sources': {
     name: 'orders',
     type: 'pub_sub',
@@ -139,13 +140,12 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'post /portal-links/:id/refresh_token': {},
 };
 
-/** Routes that need nothing but the caller and their organisations. */
+/** Routes that need only the caller and their organisations. */
 const CACHED = ['get /organisations', 'get /sources/types', 'post /subscriptions/test_filter', 'post /auth/logout'];
 
 /** Routes that need no database, or none without an OpenID Connect provider. */
 const WITHOUT_DATABASE = ['get /auth/methods', 'post /auth/oidc/start', 'post /auth/oidc/complete'];
 
-/** Calls every route of the API that needs Postgres. */
 async function callAll({ call, project, organisation }: Scene): Promise<{ route: Route; name: string; answer: Answer }[]> {
   const answers = [];
   for (const route of routes) {
@@ -175,10 +175,10 @@ outage('while Postgres is stopped every route answers 503, and the log tells why
   scene({ cache: 'in-memory' }, async (it) => {
     await postgres.stop();
     try {
-      await sleep(1_100); // what is kept in memory for a second
+      await sleep(1_100); // lets the memory cache of one second expire
       for (const { route, name, answer } of await callAll(it)) {
         isAway(answer, it, name);
-        // A login has no caller who would be looked up before the route runs.
+        // A login has no caller to look up before the route runs.
         if (route.reach !== 'open') assert.is(answer.body.message, NOTHING, name);
       }
       const lines = it.told();
@@ -211,7 +211,7 @@ outage('a route whose caller and project a cache knows finds out by itself', () 
           assert.is(answer.status, 200, 'the cache knows all of it');
           continue;
         }
-        // For portal links only, which this caller is not.
+        // Only for portal links, unlike this caller.
         if (name === 'get /portal') continue;
         isAway(answer, it, name);
         const isCertain = route.method === 'get' || route.status === 201;

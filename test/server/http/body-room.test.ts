@@ -16,7 +16,6 @@ function request(headers: Record<string, string> = {}): PassThrough & IncomingMe
   return Object.assign(new PassThrough({ highWaterMark: 16 * 1024 }), { headers }) as unknown as PassThrough & IncomingMessage;
 }
 
-/** The code of the error, or the bytes. */
 async function outcome(body: Promise<HeldBody>): Promise<string | number> {
   return body.then(
     ({ bytes }) => bytes.length,

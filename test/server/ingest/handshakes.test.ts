@@ -31,7 +31,9 @@ const mac = (text: string, encoding: 'hex' | 'base64') => createHmac('sha256', '
 const HUB = 'hub.mode=subscribe&hub.challenge=%3Cb%3E42&hub.verify_token=t-1';
 const grid = (eventType: string) => [{ eventType, data: { validationCode: 'c-1' } }];
 
-/** A handshake with its token, a right request, the answer, and requests that are no handshake. */
+/**
+ * A handshake with its token, a valid request, the response, and requests that are no handshake.
+ */
 const rows: Record<string, [HandshakeFields, Request, string | object, Request[]]> = {
   hub_challenge: [
     { type: 'hub_challenge', token: 't-1' },
@@ -71,7 +73,7 @@ const rows: Record<string, [HandshakeFields, Request, string | object, Request[]
     { type: 'zoom' },
     { method: 'POST', body: { event: 'endpoint.url_validation', payload: { plainToken: 'qgg8vlvZRS6UYooatFL8Aw' } } },
     { plainToken: 'qgg8vlvZRS6UYooatFL8Aw', encryptedToken: mac('qgg8vlvZRS6UYooatFL8Aw', 'hex') },
-    // The answer would be the signature of a webhook.
+    // The response would be the signature of a webhook.
     [{ method: 'POST', body: { event: 'endpoint.url_validation', payload: { plainToken: 'v0:1700000000:{}' } } }],
   ],
   x: [

@@ -8,7 +8,7 @@ export interface Posted {
   readonly body: Answer['body'];
 }
 
-/** Creates an HTTP source; `post` sends a request to its URL as a provider does. */
+/** Creates an HTTP source; `post` sends a request to its URL like a provider. */
 export async function httpSource(api: Api, project: { readonly path: string }, fields: Record<string, unknown> = {}) {
   const made = await api.call('POST', `${project.path}/sources`, { name: 'hooks', type: 'http', ...fields });
   if (made.status !== 201) throw new Error(`the source was refused: ${made.text}`);

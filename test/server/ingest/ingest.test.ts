@@ -464,7 +464,7 @@ ingest('an address that sent wrong signatures is refused before its body is read
   const { post } = await httpSource(api, incoming, { event_type: 'a', verifier: { type: 'hmac', hmac } });
   const wrong = await Promise.all(Array.from({ length: 30 }, () => post('{}', { 'x-s': 'ab' })));
   assert.is(wrong.filter(({ status }) => status === 401).length, 10);
-  // Reading would refuse the encoding.
+  // Reading the body would refuse the encoding.
   const refused = await post('{}', { 'x-s': sign('s3cret', '{}'), 'content-encoding': 'gzip' });
   assert.equal([refused.status, refused.body.code], [429, 'too_many_logins']);
 });

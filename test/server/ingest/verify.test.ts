@@ -18,7 +18,7 @@ const key = randomBytes(24);
 const whsec = `whsec_${key.toString('base64')}`;
 const basic = (pair: string) => ({ authorization: `Basic ${Buffer.from(pair).toString('base64')}` });
 
-/** A verifier, the headers of a right request, and the secret in other hands. */
+/** A verifier, the headers of a valid request, and the verifier with another secret. */
 const rows: Record<string, [VerifierFields, Record<string, string>]> = {
   github: [{ type: 'github', secret: 's3cret' }, { 'x-hub-signature-256': `sha256=${sign('s3cret', BODY)}` }],
   shopify: [{ type: 'shopify', secret: 's3cret' }, { 'x-shopify-hmac-sha256': sign('s3cret', BODY, 'base64') }],
@@ -58,7 +58,7 @@ const rows: Record<string, [VerifierFields, Record<string, string>]> = {
   api_key: [{ type: 'api_key', api_key: { header_name: 'X-Key', header_value: 'k-1' } }, { 'x-key': 'k-1' }],
 };
 
-/** Members of a list that are no signature may be anything. */
+/** List members that are no signature can be anything. */
 const IGNORED = ['v0', 'xv1a,'];
 
 for (const [name, [verifier, headers]] of Object.entries(rows))

@@ -59,7 +59,10 @@ document('basic authentication is offered only where it has accounts', () => {
   assert.equal(security, [{ key: [] }, { basic: [] }]);
 });
 
-/** All schemas of the document, each with the name that generators make for it: the component's, then those of properties and elements. */
+/**
+ * All schemas of the document with the names that generators derive: the component's, then those of
+ * properties and elements.
+ */
 function* schemasOf(schema: Described, name: string, at: string): Generator<[schema: Described, name: string, at: string]> {
   yield [schema, name, at];
   for (const [property, it] of Object.entries(schema.properties ?? {})) yield* schemasOf(it, `${name} ${property}`, `${at}.${property}`);

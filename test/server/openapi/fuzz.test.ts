@@ -30,7 +30,7 @@ fuzz('requests made from the document find no 5xx, and no answer that it does no
           '--header',
           `Authorization: Bearer ${api.owner.api_key.key}`,
         ],
-        // A project that is deleted, and all that follows is 404.
+        // Deleting the project would turn all later responses into 404.
         ...['--exclude-operation-id', 'projectsDelete'],
         ...['--checks', checks.join(','), '--seed', '1', '--max-time', String(SECONDS), '--no-color', '--continue-on-failure'],
       ],

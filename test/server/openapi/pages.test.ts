@@ -19,7 +19,7 @@ pages('the document is served without a key, and a client that has it gets 304',
   assert.match(answer.headers.get('content-type')!, 'application/json');
   const { paths } = (await answer.json()) as typeof description;
   assert.equal(paths, description.paths);
-  // Without its own cache-control, fetch asks for a fresh copy.
+  // Without an explicit cache-control, fetch requests a fresh copy.
   const again = await get('/openapi.json', { 'if-none-match': answer.headers.get('etag')!, 'cache-control': 'max-age=0' });
   assert.is(again.status, 304);
 });

@@ -59,7 +59,7 @@ deliveries('the event of a delivery shows what its endpoint gets: what the funct
   assert.equal(await shown(), ['null', false, 0]);
   await change(`transformed_data = '{"n":1.50}'`);
   assert.equal(await shown(), ['{"n":1.50}', true, 10]);
-  // It was delivered before there was a function.
+  // Delivered before the function existed.
   await change(`transformed_data = null, status = 'success', next_attempt_at = null`);
   assert.equal(await shown(), ['{"n":1}', false, 7]);
 });

@@ -141,7 +141,7 @@ events('the header Idempotency-Key is the key of an event, and of no batch', asy
   assert.match(mistakes(batch).join(), 'Idempotency-Key does not belong to a batch');
 });
 
-/** Makes an idempotency key that is within its window. */
+/** Inserts an unexpired idempotency key. */
 const holdKey = (projectId: string, key: string, eventId: string) =>
   api.db.rows(`insert into idempotency_keys (project_id, key, event_id, expires_at) values ($1, $2, $3, now() + interval '1 hour')`, [
     projectId,

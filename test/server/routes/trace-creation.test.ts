@@ -20,7 +20,10 @@ creation.after(async () => {
   to.close();
 });
 
-/** Makes an event in a request of this producer; gives the headers that the event got, what was thrown, and the spans of the producer's trace. */
+/**
+ * Creates an event in a request of this producer. Returns the event's headers, the error, and the
+ * spans of the producer's trace.
+ */
 async function create(from: Producer, make: () => { id: string; duplicate: boolean }, plugins: { tracer?: typeof tracer } = { tracer }) {
   const headers: Record<string, string> = { traceparent: 'another', 'x-own': 'of the event' };
   const requestHeaders = { traceparent: from.traceparent, tracestate: 'shop=7' };

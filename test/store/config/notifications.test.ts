@@ -25,7 +25,7 @@ notifications.before(async () => {
 notifications.before.each(async () => void (await db.rows('delete from notifications')));
 notifications.after(() => db.close());
 
-/** A failing endpoint that is not there: the outbox does not mind. */
+/** A notification about an endpoint that does not exist, which the outbox accepts. */
 function failing(fields: Partial<NewNotification> = {}): NewNotification {
   return { kind: 'endpoint_failing', projectId: null, subject: newId(), facts: { failures: 10 }, ...fields };
 }
@@ -72,7 +72,7 @@ notifications(
     assert.is(await claim(), undefined);
     await postponeNotifications(db.pool, [first!.id], 'away', 0);
     assert.is((await claim())?.attempts, 2);
-    // Killed with the notification in its hands.
+    // The agent is killed while it holds the notification.
     await db.rows(`update notifications set next_attempt_at = next_attempt_at - interval '5 minutes'`);
     assert.is((await claim())?.attempts, 3);
     await markSent(db.pool, [first!.id]);
@@ -124,7 +124,7 @@ notifications('a deactivated endpoint is told of in the same commit, once, and o
   assert.equal(done.sort(), [false, false, true]);
   const rows = await db.rows('select kind, subject, facts, project_id from notifications');
   assert.equal(rows, [{ kind: 'endpoint_disabled', subject: told.id, facts, project_id: project.id }]);
-  // Active again, it may be disabled again.
+  // An activated endpoint can be disabled again.
   await db.rows(`update endpoints set status = 'active' where id = $1`, [told.id]);
   assert.is(await deactivateEndpoint(db.pool, project.id, told.id, 'gone', facts), true);
   assert.is((await db.rows('select from notifications')).length, 2);
@@ -181,7 +181,7 @@ notifications('what is due of one kind and organisation is claimed together; aft
   assert.is((await claimed()).length, 1);
   await raiseOf(project.id, 2);
   await raiseOf(other.id, 1);
-  // The other organisation, and another kind, are not held up.
+  // Other organisations and kinds are not delayed.
   assert.equal(await claimed(), [other.id]);
   assert.equal(await claimed(), []);
   await raise(failing({ projectId: project.id, kind: 'source_failing' }));

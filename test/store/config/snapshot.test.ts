@@ -23,7 +23,6 @@ const source = {
   is_disabled: false,
 } as const;
 
-/** A project with one of each. */
 async function makeAll() {
   const { id: projectId } = await makeProject(db);
   const { id: endpointId } = await makeEndpoint(db, projectId, { owner_id: `it's "mine"` });
@@ -37,7 +36,6 @@ async function makeAll() {
   return { projectId, endpointId, subscriptionId: subscription.id, sourceId };
 }
 
-/** Ids of what a snapshot has of a project. */
 function of(snapshot: Snapshot, projectId: string): string[] {
   const { projects, endpoints, subscriptions, sources } = snapshot;
   return [
@@ -206,7 +204,7 @@ snapshots('a write is a change of its project alone, and a write that touches no
   await db.rows('update endpoints set name = name where id = $1', [newId()]);
   assert.equal(await readChanges(db.pool, after, 10), []);
   await db.rows('update endpoints set name = name where project_id = any ($1)', [[one.projectId, other.projectId]]);
-  // One write of two projects: pages end between projects of one version.
+  // One write of two projects: pages end between projects of the same version.
   const [first] = await readChanges(db.pool, after, 1);
   const [second] = await readChanges(db.pool, first!, 1);
   assert.equal([first!.id, second!.id].sort(), [one.projectId, other.projectId].sort());

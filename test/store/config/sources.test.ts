@@ -36,7 +36,6 @@ async function made(): Promise<{ projectId: string; id: string; pause(more?: Par
 
 const read = async (id: string) => (await readSnapshot(db.pool)).sources.find((source) => source.id === id);
 
-/** Moves the pause of a source into the past. */
 const age = (id: string, interval: string) =>
   db.rows(`update sources set resumes_at = resumes_at - $2::interval, resumed_at = resumed_at - $2::interval where id = $1`, [
     id,

@@ -24,7 +24,7 @@ const HOUR_MS = 3_600_000;
 const range = { from: new Date(Date.now() - HOUR_MS), to: new Date(Date.now() + HOUR_MS), stepSeconds: 86_400 };
 const OTHER = newId();
 
-/** Six deliveries, a third of them to another endpoint, of which four succeed and two fail for good. */
+/** Six deliveries, a third of them to another endpoint: four succeed and two fail permanently. */
 async function work(projectId = PROJECT): Promise<string> {
   const events = newEvents(6, () => ({ projectId }));
   const deliveries = events.map((event, n) => newDelivery(event, { projectId, ...(n % 3 === 0 ? { endpointId: OTHER } : {}) }));

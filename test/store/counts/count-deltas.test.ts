@@ -32,7 +32,7 @@ const OTHER = newId();
 const failed = { status: 'failure', httpStatus: 500, errorClass: 'status' } as const;
 const again = { status: 'retry', httpStatus: null, errorClass: 'timeout', dueInMs: 0 } as const;
 
-/** Deliveries of new events, held by agent 1 unless they are born in another way. */
+/** Deliveries of new events, by default held by agent 1. */
 async function make(count: number, fields: Partial<NewEventDelivery> = {}, pool: Database['pool'] = db.pool): Promise<NewEventDelivery[]> {
   const events = newEvents(count, (n) => ({
     projectId: fields.projectId ?? PROJECT,
@@ -260,7 +260,8 @@ counts('the table of changes does not grow with what went through it', async () 
     await applyPendingDeltas(db.pool);
     sizes.push(await megabytes());
   }
-  // It is vacuumed when it has grown by 4 MB, or by autovacuum before: what one turn and those 4 MB left is no growth, eight turns are.
+  // The table is vacuumed after a growth of 4 MB, or earlier by autovacuum: the remains of one turn
+  // and 4 MB are no growth, eight turns are.
   assert.ok(Math.max(...sizes) < 4 + 2 * turn, `${sizes.map((mb) => mb.toFixed(1)).join(' ')}, a turn adds ${turn.toFixed(1)}`);
   assert.ok(8 * turn > 2 * (4 + 2 * turn), `turns of ${turn.toFixed(1)} MB are too small to show growth`);
 });
@@ -372,7 +373,7 @@ counts('what was there before the counts is counted by the migration, and what i
       { source: 'api', status: 'processed', n: 1 },
       { source, status: 'processed', n: 2 },
     ]);
-    // One of those that do not know their type is made due again: it leaves the count that it is in.
+    // One delivery without a known type is made due again: it leaves its count.
     const [over] = await own.rows<{ id: string }>(
       `update event_deliveries set occurred_at = occurred_at where status = 'success' returning id`,
     );
@@ -384,7 +385,7 @@ counts('what was there before the counts is counted by the migration, and what i
   }
 });
 
-/** Resends a delivery whose id does not begin with its time exactly. */
+/** Resends a delivery with an id that does not start exactly with its time. */
 async function resendWith(own: Awaited<ReturnType<typeof migratedDatabase>>, id: string): Promise<boolean> {
   await own.rows(`update event_deliveries set occurred_at = to_timestamp($2::bigint / 1000.0) where id = $1`, [
     id,

@@ -28,7 +28,7 @@ samples.before.each(async () => {
 const timeoutMs = 30_000;
 const countsMax = 1000;
 
-/** Takes a sample in a transaction, and looks into the same moment with it. */
+/** Takes a sample in a transaction, and queries the same snapshot. */
 async function sampled<T = undefined>(
   look?: (client: pg.PoolClient) => Promise<T>,
   max = countsMax,
@@ -107,7 +107,7 @@ samples('beside agents that write, every sample is one moment: each delivery and
   let looks = 0;
   const writing = Promise.all(
     [1, 2].map(async () => {
-      // Until two samples were taken meanwhile, however busy the machine is.
+      // Continues until two samples were taken, on any machine.
       for (let k = 0; k < 12 || (looks < 2 && k < 500); k++) {
         const events = newEvents(30);
         const made = events.map((event) => newDelivery(event));
@@ -188,7 +188,7 @@ samples('no statement of a sample reads what is over', async () => {
     );
   }
   await applyPendingDeltas(db.pool);
-  // Entries of rows that are over stand in the partial indexes until then.
+  // Until then the partial indexes contain entries of finished rows.
   await db.rows('vacuum analyze events, event_deliveries, delivery_attempts');
   const client = await db.pool.connect();
   try {
@@ -219,7 +219,7 @@ interface Node {
   readonly Plans?: readonly Node[];
 }
 
-/** Rows that a plan reads of the tables of the way of a message, those that it throws away included. */
+/** Rows of the data plane's tables that a plan reads, including discarded ones. */
 function readRows(node: Node): number {
   const own = /^(events|event_deliveries|delivery_attempts)_/.test(node['Relation Name'] ?? '')
     ? node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)
@@ -227,7 +227,10 @@ function readRows(node: Node): number {
   return own + (node.Plans ?? []).reduce((total, child) => total + readRows(child), 0);
 }
 
-/** Counts of so many endpoints whose deliveries are over: of 1, 2, 3 and so on, failures and successes in turn. */
+/**
+ * Stored counts of `endpoints` endpoints with finished deliveries: 1, 2, 3 and so on, alternately
+ * failures and successes.
+ */
 async function makeCounts(endpoints: number): Promise<void> {
   await db.rows(
     `insert into event_delivery_counts

@@ -31,11 +31,10 @@ sampler.before.each(async () => {
   await forgetAllCounts(db);
 });
 
-/** A process as the sampler sees it. */
 interface Process {
   readonly meter: Meter;
   readonly lines: ReturnType<typeof keptLog>['lines'];
-  /** Values of a series by the values of these labels. */
+  /** The values of a series by the values of these labels. */
   values(name: string, ...labels: readonly string[]): Promise<Record<string, number>>;
   stop(): Promise<void>;
 }
@@ -72,7 +71,6 @@ async function start({
   };
 }
 
-/** Runs a test beside a process, and stops it. */
 async function beside(options: Parameters<typeof start>[0], test: (process: Process) => Promise<void>): Promise<void> {
   const process = await start(options);
   try {
@@ -136,7 +134,7 @@ sampler('of many processes one takes the sample, and all show it', async () => {
   try {
     for (const { values } of processes)
       await until('the sample', async () => (await values('gateway_event_queue_total', 'project'))[PROJECT] === 2);
-    // A second sample would be another version of the row.
+    // A second sample would create another row version.
     assert.equal(await db.rows('select ctid::text as version from metric_samples'), [{ version: '(0,1)' }]);
   } finally {
     await Promise.all(processes.map(({ stop }) => stop()));
@@ -296,7 +294,7 @@ sampler('without a metrics backend nothing is asked', async () => {
 sampler('no exposition sees half of a sample, and it is not shown in one go, whoever looks and however many show one', async () => {
   await beside({ sampleTimeSeconds: 600 }, async ({ meter, values }) => {
     await until('its own sample', async () => (await values('gateway_metrics_sample_seconds'))['']! > 0);
-    // Setting takes so long that others have their turn.
+    // Setting takes so long that it must yield.
     let inTurn = 0;
     let most = 0;
     const slow: Meter = {

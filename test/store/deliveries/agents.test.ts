@@ -167,7 +167,7 @@ agents('a beat reads no table whole, with a plan made on empty tables', async ()
   for (const text of texts) {
     const plan = await genericPlan(db, text);
     assert.equal(readWhole(plan), [], plan);
-    // The least of an index is its first entry: nothing is sorted or counted.
+    // The minimum is the first entry of an index: no sorting or counting.
     assert.not.match(plan, /Sort on|GroupAggregate/);
   }
 });

@@ -14,7 +14,6 @@ const db = await migratedDatabase();
 deliveries.after(() => db.close());
 deliveries.before.each(() => empty(db));
 
-/** Stores so many events with a delivery each. */
 async function make(
   count: number,
   fields: Partial<NewEventDelivery> = {},
@@ -40,7 +39,7 @@ async function claim(
 
 const idsOf = (list: readonly { readonly id: string }[]) => list.map(({ id }) => id).sort();
 
-/** How many deliveries there are, by `status` or `status/agent`. */
+/** Counts deliveries by `status` or `status/agent`. */
 async function states(): Promise<Record<string, number>> {
   const rows = await db.rows<{ state: string; n: number }>(
     `select status || coalesce('/' || claimed_by, '') || case when next_attempt_at = 'infinity' then ' held' when next_attempt_at > now() then ' later' when next_attempt_at is not null then ' due' else '' end as state,
@@ -110,7 +109,8 @@ deliveries('ten agents that claim a thousand deliveries at once take each once, 
   const made = await make(1000, scheduled);
   const taken: string[] = [];
   const agent = async (id: number): Promise<void> => {
-    // Rows that another agent is claiming are skipped, so an empty answer may come before the end: the count decides.
+    // Rows that another agent is claiming are skipped, so an empty result can precede the end: the
+    // count decides.
     while (taken.length < made.length) {
       const claimed = await claim(id, 37);
       taken.push(...claimed.map((delivery) => delivery.id));

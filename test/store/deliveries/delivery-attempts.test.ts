@@ -14,7 +14,6 @@ const db = await migratedDatabase();
 attempts.after(() => db.close());
 attempts.before.each(() => empty(db));
 
-/** Deliveries that an agent holds. */
 async function held(count: number, agentId = 1, event: Partial<NewEvent> = {}): Promise<NewEventDelivery[]> {
   const events = newEvents(count, event);
   const made = events.map((one) => newDelivery(one));
@@ -115,7 +114,7 @@ attempts('what a function made is stored with the attempt that sends it, and is 
   const claimed = await claim();
   assert.equal(claimed.get(made!.id), [data, true]);
   assert.equal(claimed.get(plain!.id), ['{"n":1}', false]);
-  // Neither an attempt without data nor a batch that has data for another one takes it away.
+  // Neither an attempt without data nor a batch with data for another delivery removes it.
   await recordAttempts(db.pool, [
     attempt(made!, { ...retried, number: 2, agentId: 2 }),
     attempt(plain!, { ...retried, number: 2, agentId: 2, transformedData: '{"late":true}' }),
@@ -246,7 +245,7 @@ attempts('with plans made on the empty tables of a fresh database, a delivery am
   const own = await migratedDatabase();
   const client = await own.pool.connect();
   try {
-    // One connection, which keeps the plans of its first use.
+    // A single connection, which keeps the plans of its first use.
     const pool = client as unknown as Database['pool'];
     await recordAttempts(pool, []);
     await releaseDeliveries(pool, 1, [], { to: 'due', dueInMs: 0 });

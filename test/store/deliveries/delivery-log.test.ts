@@ -26,7 +26,7 @@ async function setUp() {
   const { id: endpointId } = await makeEndpoint(db, projectId);
   const { id: otherEndpointId } = await makeEndpoint(db, projectId, { name: 'bank' });
   const now = Date.now();
-  // Two events of the same millisecond: their deliveries share it too.
+  // Two events in the same millisecond: their deliveries share it too.
   const [eventId, twinId, olderId] = (await makeEvents(db, projectId, [{ atMs: now }, { atMs: now }, { atMs: now - 90_000_000 }])) as [
     string,
     string,

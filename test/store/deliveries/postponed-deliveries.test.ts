@@ -12,7 +12,7 @@ const db = await migratedDatabase();
 postponed.after(() => db.close());
 postponed.after.each(() => empty(db));
 
-/** A project with endpoints that have so many due deliveries each. */
+/** Creates a project with endpoints with these numbers of due deliveries. */
 async function scene(...counts: number[]): Promise<{ projectId: string; endpointIds: string[]; deliveries: string[][] }> {
   const { id: projectId } = await makeProject(db);
   const endpointIds: string[] = [];
@@ -32,7 +32,7 @@ async function scene(...counts: number[]): Promise<{ projectId: string; endpoint
   return { projectId, endpointIds, deliveries };
 }
 
-/** When the deliveries of an endpoint are due, in seconds from now, the earliest first, and their reasons. */
+/** Seconds until the deliveries of an endpoint are due, earliest first, and their reasons. */
 const waitsOf = (endpointId: string) =>
   db.rows<{ seconds: number; reason: string | null; attempts: number; status: string }>(
     `select extract(epoch from next_attempt_at - now())::float8 as seconds, reason, attempts, status::text from event_deliveries where endpoint_id = $1 order by next_attempt_at`,

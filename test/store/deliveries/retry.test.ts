@@ -30,7 +30,7 @@ interface Narrowed {
   readonly pool?: Database['pool'];
 }
 
-/** Re-queues the deliveries of a project with a status, and counts by outcome. */
+/** Requeues a project's deliveries with a status. Returns counts by outcome. */
 async function run(
   projectId: string,
   status: EventDeliveryStatus,
@@ -45,7 +45,7 @@ async function run(
   return counts;
 }
 
-/** A project with an endpoint, and a delivery to it for each of these. */
+/** Creates a project with an endpoint and a delivery for each of these. */
 async function scene(deliveries: readonly { status: string; hoursAgo?: number; attempts?: number }[]) {
   const { id: projectId } = await makeProject(db);
   const { id: endpointId } = await makeEndpoint(db, projectId);
@@ -61,7 +61,7 @@ async function scene(deliveries: readonly { status: string; hoursAgo?: number; a
   return { projectId, endpointId, events, ids };
 }
 
-/** Many failed deliveries of one millisecond each, straight into the table. */
+/** Inserts failed deliveries, each in another millisecond. */
 async function many(count: number): Promise<{ projectId: string; endpointId: string }> {
   const { projectId, endpointId } = await scene([]);
   await db.rows(
@@ -251,7 +251,7 @@ retry('two at once queue each delivery once, also one that was sent and failed a
   const { projectId: again } = await many(2_000);
   const projects = await findRetryProjects(db.pool, { projectId: again });
   const slow = retryDeliveries(db.pool, { status: 'failure', from: new Date(Date.now() - HOUR), projects }, { dryRun: false });
-  await slow.next(); // it has begun, and knows what it will change
+  await slow.next(); // it has started, and knows which deliveries to change
   assert.equal(await run(again, 'failure'), { due: 2_000 });
   // An agent sends them, and they fail again.
   await db.rows(`update event_deliveries set status = 'failure', next_attempt_at = null, updated_at = now() where project_id = $1`, [

@@ -17,7 +17,6 @@ settled.after(() => db.close());
 const STATUSES = ['scheduled', 'retry', 'processing', 'success', 'failure', 'discarded'];
 const HOUR_SECONDS = 3_600;
 
-/** A delivery of each status for each of two endpoints. */
 async function setUp() {
   const { id: projectId } = await makeProject(db);
   const { id: endpointId } = await makeEndpoint(db, projectId);
@@ -40,7 +39,7 @@ async function setUp() {
     ).map(({ line }) => line);
   const become = async (status: 'active' | 'paused' | 'inactive') =>
     void (await setEndpointStatus(db.knex, projectId, endpointId, { status, reason: null }));
-  /** Writes a waiting delivery as an agent does that believes the endpoint to be paused. */
+  /** Holds a waiting delivery, like an agent that considers the endpoint paused. */
   const holdAll = () =>
     db.rows(`update event_deliveries set next_attempt_at = 'infinity' where project_id = $1 and next_attempt_at is not null`, [projectId]);
   return { projectId, endpointId, otherId, state, become, holdAll };
@@ -109,7 +108,7 @@ settled('the sweep finishes what a kill has left of a deletion or an activation,
   const [active, paused, inactive, deleted, project] = [await setUp(), await setUp(), await setUp(), await setUp(), await setUp()];
   for (const one of [active, paused, inactive, deleted]) await one.become('paused');
   for (const { projectId, endpointId } of [active, paused, inactive, deleted]) await settleDeliveries(db.pool, { projectId, endpointId });
-  // Each is killed after its first commit.
+  // Each process is killed after its first commit.
   await active.become('active');
   await inactive.become('inactive');
   await deleteEndpoint(db.knex, deleted.projectId, deleted.endpointId);

@@ -30,7 +30,6 @@ events.before.each(() => empty(db));
 
 const YEAR_2200 = Date.UTC(2200, 0, 1);
 
-/** Ids of the events that are stored. */
 async function stored(): Promise<string[]> {
   return (await db.rows<{ id: string }>('select id from events order by id')).map(({ id }) => id);
 }
@@ -172,7 +171,7 @@ events('two agents that accept the same messages at once make each event once', 
 });
 
 events('agents whose batches overlap do not block each other for good, with keys on some of the messages', async () => {
-  // After a rebalance two agents read the same messages, cut into batches at other places.
+  // After a rebalance two agents read the same messages, in batches with different boundaries.
   const failures: unknown[] = [];
   for (let round = 0; round < 40; round++) {
     const many = newEvents(60, (n) => ({ idempotencyKey: (n + round) % 3 === 0 ? `key ${round} ${n}` : null }));
@@ -187,7 +186,8 @@ events('agents whose batches overlap do not block each other for good, with keys
 events('the keys of a batch are locked before any of its events, so that overlapping batches wait in one direction', async () => {
   const [first, second] = newEvents(2) as [NewEvent, NewEvent];
   const keyed = { ...second, idempotencyKey: 'k' };
-  // Somebody holds the key; a batch that begins with an event without one must not hold that event meanwhile.
+  // Another session holds the key; a batch that starts with an event without a key must not hold
+  // that event meanwhile.
   const holder = await db.connect();
   const other = await db.connect();
   try {

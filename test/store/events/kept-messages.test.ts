@@ -34,12 +34,11 @@ interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
   readonly events?: number;
   readonly coordinates?: string;
-  /** Its ids are made with its digest: another message has its coordinates. */
+  /** Its ids include its digest: another message has the same coordinates. */
   readonly isDistinguished?: boolean;
   readonly fields?: Partial<NewEvent>;
 }
 
-/** A message with its events, as the pipeline makes them. */
 function sent({ body = Buffer.from('{"n":1}'), headers = {}, events = 1, isDistinguished, fields, ...given }: Sent = {}) {
   const { coordinates = `kept/0/${last++}` } = given;
   const digest = messageDigest(body);

@@ -11,18 +11,18 @@ import { openRedisKv } from '../redis-kv.js';
 
 const kv = suite('store/kv/kv');
 
-/** One KV as two agents see it. */
+/** One KV, used by two agents. */
 interface Shared {
   readonly one: Kv;
   readonly other: Kv;
-  /** Everything that KV knew is gone; only of one that is volatile. */
+  /** Loses all data; only for a volatile KV. */
   readonly empty?: () => Promise<void>;
   close(): Promise<void>;
 }
 
 interface Implementation {
   readonly name: string;
-  /** Whether all that it knows can be gone while agents use it. */
+  /** True if its data can be lost while agents use it. */
   readonly volatile: boolean;
   open(options: { takeOverMs?: number }): Promise<Shared>;
 }
@@ -59,12 +59,12 @@ const implementations: readonly Implementation[] = [
 
 const never = new AbortController().signal;
 
-/** Pulls, with a deadline; what it waits for is there or on its way. */
+/** Pulls with a timeout; the signals are there or on their way. */
 function pull(queue: SignalQueue, limit = 100, signal = never): Promise<Signal[]> {
   return within(queue.pull(limit, signal), 20_000, 'signals');
 }
 
-/** Waits until so many signals are there: those that are done are acknowledged a moment later. */
+/** Waits until `count` signals remain: finished ones are acknowledged a moment later. */
 async function left(queue: SignalQueue, count: number): Promise<void> {
   await until(`${count} signals`, async () => (await queue.depth()) === count);
 }
@@ -73,7 +73,6 @@ const texts = (signals: readonly Signal[]) => signals.map(({ text }) => text);
 const tickets = (signals: readonly Signal[]) => signals.map(({ ticket }) => ticket);
 
 for (const { name, volatile, open } of implementations) {
-  /** A test that every KV passes. */
   const each = (behaviour: string, test: (shared: Shared) => Promise<void>, options: { takeOverMs?: number } = {}) =>
     kv(`${name}: ${behaviour}`, async () => {
       const shared = await open(options);
@@ -435,7 +434,6 @@ kv('Redis: a clock that was set back takes nothing from a bucket', async () => {
   }
 });
 
-/** Fails unless the promise rejects, soon. */
 async function fails(promise: Promise<unknown>, withinMs = 10_000): Promise<void> {
   const settled = await within(
     promise.then(

@@ -19,7 +19,6 @@ type Server = Awaited<ReturnType<typeof own.redis>>;
 const quiet = () => undefined;
 const settings = (more: Partial<KvSettings>): KvSettings => ({ type: 'redis', scheme: 'redis', host: '127.0.0.1', port: 1, ...more });
 
-/** A KV that answers. */
 async function open(more: Partial<KvSettings>, options?: { takeOverMs: number }): Promise<RedisKv> {
   const kv = new RedisKv(settings(more), quiet, options);
   try {
@@ -31,7 +30,7 @@ async function open(more: Partial<KvSettings>, options?: { takeOverMs: number })
   return kv;
 }
 
-/** What a person reads when KV cannot be used so, at start (the error that connections have) and later (that of a command). */
+/** The error for an unusable KV, at start (a connection error) and later (a command's error). */
 async function sentence(more: Partial<KvSettings>, expected: RegExp): Promise<GatewayError> {
   const errors: Error[] = [];
   const place = settings(more);
@@ -64,7 +63,7 @@ const pull = async (queue: SignalQueue) => {
   return signals.map(({ text }) => text);
 };
 
-/** Everything that agents and servers ask of KV. */
+/** Uses every operation of agents and servers. */
 async function useAll(one: Kv, other: Kv): Promise<void> {
   for (const name of ['create-event', 'match-subscriptions'] as const) {
     const waiting = pull(other.queue(name));

@@ -11,7 +11,10 @@ import { decodeValue, encodeValue, KV_VERSIONS, type KvKind } from '#store/kv/ve
 
 const versions = suite('store/kv/versions');
 
-/** The fields of what each version writes, as `path:type`. A change of one is a new version: raise it in KV_VERSIONS, and write the new fields here. */
+/**
+ * The fields that each version writes, as `path:type`. A changed field requires a new version:
+ * raise it in KV_VERSIONS, and list the new fields here.
+ */
 const shapes: Readonly<Record<Exclude<KvKind, 'record'>, readonly [version: number, fields: string]>> = {
   breaker: [
     1,
@@ -34,7 +37,7 @@ const policy = { threshold: 0.5, minimumRequests: 10, windowMs: 60_000, openMs: 
 const breaker = () => counted(undefined, { projectId: 'p', requests: 20, failures: 20 }, policy, 1_000);
 const names = { lag: 'source-lag:s:1', state: 'source-state:{p}:s:1' };
 
-/** KV with one value of each kind, as this release writes it. */
+/** A KV with one value of each kind, as written by this release. */
 async function written(): Promise<MemoryKv> {
   const kv = new MemoryKv();
   await writeSourceLag(kv, { sourceId: 's', agentId: 1 }, [{ partition: '0', messages: 1, position: '1', end: '2' }]);

@@ -21,14 +21,17 @@ lists.after(async () => {
     process.stdout.write(`${ms.toFixed(1)} ms ${what}\n`);
 });
 
-/** So many that reading them all cannot be overlooked. The plans are the same with 1,000,000, which take two minutes: LIST_ROWS=1000000. */
+/**
+ * Enough rows that reading all of them is noticeable. The plans are the same for 1,000,000, which
+ * take two minutes: LIST_ROWS=1000000.
+ */
 const ROWS = Number(process.env['LIST_ROWS'] ?? 50_000);
 const START_MS = Date.parse('2026-03-01');
 const first: PageRequest = { perPage: 20, direction: 'next', sort: 'DESC' };
-/** The page behind nine tenths of the rows. */
+/** The page after nine tenths of the rows. */
 const deep: PageRequest = { ...first, cursor: idBound(START_MS + ROWS / 10, '0') };
 
-/** Each filter by itself matches a third of the rows or more; many pairs of them match none. */
+/** Each filter alone matches at least a third of the rows; many pairs match none. */
 let projectId: string;
 const sources: string[] = [];
 const endpoints: string[] = [];
@@ -82,7 +85,7 @@ interface Plan {
   readonly Plans?: readonly Plan[];
 }
 
-/** How many rows of the big tables a list looked at, and the scans of them that had no condition on an index. */
+/** The rows of the large tables that a list reads, and their scans without an index condition. */
 async function lookedAt(
   list: (pool: Pool) => Promise<Page<unknown>>,
 ): Promise<{ rows: number; blocks: number; unbounded: string[]; content: number }> {
@@ -100,7 +103,7 @@ async function lookedAt(
       values,
     );
     const plan = rows[0]!['QUERY PLAN'][0].Plan;
-    // Entries of an index that a scan walks past are no rows of it.
+    // Index entries that a scan skips are not counted as rows.
     seen.blocks += plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!;
     visit(plan);
     return db.pool.query(text, values);
@@ -109,7 +112,7 @@ async function lookedAt(
   return seen;
 }
 
-/** All combinations of the values of filters, undefined for none. */
+/** All combinations of filter values, undefined for none. */
 function combinations<Filter extends object>(choices: { readonly [Name in keyof Filter]: readonly Filter[Name][] }): Filter[] {
   return Object.entries<readonly unknown[]>(choices).reduce<object[]>(
     (all, [name, values]) => all.flatMap((one) => values.map((value) => ({ ...one, [name]: value }))),
@@ -117,7 +120,10 @@ function combinations<Filter extends object>(choices: { readonly [Name in keyof 
   ) as Filter[];
 }
 
-/** A page has 20 rows; each group, of 3 sources and 3 statuses, gives 21 at most, and joins find each once more. */
+/**
+ * A page has 20 rows; each group, of 3 sources and 3 statuses, yields 21 at most, and joins look up
+ * each again.
+ */
 const ROWS_MAX = 9 * 21 + 4 * 21;
 
 /** Milliseconds of each list, the best of three. */
@@ -133,7 +139,7 @@ async function time(what: string, list: () => Promise<unknown>): Promise<void> {
   timings.push({ what, ms: best });
 }
 
-/** A row costs one block at most, and a group or join those of its way down the index. */
+/** A row costs one block at most, and a group or join the depth of its index. */
 const BLOCKS_MAX = ROWS_MAX + 9 * 4 + 4 * 21 * 3;
 
 async function assertCheap<Filter extends object>(

@@ -7,7 +7,6 @@ const page = suite('store/pagination/page');
 const idOf = (n: number) => `00000000-0000-7000-8000-${String(n).padStart(12, '0')}`;
 const rows = Array.from({ length: 10 }, (_, n) => ({ id: idOf(n) }));
 
-/** Reads ten rows as a table would. */
 function read({ order, after, limit }: Seek): Promise<Found<{ id: string }>> {
   const ordered = order === 'asc' ? rows : rows.toReversed();
   const beyond = ordered.filter(({ id }) => after === undefined || (order === 'asc' ? id > after : id < after));

@@ -8,7 +8,6 @@ const columns = suite('store/postgres/columns');
 const db = await migratedDatabase();
 columns.after(() => db.close());
 
-/** What Postgres makes of a column. */
 async function through(values: readonly (string | number | null)[]): Promise<(string | null)[]> {
   const { rows } = await db.pool.query<{ values: (string | null)[] }>(
     `select array(select headers from ${batchRows(['headers'])}) as values`,

@@ -54,7 +54,7 @@ async function on<T>(options: string, use: (db: Database) => Promise<T>, more: P
 
 const rule = (kind: string, more = '') => `${kind} all all 127.0.0.1/32 trust ${more}\n`;
 
-/** Lets Postgres show this certificate, or speak no TLS, under these rules for clients. */
+/** Makes Postgres use this certificate, or no TLS, with these client rules. */
 async function serve(certificate: Issued | undefined, rules = rule('host'), options = 'sslmode=prefer'): Promise<void> {
   await on(options, async ({ knex }) => {
     const [{ data_directory: folder, hba_file: hba }] = (
@@ -78,7 +78,7 @@ async function serve(certificate: Issued | undefined, rules = rule('host'), opti
     }
     await knex.raw(`alter system set ssl_ca_file = 'root.crt'`);
     await knex.raw(`alter system set ssl = ${certificate ? 'on' : 'off'}`);
-    // The postmaster takes the files in when it is told to; the time of that is kept.
+    // The postmaster loads the files on request, and records the time.
     const loadedAt = async () => (await knex.raw<{ rows: [{ at: Date }] }>('select pg_conf_load_time() as at')).rows[0].at.getTime();
     const before = await loadedAt();
     await knex.raw('select pg_reload_conf()');
@@ -88,7 +88,9 @@ async function serve(certificate: Issued | undefined, rules = rule('host'), opti
 
 const ENCRYPTED = 'select ssl from pg_stat_ssl where pid = pg_backend_pid()';
 
-/** Whether each kind of connection is encrypted: prepared statements, builder, the one that listens. */
+/**
+ * Tests whether each kind of connection is encrypted: prepared statements, builder and listener.
+ */
 function encrypted(options: string, more?: Partial<DatabaseSettings>): Promise<boolean[]> {
   return on(
     options,
@@ -109,7 +111,7 @@ function encrypted(options: string, more?: Partial<DatabaseSettings>): Promise<b
   );
 }
 
-/** What a person reads when the database cannot be reached so: by the pool, and the same by the builder. */
+/** The error for an unreachable database: from the pool, and the same from the builder. */
 async function sentence(options: string, more?: Partial<DatabaseSettings>): Promise<{ message: string; fix: string }> {
   const told: { message: string; fix: string }[] = [];
   await on(

@@ -13,7 +13,10 @@ const beside = together(silent);
 
 type Rewrite = NonNullable<Parameters<typeof proxy>[1]>['rewrite'];
 
-/** A gateway's connections to a database of its own, through a proxy. A statement is only given up when a minute is over. */
+/**
+ * A gateway's connections to a private database through a proxy. Statements time out only after a
+ * minute.
+ */
 async function behindProxy(use: (db: Database, way: Proxy) => Promise<void>, { rewrite }: { rewrite?: Rewrite } = {}): Promise<void> {
   const made = await makeDatabase();
   const way = await proxy(made.connection, rewrite ? { rewrite } : {});
@@ -30,7 +33,7 @@ async function behindProxy(use: (db: Database, way: Proxy) => Promise<void>, { r
   }
 }
 
-/** How a statement ends: `answered`, or the message of its error. */
+/** `answered`, or the error message of a statement. */
 async function outcome(statement: PromiseLike<unknown>): Promise<string> {
   try {
     await statement;
@@ -40,7 +43,7 @@ async function outcome(statement: PromiseLike<unknown>): Promise<string> {
   }
 }
 const DEAD = 'Connection terminated: it received nothing while Postgres answered other connections';
-/** Within it a dead connection is found on any machine; a statement would be given up later. */
+/** The limit for detecting a dead connection on any machine, below the statement timeout. */
 const FOUND_MS = 30_000;
 
 beside('a statement on a connection that is dead without a word fails soon, in either pool, and the next one works', () =>
@@ -48,7 +51,7 @@ beside('a statement on a connection that is dead without a word fails soon, in e
     for (const ask of [() => pool.query('select 1'), () => knex.raw('select 1')]) {
       assert.is(await outcome(ask()), 'answered');
       way.freezeOpen();
-      // The builder puts the statement before it.
+      // The builder adds a prefix with the statement.
       assert.ok((await within(outcome(ask()), FOUND_MS, 'the end of the statement')).endsWith(DEAD));
       assert.is(await outcome(ask()), 'answered');
     }
@@ -84,7 +87,7 @@ beside('a statement that takes long on a connection that lives is left alone, an
 
 beside('a long statement that a slow network is still carrying is left alone', async () => {
   const made = await makeDatabase();
-  // A megabyte a second goes to Postgres; what comes from there is fast.
+  // Data to Postgres is limited to a megabyte per second; responses are fast.
   const slow = net.createServer((client) => {
     const server = net.connect(made.connection.port, made.connection.host);
     server.pipe(client);
@@ -99,7 +102,7 @@ beside('a long statement that a slow network is still carrying is left alone', a
   const port = await loopback(slow);
   const db = openDatabase({ scheme: 'postgres', ...made.connection, port }, { poolSize: 1, name: 'gateway-test', answerMs: 60_000 });
   try {
-    // The second time it is known by its name, and begins with what is long.
+    // The second execution uses the prepared statement, and starts with the long value.
     for (const length of [1, 5_000_000])
       assert.is(await outcome(db.pool.query({ name: 'long', text: 'select length($1)', values: ['x'.repeat(length)] })), 'answered');
   } finally {
@@ -122,7 +125,10 @@ beside('while Postgres answers nobody, nothing is said of a single connection', 
   }),
 );
 
-/** What a pooler does: tells its clients another id than that of the backend, https://www.postgresql.org/docs/current/protocol-message-formats.html */
+/**
+ * Reports another id than the backend's, as poolers do:
+ * https://www.postgresql.org/docs/current/protocol-message-formats.html
+ */
 function otherIds(bytes: Buffer): Buffer {
   const at = bytes.indexOf(Buffer.from([0x4b, 0, 0, 0, 12]));
   if (at >= 0) bytes.writeInt32BE(1, at + 5);

@@ -27,7 +27,6 @@ function folder(files: Readonly<Record<string, string>>): string {
   return dir;
 }
 
-/** Runs a test on an empty database. */
 async function onEmpty(test: (db: Database, rows: Rows, url: string) => Promise<void>): Promise<void> {
   const own = await database();
   const opened = openUrl(own.url);
@@ -245,7 +244,7 @@ migrate('a migration does not keep others waiting for a lock that it cannot have
       const migrating = migrateUp(db, { dir: folder(LOCKING), onWait: (why) => told.push(why) });
       await until('the word that it waits', () => told.length > 0);
       assert.match(told[0]!, /^other sessions hold locks that 0001_one\.up\.sql needs; /);
-      // In its pause between two tries, nobody stands behind it.
+      // During its pause between two attempts, no session queues behind it.
       await rows(`set lock_timeout = 900; insert into busy values (1)`);
       await holder.query('commit');
       assert.equal(await migrating, ['0001_one']);
@@ -282,7 +281,7 @@ migrate('a migration that Postgres ends for a deadlock with an agent is tried ag
     await rows('create table first (id int); create table second (id int)');
     const agent = await db.connect();
     try {
-      // Whoever has waited for its own deadlock_timeout is ended.
+      // The session whose deadlock_timeout has passed is ended.
       await agent.query(`set deadlock_timeout = '30s'; begin; select from second`);
       const dir = folder({
         '0001_two.up.sql': `set local deadlock_timeout = 20; alter table first add column a text; select pg_sleep(1); alter table second add column a text;`,

@@ -12,7 +12,10 @@ let db: Own;
 settings.before(async () => void (db = await database()));
 settings.after(() => db.close());
 
-/** Every value that changes a meaning or a plan, as a role, a database or the server may have it. */
+/**
+ * Values that change the meaning or the plan of statements, as possible defaults of a role, a
+ * database or the server.
+ */
 const HOSTILE: Readonly<Record<string, string>> = {
   datestyle: 'German, DMY',
   intervalstyle: 'sql_standard',
@@ -58,7 +61,7 @@ async function on<T>(
   }
 }
 
-/** The values in a session of each kind: of hot statements, of the builder, and the one that listens. */
+/** The values in a session of each kind: of hot statements, of the builder, and of the listener. */
 const valuesOf = (place: Own, more: object = {}) =>
   on(place, more, async ({ pool, knex, connect }) => {
     const names = Object.keys(HOSTILE);
@@ -168,7 +171,7 @@ settings('through a pooler what it keeps is set, and what it does not keep is re
 
     const setting = async (sql: string, place: object, sentence: RegExp, remedy: RegExp) => {
       await hostile.rows(sql);
-      // A pooler would go on with the sessions that it has.
+      // A pooler would keep its existing sessions.
       await hostile.rows(
         'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
       );

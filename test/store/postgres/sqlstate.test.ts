@@ -18,7 +18,6 @@ refused.after(async () => {
   await db.close();
 });
 
-/** What Postgres itself answers with this SQLSTATE. */
 async function raised(code: string): Promise<unknown> {
   return client.query(`do $$ begin raise exception 'because' using errcode = '${code}'; end $$`).then(
     () => assert.unreachable('it raises nothing'),
@@ -26,7 +25,10 @@ async function raised(code: string): Promise<unknown> {
   );
 }
 
-/** https://www.postgresql.org/docs/current/errcodes-appendix.html, as far as a statement of ours may meet them. */
+/**
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html: the codes that the gateway's
+ * statements can meet.
+ */
 const LATER = {
   '08000': 'the connection broke',
   '08006': 'the connection broke',
@@ -86,7 +88,7 @@ refused('errors without a code of Postgres are about the way to it', () => {
 });
 
 refused('a session that Postgres ends is not about the message either, though the code says so', async () => {
-  // A value that a parameter cannot have ends the session before it begins.
+  // An invalid parameter value ends the session before it starts.
   const wrong = new pg.Client({ connectionString: db.url, options: '-c statement_timeout=never' });
   const error = await wrong.connect().then(
     () => assert.unreachable('Postgres takes it'),

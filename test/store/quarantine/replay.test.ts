@@ -15,7 +15,6 @@ const db = await migratedDatabase();
 replay.after(() => db.close());
 replay.before.each(() => empty(db));
 
-/** A message in quarantine, as it is read for a replay. */
 async function waiting(raw = 'bytes') {
   const message = quarantinedMessage({ raw: Buffer.from(raw), headers: '{"a":"b"}' });
   await quarantineMessages(db.pool, [message]);

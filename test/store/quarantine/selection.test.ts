@@ -17,7 +17,7 @@ listing.before.each(async () => void (await db.rows('delete from quarantined_mes
 
 const now = Date.now();
 
-/** Messages of two projects, one second apart, by turns. */
+/** Messages of two projects in alternation, one second apart. */
 async function setUp() {
   const [a, b] = [await makeProject(db, 'a'), await makeProject(db, 'b')];
   const messages = [0, 1, 2, 3].map((n) =>

@@ -14,7 +14,6 @@ const times = suite('store/retention/cutoffs');
 
 const keeping = async (db: Db, days: number) => (await makeProject(db, 'orders', { retention: { days } })).id;
 
-/** Events, deliveries and attempts of a project. */
 async function rowsOf(db: Db, project: string): Promise<number[]> {
   const [found] = await db.rows<{ n: number[] }>(
     `select array[(select count(*) from events where project_id = $1), (select count(*) from event_deliveries where project_id = $1),
@@ -26,7 +25,6 @@ async function rowsOf(db: Db, project: string): Promise<number[]> {
 
 const droppedDays = (done: { dropped: readonly { day: string }[] }) => done.dropped.map(({ day }) => day);
 
-/** Holds a lock on a table while something else is done. */
 async function whileLocked(db: Db, table: string, mode: string, work: () => Promise<void>): Promise<void> {
   const other = await db.connect();
   try {

@@ -25,7 +25,7 @@ deleting(
         const plan = await genericPlan(db, text);
         assert.equal(readWhole(plan), [], `${text}\n${plan}`);
       }
-      // What a recursive query looks at is in its plan once it runs.
+      // The plan of a recursive query is complete only after execution.
       const tables = TABLES.map((table) => `${table}_${dayOf(0).replaceAll('-', '')}`);
       const { rows } = await db.pool.query<{ 'QUERY PLAN': string }>(`explain (analyze, costs off, timing off) ${projectsIn(tables)}`);
       const plan = rows.map((row) => row['QUERY PLAN']).join('\n');

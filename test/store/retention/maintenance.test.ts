@@ -8,7 +8,7 @@ import { migratedDatabase } from '../migrated.js';
 
 const maintenance = suite('store/retention/maintenance');
 
-/** Runs a test on a database of its own: partitions come and go. */
+/** Runs a test on a private database: it creates and drops partitions. */
 async function onFresh(test: (db: Awaited<ReturnType<typeof migratedDatabase>>) => Promise<void>): Promise<void> {
   const db = await migratedDatabase();
   try {
@@ -22,7 +22,7 @@ const DAY_MS = 86_400_000;
 const TABLES = ['events', 'event_deliveries', 'delivery_attempts', 'event_messages'];
 const dayOf = (day: number) => new Date(Date.now() + day * DAY_MS).toISOString().slice(0, 10);
 
-/** The name of the partition of a day, counted from today. */
+/** The name of a day's partition, relative to today. */
 function partition(table: string, day: number): string {
   return `${table}_${new Date(Date.now() + day * DAY_MS).toISOString().slice(0, 10).replaceAll('-', '')}`;
 }
@@ -69,7 +69,7 @@ maintenance('a day that the default partition holds rows of is made, with those 
     assert.equal(await db.rows(`select id from ${partition('events', 0)}`), [{ id: today.id }]);
     assert.equal(await db.rows(`select id from events_default`), [{ id: far.id }]);
     assert.equal(await acceptEvents(db.pool, batch([event])), new Set());
-    // It is as those that the other days have.
+    // Identical to the partitions of other days.
     const shape = (day: number) =>
       db.rows(
         `select regexp_replace(pg_get_indexdef(indexrelid), '[0-9]{8}', '', 'g') as index from pg_index where indrelid = $1::regclass

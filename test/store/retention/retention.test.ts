@@ -68,7 +68,7 @@ retention('a day with an event that is not routed, or a delivery that waits or i
   }),
 );
 
-/** Events of a day without deliveries, which leaves the deliveries of other days as they are. */
+/** Creates events of a day without deliveries, without affecting deliveries of other days. */
 async function routed(db: Db, day: number): Promise<void> {
   await acceptEvents(db.pool, batch(newEvents(2, (n) => ({ occurredAtMs: at(day) + n }))));
 }
@@ -99,7 +99,7 @@ retention('finished rows of the default partition are deleted, in as many steps 
     await db.rows(`update events set accepted_at = $1 where id = $2`, [new Date(at(50)), young.id]);
     assert.is(await count(db, 'events_default'), 1504);
 
-    // They were accepted today: a source that is read from its beginning brings old messages.
+    // They were accepted today: a source read from its beginning delivers old messages.
     assert.equal((await forget(db, 0)).rowsDeleted, 0);
     assert.is((await forget(db, 50)).rowsDeleted, 1500 + 1200 + 1, 'the one of 2200 expires by when it came');
     assert.equal(
@@ -132,7 +132,7 @@ retention('messages in quarantine that were replayed or discarded are deleted wh
   }),
 );
 
-/** Events of a message that is kept, on a day. */
+/** Creates events of a stored message, on a day. */
 async function keptOn(db: Db, day: number, events: readonly NewEvent[]): Promise<void> {
   const { projectId, occurredAtMs, id } = events[0]!;
   const parts = keptParts({ body: Buffer.from('hunter2'), headers: {} });
@@ -228,7 +228,7 @@ retention('a day that a broken drop left in two of the tables is dropped, and th
   }),
 );
 
-/** Holds a delivery as a change of it does, for as long as something else runs to its end, or until it waits for that. */
+/** Locks a delivery, like a change of it, until `work` ends or waits for the lock. */
 async function whileRequeued(db: Db, id: string, work: () => Promise<unknown>): Promise<void> {
   const other = await db.connect();
   try {

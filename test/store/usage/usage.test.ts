@@ -18,7 +18,6 @@ usage.before(async () => {
 usage.before.each(async () => void (await db.rows('delete from usage_days')));
 usage.after(() => db.close());
 
-/** The UTC day so many days ago. */
 const day = (ago: number): string => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
 const totals = async (days = 10) => (await listUsage(db.pool, { days })).map((it) => [it.day, it.events, it.deliveries, it.bytes]);
 
@@ -121,7 +120,7 @@ usage('while Postgres is away counts are kept and added when it is back; an answ
       return (await totals()).length > 0;
     });
     assert.equal(await totals(), [[day(0), 2, 0, 4]]);
-    // Postgres has added it and the answer is lost: adding it again would count it twice.
+    // Postgres has added it and the response is lost: adding it again would count it twice.
     counter.event(projectId, '{}');
     const lost = between.loseAnswer('add-usage');
     await counter.flush();

@@ -3,9 +3,9 @@ import os from 'node:os';
 import path from 'node:path';
 
 /**
- * A folder in `~/.cache` that is fetched once. It is filled beside the final one and renamed, so that a half-filled one is never used and two may fetch at
- * once: the first one stays.
- * @param fill puts into the folder that it is given what belongs there; when it throws, nothing is kept
+ * Returns a folder in `~/.cache` that is filled once. It is filled under a temporary name and
+ * renamed, so that no process uses an incomplete one; of concurrent processes the first wins.
+ * @param fill fills the given folder; if it throws, nothing is kept
  */
 export function cached(name: string, fill: (folder: string) => void): string {
   const folder = path.join(os.homedir(), '.cache', name);
@@ -16,7 +16,7 @@ export function cached(name: string, fill: (folder: string) => void): string {
     fill(filling);
     fs.renameSync(filling, folder);
   } catch (error) {
-    // Another one was first after all.
+    // Another process was first.
     if (!['ENOTEMPTY', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
   } finally {
     fs.rmSync(filling, { recursive: true, force: true });

@@ -3,7 +3,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { installed } from './packages.js';
 
-/** PEM files of a certificate authority made for the occasion and of a server certificate for localhost and 127.0.0.1. */
+/**
+ * PEM files of a temporary certificate authority and of a server certificate for localhost and
+ * 127.0.0.1.
+ */
 export interface Certificates {
   readonly ca: string;
   readonly key: string;
@@ -11,8 +14,8 @@ export interface Certificates {
 }
 
 /**
- * Makes them in a folder, with openssl.
- * @throws `Unavailable` when there is no openssl
+ * Creates the files in a folder, with openssl.
+ * @throws `Unavailable` without openssl
  */
 export function certificates(folder: string): Certificates {
   installed('openssl', ['openssl'], 'for the tests over TLS');

@@ -1,5 +1,6 @@
 // @ts-check
-// Runs commands of the built command line one after the other. To start a process takes more time than most commands.
+// Runs commands of the built command line one after the other: starting a process takes longer than
+// most commands.
 import { fileURLToPath } from 'node:url';
 import { run } from '@gateway/cli';
 

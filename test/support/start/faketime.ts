@@ -3,18 +3,17 @@ import path from 'node:path';
 import { installed } from './packages.js';
 import { Unavailable } from './unavailable.js';
 
-/** The wall clock of a process, which the test sets while it runs. The monotonic clock stays as it is. */
+/** The adjustable wall clock of a process. The monotonic clock is unaffected. */
 export interface SetClock {
-  /** The environment of the process. */
   readonly env: Readonly<Record<string, string>>;
-  /** Sets the clock so many seconds ahead of that of the machine, or behind; the process notices within a second. */
+  /** Sets the clock relative to the machine's, in seconds; takes effect within a second. */
   set(seconds: number): void;
 }
 
 /**
- * A clock by Debian's `libfaketime`.
- * @param file where the clock stands
- * @throws `Unavailable` when there is none and it cannot be installed
+ * Creates a clock for Debian's `libfaketime`.
+ * @param file holds the offset
+ * @throws `Unavailable` if it cannot be installed
  */
 export function setClock(file: string): SetClock {
   installed('faketime', ['faketime'], 'to set the clock of a process');

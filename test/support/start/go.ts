@@ -3,8 +3,9 @@ import { installed } from './packages.js';
 import { Unavailable } from './unavailable.js';
 
 /**
- * Sees to it that there is a Go that fetches the version that a module asks for, as 1.21 and newer do: the path of the program.
- * @throws `Unavailable` with what a person has to install
+ * Returns the path of a Go, installed if necessary, that fetches the version that a module requires
+ * (1.21 or newer).
+ * @throws `Unavailable` with installation instructions
  */
 export function go(): string {
   installed('go', ['golang-go'], 'for clients in Go');

@@ -6,15 +6,19 @@ import { installed } from './packages.js';
 import { Unavailable } from './unavailable.js';
 
 export const KAFKA_VERSION = '4.1.1';
-/** The last of the line before, with which many clusters still run. */
+/** The last release of the previous major version, which many clusters still run. */
 export const KAFKA_BEFORE = '3.9.1';
 
-/** Without a binding the broker's log is lost, and Kafka 3.9 and 4.1 bring slf4j-api 1.7, to which 2.x does not bind. */
+/**
+ * Without a binding the broker logs nothing. Kafka 3.9 and 4.1 ship slf4j-api 1.7, to which 2.x
+ * does not bind.
+ */
 const log = { groupId: 'org.slf4j', artifactId: 'slf4j-simple', version: '1.7.36' };
 
 /**
- * The folder with the jars of the broker, filled by Maven when it is not yet there. Sees to it that Java is there too.
- * @throws `Unavailable` when Java or Maven cannot be had
+ * Returns the folder with the broker's jars; Maven fills it on first use. Also ensures that Java is
+ * installed.
+ * @throws `Unavailable` without Java or Maven
  */
 export function kafkaJars(version: string): string {
   needJava();

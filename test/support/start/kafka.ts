@@ -9,38 +9,39 @@ import { KAFKA_VERSION, kafkaJars } from './kafka-jars.js';
 import { tempFolder } from './keep.js';
 import { ServerProcess } from './server-process.js';
 
-/** The ways to reach a broker, each `host:port`. */
+/** The broker's listeners as `host:port`. */
 export interface KafkaListeners {
   readonly plaintext: string;
   readonly saslPlaintext: string;
   readonly saslSsl: string;
   readonly ssl: string;
-  /** Over TLS, and only with a certificate of the authority. */
+  /** TLS with a required client certificate of the authority. */
   readonly mutual: string;
-  /** The same with a login. */
+  /** `mutual` with a login. */
   readonly saslMutual: string;
 }
 
-/** A single-node Kafka of our own. */
 export interface KafkaServer extends ServerProcess {
   readonly listeners: KafkaListeners;
-  /** The file with the certificate of the authority that signed the broker's. */
+  /** The certificate of the broker's authority. */
   readonly caFile: string;
-  /** The files of a client certificate that the authority signed, and of its key. */
+  /** Files of a signed client certificate and its key. */
   readonly client: { readonly certificate: string; readonly key: string };
 }
 
-/** Who may log in at the SASL listeners; SCRAM with both hashes. */
+/** Users of the SASL listeners; SCRAM with both hashes. */
 export const kafkaUsers = {
   plain: { username: 'plain', password: 'plain-secret' },
   scram: { username: 'scram', password: 'scram-secret' },
 } as const;
 
 /**
- * Starts a real Kafka in KRaft mode on free ports, from its Maven artifacts. Topics are not made by themselves. Takes five to nine seconds.
+ * Starts a real Kafka in KRaft mode on free ports, from its Maven artifacts. Topics are not created
+ * automatically. Takes five to nine seconds.
  * @param options.compiler `full` for benchmarks: slower to start, faster under load
- * @param options.proxied a further plain listener on this port, which tells its clients that the broker is at that other port of loopback: a proxy's
- * @throws `Unavailable` when Java or the artifacts cannot be had
+ * @param options.proxied an additional plain listener on this port that advertises another loopback
+ * port, a proxy's
+ * @throws `Unavailable` without Java or the artifacts
  */
 export async function startKafka({
   compiler = 'quick',
@@ -84,7 +85,10 @@ export async function startKafka({
   return Object.assign(server, { listeners, caFile: ca, client: { certificate, key } });
 }
 
-/** The JVM's arguments. The second compiler is left out: it makes the start slower, and a broker of tests has no long run to win it back. */
+/**
+ * The JVM's arguments. The second compiler is off: it slows down the start, and a test broker does
+ * not run long enough to benefit from it.
+ */
 function java(jars: string, heap: string, compiler: 'quick' | 'full' = 'quick'): string[] {
   const log = ['-Dorg.slf4j.simpleLogger.defaultLogLevel=warn', '-Dorg.slf4j.simpleLogger.showDateTime=true'];
   return [
@@ -97,7 +101,10 @@ function java(jars: string, heap: string, compiler: 'quick' | 'full' = 'quick'):
   ];
 }
 
-/** Writes the cluster id and the SCRAM users into the data folder; that is the only place for them before a broker runs. */
+/**
+ * Writes the cluster id and the SCRAM users into the data folder, the only way before a broker
+ * runs.
+ */
 function format(jars: string, properties: string): void {
   const { username, password } = kafkaUsers.scram;
   const id = clusterId();
@@ -107,7 +114,10 @@ function format(jars: string, properties: string): void {
   if (status !== 0) throw new Error(`Kafka could not format its folder: ${error?.message ?? `${stdout}${stderr}`}`);
 }
 
-/** 16 random bytes in base64url. The first bit is 0, so that the text never starts with `-`, which the tool would take for an option. */
+/**
+ * 16 random bytes in base64url. The first bit is 0, so that the text never starts with `-`, which
+ * the tool would parse as an option.
+ */
 function clusterId(): string {
   const bytes = crypto.randomBytes(16);
   bytes.writeUInt8(bytes.readUInt8(0) & 0x7f, 0);
@@ -136,7 +146,7 @@ function serverProperties(of: {
     [`listener.name.${listener}.scram-sha-256.sasl.jaas.config`]: `${login}.scram.ScramLoginModule required;`,
     [`listener.name.${listener}.scram-sha-512.sasl.jaas.config`]: `${login}.scram.ScramLoginModule required;`,
   });
-  // Tokens that nobody signed are enough for a broker of tests.
+  // Unsigned tokens suffice for tests.
   const bearer = `${login}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";`;
   const properties: Record<string, string | number | boolean> = {
     'process.roles': 'broker,controller',
@@ -163,7 +173,8 @@ function serverProperties(of: {
     'ssl.client.auth': 'none',
     'log.dirs': path.join(of.folder, 'data'),
     'auto.create.topics.enable': false,
-    // One broker: every internal topic has to be told so, or the first join of a group waits for a coordinator that never comes.
+    // For a single broker, every internal topic needs a replication factor of 1; otherwise the
+    // first join of a group waits forever for a coordinator.
     'offsets.topic.replication.factor': 1,
     'offsets.topic.num.partitions': 4,
     'transaction.state.log.replication.factor': 1,
@@ -171,9 +182,11 @@ function serverProperties(of: {
     'transaction.state.log.num.partitions': 4,
     'share.coordinator.state.topic.replication.factor': 1,
     'share.coordinator.state.topic.min.isr': 1,
-    'group.initial.rebalance.delay.ms': 0, // a group is usable at once instead of after three seconds
-    'group.min.session.timeout.ms': 1000, // for the tests of kills, which cannot wait for the usual sessions
-    'log.cleaner.dedupe.buffer.size': 16_777_216, // the default is a quarter of the heap we give
+    // a group is usable immediately instead of after three seconds
+    'group.initial.rebalance.delay.ms': 0,
+    // for tests of kills, which cannot wait for the default session timeout
+    'group.min.session.timeout.ms': 1000,
+    'log.cleaner.dedupe.buffer.size': 16_777_216, // the default is a quarter of the heap
     'num.network.threads': 2,
     'num.io.threads': 4,
     'background.threads': 2,
@@ -184,15 +197,16 @@ function serverProperties(of: {
 }
 
 /**
- * Whether the broker has registered and can coordinate groups. The port is open before; and the first question makes the topic of offsets, on which
- * otherwise the first consumer of every run would wait.
+ * True once the broker has registered and can coordinate groups, which is after it opens its port.
+ * The first call creates the topic of offsets; otherwise the first consumer of every run would wait
+ * for it.
  */
 async function coordinates(broker: string): Promise<boolean> {
   const kafka = new Kafka({ brokers: [broker], logLevel: logLevel.NOTHING, retry: { retries: 0 }, connectionTimeout: 2_000 });
   const admin = kafka.admin();
   try {
     await admin.connect();
-    await admin.listTopics(); // kafkajs learns of the brokers here, and of nobody in the next line
+    await admin.listTopics(); // kafkajs reads the list of brokers here; the next call does not
     await admin.fetchOffsets({ groupId: 'is-it-ready' });
     return true;
   } catch {

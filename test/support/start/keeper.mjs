@@ -1,7 +1,9 @@
 // @ts-check
-// Outlives the test process that started servers, and cleans up behind it. Its owner writes one JSON line per change to its input:
-// {"keep":{"pid","signal"}}, {"forget":pid}, {"folder":path}, {"leave":path}. When the input ends, because the owner ended in whatever way, what is still kept is
-// stopped by its own pid and the folders are deleted. Without this, a test that is killed would leave a Postgres behind.
+// Outlives the test process that started servers, and cleans up after it: a killed test would
+// otherwise leave a Postgres behind. The owner writes one JSON line per change to standard input:
+// {"keep":{"pid","signal"}}, {"forget":pid}, {"folder":path}, {"leave":path}. When the input ends,
+// because the owner has ended for any reason, the kept processes are signalled by pid and the
+// folders are deleted.
 import fs from 'node:fs';
 import readline from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -31,7 +33,7 @@ for (const folder of folders) fs.rmSync(folder, { recursive: true, force: true, 
 /** @param {number} pid */
 function lives(pid) {
   try {
-    // A dead process that nobody has reaped still answers to signal 0.
+    // A zombie still accepts signal 0.
     if (/^State:\s+Z/m.test(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))) return false;
   } catch {
     if (fs.existsSync('/proc/self')) return false;

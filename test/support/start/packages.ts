@@ -3,15 +3,16 @@ import os from 'node:os';
 import path from 'node:path';
 import { Unavailable } from './unavailable.js';
 
-/** Whether a program is found on the PATH. */
+/** True if a program is on the PATH. */
 export function have(program: string): boolean {
   return spawnSync('sh', ['-c', `command -v ${program}`], { stdio: 'ignore' }).status === 0;
 }
 
 /**
- * Sees to it that a program is there: installs one of the Debian packages that bring it, when we are root and there is `apt-get`.
- * @param packages tried in this order; they differ between releases
- * @throws `Unavailable` with what a person has to install
+ * Ensures that a program exists: installs one of the Debian packages that contain it, if the user
+ * is root and `apt-get` exists.
+ * @param packages tried in this order; names differ between releases
+ * @throws `Unavailable` with installation instructions
  */
 export function installed(program: string, packages: readonly string[], why: string): void {
   if (have(program)) return;
@@ -28,8 +29,10 @@ export function installed(program: string, packages: readonly string[], why: str
 }
 
 /**
- * Runs `apt-get` to its end, one at a time of all test files: images of containers are set up to empty its cache after each run, also after an
- * `update`, and what another run has fetched and not unpacked yet would be gone. Gives the last that it said when it failed, and undefined when it did not.
+ * Runs `apt-get`, one process at a time across test files: container images are set up to empty its
+ * cache after each run, even after `update`, which would delete packages that another run has
+ * downloaded and not unpacked. Returns the end of the error output on failure, undefined on
+ * success.
  */
 export function apt(args: readonly string[], options: { cwd?: string } = {}): string | undefined {
   const alone = have('flock') ? ['flock', path.join(os.tmpdir(), 'gateway-tests-apt.lock')] : [];

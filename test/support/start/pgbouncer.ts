@@ -6,15 +6,15 @@ import { installed } from './packages.js';
 import { accepts, unprivilegedUser } from './postgres.js';
 import { ServerProcess } from './server-process.js';
 
-/** A PgBouncer of our own in front of a Postgres. */
 export interface PgBouncer extends ServerProcess {
   readonly port: number;
 }
 
 /**
- * Starts Debian's `pgbouncer` in transaction mode in front of the Postgres of a URL, for all its databases.
- * @param more further settings of the section `pgbouncer`, `{ ignore_startup_parameters: 'options' }`
- * @throws `Unavailable` when there is none and it cannot be installed
+ * Starts Debian's `pgbouncer` in transaction mode, for all databases of a Postgres.
+ * @param more additional settings of the section `pgbouncer`,
+ * `{ ignore_startup_parameters: 'options' }`
+ * @throws `Unavailable` if it cannot be installed
  */
 export async function startPgBouncer(postgresUrl: string, more: Readonly<Record<string, string | number>> = {}): Promise<PgBouncer> {
   installed('pgbouncer', ['pgbouncer'], 'for the tests of connection poolers');
@@ -31,7 +31,7 @@ export async function startPgBouncer(postgresUrl: string, more: Readonly<Record<
     pool_mode: 'transaction',
     default_pool_size: 8,
     max_client_conn: 300,
-    // A database can be dropped soon after its last client has left.
+    // A database can be dropped soon after its last client has disconnected.
     server_idle_timeout: 1,
     ...more,
   };

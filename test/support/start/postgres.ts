@@ -8,23 +8,23 @@ import { tempFolder } from './keep.js';
 import { ServerProcess } from './server-process.js';
 import { Unavailable } from './unavailable.js';
 
-/** A Postgres of our own. */
 export interface PostgresServer extends ServerProcess {
   /** The maintenance database, as superuser. */
   readonly url: string;
   readonly port: number;
 }
 
-/** The user that may run Postgres, which refuses to run as root. */
+/** An unprivileged user: Postgres refuses to run as root. */
 interface User {
   readonly uid: number;
   readonly gid: number;
 }
 
 /**
- * Starts a real Postgres on a free port in a temp folder, from the binaries of the npm package. fsync is on, as in production.
- * @param settings further server settings, `{ wal_level: 'logical' }`
- * @throws `Unavailable` where the package has no binaries for this platform
+ * Starts a real Postgres on a free port in a temp folder, from the binaries of the npm package.
+ * fsync is on, as in production.
+ * @param settings additional server settings, `{ wal_level: 'logical' }`
+ * @throws `Unavailable` if the package has no binaries for this platform
  */
 export async function startPostgres(settings: Readonly<Record<string, string | number>> = {}): Promise<PostgresServer> {
   const folder = tempFolder('postgres');
@@ -50,8 +50,10 @@ export async function startPostgres(settings: Readonly<Record<string, string | n
     folder,
     log: path.join(folder, 'postgres.log'),
     user,
-    stopSignal: 'SIGINT', // fast shutdown: open sessions are ended
-    crashSignal: 'SIGQUIT', // immediate shutdown: no checkpoint, recovery at the next start, and no child left holding the folder
+    stopSignal: 'SIGINT', // fast shutdown: ends open sessions
+    // immediate shutdown: no checkpoint, recovery at the next start, and no child that holds the
+    // folder
+    crashSignal: 'SIGQUIT',
     ready: () => accepts(url),
     startWithinMs: 60_000,
   });
@@ -74,7 +76,10 @@ function binaries(): string {
   }
 }
 
-/** Makes the links between library versions, which the package leaves to an install script that npm may not have run. */
+/**
+ * Creates the links between library versions, a task of the package's install script, which npm may
+ * have skipped.
+ */
 function link(folder: string): void {
   const links = JSON.parse(fs.readFileSync(path.join(folder, 'native', 'pg-symlinks.json'), 'utf8')) as {
     source: string;
@@ -87,12 +92,16 @@ function link(folder: string): void {
     try {
       fs.symlinkSync(path.relative(path.dirname(target), source), place);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error; // another process made it just now
+      // another process has just created it
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
   }
 }
 
-/** The user for programs that refuse to run as root, when we are root: the system's own `postgres`, else `nobody`, else a user made for this. */
+/**
+ * The user for programs that refuse to run as root: `postgres`, else `nobody`, else a new one.
+ * Undefined if this process is not root.
+ */
 export function unprivilegedUser(): User | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const made = 'gateway-test';
@@ -116,7 +125,10 @@ function lookUp(name: string): User | undefined {
   return uid === undefined || gid === undefined ? undefined : { uid: Number(uid), gid: Number(gid) };
 }
 
-/** The binaries where the user may run them: a clone in root's home is closed to everybody else, so there they are copied. */
+/**
+ * Returns binaries that the user can execute: copies them from a clone in root's home, which other
+ * users cannot read.
+ */
 function reachableBinaries(home: string, folder: string, user: User | undefined): string {
   if (!user) return home;
   const probe = spawnSync(path.join(home, 'bin', 'postgres'), ['--version'], { ...user, cwd: '/', stdio: 'ignore' });

@@ -5,16 +5,15 @@ import { cached } from './cached.js';
 import { apt, have } from './packages.js';
 import { Unavailable } from './unavailable.js';
 
-/** The paths of the two programs of Prometheus. */
 export interface PrometheusPrograms {
   readonly prometheus: string;
   readonly promtool: string;
 }
 
 /**
- * Those of the PATH, else those of Debian's package. The package is unpacked into a cache and not installed: both programs stand alone, nobody has to be
- * root, and no service of the system is started on port 9090.
- * @throws `Unavailable` with what a person has to install
+ * Returns the programs on the PATH, else from Debian's package. The package is unpacked into a
+ * cache instead of installed: this needs no root, and no system service starts on port 9090.
+ * @throws `Unavailable` with installation instructions
  */
 export function prometheusPrograms(): PrometheusPrograms {
   if (have('prometheus') && have('promtool')) return { prometheus: 'prometheus', promtool: 'promtool' };
@@ -35,7 +34,10 @@ function fetch(folder: string): void {
   fs.rmSync(path.join(folder, archive));
 }
 
-/** Downloads the package, after a look for what is new when it is not known (only root may look). Gives what went wrong. */
+/**
+ * Downloads the package; as root, updates the package lists if it is unknown. Returns the error, if
+ * any.
+ */
 function download(cwd: string): string | undefined {
   const problem = apt(['download', 'prometheus'], { cwd });
   if (!problem || process.getuid?.() !== 0) return problem;

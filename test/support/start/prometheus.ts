@@ -4,7 +4,6 @@ import { freePort } from '../ports.js';
 import { tempFolder } from './keep.js';
 import { ServerProcess } from './server-process.js';
 
-/** A Prometheus of one's own, with its data in a temp folder. */
 export interface PrometheusServer extends ServerProcess {
   /** `http://127.0.0.1:port` */
   readonly url: string;
@@ -13,7 +12,7 @@ export interface PrometheusServer extends ServerProcess {
 /**
  * Starts a real Prometheus on a free port.
  * @param program its path
- * @param config what is put into its file; JSON is YAML too. Paths in it should be absolute.
+ * @param config the content of its file; JSON is valid YAML. Paths in it should be absolute.
  */
 export async function startPrometheus(program: string, config: object): Promise<PrometheusServer> {
   const folder = tempFolder('prometheus');

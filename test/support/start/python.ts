@@ -5,9 +5,10 @@ import { installed } from './packages.js';
 import { Unavailable } from './unavailable.js';
 
 /**
- * The path of a Python that has these packages of PyPI, in an environment of its own that is made once. Run their programs by `-m`.
- * @param requirements as pip takes them: `schemathesis==4.32.5`
- * @throws `Unavailable` with what a person has to install
+ * Returns the path of a Python with these PyPI packages, in a cached virtual environment. Run their
+ * programs with `-m`.
+ * @param requirements for pip: `schemathesis==4.32.5`
+ * @throws `Unavailable` with installation instructions
  */
 export function python(requirements: readonly string[]): string {
   installed('python3', ['python3'], `for ${requirements.join(', ')}`);

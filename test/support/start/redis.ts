@@ -6,7 +6,7 @@ import { tempFolder } from './keep.js';
 import { installed } from './packages.js';
 import { ServerProcess } from './server-process.js';
 
-/** A Redis of our own. It keeps nothing on disk: after a stop or crash it starts empty. */
+/** A private Redis without persistence: after a stop or crash it starts empty. */
 export interface RedisServer extends ServerProcess {
   /** Database 0. */
   readonly url: string;
@@ -15,8 +15,8 @@ export interface RedisServer extends ServerProcess {
 
 /**
  * Starts a real Redis on a free port, from the system's `redis-server`.
- * @param more further settings of the server, `{ replicaof: '127.0.0.1 6379' }`
- * @throws `Unavailable` when there is none and it cannot be installed
+ * @param more additional server settings, `{ replicaof: '127.0.0.1 6379' }`
+ * @throws `Unavailable` if it cannot be installed
  */
 export async function startRedis(more: Readonly<Record<string, string | number>> = {}): Promise<RedisServer> {
   installed('redis-server', ['redis-server'], 'for the tests of the KV');
@@ -38,9 +38,9 @@ export async function startRedis(more: Readonly<Record<string, string | number>>
 }
 
 /**
- * Starts a real Sentinel that watches a master and makes a replica the new master half a second after it is gone.
- * @param name what the master is called
- * @param settings further lines of its configuration
+ * Starts a real Sentinel that promotes a replica half a second after the master disappears.
+ * @param name of the master
+ * @param settings additional lines of its configuration
  */
 export async function startSentinel(name: string, masterPort: number, settings: readonly string[] = []): Promise<RedisServer> {
   installed('redis-server', ['redis-server'], 'for the tests of the KV');
@@ -78,7 +78,7 @@ function pongs(port: number): Promise<boolean> {
       socket.destroy();
       resolve(answer);
     };
-    // One that asks for a password answers as well.
+    // A server that requires a password is ready too.
     socket.once('data', (bytes) => settle(/^(\+PONG|-NOAUTH)/.test(bytes.toString())));
     socket.once('error', () => settle(false));
     socket.setTimeout(2_000, () => settle(false));

@@ -3,28 +3,26 @@ import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { discard, forget, keep } from './keep.js';
 
-/** How a server is run. */
 export interface ServerCommand {
-  /** For sentences: `Postgres`. */
+  /** The name in messages: `Postgres`. */
   readonly name: string;
   readonly program: string;
   readonly args: readonly string[];
-  /** The temp folder it lives in, deleted by `close`. */
+  /** The temp folder, which `close` deletes. */
   readonly folder: string;
-  /** The file that gets its output. */
+  /** The file for its output. */
   readonly log: string;
-  /** The user it runs as, when that is not ours. */
+  /** The user it runs as, if not the current one. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
-  /** Ends it gently. */
+  /** Shuts it down gracefully. */
   readonly stopSignal: NodeJS.Signals;
-  /** Ends it as a crash would; SIGKILL when not given. */
+  /** Ends it like a crash; default SIGKILL. */
   readonly crashSignal?: NodeJS.Signals;
-  /** Whether it answers. */
   readonly ready: () => Promise<boolean>;
   readonly startWithinMs: number;
 }
 
-/** A server of our own, which can be stopped, crashed and started again on the same port and folder. */
+/** A private server that can be stopped, crashed and restarted on the same port and folder. */
 export class ServerProcess {
   readonly #command: ServerCommand;
   #running: { child: ChildProcess; ended: Promise<void> } | undefined;
@@ -33,24 +31,22 @@ export class ServerProcess {
     this.#command = command;
   }
 
-  /** The pid of the running process, for signals; throws when it does not run. */
+  /** The pid of the running process; throws if it does not run. */
   get pid(): number {
     const pid = this.#running?.child.pid;
     if (pid === undefined) throw new Error(`${this.#command.name} does not run`);
     return pid;
   }
 
-  /** The temp folder it lives in. */
   get folder(): string {
     return this.#command.folder;
   }
 
-  /** The file that gets its output. */
   get log(): string {
     return this.#command.log;
   }
 
-  /** Starts it and waits until it answers. Throws with the end of its log when it does not. */
+  /** Starts the server and waits until it answers. Throws with the end of its log on failure. */
   async start(): Promise<void> {
     const { name, ready, startWithinMs, log } = this.#command;
     if (this.#running) throw new Error(`${name} runs already`);
@@ -69,23 +65,24 @@ export class ServerProcess {
     }
   }
 
-  /** Ends it gently and waits for the end. */
+  /** Shuts it down gracefully and waits for the exit. */
   stop(): Promise<void> {
     return this.#end(this.#command.stopSignal);
   }
 
-  /** Ends it at once, as a crash would. */
   crash(): Promise<void> {
     return this.#end(this.#command.crashSignal ?? 'SIGKILL');
   }
 
-  /** Stops it and deletes its folder. */
   async close(): Promise<void> {
     await this.stop();
     discard(this.#command.folder);
   }
 
-  /** Detached, so that Ctrl-C does not take it away before the tests that use it; unreferenced, so that it does not hold our event loop. */
+  /**
+   * Spawns detached, so that Ctrl-C does not end it before the tests that use it; unreferenced, so
+   * that it does not hold the event loop.
+   */
   #spawn(): { ended: Promise<void>; failure: () => string | undefined } {
     const { program, args, folder, log, user, stopSignal } = this.#command;
     const output = fs.openSync(log, 'a');

@@ -1,5 +1,6 @@
 // @ts-check
-// The SQS emulator as a process of its own: `node sqs-server.mjs <port> <region>`. It keeps nothing on disk.
+// The SQS emulator as a separate process: `node sqs-server.mjs <port> <region>`. Without
+// persistence.
 import { startFauxqs } from 'fauxqs';
 
 const [port, region] = process.argv.slice(2);

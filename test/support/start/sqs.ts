@@ -4,7 +4,10 @@ import { answers, freePort } from '../ports.js';
 import { tempFolder } from './keep.js';
 import { ServerProcess } from './server-process.js';
 
-/** An SQS emulator in a process of its own, which can be frozen. It keeps nothing on disk: after a stop it is empty. */
+/**
+ * An SQS emulator in a separate process, which can be frozen. Without persistence: a restart
+ * empties it.
+ */
 export interface SqsServer extends ServerProcess {
   readonly port: number;
   readonly region: string;

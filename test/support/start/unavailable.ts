@@ -1,2 +1,4 @@
-/** A service cannot be had on this machine. The message says why and what to install. */
+/**
+ * Thrown if a service is not available on this machine. The message says why and what to install.
+ */
 export class Unavailable extends Error {}

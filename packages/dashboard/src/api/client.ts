@@ -4,15 +4,13 @@ import { projectId } from '../router/project-path.js';
 import { root } from '../router/location.js';
 import { parseExactly } from './exact-json.js';
 
-/** Raised when the server refuses the session: it ended, or never was. */
+/** Incremented when the server answers 401: the session has ended or never existed. */
 export const refusals = signal(0);
 
-/** False while the server cannot be reached. */
 export const isConnected = signal(true);
 
 let csrfToken: string | undefined;
 
-/** The token that changes are sent with. */
 export function setCsrfToken(token: string | undefined): void {
   csrfToken = token;
 }
@@ -26,7 +24,7 @@ const options: ClientOptions = {
       const response = await fetch(...request);
       isConnected.value = true;
       if (response.status === 401) refusals.value++;
-      // Payloads are shown with the digits that they have.
+      // Keeps the exact digits of numbers in payloads.
       response.json = () => response.text().then(parseExactly);
       return response;
     } catch (error) {
@@ -37,17 +35,17 @@ const options: ClientOptions = {
 };
 let account = new GatewayClient(options);
 
-/** Sends this key with each request, instead of the cookie of a session. */
+/** Authenticates requests with this key instead of the session cookie. */
 export function setKey(key: string): void {
   account = new GatewayClient({ ...options, key });
 }
 
-/** The API, for what is not about a project. */
+/** The API outside projects. */
 export function accountApi(): GatewayClient {
   return account;
 }
 
-/** The API for the shown project, or the given one. */
+/** The API of the shown project, or of the given one. */
 export function api(id = projectId.value ?? ''): GatewayClient {
   return account.project(id);
 }

@@ -1,15 +1,14 @@
 import { useCallback, useRef, useState } from 'preact/hooks';
 
 export interface Action<Args extends unknown[]> {
-  /** Starts it; does nothing while it runs. */
+  /** Does nothing while the action runs. */
   readonly run: (...args: Args) => void;
   readonly isRunning: boolean;
-  /** Why it failed the last time. */
   readonly error: Error | undefined;
   readonly clear: () => void;
 }
 
-/** A change that a button makes: tells while it runs, and why it failed. */
+/** Runs a change that a button makes; one run at a time. */
 export function useAction<Args extends unknown[]>(work: (...args: Args) => Promise<unknown>): Action<Args> {
   const [state, setState] = useState<{ isRunning: boolean; error: Error | undefined }>({ isRunning: false, error: undefined });
   const latest = useRef(work);

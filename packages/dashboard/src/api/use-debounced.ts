@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** The value when it has not changed for so long: for requests that follow what is typed. */
+/** Returns the value once it has not changed for `ms` milliseconds. */
 export function useDebounced<Value>(value: Value, ms: number): Value {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

@@ -7,26 +7,29 @@ interface Versioned {
 }
 
 export interface Edit<Resource, Changes> {
-  /** What the changes are made to: as it was read when the edit began, or what somebody else has made of it. */
+  /**
+   * The version that the changes apply to: the one read when the edit began, or another user's
+   * newer version.
+   */
   readonly base: Resource;
   readonly save: (changes: Changes) => void;
   readonly isRunning: boolean;
-  /** Why it was not saved, unless somebody else was first. */
+  /** Why saving failed; undefined for a conflict. */
   readonly error: Error | undefined;
-  /** What somebody else has made of it meanwhile: nothing was saved. */
+  /** The newer version that another user saved meanwhile; nothing was saved here. */
   readonly conflict: Resource | undefined;
-  /** Saves the changes on top of those of the other. */
+  /** Applies the changes on top of the newer version. */
   readonly saveAnyway: () => void;
-  /** Goes on from what the other has made. */
+  /** Discards the changes and continues from the newer version. */
   readonly takeTheirs: () => void;
 }
 
 /**
- * An edit of something that others may change at the same time: it is saved only if it is still what was read.
+ * Edits a resource under optimistic locking: saves only if it has not changed since it was read.
  *
- * @param resource as it was read, once: later values are ignored
- * @param edit.write sends the changes with the options, and gives what was saved
- * @param edit.read gives what it is now
+ * @param resource as first read; later values are ignored
+ * @param edit.write sends the changes with the options and returns the saved resource
+ * @param edit.read returns the current resource
  */
 export function useEdit<Resource extends Versioned, Changes>(
   resource: Resource,

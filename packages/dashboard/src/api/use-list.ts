@@ -3,11 +3,11 @@ import type { Page } from '@gateway/client';
 import { usePolling } from './use-polling.js';
 
 export interface List<Row> {
-  /** Newest first; undefined before the first page was read. */
+  /** Newest first; undefined until the first page is read. */
   readonly rows: readonly Row[] | undefined;
   readonly hasMore: boolean;
   readonly error: Error | undefined;
-  /** Rows that have come since, and are shown with `showFresh`. */
+  /** The number of new rows that `showFresh` will show. */
   readonly freshCount: number;
   readonly loadMore: () => void;
   readonly showFresh: () => void;
@@ -19,27 +19,24 @@ interface State<Row> {
   readonly rows: readonly Row[] | undefined;
   readonly cursor: string | null;
   readonly error: Error | undefined;
-  /** The newest first page, when it is held back. */
   readonly held: Page<Row> | undefined;
 }
 
-/** The part of a query that asks for a page of a list. */
 export interface PageQuery {
   readonly perPage: number;
   readonly next_page_cursor?: string;
 }
 
-/** The first page is there soon; further ones are larger. */
+/** A small first page arrives quickly; further pages are larger. */
 const FIRST: PageQuery = { perPage: 50 };
 const FURTHER = 200;
 
 /**
- * Reads a list of the API page by page, and follows its beginning.
+ * Reads a list of the API page by page and polls its first page.
  *
- * @param key names the list with its filters: another key is read anew
- * @param load reads a page
- * @param options.everyMs reads the first page again so often, while the browser shows it
- * @param options.isHeld new rows wait for `showFresh`: the user reads further down
+ * @param key identifies the list and its filters: a new key starts again
+ * @param options.everyMs poll interval, while the browser shows the page
+ * @param options.isHeld holds new rows back until `showFresh`: the user reads further down
  */
 export function useList<Row extends { readonly uid: string }>(
   key: string,
@@ -53,7 +50,7 @@ export function useList<Row extends { readonly uid: string }>(
   latest.current = { load, isHeld };
   const isLoadingMore = useRef(false);
   const state = stored.key === key ? stored : empty;
-  /** Changes the state, unless another list is shown by now. */
+  /** Ignores the change if another list is shown meanwhile. */
   const update = useCallback(
     (change: (before: State<Row>) => State<Row>) => setState((before) => change(before.key === key ? before : { ...empty, key })),
     [key],
@@ -97,13 +94,15 @@ export function useList<Row extends { readonly uid: string }>(
   };
 }
 
-/** Rows that the list does not have yet. */
 function freshOf<Row extends { readonly uid: string }>(rows: readonly Row[], { content }: Page<Row>): readonly Row[] {
   const known = new Set(rows.map(({ uid }) => uid));
   return content.filter(({ uid }) => !known.has(uid));
 }
 
-/** The list with its first page read again: it replaces what it covers. Held back, it only brings known rows up to date. */
+/**
+ * Replaces the rows that a new first page covers. While new rows are held back, only updates known
+ * rows.
+ */
 export function withFirstPage<Row extends { readonly uid: string }>(state: State<Row>, page: Page<Row>, isHeld: boolean): State<Row> {
   const { rows } = state;
   if (rows && isHeld && freshOf(rows, page).length > 0) {
@@ -112,7 +111,7 @@ export function withFirstPage<Row extends { readonly uid: string }>(state: State
   }
   const last = page.content.at(-1)?.uid;
   const end = rows?.findIndex(({ uid }) => uid === last) ?? -1;
-  // A first page that is the last one is all there is: rows that were removed go.
+  // A first page that is also the last is the whole list: drops removed rows.
   if (!rows || end < 0 || page.pagination.next_page_cursor === null)
     return { ...state, error: undefined, rows: page.content, cursor: page.pagination.next_page_cursor, held: undefined };
   return { ...state, error: undefined, rows: [...page.content, ...rows.slice(end + 1)], held: undefined };

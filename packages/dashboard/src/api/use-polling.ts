@@ -1,10 +1,10 @@
 import { useEffect, useRef } from 'preact/hooks';
 
 /**
- * Reads now, when a dependency changes, and again and again while the browser shows the page. A read that is no longer wanted is aborted: `read` then
- * changes nothing.
+ * Reads immediately, when a dependency changes, and periodically while the browser shows the page.
+ * An aborted `read` must change nothing.
  *
- * @param everyMs after the end of one read until the next; undefined reads once
+ * @param everyMs pause between the end of a read and the next one; undefined reads once
  */
 export function usePolling(
   read: (signal: AbortSignal) => Promise<void>,

@@ -2,25 +2,25 @@ import { useCallback, useState } from 'preact/hooks';
 import { usePolling } from './use-polling.js';
 
 export interface Resource<Data> {
-  /** What was read last; kept while it is read again. */
+  /** The last data read; kept during the next read. */
   readonly data: Data | undefined;
-  /** Why the last read failed; undefined after one that succeeded. */
+  /** Why the last read failed; undefined if it succeeded. */
   readonly error: Error | undefined;
-  /** Nothing was read yet, and nothing failed. */
+  /** True until the first read succeeds or fails. */
   readonly isLoading: boolean;
-  /** Reads again. */
   readonly refresh: () => void;
 }
 
-/** What pages showed before, so that going back shows it at once while it is read again. */
+/** A cache of shown data: the back button shows it immediately while it is read again. */
 const shownBefore = new Map<string, unknown>();
 const KEPT = 60;
 
 /**
- * Reads something of the API for a page.
+ * Reads data of the API for a page.
  *
- * @param key names it, with all that `load` depends on: another key is read anew. Undefined reads nothing
- * @param options.everyMs reads it again so often while the page is visible
+ * @param key identifies everything that `load` depends on: a new key reads again, undefined reads
+ * nothing
+ * @param options.everyMs poll interval while the page is visible
  */
 export function useResource<Data>(
   key: string | undefined,
@@ -61,7 +61,7 @@ function remember(key: string, data: unknown): void {
   if (shownBefore.size > KEPT && !oldest.done) shownBefore.delete(oldest.value);
 }
 
-/** Forgets what pages showed: another user may sign in. */
+/** Clears the cache: another user may sign in. */
 export function forgetResources(): void {
   shownBefore.clear();
 }

@@ -12,7 +12,10 @@ import { begin, session } from '../session/session.js';
 import { leaveInvitation } from './invitation.js';
 import { Provider } from './sign-in.js';
 
-/** Where the link of an invitation leads: the person makes an account, or signs in to that of before, and is in. */
+/**
+ * The page of an invitation link: the user creates an account, or signs in to an existing one, and
+ * joins.
+ */
 export function AcceptInvitation({ token }: { readonly token: string }) {
   const invitation = useResource(`invitation ${token}`, async (signal) => {
     const [it, methods] = await Promise.all([
@@ -43,7 +46,7 @@ export function AcceptInvitation({ token }: { readonly token: string }) {
   );
 }
 
-/** Accepts with the provider, which knows the address, or with a password. */
+/** Accepts through the provider, which knows the address, or with a password. */
 function Ways({
   token,
   it,

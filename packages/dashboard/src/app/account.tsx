@@ -7,7 +7,6 @@ import { isHelpShown } from './help.js';
 
 const NEXT: Readonly<Record<Theme, Theme>> = { system: 'light', light: 'dark', dark: 'system' };
 
-/** The foot of the navigation: connection, colours, help, who is signed in. */
 export function Account() {
   return (
     <div class="account">

@@ -11,7 +11,7 @@ import { Shell } from './shell.js';
 import { RETURN_PATH, SignInReturn } from './sign-in-return.js';
 import { SignIn } from './sign-in.js';
 
-/** The portal and the dashboard are documents of their own: only the portal may be shown in a frame. */
+/** Portal and dashboard are separate documents: only the portal may be framed. */
 const isPortalDocument = isPortal.peek();
 
 export function App() {

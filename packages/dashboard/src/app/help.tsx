@@ -5,7 +5,7 @@ import { useShortcuts } from '../keyboard/use-shortcuts.js';
 
 export const isHelpShown = signal(false);
 
-/** The shortcuts of what is shown, after `?`. */
+/** Lists the available shortcuts; opened with `?`. */
 export function Help() {
   useShortcuts([{ keys: '?', label: 'Show this list', run: () => (isHelpShown.value = true) }]);
   if (!isHelpShown.value) return null;

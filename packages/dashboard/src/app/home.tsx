@@ -5,7 +5,7 @@ import { Page } from '../components/layout/page.js';
 import { navigate } from '../router/location.js';
 import { preferredProject, projects, projectsProblem, readProjects } from '../session/projects.js';
 
-/** `/`: opens the project that was shown last, or creates the first. */
+/** `/`: opens the project shown last, or the form for the first one. */
 export function Home() {
   const preferred = preferredProject();
   useEffect(() => {

@@ -10,9 +10,9 @@ interface Destination {
   readonly to: string;
 }
 
-/** The pages that can be opened from here: those of the project that is shown, or was shown last, and those beside projects. */
+/** Pages to navigate to: those of the current or last project, and those outside projects. */
 function destinations(routes: readonly PageRoute[]): readonly (readonly [name: string, pages: readonly Destination[]])[] {
-  // Before the projects are read, so that nothing moves then.
+  // Until the projects are read, assume the last one, so that the layout does not shift.
   const project = projectId.value ?? (projects.value ? preferredProject()?.uid : rememberedProject());
   const all = routes.flatMap(({ path: pattern, nav }) => (nav && (nav.isShown?.() ?? true) ? [{ ...nav, pattern }] : []));
   const isOfProject = ({ pattern }: { pattern: string }) => pattern.includes(':project');

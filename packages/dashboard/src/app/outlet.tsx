@@ -15,11 +15,10 @@ type Loaded = { readonly route: PageRoute } & (
   { readonly page: ComponentType<PageProps> } | { readonly page: undefined; readonly error: Error }
 );
 
-/** A newer server has other files: the page is loaded anew, once. */
+/** A newer server has other asset files: reload the page, once. */
 const RELOADED = 'gateway-reloaded';
 const store = storeOf('sessionStorage');
 
-/** The page of the path that is shown. */
 export function Outlet({ routes }: { readonly routes: readonly PageRoute[] }) {
   const found = routes.flatMap((route) => {
     const params = match(route.path, path.value);
@@ -73,6 +72,6 @@ export function Outlet({ routes }: { readonly routes: readonly PageRoute[] }) {
     );
   }
   const Shown = loaded.page;
-  // Another project or event is another page: nothing of the old one stays.
+  // A new path remounts the page, which drops its old state.
   return <Shown key={path.value} params={found.params} />;
 }

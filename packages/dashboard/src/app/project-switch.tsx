@@ -7,7 +7,7 @@ import { may } from '../session/access.js';
 import { preferredProject, projects, rememberProject } from '../session/projects.js';
 import { session } from '../session/session.js';
 
-/** Chooses the project. The same page of the other project is shown, or its list. */
+/** Switches to another project and opens the same page there, or its list. */
 export function ProjectSwitch() {
   const id = useId();
   const shown = projectId.value ?? preferredProject()?.uid;

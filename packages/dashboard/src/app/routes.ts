@@ -1,7 +1,10 @@
 import type { PageRoute } from './page-route.js';
 import { settingRoutes } from './setting-routes.js';
 
-/** Every page. The navigation has those with `nav`, in this order; other pages belong to the one whose path theirs begins with. */
+/**
+ * Every page. The navigation shows routes with `nav`, in this order; other pages belong to the
+ * entry that their path begins with.
+ */
 export const routes: readonly PageRoute[] = [
   { path: '/projects/:project/overview', load: () => import('../pages/overview/overview.js'), nav: { label: 'Overview', key: 'o' } },
   { path: '/projects/:project/events', load: () => import('../pages/events/event-log.js'), nav: { label: 'Events', key: 'e' } },

@@ -2,7 +2,6 @@ import { may } from '../session/access.js';
 import { session } from '../session/session.js';
 import type { PageRoute } from './page-route.js';
 
-/** Pages about the project itself, the people and the instance. */
 export const settingRoutes: readonly PageRoute[] = [
   { path: '/projects/:project/start', load: () => import('../pages/start/start.js') },
   { path: '/projects/:project/api-keys', load: () => import('../pages/keys/project-keys.js'), nav: { label: 'API keys', key: 'k' } },

@@ -10,7 +10,6 @@ import { Outlet } from './outlet.js';
 import { ProjectSwitch } from './project-switch.js';
 import { routes } from './routes.js';
 
-/** The frame around the pages: navigation at the side, on phones above. */
 export function Shell() {
   const [isOpen, setOpen] = useState(false);
   useEffect(() => setOpen(false), [path.value]);

@@ -6,7 +6,7 @@ import { ButtonLink } from '../components/form/button.js';
 import { href, navigate } from '../router/location.js';
 import { returnFromProvider } from '../session/session.js';
 
-/** The address that the OpenID Connect provider sends people back to; it is registered there. */
+/** The redirect address registered at the OpenID Connect provider. */
 export const RETURN_PATH = '/sign-in/callback';
 
 export function SignInReturn() {

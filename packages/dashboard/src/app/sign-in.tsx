@@ -35,7 +35,6 @@ export function SignIn() {
   );
 }
 
-/** Signs in with the OpenID Connect provider of the instance. */
 export function Provider({ label, isOnly }: { readonly label: string; readonly isOnly: boolean }) {
   const action = useAction(leaveForProvider);
   return (

@@ -1,19 +1,18 @@
-/** A colour as its three parts of light, from 0 to 255. */
 type Rgb = readonly [red: number, green: number, blue: number];
 
-/** Reads six hexadecimal digits, with or without `#`; undefined for anything else. */
+/** Parses six hexadecimal digits, with or without `#`; undefined for any other text. */
 export function colourOf(text: string | null): Rgb | undefined {
   if (!/^#?[0-9a-f]{6}$/i.test(text ?? '')) return undefined;
   const number = Number.parseInt(text!.replace('#', ''), 16);
   return [number >> 16, (number >> 8) & 255, number & 255];
 }
 
-/** As CSS takes it: `#2553cf`. */
+/** Formats a colour for CSS: `#2553cf`. */
 export function hexOf(colour: Rgb): string {
   return `#${colour.map((part) => Math.round(part).toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** So much of the second colour in the first: 0 is the first, 1 the second. */
+/** Mixes two colours. A share of 0 is the first, 1 the second. */
 export function mixed(first: Rgb, second: Rgb, share: number): Rgb {
   const [red, green, blue] = first.map((part, k) => part + (second[k]! - part) * share);
   return [red!, green!, blue!];
@@ -34,7 +33,7 @@ export function contrastOf(one: Rgb, other: Rgb): number {
   return (high! + 0.05) / (low! + 0.05);
 }
 
-/** The colour, with as much of another as it takes for text on a ground to be read (WCAG AA). */
+/** Mixes in as much of `towards` as text on `ground` needs for a readable contrast (WCAG AA). */
 export function readable(colour: Rgb, towards: Rgb, ground: Rgb): Rgb {
   const shares = Array.from({ length: 11 }, (_, k) => k / 10);
   return shares.map((share) => mixed(colour, towards, share)).find((it) => contrastOf(it, ground) >= 4.6) ?? towards;

@@ -1,4 +1,7 @@
-/** JSON text with two spaces a level; text that is not JSON stays as it is. Numbers keep their digits: the text is not made anew from values. */
+/**
+ * Indents JSON text by two spaces; returns other text unchanged. Works on the text, not on parsed
+ * values, so numbers keep their digits.
+ */
 export function pretty(text: string): string {
   try {
     JSON.parse(text);
@@ -28,7 +31,7 @@ export function pretty(text: string): string {
     .join('');
 }
 
-/** Headers as lines: `content-type: application/json`. */
+/** Formats headers as lines: `content-type: application/json`. */
 export function headerLines(headers: Readonly<Record<string, string>>): string {
   return Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}`)
@@ -37,10 +40,10 @@ export function headerLines(headers: Readonly<Record<string, string>>): string {
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** What a text is, or why it is not what is wanted, as the end of a sentence. */
+/** A parsed value, or a problem that ends a sentence. */
 export type Parsed<Value> = { readonly value: Value; readonly problem?: undefined } | { readonly problem: string };
 
-/** JSON of any kind; null for an empty text. */
+/** Parses JSON; an empty text is null. */
 export function valueOf(text: string): Parsed<unknown> {
   if (text.trim() === '') return { value: null };
   try {
@@ -50,7 +53,7 @@ export function valueOf(text: string): Parsed<unknown> {
   }
 }
 
-/** A JSON object; an empty one for an empty text. */
+/** Parses a JSON object; an empty text is `{}`. */
 export function objectOf(text: string): Parsed<JsonObject> {
   const parsed = valueOf(text);
   if (parsed.problem !== undefined) return parsed;

@@ -1,35 +1,37 @@
 const plain = new Intl.NumberFormat('en');
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
-/** A number as it was typed. What is none goes to the server as it is, which says what is wrong with it. */
+/**
+ * Parses a typed number. Returns other text unchanged: the server reports what is wrong with it.
+ */
 export function typedNumber(typed: string): number {
   return typed.trim() === '' || Number.isNaN(Number(typed)) ? (typed as unknown as number) : Number(typed);
 }
 
-/** `12,480`. */
+/** `12,480` */
 export function count(value: number): string {
   return plain.format(value);
 }
 
-/** `12.5K`, for where room is short. */
+/** `12.5K`, for narrow places. */
 export function compact(value: number): string {
   return short.format(value);
 }
 
-/** Share of a whole from 0 to 1: `99.2%`; 100% only when nothing is missing. */
+/** Formats a share from 0 to 1: `99.2%`; `100%` only for exactly 1. */
 export function percent(share: number): string {
   if (share === 1) return '100%';
   const rounded = Math.min(share * 100, share > 0.999 ? 99.9 : 100);
   return `${rounded.toFixed(rounded >= 99 || rounded < 10 ? 1 : 0)}%`;
 }
 
-/** `1.2 kB`; thousands, as in the limits of the settings. */
+/** `1.2 kB`; in thousands, as the limits in the settings. */
 export function bytes(value: number): string {
   if (value < 1000) return `${value} B`;
   return value < 1_000_000 ? `${(value / 1000).toFixed(1)} kB` : `${(value / 1_000_000).toFixed(1)} MB`;
 }
 
-/** Per second: `0.4/s`, `1,250/s`; what is rare per minute: `2.4/min`. */
+/** Per second: `0.4/s`, `1,250/s`; below 0.1/s per minute: `2.4/min`. */
 export function rate(perSecond: number): string {
   if (perSecond === 0) return '0/s';
   if (perSecond < 0.1) return `${(perSecond * 60).toFixed(1)}/min`;

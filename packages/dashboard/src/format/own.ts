@@ -1,4 +1,4 @@
-/** The entry of a table for a word from outside. `constructor` and `__proto__` have none. */
+/** Looks up an untrusted key: `constructor` and `__proto__` have no entry. */
 export function own<Value>(table: Readonly<Record<string, Value>>, word: string): Value | undefined {
   return Object.hasOwn(table, word) ? table[word] : undefined;
 }

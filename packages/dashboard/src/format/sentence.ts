@@ -1,4 +1,4 @@
-/** A sentence of the API with a capital and a full stop. */
+/** Capitalises a sentence of the API and adds a full stop. */
 export function capital(text: string): string {
   const sentence = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;

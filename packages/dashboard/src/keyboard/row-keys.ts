@@ -4,9 +4,9 @@ import { useShortcuts } from './use-shortcuts.js';
 /**
  * `j` and `k` move through rows.
  *
- * @param count of the rows
- * @param focus shows a row and moves the focus to it
- * @returns takes note that the focus has come to a row in another way
+ * @param count number of rows
+ * @param focus scrolls to a row and focuses it
+ * @returns records that a row received the focus otherwise
  */
 export function useRowKeys(count: number, focus: (index: number) => void): (index: number) => void {
   const at = useRef(-1);

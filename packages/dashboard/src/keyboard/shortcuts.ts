@@ -1,21 +1,21 @@
 import { signal } from '@preact/signals';
 
 export interface Shortcut {
-  /** `j`, `?`, or two keys after one another: `g e`. */
+  /** A key (`j`, `?`) or a sequence of two: `g e`. */
   readonly keys: string;
-  /** For the help: `Next row`. */
+  /** Text for the help: `Next row`. */
   readonly label: string;
   readonly run: () => void;
 }
 
-/** Those of what is shown, for the help; the newest first. */
+/** The available shortcuts, newest first. */
 export const shortcuts = signal<readonly Shortcut[]>([]);
 
-/** How long the second of two keys may take. */
+/** The maximum pause between two keys of a sequence. */
 const PAUSE_MS = 1_000;
 let first: { readonly key: string; readonly atMs: number } | undefined;
 
-/** Listens to the keyboard. Of equal keys the newest shortcut runs. */
+/** Listens to the keyboard. The newest of equal shortcuts wins. */
 export function startShortcuts(): void {
   addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event.composedPath()[0])) return;
@@ -28,7 +28,9 @@ export function startShortcuts(): void {
   });
 }
 
-/** Letters belong to the field that is typed into, in a shadow root too; a dialog has keys of its own. */
+/**
+ * Keys belong to a field with the focus, also in a shadow root; a dialog handles its keys itself.
+ */
 function isTyping(target: EventTarget | undefined): boolean {
   return target instanceof Element && target.closest('input, textarea, select, [contenteditable], dialog') !== null;
 }

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { shortcuts, type Shortcut } from './shortcuts.js';
 
-/** Offers shortcuts as long as the component is shown. */
+/** Registers shortcuts while the component is mounted. */
 export function useShortcuts(offered: readonly Shortcut[]): void {
   const latest = useRef(offered);
   latest.current = offered;

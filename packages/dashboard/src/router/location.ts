@@ -1,23 +1,24 @@
 import { computed, signal } from '@preact/signals';
 
-/** Prefix of all pages: the bundle is in `<root>/assets`, wherever the server is mounted. */
+/** The prefix of all pages. The bundle is in `<root>/assets`, wherever the server is mounted. */
 export const root = new URL('..', import.meta.url).pathname.replace(/\/$/, '');
 
 interface Place {
-  /** Below the root: `/projects/…/events`. */
   readonly path: string;
   readonly search: string;
 }
 
 const place = signal<Place>(typeof location === 'undefined' ? { path: '/', search: '' } : current());
 
-/** Path of the page that is shown, without the root. */
+/** The path of the shown page, without the root. */
 export const path = computed(() => place.value.path);
 
-/** Query of the page that is shown: filters are kept here, so that links and the back button restore them. */
+/**
+ * The query of the shown page: it holds filters, so that links and the back button restore them.
+ */
 export const query = computed(() => new URLSearchParams(place.value.search));
 
-/** A parameter of the query, such as a filter; empty when it is left out. */
+/** A query parameter, such as a filter; empty if absent. */
 export function param(name: string): string {
   return query.value.get(name) ?? '';
 }
@@ -27,17 +28,17 @@ function current(): Place {
   return { path: pathname.slice(root.length) || '/', search };
 }
 
-/** The address of a page for a link: `href('/projects/…')`. */
+/** The address of a page, for a link: `href('/projects/…')`. */
 export function href(to: string): string {
   return root + to;
 }
 
-/** Whether it is the path of a page, and leads to no other host, as `//host` does. */
+/** True for the path of a page; false for another host, as in `//host`. */
 export function isOwnPath(to: string): boolean {
   return /^\/(?![/\\])/.test(to);
 }
 
-/** Shows a page. `replace` leaves no entry for the back button. */
+/** Opens a page. `replace` adds no entry to the browser's history. */
 export function navigate(to: string, { replace = false } = {}): void {
   const before = place.value.path;
   history[replace ? 'replaceState' : 'pushState'](null, '', href(to));
@@ -45,7 +46,7 @@ export function navigate(to: string, { replace = false } = {}): void {
   if (place.value.path !== before) scrollTo(0, 0);
 }
 
-/** Changes parameters of the query; undefined and empty ones are removed. The page stays. */
+/** Sets query parameters of the current page; removes undefined and empty ones. */
 export function setQuery(changes: Readonly<Record<string, string | readonly string[] | undefined>>, { replace = false } = {}): void {
   const next = new URLSearchParams(place.value.search);
   for (const [name, value] of Object.entries(changes)) {
@@ -56,7 +57,7 @@ export function setQuery(changes: Readonly<Record<string, string | readonly stri
   if (search !== new URLSearchParams(place.value.search).toString()) navigate(place.value.path + (search ? `?${search}` : ''), { replace });
 }
 
-/** Follows the address bar and the links of the pages. */
+/** Follows the address bar and the links of pages. */
 export function startRouter(): void {
   addEventListener('popstate', () => (place.value = current()));
   document.addEventListener('click', (event) => {
@@ -64,7 +65,7 @@ export function startRouter(): void {
     if (!link || !isPlainClick(event) || link.target || link.hasAttribute('download')) return;
     const { origin, pathname, search, hash } = new URL(link.href, location.href);
     const isPage = origin === location.origin && `${pathname}/`.startsWith(`${root}/`) && !pathname.startsWith(`${root}/api/`) && !hash;
-    // Frames may show the portal and nothing else, by the policy of its document.
+    // The document's policy allows framing of the portal only.
     const isOtherPart = pathname.startsWith(`${root}/portal/`) !== location.pathname.startsWith(`${root}/portal/`);
     if (!isPage || isOtherPart || link.getAttribute('href')?.startsWith('#')) return;
     event.preventDefault();

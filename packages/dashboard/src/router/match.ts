@@ -1,11 +1,13 @@
 export type Params = Readonly<Record<string, string>>;
 
-/** What a page gets: the parameters of its path. */
 export interface PageProps {
   readonly params: Params;
 }
 
-/** The parameters of a path like `/projects/:project/events/:id`; undefined when the path is another one. */
+/**
+ * Matches a path such as `/projects/:project/events/:id`. Returns its parameters; undefined for
+ * another path.
+ */
 export function match(pattern: string, path: string): Params | undefined {
   const wanted = pattern.split('/');
   const given = path.replace(/\/+$/, '').split('/');

@@ -1,11 +1,11 @@
-/** What the browser keeps for this site, or nothing: in a frame it may refuse to. */
+/** Browser storage, which can be refused in a frame. */
 export interface Store {
   get(key: string): string | null;
   set(key: string, value: string): void;
   remove(key: string): void;
 }
 
-/** The storage of the browser; when it is refused, values last as long as the page. */
+/** The browser's storage; if it is refused, memory that lasts as long as the page. */
 export function storeOf(kind: 'localStorage' | 'sessionStorage'): Store {
   const memory = new Map<string, string>();
   const attempt = <Result>(work: (it: Storage) => Result, otherwise: () => Result): Result => {

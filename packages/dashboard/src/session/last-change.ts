@@ -4,7 +4,9 @@ import { projectId } from '../router/project-path.js';
 import { may } from './access.js';
 import { projects } from './projects.js';
 
-/** The newest change of something of the shown project since a time, if the user may read the audit log. */
+/**
+ * The newest change of a resource since a time; undefined unless the user can read the audit log.
+ */
 export async function lastChange(resourceId: string, since: string): Promise<AuditEntry | undefined> {
   const project = projects.value?.find(({ uid }) => uid === projectId.value);
   if (!project || !may('admin')) return undefined;

@@ -1,4 +1,4 @@
 import { signal } from '@preact/signals';
 
-/** The key of a project that was just created here: shown once, and kept until the dashboard is loaded anew. */
+/** A key just created here. The API returns it once; it is kept until the dashboard reloads. */
 export const newKey = signal<{ readonly projectId: string; readonly key: string } | undefined>(undefined);

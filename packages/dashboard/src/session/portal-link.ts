@@ -1,10 +1,13 @@
 import { storeOf } from '../router/storage.js';
 
 const PLACE = /\/portal\/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})(\/|$)/;
-/** Of the tab: another tab needs the link again. */
+/** Per tab: another tab needs the link again. */
 const store = storeOf('sessionStorage');
 
-/** What the link to the shown portal carried in its fragment, now or when it was opened: token and theme. Undefined outside of the portal. */
+/**
+ * Token and theme from the fragment of the portal link, current or stored. Undefined outside the
+ * portal.
+ */
 export function portalLink(): URLSearchParams | undefined {
   const [, project] = PLACE.exec(location.pathname) ?? [];
   if (project === undefined) return undefined;

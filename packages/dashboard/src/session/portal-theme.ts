@@ -1,7 +1,6 @@
 import { colourOf, contrastOf, hexOf, luminanceOf, mixed, readable } from '../format/colour.js';
 import { own } from '../format/own.js';
 
-/** Colours of the tokens that a theme starts from, for light and dark. */
 const BASE = {
   light: { background: '#f6f7f9', surface: '#ffffff', text: '#151a22' },
   dark: { background: '#0e1116', surface: '#161a21', text: '#e7eaf0' },
@@ -10,19 +9,20 @@ const FONTS: Readonly<Record<string, string>> = {
   serif: "Georgia, 'Times New Roman', serif",
   rounded: "ui-rounded, 'SF Pro Rounded', 'Nunito', system-ui, sans-serif",
 };
-/** Of text on its grounds, below which colours are not taken. */
+/** Colours with less contrast between text and background are ignored. */
 const CONTRAST_MIN = 7;
 
 export interface PortalTheme {
   /** Undefined follows the browser. */
   readonly scheme: 'light' | 'dark' | undefined;
-  /** Custom properties and their values, made here from numbers: nothing of a link gets into CSS as it is. */
+  /** Custom properties, built from parsed numbers: no text of a link reaches CSS. */
   readonly properties: Readonly<Record<string, string>>;
 }
 
 /**
- * The theme that the parameters of a link ask for: `theme` (light, dark), the colours `accent`, `background`, `surface` and `text` (six hexadecimal digits),
- * `radius` (0 to 16 pixels) and `font` (serif, rounded). What is invalid, or could not be read, is left out.
+ * The theme that a link requests: `theme` (light, dark), the colours `accent`, `background`,
+ * `surface` and `text` (six hexadecimal digits), `radius` (0 to 16 pixels) and `font` (serif,
+ * rounded). Ignores invalid and unreadable values.
  */
 export function themeOf(link: URLSearchParams): PortalTheme {
   const asked = link.get('theme');
@@ -44,7 +44,10 @@ export function themeOf(link: URLSearchParams): PortalTheme {
 type Colour = NonNullable<ReturnType<typeof colourOf>>;
 type Grounds = Readonly<Record<keyof (typeof BASE)['light'], Colour>>;
 
-/** Background, surface and text with what is mixed from them; undefined when none is given, or the text could not be read on them. */
+/**
+ * Background, surface, text and colours mixed from them; undefined if none is given, or if the text
+ * would be unreadable.
+ */
 function groundsOf(link: URLSearchParams) {
   const given = Object.fromEntries(['background', 'surface', 'text'].map((name) => [name, colourOf(link.get(name))]));
   const ground = given['background'] ?? given['surface'];
@@ -69,7 +72,10 @@ function groundsOf(link: URLSearchParams) {
   return { scheme, colours, properties };
 }
 
-/** The accent as a ground of buttons, and as text that can be read, which needs a darker or lighter shade of it on most grounds. */
+/**
+ * The accent as background of buttons, and as readable text, which needs a darker or lighter shade
+ * on most backgrounds.
+ */
 function accentOf(link: URLSearchParams, own: Grounds | undefined): Record<string, string> {
   const accent = colourOf(link.get('accent'));
   if (!accent) return {};
@@ -88,7 +94,6 @@ function accentOf(link: URLSearchParams, own: Grounds | undefined): Record<strin
   };
 }
 
-/** Gives the document this theme. */
 export function applyTheme({ scheme, properties }: PortalTheme): void {
   const { dataset, style } = document.documentElement;
   if (scheme) dataset['theme'] = scheme;

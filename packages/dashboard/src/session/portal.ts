@@ -4,13 +4,15 @@ import { api, refusals, setKey } from '../api/client.js';
 import { forgetResources } from '../api/use-resource.js';
 import { portalLink } from './portal-link.js';
 
-/** Whose portal is shown, and what its link allows; undefined before the server has answered, null when the link has ended or there is none. */
+/**
+ * The owner whose portal is shown, and the link's permissions; undefined until the server answers,
+ * null if the link has expired or is missing.
+ */
 export const portal = signal<Portal | null | undefined>(undefined);
 
-/** Why the server could not say whose portal it is. */
 export const portalProblem = signal<Error | undefined>(undefined);
 
-/** Opens the portal with the token of its link, and takes the token out of the address bar. */
+/** Opens the portal with the token of its link, and removes the token from the address bar. */
 export async function openPortal(): Promise<void> {
   const token = portalLink()?.get('token');
   history.replaceState(null, '', location.pathname + location.search);
@@ -28,7 +30,7 @@ export async function openPortal(): Promise<void> {
   }
 }
 
-/** The page around a frame may open the portal with another link. */
+/** The framing page can reopen the portal with another link. */
 function end(): void {
   forgetResources();
   portal.value = null;
@@ -39,7 +41,7 @@ effect(() => {
   if (refusals.value > 0 && portal.peek()) end();
 });
 
-/** A frame that gets another link changes its fragment only. */
+/** A new link in a frame only changes the fragment. */
 export function followLinks(): void {
   addEventListener('hashchange', () => {
     if (new URLSearchParams(location.hash.slice(1)).has('token')) location.reload();

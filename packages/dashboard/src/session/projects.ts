@@ -3,7 +3,7 @@ import { signal } from '@preact/signals';
 import { accountApi } from '../api/client.js';
 import { storeOf } from '../router/storage.js';
 
-/** The projects of the user; undefined before they were read. More than these are found by their link. */
+/** The user's projects, at most 100; undefined until they are read. Links open the others. */
 export const projects = signal<readonly Project[] | undefined>(undefined);
 export const projectsProblem = signal<Error | undefined>(undefined);
 
@@ -11,7 +11,6 @@ const MOST = 100;
 const LAST = 'gateway-project';
 const store = storeOf('localStorage');
 
-/** Reads the projects for the switch. */
 export async function readProjects(): Promise<void> {
   try {
     const { content } = await accountApi().projects.list({ perPage: MOST }).page();
@@ -22,18 +21,16 @@ export async function readProjects(): Promise<void> {
   }
 }
 
-/** Id of the project that was shown last in this browser. */
 export function rememberedProject(): string | undefined {
   return store.get(LAST) ?? undefined;
 }
 
-/** The project that was shown last in this browser, if it is still there, or the first. */
+/** The project shown last in this browser, if it still exists, or the first. */
 export function preferredProject(): Project | undefined {
   const last = rememberedProject();
   return projects.value?.find(({ uid }) => uid === last) ?? projects.value?.[0];
 }
 
-/** Opens with this project the next time. */
 export function rememberProject(id: string): void {
   store.set(LAST, id);
 }

@@ -5,13 +5,11 @@ import { forgetResources } from '../api/use-resource.js';
 import { isOwnPath, path } from '../router/location.js';
 import { newKey } from './new-key.js';
 
-/** Who is signed in; null for nobody, undefined before the server has answered. */
+/** The session; null if signed out, undefined until the server answers. */
 export const session = signal<Session | null | undefined>(undefined);
 
-/** Why the server could not say who is signed in. */
 export const sessionProblem = signal<Error | undefined>(undefined);
 
-/** Asks the server who is signed in. */
 export async function readSession(): Promise<void> {
   try {
     begin(await accountApi().auth.session());
@@ -21,22 +19,25 @@ export async function readSession(): Promise<void> {
   }
 }
 
-/** Signs in. Rejects with the error of the API. */
+/** Rejects with the API's error. */
 export async function signIn(email: string, password: string): Promise<void> {
   begin(await accountApi().auth.login({ email, password }));
 }
 
-/** Where the browser was before it left for the provider, in this tab. */
+/** Key of the page to return to after signing in at the provider, per tab. */
 const LEFT = 'gateway-left';
 
-/** Leaves for the OpenID Connect provider. Rejects with the error of the API. */
+/** Redirects to the OpenID Connect provider. Rejects with the API's error. */
 export async function leaveForProvider(): Promise<void> {
   const { url } = await accountApi().auth.startOidc();
   sessionStorage.setItem(LEFT, path.value + location.search);
   location.assign(url);
 }
 
-/** Signs in with what the provider has sent the browser back with. Returns the page that was left. Rejects with the error of the API. */
+/**
+ * Signs in with the query of the provider's redirect. Returns the page to continue with. Rejects
+ * with the API's error.
+ */
 export async function returnFromProvider(): Promise<string> {
   begin(await accountApi().auth.completeOidc({ query: location.search }));
   const left = sessionStorage.getItem(LEFT) ?? '/';
@@ -44,7 +45,6 @@ export async function returnFromProvider(): Promise<string> {
   return isOwnPath(left) ? left : '/';
 }
 
-/** Signs out, here and on the server. */
 export async function signOut(): Promise<void> {
   await accountApi()
     .auth.logout()
@@ -52,7 +52,7 @@ export async function signOut(): Promise<void> {
   end();
 }
 
-/** Shows the dashboard to the user of a session that has begun: after an invitation too. */
+/** Starts a new session, for example after an invitation. */
 export function begin(begun: Session): void {
   setCsrfToken(begun.csrf_token);
   sessionProblem.value = undefined;
@@ -66,7 +66,7 @@ function end(): void {
   session.value = null;
 }
 
-/** Shows the sign-in page when the server refuses the session. */
+/** Shows the sign-in page once the server refuses the session. */
 effect(() => {
   if (refusals.value > 0 && session.peek()) end();
 });

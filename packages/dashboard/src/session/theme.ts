@@ -6,10 +6,10 @@ export type Theme = 'system' | 'light' | 'dark';
 const KEY = 'gateway-theme';
 const store = storeOf('localStorage');
 
-/** The chosen colours; `system` follows the browser. */
+/** The chosen theme; `system` follows the browser. */
 export const theme = signal<Theme>((store.get(KEY) as Theme | null) ?? 'system');
 
-/** Changes the colours, in this browser, from now on. */
+/** Applies a theme and stores the choice in this browser. */
 export function chooseTheme(chosen: Theme): void {
   theme.value = chosen;
   const { dataset } = document.documentElement;

@@ -9,7 +9,6 @@ const show = suite('cli/commands/license/show');
 const { publicKey, licence, close } = licensing();
 show.after(close);
 
-/** What it prints for a token. */
 async function shown(token: string, args: readonly string[] = [], key = publicKey) {
   return runGateway(['license', 'show', ...args], { config: { license_key: token, license_public_key: key } });
 }
@@ -59,7 +58,6 @@ function otherKey(): string {
   return publicKeyText(generateKeyPairSync('ed25519').publicKey);
 }
 
-/** With another content under the same signature. */
 function forged(token: string): string {
   const [body = '', signature = ''] = token.split('.');
   const fields = JSON.parse(Buffer.from(body, 'base64url').toString()) as object;

@@ -7,7 +7,6 @@ import { discard, tempFolder } from '../../../support/start/keep.js';
 
 const create = suite('cli/commands/migrate/create');
 
-/** A database that is not there. */
 const nowhere = ['--db-host', '127.0.0.1', '--db-port', '1'];
 
 create('writes a pair of files with the next number, without a database', async () => {

@@ -34,7 +34,7 @@ up('two at once both succeed: while another process migrates they say that they 
   const db = await database();
   const config = { database: db.connection };
   try {
-    // What the first one does, seen from outside: it holds the lock until it is done.
+    // Acts as the first process: holds the lock until it is done.
     await db.rows(`select pg_advisory_lock(hashtext('gateway.migrate'))`);
     const [first, second] = [gateway(['migrate', 'up'], { config }), gateway(['migrate', 'up'], { config })];
     for (const it of [first, second]) await it.line('waiting: another process is migrating this database');
@@ -51,7 +51,6 @@ up('two at once both succeed: while another process migrates they say that they 
   }
 });
 
-/** What a command says that the migrated database is refused with. */
 async function refusal(args: readonly string[]): Promise<string> {
   const config = { database: migrated.connection, encryption_key: Buffer.alloc(32, 7).toString('base64'), kv: { type: 'in-memory' } };
   const { code, stderr } = await runGateway(args, { config });

@@ -14,7 +14,7 @@ const create = suite('cli/commands/plugins/create');
 const modules = fileURLToPath(new URL('../../../../node_modules', import.meta.url));
 const run = promisify(execFile);
 
-/** What `npm install` in the new package would bring stands in the repository already. */
+/** The repository already has the packages that `npm install` would install. */
 function install(folder: string): void {
   fs.symlinkSync(modules, path.join(folder, 'node_modules'));
 }

@@ -11,7 +11,6 @@ import { named, packageFolder } from './package-folder.js';
 const install = suite('cli/commands/plugins/install');
 
 const source = { kind: 'source', name: 'nats', connection: './connection.json' };
-/** Code of a source that reads nothing. */
 const files = { 'index.js': 'export default { check: async () => {}, run: async () => {} };' };
 const flagged = { ...source, featureFlag: 'nats', flags: { nats: { summary: 'Read NATS.', stability: 'beta' } } };
 
@@ -97,7 +96,7 @@ install('settings of a plugin may be there before the plugin is', async () => {
   }
 });
 
-/** Packages that could never become active, and the sentence of each. */
+/** Packages that could never become active, with the expected sentence. */
 const hopeless: Readonly<Record<string, readonly [folder: () => string, sentence: RegExp]>> = {
   'a package that is no plugin': [
     () => packageFolder('left-pad-ng', undefined),

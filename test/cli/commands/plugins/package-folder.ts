@@ -5,9 +5,9 @@ import { manifestOf } from '../../../core/plugin-packages.js';
 import { tempFolder } from '../../../support/start/keep.js';
 
 /**
- * Writes the folder of a plugin package with no dependencies, whose code throws when it is imported.
+ * Writes the folder of a plugin package without dependencies; its code throws when imported.
  *
- * @param plugin the plugin of its manifest; none gives a package without a `gateway` object
+ * @param plugin the manifest's plugin; undefined writes a package without a `gateway` object
  */
 export function packageFolder(
   name: string,
@@ -31,7 +31,7 @@ export function packageFolder(
   return folder;
 }
 
-/** What the package.json of the plugin folder names beside the contracts. */
+/** The dependencies in the plugin folder's package.json, without the contracts. */
 export function named(folder: string): string[] {
   const file = path.join(folder, 'gateway-plugins', 'package.json');
   if (!fs.existsSync(file)) return [];

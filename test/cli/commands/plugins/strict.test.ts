@@ -18,7 +18,7 @@ const base = {
   kv: { type: 'in-memory' },
 };
 
-/** Each way that a plugin which the configuration asks for cannot become active. */
+/** Reasons why a configured plugin cannot become active. */
 const asked: Readonly<Record<string, { readonly flags: readonly string[]; readonly because: RegExp }>> = {
   'a tracer that nobody installed': {
     flags: ['--tracer-type=otle'],
@@ -94,7 +94,7 @@ strict('what nobody asked for, a source whose flag is off, does not end the star
   }
 });
 
-/** Tracers that never settle: the code of each, and what is said of it. */
+/** Tracers that never settle: their code and the expected sentence. */
 const stuck = {
   import: ['await new Promise(() => {});', 'importing gateway-stuck/index.js failed: it has not ended after 10 s'],
   start: ['export default { start: () => new Promise(() => {}) };', 'it failed to start: its start has not ended after 10 s'],

@@ -27,7 +27,6 @@ breakers.after(async () => {
 const run = (args: readonly string[] = [], kv: object = shared.connection) =>
   runGateway(['utils', 'circuit-breakers', ...args], { config: { database: connectionOf(db.url), kv } });
 
-/** Opens the breaker of an endpoint, as an agent does. */
 async function open(projectId: string, endpointId: string): Promise<void> {
   const kv = await openRedisKv(shared.connection);
   const record: BreakerRecord = {
@@ -50,7 +49,7 @@ breakers('breakers that are open are listed with their endpoints; one is closed 
   const { id: projectId } = await makeProject(db, 'orders');
   const { id: endpointId } = await makeEndpoint(db, projectId);
   await open(projectId, endpointId);
-  await open(newId(), newId()); // of an endpoint that is gone
+  await open(newId(), newId()); // the breaker of a deleted endpoint
   const [eventId] = await makeEvents(db, projectId, [{ atMs: Date.now() }]);
   const delivery = await makeDelivery(db, { projectId, eventId: eventId!, endpointId });
   await db.rows(`update event_deliveries set next_attempt_at = now() + interval '1 hour', reason = $2 where id = $1`, [

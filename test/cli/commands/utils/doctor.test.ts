@@ -47,7 +47,6 @@ doctor.after(async () => {
   await db.close();
 });
 
-/** Runs it with these settings and gives what it found by check. */
 async function examined(config: object, args: readonly string[] = []) {
   const { code, stdout, stderr } = await runHere('utils:doctor', ['--json', ...args], config);
   const findings = JSON.parse(stdout || `"${stderr}"`) as Finding[];

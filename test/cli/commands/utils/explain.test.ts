@@ -48,7 +48,10 @@ async function create(projectId: string, fields: Partial<CreatedEvent> = {}): Pr
 
 let agent: Promise<{ close(): Promise<void> }> | undefined;
 
-/** Waits until the agent, which starts with the first call, has routed these events and made an attempt of every delivery that is not held. */
+/**
+ * Waits until the agent, started on the first call, has routed these events and attempted every
+ * delivery that is not held.
+ */
 async function routed(projectId: string, ids: readonly string[]): Promise<void> {
   await (agent ??= startAgent({ config: agentConfig(db.url), plugins: pluginsOf(), log: silentLog, kv }));
   await kv.queue('create-event').push(ids.map((id) => encodeSignal({ projectId, id })));
@@ -63,7 +66,7 @@ async function routed(projectId: string, ids: readonly string[]): Promise<void> 
   });
 }
 
-// First, while no agent runs.
+// Runs first, while no agent runs.
 explain('a pending event says since when, and that no agent is running', async () => {
   const projectId = await makeProject(db);
   const { id: endpointId } = await makeEndpoint(db, projectId, { url: at.url });
@@ -95,7 +98,7 @@ explain('an event that subscriptions routed: each delivery with its last attempt
   const deleted = await makeSubscription(db, projectId, { endpointId: fails.id, filter: { headers: { 'x-tenant': 'a' } } });
   const id = await create(projectId, { idempotencyKey: 'order-17' });
   await routed(projectId, [id]);
-  // As an agent puts it off that finds the breaker open.
+  // The reason that an agent records when it finds the breaker open.
   await db.rows(`update event_deliveries set reason = $2 where endpoint_id = $1`, [fails.id, WAIT_REASONS.breaker]);
   await updateSubscription(db.knex, projectId, large, { name: 'large orders' });
   await deleteSubscription(db.knex, projectId, deleted);

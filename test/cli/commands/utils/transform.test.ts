@@ -23,7 +23,6 @@ function file(name: string, content: string): string {
 
 const sample = file('sample.json', '{"id":"o-1","amount":50,"shop":"acme"}');
 const run = (args: readonly string[], config: object = {}) => runGateway(['utils', 'transform', ...args], { config });
-/** Runs this function on the sample. */
 const on = (text: string, ...args: string[]) => run([file('function.js', text), '--sample', sample, ...args]);
 
 transform('what a function returns is shown with what would become of it, without a database', async () => {

@@ -28,7 +28,7 @@ function file(name: string, content: string): string {
 const secretFile = file('secret.txt', `${secret}\n`);
 const bodyFile = file('body.json', body);
 
-/** The headers of a delivery, signed as agents do it. */
+/** The headers of a delivery, signed as agents do. */
 function headersFile(name: string, { keys = [secret], at = new Date(), signed = body } = {}): string {
   const timestamp = Math.floor(at.getTime() / 1000);
   const signingKeys = keys.map(signingKey);

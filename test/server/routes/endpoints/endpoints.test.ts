@@ -71,7 +71,7 @@ endpoints('the URL must be one that can be sent to, without credentials', async 
   const cases: [url: string, sentence: string][] = [
     ['not a url', 'url must be a URL like https://example.com/webhooks'],
     ['ftp://example.com', 'url must begin with https:// or http://'],
-    // What is before the colon may be a secret.
+    // The part before the colon can be a secret.
     ['hunter2:x@example.com', 'url must begin with https:// or http://'],
     ['javascript:alert(1)', 'url must begin with https:// or http://'],
     ['https://user:hunter2@example.com', 'url must not hold credentials; use the field authentication, where they are kept sealed'],

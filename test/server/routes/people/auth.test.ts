@@ -16,7 +16,6 @@ async function login(email: string, password: string, headers: Record<string, st
   return api.call('POST', '/api/v1/auth/login', { email, password }, { ...anonymous, headers });
 }
 
-/** The headers of requests of the session that this answer has started. */
 function sessionOf({ headers, body }: Answer): { cookie: string; 'x-csrf-token': string } {
   return { cookie: headers.get('set-cookie')!.split(';')[0]!, 'x-csrf-token': body.data.csrf_token };
 }

@@ -16,9 +16,9 @@ const HOST = 'https://gateway.example.com';
 const REDIRECT = `${HOST}/sign-in/callback`;
 const JOINED = newId();
 let provider: TestProvider;
-/** With the default settings: people are invited. */
+/** The default settings: people need an invitation. */
 let api: Api;
-/** Where people join by themselves. */
+/** Open sign-up. */
 let open: Api;
 const lines: string[] = [];
 const log: Log = { ...silentLog, warn: (...said: unknown[]) => void lines.push(JSON.stringify(said)) };
@@ -49,10 +49,9 @@ function settings(fields: Record<string, unknown> = {}, auth: Record<string, unk
   };
 }
 
-/** The head that a browser sends to this server. */
 const HEADERS = { 'x-forwarded-proto': 'https' };
 
-/** Begins to sign in: the address of the provider, and the cookie that the browser keeps. */
+/** Starts a sign-in. Returns the provider's address and the browser's cookie. */
 async function start(at: Api): Promise<{ url: URL; cookie: string; answer: Answer }> {
   const answer = await at.call('POST', '/api/v1/auth/oidc/start', undefined, { key: null, headers: HEADERS });
   if (answer.status !== 200) return { url: new URL(HOST), cookie: '', answer };
@@ -63,7 +62,7 @@ function complete(at: Api, query: string, cookie: string): Promise<Answer> {
   return at.call('POST', '/api/v1/auth/oidc/complete', { query }, { key: null, headers: { ...HEADERS, cookie } });
 }
 
-/** Signs in as a person of the provider; `change` alters the address that the browser is sent to. */
+/** Signs in as a person of the provider; `change` modifies the redirect address. */
 async function signIn(at: Api, account: Account, change: (url: URL) => void = () => undefined) {
   provider.account = account;
   const { url, cookie } = await start(at);

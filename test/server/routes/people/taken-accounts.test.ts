@@ -9,10 +9,8 @@ import { bootstrapUser, hasPassword, insertUser, type BootstrappedUser } from '#
 import { oidcProvider, passThrough, type Account, type TestProvider } from '../../../support/oidc-provider.js';
 import { startApi, type Answer, type Api } from '../../api.js';
 
-/*
- * Accounts that somebody else makes before the owner of the address comes with the provider. The kinds are those of "Pre-hijacked accounts", Sudhodanan and Paverd,
- * USENIX Security 2022.
- */
+/* Accounts created by an attacker before the owner of the address signs in with the provider.
+   The kinds are from "Pre-hijacked accounts", Sudhodanan and Paverd, USENIX Security 2022. */
 const taken = suite('server/routes/people/taken-accounts');
 
 const REDIRECT = 'https://gateway.example.com/sign-in/callback';
@@ -21,7 +19,7 @@ const PASSWORD = 'chosen by somebody else';
 const hash = hashPassword(PASSWORD);
 let provider: TestProvider;
 let api: Api;
-/** Owner of another organisation, whom nobody trusts. */
+/** The attacker, owner of another organisation. */
 let mallory: BootstrappedUser;
 
 taken.before(async () => {
@@ -65,7 +63,7 @@ async function invite(email: string): Promise<string> {
   return invited.body.data.token;
 }
 
-/** Mallory makes an account for an address of somebody else, with a password, a session and a key. */
+/** Mallory creates an account for a victim's address, with a password, a session and a key. */
 async function prepare(email: string) {
   const { knex } = api.db;
   const { id: userId } = await insertUser(knex, { email, first_name: '', last_name: '', passwordHash: await hash });
@@ -165,7 +163,7 @@ taken('addresses that differ are different, and those that only look alike are r
   const plus = await signIn({ sub: 'plus', email: 'grace+1@example.com', email_verified: true });
   assert.is(plus.body.data.user.email, 'grace+1@example.com');
   const path = `/organisations/${mallory.organisation.id}/invitations`;
-  // A Kelvin sign, a Cyrillic letter, a fullwidth letter, a direction, an escape.
+  // A Kelvin sign, a Cyrillic letter, a fullwidth letter, a direction mark, an escape.
   for (const email of [
     '\u212Aim@example.com',
     'gr\u0430ce@example.com',
@@ -195,7 +193,7 @@ taken('requests that run while an account is taken over make no credential that 
   await knex.transaction(async (trx) => {
     await insertIdentity(trx, userId, identity);
     await takeOver(trx, userId, identity);
-    // Verified before, they wait for the row of the user.
+    // Verified before, they wait for the lock on the user's row.
     begun.key = insertUserKey(knex, by, { type: 'personal', name: 'late', userId });
     begun.password = knex.transaction((other) => hasPassword(other, userId, passwordHash));
   });

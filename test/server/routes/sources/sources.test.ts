@@ -32,7 +32,7 @@ const schema = {
     },
   },
 };
-/** What the plugin was asked to check, and what it says. */
+/** Connections checked by the plugin, and its verdict. */
 const asked: unknown[] = [];
 let verdict: Error | Advice | undefined;
 let imports: GatewayError | undefined;
@@ -268,7 +268,7 @@ sources('a connection that moves asks for its secrets again, and the test does n
   for (const kept of [{ password: '********' }, {}]) {
     for (const query of ['', '?skip_check=true'])
       assert.equal(mistakes(await put({ host: 'other', login: { user: 'ada', ...kept } }, query)), [sentence('host')]);
-    // The schema marks no address, so every field that is no secret is part of it.
+    // The schema marks no address, so every field except secrets is part of it.
     assert.equal(mistakes(await put({ host: 'h', login: { user: 'eve', ...kept } })), [sentence('login.user')]);
   }
   assert.equal(asked, []);

@@ -4,7 +4,8 @@ import { once } from 'node:events';
 const KINDS = { c: 'counter', g: 'gauge', h: 'histogram' };
 
 /**
- * Opens the rig: each start of the plugin gets an agent of its own, which stays until the rig is closed.
+ * Opens the rig: each start of the plugin gets a separate agent, which exists until the rig is
+ * closed.
  *
  * @returns {import('@gateway/plugin-conformance').MetricsRig}
  */
@@ -24,7 +25,7 @@ export default function open() {
     async read(metrics, { port }, series) {
       const { socket, lines } = agents.get(port);
       await metrics.push();
-      // What the push has sent has arrived when this has.
+      // Arrives after the data of the push.
       const mark = `mark:${++reads}`;
       socket.send(mark, port, '127.0.0.1');
       while (!lines.includes(mark)) await once(socket, 'message');
@@ -37,7 +38,10 @@ export default function open() {
   };
 }
 
-/** What an agent would show: counters added up, the last value of gauges, and the values of histograms in the buckets of the table. */
+/**
+ * Aggregates as an agent does: sums of counters, last values of gauges, and histogram values in the
+ * table's buckets.
+ */
 function familiesOf(lines, series) {
   const families = new Map();
   for (const line of lines.filter((it) => !it.startsWith('mark:'))) {

@@ -1,17 +1,20 @@
 import { createSocket } from 'node:dgram';
 
 const TYPES = { counter: 'c', gauge: 'g', histogram: 'h' };
-/** Fits into a packet of Ethernet. */
+/** Fits into an Ethernet frame. */
 const DATAGRAM_BYTES = 1400;
 
-/** @type {import('@gateway/plugin').MetricsPlugin<{ host: string, port: number, push_seconds: number }>} */
+/**
+ * @type {import('@gateway/plugin').MetricsPlugin<{ host: string, port: number, push_seconds: number
+ * }>}
+ */
 export default {
   async start(series, { host, port, push_seconds }, { collect, log }) {
     const socket = createSocket('udp4');
     socket.unref().on('error', (error) => log.warn({ err: error }, 'The socket to the StatsD agent failed.'));
-    /** Counters since the last push, and gauges, by name and line without its value. */
+    /** Counters since the last push, and gauges, by name and line without the value. */
     const values = new Map(Object.keys(series).map((name) => [name, new Map()]));
-    /** Values of histograms since the last push. */
+    /** Histogram values since the last push. */
     let observed = [];
     let isClosed = false;
 
@@ -45,7 +48,7 @@ export default {
       set: (name, labels, value) => void known(name, 'gauge').set(tagsOf(labels), value),
       observe(name, labels, value) {
         known(name, 'histogram');
-        // Between two pushes an agent may observe much: what is beyond a few datagrams is sent now.
+        // Sends early when there are more observations than fit into a few datagrams.
         if (observed.push(`${name}:${value}|h${tagsOf(labels)}`) > 100) void send();
       },
       clear: (name) => values.get(name)?.clear(),
@@ -61,7 +64,7 @@ export default {
   },
 };
 
-/** `|#project:p1,source:s1`. The protocol has no escapes, so what would end a value becomes an underscore. */
+/** `|#project:p1,source:s1`. The protocol has no escapes, so delimiters become underscores. */
 function tagsOf(labels) {
   const tags = Object.entries(labels).map(([name, value]) => `${name}:${value.replaceAll(/[|,#\n]/g, '_')}`);
   return tags.length > 0 ? `|#${tags.join(',')}` : '';

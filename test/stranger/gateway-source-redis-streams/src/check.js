@@ -1,7 +1,7 @@
 import { PluginError } from '@gateway/plugin';
 import { connect, explained } from './client.js';
 
-/** Looks whether the stream is there and may be read. */
+/** Checks that the stream exists and is readable. */
 export async function check(connection, { signal }) {
   const client = await connect(connection, signal);
   const leave = () => client.disconnect();

@@ -1,10 +1,10 @@
 import { PluginError } from '@gateway/plugin';
 import { Redis } from 'ioredis';
 
-/** A Redis that has not answered by then never will. */
+/** The limit for Redis to answer. */
 const CONNECT_MS = 5_000;
 
-/** Connects once, until the signal aborts; the gateway is who tries again. */
+/** Connects once, until the signal aborts; the gateway retries. */
 export async function connect({ address, username, password }, signal) {
   const at = address.lastIndexOf(':');
   const client = new Redis({
@@ -19,7 +19,7 @@ export async function connect({ address, username, password }, signal) {
   });
   let last;
   client.on('error', (error) => (last = error));
-  // Redis may take the connection and say nothing: only letting go of it ends the wait then.
+  // Redis can accept the connection and never answer: only disconnecting ends the wait then.
   const impatient = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)]);
   const leave = () => client.disconnect();
   impatient.addEventListener('abort', leave, { once: true });
@@ -35,11 +35,11 @@ export async function connect({ address, username, password }, signal) {
   }
 }
 
-/** An error of Redis with what to change. */
+/** Converts an error of Redis to one with a fix. */
 export function explained(error, address) {
   if (error instanceof PluginError) return error;
   const { message } = error;
-  // ioredis keeps the command that failed in its error: that of a login has the password.
+  // ioredis adds the failed command to its error: a login contains the password.
   const cause = new Error(message);
   if (/WRONGPASS|NOAUTH|NOPERM/.test(message)) {
     return new PluginError(`Redis at ${address} refused the user or the password.`, { fix: 'Check username and password.', cause });
@@ -50,7 +50,7 @@ export function explained(error, address) {
   return new PluginError(`Redis at ${address} does not answer: ${message}.`, { fix: 'Check address.', cause });
 }
 
-/** Makes the consumer group, at the beginning of the stream, when it is not there. */
+/** Creates the consumer group at the beginning of the stream, unless it exists. */
 export async function ensureGroup(client, { stream, group }) {
   await client.xgroup('CREATE', stream, group, '0', 'MKSTREAM').catch((error) => {
     if (!error.message.includes('BUSYGROUP')) throw error;

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { connect, createServer } from 'node:net';
 
 /**
- * Opens the rig on the Redis at REDIS_ADDRESS, `127.0.0.1:6379` without it.
+ * Opens the rig on the Redis at REDIS_ADDRESS, by default `127.0.0.1:6379`.
  *
  * @returns {Promise<import('@gateway/plugin-conformance').SourceRig>}
  */
@@ -16,7 +16,7 @@ export default async function open() {
   const opened = async () => {
     const stream = `conformance-${process.pid}-${made.length}`;
     made.push(stream);
-    // A group that begins before the first message, as operators make it.
+    // A group that starts before the first message, as operators create it.
     await client.xgroup('CREATE', stream, 'gateway', '0', 'MKSTREAM');
     return place(client, { address, stream, group: 'gateway' });
   };
@@ -65,13 +65,12 @@ function pairs(fields) {
   return fields.flatMap((name, i) => (i % 2 === 0 ? [[name, fields[i + 1]]] : []));
 }
 
-/** Takes connections and never says a word. */
 function listenInSilence() {
   const server = createServer(() => {});
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
 }
 
-/** Stands between the plugin and Redis, and can be taken away. */
+/** A proxy between the plugin and Redis that can be stopped. */
 async function proxyOf(target) {
   const sockets = new Set();
   let server;

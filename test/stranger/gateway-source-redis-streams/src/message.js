@@ -1,4 +1,4 @@
-/** An entry of a stream as a message: the field `body` is the body, the other fields are headers. */
+/** Converts a stream entry to a message: the field `body` is the body, the others are headers. */
 export function messageOf(stream, [id, fields]) {
   const headers = {};
   let body = Buffer.alloc(0);

@@ -2,11 +2,11 @@ import { acknowledges } from '@gateway/plugin';
 import { connect, ensureGroup, explained } from './client.js';
 import { messageOf } from './message.js';
 
-/** A blocking read ends this often, to look after messages of readers that are gone. */
+/** The limit of a blocking read, after which messages of dead readers are checked. */
 const BLOCK_MS = 1_000;
-/** Entries of one read; more would only be held here. */
+/** Entries per read; more would only be held here. */
 const BATCH = 100;
-/** What is still unsettled this long after the end is left to another reader. */
+/** Messages still unsettled this long after the end are left to another reader. */
 const GRACE_MS = 10_000;
 
 /** Reads until the signal aborts: one reader per worker, each a consumer of the group. */
@@ -24,7 +24,10 @@ export async function run(connection, handle, context) {
   if (broken && !context.signal.aborted) throw broken.reason;
 }
 
-/** One reader. What it was connecting when the signal aborted is nobody's concern any more: `run` looks at the signal. */
+/**
+ * One reader. Errors of connecting after the signal has aborted do not matter: `run` checks the
+ * signal.
+ */
 async function read(connection, handle, { signal, window, clientId, settings, report }) {
   const { stream, group } = connection;
   const reading = await connect(connection, signal);
@@ -53,11 +56,11 @@ async function read(connection, handle, { signal, window, clientId, settings, re
     });
     inFlight.set(id, over);
   };
-  // What takes long stays ours: claiming it again sets its idle time to zero.
+  // Extends unsettled messages: claiming again resets their idle time.
   const renewal = setInterval(() => {
     if (inFlight.size > 0) acking.xclaim(stream, group, clientId, 0, ...inFlight.keys(), 'JUSTID').catch(fail);
   }, settings.take_over_ms / 3);
-  // A blocking read ends with its connection only.
+  // A blocking read ends only with its connection.
   const leave = () => {
     reading.disconnect();
     wake();

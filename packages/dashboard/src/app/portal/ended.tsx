@@ -1,6 +1,6 @@
 import { Page } from '../../components/layout/page.js';
 
-/** Shown to who comes without a link, or with one that has ended. */
+/** Shown without a portal link, or after it has expired. */
 export function Ended() {
   return (
     <main>

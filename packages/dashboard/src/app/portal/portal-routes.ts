@@ -2,7 +2,7 @@ import type { PageRoute } from '../page-route.js';
 
 const endpoints = () => import('../../pages/endpoints/endpoint-list.js');
 
-/** The pages of the portal: those of a project that are about endpoints of an owner. The API decides what they show. */
+/** The project pages about an owner's endpoints. The API decides what they show. */
 export const portalRoutes: readonly PageRoute[] = [
   { path: '/portal/:project', load: endpoints },
   { path: '/portal/:project/endpoints', load: endpoints, nav: { label: 'Endpoints', key: 'p' } },

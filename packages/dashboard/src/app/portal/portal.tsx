@@ -11,7 +11,6 @@ import { Outlet } from '../outlet.js';
 import { Ended } from './ended.js';
 import { portalRoutes } from './portal-routes.js';
 
-/** What an endpoint owner sees, alone or in a frame of another site. */
 export function PortalApp() {
   useEffect(() => {
     followLinks();

@@ -1,7 +1,7 @@
 import { Time } from '../data/time.js';
 import type { Line } from './options.js';
 
-/** The lines of a chart with their values: at the pointer, or the last. */
+/** The lines of a chart with their values at the pointer, or the last ones. */
 export function Legend({
   lines,
   at,

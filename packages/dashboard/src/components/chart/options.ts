@@ -1,14 +1,12 @@
 import type uPlot from 'uplot';
 
-/** A line of a chart. */
 export interface Line {
   readonly label: string;
-  /** A colour of the tokens: `ok`, `bad`, `accent`, `warn`, `muted`. */
   readonly colour: 'ok' | 'bad' | 'accent' | 'warn' | 'muted';
   readonly values: readonly (number | null)[];
 }
 
-/** Reads a colour as the theme of now has it: a canvas does not know variables. */
+/** Resolves a colour for the current theme: a canvas does not know CSS variables. */
 function resolved(element: Element, name: string): string {
   const probe = document.createElement('span');
   probe.style.color = `var(--${name})`;
@@ -20,14 +18,13 @@ function resolved(element: Element, name: string): string {
 
 const HOUR_SECONDS = 3_600;
 
-/** `14:30`, or `25 Nov` where ticks are days. */
+/** `14:30`, or `25 Nov` for daily ticks. */
 function tickTime(seconds: number, stepSeconds: number): string {
   const date = new Date(seconds * 1000);
   const isDay = stepSeconds >= 24 * HOUR_SECONDS || (date.getHours() === 0 && date.getMinutes() === 0);
   return date.toLocaleString('en-GB', isDay ? { day: 'numeric', month: 'short' } : { hour: '2-digit', minute: '2-digit' });
 }
 
-/** How a chart looks in an element. */
 export function optionsOf(
   element: HTMLElement,
   lines: readonly Line[],

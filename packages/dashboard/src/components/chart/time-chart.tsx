@@ -7,7 +7,8 @@ import { optionsOf, type Line } from './options.js';
 const HEIGHT_PX = 180;
 
 /**
- * Lines over time. Its values can be read without seeing it: the legend has the last ones, and `summary` says what it shows.
+ * Lines over time. Accessible without seeing them: the legend has the last values, and `summary`
+ * describes the chart.
  *
  * @param props.atMs times of the values, ascending
  */

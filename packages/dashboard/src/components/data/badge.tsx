@@ -2,7 +2,6 @@ import { own } from '../../format/own.js';
 
 export type Tone = 'ok' | 'warn' | 'bad' | 'info' | 'plain';
 
-/** Tone of each status of the API. */
 const TONES: Readonly<Record<string, Tone>> = {
   success: 'ok',
   processed: 'ok',
@@ -25,7 +24,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   pending: 'info',
 };
 
-/** A status as a word on its colour; words are those of the API unless `label` is given. */
+/** A coloured status, in the API's word unless `label` is given. */
 export function Badge({
   status,
   tone = own(TONES, status) ?? 'plain',

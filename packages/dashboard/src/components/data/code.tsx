@@ -4,7 +4,9 @@ import { pretty } from '../../format/json.js';
 import { Button } from '../form/button.js';
 import { Copy } from './copy.js';
 
-/** Longer texts are cut until they are asked for: a browser lays out a megabyte for seconds. */
+/**
+ * Longer texts are cut until the user expands them: a browser needs seconds to lay out a megabyte.
+ */
 const SHOWN_MAX = 50_000;
 
 interface CodeProps {
@@ -14,7 +16,10 @@ interface CodeProps {
   readonly isTable?: boolean;
 }
 
-/** Text of a message, header or body: never HTML, whatever it holds. JSON is indented, unless `isRaw`; the lines of a table are not wrapped. */
+/**
+ * Text of a message, header or body; never rendered as HTML. JSON is indented unless `isRaw`; the
+ * lines of a table do not wrap.
+ */
 export function Code({ text, label, isRaw = false, isTable = false }: CodeProps) {
   const [isWhole, setWhole] = useState(false);
   const laidOut = isRaw ? text : pretty(text);
@@ -25,7 +30,7 @@ export function Code({ text, label, isRaw = false, isTable = false }: CodeProps)
         <span>{label}</span>
         <Copy text={text} what={label} />
       </figcaption>
-      {/* It scrolls, so it must be reachable by keyboard. */}
+      {/* A scrolling region must be reachable by keyboard. */}
       <pre class={isTable ? 'unwrapped' : undefined} tabIndex={0} aria-label={label}>
         {isCut ? laidOut.slice(0, SHOWN_MAX) : laidOut}
       </pre>

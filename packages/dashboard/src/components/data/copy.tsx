@@ -3,7 +3,6 @@ import { Button } from '../form/button.js';
 
 const TOLD_MS = 1_500;
 
-/** Copies a text. */
 export function Copy({ text, what }: { readonly text: string; readonly what: string }) {
   const [told, setTold] = useState('');
   const tell = (word: string) => {
@@ -27,7 +26,7 @@ export function Copy({ text, what }: { readonly text: string; readonly what: str
   );
 }
 
-/** The clipboard is there on HTTPS and localhost alone. */
+/** `navigator.clipboard` exists only on HTTPS and localhost. */
 async function copyText(text: string): Promise<void> {
   if ('clipboard' in navigator) return navigator.clipboard.writeText(text);
   const area = document.createElement('textarea');
@@ -39,7 +38,6 @@ async function copyText(text: string): Promise<void> {
   if (!isCopied) throw new Error('the browser refused to copy');
 }
 
-/** An id or another short text, with a button that copies it. */
 export function Copyable({ text, what }: { readonly text: string; readonly what: string }) {
   return (
     <span class="copyable">

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** Names with their values. Rows whose value is null or undefined are left out. */
+/** Names with values; omits rows with a value of null or undefined. */
 export function Facts({ rows }: { readonly rows: readonly (readonly [name: string, value: ComponentChildren])[] }) {
   return (
     <dl class="facts">

@@ -4,26 +4,27 @@ import { useRowKeys } from '../../keyboard/row-keys.js';
 
 export interface Column<Row> {
   readonly name: string;
-  /** Of the CSS grid: `minmax(8rem, 1fr)`. */
+  /** A CSS grid width: `minmax(8rem, 1fr)`. */
   readonly width: string;
   readonly cell: (row: Row) => ComponentChildren;
-  /** Shown on phones in the second line of a row, or not at all; the first line else. */
+  /** The place on phones: the second line of the row, or hidden; by default the first line. */
   readonly narrow?: 'second' | 'hidden';
 }
 
 const ROW_PX = 38;
 const NARROW_ROW_PX = 62;
-/** Rendered above and below what is seen. */
+/** Rows rendered above and below the viewport. */
 const MARGIN_ROWS = 12;
-/** More rows are asked for when so many are left below, so that they are there before they are scrolled to. */
+/** Loads more when fewer rows than this remain below, before the user scrolls to them. */
 const AHEAD_ROWS = 100;
 const narrow = typeof matchMedia === 'undefined' ? undefined : matchMedia('(max-width: 40rem)');
 
 /**
- * A long list that renders the rows that are seen. The first cell of a row links to its page; `j` and `k` move through the rows.
+ * A virtualised list: renders only visible rows. The first cell links to the row's page; `j` and
+ * `k` move through the rows.
  *
- * @param props.onEnd called when the end comes near: load more
- * @param props.onScroll tells whether the beginning is seen
+ * @param props.onEnd loads more: the end is near
+ * @param props.onScroll reports whether the beginning is visible
  */
 export function Log<Row extends { readonly uid: string }>({
   label,
@@ -42,7 +43,6 @@ export function Log<Row extends { readonly uid: string }>({
   readonly hrefOf: (row: Row) => string;
   readonly onEnd: () => void;
   readonly onScroll?: (isAtStart: boolean) => void;
-  /** The focus has come to this row. */
   readonly onRow?: (row: Row) => void;
 }) {
   const body = useRef<HTMLDivElement>(null);
@@ -83,7 +83,7 @@ export function Log<Row extends { readonly uid: string }>({
     focusRow();
   });
 
-  /** The row may not be rendered yet: then it gets the focus after the next rendering. */
+  /** A row that is not rendered yet gets the focus after the next rendering. */
   const focusRow = () => {
     const link = body.current?.querySelector<HTMLElement>(`[data-row="${wanted.current}"] a`);
     if (!link) return;

@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { Copyable } from './copy.js';
 
-/** A secret that the API shows once, with what to do with it. */
 export function NewSecret({
   what,
   secret,

@@ -4,7 +4,7 @@ import { Loading } from '../feedback/loading.js';
 import { Problem } from '../feedback/problem.js';
 import { Button } from '../form/button.js';
 
-/** A list that is short as a rule: its first page, and a button for more. */
+/** A usually short list: its first page and a button for more. */
 export function Paged<Row>({
   list: { rows, error, hasMore, refresh, loadMore },
   lines = 4,

@@ -6,7 +6,10 @@ interface Cells<Row> {
   readonly isNumber?: boolean;
 }
 
-/** A table of rows that fit on a page; `Log` is for long lists. On phones a row is a card, with the names of the columns beside its values. */
+/**
+ * A table of rows that fit on a page; `Log` is for long lists. On phones a row is a card that
+ * labels each value with its column.
+ */
 export function Table<Row extends { readonly uid: string }>({
   label,
   columns,
@@ -18,7 +21,7 @@ export function Table<Row extends { readonly uid: string }>({
 }) {
   return (
     <div class="table" role="group" aria-label={label} tabIndex={0}>
-      {/* Roles: some screen readers see no table where its display is another one. */}
+      {/* Explicit roles: some screen readers ignore a table whose `display` is overridden. */}
       <table role="table">
         <thead role="rowgroup">
           <tr role="row">

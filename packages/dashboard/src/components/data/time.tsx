@@ -1,11 +1,11 @@
 import { signal } from '@preact/signals';
 import { localTime, relative, rowTime, utcTime } from '../../format/time.js';
 
-/** Ticks once a second, for relative times. */
+/** Ticks every second, for relative times. */
 const now = signal(Date.now());
 if (typeof document !== 'undefined') setInterval(() => document.hidden || (now.value = Date.now()), 1_000);
 
-/** A time in the zone of the browser; the tooltip has UTC. */
+/** A time in the browser's zone, with UTC as tooltip. */
 export function Time({ at, look = 'full' }: { readonly at: string; readonly look?: 'full' | 'row' | 'relative' }) {
   const text = look === 'row' ? rowTime(at) : look === 'relative' ? relative(at, now.value) : localTime(at);
   return (
@@ -15,7 +15,7 @@ export function Time({ at, look = 'full' }: { readonly at: string; readonly look
   );
 }
 
-/** A time as it is read in an incident: local, UTC and how long ago. */
+/** A time as read in an incident: local, UTC and relative. */
 export function FullTime({ at }: { readonly at: string }) {
   return (
     <>

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** Shown instead of an empty list: why it is empty, and what to do. */
+/** Replaces an empty list: says why it is empty and what to do. */
 export function Empty({ title, children }: { readonly title: string; readonly children?: ComponentChildren }) {
   return (
     <div class="empty">

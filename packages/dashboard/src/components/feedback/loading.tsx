@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { Resource } from '../../api/use-resource.js';
 import { Problem } from './problem.js';
 
-/** Grey lines that keep the room of what is loading. */
+/** Grey lines that reserve the space of loading content. */
 export function Loading({ lines = 6 }: { readonly lines?: number | undefined }) {
   return (
     <div class="loading" role="status" aria-label="Loading">
@@ -13,7 +13,7 @@ export function Loading({ lines = 6 }: { readonly lines?: number | undefined }) 
   );
 }
 
-/** The content when it was read, the reason when it could not be, and until then room for it. */
+/** The content once read, the error if reading failed, and a placeholder until then. */
 export function Loaded<Data>({
   resource,
   lines,

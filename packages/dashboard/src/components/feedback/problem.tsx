@@ -3,7 +3,6 @@ import { GatewayApiError } from '@gateway/client';
 import { capital } from '../../format/sentence.js';
 import { Button } from '../form/button.js';
 
-/** What went wrong and how to fix it, in the words of the API. */
 export function Problem({
   error,
   retry,
@@ -35,7 +34,7 @@ export function Problem({
   );
 }
 
-/** Fields are listed below: their message would only repeat the first of them. */
+/** The refused fields are listed below; the message would repeat the first. */
 function sentenceWithoutFix({ code, errors, message, fix }: GatewayApiError): string {
   if (code === 'invalid_request' && errors.length > 0)
     return errors.length === 1 ? 'one field is refused' : `${errors.length} fields are refused`;

@@ -1,4 +1,4 @@
-/** How far something is, from 0 to 1. */
+/** @param props.value from 0 to 1 */
 export function Progress({ label, value }: { readonly label: string; readonly value: number }) {
   const percent = Math.round(Math.min(Math.max(value, 0), 1) * 100);
   return (

@@ -11,19 +11,16 @@ const SHOWN_MS = 6_000;
 const toasts = signal<readonly Toast[]>([]);
 let last = 0;
 
-/** Shows a sentence for some seconds. */
 export function toast(text: string, tone: Toast['tone'] = 'ok'): void {
   const id = ++last;
   toasts.value = [...toasts.value, { id, text, tone }];
   setTimeout(() => (toasts.value = toasts.value.filter((it) => it.id !== id)), tone === 'bad' ? 2 * SHOWN_MS : SHOWN_MS);
 }
 
-/** Shows why something failed. */
 export function toastError(error: unknown): void {
   toast(sentenceOf(error as Error), 'bad');
 }
 
-/** Where toasts are shown; part of the shell. */
 export function Toasts() {
   return (
     <div class="toasts" role="status" aria-live="polite">

@@ -2,7 +2,7 @@ import { useAction } from '../../api/use-action.js';
 import { toastError } from '../feedback/toast.js';
 import { Button } from './button.js';
 
-/** A button that acts at once. Why it failed is told in a toast. */
+/** A button that acts without asking. Errors appear in a toast. */
 export function ActionButton({
   work,
   ...look

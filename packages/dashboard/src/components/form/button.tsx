@@ -3,16 +3,19 @@ import { useRef } from 'preact/hooks';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 
 interface Look {
-  /** `main` is the one action of a page or dialog, `danger` deletes, `quiet` has no border. */
+  /** `main` is the primary action of a page or dialog, `danger` deletes, `quiet` has no border. */
   readonly kind?: 'main' | 'danger' | 'quiet' | 'plain';
   readonly children: ComponentChildren;
-  /** For a button whose content does not say what it does. */
+  /** The accessible name, if the content is not one. */
   readonly label?: string | undefined;
-  /** The key that does the same, as long as it is shown. In the help it is called by the label, or by the content, which is then a text. */
+  /**
+   * The key that presses the button while it is shown. The help names it by `label`, or by a text
+   * content.
+   */
   readonly keys?: string | undefined;
 }
 
-/** A button; one with `isRunning` cannot be pressed again, and keeps its size. */
+/** A button. While `isRunning` it cannot be pressed, and keeps its size. */
 export function Button({
   kind = 'plain',
   children,
@@ -26,7 +29,7 @@ export function Button({
 }: Look & {
   readonly isRunning?: boolean;
   readonly isDisabled?: boolean;
-  /** Of a button that switches something. */
+  /** State of a toggle button. */
   readonly isPressed?: boolean;
   readonly type?: 'button' | 'submit';
   readonly onPress?: (() => void) | undefined;
@@ -48,7 +51,6 @@ export function Button({
   );
 }
 
-/** A link that looks like a button. */
 export function ButtonLink({ kind = 'plain', children, label, keys, href }: Look & { readonly href: string }) {
   return (
     <a
@@ -70,7 +72,7 @@ function titleOf({ keys, label }: Omit<Named, 'children'>): string | undefined {
   return label ?? (keys ? `Key: ${keys}` : undefined);
 }
 
-/** For the element that its key presses. */
+/** Returns the ref of the element that the key presses. */
 function usePress<Pressed extends HTMLElement>({ keys, label, children }: Named) {
   const pressed = useRef<Pressed>(null);
   const name = label ?? (typeof children === 'string' ? children.replace(/…$/, '') : '');

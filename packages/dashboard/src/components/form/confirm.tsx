@@ -5,13 +5,14 @@ import { Button } from './button.js';
 import { FormDialog } from './form-dialog.js';
 
 /**
- * A button that asks before it acts.
+ * A button that asks for confirmation.
  *
- * @param props.label of the button: `Delete…`
- * @param props.spoken says it for those who do not see what stands beside it: `Delete the key ci`
- * @param props.isReady false until what is asked for is filled in
- * @param props.verb of the button that does it: `Delete`
- * @param props.children what it means for others
+ * @param props.label text of the button: `Delete…`
+ * @param props.spoken accessible name where the label depends on its surroundings: `Delete the key
+ * ci`
+ * @param props.isReady false until the required fields are filled in
+ * @param props.verb confirms: `Delete`
+ * @param props.children consequences of the action
  */
 export function ConfirmButton({
   label,

@@ -7,11 +7,12 @@ import { Button } from './button.js';
 const SHOWN_CHARACTERS = 80;
 
 /**
- * Shown when somebody else has changed what is edited: who, what, and the two ways out.
+ * Shown when another user has changed the edited resource: who, what, and the two ways to resolve
+ * it.
  *
  * @param props.what `endpoint`
- * @param props.ignored fields that change by themselves
- * @param props.onTheirs shows what the other has made of it
+ * @param props.ignored fields that change without a user
+ * @param props.onTheirs shows the other version
  */
 export function Conflict<Resource extends { readonly uid: string; readonly updated_at: string }>({
   what,
@@ -62,7 +63,7 @@ interface Difference {
   readonly after: string;
 }
 
-/** Fields that differ, with both values as short JSON. */
+/** Returns the differing fields, with both values as short JSON. */
 export function differences<Resource extends object>(
   before: Resource,
   after: Resource,

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 
-/** A modal dialog, open as long as it is rendered. Escape, a click beside it and `onClose` close it. */
+/** A modal dialog, open while rendered. Escape, a click outside and `onClose` close it. */
 export function Dialog({
   title,
   children,

@@ -7,7 +7,6 @@ export interface FieldProps {
   readonly label: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
-  /** What to enter, below the label. */
   readonly hint?: ComponentChildren;
   /** Why the value is refused; see `fieldError`. */
   readonly error?: string | undefined;
@@ -16,13 +15,16 @@ export interface FieldProps {
   readonly isDisabled?: boolean;
 }
 
-/** The sentence of the API about a field, for example `url`; undefined when it says nothing of it. */
+/** The API's sentence about a field such as `url`; undefined if there is none. */
 export function fieldError(error: Error | undefined, field: string): string | undefined {
   if (!(error instanceof GatewayApiError)) return undefined;
   return error.errors.find((it) => it.field === field)?.sentence;
 }
 
-/** What the API says about a field or, with its place, about something in it: `event_types.0`, `json_schema.properties`. */
+/**
+ * The API's sentence about a field or a part of it, with the path of the part: `event_types.0`,
+ * `json_schema.properties`.
+ */
 export function errorBelow(error: Error | undefined, field: string): string | undefined {
   if (!(error instanceof GatewayApiError)) return undefined;
   const found = error.errors.find((it) => it.field === field || it.field.startsWith(`${field}.`));
@@ -30,14 +32,14 @@ export function errorBelow(error: Error | undefined, field: string): string | un
   return found && (place ? `${found.sentence} (at ${place})` : found.sentence);
 }
 
-/** What an input needs to belong to its label, hint and error. */
+/** Attributes that connect an input to its label, hint and error. */
 interface Wiring {
   readonly id: string;
   readonly 'aria-describedby': string | undefined;
   readonly 'aria-invalid': boolean | undefined;
 }
 
-/** Label, hint and error around an input of your own. */
+/** Label, hint and error around a custom input. */
 export function Field({
   label,
   hint,
@@ -64,7 +66,6 @@ export function Field({
   );
 }
 
-/** A field of one line. */
 export function TextField({
   type = 'text',
   placeholder,
@@ -100,7 +101,6 @@ export function TextField({
   );
 }
 
-/** A field of several lines. */
 export function TextArea({ rows = 4, isMono = false, ...field }: FieldProps & { readonly rows?: number; readonly isMono?: boolean }) {
   return (
     <Field {...field}>
@@ -121,7 +121,6 @@ export function TextArea({ rows = 4, isMono = false, ...field }: FieldProps & { 
   );
 }
 
-/** A choice of one; see `Options`. */
 export function Select({ options, other, ...field }: FieldProps & { readonly options: Choices; readonly other?: string }) {
   return (
     <Field {...field}>
@@ -140,7 +139,6 @@ export function Select({ options, other, ...field }: FieldProps & { readonly opt
   );
 }
 
-/** Something that is on or off. */
 export function Checkbox({
   label,
   isOn,

@@ -1,7 +1,6 @@
 import { Dialog } from './dialog.js';
 import { Form, type FormProps } from './form.js';
 
-/** A dialog that asks before it acts, with the fields that the action needs. */
 export function FormDialog({
   title,
   onClose,

@@ -5,24 +5,26 @@ import { Problem } from '../feedback/problem.js';
 import { Button } from './button.js';
 
 export interface FormProps {
-  /** What the form does; `run` when it is submitted. */
+  /** The form's submission: calls `run`. */
   readonly action: Pick<Action<[]>, 'run' | 'isRunning' | 'error'>;
-  /** On the button that does it: `Create the key`. Without one the form is only read. */
+  /** The submit button: `Create the key`. Undefined makes the form read-only. */
   readonly verb: string | undefined;
   readonly kind?: 'main' | 'danger' | 'plain';
-  /** False until what is asked for is filled in. */
+  /** False until the required fields are filled in. */
   readonly isReady?: boolean;
-  /** Says which fields are required, for a form with many that are not. */
+  /** Marks required fields, for a form with many optional ones. */
   readonly marksRequired?: boolean;
-  /** Another way on after an error. */
+  /** Shown with an error: another way to continue. */
   readonly remedy?: ComponentChildren;
   readonly onCancel?: () => void;
-  /** Further buttons. */
   readonly actions?: ComponentChildren;
   readonly children: ComponentChildren;
 }
 
-/** A form. What went wrong stands above its buttons, and the focus moves to the first field that it is about, also when that is folded away. */
+/**
+ * A form. Its error appears above the buttons, and the focus moves to the first field that the
+ * error names, even if it is folded.
+ */
 export function Form({
   action,
   verb,
@@ -56,7 +58,7 @@ export function Form({
       {children}
       {error && <Problem error={error}>{remedy}</Problem>}
       <div class="form-actions">
-        {/* Before the other, so that a dialog that asks whether to delete something begins here. */}
+        {/* Cancel comes first: the focus of a dialog that confirms a deletion starts here. */}
         {onCancel && <Button onPress={onCancel}>Cancel</Button>}
         {verb && (
           <Button kind={kind} type="submit" isRunning={isRunning} isDisabled={!isReady}>

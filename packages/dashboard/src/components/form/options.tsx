@@ -1,7 +1,10 @@
-/** What can be chosen, with words for it. */
+/** Selectable values and their labels. */
 export type Choices = readonly (readonly [value: string, label: string, ...more: unknown[]])[];
 
-/** The options of a select. A chosen value that is not among them, as a link may ask for, is called `other`. */
+/**
+ * The options of a select. `other` labels a chosen value that is not among them, for example from a
+ * link.
+ */
 export function Options({
   options,
   chosen,
@@ -28,7 +31,7 @@ export function Options({
   );
 }
 
-/** Things of the API as choices, by name. */
+/** Resources of the API as choices, sorted by name. */
 export function byName(things: readonly { readonly uid: string; readonly name: string }[]): Choices {
   return things.map(({ uid, name }) => [uid, name] as const).sort(([, one], [, other]) => one.localeCompare(other));
 }

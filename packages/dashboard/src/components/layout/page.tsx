@@ -3,9 +3,9 @@ import { useEffect } from 'preact/hooks';
 import { isPortal } from '../../router/project-path.js';
 
 /**
- * The frame of every page: its heading, which is also the title of the window, what can be done, and the content.
+ * The frame of every page: heading (also the title of the window), actions and content.
  *
- * @param props.isFull fills the height of the window, for a list that scrolls in itself
+ * @param props.isFull fills the height of the window, for a list that scrolls itself
  */
 export function Page({
   title,
@@ -15,7 +15,7 @@ export function Page({
   children,
 }: {
   readonly title: string;
-  /** Where the page belongs to, for example a link to its list. */
+  /** The parent of the page, for example a link to its list. */
   readonly above?: ComponentChildren;
   readonly actions?: ComponentChildren;
   readonly isFull?: boolean;

@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 
-/** A part of a page with a heading. */
 export function Panel({
   title,
   actions,

@@ -1,6 +1,6 @@
 import { query, setQuery } from '../../router/location.js';
 
-/** Links that switch what a page shows, kept in its query as `name`. */
+/** Links that switch the content of a page; the query parameter `name` holds the shown tab. */
 export function Tabs({
   name,
   label,
@@ -8,7 +8,7 @@ export function Tabs({
 }: {
   readonly name: string;
   readonly label: string;
-  /** The first is shown without a query. */
+  /** The first tab needs no query parameter. */
   readonly tabs: readonly (readonly [value: string, label: string])[];
 }) {
   const shown = tabValue(name, tabs);
@@ -28,7 +28,6 @@ export function Tabs({
   );
 }
 
-/** The tab that is shown. */
 export function tabValue(name: string, tabs: readonly (readonly [value: string, label: string])[]): string {
   const asked = query.value.get(name);
   return tabs.find(([value]) => value === asked)?.[0] ?? tabs[0]?.[0] ?? '';

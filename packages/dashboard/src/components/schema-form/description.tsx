@@ -1,4 +1,4 @@
-/** Text of a schema or a setting, with what stands in backticks as code. */
+/** Text of a schema or a setting; renders backticks as code. */
 export function Description({ text }: { readonly text: string }) {
   return <>{text.split('`').map((part, index) => (index % 2 === 0 ? part : <code key={index}>{part}</code>))}</>;
 }

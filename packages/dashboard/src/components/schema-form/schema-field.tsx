@@ -14,7 +14,6 @@ export interface SchemaFieldProps {
   readonly error: string | undefined;
 }
 
-/** The input for one field of a schema. */
 export function SchemaField({ name, schema, value, onChange, isRequired, stored, error }: SchemaFieldProps) {
   const { description, default: byDefault, examples = [] } = schema;
   const label = labelOf(name, schema);
@@ -72,7 +71,6 @@ export function SchemaField({ name, schema, value, onChange, isRequired, stored,
   }
 }
 
-/** A value in a sentence or an option. */
 function wordOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
@@ -83,13 +81,13 @@ function exampleOf(byDefault: unknown, examples: readonly unknown[]): string {
   return typeof example === 'string' || typeof example === 'number' ? String(example) : '';
 }
 
-/** A secret is never shown. One that is stored stays when nothing is typed. */
+/** A secret is never shown. A stored one is kept if nothing is typed. */
 function Secret({ name, schema, value, onChange, isRequired, stored, error }: SchemaFieldProps) {
   const label = labelOf(name, schema);
   const isStored = stored === MASK;
   const isRemoved = isStored && value === undefined;
   const state = isRemoved ? 'Removed when you save' : isStored ? 'Stored; type to replace it' : '';
-  // A password field would join the lines of a key in PEM.
+  // A password field would join the lines of a PEM key.
   const told = isLongText(schema) && state !== '' ? `${schema.description ?? ''} ${state}.` : schema.description;
   const field = {
     ...{ name, label, error },
@@ -143,7 +141,10 @@ function Choice({
   );
 }
 
-/** What has no input of its own is written as JSON. Text that is no JSON is sent as it is, and the server says what it wants. */
+/**
+ * Edits values without a specific input as JSON. Invalid JSON is sent as a string, and the server
+ * reports what it expects.
+ */
 function Json({
   value,
   onChange,

@@ -9,17 +9,17 @@ interface Props {
   readonly schema: Schema;
   readonly value: Value;
   readonly onChange: (value: Value) => void;
-  /** As the server has it: secrets that are stored show their mask. */
+  /** The server's version: stored secrets are masked. */
   readonly stored?: Value;
-  /** Of the last request; its sentences are shown at their fields. */
+  /** The error of the last request; its sentences appear at their fields. */
   readonly error?: Error | undefined;
-  /** Of the value in the request: `pub_sub.kafka`. */
+  /** Path of the value in the request: `pub_sub.kafka`. */
   readonly path: string;
 }
 
 /**
- * Inputs for an object, made from its JSON Schema: titles, descriptions, defaults, choices, secrets, groups, and fields that belong to it only beside others.
- * `submitted` gives what is to be sent.
+ * Inputs for an object, generated from its JSON Schema: titles, descriptions, defaults, choices,
+ * secrets, groups and conditional fields. `submitted` returns the value to send.
  */
 export function SchemaForm({ schema, value, onChange, stored = {}, error, path }: Props) {
   return (
@@ -88,7 +88,7 @@ function Group({
   );
 }
 
-/** The sentence about a field, or about the first of its elements. */
+/** The sentence about a field, or about its first refused element. */
 function errorAt(error: Error | undefined, path: string, withElements = true): string | undefined {
   if (!(error instanceof GatewayApiError)) return undefined;
   const own = error.errors.find(({ field }) => field === path);

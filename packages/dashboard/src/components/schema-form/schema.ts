@@ -1,4 +1,4 @@
-/** What a form understands of a JSON Schema; other keywords are left to the server. */
+/** The JSON Schema keywords that a form understands; the server checks the others. */
 export interface Schema {
   readonly title?: string;
   readonly description?: string;
@@ -21,19 +21,17 @@ export interface Schema {
 
 export type Value = Readonly<Record<string, unknown>>;
 
-/** How answers show a secret that is stored. Sent back, it keeps it. */
+/** The mask of a stored secret in responses. Sent back, it keeps the secret. */
 export const MASK = '********';
 
 const LONG_TEXT = 10_000;
 
 export type Kind = 'secret' | 'choice' | 'switch' | 'number' | 'lines' | 'long-text' | 'text' | 'group' | 'json';
 
-/** True if a string may have several lines. */
 export function isLongText({ maxLength = 0 }: Schema): boolean {
   return maxLength > LONG_TEXT;
 }
 
-/** The input for a field. */
 export function kindOf(schema: Schema): Kind {
   const type = [schema.type].flat().find((it) => it !== 'null');
   if (schema.enum) return 'choice';
@@ -55,7 +53,7 @@ export function kindOf(schema: Schema): Kind {
   }
 }
 
-/** `consumer_group_id` as `Consumer group id`, for a field without a title. */
+/** Labels a field without a title: `consumer_group_id` becomes `Consumer group id`. */
 export function labelOf(name: string, { title }: Schema): string {
   if (title) return title;
   const words = name
@@ -65,7 +63,7 @@ export function labelOf(name: string, { title }: Schema): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** The fields of an object that belong to it as it is filled in, with whether they are required. */
+/** The object's fields for its current value, and whether each is required. */
 export function fieldsOf(schema: Schema, value: Value): { name: string; schema: Schema; isRequired: boolean }[] {
   const found: Found = { hidden: new Set(), required: new Set() };
   apply(schema, value, found);
@@ -93,7 +91,7 @@ function apply(schema: Schema, value: Value, found: Found): void {
 
 const UNDERSTOOD = new Set(['properties', 'required', 'const', 'enum', 'type', 'title', 'description']);
 
-/** Whether a value meets a condition; undefined when it has words that are not understood: then all fields are shown. */
+/** Evaluates a condition; undefined for unknown keywords: then all fields are shown. */
 function matches(schema: Schema | boolean, value: unknown): boolean | undefined {
   if (typeof schema === 'boolean') return schema;
   if (Object.keys(schema).some((name) => !UNDERSTOOD.has(name))) return undefined;
@@ -107,14 +105,17 @@ function matches(schema: Schema | boolean, value: unknown): boolean | undefined 
   return inner.includes(false) ? false : inner.includes(undefined) ? undefined : true;
 }
 
-/** Fields that nobody has filled in are left out, so that the defaults of the server count. */
+/** Empty fields are omitted, so that the server applies its defaults. */
 export function isGiven(value: unknown): boolean {
   if (value === undefined || value === null || value === '') return false;
   if (Array.isArray(value)) return value.some(isGiven);
   return typeof value !== 'object' || Object.values(value).some(isGiven);
 }
 
-/** What is sent: the fields that belong to the object and were filled in. A stored secret whose field is gone, or was emptied, is removed by null. */
+/**
+ * Returns the filled-in fields that apply. Null removes a stored secret with a hidden or emptied
+ * field.
+ */
 export function submitted(schema: Schema, value: Value, before: Value = {}): Record<string, unknown> {
   const shown = new Map(fieldsOf(schema, value).map((it) => [it.name, it.schema]));
   const result: Record<string, unknown> = {};

@@ -16,7 +16,6 @@ import { Sessions } from './sessions.js';
 
 const EVERYTHING = 'everything that I may';
 
-/** The account of the user who is signed in. */
 export default function AccountPage() {
   return (
     <Page title="Your account" above={session.value?.user.email}>

@@ -1,4 +1,4 @@
-/** The first that is found counts: Edge and Opera also name Chrome, and Chrome names Safari. */
+/** The first match wins: Edge and Opera also name Chrome, and Chrome names Safari. */
 const BROWSERS = [
   ['Edg', 'Edge'],
   ['OPR', 'Opera'],
@@ -15,7 +15,10 @@ const SYSTEMS = [
   ['Linux', 'Linux'],
 ] as const;
 
-/** `Firefox on Linux`, from the header User-Agent; what is unknown stays as it is. */
+/**
+ * Names browser and system from the User-Agent header: `Firefox on Linux`. Returns an unknown agent
+ * unchanged.
+ */
 export function browserOf(agent: string): string {
   const find = (names: readonly (readonly [string, string])[]) => names.find(([part]) => agent.includes(part))?.[1];
   const browser = find(BROWSERS);

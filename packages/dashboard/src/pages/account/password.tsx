@@ -7,7 +7,7 @@ import { Form } from '../../components/form/form.js';
 import { Panel } from '../../components/layout/panel.js';
 import { session } from '../../session/session.js';
 
-/** Changes the password, which ends the other sessions. */
+/** Changes the password, which ends the user's other sessions. */
 export function Password() {
   const [current, setCurrent] = useState('');
   const [password, setPassword] = useState('');
@@ -20,7 +20,7 @@ export function Password() {
   return (
     <Panel title="Password">
       <Form action={action} verb="Change the password" kind="plain">
-        {/* For password managers. */}
+        {/* A hidden user name for password managers. */}
         <input type="email" autocomplete="username" value={session.value?.user.email} readOnly hidden />
         <TextField
           label="Current password"

@@ -7,7 +7,6 @@ import { Form } from '../../components/form/form.js';
 import { Panel } from '../../components/layout/panel.js';
 import { readSession, session } from '../../session/session.js';
 
-/** The name, as colleagues see it. */
 export function Profile() {
   const user = session.value?.user;
   const [first, setFirst] = useState(user?.first_name ?? '');

@@ -12,7 +12,6 @@ import { session } from '../../session/session.js';
 import { stateOf } from '../keys/key-state.js';
 import { browserOf } from './browser-name.js';
 
-/** Where the user is signed in. */
 export function Sessions() {
   const list = useList<PersonalKey>('sessions', (page, signal) => accountApi().users.listSessions(page, { signal }).page());
   const columns = [

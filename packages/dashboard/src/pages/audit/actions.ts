@@ -1,7 +1,7 @@
 import type { AuditEntry } from '@gateway/client';
 import { own } from '../../format/own.js';
 
-/** What can be changed: the first part of an action, with a word for it and the page that shows one of them. */
+/** The first part of each action, with its label and the page of such a resource. */
 export const RESOURCES: Readonly<Record<string, { readonly word: string; readonly page?: string }>> = {
   apiKeys: { word: 'API key' },
   auth: { word: 'Sign-in' },
@@ -29,7 +29,7 @@ const VERBS: Readonly<Record<string, string>> = {
   resume: 'resumed',
 };
 
-/** `Endpoint changed`; what has no word of its own is told as it is: `Endpoint: expire secret`. */
+/** `Endpoint changed`; an unknown action is only spaced: `Endpoint: expire secret`. */
 export function actionWords(action: string): string {
   if (action === 'auth.login') return 'Signed in';
   if (action === 'auth.takeOver') return 'Account taken over by the owner of its address';
@@ -43,14 +43,14 @@ function spaced(text: string): string {
   return text.replaceAll(/([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
-/** The page of what was changed, if it has one and is still there. */
+/** The page of the changed resource, if it has one and still exists. */
 export function pageOf({ action, project_id: project, resource_id: id }: AuditEntry): string | undefined {
   const [resource = '', name] = action.split('.');
   const page = own(RESOURCES, resource)?.page;
   return page && project && id && name !== 'delete' ? `/projects/${project}/${page}/${id}` : undefined;
 }
 
-/** The name of what was changed, if it stands among the changes. */
+/** The name of the changed resource if the changes include it, otherwise its id. */
 export function resourceName({ changes, resource_id: id }: AuditEntry): string | undefined {
   const named = changes['name'] ?? changes['email'];
   const name = named?.after ?? named?.before;

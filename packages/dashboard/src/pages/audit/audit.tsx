@@ -22,7 +22,6 @@ import { Entry } from './entry.js';
 const LIVE_MS = 5_000;
 const MEMBERS_MAX = 200;
 
-/** Who changed what in an organisation. */
 export default function AuditPage() {
   const organisation = shownOrganisation();
   return (
@@ -81,19 +80,18 @@ function AuditLog({ organisation: { uid: id } }: { readonly organisation: ShownO
   );
 }
 
-/** The filters of the query, for the API. */
 function auditFilter() {
   const [resourceId, actorId, action, projectId] = ['search', 'who', 'what', 'project'].map(param);
   return { ...shownRange(), ...given({ resourceId, actorId, action, projectId }) };
 }
 
-/** All that is done to a resource. A link may ask for one action. */
+/** Filters by kind of resource. A link can name a single action. */
 function WhatFilter() {
   const all = Object.entries(RESOURCES).map(([name, { word }]) => [`${name}.*`, `${word}s`] as const);
   return <FilterSelect name="what" label="What" options={[['', 'Anything'], ...all]} other={actionWords(param('what'))} />;
 }
 
-/** The members. A link may ask for a key, or a former member. */
+/** Filters by member. A link can name an API key or a former member. */
 function ActorFilter({ organisation }: { readonly organisation: string }) {
   const { data = [] } = useResource(`${organisation} members to filter by`, async (signal) => {
     const { content } = await accountApi().members.list(organisation, { perPage: MEMBERS_MAX }, { signal }).page();

@@ -4,7 +4,6 @@ import { changesOf, type Change } from './changes.js';
 
 type Row = Change & { readonly uid: string };
 
-/** Each value that changed, before and after. */
 export function Changes({ changes }: Pick<AuditEntry, 'changes'>) {
   const rows = changesOf(changes).map((it) => ({ ...it, uid: it.field }));
   if (rows.length === 0) return <p class="muted">No value changed.</p>;

@@ -1,14 +1,13 @@
 import type { AuditEntry } from '@gateway/client';
 
-/** One value that changed; a side is undefined when the value was not there. */
+/** One changed value; a side without the value is undefined. */
 export interface Change {
-  /** `config.retention.days`. */
   readonly field: string;
   readonly before: string | undefined;
   readonly after: string | undefined;
 }
 
-/** What changed, value by value: objects that are on both sides are looked into. */
+/** Lists the changed values; compares objects member by member. */
 export function changesOf(changes: AuditEntry['changes']): Change[] {
   return Object.entries(changes).flatMap(([field, { before, after }]) => differences(field, before, after));
 }
@@ -26,7 +25,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Strings as they are, so that functions keep their lines; other values as JSON. */
+/** Strings are unquoted, so that functions keep their lines; other values are JSON. */
 function textOf(value: unknown): string | undefined {
   if (value === undefined) return undefined;
   return typeof value === 'string' ? value : JSON.stringify(value, null, 2);

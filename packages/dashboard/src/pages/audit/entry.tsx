@@ -11,7 +11,7 @@ import { Changes } from './changes-table.js';
 
 const ACTORS = { user: 'a user', project: 'an API key of the project', portal: 'a portal link', process: 'a key of the server' } as const;
 
-/** One change: a line, and opened who, from where, and each value before and after. */
+/** One change in a line; expanded: who, from which address, and each value before and after. */
 export function Entry({ entry, onFocus }: { readonly entry: AuditEntry; readonly onFocus: () => void }) {
   const [isOpen, setOpen] = useState(false);
   const { actor, action, created_at: at, address } = entry;
@@ -66,7 +66,6 @@ function Details({ entry }: { readonly entry: AuditEntry }) {
   );
 }
 
-/** Filters by something of the entry. */
 function Only({ label, filter }: { readonly label: string; readonly filter: Readonly<Record<string, string>> }) {
   return (
     <Button kind="quiet" onPress={() => setQuery(filter)}>

@@ -5,13 +5,13 @@ import { Time } from '../../components/data/time.js';
 import { headerLines } from '../../format/json.js';
 import { milliseconds } from '../../format/time.js';
 
-/** What came back, in a word: `200`, `connection refused`. */
+/** The response in a word: `200`, `connection refused`. */
 export function answerOf({ http_status: status, error, error_class: kind }: DeliveryAttempt): string {
   if (kind === 'function') return 'function failed';
   return status === null ? (error ?? 'no answer') : String(status);
 }
 
-/** One request of a delivery and its answer; the newest is open. */
+/** One request of a delivery and its response; the newest is open. */
 export function Attempt({
   attempt,
   delivery,
@@ -67,7 +67,7 @@ export function Attempt({
   );
 }
 
-/** As it was sent, as far as it is kept: signatures and authentication are not. */
+/** The request as sent, except for signatures and authentication, which are not stored. */
 function requestLines({ url, requested_at: at }: DeliveryAttempt, { uid }: EventDelivery, event: SentEvent | undefined): string {
   const { headers = {}, data_bytes: length } = event ?? {};
   const own = {

@@ -3,7 +3,7 @@ import { Badge } from '../../components/data/badge.js';
 import type { Column } from '../../components/data/log.js';
 import { Time } from '../../components/data/time.js';
 
-/** What a delivery waits for, or why it ended: one line of its row. */
+/** One line: why a delivery waits or has ended. */
 function Remark({ row: { reason, next_attempt_at: next, status, endpoint_metadata: endpoint } }: { readonly row: EventDelivery }) {
   if (status === 'scheduled' && endpoint.status === 'paused') return <>held: the endpoint is paused</>;
   return (

@@ -8,7 +8,7 @@ import { shownRange } from '../log/time-range.js';
 type ListQuery = NonNullable<Parameters<GatewayClient['eventDeliveries']['list']>[0]>;
 type Status = NonNullable<ListQuery['status']>[number];
 
-/** The filter `status` with its words. `waiting` is two statuses of the API. */
+/** Values and labels of the `status` filter. `waiting` is two statuses of the API. */
 export const STATUSES = [
   ['', 'Any status'],
   ['failure', 'Failed'],
@@ -18,7 +18,7 @@ export const STATUSES = [
   ['discarded', 'Discarded'],
 ] as const;
 
-/** The list that the query of the page asks for. */
+/** The API filters of the page's query. */
 export function deliveryFilter(): ListQuery & Search {
   const status = param('status');
   const statuses: readonly Status[] | undefined =
@@ -30,7 +30,9 @@ export function deliveryFilter(): ListQuery & Search {
   };
 }
 
-/** In the portal there is no list by event type: the API says what it takes instead. */
+/**
+ * The portal cannot list by event type: any text is sent as an id, and the API reports the error.
+ */
 function searched(text: string): Search {
   return isPortal.value && text !== '' ? { query: text.trim() } : searchOf(text);
 }

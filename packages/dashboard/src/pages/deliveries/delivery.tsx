@@ -98,7 +98,7 @@ function EndpointLink({ delivery: { endpoint_metadata: it } }: { readonly delive
   );
 }
 
-/** What is shown of its requests is not the data of the event. */
+/** The requests show the function's output, not the data of the event. */
 function Transformed({ delivery: { subscription_id: id } }: { readonly delivery: EventDelivery }) {
   const words = 'changed the data: its endpoint gets what the requests below show';
   if (isPortal.value) return <>{words}</>;
@@ -109,7 +109,7 @@ function Transformed({ delivery: { subscription_id: id } }: { readonly delivery:
   );
 }
 
-/** Why a delivery has no time. */
+/** Why a delivery has no time of the next attempt. */
 function waiting({ endpoint_metadata: endpoint, status }: EventDelivery): string {
   if (endpoint.status === 'paused') return 'held until the paused endpoint is activated';
   return status === 'processing' ? 'under way' : 'as soon as an agent takes it';

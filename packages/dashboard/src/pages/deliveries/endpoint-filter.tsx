@@ -7,7 +7,7 @@ import { FilterSelect } from '../log/filter-bar.js';
 
 const MOST = 100;
 
-/** Chooses an endpoint. A project may have more than fit into a list: one that a link names is in it too. */
+/** Chooses an endpoint. The list is limited, so an endpoint that a link names is added to it. */
 export function EndpointFilter() {
   const chosen = param('endpoint');
   const { data: known } = useResource(`${projectId.value} endpoints to filter by`, async (signal) =>

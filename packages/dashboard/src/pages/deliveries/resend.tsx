@@ -14,7 +14,7 @@ import { closedRange, rangeWords } from '../log/time-range.js';
 import type { RunStep } from '../log/use-batch.js';
 import { deliveryFilter } from './delivery-filter.js';
 
-/** Sends a delivery again that ended without success, without a question. */
+/** Resends a failed or discarded delivery without asking. */
 export function resendNow({ uid, status, event_metadata: event }: EventDelivery): void {
   if (status !== 'failure' && status !== 'discarded') {
     toast(
@@ -28,7 +28,7 @@ export function resendNow({ uid, status, event_metadata: event }: EventDelivery)
     .then(() => toast(`${event.event_type ?? 'The event'} is sent again.`), toastError);
 }
 
-/** Sends the delivery of a page again; one that was delivered after a question. */
+/** Resends the delivery of a page; asks first if it was delivered. */
 export function ResendButton({ delivery, onSent }: { readonly delivery: EventDelivery; readonly onSent: () => void }) {
   const [isAsked, setAsked] = useState(false);
   const isDelivered = delivery.status === 'success';
@@ -71,16 +71,16 @@ export function ResendButton({ delivery, onSent }: { readonly delivery: EventDel
   );
 }
 
-/** Statuses that can be sent again as a whole. */
+/** Statuses that can be resent in bulk. */
 const SENDABLE = { failure: 'failed deliveries', discarded: 'discarded deliveries', success: 'successful deliveries' };
 
-/** Sends all deliveries again that the filters of the log match: those that failed, unless another status is chosen. */
+/** Resends all deliveries that match the log's filters; by default the failed ones. */
 export function ResendAll({ onDone }: { readonly onDone: () => void }) {
   const [isOpen, setOpen] = useState(false);
   const chosen = param('status');
   const status = (chosen || 'failure') as keyof typeof SENDABLE;
   const { endpointId, event_type: eventType, query: idStart } = deliveryFilter();
-  // Neither by the start of an id, nor while they wait to be sent anyway.
+  // A bulk resend cannot select by the start of an id, and waiting deliveries are sent anyway.
   if (!(status in SENDABLE) || idStart !== undefined || !maySend()) return null;
   const close = () => {
     setOpen(false);

@@ -9,7 +9,6 @@ import { projectPath } from '../../router/project-path.js';
 import { mayManage, maySend } from '../../session/access.js';
 import { TestEvent } from './test-event.js';
 
-/** What can be done with an endpoint: test, pause or activate, delete. */
 export function EndpointActions({ endpoint, onChange }: { readonly endpoint: Endpoint; readonly onChange: () => void }) {
   const { uid, name, status } = endpoint;
   const isActive = status === 'active';

@@ -24,7 +24,7 @@ const STATUSES = [
   ['inactive', 'Inactive'],
 ] as const;
 
-/** Values are states, as the API has them. */
+/** The values are states of the API. */
 const BREAKERS = [
   ['', 'Any circuit breaker'],
   ['open,half_open', 'Breaker open'],
@@ -60,7 +60,6 @@ export default function EndpointList() {
   );
 }
 
-/** A page of endpoints with what happened to each in the last day. */
 async function read(page: PageQuery, signal: AbortSignal) {
   const breaker = param('breaker');
   const filter = given({

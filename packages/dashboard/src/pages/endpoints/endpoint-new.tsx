@@ -18,7 +18,6 @@ import { EndpointFields } from './form/endpoint-fields.js';
 
 interface Created {
   readonly endpoint: Endpoint;
-  /** Why it is not subscribed to anything. */
   readonly problem?: Error;
 }
 
@@ -65,7 +64,7 @@ export default function EndpointNew() {
   );
 }
 
-/** Subscribes a new endpoint. It was created in any case, so that its secret must be shown. */
+/** Subscribes a new endpoint. Returns errors: the endpoint exists, and its secret must be shown. */
 async function subscribed({ uid, name }: Endpoint, types: readonly string[]): Promise<{ problem?: Error }> {
   try {
     await api().subscriptions.create({ name, endpoint_id: uid, filter_config: { event_types: types } });

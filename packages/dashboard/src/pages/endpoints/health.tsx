@@ -13,19 +13,18 @@ import { shareOf } from './state.js';
 
 const LIVE_MS = 10_000;
 
-/** The first is shown without a query. */
+/** The first range needs no query parameter. */
 const RANGES = [
   ['', 'Last 24 hours', 24],
   ['6h', 'Last 6 hours', 6],
   ['7d', 'Last 7 days', 168],
 ] as const;
 
-/** How requests to an endpoint went over time, and why the last one failed. */
 export function Health({ id }: { readonly id: string }) {
   const [range, words, hours] = RANGES.find(([value]) => value === query.value.get('range')) ?? RANGES[0];
   const activity = useResource(
     `${projectId.value} activity of ${id} ${range}`,
-    // The step that is not over counts too: these are numbers, not rates.
+    // Includes the unfinished step: the chart shows counts, not rates.
     (signal) => readActivity(hours * 60, signal, { endpointId: id, isWhole: false }),
     { everyMs: LIVE_MS },
   );

@@ -6,7 +6,7 @@ import { projectHref, projectId } from '../../router/project-path.js';
 
 const LIVE_MS = 5_000;
 
-/** Why the newest delivery that failed, or is retried, was not accepted. */
+/** Why the newest failed or retried delivery was not accepted. */
 export function LastError({ endpointId }: { readonly endpointId: string }) {
   const { data } = useResource(
     `${projectId.value} last error of ${endpointId}`,

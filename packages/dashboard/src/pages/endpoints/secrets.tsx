@@ -16,7 +16,7 @@ import { mayManage } from '../../session/access.js';
 
 type Secret = Endpoint['secrets'][number];
 
-/** How long the present secrets sign beside the new one, in hours. */
+/** Hours during which the old secrets continue to sign. */
 const OVERLAPS = [
   ['24', 'for a day'],
   ['1', 'for an hour'],
@@ -25,7 +25,6 @@ const OVERLAPS = [
   ['0', 'no longer: they end now'],
 ] as const;
 
-/** What requests to an endpoint are signed with. */
 export function Secrets({ endpoint: { uid, secrets }, onChange }: { readonly endpoint: Endpoint; readonly onChange: () => void }) {
   const [isOpen, setOpen] = useState(false);
   return (

@@ -19,7 +19,6 @@ import { AUTHENTICATIONS } from './form/authentication-draft.js';
 import { draftOf, fieldsOf } from './form/endpoint-draft.js';
 import { EndpointFields } from './form/endpoint-fields.js';
 
-/** The settings of an endpoint, shown or edited. */
 export function Settings({ endpoint, onChange }: { readonly endpoint: Endpoint; readonly onChange: () => void }) {
   const isEditing = query.value.has('edit') && mayManage();
   const begin = () => setQuery({ edit: '1' });
@@ -97,7 +96,6 @@ function factsOf(endpoint: Endpoint): (readonly [string, ComponentChildren])[] {
   ];
 }
 
-/** Whose endpoint it is; a portal link shows it to them. */
 function Owner({ id }: { readonly id: string }) {
   return (
     <>

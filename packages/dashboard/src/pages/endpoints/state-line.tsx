@@ -7,7 +7,7 @@ import { ActionButton } from '../../components/form/action-button.js';
 import { mayManage } from '../../session/access.js';
 import { stateOf, type Attempts } from './state.js';
 
-/** Whether the endpoint gets what is for it, and what to do when it does not. */
+/** Says whether the endpoint receives its deliveries, and offers what to do if not. */
 export function StateLine({
   endpoint,
   attempts,

@@ -1,7 +1,6 @@
 import type { Endpoint } from '@gateway/client';
 import type { Tone } from '../../components/data/badge.js';
 
-/** Requests of the last hours that the endpoint accepted, and those that failed. */
 export interface Attempts {
   readonly success: number;
   readonly failure: number;
@@ -10,16 +9,15 @@ export interface Attempts {
 export interface EndpointState {
   readonly label: string;
   readonly tone: Tone;
-  /** What it means for deliveries. */
   readonly sentence: string;
-  /** When that changes by itself. */
+  /** The time at which the state ends automatically. */
   readonly until?: string;
 }
 
-/** From this share of failed requests on, an endpoint is called failing. */
+/** An endpoint is failing from this share of failed requests. */
 const FAILING = 0.5;
 
-/** Whether an endpoint gets what is for it, in a word and a sentence. */
+/** Says in a word and a sentence whether an endpoint receives its deliveries. */
 export function stateOf({ status, status_reason: reason, circuit_breaker: breaker }: Endpoint, attempts?: Attempts): EndpointState {
   if (status === 'paused') return { label: 'paused', tone: 'warn', sentence: 'Its deliveries are held until it is activated.' };
   if (status === 'inactive')
@@ -41,7 +39,7 @@ export function stateOf({ status, status_reason: reason, circuit_breaker: breake
   return { label: 'active', tone: 'ok', sentence: 'Deliveries to it are sent.' };
 }
 
-/** The share of requests that were accepted; undefined when there were none. */
+/** The share of accepted requests; undefined without requests. */
 export function shareOf(attempts: Attempts | undefined): number | undefined {
   const all = attempts ? attempts.success + attempts.failure : 0;
   return attempts && all > 0 ? attempts.success / all : undefined;

@@ -12,7 +12,6 @@ import { filterWords } from '../subscriptions/filter-words.js';
 
 const MOST = 100;
 
-/** What an endpoint is subscribed to. */
 export function Subscriptions({ endpointId }: { readonly endpointId: string }) {
   const resource = useResource(`${projectId.value} subscriptions of ${endpointId}`, (signal) =>
     api().subscriptions.list({ endpointId, perPage: MOST }, { signal }).page(),

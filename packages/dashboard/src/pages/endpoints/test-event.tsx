@@ -18,7 +18,7 @@ import { answerOf } from '../deliveries/attempt.js';
 const LIVE_MS = 500;
 const TEST_TYPE = 'gateway.test';
 
-/** Sends an event to an endpoint alone, and shows what becomes of it. */
+/** Sends an event to this endpoint only, and shows its delivery. */
 export function TestEvent({ endpoint: { uid, name, status }, onClose }: { readonly endpoint: Endpoint; readonly onClose: () => void }) {
   const { values, set } = useDraft({ type: TEST_TYPE, data: '' });
   const [deliveryId, setDeliveryId] = useState<string>();
@@ -79,7 +79,7 @@ interface Found {
   readonly attempt: DeliveryAttempt | undefined;
 }
 
-/** The delivery is there a moment after the event: until then there is none. */
+/** Returns undefined until the delivery exists, a moment after the event. */
 async function find(id: string, signal: AbortSignal): Promise<Found | undefined> {
   try {
     const delivery = await api().eventDeliveries.get(id, { signal });

@@ -1,7 +1,7 @@
 import type { ChangedEventType, EventType } from '@gateway/client';
 import { valueOf } from '../../format/json.js';
 
-/** An event type as its form has it: schema and example as JSON text. */
+/** The form of an event type; schema and example are JSON text. */
 export interface EventTypeDraft {
   readonly name: string;
   readonly description: string;
@@ -17,7 +17,7 @@ export function draftOf({ name, description, json_schema: schema, example }: Eve
   return { name, description, schema: textOf(schema), example: textOf(example) };
 }
 
-/** As the API takes it; undefined while schema or example are no JSON. */
+/** Converts a draft for the API; undefined while schema or example are invalid JSON. */
 export function fieldsOf({ description, schema, example }: EventTypeDraft): Omit<ChangedEventType, 'deprecated'> | undefined {
   const [schemaValue, exampleValue] = [valueOf(schema), valueOf(example)];
   if (schemaValue.problem !== undefined || exampleValue.problem !== undefined) return undefined;

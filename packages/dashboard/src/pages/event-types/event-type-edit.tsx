@@ -9,7 +9,6 @@ import { setQuery } from '../../router/location.js';
 import { draftOf, fieldsOf } from './event-type-draft.js';
 import { EventTypeForm } from './event-type-form.js';
 
-/** The form of an event type that is there. */
 export function EventTypeEdit({ type, onSaved }: { readonly type: EventType; readonly onSaved: () => void }) {
   const draft = useDraft(draftOf(type));
   const end = () => setQuery({ edit: undefined }, { replace: true });

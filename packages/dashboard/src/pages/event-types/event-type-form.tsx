@@ -8,9 +8,9 @@ import type { EventTypeDraft } from './event-type-draft.js';
 import { SchemaTable } from './schema-table.js';
 
 /**
- * What an event type is, and beside it the fields as readers will see them.
+ * The form of an event type, next to its fields as readers will see them.
  *
- * @param props.isNew a type that is there keeps its name: events and subscriptions refer to it
+ * @param props.isNew an existing type keeps its name: events and subscriptions refer to it
  */
 export function EventTypeForm({
   draft: { values, set },

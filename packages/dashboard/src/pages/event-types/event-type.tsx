@@ -16,7 +16,7 @@ import { Reference } from './reference.js';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** By its name, or its id: names can be any text. */
+/** Finds a type by name first, then by id: a name can look like an id. */
 async function find(name: string, signal: AbortSignal): Promise<EventType | null> {
   const { content } = await api().eventTypes.list({ name }, { signal }).page();
   if (content[0] || !UUID.test(name)) return content[0] ?? null;

@@ -13,7 +13,7 @@ import { projectHref } from '../../router/project-path.js';
 
 const TONES = { created: 'ok', updated: 'warn', unchanged: 'plain' } as const;
 
-/** Creates and changes event types by the webhooks of an OpenAPI document. */
+/** Creates and updates event types from the webhooks of an OpenAPI document. */
 export function ImportDialog({ onClose }: { readonly onClose: () => void }) {
   const [text, setText] = useState('');
   const [imported, setImported] = useState<ImportedEventTypes>();

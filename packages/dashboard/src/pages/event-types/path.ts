@@ -1,9 +1,9 @@
 import type { EventType } from '@gateway/client';
 
-/** Names that are paths of other pages: such a type is found by its id. */
+/** Names that are paths of other pages: the page of such a type uses its id. */
 const TAKEN = ['new'];
 
-/** Path of the page of an event type, below the project. */
+/** The path of an event type's page, below the project. */
 export function pathOf({ uid, name }: Pick<EventType, 'uid' | 'name'>): string {
   return `/event-types/${TAKEN.includes(name) ? uid : encodeURIComponent(name)}`;
 }

@@ -7,7 +7,6 @@ import { isPortal } from '../../router/project-path.js';
 import { command } from './command.js';
 import { SchemaTable } from './schema-table.js';
 
-/** What a receiver needs to know of an event type. */
 export function Reference({ type }: { readonly type: EventType }) {
   const { name, description, json_schema: schema, example, deprecated_at: deprecatedAt } = type;
   return (

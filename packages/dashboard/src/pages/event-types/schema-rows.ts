@@ -1,22 +1,21 @@
 import type { JsonObject } from '../../format/json.js';
 import { own } from '../../format/own.js';
 
-/** A field of a JSON Schema, for a table. */
 export interface SchemaRow {
-  /** Its path with dots; `[]` is an element of a list, `*` any other name. */
+  /** The dotted path; `[]` is an element of a list, `*` any other name. */
   readonly uid: string;
   readonly type: string;
   readonly isRequired: boolean;
   readonly description: string;
-  /** What the value must be beside its type: `at least 1`. */
+  /** Constraints other than the type: `at least 1`. */
   readonly rules: string;
 }
 
-/** Schemas may refer to themselves, and be as large as a message. */
+/** Schemas can be recursive, and as large as a message. */
 const DEPTH_MAX = 8;
 const ROWS_MAX = 300;
 
-/** The fields of a schema, outer ones first, as far as a reader needs them: at most 300, eight deep. */
+/** Lists the fields of a schema, outer fields first: at most 300, eight levels deep. */
 export function schemaRows(schema: unknown): SchemaRow[] {
   if (!isObject(schema)) return [];
   const rows: SchemaRow[] = [];
@@ -35,7 +34,7 @@ export function schemaRows(schema: unknown): SchemaRow[] {
     if (isObject(it['items'])) visitElement(it['items'], `${path}[]`, depth);
     for (const variant of variantsOf(it)) if (depth < DEPTH_MAX) within(resolved(schema, variant), path, depth + 1);
   };
-  /** The type of an element stands with its list already. */
+  /** The row of the list already has the type of its elements. */
   const visitElement = (items: JsonObject, path: string, depth: number) => {
     if (depth < DEPTH_MAX) within(resolved(schema, items), path, depth + 1);
   };
@@ -55,7 +54,7 @@ function objectAt(it: JsonObject, name: string): JsonObject {
 const text = (value: unknown) => (typeof value === 'string' ? value : '');
 const shown = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** Without references, and with the parts of `allOf` in it. */
+/** Resolves references and merges `allOf`. */
 function resolved(root: JsonObject, given: unknown, left = DEPTH_MAX): JsonObject {
   if (!isObject(given) || left === 0) return {};
   const { $ref: ref, allOf, ...own } = given as JsonObject & { readonly $ref?: unknown; readonly allOf?: unknown };
@@ -72,7 +71,7 @@ function resolved(root: JsonObject, given: unknown, left = DEPTH_MAX): JsonObjec
   }));
 }
 
-/** What `#/$defs/Money` refers to. */
+/** Resolves a pointer such as `#/$defs/Money`. */
 function at(root: JsonObject, ref: string): unknown {
   const [start, ...names] = ref.split('/');
   if (start !== '#') return undefined;
@@ -116,7 +115,7 @@ function rulesOf(it: JsonObject): string {
   return [...rules, ...(it['deprecated'] === true ? ['deprecated'] : [])].join('; ');
 }
 
-/** Variants may have the same fields. */
+/** Variants can repeat a field. */
 function distinct(rows: readonly SchemaRow[]): SchemaRow[] {
   return [...new Map(rows.map((row) => [row.uid, row])).values()];
 }

@@ -1,7 +1,6 @@
 import { Table } from '../../components/data/table.js';
 import { schemaRows, type SchemaRow } from './schema-rows.js';
 
-/** The fields of a schema, for people who read it to write a receiver. */
 export function SchemaTable({ schema }: { readonly schema: unknown }) {
   const rows = schemaRows(schema);
   if (rows.length === 0) return <p class="muted">The schema names no fields.</p>;

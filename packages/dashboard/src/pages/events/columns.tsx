@@ -5,7 +5,7 @@ import { Time } from '../../components/data/time.js';
 import { bytes } from '../../format/number.js';
 import { own } from '../../format/own.js';
 
-/** Outcomes of the API in words; `routed` needs none. */
+/** Labels of the API's outcomes; `routed` needs none. */
 const OUTCOMES: Readonly<Record<string, string>> = {
   no_subscription: 'no subscription matches',
   no_endpoints: 'the project has no endpoints',

@@ -13,7 +13,7 @@ export const STATUSES = [
   ['pending', 'Pending'],
 ] as const;
 
-/** The list that the query of the page asks for. */
+/** The API filters of the page's query. */
 export function eventFilter(): ListQuery & Search {
   return {
     ...shownRange(),

@@ -10,7 +10,6 @@ import { bytes } from '../../format/number.js';
 import { projectId } from '../../router/project-path.js';
 import { BytesAs, FORMS } from '../quarantine/bytes-as.js';
 
-/** The message that an event was made of, of which something is stored. */
 export function Message({ eventId, size }: { readonly eventId: string; readonly size: number }) {
   const message = useResource(`${projectId.value} event ${eventId} message`, (signal) => api().events.getMessage(eventId, { signal }));
   return (

@@ -3,7 +3,6 @@ import { own } from '../../format/own.js';
 
 type Mismatch = NonNullable<EventExplanation['subscriptions'][number]['mismatch']>;
 
-/** What operators of filters ask for. */
 const OPERATORS: Readonly<Record<string, string>> = {
   $eq: 'to be',
   $neq: 'not to be',
@@ -22,7 +21,7 @@ function shown(value: unknown): string {
   return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
 }
 
-/** Why a subscription does not match an event, in words. */
+/** Explains why a subscription does not match an event. */
 export function mismatchSentence({ part, path, operator = '$eq', wanted, found, sentence }: Mismatch, eventType: string): string {
   if (sentence) return sentence;
   switch (part) {

@@ -11,14 +11,16 @@ import { closedRange, rangeWords } from '../log/time-range.js';
 import type { RunStep } from '../log/use-batch.js';
 import { eventFilter } from './event-filter.js';
 
-/** Routes an event again, without a question: endpoints that have a delivery of it get no second one. */
+/**
+ * Routes an event again without asking: endpoints that already have a delivery of it get no second
+ * one.
+ */
 export function routeNow({ uid, event_type: type }: Event): void {
   api()
     .events.replay(uid)
     .then(() => toast(`${type} is routed again.`), toastError);
 }
 
-/** Routes the event of a page again. */
 export function ReplayButton({ id, onDone }: { readonly id: string; readonly onDone: () => void }) {
   if (!may('member')) return null;
   return (
@@ -35,7 +37,7 @@ export function ReplayButton({ id, onDone }: { readonly id: string; readonly onD
   );
 }
 
-/** Routes all events again that the filters of the log match. */
+/** Routes all events again that match the log's filters. */
 export function ReplayAll({ onDone }: { readonly onDone: () => void }) {
   const [isOpen, setOpen] = useState(false);
   const { query: idStart, event_type: type, sourceId, status } = eventFilter();

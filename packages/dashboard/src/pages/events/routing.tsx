@@ -4,7 +4,7 @@ import { capital } from '../../format/sentence.js';
 import { projectHref } from '../../router/project-path.js';
 import { mismatchSentence } from './mismatch.js';
 
-/** Why an event went to these endpoints and not to others. */
+/** Explains to which endpoints an event was routed, and why not to others. */
 export function Routing({ explanation }: { readonly explanation: EventExplanation }) {
   const { event, rule, rule_sentence: sentence, meant, subscriptions, subscription_count: count, now } = explanation;
   return (

@@ -4,7 +4,6 @@ import { byName } from '../../components/form/options.js';
 import { projectId } from '../../router/project-path.js';
 import { FilterSelect } from '../log/filter-bar.js';
 
-/** Chooses a source. */
 export function SourceFilter() {
   const { data = [] } = useResource(`${projectId.value} sources to filter by`, async (signal) =>
     byName((await api().sources.list({ perPage: 100 }, { signal }).page()).content),

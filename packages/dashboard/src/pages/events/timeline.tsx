@@ -15,7 +15,7 @@ interface Moment {
   readonly text: ComponentChildren;
 }
 
-/** What happened to an event, oldest first, with the time since its message. */
+/** The history of an event, oldest first, with the time since its message. */
 export function Timeline({ explanation }: { readonly explanation: EventExplanation }) {
   const startMs = new Date(explanation.event.occurred_at).getTime();
   return (
@@ -95,7 +95,7 @@ function momentsOf(explanation: EventExplanation): Moment[] {
   return [...made, ...sent.sort((one, other) => one.at.localeCompare(other.at))];
 }
 
-/** What of its message is stored, beside what the function of the source made of it. */
+/** Says whether the original message is stored, next to the function's output. */
 function messageMoment({ message_bytes: size, source_id: id, source_name: name }: EventExplanation['event']): Omit<Moment, 'at'> {
   if (size !== null) return { name: 'Message', tone: 'ok', text: <>of {bytes(size)}, shown beside the event that was made of it</> };
   const option = name !== null && may('member') && <a href={projectHref(`/sources/${id}?tab=settings`)}>Keep messages</a>;

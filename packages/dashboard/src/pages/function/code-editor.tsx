@@ -8,8 +8,8 @@ import { colours, theme } from './highlighting.js';
 import { mistakeField, showMistake, type Mistake } from './mistakes.js';
 
 /**
- * An editor for JavaScript. It is in a shadow root: there its styles are constructed style sheets, which the content security policy of the page allows.
- * Tab moves the focus on, as everywhere; Ctrl+] indents.
+ * A JavaScript editor in a shadow root: its styles are constructed style sheets, which the page's
+ * content security policy allows. Tab moves the focus, as everywhere; Ctrl+] indents.
  */
 export function CodeEditor({
   label,
@@ -23,10 +23,9 @@ export function CodeEditor({
 }: {
   readonly label: string;
   readonly value: string;
-  /** Another number puts `value` into the editor; until then it has what is typed. */
+  /** A new number loads `value` into the editor; otherwise the typed text remains. */
   readonly revision: number;
   readonly onChange: (value: string) => void;
-  /** What is wrong, shown at its line. */
   readonly mistake: Mistake | undefined;
   readonly isReadOnly?: boolean;
   readonly onRun: () => void;
@@ -91,7 +90,10 @@ export function CodeEditor({
   return <div ref={host} class="code-editor" />;
 }
 
-/** Text that replaces a selection: browsers would keep its look with style attributes, which the policy of the page refuses. */
+/**
+ * Replaces a selection itself: browsers would preserve its look in style attributes, which the
+ * content security policy refuses.
+ */
 function replaceSelection(event: InputEvent, view: EditorView): boolean {
   if (event.inputType !== 'insertText' || event.data === null || view.composing || view.state.selection.main.empty) return false;
   event.preventDefault();

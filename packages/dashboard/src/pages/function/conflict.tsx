@@ -2,7 +2,7 @@ import { Code } from '../../components/data/code.js';
 import { Button } from '../../components/form/button.js';
 import type { Draft } from './use-draft.js';
 
-/** Someone else has saved another function meanwhile: both are shown, and one is chosen. */
+/** Another user has saved another function meanwhile: shows both and lets the user choose. */
 export function Conflict({ draft, conflict }: { readonly draft: Draft; readonly conflict: string }) {
   return (
     <div class="problem" role="alert">

@@ -10,10 +10,10 @@ import { Conflict } from './conflict.js';
 import type { Draft } from './use-draft.js';
 
 /**
- * Changes a function. While it is typed it runs on a sample, as an agent would run it.
+ * Edits a function and runs it on a sample while the user types, as an agent would.
  *
- * @param props.about what the function gets and returns
- * @param props.children what it runs on and what that gives, for members
+ * @param props.about input and output of the function
+ * @param props.children the sample and the result, for members
  */
 export function FunctionEditor({
   draft,

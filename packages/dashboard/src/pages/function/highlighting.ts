@@ -2,7 +2,6 @@ import { HighlightStyle, syntaxHighlighting } from '@codemirror/language';
 import { EditorView } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 
-/** In the colours of the page, light and dark. */
 export const colours = syntaxHighlighting(
   HighlightStyle.define([
     { tag: [tags.keyword, tags.operatorKeyword, tags.modifier], color: 'var(--accent)' },

@@ -2,12 +2,11 @@ import { StateEffect, StateField, type Text } from '@codemirror/state';
 import { Decoration, EditorView, WidgetType, type DecorationSet } from '@codemirror/view';
 
 export interface Mistake {
-  /** From 1. */
+  /** Starts at 1. */
   readonly line: number;
   readonly sentence: string;
 }
 
-/** Shows a mistake at its line, or none. */
 export const showMistake = StateEffect.define<Mistake | undefined>();
 
 class Sentence extends WidgetType {
@@ -36,7 +35,10 @@ function decorationsOf(mistake: Mistake | undefined, doc: Text): DecorationSet {
   return Decoration.set([badLine.range(from), below.range(to)]);
 }
 
-/** The line of the mistake is coloured, and the sentence stands below it; both move with the text until there is another. */
+/**
+ * Colours the line of the mistake and shows the sentence below it; both move with the text until
+ * the next mistake.
+ */
 export const mistakeField = StateField.define<DecorationSet>({
   create: () => Decoration.none,
   update(shown, { changes, effects, state }) {

@@ -3,47 +3,45 @@ import { useState } from 'preact/hooks';
 import { useAction, type Action } from '../../api/use-action.js';
 import { toast } from '../../components/feedback/toast.js';
 
-/** What has a function. */
+/** The owner of a function: a source or a subscription. */
 interface Owner {
   readonly uid: string;
   readonly updated_at: string;
 }
 
-/** How the function of an owner is read and saved. */
 export interface Place<It extends Owner> {
   readonly textOf: (it: It) => string | null;
   readonly read: (uid: string) => Promise<It>;
   readonly write: (uid: string, text: string | null, options: CallOptions) => Promise<It>;
-  /** What to know about a function that was saved. */
+  /** The message after a function was saved. */
   readonly saved: string;
 }
 
 export interface Draft {
   readonly text: string;
-  /** Another number when the text was replaced by something else than typing. */
+  /** Changes when the text is replaced other than by typing. */
   readonly revision: number;
   readonly type: (text: string) => void;
   readonly replace: (text: string) => void;
   readonly isChanged: boolean;
   readonly undo: () => void;
   readonly save: Action<[]>;
-  /** Another function that someone else has saved meanwhile. */
+  /** The function that another user has saved meanwhile. */
   readonly conflict: string | undefined;
   readonly takeTheirs: () => void;
   readonly saveMine: () => void;
 }
 
 interface State<It> {
-  /** What the text was begun from. */
+  /** The version that the edit started from. */
   readonly base: It;
   readonly text: string;
   readonly revision: number;
 }
 
-/** Texts that were not saved, by owner: another page may be looked at meanwhile. */
+/** Unsaved texts by owner: the user can visit another page meanwhile. */
 const kept = new Map<string, State<unknown>>();
 
-/** A function that is changed, until it is saved. */
 export function useDraft<It extends Owner>(owner: It, place: Place<It>, onSaved: () => void): Draft {
   const functionOf = (it: It) => place.textOf(it) ?? '';
   const [state, setState] = useState<State<It>>(
@@ -72,7 +70,7 @@ export function useDraft<It extends Owner>(owner: It, place: Place<It>, onSaved:
     } catch (error) {
       if (!(error instanceof GatewayApiError) || error.code !== 'stale') throw error;
       const now = await place.read(on.uid);
-      // Someone has changed something else of it, such as its name: that is no conflict.
+      // Another user has changed another property, such as the name: not a conflict.
       if (functionOf(now) === functionOf(on)) return store(now);
       setConflict(now);
     }

@@ -16,7 +16,10 @@ export interface EventSample {
   readonly error: Error | undefined;
 }
 
-/** The data that a function runs on: that of the event of a link, or of the newest one. Its text may be changed. */
+/**
+ * The input of a function: data of the event in the link, or of the newest one. The text can be
+ * edited.
+ */
 export function useEventSample(): EventSample {
   const [{ event, text }, setSample] = useState({ event: query.value.get('event') ?? '', text: OWN });
   const recent = useResource(`${projectId.value} samples`, readChoices);

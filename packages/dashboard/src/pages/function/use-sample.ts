@@ -13,19 +13,21 @@ const OWN = '{\n  "id": "A-1001",\n  "status": "paid"\n}';
 export interface Sample {
   readonly text: string;
   readonly setText: (text: string) => void;
-  /** What messages there are to choose from, with `''` for one of one's own. */
+  /** Messages to choose from; `''` is a typed message. */
   readonly options: readonly (readonly [value: string, label: string])[];
   readonly chosen: string;
   readonly choose: (value: string) => void;
-  /** For the request that runs the function; undefined while a message is read. */
+  /** The message for the test request; undefined while it is read. */
   readonly message: Pick<FunctionTest, 'raw' | 'quarantine_id' | 'event_id'> | undefined;
   readonly quarantineId: string;
   readonly error: Error | undefined;
-  /** What to know about the chosen message. */
   readonly hint: string | undefined;
 }
 
-/** The message that the function runs on: `?message=` names a quarantined one, `?event=` that of an event. Its text may be changed. */
+/**
+ * The message that the function runs on: `?message=` names a quarantined message, `?event=` an
+ * event. The text can be edited.
+ */
 export function useSample(source: Source): Sample {
   const quarantineId = param('message');
   const eventId = param('event');
@@ -91,7 +93,7 @@ function optionsOf(offered: Offered | undefined, chosen: string): (readonly [str
   return [['', 'A sample of my own'], ...other, ...known];
 }
 
-/** The text of a stored message, and how a request names the message itself. */
+/** The text of a stored message, and the reference to it in a request. */
 interface Read {
   readonly text: string;
   readonly stored: Pick<FunctionTest, 'quarantine_id' | 'event_id'> | undefined;
@@ -108,7 +110,7 @@ async function ofEvent(id: string, source: Source, signal: AbortSignal): Promise
   return { text: messageOf(await api().events.get(id, { signal }), source), stored: undefined };
 }
 
-/** The message of an event as far as it is kept: of a source without a function, what it was. */
+/** Rebuilds a message from the data of an event; exact for a source without a function. */
 function messageOf({ event_type: type, data, headers }: Event, source: Source): string {
   if (source.body_function) return JSON.stringify(data, null, 2);
   const custom = Object.keys(headers).length > 0 ? { custom_headers: headers } : {};

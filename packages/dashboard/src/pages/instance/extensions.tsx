@@ -11,7 +11,7 @@ import { LicencePanel } from './licence.js';
 type Plugin = InstancePlugin & { readonly uid: string };
 type Flag = InstanceFeatureFlag & { readonly uid: string };
 
-/** What is installed, what of it is active, and why the rest is not. */
+/** Plugins, feature flags and the licence: which are active, and why others are not. */
 export function Extensions() {
   const all = useResource('instance extensions', async (signal) => {
     const { instance } = accountApi();

@@ -14,7 +14,7 @@ const LIVE_MS = 5_000;
 type Component = InstanceHealth['server']['components'][number] & { readonly uid: string };
 type Agent = InstanceHealth['agents'][number] & { readonly uid: string };
 
-/** The server that answers, with what it depends on, and the agents. */
+/** The responding server with its dependencies, and the agents. */
 export function Health() {
   const health = useResource('instance health', (signal) => accountApi().instance.getHealth({ signal }), { everyMs: LIVE_MS });
   return (

@@ -12,7 +12,6 @@ const TABS = [
   ['plugins', 'Plugins, flags and licence'],
 ] as const;
 
-/** What belongs to all tenants: for instance admins. */
 export default function InstancePage() {
   const tab = tabValue('tab', TABS);
   if (!session.value?.is_instance_admin) {

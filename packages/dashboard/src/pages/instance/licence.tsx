@@ -7,7 +7,9 @@ import { capital } from '../../format/sentence.js';
 
 const FEW_DAYS = 30;
 
-/** The licence in force: whose, until when, what it allows; and why a given one is not in force. */
+/**
+ * The licence in force: holder, validity and entitlements; or why a given licence is not in force.
+ */
 export function LicencePanel({ licence }: { readonly licence: InstanceLicense }) {
   const {
     kind,

@@ -1,9 +1,9 @@
 import type { InstanceSetting } from '@gateway/client';
 
 export interface SettingFilter {
-  /** Words that must all stand in key, summary, value or origin, in any case. */
+  /** Words that must all occur in key, summary, value or origin; case-insensitive. */
   readonly search: string;
-  /** Only those that something has set. */
+  /** Only settings that are set explicitly. */
   readonly isSet: boolean;
 }
 
@@ -15,7 +15,7 @@ export function matching(settings: readonly InstanceSetting[], { search, isSet }
   });
 }
 
-/** A value as it is written in a file, lists with commas; `–` for none. */
+/** Formats a value as in a file, lists with commas; `–` for an empty value. */
 export function textOf(value: unknown): string {
   if (value === null || value === '') return '–';
   if (Array.isArray(value)) return value.length === 0 ? '–' : value.join(', ');

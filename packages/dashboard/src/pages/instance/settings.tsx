@@ -14,7 +14,7 @@ import { matching, textOf } from './setting-filter.js';
 
 type Row = InstanceSetting & { readonly uid: string };
 
-/** The settings of the server that answers, each with its default and where its value came from. */
+/** The settings of the responding server, each with its default and the origin of its value. */
 export function Settings() {
   const settings = useResource('instance settings', async (signal) => (await accountApi().instance.listSettings({ signal })).content);
   const field = useRef<HTMLInputElement>(null);

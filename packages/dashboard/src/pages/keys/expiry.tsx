@@ -1,12 +1,12 @@
 import { Select, TextField } from '../../components/form/field.js';
 
-/** A choice, and the time for the choice `custom`. */
+/** A choice, with a time if the choice is `custom`. */
 export interface Expiry {
   readonly choice: string;
   readonly time: string;
 }
 
-/** When a new key ends; `expiryOf` gives the time for the API. */
+/** The expiry of a new key; `expiryOf` converts it for the API. */
 export function ExpiryField({
   options,
   value,

@@ -14,7 +14,10 @@ import { stateOf, type Ending } from './key-state.js';
 type Row = Ending & { readonly uid: string; readonly name: string; readonly last_used_at: string | null };
 type Columns<It extends Row> = Parameters<typeof Table<It>>[0]['columns'];
 
-/** Keys or links that are in use, and with the query `ended` also those that are not. `children` say what they are for when there are none. */
+/**
+ * Active keys or links; the query `ended` adds the others. `children` explain their purpose if the
+ * list is empty.
+ */
 export function InUse<It extends Row>({
   list,
   label,
@@ -24,7 +27,7 @@ export function InUse<It extends Row>({
 }: {
   readonly list: List<It>;
   readonly label: string;
-  /** `No key is in use`. */
+  /** Text for an empty list: `No key is in use`. */
   readonly none: string;
   readonly columns: Columns<It>;
   readonly children: ComponentChildren;
@@ -64,7 +67,7 @@ export function StateBadge({ row }: { readonly row: Ending }) {
   return <Badge status={state} tone={state === 'active' ? 'ok' : 'plain'} />;
 }
 
-/** Asks, revokes, and reads the list again. `children` say what it means for those who use it. */
+/** Asks for confirmation, revokes, and refreshes the list. `children` explain the consequences. */
 export function RevokeButton<It extends Row>({
   row: { uid, name, last_used_at: used },
   of: { list, revoke },

@@ -3,26 +3,24 @@ import { Checkbox, fieldError, Select, TextField } from '../../components/form/f
 import type { KeyRing } from './key-state.js';
 import { choicesOf, chosenOf, labelOf, withChoice } from './scopes.js';
 
-/** What a form holds of a key. */
 export interface KeyDraft {
   readonly name: string;
-  /** Empty: none. */
+  /** Empty for a key without a role. */
   readonly role: string;
   readonly scopes: readonly Scope[] | null;
 }
 
-/** The draft of a key, or of a new one. A role that the ring does not offer is left out. */
+/** The draft of a key, or of a new one. Drops a role that the ring does not offer. */
 export function draftOf(key: PersonalKey | undefined, { roles }: KeyRing): KeyDraft {
   if (!key) return { name: '', role: 'member', scopes: null };
   return { name: key.name, role: roles.find(([it]) => it === key.role)?.[0] ?? '', scopes: key.scopes };
 }
 
-/** A draft in the words of the API. */
+/** Converts a draft for the API. */
 export function fieldsOf({ name, role, scopes }: KeyDraft): ChangedApiKey & { readonly name: string } {
   return { name: name.trim(), role: role === '' ? null : (role as NonNullable<ChangedApiKey['role']>), scopes };
 }
 
-/** Name, role and scopes of a key. */
 export function KeyFields({
   ring,
   draft,

@@ -7,7 +7,6 @@ import { InUse, RevokeButton, StateBadge } from './in-use.js';
 import { NewKey } from './new-key.js';
 import { stateOf, type KeyRing } from './key-state.js';
 
-/** The keys of a ring, with what can be done with them. */
 export function KeyList({ ring }: { readonly ring: KeyRing }) {
   const { list, label, mayChange, everything } = ring;
   const columns = [

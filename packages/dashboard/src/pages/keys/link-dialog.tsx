@@ -19,7 +19,7 @@ interface LinkDialog {
   readonly onClose: () => void;
 }
 
-/** Creates a portal link, for the given owner unless another is typed, and shows its URL. */
+/** Creates a portal link, with the given owner preset, and shows its URL. */
 export function NewLink({ owner, ...dialog }: LinkDialog & { readonly owner: string }) {
   const { values, set } = useDraft({ name: owner, owner_id: owner, can_manage_endpoint: false });
   const make = (expires_at: string) =>
@@ -44,7 +44,7 @@ export function NewLink({ owner, ...dialog }: LinkDialog & { readonly owner: str
   );
 }
 
-/** Gives a portal link another URL, and shows it. */
+/** Replaces the URL of a portal link, and shows it. */
 export function NewUrl({ link, ...dialog }: LinkDialog & { readonly link: PortalLink }) {
   const make = (expires_at: string) => api().portalLinks.refreshToken(link.uid, { expires_at });
   return (
@@ -54,7 +54,6 @@ export function NewUrl({ link, ...dialog }: LinkDialog & { readonly link: Portal
   );
 }
 
-/** Changes the name of a portal link, and what its owner may do. */
 export function EditLink({ link, onSaved, onClose }: LinkDialog & { readonly link: PortalLink }) {
   const draft = useDraft({ name: link.name, can_manage_endpoint: link.can_manage_endpoint });
   const saving = useAction(async () => {
@@ -100,7 +99,7 @@ function LinkFields({
   );
 }
 
-/** Asks how long a URL works, makes it, and shows it. */
+/** Asks for the lifetime of a URL, creates it and shows it. */
 function UrlDialog({
   title,
   verb,

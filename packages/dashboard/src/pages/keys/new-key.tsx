@@ -12,7 +12,10 @@ import { ExpiryField, type Expiry } from './expiry.js';
 import { draftOf, fieldsOf, KeyFields } from './key-fields.js';
 import { EXPIRIES, expiryOf, type KeyRing } from './key-state.js';
 
-/** Creates a key and shows it. One that `replaces` another takes its name, role and scopes, and then offers to revoke the old one. */
+/**
+ * Creates and shows a key. A key that `replaces` another copies its name, role and scopes, and then
+ * offers to revoke the old key.
+ */
 export function NewKey({
   ring,
   replaces,

@@ -14,7 +14,10 @@ import { InUse, RevokeButton, StateBadge } from './in-use.js';
 import { stateOf } from './key-state.js';
 import { EditLink, NewLink, NewUrl } from './link-dialog.js';
 
-/** The portal links of a project, or of an owner. With the query `new` the form for another one is open: links from endpoints ask for it. */
+/**
+ * The portal links of a project, or of one owner. The query `new`, set by links from endpoints,
+ * opens the form.
+ */
 export default function PortalLinksPage() {
   const owner = param('search');
   const list = useList<PortalLink>(`${projectId.value} portal links ${owner}`, (page, signal) =>

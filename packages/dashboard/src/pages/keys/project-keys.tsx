@@ -11,7 +11,6 @@ import { ROLES, type KeyRing } from './key-state.js';
 import { NewKey } from './new-key.js';
 import { PROJECT_RESOURCES } from './scopes.js';
 
-/** The keys of a project. */
 export default function ProjectKeysPage() {
   const [isNew, setNew] = useState(false);
   const list = useList<ApiKey>(`${projectId.value} API keys`, (page, signal) => api().apiKeys.list(page, { signal }).page());

@@ -1,7 +1,6 @@
 import type { Scope } from '@gateway/client';
 
 type ResourceOf<It extends Scope, Access extends string> = It extends `${infer Name}:${Access}` ? Name : never;
-/** What scopes are of. */
 export type Resource = ResourceOf<Scope, 'read'>;
 
 const BOTH = ['read', 'write'] as const;
@@ -10,11 +9,11 @@ const READ = ['read'] as const;
 interface Choice<Name extends Resource> {
   readonly label: string;
   readonly choices: Name extends ResourceOf<Scope, 'write'> ? typeof BOTH : typeof READ;
-  /** Whether keys of projects reach it too. */
+  /** True if keys of projects reach it too. */
   readonly isOfProject: boolean;
 }
 
-/** Every resource of the API that has scopes; what keys are mostly made for comes first. */
+/** Every resource with scopes, the most frequently used ones first. */
 const RESOURCES: { readonly [Name in Resource]: Choice<Name> } = {
   events: { label: 'Events', choices: BOTH, isOfProject: true },
   eventDeliveries: { label: 'Deliveries', choices: BOTH, isOfProject: true },
@@ -43,17 +42,16 @@ export function labelOf(resource: Resource): string {
   return RESOURCES[resource].label;
 }
 
-/** For a list: the choices of a resource with their words; the empty one is none. */
+/** The accesses of a resource with their labels; `''` is none. */
 export function choicesOf(resource: Resource): [choice: string, label: string][] {
   return [['', 'none'], ...RESOURCES[resource].choices.map((it): [string, string] => [it, it === 'write' ? 'read and write' : it])];
 }
 
-/** What is chosen of a resource: the most that the scopes give. */
+/** The widest access that the scopes grant to a resource. */
 export function chosenOf(scopes: readonly Scope[], resource: Resource): string {
   return RESOURCES[resource].choices.findLast((it) => scopes.includes(`${resource}:${it}` as Scope)) ?? '';
 }
 
-/** The scopes with another choice of a resource. */
 export function withChoice(scopes: readonly Scope[], resource: Resource, choice: string): Scope[] {
   const others = scopes.filter((it) => !it.startsWith(`${resource}:`));
   return choice === '' ? others : [...others, `${resource}:${choice}` as Scope];

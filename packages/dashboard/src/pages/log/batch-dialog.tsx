@@ -5,23 +5,25 @@ import { Dialog } from '../../components/form/dialog.js';
 import { count } from '../../format/number.js';
 import { useBatch, type RunStep } from './use-batch.js';
 
-/** What a dialog says; counts are written out. */
+/** Texts of the dialog; counts are already formatted. */
 interface BatchWords {
   /** The rows in the plural, after their count: `deliveries that failed, last hour`. */
   readonly what: string;
-  /** While they are counted, when that differs. */
+  /** Replaces `what` while rows are counted. */
   readonly counting?: string;
-  /** On the button: `Send 12 again`. */
+  /** The button: `Send 12 again`. */
   readonly action: (count: string) => string;
-  /** Without a full stop: `12 were sent again`. */
+  /** The result without a full stop: `12 were sent again`. */
   readonly done: (count: string) => string;
-  /** After the count of those that wait for something. */
+  /** Follows the number of rows that wait for their endpoint. */
   readonly held?: string;
-  /** After the count of those that are left alone. */
+  /** Follows the number of skipped rows. */
   readonly left?: string;
 }
 
-/** Counts what a filter matches, and after a confirmation works on it, with its progress. */
+/**
+ * Counts the rows that a filter matches and, once confirmed, processes them with a progress bar.
+ */
 export function BatchDialog({
   title,
   words: { what, counting = what, action, done: doneWords, held, left },

@@ -6,7 +6,10 @@ import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { param, query, setQuery } from '../../router/location.js';
 import { RANGES } from './time-range.js';
 
-/** Search, filters and time range of a log; all are kept in the query. `hasTime` is false for a list of what has no time. Without a hint there is nothing to search. */
+/**
+ * Search, filters and time range of a log, all kept in the query. `hasTime` is false for rows
+ * without a time. Without `searchHint` there is no search field.
+ */
 export function FilterBar({
   searchHint,
   hasTime = true,
@@ -20,7 +23,7 @@ export function FilterBar({
   const search = param('search');
   const [typed, setTyped] = useState(search);
   const before = useRef(search);
-  // Back button and links change the query.
+  // The back button and links change the query.
   if (before.current !== search) {
     before.current = search;
     if (typed !== search) setTyped(search);
@@ -69,7 +72,7 @@ export function FilterBar({
   );
 }
 
-/** A filter that is one of some values; the empty one is no filter. See `Options`. */
+/** Filters by one of several values; `''` is no filter. See `Options`. */
 export function FilterSelect({
   name,
   label,
@@ -94,7 +97,6 @@ export function FilterSelect({
   );
 }
 
-/** A time of the browser's zone. */
 function FilterTime({ name, label }: { readonly name: string; readonly label: string }) {
   const id = useId();
   return (

@@ -14,10 +14,10 @@ import { isOpenEnded } from './time-range.js';
 const LIVE_MS = 2_000;
 
 /**
- * A log that follows what happens. Rows that come while the user reads further down wait behind a button.
+ * A live log. New rows wait behind a button while the user reads further down.
  *
- * @param props.name of the list, with its project: the filters of the query are added
- * @param props.children shown when the list is empty without filters: what to do
+ * @param props.name identifies the list and its project; the query's filters are added
+ * @param props.children shown if the list is empty without filters: what to do
  */
 export function LiveLog<Row extends { readonly uid: string }>({
   label,
@@ -33,7 +33,7 @@ export function LiveLog<Row extends { readonly uid: string }>({
   readonly columns: readonly Column<Row>[];
   readonly load: (page: PageQuery, signal: AbortSignal) => Promise<ApiPage<Row>>;
   readonly hrefOf: (row: Row) => string;
-  /** What a key does with the row that has the focus. */
+  /** An action of a key on the focused row. */
   readonly rowKey?: { readonly key: string; readonly label: string; readonly run: (row: Row) => void };
   readonly children: ComponentChildren;
 }) {

@@ -2,7 +2,7 @@ import { param, query } from '../../router/location.js';
 
 const HOUR_MS = 3_600_000;
 
-/** Ranges of the query parameter `range`; the first is shown without one. */
+/** Values of the query parameter `range`; the first is the default. */
 export const RANGES = [
   ['', 'All times', undefined],
   ['15m', 'Last 15 minutes', HOUR_MS / 4],
@@ -13,7 +13,7 @@ export const RANGES = [
   ['custom', 'Between two times', undefined],
 ] as const;
 
-/** Start and end that the query asks for now, for the API; an open side is left out. */
+/** Current start and end of the range, for the API; an open side is omitted. */
 export function shownRange(nowMs = Date.now()): { startDate?: string; endDate?: string } {
   const asked = param('range');
   if (asked === 'custom') {
@@ -23,7 +23,7 @@ export function shownRange(nowMs = Date.now()): { startDate?: string; endDate?: 
   return lengthMs === undefined ? {} : { startDate: new Date(nowMs - lengthMs).toISOString() };
 }
 
-/** The same for work on all rows of the range: those that come from now on are not meant. */
+/** The range for bulk operations: it ends now, so later rows are excluded. */
 export function closedRange(): { startDate: string; endDate: string } {
   return { startDate: new Date(0).toISOString(), endDate: new Date().toISOString(), ...shownRange() };
 }
@@ -33,12 +33,12 @@ function timeOf(name: string, text: string | null): Record<string, string> {
   return Number.isNaN(date.getTime()) ? {} : { [name]: date.toISOString() };
 }
 
-/** Whether new rows can come: not to a range that has ended. */
+/** False for a range that has ended: no new rows can appear. */
 export function isOpenEnded(): boolean {
   return !(query.value.get('range') === 'custom' && query.value.get('to'));
 }
 
-/** For a sentence: `last hour`, `all times`. */
+/** The range within a sentence: `last hour`, `all times`. */
 export function rangeWords(): string {
   const asked = param('range');
   const label = RANGES.find(([value]) => value === asked)?.[1] ?? RANGES[0][1];

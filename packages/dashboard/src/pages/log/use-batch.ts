@@ -1,12 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-/** One request of work on many rows: it works for some seconds and tells where to go on. */
+/** One request of a bulk operation: works for some seconds and returns where to continue. */
 export interface Step {
-  /** Rows that are, or would be, worked on. */
+  /** Rows that were, or would be, processed. */
   readonly count: number;
-  /** Rows that are left alone. */
   readonly left: number;
-  /** Of `count`, those that wait for their endpoint. */
+  /** The part of `count` that waits for its endpoint. */
   readonly held: number;
   readonly next: string | null;
 }
@@ -15,7 +14,7 @@ export type RunStep = (options: { dry_run: boolean; after?: string }, signal: Ab
 
 export interface Batch {
   readonly phase: 'counting' | 'counted' | 'running' | 'stopped' | 'done';
-  /** By the dry run. */
+  /** The result of the dry run. */
   readonly found: Omit<Step, 'next'>;
   readonly done: number;
   readonly error: Error | undefined;
@@ -25,7 +24,7 @@ export interface Batch {
 
 const NOTHING = { count: 0, left: 0, held: 0 };
 
-/** Counts what a filter matches, then works on it until the end, or until it is stopped. */
+/** Counts the rows that a filter matches, then processes them until the end or until stopped. */
 export function useBatch(step: RunStep): Batch {
   const [state, setState] = useState<Omit<Batch, 'start' | 'stop'>>({ phase: 'counting', found: NOTHING, done: 0, error: undefined });
   const latest = useRef(step);

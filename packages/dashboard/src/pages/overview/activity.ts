@@ -5,20 +5,19 @@ import { rate } from '../../format/number.js';
 
 type Step = Activity['content'][number];
 
-/** Requests of the last minutes. */
 export interface Recent {
   readonly success: number;
   readonly failure: number;
 }
 
-/** Activity with a step for each time: those in which nothing ended are zero. */
+/** Activity with an entry for every step; undefined steps count zero. */
 export interface Steps {
   readonly atMs: readonly number[];
   readonly stepSeconds: number;
   readonly steps: readonly (Step | undefined)[];
 }
 
-/** Fills the gaps of an activity from `fromMs` to `toMs`, without the step that is not over. */
+/** Fills the gaps of an activity from `fromMs` to `toMs`, without the unfinished step. */
 export function filled({ step_seconds: stepSeconds, content }: Activity, { fromMs, toMs }: { fromMs: number; toMs: number }): Steps {
   const stepMs = stepSeconds * 1000;
   const known = new Map(content.map((step) => [new Date(step.at).getTime(), step]));
@@ -29,7 +28,7 @@ export function filled({ step_seconds: stepSeconds, content }: Activity, { fromM
 
 type Filter = NonNullable<Parameters<ReturnType<typeof api>['activity']['get']>[0]>;
 
-/** Reads what happened in so many minutes until now; with the step that is not over when `isWhole` is false. */
+/** Reads the activity of the last `minutes`; `isWhole: false` includes the unfinished step. */
 export async function readActivity(
   minutes: number,
   signal: AbortSignal,
@@ -42,12 +41,12 @@ export async function readActivity(
   return filled(read, { fromMs, toMs: isWhole ? toMs : toMs + read.step_seconds * 1_000 });
 }
 
-/** A line of what a step counts, per second. */
+/** A chart line of a step's count, per second. */
 export function lineOf({ steps, stepSeconds }: Steps, label: string, colour: Line['colour'], value: (step: Step) => number): Line {
   return { label, colour, values: steps.map((step) => (step ? value(step) / stepSeconds : 0)) };
 }
 
-/** The last values and the peak of lines, for those who do not see the chart. */
+/** The last values and peaks of lines, for screen readers. */
 export function summaryOf(lines: readonly Line[]): string {
   return lines
     .map(({ label, values }) => {

@@ -3,7 +3,6 @@ import { Panel } from '../../components/layout/panel.js';
 import { rate } from '../../format/number.js';
 import { lineOf, summaryOf, type Steps } from './activity.js';
 
-/** What came in and what went out over time. */
 export function Charts({ steps }: { readonly steps: Steps }) {
   const events = [
     lineOf(steps, 'Processed', 'accent', (step) => step.events.processed),

@@ -19,7 +19,7 @@ export interface Failing {
   readonly count: number;
 }
 
-/** Endpoints of the newest deliveries of the last minutes that failed or are retried, those with most of them first. */
+/** Endpoints of recently failed or retried deliveries, the most affected first. */
 export function useFailing(): Resource<readonly Failing[]> {
   return useResource(
     `${projectId.value} failing endpoints`,
@@ -67,7 +67,7 @@ const columns = [
   { name: 'Newest', cell: ({ newest }: Failing) => <Time at={newest.updated_at} look="relative" /> },
 ];
 
-/** Deliveries, newest first, by their endpoint. */
+/** Groups deliveries, newest first, by endpoint. */
 export function byEndpoint(deliveries: readonly EventDelivery[]): Failing[] {
   const groups = new Map<string, Failing>();
   for (const newest of deliveries) {

@@ -3,23 +3,22 @@ import { compact } from '../../format/number.js';
 import { span } from '../../format/time.js';
 import type { Failing } from './failing-endpoints.js';
 
-/** Something that needs a look, with the page that shows it. */
+/** A problem, with the page that shows it. */
 export interface Finding {
   readonly tone: 'bad' | 'warn';
   readonly sentence: string;
-  /** Below the project. */
+  /** A path below the project. */
   readonly to: string;
   readonly action: string;
 }
 
-/** An event waits so long when agents keep up: more is a backlog. */
+/** An event pending for longer indicates a backlog. */
 const PENDING_SECONDS = 30;
-/** Names in a sentence. */
 const NAMED = 3;
 
 const things = (count: number, one: string, many: string) => (count === 1 ? `One ${one}` : `${compact(count)} ${many}`);
 
-/** What is not healthy in a project, the worst first. */
+/** Lists the problems of a project, the worst first. */
 export function findingsOf(summary: Summary, failing: readonly Failing[], states: readonly SourceState[] = []): Finding[] {
   const { oldest_pending_seconds: oldest, pending_events: pending, quarantined_messages: quarantined, endpoints, sources } = summary;
   const unread = states.filter(({ state }) => state === 'failing');

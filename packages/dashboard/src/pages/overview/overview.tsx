@@ -20,7 +20,7 @@ const MINUTE_MS = 60_000;
 const RECENT_MINUTES = 15;
 const RATE_MINUTES = 5;
 
-/** The first is shown without a query. */
+/** The first range needs no query parameter. */
 const RANGES = [
   ['', 'Last hour', 60],
   ['6h', 'Last 6 hours', 360],
@@ -71,7 +71,7 @@ export default function Overview() {
 
 type ReadActivity = Awaited<ReturnType<ReturnType<typeof api>['activity']['get']>>;
 
-/** The requests of the last 15 minutes, and the events per second of the last five. */
+/** Requests of the last 15 minutes, and events per second in the last five. */
 function recentOf({ content }: ReadActivity): { recent: Recent; eventsPerSecond: number } {
   const sum = (steps: typeof content, value: (step: (typeof content)[number]) => number) =>
     steps.reduce((all, step) => all + value(step), 0);
@@ -82,7 +82,7 @@ function recentOf({ content }: ReadActivity): { recent: Recent; eventsPerSecond:
   };
 }
 
-/** Nothing can be delivered without an endpoint. */
+/** A project without endpoints cannot deliver. */
 function isNew({ endpoints: { active, paused, inactive } }: Summary): boolean {
   return active + paused + inactive === 0;
 }
@@ -98,13 +98,13 @@ function Start() {
   );
 }
 
-/** What waits at the brokers of all sources; null when no lag is known. */
+/** The lag of all sources; null if no lag is known. */
 function behindOf(states: ReadonlyMap<string, SourceState> | undefined): number | null {
   const known = [...(states?.values() ?? [])].flatMap(({ messages }) => (messages === null ? [] : [messages]));
   return known.length === 0 ? null : known.reduce((sum, it) => sum + it, 0);
 }
 
-/** Whether the project is healthy, and if not, what to open next. */
+/** Says whether the project is healthy, and if not, what to open next. */
 function Findings({ findings }: { readonly findings: readonly Finding[] | undefined }) {
   if (!findings) return <section class="notice findings" aria-label="Health" />;
   const tone = findings.some((it) => it.tone === 'bad') ? 'bad' : findings.length > 0 ? 'warn' : 'ok';

@@ -5,7 +5,7 @@ import { milliseconds, span } from '../../format/time.js';
 import { projectHref } from '../../router/project-path.js';
 import type { Recent } from './activity.js';
 
-/** Counts of the summary end here. */
+/** The API's summary stops counting here. */
 const MANY = 10_000;
 const upTo = (value: number) => (value >= MANY ? `${compact(MANY)}+` : compact(value));
 
@@ -17,12 +17,10 @@ interface Tile {
   readonly to?: string;
 }
 
-/** The numbers of now; each leads to what it counts. */
 export function Tiles(now: Now) {
   return <TileList tiles={tilesOf(now)} />;
 }
 
-/** The room of the tiles before their numbers are known. */
 export function EmptyTiles() {
   const tiles = tilesOf(UNKNOWN).map(({ name, remark }) => ({ name, remark, value: '–' }));
   return <TileList tiles={tiles} />;
@@ -32,7 +30,7 @@ interface Now {
   readonly summary: Summary;
   readonly recent: Recent;
   readonly eventsPerSecond: number;
-  /** Messages of all sources that wait at their brokers; null when that is not known. */
+  /** Messages waiting at the brokers of all sources; null if unknown. */
   readonly behind: number | null;
 }
 

@@ -13,7 +13,7 @@ import type { ShownOrganisation } from './organisation.js';
 const TONES: Readonly<Record<string, Tone>> = { open: 'info', accepted: 'ok' };
 const NONE = { content: [], pagination: { next_page_cursor: null } };
 
-/** The invitations of an organisation; none without an id, for those who may not see them. */
+/** The invitations of an organisation; none without an id, for users who cannot see them. */
 export function useInvitations(organisation: string | undefined): List<Invitation> {
   return useList<Invitation>(`${organisation} invitations`, (page, signal) =>
     organisation === undefined ? Promise.resolve(NONE as never) : accountApi().invitations.list(organisation, page, { signal }).page(),

@@ -12,7 +12,9 @@ import { root } from '../../router/location.js';
 import type { Role } from '../../session/access.js';
 import { givableRoles, type ShownOrganisation } from './organisation.js';
 
-/** Invites a person: the link is shown to be handed on, as the gateway sends no mail to people. */
+/**
+ * Invites a person. Shows the link for the user to pass on: the gateway sends no mail to people.
+ */
 export function Invite({
   organisation,
   onDone,
@@ -71,7 +73,7 @@ export function Invite({
   );
 }
 
-/** What follows `#` is not sent to servers and proxies, so that the token stands in no log. */
+/** Clients do not send the fragment, so the token reaches no log of a server or proxy. */
 function invitationLink(token: string): string {
   return `${location.origin}${root}/#invitation=${token}`;
 }

@@ -14,12 +14,12 @@ import { may } from '../../session/access.js';
 import { readSession, session } from '../../session/session.js';
 import { givableRoles, type ShownOrganisation } from './organisation.js';
 
-/** `Ada Lovelace`, or the address of a person without a name. */
+/** `Ada Lovelace`, or the address if the name is empty. */
 export function nameOf({ first_name: first, last_name: last, email }: Pick<Member, 'first_name' | 'last_name' | 'email'>): string {
   return `${first} ${last}`.trim() || email;
 }
 
-/** The members of an organisation. Admins change and remove them, owners also owners. */
+/** The members of an organisation. Admins change and remove members, owners also other owners. */
 export function Members({ organisation }: { readonly organisation: ShownOrganisation }) {
   const list = useList<Member>(`${organisation.uid} members`, (page, signal) =>
     accountApi().members.list(organisation.uid, page, { signal }).page(),
@@ -119,6 +119,6 @@ function Remove({ member, organisation: { uid: id, name }, list }: Row) {
 function changed(member: Member, list: List<Member>, sentence: string): void {
   toast(sentence);
   list.refresh();
-  // The own role decides what is offered.
+  // The user's role decides which actions are shown.
   if (member.uid === session.value?.user.uid) void readSession();
 }

@@ -11,7 +11,7 @@ import { may } from '../../session/access.js';
 import { readSession } from '../../session/session.js';
 import type { ShownOrganisation } from './organisation.js';
 
-/** Name of the organisation, and a further one. */
+/** Renames the organisation, or creates another. */
 export function OrganisationSettings({ organisation: { uid, name: known, role } }: { readonly organisation: ShownOrganisation }) {
   const [name, setName] = useState(known);
   const action = useAction(async () => {

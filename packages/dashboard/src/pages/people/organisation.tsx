@@ -10,14 +10,17 @@ export interface ShownOrganisation {
   readonly role: Role;
 }
 
-/** The organisation of the query, that of the project that was shown last, or the first; undefined for a user who is in none. */
+/**
+ * The organisation in the query, of the last project, or the first; undefined for a user without
+ * one.
+ */
 export function shownOrganisation(): ShownOrganisation | undefined {
   const mine = session.value?.organisations ?? [];
   const of = (id: string | null | undefined) => mine.find(({ uid }) => uid === id);
   return of(query.value.get('organisation')) ?? of(preferredProject()?.organisation_id) ?? mine[0];
 }
 
-/** Chooses another organisation; nothing for a user who is in one alone. */
+/** Switches the organisation; renders nothing for a user with only one. */
 export function OrganisationSwitch({ shown }: { readonly shown: ShownOrganisation }) {
   const mine = session.value?.organisations ?? [];
   if (mine.length < 2) return null;
@@ -33,7 +36,7 @@ export function OrganisationSwitch({ shown }: { readonly shown: ShownOrganisatio
   );
 }
 
-/** What each role may, each with what those before it may. */
+/** Each role includes the permissions of the roles before it. */
 export const ROLES: readonly (readonly [role: Role, label: string])[] = [
   ['viewer', 'Viewer: read everything, payloads too'],
   ['member', 'Member: change endpoints and sources, send again'],
@@ -41,7 +44,7 @@ export const ROLES: readonly (readonly [role: Role, label: string])[] = [
   ['owner', 'Owner: other owners, delete the organisation'],
 ];
 
-/** The roles that the user may give: owners are made by owners. */
+/** The roles that the user can grant: only owners grant ownership. */
 export function givableRoles(organisation: string): typeof ROLES {
   return roleIn(organisation) === 'owner' ? ROLES : ROLES.filter(([role]) => role !== 'owner');
 }

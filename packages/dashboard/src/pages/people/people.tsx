@@ -9,7 +9,6 @@ import { Members } from './members.js';
 import { OrganisationSettings } from './organisation-settings.js';
 import { OrganisationSwitch, shownOrganisation, type ShownOrganisation } from './organisation.js';
 
-/** Who is in an organisation, and who is invited. */
 export default function PeoplePage() {
   const organisation = shownOrganisation();
   if (organisation) return <People key={organisation.uid} organisation={organisation} />;

@@ -12,7 +12,7 @@ const OUTCOMES = {
   quarantined: ['bad', 'would be quarantined'],
 } as const;
 
-/** What an agent would make of a message: its events with their routes, or why there are none. */
+/** An agent's result for a message: its events with their routes, or why there are none. */
 export function PreviewResult({ preview }: { readonly preview: Preview }) {
   const { outcome, results = [], result_count: total = 0 } = preview.result ?? {};
   return (

@@ -5,7 +5,6 @@ import { Problem } from '../../components/feedback/problem.js';
 import { milliseconds } from '../../format/time.js';
 import type { PreviewState } from './use-preview.js';
 
-/** What every test of a function tells. */
 export interface Tried {
   readonly outcome: string;
   readonly refusal: object | null;
@@ -15,7 +14,11 @@ export interface Tried {
 
 type Outcome = readonly [tone: 'ok' | 'warn' | 'bad', words: string];
 
-/** How a function ran: its outcome, why it is refused, its console. @param props.children what it gave */
+/**
+ * A function's run: outcome, refusal and console.
+ *
+ * @param props.children its output
+ */
 export function PreviewVerdict({
   preview: { result, error, isCurrent, run },
   outcome,

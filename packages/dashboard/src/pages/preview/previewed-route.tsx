@@ -6,7 +6,7 @@ import { mismatchSentence } from '../events/mismatch.js';
 
 type Route = NonNullable<FunctionTestResult['results'][number]['route']>;
 
-/** Where an event would go, and why not elsewhere. */
+/** The endpoints an event would be routed to, and why not to others. */
 export function PreviewedRoute({ route, eventType }: { readonly route: Route; readonly eventType: string }) {
   const { endpoints, endpoint_count: count, sentence, subscriptions } = route;
   const missed = subscriptions.filter(({ matches }) => !matches);

@@ -1,20 +1,23 @@
 import type { CallOptions } from '@gateway/client';
 import { useEffect, useState } from 'preact/hooks';
 
-/** Typing pauses this long before the text is tried. */
+/** The pause in typing before the text is tested. */
 const PAUSE_MS = 400;
 
 export interface PreviewState<Result> {
-  /** Of the newest message and function that were tried; kept while others are. */
+  /** The result of the last finished test; kept during the next. */
   readonly result: Result | undefined;
   readonly error: Error | undefined;
-  /** The result is of what is given now. */
+  /** True if the result belongs to the current input. */
   readonly isCurrent: boolean;
-  /** Tries it again: an endpoint or subscription may have changed. */
+  /** Repeats the test: an endpoint or subscription may have changed. */
   readonly run: () => void;
 }
 
-/** Tries a function on a sample whenever one of them has changed, once typing pauses. Undefined tries nothing. */
+/**
+ * Tests a function on a sample whenever either changes, once typing pauses. Undefined tests
+ * nothing.
+ */
 export function usePreview<Test, Result>(
   test: Test | undefined,
   attempt: (test: Test, options: CallOptions) => Promise<Result>,

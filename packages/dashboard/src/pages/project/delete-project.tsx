@@ -7,7 +7,7 @@ import { TextField } from '../../components/form/field.js';
 import { navigate } from '../../router/location.js';
 import { readProjects } from '../../session/projects.js';
 
-/** Deletes a project, after its name was typed. */
+/** Deletes a project once the user has typed its name. */
 export function DeleteProject({ project: { uid, name } }: { readonly project: Project }) {
   const [typed, setTyped] = useState('');
   return (
@@ -19,7 +19,7 @@ export function DeleteProject({ project: { uid, name } }: { readonly project: Pr
       work={async () => {
         await api().projects.delete(uid);
         toast(`${name} was deleted.`);
-        // Before it leads to the project that was shown last.
+        // Must precede the navigation, which opens the last project.
         await readProjects();
         navigate('/', { replace: true });
       }}

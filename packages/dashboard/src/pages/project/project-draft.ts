@@ -1,7 +1,7 @@
 import type { ChangedProject, Project } from '@gateway/client';
 import { typedNumber as number } from '../../format/number.js';
 
-/** A project as its form has it: numbers as they are typed. */
+/** The form of a project; numbers are kept as typed. */
 export interface ProjectDraft {
   readonly name: string;
   readonly retryType: 'linear' | 'exponential';
@@ -19,7 +19,7 @@ export interface ProjectDraft {
   readonly minimum: string;
   readonly window: string;
   readonly errorTimeout: string;
-  /** Empty: as the instance. */
+  /** Empty for the instance's retention. */
   readonly retentionDays: string;
   readonly unknownTypes: 'accept' | 'reject';
 }
@@ -50,7 +50,7 @@ export function draftOf({ name, config }: Project): ProjectDraft {
   };
 }
 
-/** The whole configuration, as the API takes it. */
+/** Converts a draft to the whole configuration, for the API. */
 export function configOf(draft: ProjectDraft): NonNullable<ChangedProject['config']> {
   const isExponential = draft.retryType === 'exponential';
   return {

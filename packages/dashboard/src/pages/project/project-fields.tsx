@@ -14,7 +14,6 @@ type Numbers =
   | 'errorTimeout'
   | 'retentionDays';
 
-/** The fields of a project, with what the API says about each. */
 export function ProjectFields({
   draft: { values, set },
   error,

@@ -21,7 +21,6 @@ import { DeleteProject } from './delete-project.js';
 import { configOf, draftOf } from './project-draft.js';
 import { ProjectFields } from './project-fields.js';
 
-/** Name and configuration of a project. */
 export default function ProjectSettingsPage() {
   const id = projectId.value ?? '';
   const project = useResource(`project ${id}`, (signal) => api().projects.get(id, { signal }));

@@ -9,7 +9,7 @@ import type { RunStep } from '../log/use-batch.js';
 import { quarantineFilter } from './quarantine-filter.js';
 import { reasonOf } from './reasons.js';
 
-/** Replays or discards all quarantined messages that the filters of the log match. */
+/** Replays or discards all quarantined messages that match the log's filters. */
 export function QuarantineBatches({ onDone }: { readonly onDone: () => void }) {
   const [open, setOpen] = useState<'replay' | 'discard'>();
   const { code, sourceId, status } = quarantineFilter();

@@ -1,14 +1,13 @@
 import { Code } from '../../components/data/code.js';
 import { bytesOf, hexDump, textOf, type Raw } from './bytes.js';
 
-/** The forms in which the bytes of a message are shown, for tabs. */
 export const FORMS = [
   ['text', 'Text'],
   ['json', 'JSON'],
   ['hex', 'Hex'],
 ] as const;
 
-/** The bytes of a message in one of `FORMS`; nothing for another value. */
+/** A message's bytes in one of `FORMS`; renders nothing for another value. */
 export function BytesAs({ form, raw }: { readonly form: string; readonly raw: Raw }) {
   if (form === 'text') return <Code isRaw label="Message" text={textOf(raw)} />;
   if (form === 'json') return <Json text={textOf(raw)} />;

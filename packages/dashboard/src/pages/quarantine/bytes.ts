@@ -1,10 +1,9 @@
-/** The bytes of a message as the API gives them. */
 export interface Raw {
   readonly raw: string;
   readonly raw_encoding: 'utf8' | 'base64';
 }
 
-/** Their text; what is not UTF-8 becomes U+FFFD. */
+/** Decodes the bytes; invalid UTF-8 becomes U+FFFD. */
 export function textOf({ raw, raw_encoding: encoding }: Raw): string {
   return encoding === 'utf8' ? raw : new TextDecoder().decode(bytesOf({ raw, raw_encoding: encoding }));
 }
@@ -14,10 +13,9 @@ export function bytesOf({ raw, raw_encoding: encoding }: Raw): Uint8Array {
 }
 
 const LINE_BYTES = 16;
-/** More is not read by anyone. */
 const SHOWN_BYTES = 65_536;
 
-/** Offset, bytes and printable characters, as `hexdump -C` writes them: the first 64 kB. */
+/** Formats the first 64 kB as `hexdump -C` does: offset, bytes and printable characters. */
 export function hexDump(bytes: Uint8Array): string {
   const lines: string[] = [];
   for (let at = 0; at < Math.min(bytes.length, SHOWN_BYTES); at += LINE_BYTES) {

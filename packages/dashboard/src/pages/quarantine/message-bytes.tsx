@@ -9,7 +9,6 @@ import type { Raw } from './bytes.js';
 import { BytesAs, FORMS } from './bytes-as.js';
 import { MessageEditor } from './message-editor.js';
 
-/** The bytes of a message in several forms, and a form to change them. */
 export function MessageBytes({ message, onChange }: { readonly message: WholeQuarantinedMessage; readonly onChange: () => void }) {
   const [isOriginal, setOriginal] = useState(false);
   const canEdit = message.status === 'quarantined' && may('member');

@@ -10,7 +10,10 @@ import { usePreview } from '../preview/use-preview.js';
 import { textOf } from './bytes.js';
 import { tell } from './replay.js';
 
-/** Changes a message. It is tried while it is typed, with the function of its source and the subscriptions of now, and replayed when it would be accepted. */
+/**
+ * Edits a message. Tests it during typing, with its source's function and the current
+ * subscriptions, and replays it if it would be accepted.
+ */
 export function MessageEditor({ message, onChange }: { readonly message: WholeQuarantinedMessage; readonly onChange: () => void }) {
   const before = textOf(message);
   const [text, setText] = useState(before);

@@ -6,7 +6,7 @@ import { REASONS } from './reasons.js';
 
 type ListQuery = NonNullable<Parameters<GatewayClient['quarantine']['list']>[0]>;
 
-/** Without a query those are shown that wait for someone. */
+/** The default lists messages that still need a decision. */
 export const STATUSES = [
   ['', 'In quarantine'],
   ['replayed', 'Replayed'],
@@ -16,7 +16,7 @@ export const STATUSES = [
 
 export const CODES = [['', 'Any reason'] as const, ...Object.entries(REASONS).map(([code, { label }]) => [code, label] as const)];
 
-/** The list that the query of the page asks for. */
+/** The API filters of the page's query. */
 export function quarantineFilter(): ListQuery {
   const status = param('status') || 'quarantined';
   return {

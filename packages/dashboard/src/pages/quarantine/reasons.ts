@@ -1,16 +1,14 @@
 import { own } from '../../format/own.js';
 
 interface Reason {
-  /** Short, for lists and headings. */
   readonly label: string;
-  /** What to do, in sentences. */
   readonly fix: string;
 }
 
 const FUNCTION = 'Correct the function of the source, then replay.';
 const LESS = 'Let the function of the source do less for this message, or raise the limit of the settings, then replay.';
 
-/** What to do about each code of a quarantined message. The message itself says what is wrong with it. */
+/** Instructions for each code of a quarantined message. The message itself says what is wrong. */
 export const REASONS: Readonly<Record<string, Reason>> = {
   empty: { label: 'Empty', fix: 'Discard it, or edit it to what was meant.' },
   too_large: {
@@ -53,12 +51,12 @@ export const REASONS: Readonly<Record<string, Reason>> = {
   database_refused: { label: 'Refused by Postgres', fix: 'Edit what Postgres names, then replay.' },
 };
 
-/** Of a code that a newer gateway has stored too. */
+/** Has a fallback for codes stored by a newer gateway. */
 export function reasonOf(code: string): Reason {
   return own(REASONS, code) ?? { label: code, fix: 'Edit it, or correct the function of its source. Then replay.' };
 }
 
-/** Whether the function of the source decided it. */
+/** True if the source's function caused the quarantine. */
 export function isOfFunction(code: string): boolean {
   return code.startsWith('transform_') || code === 'invalid_transform_output';
 }

@@ -4,7 +4,7 @@ import { toast, toastError } from '../../components/feedback/toast.js';
 import { ActionButton } from '../../components/form/action-button.js';
 import { may } from '../../session/access.js';
 
-/** Tells what became of a replayed message. */
+/** Reports the outcome of a replay in a toast. */
 export function tell({ outcome, event_ids: ids, reason }: ReplayedMessage): void {
   switch (outcome) {
     case 'refused':
@@ -18,13 +18,12 @@ export function tell({ outcome, event_ids: ids, reason }: ReplayedMessage): void
   }
 }
 
-/** Replays a message of a list, without a question. */
+/** Replays a message of a list without asking. */
 export function replayNow({ uid, status }: QuarantinedMessage): void {
   if (status !== 'quarantined') return toast(`It is ${status} already.`, 'bad');
   api().quarantine.replay(uid).then(tell, toastError);
 }
 
-/** Replays or discards the message of a page. */
 export function MessageActions({ id, onDone }: { readonly id: string; readonly onDone: () => void }) {
   if (!may('member')) return null;
   return (

@@ -14,7 +14,10 @@ import { projectPath } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
 import { KeepMessages } from './keep-messages.js';
 
-/** Creates or changes a source that reads a broker. The connection is a form made from the schema of its plugin. */
+/**
+ * Creates or changes a source that reads a broker. The connection form is generated from the
+ * plugin's schema.
+ */
 export function BrokerForm({
   type: { name: type, connection },
   source,

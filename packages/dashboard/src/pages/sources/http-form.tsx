@@ -17,7 +17,10 @@ const linesOf = (text: string) =>
     .map((line) => line.trim())
     .filter(Boolean);
 
-/** Creates or changes a source that takes requests. What is left empty in a new one is what its provider needs. */
+/**
+ * Creates or changes a source that receives requests. Empty fields of a new source get the defaults
+ * of its provider.
+ */
 export function HttpForm({ source, onSaved }: { readonly source?: Source; readonly onSaved?: () => void }) {
   const [name, setName] = useState(source?.name ?? '');
   const [keeps, setKeeps] = useState(source?.keep_messages ?? false);

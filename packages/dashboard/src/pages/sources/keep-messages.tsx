@@ -1,6 +1,5 @@
 import { Checkbox } from '../../components/form/field.js';
 
-/** Whether a source keeps its messages, in the forms of sources. */
 export function KeepMessages({ isOn, onChange }: { readonly isOn: boolean; readonly onChange: (isOn: boolean) => void }) {
   return (
     <Checkbox

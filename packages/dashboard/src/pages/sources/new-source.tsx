@@ -14,7 +14,7 @@ import { HttpForm } from './http-form.js';
 
 const HTTP = 'http';
 
-/** `Kafka topic (kafka)`, as its plugin calls what it reads. */
+/** `Kafka topic (kafka)`, with the title of the plugin's schema. */
 function nameOf({ name, connection }: SourcePlugin): string {
   const { title } = connection as Schema;
   return title ? `${title} (${name})` : name;

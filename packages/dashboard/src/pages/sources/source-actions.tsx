@@ -8,7 +8,6 @@ import { navigate } from '../../router/location.js';
 import { projectPath } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
 
-/** Pauses, resumes, enables or deletes a source. */
 export function SourceActions({ source, onChange }: { readonly source: Source; readonly onChange: () => void }) {
   const { uid, name, type, is_disabled: isDisabled, paused_at: pausedAt } = source;
   const turn = async () => {

@@ -15,7 +15,7 @@ import { TONES } from './use-states.js';
 
 const LIVE_MS = 5_000;
 
-/** Whether a source is read, how far it is behind, and where its messages went. */
+/** A source's state, its lag, and the outcome of its messages. */
 export function SourceStatus({ source, state }: { readonly source: Source; readonly state: SourceState | undefined }) {
   const isHttp = source.type === 'http';
   return (
@@ -68,7 +68,7 @@ function functionWords({ body_function: text, type }: Source): string {
   return type === 'http' ? 'none' : 'none: its messages are ingest messages';
 }
 
-/** The texts at the top of a connection: brokers, topic, queue. */
+/** The top-level text values of a connection: brokers, topic, queue. */
 function connectionFacts(pubSub: Source['pub_sub']): (readonly [string, string])[] {
   const connection = pubSub && (pubSub as Record<string, unknown>)[pubSub.type];
   return Object.entries(connection ?? {}).flatMap(([name, value]: [string, unknown]) => {

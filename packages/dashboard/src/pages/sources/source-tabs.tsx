@@ -6,7 +6,7 @@ const TABS = [
   ['settings', 'Settings', '?tab=settings'],
 ] as const;
 
-/** Leads to the parts of a source. The function has a page of its own, with its editor. */
+/** Links to the parts of a source. The function has a separate page with its editor. */
 export function SourceTabs({ id, shown }: { readonly id: string; readonly shown: (typeof TABS)[number][0] }) {
   return (
     <nav class="tabs" aria-label="Parts of the source">

@@ -6,7 +6,6 @@ import { projectId } from '../../router/project-path.js';
 
 const LIVE_MS = 5_000;
 
-/** How each source of the project is read, by its id. */
 export function useStates(): Resource<ReadonlyMap<string, SourceState>> {
   return useResource(
     `${projectId.value} source states`,

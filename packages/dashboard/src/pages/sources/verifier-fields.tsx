@@ -13,7 +13,7 @@ const ofProvider: Schema = {
   properties: { secret: { ...secret, title: 'Secret', description: 'What the provider signs with.' } },
 };
 
-/** How requests prove who sends them: the words of each kind, and its fields. */
+/** Kinds of request verification, each with its label and fields. */
 const KINDS: Readonly<Record<Verifier['type'], readonly [label: string, fields: Schema]>> = {
   noop: ['None: the URL is enough', {}],
   basic_auth: [
@@ -41,7 +41,6 @@ const KINDS: Readonly<Record<Verifier['type'], readonly [label: string, fields: 
   standard_webhooks: ['Standard Webhooks', ofProvider],
 };
 
-/** The handshakes that a provider may require. */
 const handshake: Schema = {
   type: 'object',
   title: 'Handshake',
@@ -55,7 +54,7 @@ function group(name: string, properties: Readonly<Record<string, Schema>>): Sche
   return { properties: { [name]: { type: 'object', title: 'Verification', properties, required: Object.keys(properties) } } };
 }
 
-/** Chooses how requests are verified. A secret that is stored stays while the kind does. */
+/** Chooses how requests are verified. A stored secret is kept until the kind changes. */
 export function VerifierFields({
   verifier,
   stored,

@@ -1,14 +1,12 @@
 import { root } from '../../router/location.js';
 
-/** A message to try a project with. */
 export const SAMPLE = { event_type: 'order.created', data: { number: 'A-1001', total: 120.5 } } as const;
 
-/** Puts a key where the other lines expect it. */
+/** Sets the key for the other commands. */
 export function keyLine(key: string): string {
   return `export GATEWAY_KEY='${key}'`;
 }
 
-/** Sends the sample to a project over the API. */
 export function postLine(origin: string, projectId: string): string {
   return `curl ${origin}${root}/api/v1/projects/${projectId}/events \\
   -H "authorization: Bearer $GATEWAY_KEY" \\
@@ -16,12 +14,11 @@ export function postLine(origin: string, projectId: string): string {
   -d '${JSON.stringify(SAMPLE)}'`;
 }
 
-/** Starts the receiver below. */
 export function receiverLine(secret: string | undefined): string {
   return `WEBHOOK_SECRET='${secret ?? 'whsec_…'}' node receiver.mjs`;
 }
 
-/** A receiver that verifies what it gets, for Node. */
+/** A Node receiver that verifies signatures. */
 export const RECEIVER = `import http from 'node:http';
 import { verify } from '@gateway/client';
 

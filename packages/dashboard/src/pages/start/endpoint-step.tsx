@@ -10,11 +10,10 @@ import { may } from '../../session/access.js';
 import { RECEIVER, receiverLine } from './commands.js';
 import { Step } from './step.js';
 
-/** Where messages go: an endpoint, with a subscription to everything. */
 export function EndpointStep({ known, onMade }: { readonly known: Endpoint | undefined; readonly onMade: () => void }) {
   const [url, setUrl] = useState('');
   const [made, setMade] = useState<Endpoint>();
-  // Kept, so that a second try makes no second endpoint.
+  // Kept, so that a retry creates no second endpoint.
   const unsubscribed = useRef<Endpoint | undefined>(undefined);
   const action = useAction(async () => {
     const endpoint = (unsubscribed.current ??= await api().endpoints.create({ name: new URL(url).host, url: url.trim() }));

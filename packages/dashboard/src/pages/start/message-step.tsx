@@ -9,7 +9,7 @@ import { newKey } from '../../session/new-key.js';
 import { keyLine, postLine, SAMPLE } from './commands.js';
 import { Step } from './step.js';
 
-/** The first message: over the API, with lines to copy, or from a source. */
+/** Sends the first message: through the API, with commands to copy, or from a source. */
 export function MessageStep({ isDone, onSent }: { readonly isDone: boolean; readonly onSent: () => void }) {
   const sending = useAction(async () => {
     await api().events.create(SAMPLE);
@@ -43,7 +43,7 @@ export function MessageStep({ isDone, onSent }: { readonly isDone: boolean; read
   );
 }
 
-/** Says where the key for the lines below comes from; makes one for those who may. */
+/** Says where to get the key for the commands; creates one for users who are allowed to. */
 function ApiKey() {
   const making = useAction(async () => {
     const { key } = await api().apiKeys.create({ name: 'First message', role: 'member' });

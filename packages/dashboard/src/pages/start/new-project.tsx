@@ -17,7 +17,7 @@ const TYPES = [
 ] as const;
 type Type = (typeof TYPES)[number][0];
 
-/** `/new-project`: creates one and leads on to its first message. */
+/** `/new-project`: creates a project and opens its first-message page. */
 export default function NewProjectPage() {
   const organisations = (session.value?.organisations ?? []).filter(({ role }) => may('admin', role));
   const [name, setName] = useState('');

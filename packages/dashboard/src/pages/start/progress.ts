@@ -2,19 +2,16 @@ import type { DeliveryAttempt, Endpoint, Event, EventDelivery } from '@gateway/c
 import { api } from '../../api/client.js';
 import { capital } from '../../format/sentence.js';
 
-/** How far a project has come. */
 export interface Progress {
   readonly endpoint: Endpoint | undefined;
-  /** The newest. */
   readonly event: Event | undefined;
-  /** Of that event: one that succeeded, or the newest. */
+  /** A successful delivery of the event, or its newest one. */
   readonly delivery: EventDelivery | undefined;
-  /** Of that delivery, unless it succeeded: the newest. */
+  /** The newest attempt of an unsuccessful delivery. */
   readonly attempt: DeliveryAttempt | undefined;
   readonly quarantinedCount: number;
 }
 
-/** Reads how far the shown project has come. */
 export async function readProgress(signal: AbortSignal): Promise<Progress> {
   const one = { perPage: 1 };
   const [endpoints, events, summary] = await Promise.all([
@@ -36,19 +33,18 @@ export async function readProgress(signal: AbortSignal): Promise<Progress> {
   };
 }
 
-/** One line of the check: what has happened, or what is waited for. */
 export interface Check {
   readonly state: 'ok' | 'waiting' | 'bad';
   readonly sentence: string;
-  /** Below the project: where more is said. */
+  /** A path below the project, with details. */
   readonly to?: string;
   readonly action?: string;
 }
 
-/** Agents take an event at once, unless none runs. */
+/** A running agent routes an event well within this time. */
 const AGENT_MS = 10_000;
 
-/** Whether a message has arrived, and whether it was delivered. */
+/** Says whether a message has arrived and was delivered. */
 export function checksOf({ event, delivery, attempt, quarantinedCount }: Progress, nowMs = Date.now()): readonly Check[] {
   if (!event) {
     const refused: Check = {

@@ -11,7 +11,6 @@ import { checksOf, readProgress, type Check } from './progress.js';
 const LIVE_MS = 1_000;
 const MARKS = { ok: '✓', waiting: '…', bad: '!' } as const;
 
-/** From an empty project to its first delivered message. */
 export default function StartPage() {
   const progress = useResource(`${projectId.value} start`, readProgress, { everyMs: LIVE_MS });
   return (

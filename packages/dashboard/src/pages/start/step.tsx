@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 
-/** A step of the first run; a done one has a green check. */
 export function Step({
   number,
   title,

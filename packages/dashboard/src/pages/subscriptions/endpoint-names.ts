@@ -13,7 +13,10 @@ interface Known {
 
 let known: Known = { project: undefined, atMs: 0, names: new Map() };
 
-/** Names of endpoints by their ids: those of the newest, and the wanted ones. Those that are gone are left out. Kept for half a minute. */
+/**
+ * Names of endpoints by id: the newest ones and the wanted ones. Omits deleted ones. Cached for
+ * half a minute.
+ */
 export async function endpointNames(wanted: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
   const project = projectId.value;
   if (known.project !== project || Date.now() - known.atMs > KEPT_MS) {
@@ -27,7 +30,7 @@ export async function endpointNames(wanted: readonly string[], signal: AbortSign
   return names;
 }
 
-/** Endpoints to choose from, by name; the chosen one is among them. */
+/** Endpoints to choose from, sorted by name; includes the chosen one. */
 export function useEndpointChoice(chosen: string): readonly (readonly [uid: string, name: string])[] {
   const { data } = useResource(`${projectId.value} endpoints to choose from with ${chosen}`, (signal) =>
     endpointNames(chosen ? [chosen] : [], signal),

@@ -2,7 +2,7 @@ import type { Subscription } from '@gateway/client';
 
 type Filter = Subscription['filter_config']['filter'];
 
-/** What a filter looks at, in short: `total, customer.tier; header x-region`. */
+/** The paths that a filter examines: `total, customer.tier; header x-region`. */
 export function filterWords({ headers, body }: Filter): string {
   const names = [...Object.keys(body), ...Object.keys(headers).map((name) => `header ${name}`)];
   return names.length === 0 ? 'none' : names.join(', ');

@@ -14,16 +14,19 @@ import { mismatchSentence } from '../events/mismatch.js';
 import type { Sample } from './sample.js';
 import { readChoices, readSample } from './samples.js';
 
-export type Samples = Sample & { /** Id of what it was chosen from. */ readonly event: string };
+export type Samples = Sample & { readonly event: string };
 
-/** Whether a subscription matches a sample, and why not. The sample is typed, or chosen: a recent event, in the portal an example. */
+/**
+ * Says whether a subscription matches a sample, and why not. The user types a sample or chooses a
+ * recent event; in the portal, an example.
+ */
 export function MatchTest({ draft, match }: { readonly draft: Draft<Samples>; readonly match: Resource<FilterMatch> }) {
   const { values, set, replace } = draft;
   const recent = useResource(`${projectId.value} samples`, readChoices);
   const take = useAction(async (event: string) => {
     replace({ ...(event === '' ? values : await readSample({ uid: event })), event });
   });
-  // The event of a link, or the newest one.
+  // Starts with the event of a link, or the newest one.
   useEffect(() => {
     const first = values.event || recent.data?.[0]?.uid;
     if (first && recent.data) take.run(first);

@@ -1,7 +1,6 @@
 import type { Event } from '@gateway/client';
 import { headerLines } from '../../format/json.js';
 
-/** An event to test a subscription with, as its fields have it. */
 export interface Sample {
   readonly type: string;
   readonly headers: string;
@@ -14,7 +13,7 @@ export function sampleOf({ event_type: type, headers, data }: Event): Sample {
   return { type, headers: headerLines(headers), body: JSON.stringify(data, null, 2) };
 }
 
-/** Headers as lines: `x-region: eu`. Lines without a colon are left out. */
+/** Parses lines such as `x-region: eu`; ignores lines without a colon. */
 export function headersOf(text: string): Record<string, string> {
   const lines = text.split('\n').flatMap((line) => {
     const [, name, value] = /^\s*([^:\s]+)\s*:\s*(.*?)\s*$/.exec(line) ?? [];

@@ -7,13 +7,15 @@ import { sampleOf, type Sample } from './sample.js';
 const RECENT = 20;
 const TYPES = 100;
 
-/** A sample to choose. */
 export interface Choice {
   readonly uid: string;
   readonly label: string;
 }
 
-/** Recent events. In the portal, which has no events, the event types that have an example: first the one that a link names. */
+/**
+ * Reads recent events. The portal has no events: reads event types with an example, first the one
+ * that a link names.
+ */
 export async function readChoices(signal: AbortSignal): Promise<readonly Choice[]> {
   if (!isPortal.value) {
     const { content } = await api().events.list({ perPage: RECENT }, { signal }).page();
@@ -25,7 +27,6 @@ export async function readChoices(signal: AbortSignal): Promise<readonly Choice[
   return choices.sort((one, other) => Number(other.label === named) - Number(one.label === named));
 }
 
-/** The sample of a choice. */
 export async function readSample({ uid }: Pick<Choice, 'uid'>): Promise<Sample> {
   if (!isPortal.value) return sampleOf(await api().events.get(uid));
   const { name: type, example } = await api().eventTypes.get(uid);

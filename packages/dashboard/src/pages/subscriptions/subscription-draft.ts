@@ -1,7 +1,7 @@
 import type { NewSubscription, Subscription } from '@gateway/client';
 import { objectOf, type JsonObject } from '../../format/json.js';
 
-/** A subscription as its form has it: types with commas, filters as JSON text. */
+/** The form of a subscription: comma-separated types, filters as JSON text. */
 export interface SubscriptionDraft {
   readonly name: string;
   readonly endpointId: string;
@@ -20,12 +20,12 @@ function textOf(filter: JsonObject): string {
   return Object.keys(filter).length === 0 ? '' : JSON.stringify(filter, null, 2);
 }
 
-/** Event types as they are typed: with commas, spaces or on lines of their own. */
+/** Parses typed event types, separated by commas, spaces or line breaks. */
 export function typesOf(text: string): string[] {
   return [...new Set(text.split(/[\s,]+/).filter((it) => it !== ''))];
 }
 
-/** As the API takes it; undefined while a filter is no JSON. */
+/** Converts a draft for the API; undefined while a filter is invalid JSON. */
 export function fieldsOf({
   name,
   endpointId,

@@ -11,10 +11,7 @@ import { emptySample } from './sample.js';
 import type { SubscriptionDraft } from './subscription-draft.js';
 import { useMatchTest } from './use-match-test.js';
 
-/**
- * What a subscription sends where, and beside it whether a sample matches.
- *
- */
+/** The form of a subscription, next to a test on a sample. */
 export function SubscriptionForm({
   draft,
   isNew = false,

@@ -10,7 +10,7 @@ import { projectHref, projectPath } from '../../router/project-path.js';
 import { fieldsOf, newSubscription } from './subscription-draft.js';
 import { SubscriptionForm } from './subscription-form.js';
 
-/** The query may name the endpoint and the event types: links from their pages do. */
+/** Links can preset the endpoint and the event types in the query. */
 export default function SubscriptionNew() {
   const draft = useDraft({ ...newSubscription, ...given({ endpointId: param('endpoint'), types: param('types') }) });
   const fields = fieldsOf(draft.values);

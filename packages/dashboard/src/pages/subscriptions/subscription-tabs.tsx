@@ -5,7 +5,10 @@ const TABS = [
   ['function', 'Function', '/function'],
 ] as const;
 
-/** Leads to the parts of a subscription. The function has a page of its own, with its editor; the portal has none. */
+/**
+ * Links to the parts of a subscription. The function has a separate page with its editor; the
+ * portal has none.
+ */
 export function SubscriptionTabs({ id, shown }: { readonly id: string; readonly shown: (typeof TABS)[number][0] }) {
   if (isPortal.value) return null;
   return (

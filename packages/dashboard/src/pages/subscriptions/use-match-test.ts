@@ -8,7 +8,10 @@ import { fieldsOf, type SubscriptionDraft } from './subscription-draft.js';
 
 const TYPING_MS = 250;
 
-/** Tests what is typed against the sample, when neither changes for a moment; nothing while one of them is no JSON. */
+/**
+ * Tests the draft against the sample once typing pauses; tests nothing while either is invalid
+ * JSON.
+ */
 export function useMatchTest(draft: SubscriptionDraft, sample: Sample): Resource<FilterMatch> {
   const test = useDebounced(JSON.stringify(testOf(draft, sample)), TYPING_MS);
   return useResource(test && `match ${test}`, (signal) => api().subscriptions.testFilter(JSON.parse(test) as FilterTest, { signal }));

@@ -25,7 +25,6 @@ const bytesOf = async (id: string) => {
   return [row?.raw.toString(), row?.edited_raw?.toString(), row?.status];
 };
 
-/** A file, and the command of an editor that does this with the file it is given. */
 const file = (name: string, content: string) => {
   const place = path.join(folder, name);
   fs.writeFileSync(place, content);

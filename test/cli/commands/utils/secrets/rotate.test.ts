@@ -104,7 +104,7 @@ rotate('a sixth live secret, an endpoint that is not there and a deleted one are
 rotate('every stored secret is sealed with the new key for its place, once, and a dry run only counts', async () => {
   const projectId = await makeProject(db);
   const secret = makeSecret();
-  // Some are as they were stored before they were bound to their place.
+  // Some secrets are in the old format, which is not bound to a place.
   const authentication = { type: 'basic', basic: { username: 'ada', password: sealedFirst('hunter2') } } as const;
   const mtls_client_cert = { client_cert: 'PEM', client_key: sealedFirst('key'), expires_at: '2099-12-31T00:00:00.000Z' };
   const both = await makeEndpoint(db, projectId, { url: 'https://a.example.com', secret, authentication, mtls_client_cert });

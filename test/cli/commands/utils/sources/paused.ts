@@ -2,7 +2,7 @@ import { insertSource, pauseSource, type SourceRow } from '#store/config/sources
 import { makeProject } from '../../../../store/made.js';
 import type { migratedDatabase } from '../../../../store/migrated.js';
 
-/** Makes a source in a project of its own; with a reason one that an agent has paused for a minute. */
+/** Creates a source in a project; with a reason, one that an agent has paused for a minute. */
 export async function makeSource(
   db: Awaited<ReturnType<typeof migratedDatabase>>,
   { project, name, pausedFor, ...fields }: { project: string; name: string; pausedFor?: string } & Partial<SourceRow>,

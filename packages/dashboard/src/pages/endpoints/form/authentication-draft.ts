@@ -11,10 +11,10 @@ export const AUTHENTICATIONS = [
   ['oauth2', 'OAuth 2.0 client credentials'],
 ] as const;
 
-/** How requests authenticate, as the form has it. Secrets are empty: the API does not show those that are stored. */
+/** The form's authentication. Secrets are empty: the API does not return stored ones. */
 export interface AuthenticationDraft {
   readonly type: (typeof AUTHENTICATIONS)[number][0];
-  /** The type that has a stored secret, which an empty field keeps. */
+  /** The type with a stored secret, which an empty field keeps. */
   readonly stored: Authentication['type'] | undefined;
   readonly secret: string;
   readonly headerName: string;
@@ -40,7 +40,7 @@ export function draftOfAuthentication(authentication: Endpoint['authentication']
   };
 }
 
-/** As the API takes it. */
+/** Converts a draft for the API. */
 export function authenticationOf(draft: AuthenticationDraft): Authentication | null {
   const { type } = draft;
   const secret = draft.secret === '' && draft.stored === type ? MASK : draft.secret;

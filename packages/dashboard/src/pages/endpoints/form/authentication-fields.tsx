@@ -8,7 +8,6 @@ const SECRETS = {
   oauth2: ['client_secret', 'Client secret'],
 } as const;
 
-/** How requests to an endpoint authenticate. */
 export function AuthenticationFields({
   value,
   onChange,

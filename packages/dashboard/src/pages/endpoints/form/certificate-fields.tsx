@@ -2,7 +2,6 @@ import type { Draft } from '../../../api/use-draft.js';
 import { fieldError, TextArea } from '../../../components/form/field.js';
 import type { EndpointDraft } from './endpoint-draft.js';
 
-/** What an endpoint that requires mutual TLS is shown. */
 export function CertificateFields({
   draft: { values, set },
   error,

@@ -13,7 +13,6 @@ const RETRIES = [
   ['linear', 'Linear: the same wait each time'],
 ] as const;
 
-/** How requests to an endpoint are sent: timeout, retries, limits. */
 export function DeliveryFields({
   draft: { values, set },
   error,

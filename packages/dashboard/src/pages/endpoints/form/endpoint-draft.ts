@@ -4,7 +4,7 @@ import { MASK } from '../../../components/schema-form/schema.js';
 import { isPortal } from '../../../router/project-path.js';
 import { authenticationOf, draftOfAuthentication, type AuthenticationDraft } from './authentication-draft.js';
 
-/** An endpoint as its form has it: numbers as they are typed. */
+/** The form of an endpoint; numbers are kept as typed. */
 export interface EndpointDraft {
   readonly name: string;
   readonly url: string;
@@ -13,7 +13,7 @@ export interface EndpointDraft {
   readonly authentication: AuthenticationDraft;
   readonly certificate: string;
   readonly certificateKey: string;
-  /** A key is stored, which an empty field keeps. */
+  /** True if a key is stored, which an empty field keeps. */
   readonly hasKey: boolean;
   readonly timeout: string;
   readonly concurrency: string;
@@ -75,12 +75,12 @@ export function draftOf(endpoint: Endpoint): EndpointDraft {
 
 function certificateOf({ certificate, certificateKey: key, hasKey }: EndpointDraft): NewEndpoint['mtls_client_cert'] {
   if (certificate.trim() === '') return null;
-  // What the API shows instead of a key; sent back it keeps the stored one.
+  // The API's mask of the key; sent back, it keeps the stored key.
   const given = key.trim() === '' ? (hasKey ? { client_key: MASK } : {}) : { client_key: key };
   return { client_cert: certificate, ...given };
 }
 
-/** All fields of an endpoint, as the API takes them: in the portal without those that are the project's to set. */
+/** Converts a draft for the API; in the portal without the fields that only the project can set. */
 export function fieldsOf(draft: EndpointDraft): Omit<NewEndpoint, 'secret'> & ChangedEndpoint {
   return {
     name: draft.name.trim(),

@@ -8,9 +8,9 @@ import { DeliveryFields } from './delivery-fields.js';
 import type { EndpointDraft } from './endpoint-draft.js';
 
 /**
- * The fields of an endpoint, with what the API says about each.
+ * The fields of an endpoint, with the API's errors.
  *
- * @param props.children fields that a new endpoint has beside them; then those that are seldom needed are folded away
+ * @param props.children additional fields of a new endpoint; rarely used fields are then folded
  */
 export function EndpointFields({
   draft,
