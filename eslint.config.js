@@ -54,7 +54,10 @@ const typed = {
   '@typescript-eslint/prefer-promise-reject-errors': 'error',
   '@typescript-eslint/restrict-plus-operands': 'error',
   '@typescript-eslint/return-await': ['error', 'error-handling-correctness-only'],
-  '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+  '@typescript-eslint/switch-exhaustiveness-check': [
+    'error',
+    { considerDefaultExhaustiveForUnions: true },
+  ],
 };
 
 /** What `any` lets through unseen, most often out of `JSON.parse`. */
@@ -68,20 +71,43 @@ const unsafe = {
 
 const syntax = {
   '@typescript-eslint/ban-ts-comment': 'error',
-  '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports', disallowTypeAnnotations: false }],
+  '@typescript-eslint/consistent-type-imports': [
+    'error',
+    { fixStyle: 'inline-type-imports', disallowTypeAnnotations: false },
+  ],
   '@typescript-eslint/no-explicit-any': 'error',
   '@typescript-eslint/no-non-null-asserted-optional-chain': 'error',
   '@typescript-eslint/no-unused-expressions': 'error',
-  '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_', caughtErrorsIgnorePattern: '^_' }],
+  '@typescript-eslint/no-unused-vars': [
+    'error',
+    { argsIgnorePattern: '^_', varsIgnorePattern: '^_', caughtErrorsIgnorePattern: '^_' },
+  ],
 };
 
 export default tseslint.config(
-  { ignores: ['**/dist/**', 'coverage/**', '.gateway/**', '.cache/**', '.tests/**', 'test/fixtures/**'] },
+  {
+    ignores: [
+      '**/dist/**',
+      'coverage/**',
+      '.gateway/**',
+      '.cache/**',
+      '.tests/**',
+      'test/fixtures/**',
+    ],
+  },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   {
-    files: ['packages/*/src/**/*.{ts,tsx}', 'plugins/*/src/**/*.{ts,tsx}', 'test/**/*.ts', 'scripts/**/*.mjs'],
+    files: [
+      'packages/*/src/**/*.{ts,tsx}',
+      'plugins/*/src/**/*.{ts,tsx}',
+      'test/**/*.ts',
+      'scripts/**/*.mjs',
+    ],
     plugins: { '@typescript-eslint': tseslint.plugin },
-    languageOptions: { parser: tseslint.parser, parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    languageOptions: {
+      parser: tseslint.parser,
+      parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
+    },
     rules: { ...plain, ...syntax, ...typed },
   },
   {

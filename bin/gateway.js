@@ -7,7 +7,10 @@ import { fileURLToPath } from 'node:url';
 module.enableCompileCache?.();
 const { run } = await import('@gateway/cli');
 
-process.exitCode = await run({ argv: process.argv.slice(2), root: dirname(dirname(fileURLToPath(import.meta.url))) });
+process.exitCode = await run({
+  argv: process.argv.slice(2),
+  root: dirname(dirname(fileURLToPath(import.meta.url))),
+});
 
 // Resources that a library leaves open must not keep a finished process alive; unread output must.
 setInterval(() => {

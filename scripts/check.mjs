@@ -23,21 +23,45 @@ const checks = {
   // These share one core; the tests use the other. `npm test` checks the types of the tests.
   lint: async () => {
     const results = [
-      await command(process.execPath, [tool('eslint/bin/eslint.js'), ...cached('eslint'), '.'], { cwd: root }),
-      await command(process.execPath, [tool('prettier/bin/prettier.cjs'), ...cached('prettier'), '--check', '--log-level', 'warn', '.'], {
+      await command(process.execPath, [tool('eslint/bin/eslint.js'), ...cached('eslint'), '.'], {
         cwd: root,
       }),
       await command(
         process.execPath,
-        [tool('textlint/bin/textlint.js'), '--cache', '--cache-location', path.join(root, '.cache', 'textlint'), '*.md', 'docs/**/*.md'],
+        [
+          tool('prettier/bin/prettier.cjs'),
+          ...cached('prettier'),
+          '--check',
+          '--log-level',
+          'warn',
+          '.',
+        ],
+        {
+          cwd: root,
+        },
+      ),
+      await command(
+        process.execPath,
+        [
+          tool('textlint/bin/textlint.js'),
+          '--cache',
+          '--cache-location',
+          path.join(root, '.cache', 'textlint'),
+          '*.md',
+          'docs/**/*.md',
+        ],
         {
           cwd: root,
         },
       ),
     ];
-    return { ok: results.every(({ ok }) => ok), output: results.map(({ output }) => output).join('') };
+    return {
+      ok: results.every(({ ok }) => ok),
+      output: results.map(({ output }) => output).join(''),
+    };
   },
-  'types and unit tests': () => command(process.execPath, ['scripts/test.mjs', '--unit'], { cwd: root }),
+  'types and unit tests': () =>
+    command(process.execPath, ['scripts/test.mjs', '--unit'], { cwd: root }),
 };
 
 const results = await Promise.all(

@@ -25,7 +25,9 @@ const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
 export function mutants() {
   const folder = path.join(root, 'test', 'mutants');
   const files = fs.readdirSync(folder).filter((name) => name.endsWith('.json'));
-  return files.sort().flatMap((name) => JSON.parse(fs.readFileSync(path.join(folder, name), 'utf8')));
+  return files
+    .sort()
+    .flatMap((name) => JSON.parse(fs.readFileSync(path.join(folder, name), 'utf8')));
 }
 
 /**
@@ -36,7 +38,9 @@ export function mutants() {
 export function mutated({ name, file, from, to }) {
   const parts = fs.readFileSync(path.join(root, file), 'utf8').split(from);
   if (parts.length !== 2)
-    throw new Error(`mutant "${name}": its text occurs ${parts.length - 1} times in ${file}; it has to follow the source`);
+    throw new Error(
+      `mutant "${name}": its text occurs ${parts.length - 1} times in ${file}; it has to follow the source`,
+    );
   return parts.join(to);
 }
 
@@ -47,9 +51,12 @@ async function main(filters) {
   await prepareOrExit();
   const { compileTests, importTest } = await import('./test/compile.mjs');
   await compileTests();
-  const { startShared } = /** @type {typeof import('../test/support/services.js')} */ (await importTest('support/services.ts'));
+  const { startShared } = /** @type {typeof import('../test/support/services.js')} */ (
+    await importTest('support/services.ts')
+  );
   const queue = mutants().filter(
-    ({ name, file }) => filters.length === 0 || filters.some((part) => name.includes(part) || file.includes(part)),
+    ({ name, file }) =>
+      filters.length === 0 || filters.some((part) => name.includes(part) || file.includes(part)),
   );
   const total = queue.length;
   const services = await startShared(['postgres', 'redis', 'kafka']);
@@ -58,7 +65,12 @@ async function main(filters) {
   const work = async (/** @type {number} */ worker) => {
     const copy = copyOfBuild();
     try {
-      const env = { ...process.env, ...services.env, TEST_WORKERS: '1', TEST_PORTS: worker ? '26000-31999' : '20000-25999' };
+      const env = {
+        ...process.env,
+        ...services.env,
+        TEST_WORKERS: '1',
+        TEST_PORTS: worker ? '26000-31999' : '20000-25999',
+      };
       for (let mutant = queue.shift(); mutant; mutant = queue.shift()) {
         const isCaught = await catches(mutant, copy, env);
         console.log(`${isCaught ? '•' : '✘ survived:'} ${mutant.name}  (${mutant.file})`);
@@ -108,7 +120,11 @@ async function catches(mutant, copy, env) {
  * @throws if no test ran
  */
 async function passes(copy, filter, env) {
-  const child = spawn(process.execPath, ['scripts/test.mjs', filter], { cwd: copy, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, ['scripts/test.mjs', filter], {
+    cwd: copy,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (text) => (output += text));
   child.stderr.setEncoding('utf8').on('data', (text) => (output += text));

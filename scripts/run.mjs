@@ -11,7 +11,11 @@ const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
 const [file = '', ...options] = process.argv.slice(2);
 
 await prepareOrExit();
-const child = spawn(process.execPath, ['--import', 'tsx', path.join(root, file), ...options], { cwd: root, stdio: 'inherit' });
+const child = spawn(process.execPath, ['--import', 'tsx', path.join(root, file), ...options], {
+  cwd: root,
+  stdio: 'inherit',
+});
 // Ctrl-C reaches both processes; the child's keeper stops the processes it started.
-for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) process.on(signal, () => child.kill(signal));
+for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']))
+  process.on(signal, () => child.kill(signal));
 child.once('exit', (code) => process.exit(code ?? 1));

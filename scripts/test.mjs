@@ -21,16 +21,21 @@ import { typeErrors } from './test/type-errors.mjs';
 const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
 const durations = path.join(root, '.cache', 'test-durations.json');
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('--'));
-const filters = process.argv.slice(2).flatMap((argument) => (argument.startsWith('--') ? [] : argument.replace(/^test\//, '')));
+const filters = process.argv
+  .slice(2)
+  .flatMap((argument) => (argument.startsWith('--') ? [] : argument.replace(/^test\//, '')));
 const additions = ['--lint', '--coverage'];
 const whole = filters.length === 0 && options.every((option) => additions.includes(option));
 const skipsFail = process.env['CI'] === 'true';
 // Most files are idle most of the time.
-const workers = Number(process.env['TEST_WORKERS'] ?? Math.min(8, 2 * os.availableParallelism() + 2));
+const workers = Number(
+  process.env['TEST_WORKERS'] ?? Math.min(8, 2 * os.availableParallelism() + 2),
+);
 
 const counts = { passed: 0, failed: 0, skipped: 0 };
 const stopping = new AbortController();
-for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) process.on(signal, () => stopping.abort(signal));
+for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']))
+  process.on(signal, () => stopping.abort(signal));
 endWithNpm();
 
 try {
@@ -48,19 +53,30 @@ async function run() {
   const files = selected(testFiles(root, filters));
   if (files.length === 0 && options.length > 0) return;
   if (files.length === 0)
-    throw new Problem(whole ? 'there is no test file in test/' : `no test file has ${filters.join(' or ')} in its path`);
+    throw new Problem(
+      whole
+        ? 'there is no test file in test/'
+        : `no test file has ${filters.join(' or ')} in its path`,
+    );
 
   const types = typeErrors(root, whole ? undefined : files.map(({ file }) => file));
-  const lint = options.includes('--lint') ? command('npm', ['run', '--silent', 'lint'], { cwd: root }) : undefined;
+  const lint = options.includes('--lint')
+    ? command('npm', ['run', '--silent', 'lint'], { cwd: root })
+    : undefined;
   process.env['TMPDIR'] = memoryFolder() ?? os.tmpdir();
   // Imported lazily: the packages are installed first.
   const { compileTests, importTest } = await import('./test/compile.mjs');
   await compileTests();
-  const { startShared } = /** @type {typeof import('../test/support/services.js')} */ (await importTest('support/services.ts'));
-  const keeper = /** @type {typeof import('../test/support/start/keep.js')} */ (await importTest('support/start/keep.ts'));
+  const { startShared } = /** @type {typeof import('../test/support/services.js')} */ (
+    await importTest('support/services.ts')
+  );
+  const keeper = /** @type {typeof import('../test/support/start/keep.js')} */ (
+    await importTest('support/start/keep.ts')
+  );
   const services = await startShared([...new Set(files.flatMap((file) => file.services))]);
   try {
-    for (const sentence of services.missing) console.log(`cannot be had on this machine: ${sentence}`);
+    for (const sentence of services.missing)
+      console.log(`cannot be had on this machine: ${sentence}`);
     await runAll(files, services.env, keeper);
     reportCheck('the types of the tests', await types);
     const linted = await lint;
@@ -112,7 +128,9 @@ function selected(files) {
     if (base) left = affected(left, root, changedFiles(root, base[1] ?? 'HEAD'));
     else if (option === '--unit') left = left.filter(({ isUnit }) => isUnit);
     else if (option !== '--long' && !additions.includes(option))
-      throw new Problem(`${option} is not an option of npm test: use --unit, --changed, --changed=<commit>, --long, --lint or --coverage`);
+      throw new Problem(
+        `${option} is not an option of npm test: use --unit, --changed, --changed=<commit>, --long, --lint or --coverage`,
+      );
   }
   return left;
 }
@@ -131,10 +149,15 @@ async function runAll(files, services, keeper) {
     const shared = { ...services, TEST_PORTS: portsOf(worker) };
     const units = unitRunner({ env: environment(shared, undefined), skipsFail, keeper });
     for (let test = queue.shift(); test && !stopping.signal.aborted; test = queue.shift()) {
-      const env = environment(shared, takesCoverage(test.name) ? coverage?.folderOf(test.name) : undefined);
+      const env = environment(
+        shared,
+        takesCoverage(test.name) ? coverage?.folderOf(test.name) : undefined,
+      );
       // Coverage is counted by process.
       const result =
-        test.isUnit && !coverage ? await units.run(test) : await runFile(test, { env, signal: stopping.signal, skipsFail, keeper });
+        test.isUnit && !coverage
+          ? await units.run(test)
+          : await runFile(test, { env, signal: stopping.signal, skipsFail, keeper });
       lastMs[test.name] = result.ms;
       print(test.name, result);
       count(result);
@@ -176,9 +199,15 @@ function takesCoverage(name) {
  */
 function environment(services, coverageFolder) {
   const passed = Object.entries(process.env).filter(
-    ([name]) => !name.startsWith('GATEWAY_') && name !== 'NODE_V8_COVERAGE' && name !== 'FORCE_COLOR',
+    ([name]) =>
+      !name.startsWith('GATEWAY_') && name !== 'NODE_V8_COVERAGE' && name !== 'FORCE_COLOR',
   );
-  return { ...Object.fromEntries(passed), ...services, NO_COLOR: '1', ...(coverageFolder ? { NODE_V8_COVERAGE: coverageFolder } : {}) };
+  return {
+    ...Object.fromEntries(passed),
+    ...services,
+    NO_COLOR: '1',
+    ...(coverageFolder ? { NODE_V8_COVERAGE: coverageFolder } : {}),
+  };
 }
 
 /** @param {import('./test/run-file.mjs').Result} result */
@@ -194,10 +223,18 @@ function count({ passed, failed, skipped }) {
  */
 function print(name, { passed, failed, skipped, reason, problems, output, ms }) {
   const took = `${(ms / 1000).toFixed(1)} s`;
-  const skips = reason !== undefined ? `, skipped: ${reason}` : skipped > 0 ? `, ${skipped} skipped` : '';
-  console.log(`${failed > 0 ? '✘' : '•'} ${name}  ${passed} passed${failed > 0 ? `, ${failed} failed` : ''}${skips}  ${took}`);
+  const skips =
+    reason !== undefined ? `, skipped: ${reason}` : skipped > 0 ? `, ${skipped} skipped` : '';
+  console.log(
+    `${failed > 0 ? '✘' : '•'} ${name}  ${passed} passed${failed > 0 ? `, ${failed} failed` : ''}${skips}  ${took}`,
+  );
   if (failed === 0) return;
-  console.log([output.trim(), ...problems.map((problem) => `${name} ${problem}`)].filter(Boolean).join('\n').replace(/^/gm, '  | '));
+  console.log(
+    [output.trim(), ...problems.map((problem) => `${name} ${problem}`)]
+      .filter(Boolean)
+      .join('\n')
+      .replace(/^/gm, '  | '),
+  );
 }
 
 /** @returns {Record<string, number>} */

@@ -27,9 +27,14 @@ export async function cliPage(root) {
   useInstallation({ root, file: undefined });
   const config = await loadOclif();
   const hidden = new Set(config.commands.flatMap(({ hiddenAliases }) => hiddenAliases));
-  const commands = config.commands.filter(({ id }) => !hidden.has(id)).sort((a, b) => (a.id < b.id ? -1 : 1));
+  const commands = config.commands
+    .filter(({ id }) => !hidden.has(id))
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
   const shared = Object.values(commands.find(({ id }) => id === 'config')?.flags ?? {});
-  const byGroup = groups.map((group) => ({ group, flags: shared.filter((flag) => flag.helpGroup === group) }));
+  const byGroup = groups.map((group) => ({
+    group,
+    flags: shared.filter((flag) => flag.helpGroup === group),
+  }));
   return [
     '# Command line',
     MADE,
@@ -53,15 +58,21 @@ export async function cliPage(root) {
 /** @param {Command} command */
 function section(command) {
   const { args, flags, summary = '', description = '', hiddenAliases, examples } = command;
-  const own = Object.values(flags).filter(({ helpGroup, hidden }) => !hidden && !groups.includes(helpGroup ?? ''));
+  const own = Object.values(flags).filter(
+    ({ helpGroup, hidden }) => !hidden && !groups.includes(helpGroup ?? ''),
+  );
   const settings = own.filter(isSetting);
   const words = Object.values(args).map(({ name, required, multiple }) => {
     const shown = `${name.toUpperCase()}${multiple || command.strict === false ? '...' : ''}`;
     return required ? shown : `[${shown}]`;
   });
   const list = [
-    ...(words.length > 0 ? [`- Usage: ${code(['gateway', nameOf(command), ...words].join(' '))}`] : []),
-    ...Object.values(args).map(({ name, description: of = '' }) => `- ${code(name.toUpperCase())}: ${escaped(of)}`),
+    ...(words.length > 0
+      ? [`- Usage: ${code(['gateway', nameOf(command), ...words].join(' '))}`]
+      : []),
+    ...Object.values(args).map(
+      ({ name, description: of = '' }) => `- ${code(name.toUpperCase())}: ${escaped(of)}`,
+    ),
     ...own
       .filter((flag) => !isSetting(flag) && flag.name !== 'json')
       .sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -82,17 +93,26 @@ function section(command) {
 /** @param {Command['examples']} examples */
 function examplesOf(examples) {
   const list = typeof examples === 'string' ? [examples] : (examples ?? []);
-  const lines = list.flatMap((it) => (typeof it === 'string' ? it.split('\n') : [...(it.description ? [it.description] : []), it.command]));
+  const lines = list.flatMap((it) =>
+    typeof it === 'string'
+      ? it.split('\n')
+      : [...(it.description ? [it.description] : []), it.command],
+  );
   // A line of prose introduces the next command.
   return lines.reduce((/** @type {string[]} */ shown, line) => {
     const said = shown.at(-1)?.endsWith(':') ? `${shown.pop()} ` : '';
-    return [...shown, said + (line.includes('<%= config.bin %>') ? code(filled(line)) : `${line.replace(/:$/, '')}:`)];
+    return [
+      ...shown,
+      said +
+        (line.includes('<%= config.bin %>') ? code(filled(line)) : `${line.replace(/:$/, '')}:`),
+    ];
   }, []);
 }
 
 /** @param {Flag} flag */
 function flagLine(flag) {
-  const [, meaning = flag.summary ?? '', standard] = /^(.*?) \[default: (.*?)\]$/.exec(flag.summary ?? '') ?? [];
+  const [, meaning = flag.summary ?? '', standard] =
+    /^(.*?) \[default: (.*?)\]$/.exec(flag.summary ?? '') ?? [];
   const value = valueOf(flag);
   return `- ${nameAs(flag)}${value && ` ${value}`}: ${escaped(meaning)}${standard ? ` Default: ${code(standard)}.` : ''}`;
 }
@@ -114,7 +134,9 @@ function namesOf(flags) {
 function valueOf(flag) {
   if (flag.type === 'boolean') return '';
   const shown = typeof flag.helpValue === 'string' ? flag.helpValue : '<value>';
-  const values = shown.startsWith('<') ? shown.replace(/^<(.*)>$/, '$1') : shown.split('|').map(code).join(', ');
+  const values = shown.startsWith('<')
+    ? shown.replace(/^<(.*)>$/, '$1')
+    : shown.split('|').map(code).join(', ');
   return `(${values}${flag.multiple ? ', several' : ''})`;
 }
 

@@ -18,7 +18,8 @@ export async function clientSource() {
   const groups = new Map();
   for (const { group, ...operation } of operationsOf(routes)) {
     const described = paths[operation.path]?.[operation.route.method];
-    if (described) groups.set(group, [...(groups.get(group) ?? []), method(group, operation, described)]);
+    if (described)
+      groups.set(group, [...(groups.get(group) ?? []), method(group, operation, described)]);
   }
   const members = [...groups].map(([group, methods]) => `${group}: {\n${methods.join('\n')}\n},`);
   const text = `// Made from the document of the API by \`npm run docs\`: change the routes of the server instead.
@@ -36,7 +37,10 @@ ${members.join('\n')}
 
 export type Resources = ReturnType<typeof resources>;
 `;
-  return prettier.format(text, { parser: 'typescript', ...(await prettier.resolveConfig(new URL('../../package.json', import.meta.url))) });
+  return prettier.format(text, {
+    parser: 'typescript',
+    ...(await prettier.resolveConfig(new URL('../../package.json', import.meta.url))),
+  });
 }
 
 /**
@@ -44,15 +48,24 @@ export type Resources = ReturnType<typeof resources>;
  * @param {Omit<import('@gateway/server/openapi').Operation, 'group'>} operation
  * @param {any} described
  */
-function method(group, { name, path, parameters, route }, { requestBody, responses, parameters: all = [] }) {
+function method(
+  group,
+  { name, path, parameters, route },
+  { requestBody, responses, parameters: all = [] },
+) {
   const answer = responses[route.status ?? 200].content['application/json'].schema.properties.data;
   const row = answer.properties?.pagination && answer.properties.content.items;
   const given = parameters.filter((it) => it !== 'project_id' || group === 'projects');
   /** @type {{ name: string, required: boolean, description?: string, schema: Schema }[]} */
-  const inQuery = all.filter((/** @type {{ in: string, name: string }} */ it) => it.in === 'query' && !(row && it.name === 'page'));
+  const inQuery = all.filter(
+    (/** @type {{ in: string, name: string }} */ it) =>
+      it.in === 'query' && !(row && it.name === 'page'),
+  );
   const isNeeded = inQuery.some(({ required }) => required);
   const query = members(
-    Object.fromEntries(inQuery.map((it) => [it.name, { ...it.schema, description: it.description }])),
+    Object.fromEntries(
+      inQuery.map((it) => [it.name, { ...it.schema, description: it.description }]),
+    ),
     inQuery.filter(({ required }) => required).map((it) => it.name),
   );
   const takes = [
@@ -63,7 +76,9 @@ function method(group, { name, path, parameters, route }, { requestBody, respons
   ];
   const passes = [
     `method: '${route.method.toUpperCase()}', path: '${path}'`,
-    ...(given.length > 0 ? [`parameters: { ${given.map((it) => `${it}: ${camel(it)}`).join(', ')} }`] : []),
+    ...(given.length > 0
+      ? [`parameters: { ${given.map((it) => `${it}: ${camel(it)}`).join(', ')} }`]
+      : []),
     ...(requestBody ? ['body'] : []),
     ...(inQuery.length > 0 ? ['query'] : []),
     ...(createsOnce(route) ? ['isCreatedOnce: true'] : []),
@@ -95,7 +110,10 @@ function type(schema) {
       ...schema.enum.map((/** @type {unknown} */ it) => JSON.stringify(it)),
       ...(schema.type.includes?.('null') && Array.isArray(schema.type) ? ['null'] : []),
     ].join(' | ');
-  if (Array.isArray(schema.type)) return schema.type.map((/** @type {string} */ one) => type({ ...schema, type: one })).join(' | ');
+  if (Array.isArray(schema.type))
+    return schema.type
+      .map((/** @type {string} */ one) => type({ ...schema, type: one }))
+      .join(' | ');
   switch (schema.type) {
     case 'integer':
       return 'number';

@@ -60,7 +60,12 @@ function flagsOf({ flag, on, alias }) {
 /** @param {Setting} row */
 function valueOf({ type, options, min, max, format }) {
   if (options && options.length > 0) return options.map(code).join(', ');
-  const bounds = min !== undefined && max !== undefined ? `, ${min} to ${max}` : min !== undefined ? `, at least ${min}` : '';
+  const bounds =
+    min !== undefined && max !== undefined
+      ? `, ${min} to ${max}`
+      : min !== undefined
+        ? `, at least ${min}`
+        : '';
   return `${type}${format === 'cidr' ? ' of networks like `10.0.0.0/8`' : ''}${bounds}`;
 }
 
@@ -68,7 +73,11 @@ function valueOf({ type, options, min, max, format }) {
 function defaultOf(row) {
   const { default: value } = row;
   if (value === undefined || value === '') return '';
-  return Array.isArray(value) ? (value.length === 0 ? 'none' : code(value.join(','))) : code(String(value));
+  return Array.isArray(value)
+    ? value.length === 0
+      ? 'none'
+      : code(value.join(','))
+    : code(String(value));
 }
 
 /** @param {Setting} row */
@@ -88,7 +97,9 @@ function meaningOf({ summary, secret, flagUnset, owner, required }) {
  * @param {Setting} row
  */
 function formsOf(key, row) {
-  return [code(key), code(envOf(key, row)), ...(row.flag ? [code(`--${row.flag}`)] : [])].join(', ');
+  return [code(key), code(envOf(key, row)), ...(row.flag ? [code(`--${row.flag}`)] : [])].join(
+    ', ',
+  );
 }
 
 /** @param {string} text */

@@ -71,8 +71,18 @@ export function architecturePage(root) {
 
 function stagesTable() {
   return table(
-    ['Stage', 'An item has passed when', 'It may wait for', 'If it has not passed when a drain ends, it'],
-    stages.map(({ part, file, until, waitsFor, left }) => [`[\`${part}\`](${stagePath(file)})`, until, waitsFor.join('; '), left]),
+    [
+      'Stage',
+      'An item has passed when',
+      'It may wait for',
+      'If it has not passed when a drain ends, it',
+    ],
+    stages.map(({ part, file, until, waitsFor, left }) => [
+      `[\`${part}\`](${stagePath(file)})`,
+      until,
+      waitsFor.join('; '),
+      left,
+    ]),
   );
 }
 
@@ -141,5 +151,7 @@ function filesOf(folder) {
  */
 function specifiersOf(file) {
   const text = fs.readFileSync(file, 'utf8');
-  return [...text.matchAll(/(?:\bfrom |\bimport\(|^import )'([^']+)'/gm)].map(([, specifier]) => specifier ?? '');
+  return [...text.matchAll(/(?:\bfrom |\bimport\(|^import )'([^']+)'/gm)].map(
+    ([, specifier]) => specifier ?? '',
+  );
 }

@@ -28,7 +28,11 @@ Codes of quarantined messages. Each message also has a sentence with the place a
 An event is \`pending\` and has no outcome until it is routed.`,
     table(
       ['Outcome', 'Status', 'Meaning'],
-      Object.entries(routingOutcomes).map(([name, { status, sentence }]) => [code(name), code(status), sentence]),
+      Object.entries(routingOutcomes).map(([name, { status, sentence }]) => [
+        code(name),
+        code(status),
+        sentence,
+      ]),
     ),
   ]
     .join('\n\n')

@@ -57,13 +57,23 @@ export function threatModelPage(root) {
       const holding = all.filter(({ against = [] }) => against.some((it) => it === name));
       const also = 'also' in row ? [row.also] : [];
       const tests = row.tests.map((test) => `[${test}](../../test/${test}.test.ts)`);
-      return [[row.attack, [...holding.map((limit) => holdsBy(limit, root)), ...also].join('; '), tests.join(', ')]];
+      return [
+        [
+          row.attack,
+          [...holding.map((limit) => holdsBy(limit, root)), ...also].join('; '),
+          tests.join(', '),
+        ],
+      ];
     });
   const bounds = table(
     ['Attack', 'What holds', 'Test'],
     [['**Memory**', '', ''], ...rows('memory'), ['**Time**', '', ''], ...rows('time')],
   );
-  return withBlock(fs.readFileSync(path.join(root, 'docs/internals/threat-model.md'), 'utf8'), 'bounds', bounds);
+  return withBlock(
+    fs.readFileSync(path.join(root, 'docs/internals/threat-model.md'), 'utf8'),
+    'bounds',
+    bounds,
+  );
 }
 
 /**
@@ -105,9 +115,11 @@ function valueOf(limit, root) {
  */
 function constantOf(stage, name, root) {
   const text = fs.readFileSync(path.join(root, stagePath(stage)), 'utf8');
-  const [, declared = ''] = new RegExp(`^(?:export )?const ${name} = ([^;]+);`, 'm').exec(text) ?? [];
+  const [, declared = ''] =
+    new RegExp(`^(?:export )?const ${name} = ([^;]+);`, 'm').exec(text) ?? [];
   const product = declared.replaceAll('_', '').replaceAll('MEGABYTE', '1024 * 1024');
-  if (!/^[\d\s*/]+$/.test(product)) throw new Error(`${stagePath(stage)} declares no number ${name}`);
+  if (!/^[\d\s*/]+$/.test(product))
+    throw new Error(`${stagePath(stage)} declares no number ${name}`);
   if (product.includes('/')) return product.replaceAll(' ', '');
   return withUnit(
     name,
@@ -120,7 +132,8 @@ function constantOf(stage, name, root) {
  * @param {number} value
  */
 function withUnit(name, value) {
-  if (name.includes('BYTES')) return value >= 1024 * 1024 ? `${value / (1024 * 1024)} MiB` : `${value / 1024} KiB`;
+  if (name.includes('BYTES'))
+    return value >= 1024 * 1024 ? `${value / (1024 * 1024)} MiB` : `${value / 1024} KiB`;
   if (/_MS(_|$)/.test(name)) return value >= 1000 ? `${value / 1000} s` : `${value} ms`;
   const number = value.toLocaleString('en');
   return name.includes('CHARS') ? `${number} characters` : number;

@@ -44,7 +44,10 @@ const groups = [
   {
     title: 'The pipeline',
     text: 'Of the agent that does the work. Use `sum`.',
-    holds: (name) => /^gateway_(step|batch|transform|sandbox|source|deliveries|delivery|endpoint|events|clock)_/.test(name),
+    holds: (name) =>
+      /^gateway_(step|batch|transform|sandbox|source|deliveries|delivery|endpoint|events|clock)_/.test(
+        name,
+      ),
   },
   {
     title: 'Retention',
@@ -67,7 +70,8 @@ export function metricsPage() {
   const rows = Object.entries(/** @type {Readonly<Record<string, Row>>} */ (series));
   const groupOf = (/** @type {string} */ name) => {
     const group = groups.find(({ holds }) => holds(name));
-    if (!group) throw new Error(`${name} belongs to no group of scripts/docs/metrics-page.mjs: add one`);
+    if (!group)
+      throw new Error(`${name} belongs to no group of scripts/docs/metrics-page.mjs: add one`);
     return group;
   };
   return [
@@ -85,5 +89,10 @@ export function metricsPage() {
 
 /** @param {[string, Row]} entry */
 function seriesRow([name, { type, labels, help, buckets }]) {
-  return [code(name), type, labels.map(code).join(', '), buckets ? `${help} Buckets: ${buckets.join(', ')}, +Inf.` : help];
+  return [
+    code(name),
+    type,
+    labels.map(code).join(', '),
+    buckets ? `${help} Buckets: ${buckets.join(', ')}, +Inf.` : help,
+  ];
 }

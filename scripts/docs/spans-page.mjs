@@ -27,11 +27,20 @@ export function spansPage() {
     INTRODUCTION,
     `## Spans\n\n${table(
       ['Span', 'Kind', 'Meaning', 'Attributes'],
-      rows.map(([name, { kind, summary, attributes: of }]) => [code(name), kind, summary, of.map(code).join(', ')]),
+      rows.map(([name, { kind, summary, attributes: of }]) => [
+        code(name),
+        kind,
+        summary,
+        of.map(code).join(', '),
+      ]),
     )}`,
     `## Attributes\n\n${table(
       ['Attribute', 'Meaning', 'Present'],
-      attributes.map(([name, { meaning, when }]) => [code(name), meaning, when === undefined ? 'always' : `when ${when}`]),
+      attributes.map(([name, { meaning, when }]) => [
+        code(name),
+        meaning,
+        when === undefined ? 'always' : `when ${when}`,
+      ]),
     )}`,
   ]
     .join('\n\n')

@@ -29,8 +29,12 @@ export async function build(root) {
   const before = signature(root); // a file saved during the build triggers the next build
   const tsc = path.join(root, 'node_modules', '@typescript', 'native', 'bin', 'tsc');
   const { ok, output } = await command(process.execPath, [tsc, '-b', root], { cwd: root });
-  if (!ok) throw new Problem(`${output.trim()}\n\nThe build failed: mend the errors above (tsc -b), then run the same command again.`);
-  for (const folder of workspaces(root)) mirror(path.join(folder, 'src'), path.join(folder, 'dist'));
+  if (!ok)
+    throw new Problem(
+      `${output.trim()}\n\nThe build failed: mend the errors above (tsc -b), then run the same command again.`,
+    );
+  for (const folder of workspaces(root))
+    mirror(path.join(folder, 'src'), path.join(folder, 'dist'));
   await buildSite(root);
   fs.writeFileSync(stampOf(root), before);
 }
@@ -43,7 +47,9 @@ function stampOf(root) {
 /** @param {string} root */
 function workspaces(root) {
   return ['packages', 'plugins']
-    .flatMap((group) => list(path.join(root, group)).map((entry) => path.join(root, group, entry.name)))
+    .flatMap((group) =>
+      list(path.join(root, group)).map((entry) => path.join(root, group, entry.name)),
+    )
     .filter((folder) => fs.existsSync(path.join(folder, 'tsconfig.json')));
 }
 
@@ -82,7 +88,8 @@ function mirror(src, dist) {
       kept.add(name);
     } else {
       const [, stem, kind] = compiled;
-      for (const end of [`${kind}js`, `${kind}js.map`, `d.${kind}ts`, `d.${kind}ts.map`]) kept.add(`${stem}.${end}`);
+      for (const end of [`${kind}js`, `${kind}js.map`, `d.${kind}ts`, `d.${kind}ts.map`])
+        kept.add(`${stem}.${end}`);
     }
   }
   for (const file of walk(dist)) {

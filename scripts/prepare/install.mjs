@@ -28,19 +28,25 @@ export async function install(root) {
   // The npm that runs this script; needed on Windows, where `npm` is not an executable.
   const self = process.env['npm_execpath'];
   const npm = self !== undefined && path.basename(self) === 'npm-cli.js';
-  const { ok, output } = npm ? await command(process.execPath, [self, ...args], { cwd: root }) : await command('npm', args, { cwd: root });
-  if (!ok) throw new Problem(`${output.trim()}\n\nnpm ${verb} failed in ${root}: ${remedy(output)}`);
+  const { ok, output } = npm
+    ? await command(process.execPath, [self, ...args], { cwd: root })
+    : await command('npm', args, { cwd: root });
+  if (!ok)
+    throw new Problem(`${output.trim()}\n\nnpm ${verb} failed in ${root}: ${remedy(output)}`);
   fs.writeFileSync(stampOf(root), wantedStamp(root));
 }
 
 /** @param {string} output */
 function remedy(output) {
-  if (/EUSAGE|in sync/.test(output)) return 'package.json and package-lock.json differ. Run `npm install` and commit package-lock.json.';
+  if (/EUSAGE|in sync/.test(output))
+    return 'package.json and package-lock.json differ. Run `npm install` and commit package-lock.json.';
   if (/EAI_AGAIN|ENOTFOUND|ECONNREFUSED|ETIMEDOUT|ECONNRESET/.test(output))
     return 'the npm registry cannot be reached. Check the network, the proxy and `npm config get registry`, then run the same command again.';
   if (/ENOSPC/.test(output)) return 'the disk is full. About 400 MB are needed.';
-  if (/EACCES|EPERM/.test(output)) return 'a file cannot be written. Check who owns the folder and ~/.npm.';
-  if (/npm: spawn npm ENOENT/.test(output)) return 'there is no npm on the PATH. It comes with Node: install Node again.';
+  if (/EACCES|EPERM/.test(output))
+    return 'a file cannot be written. Check who owns the folder and ~/.npm.';
+  if (/npm: spawn npm ENOENT/.test(output))
+    return 'there is no npm on the PATH. It comes with Node: install Node again.';
   return 'the lines above are what npm said. Mend that, then run the same command again.';
 }
 
@@ -69,7 +75,9 @@ function installedByHand(root) {
   if (wanted === undefined || found === undefined) return false;
   return Object.entries(wanted).every(
     ([place, { version, optional, link }]) =>
-      !place.includes('node_modules/') || optional || (link ? place in found : found[place]?.version === version),
+      !place.includes('node_modules/') ||
+      optional ||
+      (link ? place in found : found[place]?.version === version),
   );
 }
 

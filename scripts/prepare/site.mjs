@@ -23,7 +23,8 @@ export async function buildSite(root) {
     fileURLToPath(import.meta.url),
   ]);
   const stamp = path.join(home, 'dist', '.site');
-  if (fs.existsSync(site) && fs.existsSync(stamp) && fs.readFileSync(stamp, 'utf8') === signature) return;
+  if (fs.existsSync(site) && fs.existsSync(stamp) && fs.readFileSync(stamp, 'utf8') === signature)
+    return;
   const fresh = `${site}.${process.pid}`;
   try {
     await bundle(home, fresh);
@@ -71,7 +72,9 @@ async function bundle(home, target) {
       stdin: { contents: stylesOf(src), loader: 'css', resolveDir: src, sourcefile: 'style.css' },
     }),
   ]).catch((/** @type {import('esbuild').BuildFailure} */ { errors, message }) => {
-    const lines = errors?.map(({ text, location }) => `${location?.file}:${location?.line}: ${text}`) ?? [message];
+    const lines = errors?.map(
+      ({ text, location }) => `${location?.file}:${location?.line}: ${text}`,
+    ) ?? [message];
     throw new Problem(
       `${lines.join('\n')}\n\nThe dashboard could not be bundled: correct the errors above, then run the same command again.`,
     );
@@ -79,29 +82,48 @@ async function bundle(home, target) {
   const outputs = Object.assign({}, ...results.map(({ metafile }) => metafile.outputs));
   /** @param {string} source */
   const entry = (source) => {
-    const found = Object.entries(outputs).find(([, { entryPoint }]) => entryPoint && path.basename(entryPoint) === source);
+    const found = Object.entries(outputs).find(
+      ([, { entryPoint }]) => entryPoint && path.basename(entryPoint) === source,
+    );
     if (!found) throw new Error(`the bundle has no ${source}`);
     return { name: path.basename(found[0]), imports: found[1].imports };
   };
   const main = entry('main.tsx');
   const preload = main.imports
     .filter((/** @type {{ kind: string }} */ { kind }) => kind === 'import-statement')
-    .map((/** @type {{ path: string }} */ it) => `<link rel="modulepreload" href="{{root}}/assets/${path.basename(it.path)}" />`);
+    .map(
+      (/** @type {{ path: string }} */ it) =>
+        `<link rel="modulepreload" href="{{root}}/assets/${path.basename(it.path)}" />`,
+    );
   /** @type {Readonly<Record<string, string>>} */
-  const values = { theme: entry('theme.ts').name, style: entry('style.css').name, main: main.name, preload: preload.join('\n    ') };
+  const values = {
+    theme: entry('theme.ts').name,
+    style: entry('style.css').name,
+    main: main.name,
+    preload: preload.join('\n    '),
+  };
   const page = fs.readFileSync(path.join(src, 'index.html'), 'utf8');
   fs.writeFileSync(
     path.join(target, 'index.html'),
     page.replaceAll(/\{\{(theme|style|main|preload)\}\}/g, (_, name) => values[name] ?? ''),
   );
   // A dev dependency: the package's install script reports the installation.
-  const viewer = path.dirname(createRequire(path.join(home, 'package.json')).resolve('swagger-ui-dist/package.json'));
+  const viewer = path.dirname(
+    createRequire(path.join(home, 'package.json')).resolve('swagger-ui-dist/package.json'),
+  );
   fs.mkdirSync(path.join(target, 'viewer'));
-  for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'LICENSE', 'NOTICE'])
+  for (const name of [
+    'swagger-ui.css',
+    'swagger-ui-bundle.js',
+    'swagger-ui-bundle.js.LICENSE.txt',
+    'LICENSE',
+    'NOTICE',
+  ])
     fs.copyFileSync(path.join(viewer, name), path.join(target, 'viewer', name));
   const inputs = results.flatMap(({ metafile }) => Object.keys(metafile.inputs));
   fs.writeFileSync(path.join(target, 'assets', 'licences.txt'), licencesOf(inputs));
-  for (const name of fs.readdirSync(path.join(target, 'assets'))) compress(path.join(target, 'assets', name));
+  for (const name of fs.readdirSync(path.join(target, 'assets')))
+    compress(path.join(target, 'assets', name));
 }
 
 /**
@@ -114,7 +136,9 @@ function stylesOf(src) {
     .filter((name) => name.endsWith('.css'))
     .map((name) => name.split(path.sep).join('/'));
   const first = ['styles/tokens.css', 'styles/base.css'];
-  return [...first, ...names.filter((name) => !first.includes(name)).sort()].map((name) => `@import './${name}';`).join('\n');
+  return [...first, ...names.filter((name) => !first.includes(name)).sort()]
+    .map((name) => `@import './${name}';`)
+    .join('\n');
 }
 
 /**
@@ -122,12 +146,16 @@ function stylesOf(src) {
  * @param {string[]} inputs
  */
 function licencesOf(inputs) {
-  const packages = new Set(inputs.flatMap((name) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? []));
+  const packages = new Set(
+    inputs.flatMap((name) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? []),
+  );
   return [...packages]
     .sort()
     .map((folder) => {
       const file = fs.readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));
-      const { name, version, license } = JSON.parse(fs.readFileSync(path.join(folder, 'package.json'), 'utf8'));
+      const { name, version, license } = JSON.parse(
+        fs.readFileSync(path.join(folder, 'package.json'), 'utf8'),
+      );
       return `${name} ${version}\n\n${file ? fs.readFileSync(path.join(folder, file), 'utf8') : license}`;
     })
     .join('\n\n----\n\n');
@@ -140,7 +168,12 @@ function licencesOf(inputs) {
 function compress(file) {
   const bytes = fs.readFileSync(file);
   if (bytes.length < 1000) return;
-  fs.writeFileSync(`${file}.br`, zlib.brotliCompressSync(bytes, { params: { [zlib.constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }));
+  fs.writeFileSync(
+    `${file}.br`,
+    zlib.brotliCompressSync(bytes, {
+      params: { [zlib.constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
+    }),
+  );
   fs.writeFileSync(`${file}.gz`, zlib.gzipSync(bytes, { level: 9 }));
 }
 
@@ -152,7 +185,9 @@ function signatureOf(places) {
   const hash = crypto.createHash('sha256');
   for (const place of places) {
     const isFolder = fs.statSync(place).isDirectory();
-    const names = isFolder ? fs.readdirSync(place, { recursive: true, encoding: 'utf8' }).sort() : [''];
+    const names = isFolder
+      ? fs.readdirSync(place, { recursive: true, encoding: 'utf8' }).sort()
+      : [''];
     for (const name of names) {
       const { size, mtimeMs } = fs.statSync(path.join(place, name));
       hash.update(`${place}/${name} ${size} ${mtimeMs}\n`);

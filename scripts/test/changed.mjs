@@ -7,7 +7,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 /** Changes that can break any test. */
-const everything = /^(package(-lock)?\.json|tsconfig\.json|test\/(tsconfig\.json|support\/)|scripts\/(test|prepare))/;
+const everything =
+  /^(package(-lock)?\.json|tsconfig\.json|test\/(tsconfig\.json|support\/)|scripts\/(test|prepare))/;
 /** The module that starts `bin/gateway.js`. */
 const starter = 'test/support/gateway.ts';
 
@@ -18,8 +19,12 @@ const starter = 'test/support/gateway.ts';
  * @returns {string[]} from the root
  */
 export function changedFiles(root, base) {
-  const git = (/** @type {string[]} */ ...args) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).split('\n').filter(Boolean);
-  return [...git('diff', '--name-only', base), ...git('ls-files', '--others', '--exclude-standard')];
+  const git = (/** @type {string[]} */ ...args) =>
+    execFileSync('git', args, { cwd: root, encoding: 'utf8' }).split('\n').filter(Boolean);
+  return [
+    ...git('diff', '--name-only', base),
+    ...git('ls-files', '--others', '--exclude-standard'),
+  ];
 }
 
 /**
@@ -32,10 +37,15 @@ export function changedFiles(root, base) {
 export function affected(tests, root, changed) {
   if (changed.length === 0) return [];
   if (changed.some((file) => everything.test(file))) return tests;
-  const gateway = new Set([...sources(root, 'plugins'), ...reachable(root, path.join(root, 'bin', 'gateway.js'))]);
+  const gateway = new Set([
+    ...sources(root, 'plugins'),
+    ...reachable(root, path.join(root, 'bin', 'gateway.js')),
+  ]);
   const migrates = changed.some((file) => file.startsWith('migrations/'));
   const places = new Set(changed.map((file) => path.join(root, file)));
-  const startsGateway = changed.some((file) => gateway.has(path.join(root, file)) || file.startsWith('bin/'));
+  const startsGateway = changed.some(
+    (file) => gateway.has(path.join(root, file)) || file.startsWith('bin/'),
+  );
   return tests.filter(({ name, file, services }) => {
     if (name.startsWith('meta/')) return true;
     if (migrates && services.includes('postgres')) return true;
@@ -51,8 +61,17 @@ export function affected(tests, root, changed) {
  * @param {readonly string[]} changed
  */
 function readsChangedFixture(file, changed) {
-  const folders = new Set(changed.map((name) => /^test\/(fixtures\/[^/]+)/.exec(name)?.[1]).filter((name) => name !== undefined));
-  return folders.size > 0 && [...folders].some((folder) => fs.readFileSync(file, 'utf8').includes(/** @type {string} */ (folder)));
+  const folders = new Set(
+    changed
+      .map((name) => /^test\/(fixtures\/[^/]+)/.exec(name)?.[1])
+      .filter((name) => name !== undefined),
+  );
+  return (
+    folders.size > 0 &&
+    [...folders].some((folder) =>
+      fs.readFileSync(file, 'utf8').includes(/** @type {string} */ (folder)),
+    )
+  );
 }
 
 /** @type {Map<string, string[]>} */
@@ -68,9 +87,9 @@ function reachable(root, file, seen = new Set()) {
   seen.add(file);
   let found = importsByFile.get(file);
   if (!found) {
-    const specifiers = [...fs.readFileSync(file, 'utf8').matchAll(/(?:\bfrom |\bimport\(|^import )'([^']+)'/gm)].map(
-      ([, name]) => name ?? '',
-    );
+    const specifiers = [
+      ...fs.readFileSync(file, 'utf8').matchAll(/(?:\bfrom |\bimport\(|^import )'([^']+)'/gm),
+    ].map(([, name]) => name ?? '');
     found = specifiers.flatMap((specifier) => resolved(root, file, specifier) ?? []);
     importsByFile.set(file, found);
   }
@@ -96,12 +115,16 @@ function resolved(root, file, specifier) {
     const place = typeof target === 'string' ? target : target?.default;
     return place && sourceOf(path.join(folder, place.replace('./dist/', 'src/')));
   }
-  return specifier.startsWith('.') ? sourceOf(path.resolve(path.dirname(file), specifier)) : undefined;
+  return specifier.startsWith('.')
+    ? sourceOf(path.resolve(path.dirname(file), specifier))
+    : undefined;
 }
 
 /** @param {string} place as imported, with `.js` */
 function sourceOf(place) {
-  return [place.replace(/\.js$/, '.ts'), place].find((name) => fs.existsSync(name) && fs.statSync(name).isFile());
+  return [place.replace(/\.js$/, '.ts'), place].find(
+    (name) => fs.existsSync(name) && fs.statSync(name).isFile(),
+  );
 }
 
 /**
@@ -119,5 +142,7 @@ function folderOf(root, name) {
  */
 function sources(root, group) {
   const names = fs.readdirSync(path.join(root, group), { recursive: true, encoding: 'utf8' });
-  return names.filter((name) => /^[^/]+\/src\/.*\.ts$/.test(name)).map((name) => path.join(root, group, name));
+  return names
+    .filter((name) => /^[^/]+\/src\/.*\.ts$/.test(name))
+    .map((name) => path.join(root, group, name));
 }

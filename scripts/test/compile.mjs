@@ -10,7 +10,9 @@ import { compiledOf, tests } from './compiled.mjs';
  * would take three times as long to start. type-errors.mjs checks the types.
  */
 export async function compileTests() {
-  const names = fs.readdirSync(tests, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+  const names = fs
+    .readdirSync(tests, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'));
   await Promise.all(names.map((name) => compile(path.join(tests, name))));
 }
 

@@ -57,7 +57,8 @@ export function startCoverage(root) {
         '**/*.d.ts',
       ];
       for (const place of places) args.push('--include', place);
-      for (const reporter of ['text-summary', 'html', 'lcovonly']) args.push('--reporter', reporter);
+      for (const reporter of ['text-summary', 'html', 'lcovonly'])
+        args.push('--reporter', reporter);
       const { output } = await command(process.execPath, [c8, ...args], { cwd: root });
       for (const made of [raw, slim]) fs.rmSync(made, { recursive: true, force: true });
       return output.trim();
@@ -80,7 +81,9 @@ function ours(root, text) {
   } catch {
     return undefined;
   }
-  const places = ['packages', 'plugins'].map((folder) => `${pathToFileURL(path.join(root, folder)).href}/`);
+  const places = ['packages', 'plugins'].map(
+    (folder) => `${pathToFileURL(path.join(root, folder)).href}/`,
+  );
   const result = coverage.result.filter(({ url }) => places.some((place) => url.startsWith(place)));
   return result.length > 0 ? JSON.stringify({ result }) : undefined;
 }

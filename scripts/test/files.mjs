@@ -26,9 +26,13 @@ export function testFiles(root, filters) {
   const folder = path.join(root, 'test');
   const entries = fs.readdirSync(folder, { recursive: true, encoding: 'utf8' });
   const names = entries.filter(
-    (name) => name.endsWith('.test.ts') && (filters.length === 0 || filters.some((part) => name.includes(part))),
+    (name) =>
+      name.endsWith('.test.ts') &&
+      (filters.length === 0 || filters.some((part) => name.includes(part))),
   );
-  return names.sort().map((name) => describe(name.slice(0, -'.test.ts'.length), path.join(folder, name)));
+  return names
+    .sort()
+    .map((name) => describe(name.slice(0, -'.test.ts'.length), path.join(folder, name)));
 }
 
 /**
@@ -64,17 +68,22 @@ function describe(name, file) {
   const used = [...withImports(file)];
   // A superfluous service costs a start; a test file starts a missing one itself.
   const asked = used.flatMap((place) =>
-    [...textOf(place).matchAll(/\bservices\.(postgres|redis|kafka|prometheus|chromium)\(/g)].map(([, it]) => it),
+    [...textOf(place).matchAll(/\bservices\.(postgres|redis|kafka|prometheus|chromium)\(/g)].map(
+      ([, it]) => it,
+    ),
   );
   const services = /** @type {TestFile['services']} */ ([...new Set(asked)]);
-  const startsProcesses = used.some((place) => /support\/(gateway|start\/server-process)\.ts$/.test(place));
+  const startsProcesses = used.some((place) =>
+    /support\/(gateway|start\/server-process)\.ts$/.test(place),
+  );
   return {
     name,
     file,
     deadlineMs: 1000 * Number(declared ?? defaultDeadlineSeconds),
     services,
     isLong: long !== undefined,
-    isUnit: services.length === 0 && !startsProcesses && !/^(e2e|reliability|conformance)\//.test(name),
+    isUnit:
+      services.length === 0 && !startsProcesses && !/^(e2e|reliability|conformance)\//.test(name),
   };
 }
 

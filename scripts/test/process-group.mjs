@@ -7,7 +7,8 @@ import fs from 'node:fs';
  * @returns {string[]} empty where the system has no /proc and the group is gone
  */
 export function processesOf(group) {
-  if (!fs.existsSync('/proc/self/stat')) return send(group, 0) ? [`the process group ${group}`] : [];
+  if (!fs.existsSync('/proc/self/stat'))
+    return send(group, 0) ? [`the process group ${group}`] : [];
   return fs
     .readdirSync('/proc')
     .filter((entry) => /^\d+$/.test(entry))

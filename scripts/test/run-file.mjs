@@ -5,7 +5,11 @@ import { fileURLToPath } from 'node:url';
 import { compiledOf } from './compiled.mjs';
 import { killGroup, processesOf } from './process-group.mjs';
 
-const flags = ['--enable-source-maps', '--import', new URL('./still-open.mjs', import.meta.url).href];
+const flags = [
+  '--enable-source-maps',
+  '--import',
+  new URL('./still-open.mjs', import.meta.url).href,
+];
 const root = fileURLToPath(new URL('../..', import.meta.url));
 /** The limit for a file to close its resources and exit after its last test. */
 const endWithinMs = 10_000;
@@ -60,7 +64,10 @@ export async function runFile(test, { env, signal, skipsFail, keeper }) {
   const take = (text) => {
     output = (output + text).slice(-keptOutput);
     if (lastCall === undefined && summaries(output).length > 0)
-      lastCall = setTimeout(() => void giveUp(`did not end within ${endWithinMs / 1000} s after its last test`), endWithinMs);
+      lastCall = setTimeout(
+        () => void giveUp(`did not end within ${endWithinMs / 1000} s after its last test`),
+        endWithinMs,
+      );
   };
   child.stdout.setEncoding('utf8').on('data', take);
   child.stderr.setEncoding('utf8').on('data', take);
@@ -84,8 +91,9 @@ export async function runFile(test, { env, signal, skipsFail, keeper }) {
 }
 
 /**
- * Runs unit test files in one process, which is started again when a file ends it or exceeds its deadline.
- * @param {{ env: NodeJS.ProcessEnv, skipsFail: boolean, keeper: typeof import('../../test/support/start/keep.js') }} options
+ * Runs unit test files in one process. A new one starts after a file that ends the process or exceeds
+ * its deadline.
+ * @param {Omit<Parameters<typeof runFile>[1], 'signal'>} options
  */
 export function unitRunner({ env, skipsFail, keeper }) {
   /** @type {import('node:child_process').ChildProcess | undefined} */
@@ -115,22 +123,32 @@ export function unitRunner({ env, skipsFail, keeper }) {
       const problems = [];
       const { output, ending } = await new Promise((resolve) => {
         const end = (/** @type {unknown} */ how) => (close(), resolve({ output: '', ending: how }));
-        const deadline = setTimeout(() => (problems.push(overrun(test, '')), end('SIGKILL')), test.deadlineMs);
+        const deadline = setTimeout(
+          () => (problems.push(overrun(test, '')), end('SIGKILL')),
+          test.deadlineMs,
+        );
         process.once('exit', (code, by) => (clearTimeout(deadline), end(code ?? by)));
-        process.once('message', (answer) => (clearTimeout(deadline), process.removeAllListeners('exit'), resolve(answer)));
+        process.once(
+          'message',
+          (answer) => (clearTimeout(deadline), process.removeAllListeners('exit'), resolve(answer)),
+        );
         process.send(compiledOf(test.file));
       });
       process.stdout?.off('data', take);
       process.stderr?.off('data', take);
       const all = output + printed;
-      return { ...outcomeOf(all, ending, problems, skipsFail), output: all, ms: Date.now() - began };
+      return {
+        ...outcomeOf(all, ending, problems, skipsFail),
+        output: all,
+        ms: Date.now() - began,
+      };
     },
   };
 }
 
 /**
  * @param {NodeJS.ProcessEnv} env
- * @param {typeof import('../../test/support/start/keep.js')} keeper
+ * @param {Parameters<typeof runFile>[1]['keeper']} keeper
  */
 function start(env, keeper) {
   const file = new URL('./unit-process.mjs', import.meta.url);
@@ -140,7 +158,7 @@ function start(env, keeper) {
 }
 
 /**
- * Waits for what the file has started to end too, and ends what does not.
+ * Waits for processes that the file started, and kills the remaining ones.
  * @param {number} group
  */
 async function leftBehind(group) {
@@ -160,7 +178,8 @@ async function leftBehind(group) {
  */
 function outcomeOf(output, ending, problems, skipsFail) {
   const found = summaries(output);
-  const sum = (/** @type {'total' | 'passed' | 'skipped'} */ key) => found.reduce((all, one) => all + one[key], 0);
+  const sum = (/** @type {'total' | 'passed' | 'skipped'} */ key) =>
+    found.reduce((all, one) => all + one[key], 0);
   const total = sum('total');
   const passed = sum('passed');
   const reason = /^SKIPPED: (.*)$/m.exec(output)?.[1];
@@ -172,10 +191,15 @@ function outcomeOf(output, ending, problems, skipsFail) {
   const all = [...problems];
   if (skipped > 0 && skipsFail) all.push(`${skipped} tests skipped, and CI=true`);
   if (total === 0 && all.length === 0)
-    all.push(ending === 0 ? 'ran no test: does it end with .run()?' : `ended (${ending}) before any test was counted`);
+    all.push(
+      ending === 0
+        ? 'ran no test: does it end with .run()?'
+        : `ended (${ending}) before any test was counted`,
+    );
   else if (passed < total && !output.includes(' FAIL '))
     all.push('a hook threw: uvu stops there and does not print the error of a before hook');
-  else if (passed === total && ending !== 0 && all.length === 0) all.push(`ended with ${ending} although every test passed`);
+  else if (passed === total && ending !== 0 && all.length === 0)
+    all.push(`ended with ${ending} although every test passed`);
   const failed = Math.max(total - passed, all.length > 0 ? 1 : 0);
   return { passed, failed, skipped, reason, problems: all };
 }
@@ -187,9 +211,15 @@ function outcomeOf(output, ending, problems, skipsFail) {
 function summaries(output) {
   // eslint-disable-next-line no-control-regex -- colours, when somebody forces them
   const plain = output.replace(/\u001b\[\d+m/g, '');
-  return [...plain.matchAll(/^ {2}Total: {5}(\d+)\n {2}Passed: {4}(\d+)\n {2}Skipped: {3}(\d+)\n {2}Duration: /gm)].map(
-    ([, total, passed, skipped]) => ({ total: Number(total), passed: Number(passed), skipped: Number(skipped) }),
-  );
+  return [
+    ...plain.matchAll(
+      /^ {2}Total: {5}(\d+)\n {2}Passed: {4}(\d+)\n {2}Skipped: {3}(\d+)\n {2}Duration: /gm,
+    ),
+  ].map(([, total, passed, skipped]) => ({
+    total: Number(total),
+    passed: Number(passed),
+    skipped: Number(skipped),
+  }));
 }
 
 /**

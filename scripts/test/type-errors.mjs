@@ -11,7 +11,9 @@ import { command } from '../prepare/command.mjs';
  */
 export async function typeErrors(root, only) {
   const tsc = path.join(root, 'node_modules', '@typescript', 'native', 'bin', 'tsc');
-  const checks = ['test', 'scripts'].map((project) => command(process.execPath, [tsc, '-p', project, '--pretty', 'false'], { cwd: root }));
+  const checks = ['test', 'scripts'].map((project) =>
+    command(process.execPath, [tsc, '-p', project, '--pretty', 'false'], { cwd: root }),
+  );
   const results = await Promise.all(checks);
   const output = results.map((result) => (result.ok ? '' : result.output)).join('');
   if (only === undefined) return output.trim();

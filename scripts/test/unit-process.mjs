@@ -1,15 +1,22 @@
 // @ts-check
-// Runs unit test files one after the other in this process, as the runner names them. Each import starts a file's suites anew, and what files share is loaded once.
+// Runs the unit test files that the runner names, one after the other. Modules that files share are
+// loaded once.
 import { pathToFileURL } from 'node:url';
 
-// uvu then leaves it to us when suites run.
+// uvu then runs no suite before `exec`.
 /** @type {any} */ (globalThis).UVU_DEFER = 1;
 const { exec } = await import('uvu');
 
-process.on('message', async (/** @type {string} */ file) => {
+process.on('message', (/** @type {string} */ file) => void run(file));
+
+/** @param {string} file */
+async function run(file) {
   let output = '';
   const write = process.stdout.write;
-  process.stdout.write = (/** @type {string | Uint8Array} */ text) => ((output += String(text)), true);
+  process.stdout.write = (/** @type {string | Uint8Array} */ text) => (
+    (output += String(text)),
+    true
+  );
   /** @type {any} */ (globalThis).UVU_QUEUE = [[null]];
   process.exitCode = 0;
   try {
@@ -21,4 +28,4 @@ process.on('message', async (/** @type {string} */ file) => {
   }
   process.stdout.write = write;
   process.send?.({ output, ending: process.exitCode });
-});
+}

@@ -36,10 +36,16 @@ interface Scene {
   readonly projectId: string;
   readonly at: Endpoint;
   readonly endpointId: string;
-  start(settings?: Readonly<Record<string, unknown>>, options?: { kv?: Kv; port?: number }): Promise<Started>;
+  start(
+    settings?: Readonly<Record<string, unknown>>,
+    options?: { kv?: Kv; port?: number },
+  ): Promise<Started>;
 }
 
-async function scene(test: (scene: Scene) => Promise<void>, endpoint: Partial<Parameters<typeof makeEndpoint>[2]> = {}): Promise<void> {
+async function scene(
+  test: (scene: Scene) => Promise<void>,
+  endpoint: Partial<Parameters<typeof makeEndpoint>[2]> = {},
+): Promise<void> {
   const db = await migratedDatabase();
   const at = await receiver();
   const broker = new Broker();
@@ -73,122 +79,182 @@ interface HealthBody {
   readonly data: {
     readonly ready: boolean;
     readonly state: string;
-    readonly components: { readonly name: string; readonly state: string; readonly reason?: string }[];
+    readonly components: {
+      readonly name: string;
+      readonly state: string;
+      readonly reason?: string;
+    }[];
   };
 }
 
 async function health(port: number, query = ''): Promise<{ status: number; body: HealthBody }> {
-  const response = await fetch(`http://127.0.0.1:${port}/healthz${query}`, { signal: AbortSignal.timeout(10_000) });
+  const response = await fetch(`http://127.0.0.1:${port}/healthz${query}`, {
+    signal: AbortSignal.timeout(10_000),
+  });
   return { status: response.status, body: (await response.json()) as HealthBody };
 }
 
 const message = (n: number) => ({ event_type: 'order.paid', data: { n } });
 
-agent('a message becomes a delivery with its attempt, and the HTTP server tells how the agent stands', () =>
-  scene(async ({ db, broker, projectId, at, endpointId, start }) => {
-    await makeSource(db, projectId, { queue: 'orders' });
-    const { port } = await start();
-    assert.is(
-      await within(broker.queue('orders').send('{"event_type":"order.paid","data":{ "id":9007199254740993 }}'), 20_000, 'the outcome'),
-      'accepted',
-    );
-    const [request] = await at.received(1);
-    assert.is(request!.body.toString(), '{ "id":9007199254740993 }');
-    await delivered({ db }, endpointId, 1, 'the record');
-    const [attempt] = await db.rows('select number, http_status, url from delivery_attempts');
-    assert.equal(attempt, { number: 1, http_status: 200, url: at.url });
-
-    await until('the agent to be ready', async () => (await health(port, '?ready')).status === 200);
-    const { status, body } = await health(port);
-    assert.equal([status, body.data.ready, body.data.state], [200, true, 'ok']);
-    assert.equal(body.data.components.map(({ name }) => name).sort(), ['clock', 'kv', 'postgres', 'source orders']);
-    const headers = { 'x-forwarded-for': '198.51.100.7' };
-    const stranger = await fetch(`http://127.0.0.1:${port}/healthz?ready`, { headers });
-    assert.is(stranger.headers.get('x-content-type-options'), 'nosniff');
-    const kinds = ['clock', 'kv', 'postgres', 'source'].map((name) => ({ name, state: 'ok' }));
-    assert.equal(await stranger.json(), {
-      status: true,
-      message: 'ready',
-      data: { ready: true, draining: false, state: 'ok', components: kinds },
-    });
-    const metrics = await fetch(`http://127.0.0.1:${port}/metrics`);
-    assert.match(await metrics.text(), /^# no metrics/);
-    for (const path of ['/nothing', '/', '//', '//metrics']) assert.is((await fetch(`http://127.0.0.1:${port}${path}`)).status, 404, path);
-    const posted = await fetch(`http://127.0.0.1:${port}/healthz`, { method: 'POST' });
-    assert.equal([posted.status, posted.headers.get('allow')], [405, 'GET']);
-  }),
-);
-
-agent('an agent whose key is not that of its database any more stops, says so, and gives back what it held without an attempt', () =>
-  scene(
-    async ({ db, broker, projectId, at, endpointId, start }) => {
-      await makeSource(db, projectId, { queue: 'q' });
-      const { port, lines } = await start();
-      at.answer({ delayMs: 500 });
-      for (let n = 0; n < 20; n++) assert.is(await within(broker.queue('q').send(message(n)), 20_000, 'the outcome'), 'accepted');
-      await at.received(1);
-      const foreign = sealer(Buffer.alloc(32, 1).toString('base64')).seal(makeSecret(), ['endpoints', endpointId, 'secrets']);
-      await db.rows(`update endpoints set secrets = jsonb_set(secrets, '{0,value}', to_jsonb($1::text))`, [foreign]);
-      await until('the agent to have left', async () => (await db.rows('select 1 from agents')).length === 0);
-
-      const failures = await db.rows('select error from delivery_attempts where error_class is not null');
-      assert.equal(failures, []);
-      const left = await states({ db }, endpointId);
-      assert.equal(Object.keys(left).sort(), ['scheduled due', 'success']);
-      assert.is(left['scheduled due']! + left['success']!, 20);
-      assert.is(broker.queue('q').readers, 0);
-      const { status, body } = await health(port, '?ready');
-      assert.is(status, 503);
-      const { state, reason } = body.data.components.find(({ name }) => name === 'encryption key')!;
-      assert.is(state, 'down');
-      assert.match(reason!, /^The encryption key of this agent opens no secret of the database.* restart the agent\.$/);
-      assert.equal(
-        lines.filter(({ level }) => level === 'error').map(({ sentence }) => sentence),
-        [reason],
+agent(
+  'a message becomes a delivery with its attempt, and the HTTP server tells how the agent stands',
+  () =>
+    scene(async ({ db, broker, projectId, at, endpointId, start }) => {
+      await makeSource(db, projectId, { queue: 'orders' });
+      const { port } = await start();
+      assert.is(
+        await within(
+          broker
+            .queue('orders')
+            .send('{"event_type":"order.paid","data":{ "id":9007199254740993 }}'),
+          20_000,
+          'the outcome',
+        ),
+        'accepted',
       );
-    },
-    { concurrency: 1 },
-  ),
+      const [request] = await at.received(1);
+      assert.is(request!.body.toString(), '{ "id":9007199254740993 }');
+      await delivered({ db }, endpointId, 1, 'the record');
+      const [attempt] = await db.rows('select number, http_status, url from delivery_attempts');
+      assert.equal(attempt, { number: 1, http_status: 200, url: at.url });
+
+      await until(
+        'the agent to be ready',
+        async () => (await health(port, '?ready')).status === 200,
+      );
+      const { status, body } = await health(port);
+      assert.equal([status, body.data.ready, body.data.state], [200, true, 'ok']);
+      assert.equal(body.data.components.map(({ name }) => name).sort(), [
+        'clock',
+        'kv',
+        'postgres',
+        'source orders',
+      ]);
+      const headers = { 'x-forwarded-for': '198.51.100.7' };
+      const stranger = await fetch(`http://127.0.0.1:${port}/healthz?ready`, { headers });
+      assert.is(stranger.headers.get('x-content-type-options'), 'nosniff');
+      const kinds = ['clock', 'kv', 'postgres', 'source'].map((name) => ({ name, state: 'ok' }));
+      assert.equal(await stranger.json(), {
+        status: true,
+        message: 'ready',
+        data: { ready: true, draining: false, state: 'ok', components: kinds },
+      });
+      const metrics = await fetch(`http://127.0.0.1:${port}/metrics`);
+      assert.match(await metrics.text(), /^# no metrics/);
+      for (const path of ['/nothing', '/', '//', '//metrics'])
+        assert.is((await fetch(`http://127.0.0.1:${port}${path}`)).status, 404, path);
+      const posted = await fetch(`http://127.0.0.1:${port}/healthz`, { method: 'POST' });
+      assert.equal([posted.status, posted.headers.get('allow')], [405, 'GET']);
+    }),
 );
 
-agent('a function that is changed in the database is used at once, long before the next refresh', () =>
-  scene(async ({ db, broker, projectId, at, start }) => {
-    const { id } = await makeSource(db, projectId, {
-      queue: 'q',
-      bodyFunction: `function transform() { return { event_type: 'a', data: { version: 1 } } }`,
-    });
-    await start({ agent: { interval_seconds: 3600 } });
-    const queue = broker.queue('q');
-    await within(queue.send('x'), 20_000, 'the first outcome');
-    await updateSource(db.knex, projectId, id, {
-      body_function: `function transform() { return { event_type: 'a', data: { version: 2 } } }`,
-    });
-    // Sends messages one by one until the new function runs.
-    await until('the new function', async () => {
-      await queue.send('x');
-      await until('the request', () => at.requests.length > 0);
-      return at.requests.some(({ body }) => body.toString() === '{"version":2}');
-    });
-    await updateSource(db.knex, projectId, id, { is_disabled: true });
-    await until('nobody to read', () => queue.readers === 0);
-    assert.is(queue.connections, 1);
-  }),
+agent(
+  'an agent whose key is not that of its database any more stops, says so, and gives back what it held without an attempt',
+  () =>
+    scene(
+      async ({ db, broker, projectId, at, endpointId, start }) => {
+        await makeSource(db, projectId, { queue: 'q' });
+        const { port, lines } = await start();
+        at.answer({ delayMs: 500 });
+        for (let n = 0; n < 20; n++)
+          assert.is(
+            await within(broker.queue('q').send(message(n)), 20_000, 'the outcome'),
+            'accepted',
+          );
+        await at.received(1);
+        const foreign = sealer(Buffer.alloc(32, 1).toString('base64')).seal(makeSecret(), [
+          'endpoints',
+          endpointId,
+          'secrets',
+        ]);
+        await db.rows(
+          `update endpoints set secrets = jsonb_set(secrets, '{0,value}', to_jsonb($1::text))`,
+          [foreign],
+        );
+        await until(
+          'the agent to have left',
+          async () => (await db.rows('select 1 from agents')).length === 0,
+        );
+
+        const failures = await db.rows(
+          'select error from delivery_attempts where error_class is not null',
+        );
+        assert.equal(failures, []);
+        const left = await states({ db }, endpointId);
+        assert.equal(Object.keys(left).sort(), ['scheduled due', 'success']);
+        assert.is(left['scheduled due']! + left['success']!, 20);
+        assert.is(broker.queue('q').readers, 0);
+        const { status, body } = await health(port, '?ready');
+        assert.is(status, 503);
+        const { state, reason } = body.data.components.find(
+          ({ name }) => name === 'encryption key',
+        )!;
+        assert.is(state, 'down');
+        assert.match(
+          reason!,
+          /^The encryption key of this agent opens no secret of the database.* restart the agent\.$/,
+        );
+        assert.equal(
+          lines.filter(({ level }) => level === 'error').map(({ sentence }) => sentence),
+          [reason],
+        );
+      },
+      { concurrency: 1 },
+    ),
+);
+
+agent(
+  'a function that is changed in the database is used at once, long before the next refresh',
+  () =>
+    scene(async ({ db, broker, projectId, at, start }) => {
+      const { id } = await makeSource(db, projectId, {
+        queue: 'q',
+        bodyFunction: `function transform() { return { event_type: 'a', data: { version: 1 } } }`,
+      });
+      await start({ agent: { interval_seconds: 3600 } });
+      const queue = broker.queue('q');
+      await within(queue.send('x'), 20_000, 'the first outcome');
+      await updateSource(db.knex, projectId, id, {
+        body_function: `function transform() { return { event_type: 'a', data: { version: 2 } } }`,
+      });
+      // Sends messages one by one until the new function runs.
+      await until('the new function', async () => {
+        await queue.send('x');
+        await until('the request', () => at.requests.length > 0);
+        return at.requests.some(({ body }) => body.toString() === '{"version":2}');
+      });
+      await updateSource(db.knex, projectId, id, { is_disabled: true });
+      await until('nobody to read', () => queue.readers === 0);
+      assert.is(queue.connections, 1);
+    }),
 );
 
 agent('a source that cannot be read makes the agent say so, and the others go on', () =>
   scene(async ({ db, broker, projectId, at, start }) => {
-    broker.queue('bad').failure = new PluginError('The broker refused the password.', { fix: 'Check the field password.' });
+    broker.queue('bad').failure = new PluginError('The broker refused the password.', {
+      fix: 'Check the field password.',
+    });
     await makeSource(db, projectId, { queue: 'bad' });
     await makeSource(db, projectId, { queue: 'good' });
     const { port } = await start();
-    assert.is(await within(broker.queue('good').send(message(1)), 20_000, 'the outcome'), 'accepted');
+    assert.is(
+      await within(broker.queue('good').send(message(1)), 20_000, 'the outcome'),
+      'accepted',
+    );
     await at.received(1);
     const found = await until('the failure to be told', async () =>
-      (await health(port)).body.data.components.find(({ name, state }) => name === 'source bad' && state === 'down'),
+      (await health(port)).body.data.components.find(
+        ({ name, state }) => name === 'source bad' && state === 'down',
+      ),
     );
-    assert.is(found.reason, 'The broker refused the password. Check the field password. Trying again.');
+    assert.is(
+      found.reason,
+      'The broker refused the password. Check the field password. Trying again.',
+    );
     broker.queue('bad').failure = undefined;
-    await until('the source to be well', async () => (await health(port)).body.data.components.every(({ state }) => state === 'ok'));
+    await until('the source to be well', async () =>
+      (await health(port)).body.data.components.every(({ state }) => state === 'ok'),
+    );
   }),
 );
 
@@ -203,7 +269,11 @@ agent('two agents that share Redis ingest at one rate together', async () => {
       const queue = broker.queue('q');
       await until('two readers', () => queue.readers === 2);
       const startedAtMs = performance.now();
-      const outcomes = await within(Promise.all(Array.from({ length: 500 }, (_, n) => queue.send(message(n)))), 60_000, 'all messages');
+      const outcomes = await within(
+        Promise.all(Array.from({ length: 500 }, (_, n) => queue.send(message(n)))),
+        60_000,
+        'all messages',
+      );
       const seconds = (performance.now() - startedAtMs) / 1000;
       assert.ok(outcomes.every((outcome) => outcome === 'accepted'));
       // The bucket starts with one second's worth; the other four hundred messages take four
@@ -223,7 +293,10 @@ beside('one agent for first attempts and one for retries share the work', () =>
       const kv = new MemoryKv();
       await start({ agent: { mode: 'events' } }, { kv });
       await Promise.all([broker.queue('q').send(message(1)), broker.queue('q').send(message(2))]);
-      await until('both to be due again', async () => (await states({ db }, endpointId))['retry due'] === 2);
+      await until(
+        'both to be due again',
+        async () => (await states({ db }, endpointId))['retry due'] === 2,
+      );
       assert.is(at.requests.length, 2);
       const retries = await start({ agent: { mode: 'retry' } }, { kv });
       await delivered({ db }, endpointId, 2, 'both to be delivered');
@@ -243,7 +316,8 @@ beside('closing settles what is in flight, gives back what waits and leaves no r
       const { close } = await start();
       const queue = broker.queue('q');
       const outcomes: string[] = [];
-      for (let n = 0; n < 400; n++) void queue.send(message(n)).then((outcome) => outcomes.push(outcome));
+      for (let n = 0; n < 400; n++)
+        void queue.send(message(n)).then((outcome) => outcomes.push(outcome));
       await at.received(1);
       await within(close(), 30_000, 'the agent to close');
       const accepted = outcomes.length;
@@ -260,7 +334,11 @@ beside('closing settles what is in flight, gives back what waits and leaves no r
 
       at.answer({});
       await start();
-      await until('the rest', async () => outcomes.length === 400 && (await states({ db }, endpointId))['success'] === 400);
+      await until(
+        'the rest',
+        async () =>
+          outcomes.length === 400 && (await states({ db }, endpointId))['success'] === 400,
+      );
       assert.is(new Set(at.requests.map(({ headers }) => headers['webhook-id'])).size, 400);
     },
     { concurrency: 5 },
@@ -272,7 +350,10 @@ beside('closing while Postgres is away ends in time, and nothing is acknowledged
     await makeSource(db, projectId, { queue: 'q' });
     const postgres = await proxy({ port: Number(new URL(db.url).port) });
     try {
-      const { close } = await start({ agent: { drain_timeout_seconds: 4 } }, { port: postgres.port });
+      const { close } = await start(
+        { agent: { drain_timeout_seconds: 4 } },
+        { port: postgres.port },
+      );
       const queue = broker.queue('q');
       await until('a reader', () => queue.readers === 1);
       postgres.cut();
@@ -291,35 +372,48 @@ beside('closing while Postgres is away ends in time, and nothing is acknowledged
   }),
 );
 
-beside('what an agent had in hand that is cut off moves on with another one, long before its requests time out', () =>
-  scene(
-    async ({ db, broker, projectId, at, endpointId, start }) => {
-      await makeSource(db, projectId, { queue: 'q' });
-      const postgres = await proxy({ port: Number(new URL(db.url).port) });
-      try {
-        at.answer({ hang: true });
-        // Its requests hang until the end: it must not wait for them.
-        const first = await start({ agent: { drain_timeout_seconds: 5 } }, { port: postgres.port });
-        await broker.queue('q').send(message(0));
-        for (let n = 1; n < 30; n++) await broker.queue('q').send(message(n));
-        await at.received(5);
-        postgres.cut();
-        at.answer({});
-        await start();
-        await delivered({ db }, endpointId, 30);
-        assert.equal(await db.rows('select count(*)::int as n from agents where expires_at > now()'), [{ n: 1 }]);
+beside(
+  'what an agent had in hand that is cut off moves on with another one, long before its requests time out',
+  () =>
+    scene(
+      async ({ db, broker, projectId, at, endpointId, start }) => {
+        await makeSource(db, projectId, { queue: 'q' });
+        const postgres = await proxy({ port: Number(new URL(db.url).port) });
+        try {
+          at.answer({ hang: true });
+          // Its requests hang until the end: it must not wait for them.
+          const first = await start(
+            { agent: { drain_timeout_seconds: 5 } },
+            { port: postgres.port },
+          );
+          await broker.queue('q').send(message(0));
+          for (let n = 1; n < 30; n++) await broker.queue('q').send(message(n));
+          await at.received(5);
+          postgres.cut();
+          at.answer({});
+          await start();
+          await delivered({ db }, endpointId, 30);
+          assert.equal(
+            await db.rows('select count(*)::int as n from agents where expires_at > now()'),
+            [{ n: 1 }],
+          );
 
-        // The first agent returns under a new id, and works.
-        postgres.restore();
-        await until('it to be back', () => first.lines.some(({ sentence }) => sentence.includes('taken for dead')));
-        await until('two agents', async () => (await db.rows(`select from agents where expires_at > now()`)).length === 2);
-      } finally {
-        postgres.restore();
-        await postgres.close();
-      }
-    },
-    { concurrency: 5, timeout_ms: 60_000 },
-  ),
+          // The first agent returns under a new id, and works.
+          postgres.restore();
+          await until('it to be back', () =>
+            first.lines.some(({ sentence }) => sentence.includes('taken for dead')),
+          );
+          await until(
+            'two agents',
+            async () => (await db.rows(`select from agents where expires_at > now()`)).length === 2,
+          );
+        } finally {
+          postgres.restore();
+          await postgres.close();
+        }
+      },
+      { concurrency: 5, timeout_ms: 60_000 },
+    ),
 );
 
 agent('events that were created over the API or left by others are routed after a start', () =>
@@ -353,13 +447,23 @@ agent('a start that cannot work is refused with its reason, and leaves nothing b
     const { log } = keptLog();
     const usual = agentConfig(db.url);
     const attempts: [string, object][] = [
-      ['port_in_use', { ...usual, server: { http: { ...usual.server.http, agent_port: (taken.address() as net.AddressInfo).port } } }],
+      [
+        'port_in_use',
+        {
+          ...usual,
+          server: {
+            http: { ...usual.server.http, agent_port: (taken.address() as net.AddressInfo).port },
+          },
+        },
+      ],
       ['encryption_key_missing', { ...usual, encryption_key: undefined }],
       ['encryption_key_invalid', { ...usual, encryption_key: 'short' }],
     ];
     const codes: string[] = [];
     for (const [, config] of attempts) {
-      const starting = startAgent({ config: config as never, plugins: pluginsOf(), log }).then((running) => ({ ...running, lines: [] }));
+      const starting = startAgent({ config: config as never, plugins: pluginsOf(), log }).then(
+        (running) => ({ ...running, lines: [] }),
+      );
       codes.push(await within(refusal(starting), 30_000, 'the refusal').catch(String));
     }
     await new Promise((resolve) => taken.close(resolve));
@@ -375,7 +479,9 @@ agent('a database without its migrations is refused', async () => {
   const own = await database();
   try {
     const { log } = keptLog();
-    const starting = startAgent({ config: agentConfig(own.url), plugins: pluginsOf(), log }).then((running) => ({ ...running, lines: [] }));
+    const starting = startAgent({ config: agentConfig(own.url), plugins: pluginsOf(), log }).then(
+      (running) => ({ ...running, lines: [] }),
+    );
     assert.match(await within(refusal(starting), 30_000, 'the refusal'), /migration/);
   } finally {
     await own.close();

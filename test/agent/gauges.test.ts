@@ -5,52 +5,61 @@ import { keptMetrics } from '../support/kept-metrics.js';
 
 const gauges = suite('agent/gauges');
 
-gauges('what is over has no value any more: a breaker, a slow endpoint, a lag, a pause', async () => {
-  const kept = keptMetrics();
-  const breakers = [
-    { projectId: 'p', endpointId: 'a', state: 'open' },
-    { projectId: 'p', endpointId: 'b', state: 'half_open' },
-  ];
-  const slow = [{ projectId: 'p', endpointId: 'a' }];
-  const lags = [{ projectId: 'p', sourceId: 's', partition: '0', messages: 7 }];
-  const sources = [
-    { project_id: 'p', id: 's', is_paused: true },
-    { project_id: 'p', id: 't', is_paused: false },
-  ];
-  const stop = showGauges(kept, {
-    inFlight: { counts: () => ({ waiting: 3, sending: 2, recording: 1 }) },
-    circuitBreakers: { notClosed: () => breakers },
-    backpressure: { saturated: () => slow },
-    lags: { lags: () => lags, ages: () => [] },
-    sandbox: { processes: 2 },
-    clock: { offsetMs: -1500 },
-    configCache: { sources },
-  } as unknown as GaugeOptions);
-  const values = (name: string) => kept.all(name).map(({ labels, value }) => [...Object.values(labels), value]);
-  const shown = async () => {
-    await kept.scrape();
-    return ['endpoint_breaker_state', 'endpoint_slow', 'source_lag_messages', 'source_paused'].map((name) => values(`gateway_${name}`));
-  };
-  assert.equal(await shown(), [
-    [
-      ['p', 'a', 2],
-      ['p', 'b', 1],
-    ],
-    [['p', 'a', 1]],
-    [['p', 's', '0', 7]],
-    [['p', 's', 1]],
-  ]);
-  assert.equal(values('gateway_deliveries_held'), [
-    ['waiting', 3],
-    ['under_way', 2],
-    ['recording', 1],
-  ]);
-  for (const list of [breakers, slow, lags]) list.shift();
-  sources[0]!.is_paused = false;
-  assert.equal(await shown(), [[['p', 'b', 1]], [], [], []]);
-  stop();
-  breakers.shift();
-  assert.equal((await shown())[0], [['p', 'b', 1]], 'nobody reads when it has stopped');
-});
+gauges(
+  'what is over has no value any more: a breaker, a slow endpoint, a lag, a pause',
+  async () => {
+    const kept = keptMetrics();
+    const breakers = [
+      { projectId: 'p', endpointId: 'a', state: 'open' },
+      { projectId: 'p', endpointId: 'b', state: 'half_open' },
+    ];
+    const slow = [{ projectId: 'p', endpointId: 'a' }];
+    const lags = [{ projectId: 'p', sourceId: 's', partition: '0', messages: 7 }];
+    const sources = [
+      { project_id: 'p', id: 's', is_paused: true },
+      { project_id: 'p', id: 't', is_paused: false },
+    ];
+    const stop = showGauges(kept, {
+      inFlight: { counts: () => ({ waiting: 3, sending: 2, recording: 1 }) },
+      circuitBreakers: { notClosed: () => breakers },
+      backpressure: { saturated: () => slow },
+      lags: { lags: () => lags, ages: () => [] },
+      sandbox: { processes: 2 },
+      clock: { offsetMs: -1500 },
+      configCache: { sources },
+    } as unknown as GaugeOptions);
+    const values = (name: string) =>
+      kept.all(name).map(({ labels, value }) => [...Object.values(labels), value]);
+    const shown = async () => {
+      await kept.scrape();
+      return [
+        'endpoint_breaker_state',
+        'endpoint_slow',
+        'source_lag_messages',
+        'source_paused',
+      ].map((name) => values(`gateway_${name}`));
+    };
+    assert.equal(await shown(), [
+      [
+        ['p', 'a', 2],
+        ['p', 'b', 1],
+      ],
+      [['p', 'a', 1]],
+      [['p', 's', '0', 7]],
+      [['p', 's', 1]],
+    ]);
+    assert.equal(values('gateway_deliveries_held'), [
+      ['waiting', 3],
+      ['under_way', 2],
+      ['recording', 1],
+    ]);
+    for (const list of [breakers, slow, lags]) list.shift();
+    sources[0]!.is_paused = false;
+    assert.equal(await shown(), [[['p', 'b', 1]], [], [], []]);
+    stop();
+    breakers.shift();
+    assert.equal((await shown())[0], [['p', 'b', 1]], 'nobody reads when it has stopped');
+  },
+);
 
 gauges.run();

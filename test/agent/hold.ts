@@ -22,7 +22,10 @@ export async function hold(
     const events = newEvents(Math.min(left, 500), { projectId: running.projectId, ...event });
     const deliveries = events.map((one) => newDelivery(one, { endpointId, subscriptionId: of }));
     await acceptEvents(running.db.pool, batch(events, { deliveries, agentId }));
-    for (const [k, { id, occurredAtMs, eventId, projectId, subscriptionId }] of deliveries.entries()) {
+    for (const [
+      k,
+      { id, occurredAtMs, eventId, projectId, subscriptionId },
+    ] of deliveries.entries()) {
       const { eventType, sourceId, headers, data } = events[k]!;
       held.push({
         projectId,
@@ -48,7 +51,10 @@ export async function hold(
 /**
  * Counts an endpoint's deliveries by status; waiting ones with the suffix `due`, `later` or `held`.
  */
-export async function states({ db }: Pick<RunningAgent, 'db'>, endpointId: string): Promise<Record<string, number>> {
+export async function states(
+  { db }: Pick<RunningAgent, 'db'>,
+  endpointId: string,
+): Promise<Record<string, number>> {
   const rows = await db.rows<{ state: string; n: number }>(
     `select status || case when next_attempt_at = 'infinity' then ' held' when next_attempt_at > now() then ' later' when next_attempt_at is not null then ' due' else '' end as state, count(*)::int as n
      from event_deliveries where endpoint_id = $1 group by 1`,
@@ -57,6 +63,11 @@ export async function states({ db }: Pick<RunningAgent, 'db'>, endpointId: strin
   return Object.fromEntries(rows.map(({ state, n }) => [state, n]));
 }
 
-export async function delivered(of: Pick<RunningAgent, 'db'>, endpointId: string, count: number, what = 'all deliveries'): Promise<void> {
+export async function delivered(
+  of: Pick<RunningAgent, 'db'>,
+  endpointId: string,
+  count: number,
+  what = 'all deliveries',
+): Promise<void> {
   await until(what, async () => (await states(of, endpointId))['success'] === count);
 }

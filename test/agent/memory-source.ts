@@ -1,5 +1,11 @@
 import type { ActivatedPlugins, ActiveSource } from '#core/plugins/activation';
-import { acknowledges, type Message, type Outcome, type SourceContext, type SourcePlugin } from '@gateway/plugin';
+import {
+  acknowledges,
+  type Message,
+  type Outcome,
+  type SourceContext,
+  type SourcePlugin,
+} from '@gateway/plugin';
 
 interface Waiting {
   readonly message: Message;
@@ -37,7 +43,9 @@ export class Broker {
     };
     const source: ActiveSource = {
       manifest: { kind: 'source', name: 'memory', module: './memory.js' },
-      connectionSchema: { properties: { queue: { type: 'string' }, password: { type: 'string', 'x-secret': true } } },
+      connectionSchema: {
+        properties: { queue: { type: 'string' }, password: { type: 'string', 'x-secret': true } },
+      },
       settings: {},
       load: () => Promise.resolve(plugin),
     };
@@ -72,8 +80,19 @@ export class Queue {
 
   /** Adds a message; resolves with the acknowledging outcome. */
   send(body: string | Uint8Array | object, fields: Partial<Message> = {}): Promise<Outcome> {
-    const bytes = typeof body === 'string' ? Buffer.from(body) : body instanceof Uint8Array ? body : Buffer.from(JSON.stringify(body));
-    const message: Message = { coordinates: `memory/0/${last++}`, timestamp: Date.now(), body: bytes, headers: {}, ...fields };
+    const bytes =
+      typeof body === 'string'
+        ? Buffer.from(body)
+        : body instanceof Uint8Array
+          ? body
+          : Buffer.from(JSON.stringify(body));
+    const message: Message = {
+      coordinates: `memory/0/${last++}`,
+      timestamp: Date.now(),
+      body: bytes,
+      headers: {},
+      ...fields,
+    };
     return new Promise((settled) => {
       this.#waiting.push({ message, settled });
       this.#wake();
@@ -85,7 +104,11 @@ export class Queue {
     this.#wake();
   }
 
-  async read(handle: (message: Message) => Promise<Outcome>, context: SourceContext, password: string): Promise<void> {
+  async read(
+    handle: (message: Message) => Promise<Outcome>,
+    context: SourceContext,
+    password: string,
+  ): Promise<void> {
     this.connections++;
     this.#refuse();
     this.readers++;

@@ -25,10 +25,17 @@ let secure: { readonly port: number; close(): Promise<void> };
 
 proxy.before(async () => {
   trusted = authority();
-  const { certificate, key } = trusted.issue('hooks', ['DNS:localhost', 'DNS:hooks.example.com', 'IP:127.0.0.1']);
-  const server = https.createServer({ cert: fs.readFileSync(certificate), key: fs.readFileSync(key) }, (request, response) => {
-    request.resume().on('end', () => response.end(`over TLS to ${request.headers.host}`));
-  });
+  const { certificate, key } = trusted.issue('hooks', [
+    'DNS:localhost',
+    'DNS:hooks.example.com',
+    'IP:127.0.0.1',
+  ]);
+  const server = https.createServer(
+    { cert: fs.readFileSync(certificate), key: fs.readFileSync(key) },
+    (request, response) => {
+      request.resume().on('end', () => response.end(`over TLS to ${request.headers.host}`));
+    },
+  );
   secure = {
     port: await loopback(server),
     close: () => {
@@ -45,12 +52,26 @@ proxy.after(async () => {
   trusted.close();
 });
 
-const OPTIONS: SenderOptions = { allowedNetworks: ['127.0.0.0/8'], maxResponseBytes: 1, lookupsPerProject: 32 };
-const REQUEST = { projectId: 'p', headers: ['content-type', 'application/json'], body: Buffer.from('{"a":1}'), timeoutMs: 10_000 };
+const OPTIONS: SenderOptions = {
+  allowedNetworks: ['127.0.0.0/8'],
+  maxResponseBytes: 1,
+  lookupsPerProject: 32,
+};
+const REQUEST = {
+  projectId: 'p',
+  headers: ['content-type', 'application/json'],
+  body: Buffer.from('{"a":1}'),
+  timeoutMs: 10_000,
+};
 
 /** Sends sequential POSTs with one sender. */
 async function post(options: Partial<SenderOptions>, ...urls: string[]): Promise<Answer[]> {
-  const sender = new Sender({ ...OPTIONS, maxResponseBytes: 1000, caFile: trusted.file, ...options });
+  const sender = new Sender({
+    ...OPTIONS,
+    maxResponseBytes: 1000,
+    caFile: trusted.file,
+    ...options,
+  });
   const answers: Answer[] = [];
   try {
     for (const url of urls) {
@@ -65,7 +86,10 @@ async function post(options: Partial<SenderOptions>, ...urls: string[]): Promise
   }
 }
 
-async function through(options: Parameters<typeof httpProxy>[0], test: (it: HttpProxy) => Promise<void>): Promise<void> {
+async function through(
+  options: Parameters<typeof httpProxy>[0],
+  test: (it: HttpProxy) => Promise<void>,
+): Promise<void> {
   const it = await httpProxy(options);
   try {
     await test(it);
@@ -109,7 +133,11 @@ proxy('http is asked for by its whole URL, over a connection that is kept', () =
 
 proxy('user and password of the URL are the login at the proxy, and nobody else sees them', () =>
   through({ login: 'ada:p@ss wörd' }, async (it) => {
-    const answers = await post({ proxy: it.url }, `http://localhost:${plain.port}/`, `https://localhost:${secure.port}/`);
+    const answers = await post(
+      { proxy: it.url },
+      `http://localhost:${plain.port}/`,
+      `https://localhost:${secure.port}/`,
+    );
     assert.equal(
       answers.map(({ status }) => status),
       [200, 200],
@@ -121,8 +149,16 @@ proxy('a login that is wrong or missing fails with the class proxy, for http and
   through({ login: 'ada:right' }, async (it) => {
     for (const url of [`http://ada:wrong@127.0.0.1:${it.port}`, `http://127.0.0.1:${it.port}`]) {
       const message = `The proxy 127.0.0.1:${it.port} requires a login (407). Set its user and password in delivery.proxy.`;
-      for (const answer of await post({ proxy: url }, `http://localhost:${plain.port}/`, `https://localhost:${secure.port}/`)) {
-        assert.equal(shown(answer), { status: answer.status, body: answer.body, failure: { class: 'proxy', message } });
+      for (const answer of await post(
+        { proxy: url },
+        `http://localhost:${plain.port}/`,
+        `https://localhost:${secure.port}/`,
+      )) {
+        assert.equal(shown(answer), {
+          status: answer.status,
+          body: answer.body,
+          failure: { class: 'proxy', message },
+        });
       }
     }
   }),
@@ -132,7 +168,10 @@ proxy('a proxy that is away, or refuses, or cannot reach the endpoint, is told a
   const port = await freePort();
   for (const url of [`http://localhost:${plain.port}/`, `https://localhost:${secure.port}/`]) {
     const [answer] = await post({ proxy: `http://ada:hunter2@127.0.0.1:${port}` }, url);
-    assert.equal(answer!.failure, { class: 'proxy', message: `The proxy 127.0.0.1:${port} cannot be reached: nothing listens there.` });
+    assert.equal(answer!.failure, {
+      class: 'proxy',
+      message: `The proxy 127.0.0.1:${port} cannot be reached: nothing listens there.`,
+    });
   }
   const target = `localhost:${secure.port}`;
   for (const [refuses, text] of [
@@ -178,16 +217,34 @@ proxy(
   'names of a project whose servers are silent do not keep requests of another from the proxy, and what was not looked up does not pass',
   async () => {
     const resolves = { 'n.test': '127.0.0.1', 'late.test': '127.0.0.1' };
-    const servers = await nameServer((name) => (name.startsWith('silent') ? 'silence' : ['127.0.0.1']));
+    const servers = await nameServer((name) =>
+      name.startsWith('silent') ? 'silence' : ['127.0.0.1'],
+    );
     const inside = () =>
       through({ resolves }, async (it) => {
-        const sender = new Sender({ ...OPTIONS, caFile: trusted.file, lookupsPerProject: 1, proxy: it.url });
+        const sender = new Sender({
+          ...OPTIONS,
+          caFile: trusted.file,
+          lookupsPerProject: 1,
+          proxy: it.url,
+        });
         const to = (projectId: string, origin: string) =>
-          new Promise<Answer>((done) => sender.send({ ...REQUEST, projectId, url: `${origin}/` }, done));
+          new Promise<Answer>((done) =>
+            sender.send({ ...REQUEST, projectId, url: `${origin}/` }, done),
+          );
         try {
-          const silent = [to('p', `http://silent.test:${plain.port}`), to('p', `https://silent.test:${secure.port}`)];
-          const late = [to('p', `http://late.test:${plain.port}`), to('p', `https://late.test:${secure.port}`)];
-          const other = [to('q', `http://n.test:${plain.port}`), to('q', `https://n.test:${secure.port}`)];
+          const silent = [
+            to('p', `http://silent.test:${plain.port}`),
+            to('p', `https://silent.test:${secure.port}`),
+          ];
+          const late = [
+            to('p', `http://late.test:${plain.port}`),
+            to('p', `https://late.test:${secure.port}`),
+          ];
+          const other = [
+            to('q', `http://n.test:${plain.port}`),
+            to('q', `https://n.test:${secure.port}`),
+          ];
           const first = await Promise.race([...silent, Promise.all(other)]);
           assert.ok(Array.isArray(first), 'the other project comes first');
           assert.is(first[0]!.status, 200);
@@ -208,7 +265,10 @@ proxy(
 
 proxy('a password of the proxy with a percent sign that is not encoded is taken as it stands', () =>
   through({ login: 'ops:100%' }, async (it) => {
-    const [answer] = await post({ proxy: `http://ops:100%@127.0.0.1:${it.port}` }, `http://localhost:${plain.port}/`);
+    const [answer] = await post(
+      { proxy: `http://ops:100%@127.0.0.1:${it.port}` },
+      `http://localhost:${plain.port}/`,
+    );
     assert.is(answer!.status, 200);
   }),
 );
@@ -218,12 +278,18 @@ proxy('a tunnel that is waited for ends with the sender', async () => {
   const port = await loopback(silent);
   const asked = new Promise<net.Socket>((resolve) => silent.once('connection', resolve));
   const sender = new Sender({ ...OPTIONS, proxy: `http://127.0.0.1:${port}` });
-  const answer = new Promise<Answer>((done) => sender.send({ ...REQUEST, url: 'https://localhost/', timeoutMs: 60_000 }, done));
+  const answer = new Promise<Answer>((done) =>
+    sender.send({ ...REQUEST, url: 'https://localhost/', timeoutMs: 60_000 }, done),
+  );
   const socket = await within(asked, 10_000, 'the proxy to be asked');
   try {
     const closed = new Promise((resolve) => socket.resume().once('close', resolve));
     await sender.close();
-    await within(closed, 2_500, 'the connection to the proxy to end, which by itself it does after 5 s');
+    await within(
+      closed,
+      2_500,
+      'the connection to the proxy to end, which by itself it does after 5 s',
+    );
     assert.ok((await within(answer, 10_000, 'an answer')).failure);
   } finally {
     socket.destroy();
@@ -233,16 +299,22 @@ proxy('a tunnel that is waited for ends with the sender', async () => {
 
 proxy('the certificate of an endpoint is verified behind the proxy as well', () =>
   through({}, async (it) => {
-    const [unknown] = await post({ proxy: it.url, caFile: undefined }, `https://localhost:${secure.port}/`);
+    const [unknown] = await post(
+      { proxy: it.url, caFile: undefined },
+      `https://localhost:${secure.port}/`,
+    );
     assert.is(unknown!.failure?.class, 'tls');
   }),
 );
 
-proxy('delivery.ca_file: its authorities are believed beside the usual ones, with and without a proxy', async () => {
-  const url = `https://localhost:${secure.port}/`;
-  assert.is((await post({ caFile: undefined }, url))[0]!.failure?.class, 'tls');
-  assert.is((await post({}, url))[0]!.status, 200);
-});
+proxy(
+  'delivery.ca_file: its authorities are believed beside the usual ones, with and without a proxy',
+  async () => {
+    const url = `https://localhost:${secure.port}/`;
+    assert.is((await post({ caFile: undefined }, url))[0]!.failure?.class, 'tls');
+    assert.is((await post({}, url))[0]!.status, 200);
+  },
+);
 
 proxy('delivery.ca_file: a file that cannot be used is told at once', () => {
   for (const [caFile, reason] of [
@@ -265,7 +337,9 @@ proxy('an agent sends its deliveries through delivery.proxy', () =>
     const db = await migratedDatabase();
     const running = await runAgent({
       db,
-      settings: { delivery: { allowed_networks: ['127.0.0.0/8'], proxy: it.url, ca_file: trusted.file } },
+      settings: {
+        delivery: { allowed_networks: ['127.0.0.0/8'], proxy: it.url, ca_file: trusted.file },
+      },
     });
     try {
       const url = `https://localhost:${secure.port}/`;
@@ -295,7 +369,10 @@ function answerOf(request: http.ClientRequest): Promise<string> {
   });
 }
 
-const processProxied = (options: Parameters<typeof httpProxy>[0], test: (it: HttpProxy) => Promise<void>) =>
+const processProxied = (
+  options: Parameters<typeof httpProxy>[0],
+  test: (it: HttpProxy) => Promise<void>,
+) =>
   through(options, async (it) => {
     const stop = proxyProcess({ proxy: it.url, ca_file: trusted.file });
     try {
@@ -305,55 +382,69 @@ const processProxied = (options: Parameters<typeof httpProxy>[0], test: (it: Htt
     }
   });
 
-proxy('the proxy of a process is that of fetch and of every agent of node:http and node:https, whoever made it', () =>
-  processProxied({ login: 'ada:secret of the proxy' }, async (it) => {
-    const ca = fs.readFileSync(trusted.file);
-    const agents = { http: new http.Agent({ keepAlive: true }), https: new https.Agent({ keepAlive: true, ca, maxSockets: 1 }) };
-    const plainUrl = plain.url;
-    const { origin } = new URL(plainUrl);
-    const secureUrl = `https://localhost:${secure.port}/`;
-    const tls = `over TLS to localhost:${secure.port}`;
-    try {
-      assert.is(await (await fetch(plainUrl, { method: 'POST', body: 'x' })).text(), 'plain');
-      assert.is(await (await fetch(secureUrl)).text(), tls);
-      const headers = ['host', new URL(plainUrl).host, 'x-of', 'an array'];
-      for (const options of [{}, { agent: agents.http }, { agent: agents.http }, { headers }]) {
-        assert.is(await answerOf(http.request(plainUrl, { method: 'PUT', ...options })), 'plain');
+proxy(
+  'the proxy of a process is that of fetch and of every agent of node:http and node:https, whoever made it',
+  () =>
+    processProxied({ login: 'ada:secret of the proxy' }, async (it) => {
+      const ca = fs.readFileSync(trusted.file);
+      const agents = {
+        http: new http.Agent({ keepAlive: true }),
+        https: new https.Agent({ keepAlive: true, ca, maxSockets: 1 }),
+      };
+      const plainUrl = plain.url;
+      const { origin } = new URL(plainUrl);
+      const secureUrl = `https://localhost:${secure.port}/`;
+      const tls = `over TLS to localhost:${secure.port}`;
+      try {
+        assert.is(await (await fetch(plainUrl, { method: 'POST', body: 'x' })).text(), 'plain');
+        assert.is(await (await fetch(secureUrl)).text(), tls);
+        const headers = ['host', new URL(plainUrl).host, 'x-of', 'an array'];
+        for (const options of [{}, { agent: agents.http }, { agent: agents.http }, { headers }]) {
+          assert.is(await answerOf(http.request(plainUrl, { method: 'PUT', ...options })), 'plain');
+        }
+        assert.is(await answerOf(https.request(secureUrl, { ca })), tls);
+        // Concurrent requests over the single allowed socket.
+        const many = await Promise.all(
+          [1, 2, 3].map(() => answerOf(https.request(secureUrl, { agent: agents.https }))),
+        );
+        assert.equal(many, [tls, tls, tls]);
+        const tunnel = `CONNECT localhost:${secure.port}`;
+        const path = new URL(plainUrl).pathname;
+        const puts = Array<string>(4).fill(`PUT ${origin}${path}`);
+        assert.equal(it.asked, [`POST ${origin}${path}`, tunnel, ...puts, tunnel, tunnel]);
+      } finally {
+        agents.http.destroy();
+        agents.https.destroy();
       }
-      assert.is(await answerOf(https.request(secureUrl, { ca })), tls);
-      // Concurrent requests over the single allowed socket.
-      const many = await Promise.all([1, 2, 3].map(() => answerOf(https.request(secureUrl, { agent: agents.https }))));
-      assert.equal(many, [tls, tls, tls]);
-      const tunnel = `CONNECT localhost:${secure.port}`;
-      const path = new URL(plainUrl).pathname;
-      const puts = Array<string>(4).fill(`PUT ${origin}${path}`);
-      assert.equal(it.asked, [`POST ${origin}${path}`, tunnel, ...puts, tunnel, tunnel]);
-    } finally {
-      agents.http.destroy();
-      agents.https.destroy();
-    }
-  }),
+    }),
 );
 
-proxy('a process whose proxy is away fails with the name of the proxy, and the requests that wait for a socket too', async () => {
-  const place = `127.0.0.1:${await freePort()}`;
-  const stop = proxyProcess({ proxy: `http://${place}` });
-  const agent = new https.Agent({ maxSockets: 1 });
-  try {
-    const failures = await Promise.all(
-      ['https://localhost/', 'https://localhost/', 'http://localhost/'].map((url) =>
-        answerOf(url.startsWith('https') ? https.request(url, { agent }) : http.request(url)).catch(({ message }: Error) => message),
-      ),
-    );
-    const away = `The proxy ${place} cannot be reached: nothing listens there.`;
-    assert.equal(failures, [away, away, away]);
-    const { cause } = (await fetch('https://localhost/').catch((error: unknown) => error)) as { cause: Error };
-    assert.is(cause.message, away);
-  } finally {
-    agent.destroy();
-    await stop();
-  }
-});
+proxy(
+  'a process whose proxy is away fails with the name of the proxy, and the requests that wait for a socket too',
+  async () => {
+    const place = `127.0.0.1:${await freePort()}`;
+    const stop = proxyProcess({ proxy: `http://${place}` });
+    const agent = new https.Agent({ maxSockets: 1 });
+    try {
+      const failures = await Promise.all(
+        ['https://localhost/', 'https://localhost/', 'http://localhost/'].map((url) =>
+          answerOf(
+            url.startsWith('https') ? https.request(url, { agent }) : http.request(url),
+          ).catch(({ message }: Error) => message),
+        ),
+      );
+      const away = `The proxy ${place} cannot be reached: nothing listens there.`;
+      assert.equal(failures, [away, away, away]);
+      const { cause } = (await fetch('https://localhost/').catch((error: unknown) => error)) as {
+        cause: Error;
+      };
+      assert.is(cause.message, away);
+    } finally {
+      agent.destroy();
+      await stop();
+    }
+  },
+);
 
 proxy('metadata of the machine is never asked for through the proxy of a process', () =>
   processProxied({}, async (it) => {
@@ -365,7 +456,9 @@ proxy('metadata of the machine is never asked for through the proxy of a process
       // Link-local: here nothing answers, or another host refuses.
       const signal = AbortSignal.timeout(300);
       await Promise.allSettled(
-        ['169.254.169.254', '[fd00:ec2::254]'].map((host) => answerOf(http.request(`http://${host}/`, { agent: false, signal }))),
+        ['169.254.169.254', '[fd00:ec2::254]'].map((host) =>
+          answerOf(http.request(`http://${host}/`, { agent: false, signal })),
+        ),
       );
       assert.equal(it.asked, []);
       assert.is(it.connections, 0);

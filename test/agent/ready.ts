@@ -66,8 +66,11 @@ export class Messages {
         message.quarantined = this.quarantined(coordinates, rejection);
       },
       distinguish: (ids: ReadonlySet<string>) => {
-        const idOf = (event: ReadyEvent) => eventId(this.sourceId, coordinates, event.occurredAtMs, 0, event.digest ?? '');
-        message.events = message.events.filter(({ id }) => ids.has(id)).map((event) => ({ ...event, id: idOf(event) }));
+        const idOf = (event: ReadyEvent) =>
+          eventId(this.sourceId, coordinates, event.occurredAtMs, 0, event.digest ?? '');
+        message.events = message.events
+          .filter(({ id }) => ids.has(id))
+          .map((event) => ({ ...event, id: idOf(event) }));
       },
       settle: (outcome: Outcome) => void this.settled.push([coordinates, outcome]),
     };
@@ -77,14 +80,28 @@ export class Messages {
   /** A message that can never be accepted. */
   hopeless(fields: Partial<QuarantinedMessage> = {}): ReadyMessage {
     const { coordinates = this.coordinates() } = fields;
-    return { ...this.ready({ coordinates }), events: [], quarantined: this.quarantined(coordinates, fields) };
+    return {
+      ...this.ready({ coordinates }),
+      events: [],
+      quarantined: this.quarantined(coordinates, fields),
+    };
   }
 
-  many(count: number, fields: Partial<ReadyEvent> | ((n: number) => Partial<ReadyEvent>) = {}): ReadyMessage[] {
-    return Array.from({ length: count }, (_, n) => this.ready(typeof fields === 'function' ? fields(n) : fields));
+  many(
+    count: number,
+    fields: Partial<ReadyEvent> | ((n: number) => Partial<ReadyEvent>) = {},
+  ): ReadyMessage[] {
+    return Array.from({ length: count }, (_, n) =>
+      this.ready(typeof fields === 'function' ? fields(n) : fields),
+    );
   }
 
   quarantined(coordinates: string, fields: Partial<QuarantinedMessage> = {}): QuarantinedMessage {
-    return quarantinedMessage({ projectId: this.projectId, sourceId: this.sourceId, coordinates, ...fields });
+    return quarantinedMessage({
+      projectId: this.projectId,
+      sourceId: this.sourceId,
+      coordinates,
+      ...fields,
+    });
   }
 }

@@ -23,7 +23,10 @@ const { seal } = sealer(ENCRYPTION_KEY);
 const CACHED_ID = '0190c0de-0000-7000-8000-000000000002';
 
 /** Seals a text for its place, by default the authentication of `cachedEndpoint`. */
-export const sealed = (text: string, place: Place = ['endpoints', CACHED_ID, 'authentication']): string => seal(text, place);
+export const sealed = (
+  text: string,
+  place: Place = ['endpoints', CACHED_ID, 'authentication'],
+): string => seal(text, place);
 
 /** Seals a text in the old format, which is not bound to a place. */
 export function sealedFirst(text: string, encryptionKey = ENCRYPTION_KEY): string {
@@ -36,11 +39,22 @@ export function sealedFirst(text: string, encryptionKey = ENCRYPTION_KEY): strin
 /** Creates a project in a new organisation. Returns its id. */
 export async function makeProject(
   db: Database,
-  { type = 'outgoing', config = {} }: { type?: 'outgoing' | 'incoming'; config?: ProjectConfig } = {},
+  {
+    type = 'outgoing',
+    config = {},
+  }: { type?: 'outgoing' | 'incoming'; config?: ProjectConfig } = {},
 ): Promise<string> {
   const userId = newId();
   // No password: hashing takes most of a second.
-  await db.knex('users').insert({ id: userId, email: `${userId}@example.com`, first_name: 'a', last_name: 'b', password_hash: '' });
+  await db
+    .knex('users')
+    .insert({
+      id: userId,
+      email: `${userId}@example.com`,
+      first_name: 'a',
+      last_name: 'b',
+      password_hash: '',
+    });
   const organisation = await insertOrganisation(db.knex, { name: 'Acme', userId });
   return (await insertProject(db.knex, organisation.id, { name: 'shop', type, config })).id;
 }
@@ -50,9 +64,18 @@ export function makeSecret(): string {
 }
 
 /** A stored secret of an endpoint, by default of `cachedEndpoint`. */
-export function secretRecord(secret: string, expiresAt: Date | null = null, endpointId = CACHED_ID): SecretRecord {
+export function secretRecord(
+  secret: string,
+  expiresAt: Date | null = null,
+  endpointId = CACHED_ID,
+): SecretRecord {
   const value = seal(secret, ['endpoints', endpointId, 'secrets']);
-  return { id: newId(), value, created_at: new Date().toISOString(), expires_at: expiresAt?.toISOString() ?? null };
+  return {
+    id: newId(),
+    value,
+    created_at: new Date().toISOString(),
+    expires_at: expiresAt?.toISOString() ?? null,
+  };
 }
 
 /** An endpoint as held by the config cache. */
@@ -82,7 +105,12 @@ export function cachedEndpoint(fields: Partial<Endpoint> = {}): Endpoint {
 export async function makeEndpoint(
   db: Database,
   projectId: string,
-  { url, id = newId(), secret = makeSecret(), ...fields }: { url: string; id?: string; secret?: string } & Partial<EndpointFields>,
+  {
+    url,
+    id = newId(),
+    secret = makeSecret(),
+    ...fields
+  }: { url: string; id?: string; secret?: string } & Partial<EndpointFields>,
 ): Promise<EndpointRow & { secret: string }> {
   const row = await insertEndpoint(db.knex, projectId, {
     id,
@@ -109,9 +137,20 @@ export async function makeSubscription(
     eventTypes = ['*'],
     filter = null,
     fn = null,
-  }: { endpointId: string; eventTypes?: readonly string[]; filter?: SubscriptionFilter | null; fn?: string | null },
+  }: {
+    endpointId: string;
+    eventTypes?: readonly string[];
+    filter?: SubscriptionFilter | null;
+    fn?: string | null;
+  },
 ): Promise<string> {
-  const fields = { name: 'subscription', endpoint_id: endpointId, event_types: eventTypes, filter, function: fn };
+  const fields = {
+    name: 'subscription',
+    endpoint_id: endpointId,
+    event_types: eventTypes,
+    filter,
+    function: fn,
+  };
   return (await insertSubscription(db.knex, projectId, fields)).id;
 }
 
@@ -125,10 +164,21 @@ export function makeSource(
     bodyFunction = null,
     workers = 1,
     ...fields
-  }: { queue: string; name?: string; bodyFunction?: string | null; workers?: number; is_disabled?: boolean; keep_messages?: boolean },
+  }: {
+    queue: string;
+    name?: string;
+    bodyFunction?: string | null;
+    workers?: number;
+    is_disabled?: boolean;
+    keep_messages?: boolean;
+  },
 ): Promise<SourceRow> {
   const id = newId();
-  const pubSub = { type: 'memory', workers, memory: { queue, password: sealed('hunter2', ['sources', id, 'password']) } };
+  const pubSub = {
+    type: 'memory',
+    workers,
+    memory: { queue, password: sealed('hunter2', ['sources', id, 'password']) },
+  };
   return insertSource(db.knex, projectId, {
     id,
     name,

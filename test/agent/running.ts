@@ -19,7 +19,11 @@ import { ENCRYPTION_KEY, makeProject } from './records.js';
 export type Migrated = Awaited<ReturnType<typeof migratedDatabase>>;
 
 /** An agent's test settings, with overrides. */
-export function agentConfig(url: string, settings: Readonly<Record<string, unknown>> = {}, port?: number): Config {
+export function agentConfig(
+  url: string,
+  settings: Readonly<Record<string, unknown>> = {},
+  port?: number,
+): Config {
   return resolveConfig({
     env: {},
     command: 'agent',
@@ -38,16 +42,27 @@ export function agentConfig(url: string, settings: Readonly<Record<string, unkno
 
 /** Only these source plugins, and no metrics. */
 export function pluginsOf(sources: ActivatedPlugins['sources'] = new Map()): ActivatedPlugins {
-  return { sources, meter: createMeter(undefined), table: [], gates: {} as ActivatedPlugins['gates'], close: () => Promise.resolve() };
+  return {
+    sources,
+    meter: createMeter(undefined),
+    table: [],
+    gates: {} as ActivatedPlugins['gates'],
+    close: () => Promise.resolve(),
+  };
 }
 
 /** A log that records its sentences. */
 export function keptLog(): {
   readonly log: Log;
-  readonly lines: readonly { readonly level: string; readonly sentence: string; readonly fields: object }[];
+  readonly lines: readonly {
+    readonly level: string;
+    readonly sentence: string;
+    readonly fields: object;
+  }[];
 } {
   const lines: { level: string; sentence: string; fields: object }[] = [];
-  const keep = (level: string) => (fields: object, sentence: string) => void lines.push({ level, sentence, fields });
+  const keep = (level: string) => (fields: object, sentence: string) =>
+    void lines.push({ level, sentence, fields });
   const log: Log = {
     debugging: true,
     debug: keep('debug'),
@@ -98,7 +113,16 @@ export async function runAgent(options: {
     ...(options.answerMs ? { answerMs: options.answerMs } : {}),
   });
   const configCache = new ConfigCache(database, { intervalMs: 60_000, log });
-  const wiring = wireAgent({ config, plugins, log, health: new Health(), database, kv, configCache, open: sealer(ENCRYPTION_KEY).open });
+  const wiring = wireAgent({
+    config,
+    plugins,
+    log,
+    health: new Health(),
+    database,
+    kv,
+    configCache,
+    open: sealer(ENCRYPTION_KEY).open,
+  });
   await configCache.start();
   await wiring.heartbeat.start();
   return {

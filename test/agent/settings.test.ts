@@ -28,7 +28,12 @@ other(
       error_timeout: 90,
       max_error_timeout: 120,
     };
-    const own = { failure_threshold: 100, minimum_request_count: 2, observability_window: 3, error_timeout: 20 };
+    const own = {
+      failure_threshold: 100,
+      minimum_request_count: 2,
+      observability_window: 3,
+      error_timeout: 20,
+    };
     await withAgent(
       db,
       async ({ running, endpointId }) => {
@@ -46,7 +51,8 @@ other(
           return Math.round((end - since) / 1000);
         };
         const attempts = (endpoint: typeof plain, good: number, bad: number) => {
-          for (let n = 0; n < good + bad; n++) circuitBreakers.attempted(endpoint, n < good, 'refused');
+          for (let n = 0; n < good + bad; n++)
+            circuitBreakers.attempted(endpoint, n < good, 'refused');
         };
         attempts(plain, 0, 1);
         attempts(changed, 0, 1);
@@ -66,7 +72,9 @@ other(
         attempts(running.configCache.endpoint(projectId, third.id)!, 0, 2);
         assert.is(circuitBreakers.gate(third.id)?.state, 'open');
         await until('both to be open for all', async () =>
-          (await Promise.all([endpointId, third.id].map(record))).every((it) => it?.state === 'open'),
+          (await Promise.all([endpointId, third.id].map(record))).every(
+            (it) => it?.state === 'open',
+          ),
         );
         assert.equal([await secondsOf(endpointId), await secondsOf(third.id)], [90, 20]);
 
@@ -74,8 +82,19 @@ other(
         const map = kv.map('breakers');
         const { entries, nowMs } = await map.all();
         const from = entries.get(endpointId)!;
-        await map.change([{ field: endpointId, from, to: JSON.stringify({ ...(JSON.parse(from) as object), until_ms: nowMs - 1 }) }]);
-        await until('the probe', async () => circuitBreakers.gate(endpointId)?.state === 'due' && (await circuitBreakers.probe(plain)));
+        await map.change([
+          {
+            field: endpointId,
+            from,
+            to: JSON.stringify({ ...(JSON.parse(from) as object), until_ms: nowMs - 1 }),
+          },
+        ]);
+        await until(
+          'the probe',
+          async () =>
+            circuitBreakers.gate(endpointId)?.state === 'due' &&
+            (await circuitBreakers.probe(plain)),
+        );
         await circuitBreakers.probed(plain, false, 'refused');
         const { until_ms: end, forget_ms: forget } = (await record(endpointId))!;
         assert.is(Math.round((forget - end) / 2 / 1000), 120);
@@ -85,23 +104,29 @@ other(
   },
 );
 
-other('limits.*: a project that would turn its circuit breakers off, from before it was refused, has the bounds', async () => {
-  await withAgent(
-    db,
-    async ({ running }) => {
-      const { circuitBreakers } = running.wiring;
-      const projectId = await makeProject(db, { config: { circuit_breaker: { failure_threshold: 0, minimum_request_count: 1000 } } });
-      const { id } = await makeEndpoint(db, projectId, { url: 'http://127.0.0.1:1' });
-      await running.configCache.refresh();
-      const endpoint = running.configCache.endpoint(projectId, id)!;
-      for (const isGood of [false, true, false]) circuitBreakers.attempted(endpoint, isGood, 'refused');
-      assert.is(circuitBreakers.gate(id), undefined, 'three requests do not decide');
-      circuitBreakers.attempted(endpoint, false, 'refused');
-      assert.is(circuitBreakers.gate(id)?.state, 'open', 'three bad ones of four do');
-    },
-    { settings: { limits: { failure_threshold: 75, minimum_request_count: 4 } } },
-  );
-});
+other(
+  'limits.*: a project that would turn its circuit breakers off, from before it was refused, has the bounds',
+  async () => {
+    await withAgent(
+      db,
+      async ({ running }) => {
+        const { circuitBreakers } = running.wiring;
+        const projectId = await makeProject(db, {
+          config: { circuit_breaker: { failure_threshold: 0, minimum_request_count: 1000 } },
+        });
+        const { id } = await makeEndpoint(db, projectId, { url: 'http://127.0.0.1:1' });
+        await running.configCache.refresh();
+        const endpoint = running.configCache.endpoint(projectId, id)!;
+        for (const isGood of [false, true, false])
+          circuitBreakers.attempted(endpoint, isGood, 'refused');
+        assert.is(circuitBreakers.gate(id), undefined, 'three requests do not decide');
+        circuitBreakers.attempted(endpoint, false, 'refused');
+        assert.is(circuitBreakers.gate(id)?.state, 'open', 'three bad ones of four do');
+      },
+      { settings: { limits: { failure_threshold: 75, minimum_request_count: 4 } } },
+    );
+  },
+);
 
 /** Sends a message with an idempotency key twice. Returns the number of events. */
 async function eventsOfTwo(ingest: object): Promise<number> {
@@ -115,7 +140,8 @@ async function eventsOfTwo(ingest: object): Promise<number> {
       await makeSource(db, running.projectId, { queue });
       await running.configCache.refresh();
       running.wiring.start();
-      for (const n of [1, 2]) await broker.queue(queue).send({ event_type: 'a', data: { n }, idempotency_key: 'once' });
+      for (const n of [1, 2])
+        await broker.queue(queue).send({ event_type: 'a', data: { n }, idempotency_key: 'once' });
       events = (await db.rows('select from events')).length;
       await db.rows('delete from idempotency_keys');
     },
@@ -124,10 +150,13 @@ async function eventsOfTwo(ingest: object): Promise<number> {
   return events;
 }
 
-other('ingest.idempotency_window_seconds: a key makes one event within it, and another one afterwards', async () => {
-  assert.is(await eventsOfTwo({}), 1);
-  assert.is(await eventsOfTwo({ idempotency_window_seconds: 0 }), 2);
-});
+other(
+  'ingest.idempotency_window_seconds: a key makes one event within it, and another one afterwards',
+  async () => {
+    assert.is(await eventsOfTwo({}), 1);
+    assert.is(await eventsOfTwo({ idempotency_window_seconds: 0 }), 2);
+  },
+);
 
 other('ingest.batch_size: no commit accepts more messages', async () => {
   const broker = new Broker();
@@ -137,39 +166,58 @@ other('ingest.batch_size: no commit accepts more messages', async () => {
     async ({ running }) => {
       await makeSource(db, running.projectId, { queue: 'batches' });
       await running.configCache.refresh();
-      const sent = Array.from({ length: 30 }, (_, n) => broker.queue('batches').send({ event_type: 'a', data: { n } }));
+      const sent = Array.from({ length: 30 }, (_, n) =>
+        broker.queue('batches').send({ event_type: 'a', data: { n } }),
+      );
       running.wiring.start();
       await Promise.all(sent);
-      const { value, count } = kept.all('gateway_batch_size').find(({ labels }) => labels['batch'] === 'commit')!;
+      const { value, count } = kept
+        .all('gateway_batch_size')
+        .find(({ labels }) => labels['batch'] === 'commit')!;
       assert.is(value, 30);
       assert.ok(count >= 10, `${count} commits`);
     },
-    { plugins: { ...pluginsOf(broker.plugins()), ...kept }, settings: { ingest: { batch_size: 3 } } },
+    {
+      plugins: { ...pluginsOf(broker.plugins()), ...kept },
+      settings: { ingest: { batch_size: 3 } },
+    },
   );
 });
 
 const FUNCTION = `function transform({ n }) { if (n === 1) for (;;); return { event_type: 'a', data: { text: 'x'.repeat(n) } }; }`;
 
-other('transform.*: time, memory, output and processes of functions are those of the settings', async () => {
-  const broker = new Broker();
-  const transform = { deadline_ms: 150, memory_mb: 24, max_output_bytes: 100, processes: 1 };
-  await withAgent(
-    db,
-    async ({ running }) => {
-      await makeSource(db, running.projectId, { queue: 'transformed', bodyFunction: FUNCTION });
-      await running.configCache.refresh();
-      running.wiring.start();
-      const outcomes = await Promise.all([1, 100, 2].map((n) => broker.queue('transformed').send({ n })));
-      const reasons = (await db.rows<{ reason: string }>('select reason from quarantined_messages')).map((it) => it.reason).join('\n');
-      assert.equal(outcomes, ['quarantined', 'quarantined', 'accepted'], reasons);
-      assert.match(reasons, /within its deadline of 150 ms/);
-      assert.match(reasons, /and 100 are allowed/);
-      const { sandbox } = running.wiring;
-      assert.ok(sandbox.command?.args.includes('--max-old-space-size=24'), sandbox.command?.args.join(' '));
-      assert.is(sandbox.processes, 1);
-    },
-    { plugins: pluginsOf(broker.plugins()), settings: { transform } },
-  );
-});
+other(
+  'transform.*: time, memory, output and processes of functions are those of the settings',
+  async () => {
+    const broker = new Broker();
+    const transform = { deadline_ms: 150, memory_mb: 24, max_output_bytes: 100, processes: 1 };
+    await withAgent(
+      db,
+      async ({ running }) => {
+        await makeSource(db, running.projectId, { queue: 'transformed', bodyFunction: FUNCTION });
+        await running.configCache.refresh();
+        running.wiring.start();
+        const outcomes = await Promise.all(
+          [1, 100, 2].map((n) => broker.queue('transformed').send({ n })),
+        );
+        const reasons = (
+          await db.rows<{ reason: string }>('select reason from quarantined_messages')
+        )
+          .map((it) => it.reason)
+          .join('\n');
+        assert.equal(outcomes, ['quarantined', 'quarantined', 'accepted'], reasons);
+        assert.match(reasons, /within its deadline of 150 ms/);
+        assert.match(reasons, /and 100 are allowed/);
+        const { sandbox } = running.wiring;
+        assert.ok(
+          sandbox.command?.args.includes('--max-old-space-size=24'),
+          sandbox.command?.args.join(' '),
+        );
+        assert.is(sandbox.processes, 1);
+      },
+      { plugins: pluginsOf(broker.plugins()), settings: { transform } },
+    );
+  },
+);
 
 other.run();

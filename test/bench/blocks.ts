@@ -51,9 +51,17 @@ export function watchBlocks(): () => Promise<Longest> {
     observer.disconnect();
     const blocks = turns.map((one): Block => {
       const ownMs = Math.min(one.wallMs, one.cpuMs);
-      return { wallMs: one.wallMs, ownMs, gcMs: Math.min(ownMs, within(one.at, one.at + one.wallMs, pauses)) };
+      return {
+        wallMs: one.wallMs,
+        ownMs,
+        gcMs: Math.min(ownMs, within(one.at, one.at + one.wallMs, pauses)),
+      };
     });
-    const longest = blocks.reduce((one, other) => (other.ownMs > one.ownMs ? other : one), { wallMs: 0, ownMs: 0, gcMs: 0 });
+    const longest = blocks.reduce((one, other) => (other.ownMs > one.ownMs ? other : one), {
+      wallMs: 0,
+      ownMs: 0,
+      gcMs: 0,
+    });
     return { ...longest, clockMs: Math.max(0, ...blocks.map(({ wallMs }) => wallMs)) };
   };
 }
@@ -65,9 +73,14 @@ export function toldBlocks(all: readonly Longest[]): string {
   return `longest block of the event loop, CPU time: ${own}; by the clock, with those who share the machine: ${clock}`;
 }
 
-function within(from: number, until: number, pauses: readonly { startTime: number; duration: number }[]): number {
+function within(
+  from: number,
+  until: number,
+  pauses: readonly { startTime: number; duration: number }[],
+): number {
   return pauses.reduce(
-    (sum, { startTime, duration }) => sum + Math.max(0, Math.min(until, startTime + duration) - Math.max(from, startTime)),
+    (sum, { startTime, duration }) =>
+      sum + Math.max(0, Math.min(until, startTime + duration) - Math.max(from, startTime)),
     0,
   );
 }
@@ -76,7 +89,10 @@ function within(from: number, until: number, pauses: readonly { startTime: numbe
  * The CPU time of the main thread on Linux. Helper threads, which collect garbage and compile
  * concurrently, block nothing.
  */
-const schedstat = process.platform === 'linux' ? fs.openSync(`/proc/self/task/${process.pid}/schedstat`, 'r') : undefined;
+const schedstat =
+  process.platform === 'linux'
+    ? fs.openSync(`/proc/self/task/${process.pid}/schedstat`, 'r')
+    : undefined;
 const line = Buffer.alloc(64);
 
 /** CPU time so far: of the main thread, or of the whole process where only that is available. */

@@ -89,7 +89,10 @@ function send(held) {
   underWay++;
   const beganMs = performance.now();
   const stamp = String(Math.floor(Date.now() / 1000));
-  const signature = createHmac('sha256', key).update(`${held.delivery}.${stamp}.`).update(held.data).digest('base64');
+  const signature = createHmac('sha256', key)
+    .update(`${held.delivery}.${stamp}.`)
+    .update(held.data)
+    .digest('base64');
   let status = 0;
   let body = '';
   /** @type {Record<string, string>} */
@@ -177,7 +180,11 @@ async function store(held) {
     held.map((h) => h.data),
     held.map((h) => h.delivery),
   ];
-  const { rows } = await pool.query({ name: 'insert', text: insert, values: values.map((column) => column.join('\x1e')) });
+  const { rows } = await pool.query({
+    name: 'insert',
+    text: insert,
+    values: values.map((column) => column.join('\x1e')),
+  });
   const ids = rows[0].ids.length === held.length ? null : new Set(rows[0].ids);
   const fresh = ids ? held.filter((h) => ids.has(h.event)) : held;
   outstanding -= held.length - fresh.length;
@@ -191,12 +198,20 @@ await consumer.run({
   partitionsConsumedConcurrently: STATEMENTS,
   eachBatch: async ({ batch, resolveOffset, heartbeat }) => {
     for (let from = 0; from < batch.messages.length; from += BATCH) {
-      while (outstanding >= OUTSTANDING_MAX) await new Promise((resolve) => roomWaiters.push(() => resolve(undefined)));
+      while (outstanding >= OUTSTANDING_MAX)
+        await new Promise((resolve) => roomWaiters.push(() => resolve(undefined)));
       const slice = batch.messages.slice(from, from + BATCH);
       await store(
         slice.map(({ value, offset }) => {
           const { event_type: type, data } = JSON.parse(String(value));
-          return { event: randomUUID(), delivery: randomUUID(), part: batch.partition, pos: offset, type, data: JSON.stringify(data) };
+          return {
+            event: randomUUID(),
+            delivery: randomUUID(),
+            part: batch.partition,
+            pos: offset,
+            type,
+            data: JSON.stringify(data),
+          };
         }),
       );
       const last = /** @type {{ offset: string }} */ (slice.at(-1)).offset;

@@ -19,7 +19,10 @@ server.addService(
     },
   },
   {
-    Export: (/** @type {{ request: Buffer }} */ { request }, /** @type {(error: null, answer: Buffer) => void} */ answer) => {
+    Export: (
+      /** @type {{ request: Buffer }} */ { request },
+      /** @type {(error: null, answer: Buffer) => void} */ answer,
+    ) => {
       counted.requests++;
       counted.bytes += request.length;
       answer(null, Buffer.alloc(0));

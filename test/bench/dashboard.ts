@@ -11,7 +11,11 @@ import { until } from '../support/until.js';
 import { ms, round } from './figures.js';
 
 const { values } = parseArgs({
-  options: { rows: { type: 'string', default: '1000000' }, scroll: { type: 'string', default: '20' }, lighthouse: { type: 'boolean' } },
+  options: {
+    rows: { type: 'string', default: '1000000' },
+    scroll: { type: 'string', default: '20' },
+    lighthouse: { type: 'boolean' },
+  },
 });
 const [count, seconds] = [Number(values.rows), Number(values.scroll)];
 /** Pixels per frame: 60 frames show 2,400 rows. */
@@ -26,11 +30,18 @@ try {
   await fill(scene);
   const { page, close } = await scene.open('/deliveries');
   await firstRow(page);
-  for (const filter of ['', '?status=failure', `?endpoint=${scene.endpointId}&status=success`, '?search=order.paid']) {
+  for (const filter of [
+    '',
+    '?status=failure',
+    `?endpoint=${scene.endpointId}&status=success`,
+    '?search=order.paid',
+  ]) {
     const startedAtMs = performance.now();
     await page.goto(`${page.url().replace(/\?.*/, '')}${filter}`);
     await firstRow(page);
-    console.log(`  ${(filter || 'all').padEnd(12)} first rows after ${ms(performance.now() - startedAtMs)}, navigation included`);
+    console.log(
+      `  ${(filter || 'all').padEnd(12)} first rows after ${ms(performance.now() - startedAtMs)}, navigation included`,
+    );
   }
   await page.goto(page.url().replace(/\?.*/, ''));
   await firstRow(page);
@@ -50,12 +61,15 @@ try {
 async function fill({ api, client, projectId, endpointId }: Scene): Promise<void> {
   await client.events.create({ event_type: 'order.paid', data: { order: 'A-1001' } });
   const [event] = await until('the event', async () => {
-    const { rows } = await api.db.pool.query<{ event_id: string }>('select event_id from event_deliveries where project_id = $1', [
-      projectId,
-    ]);
+    const { rows } = await api.db.pool.query<{ event_id: string }>(
+      'select event_id from event_deliveries where project_id = $1',
+      [projectId],
+    );
     return rows.length > 0 && rows;
   });
-  await api.db.pool.query(`select ensure_day((now() at time zone 'UTC')::date - n) from generate_series(0, 31) n`);
+  await api.db.pool.query(
+    `select ensure_day((now() at time zone 'UTC')::date - n) from generate_series(0, 31) n`,
+  );
   await api.db.pool.query(
     `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, status, event_type, attempts)
      select $1, (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '70008' || lpad(to_hex(n), 15, '0'))::uuid, at, $2::uuid, $3::uuid,
@@ -83,7 +97,11 @@ function scroll(page: Page): Promise<{ frames: number[]; rows: number; heapMb: n
         frames.push(now - last);
         last = now;
       }
-      const rows = Math.max(...[...document.querySelectorAll('.log-row')].map((row) => Number(row.getAttribute('data-row'))));
+      const rows = Math.max(
+        ...[...document.querySelectorAll('.log-row')].map((row) =>
+          Number(row.getAttribute('data-row')),
+        ),
+      );
       const { memory } = performance as unknown as { memory: { usedJSHeapSize: number } };
       return { frames: frames.slice(1), rows, heapMb: memory.usedJSHeapSize / 2 ** 20 };
     },
@@ -120,8 +138,12 @@ async function lighthouse({ api, cookie, projectId, browser }: Scene): Promise<v
         ],
         { env: { ...process.env, CHROME_PATH: program }, maxBuffer: 64 << 20 },
       );
-      const { categories } = JSON.parse(stdout) as { categories: Record<string, { title: string; score: number }> };
-      const scores = Object.values(categories).map(({ title, score }) => `${title} ${Math.round(score * 100)}`);
+      const { categories } = JSON.parse(stdout) as {
+        categories: Record<string, { title: string; score: number }>;
+      };
+      const scores = Object.values(categories).map(
+        ({ title, score }) => `${title} ${Math.round(score * 100)}`,
+      );
       console.log(`  lighthouse, ${name}, ${preset}: ${scores.join(', ')}`);
     }
 }

@@ -24,5 +24,7 @@ export function slopePerHour(figures: readonly number[], everyMs: number): numbe
   const [middle, level] = [mean(hours), mean(figures)];
   const spread = hours.reduce((sum, at) => sum + (at - middle) ** 2, 0);
   if (spread === 0) return 0;
-  return hours.reduce((sum, at, k) => sum + (at - middle) * ((figures[k] ?? 0) - level), 0) / spread;
+  return (
+    hours.reduce((sum, at, k) => sum + (at - middle) * ((figures[k] ?? 0) - level), 0) / spread
+  );
 }

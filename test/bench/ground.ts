@@ -31,7 +31,11 @@ export interface Ground {
 }
 
 export async function openGround(): Promise<Ground> {
-  const postgres = await own.postgres({ shared_preload_libraries: 'pg_stat_statements', shared_buffers: '256MB', max_wal_size: '4GB' });
+  const postgres = await own.postgres({
+    shared_preload_libraries: 'pg_stat_statements',
+    shared_buffers: '256MB',
+    max_wal_size: '4GB',
+  });
   const redis = await own.redis();
   const broker = await own.kafka({ compiler: 'full' });
   process.env['TEST_POSTGRES_URL'] = postgres.url;
@@ -47,7 +51,8 @@ export async function openGround(): Promise<Ground> {
     await produce(topics, topic, { count, rate, from: made });
     made += count;
   };
-  const sampled = async (pid: number) => meter.sample({ postgres: postgres.pid, redis: redis.pid, kafka: broker.pid, system: pid });
+  const sampled = async (pid: number) =>
+    meter.sample({ postgres: postgres.pid, redis: redis.pid, kafka: broker.pid, system: pid });
 
   /**
    * Waits until the receiver has `count` distinct events. Throws if none arrives for 30 seconds.
@@ -60,7 +65,8 @@ export async function openGround(): Promise<Ground> {
       if (report.unique >= count) return report;
       if (report.unique !== last) lastMs = performance.now();
       last = report.unique;
-      if (performance.now() - lastMs > 30_000) throw new Error(`${report.unique} of ${count} events arrived, and none for 30 s`);
+      if (performance.now() - lastMs > 30_000)
+        throw new Error(`${report.unique} of ${count} events arrived, and none for 30 s`);
       await sleep(100);
     }
   }

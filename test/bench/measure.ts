@@ -52,7 +52,9 @@ export class Meter {
     const table = processes();
     return {
       atMs: performance.now(),
-      cpu: Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, cpuSeconds(table, pid)])),
+      cpu: Object.fromEntries(
+        Object.entries(pids).map(([name, pid]) => [name, cpuSeconds(table, pid)]),
+      ),
       statements: rows[0]!.statements,
       walBytes: Number(rows[0]!.wal),
       // Each sample costs one command.
@@ -69,7 +71,9 @@ export class Meter {
 export function costOf(before: Sample, after: Sample): Cost {
   return {
     seconds: (after.atMs - before.atMs) / 1000,
-    cpu: Object.fromEntries(Object.entries(after.cpu).map(([name, seconds]) => [name, seconds - (before.cpu[name] ?? 0)])),
+    cpu: Object.fromEntries(
+      Object.entries(after.cpu).map(([name, seconds]) => [name, seconds - (before.cpu[name] ?? 0)]),
+    ),
     statements: after.statements - before.statements,
     walBytes: after.walBytes - before.walBytes,
     kvCommands: after.kvCommands - before.kvCommands,
@@ -87,7 +91,12 @@ function processes(): Processes {
   for (const name of fs.readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue;
     try {
-      const fields = fs.readFileSync(`/proc/${name}/stat`, 'utf8').split(') ').at(-1)!.split(' ').map(Number);
+      const fields = fs
+        .readFileSync(`/proc/${name}/stat`, 'utf8')
+        .split(') ')
+        .at(-1)!
+        .split(' ')
+        .map(Number);
       const [, parent = 0] = fields;
       const ticks = fields.slice(11, 15).reduce((sum, one) => sum + one, 0);
       table.set(Number(name), { parent, seconds: ticks / 100 });
@@ -101,6 +110,7 @@ function processes(): Processes {
 /** CPU seconds of a process and its descendants, including reaped ones. */
 function cpuSeconds(table: Processes, root: number): number {
   const family = [root];
-  for (let k = 0; k < family.length; k++) for (const [pid, { parent }] of table) if (parent === family[k]) family.push(pid);
+  for (let k = 0; k < family.length; k++)
+    for (const [pid, { parent }] of table) if (parent === family[k]) family.push(pid);
   return family.reduce((sum, pid) => sum + (table.get(pid)?.seconds ?? 0), 0);
 }

@@ -14,7 +14,9 @@ export interface Amounts {
  * attempts, and today's unfinished deliveries, each kind with one statement.
  */
 export async function makeHistory(
-  db: Pick<Database, 'knex'> & { rows(sql: string, values?: readonly unknown[]): Promise<unknown> } & Database,
+  db: Pick<Database, 'knex'> & {
+    rows(sql: string, values?: readonly unknown[]): Promise<unknown>;
+  } & Database,
   { finished, pending, endpoints, days }: Amounts,
 ): Promise<{ projectId: string }> {
   const { id: projectId } = await makeProject(db);
@@ -23,13 +25,19 @@ export async function makeHistory(
     `insert into endpoints (project_id, id, name, url, secrets) select $1, gen_random_uuid(), 'e' || n, 'http://127.0.0.1:1/', '[]' from generate_series(1, $2::int) n`,
     [projectId, endpoints],
   );
-  await db.rows(`select ensure_day((now() at time zone 'UTC')::date - n) from generate_series(0, $1::int) n`, [days]);
-  await db.rows('create temp table e as select row_number() over () - 1 as k, id from endpoints; create unique index on e (k); analyze e');
+  await db.rows(
+    `select ensure_day((now() at time zone 'UTC')::date - n) from generate_series(0, $1::int) n`,
+    [days],
+  );
+  await db.rows(
+    'create temp table e as select row_number() over () - 1 as k, id from endpoints; create unique index on e (k); analyze e',
+  );
   // Time-ordered ids, as the gateway's: the milliseconds and the row number.
   const id = (n: string) =>
     `(lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '8000' || '8' || lpad(to_hex(${n}), 15, '0'))::uuid`;
   const at = `date_trunc('day', now()) - interval '1 second' - (n % $2::bigint) * ($3::float8 / $2::bigint) * interval '1 day'`;
-  const rows = (columns: string, count: string) => `(select n, ${at} as at, ${columns} from generate_series(1, ${count}) n) u`;
+  const rows = (columns: string, count: string) =>
+    `(select n, ${at} as at, ${columns} from generate_series(1, ${count}) n) u`;
   await db.rows(
     `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, event_type, source_id, status, attempts, created_at, updated_at)
      select $1, ${id('n')}, at, ${id('n')}, e.id, 'order.paid', ($4::uuid[])[1 + n % 3],

@@ -29,9 +29,13 @@ const { values } = parseArgs({
     postgres: { type: 'string' },
   },
 });
-const [finished, pending, endpoints, days, rounds] = [values.finished, values.pending, values.endpoints, values.days, values.rounds].map(
-  Number,
-) as [number, number, number, number, number];
+const [finished, pending, endpoints, days, rounds] = [
+  values.finished,
+  values.pending,
+  values.endpoints,
+  values.days,
+  values.rounds,
+].map(Number) as [number, number, number, number, number];
 
 /** Counts all rows: the naive version. */
 const NAIVE = `select d.project_id, p.name, d.endpoint_id, d.status, d.event_type, d.source_id, o.id, o.name, count(*), min(d.occurred_at)
@@ -41,7 +45,11 @@ const SETTLE_MS = 10_000;
 
 const postgres = values.postgres
   ? { url: values.postgres, close: () => Promise.resolve() }
-  : await own.postgres({ shared_buffers: '512MB', max_wal_size: '8GB', checkpoint_timeout: '30min' });
+  : await own.postgres({
+      shared_buffers: '512MB',
+      max_wal_size: '8GB',
+      checkpoint_timeout: '30min',
+    });
 const made = await database({ migrate, postgres });
 const db = { ...openUrl(made.url, 2), rows: made.rows };
 try {
@@ -75,7 +83,12 @@ async function printSampling(): Promise<void> {
   const clients = await Promise.all([db.pool.connect(), db.pool.connect()]);
   const pids = clients.map((client) => (client as unknown as { processID: number }).processID);
   for (const client of clients) client.release();
-  const cpuMs = () => pids.reduce((sum, pid) => sum + Number(fs.readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6, 0);
+  const cpuMs = () =>
+    pids.reduce(
+      (sum, pid) =>
+        sum + Number(fs.readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6,
+      0,
+    );
   for (let k = 0; k < rounds; k++) {
     const [before, ownBefore, startedAtMs] = [cpuMs(), process.cpuUsage(), performance.now()];
     await takeSample(db.pool, { isDue: () => true, timeoutMs: 600_000, countsMax: 1000 });
@@ -88,15 +101,26 @@ async function printSampling(): Promise<void> {
   const of = (key: keyof (typeof taken)[number]) =>
     `${ms(median(taken, (one) => one[key])[key])}, least ${ms(Math.min(...taken.map((one) => one[key])))}`;
   const { sample } = (await lastSample(db.pool, undefined))!;
-  const counts = [sample!.deliveries, sample!.attempts, sample!.events].reduce((sum, { length }) => sum + length, 0);
+  const counts = [sample!.deliveries, sample!.attempts, sample!.events].reduce(
+    (sum, { length }) => sum + length,
+    0,
+  );
   const hidden = Object.values(sample!.hidden).reduce((sum, n) => sum + n, 0);
-  console.log(`sample, median of ${rounds}: ${of('wall')}; ${round(counts)} counts, with ${round(hidden)} put together`);
-  console.log(`  CPU of its two connections, which work beside each other: ${of('postgres')}; of the process that takes it: ${of('own')}`);
+  console.log(
+    `sample, median of ${rounds}: ${of('wall')}; ${round(counts)} counts, with ${round(hidden)} put together`,
+  );
+  console.log(
+    `  CPU of its two connections, which work beside each other: ${of('postgres')}; of the process that takes it: ${of('own')}`,
+  );
 }
 
 /** The cost for a process that exposes the sample. */
 async function printShowing(): Promise<void> {
-  const backend = await pullmetrics.start(series, {}, { collect: () => Promise.resolve(), log: silentLog });
+  const backend = await pullmetrics.start(
+    series,
+    {},
+    { collect: () => Promise.resolve(), log: silentLog },
+  );
   const meter = createMeter(backend);
   const reads: number[] = [];
   const scrapes: number[] = [];
@@ -115,8 +139,11 @@ async function printShowing(): Promise<void> {
     if (k >= Math.floor(rounds / 4)) blocks.push(longest);
     await sleep(20);
   }
-  const of = (all: readonly number[]) => `${ms(median(all, (one) => one))}, least ${ms(Math.min(...all))}`;
-  console.log(`reading and showing it, in each process: ${of(reads)}; a scrape without HTTP: ${of(scrapes)}`);
+  const of = (all: readonly number[]) =>
+    `${ms(median(all, (one) => one))}, least ${ms(Math.min(...all))}`;
+  console.log(
+    `reading and showing it, in each process: ${of(reads)}; a scrape without HTTP: ${of(scrapes)}`,
+  );
   console.log(`  ${toldBlocks(blocks)}`);
 }
 

@@ -31,9 +31,15 @@ try {
   const all: Record<'without' | 'beside', number[]> = { without: [], beside: [] };
   for (let pair = 0; pair < pairs; pair++) {
     // The order alternates too.
-    for (const which of pair % 2 === 0 ? (['without', 'beside'] as const) : (['beside', 'without'] as const)) {
+    for (const which of pair % 2 === 0
+      ? (['without', 'beside'] as const)
+      : (['beside', 'without'] as const)) {
       const cpu = scene.cpu();
-      const block = await scene.block({ seconds, rate, hostileRate: which === 'beside' ? hostileRate : 0 });
+      const block = await scene.block({
+        seconds,
+        rate,
+        hostileRate: which === 'beside' ? hostileRate : 0,
+      });
       all[which].push(...block);
       const used = (scene.cpu() - cpu).toFixed(2);
       console.log(
@@ -43,9 +49,13 @@ try {
   }
   for (const share of [0.5, 0.99]) {
     const [without, beside] = [quantile(all.without, share), quantile(all.beside, share)];
-    console.log(`p${share * 100}: ${ms(without)} without, ${ms(beside)} beside nine hostile endpoints (${ratio(beside, without)})`);
+    console.log(
+      `p${share * 100}: ${ms(without)} without, ${ms(beside)} beside nine hostile endpoints (${ratio(beside, without)})`,
+    );
   }
-  console.log(`memory of the agent: ${Math.round(warm / 1e6)} MB when warm, ${Math.round(scene.peakRss() / 1e6)} MB at most`);
+  console.log(
+    `memory of the agent: ${Math.round(warm / 1e6)} MB when warm, ${Math.round(scene.peakRss() / 1e6)} MB at most`,
+  );
 } finally {
   await scene.close();
 }

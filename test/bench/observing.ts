@@ -10,7 +10,11 @@ import { openGround, type Measured } from './ground.js';
 import { gateway, type System } from './systems.js';
 
 const { values } = parseArgs({
-  options: { drain: { type: 'string', default: '40000' }, rounds: { type: 'string', default: '5' }, only: { type: 'string' } },
+  options: {
+    drain: { type: 'string', default: '40000' },
+    rounds: { type: 'string', default: '5' },
+    only: { type: 'string' },
+  },
 });
 const DRAIN = Number(values.drain);
 const ROUNDS = Number(values.rounds);
@@ -18,8 +22,13 @@ const SCRAPE_EVERY_MS = 1_000;
 
 const collector = fork(new URL('collector.mjs', import.meta.url));
 const [{ port }] = (await once(collector, 'message')) as [{ port: number }];
-const metrics = { metrics: { enabled: true, metrics_backend: 'pullmetrics' }, enable_feature_flag: ['pullmetrics'] };
-const otel = (rate: number) => ({ tracer: { type: 'otel', otel: { collector_url: `http://127.0.0.1:${port}`, sample_rate: rate } } });
+const metrics = {
+  metrics: { enabled: true, metrics_backend: 'pullmetrics' },
+  enable_feature_flag: ['pullmetrics'],
+};
+const otel = (rate: number) => ({
+  tracer: { type: 'otel', otel: { collector_url: `http://127.0.0.1:${port}`, sample_rate: rate } },
+});
 
 /** The first variant is the baseline. */
 const variants: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
@@ -31,13 +40,17 @@ const variants: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 };
 const names = values.only?.split(',') ?? Object.keys(variants);
 const unknown = names.find((name) => !(name in variants));
-if (unknown !== undefined) throw new Error(`--only knows no ${unknown}; it takes ${Object.keys(variants).join(', ')}`);
+if (unknown !== undefined)
+  throw new Error(`--only knows no ${unknown}; it takes ${Object.keys(variants).join(', ')}`);
 
 const ground = await openGround();
 const systems: System[] = [];
 try {
   console.log(`${ground.banner}\n`);
-  for (const name of names) systems.push(await gateway(name, ground.topics, ground.receiver.url, { settings: variants[name]! }));
+  for (const name of names)
+    systems.push(
+      await gateway(name, ground.topics, ground.receiver.url, { settings: variants[name]! }),
+    );
   // The first drain of a database is not comparable: its tables have no statistics.
   for (const system of systems) await ground.drain(system, Math.min(DRAIN, 10_000));
 

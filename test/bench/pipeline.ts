@@ -23,7 +23,8 @@ const ROUNDS = Number(values.rounds);
 const SECONDS = Number(values.seconds);
 const RATES = values.rates.split(',').filter(Boolean).map(Number);
 const FIRST = 10_000;
-const TRANSFORM = 'function transform(payload) { return { event_type: payload.event_type, data: payload.data }; }';
+const TRANSFORM =
+  'function transform(payload) { return { event_type: payload.event_type, data: payload.data }; }';
 
 const ground = await openGround();
 const { topics, receiver, meter } = ground;
@@ -33,7 +34,9 @@ try {
   console.log(`${ground.banner}\n`);
   const top = await ceiling(topics, receiver.url);
   const plain = await gateway('gateway', topics, receiver.url);
-  const transformed = await gateway('with a transform', topics, receiver.url, { bodyFunction: TRANSFORM });
+  const transformed = await gateway('with a transform', topics, receiver.url, {
+    bodyFunction: TRANSFORM,
+  });
   systems.push(top, plain, transformed);
 
   const drains = new Map<System, Measured[]>(systems.map((system) => [system, []]));
@@ -53,7 +56,9 @@ try {
   for (const rate of RATES) {
     console.log(`\n${rate} events/s for ${SECONDS} s, median of ${ROUNDS} rounds by p99`);
     const rates = new Map<System, Measured[]>(systems.map((system) => [system, []]));
-    for (let k = 0; k < ROUNDS; k++) for (const system of systems) rates.get(system)!.push(await ground.steady(system, rate, SECONDS));
+    for (let k = 0; k < ROUNDS; k++)
+      for (const system of systems)
+        rates.get(system)!.push(await ground.steady(system, rate, SECONDS));
     const reference = median(rates.get(top)!, ({ p99 }) => p99 ?? 0);
     for (const system of systems)
       print(
@@ -87,7 +92,10 @@ async function printFirst(): Promise<void> {
       await fresh.close();
     }
   }
-  const [one, other] = [median(first, ({ rate }) => rate ?? 0), median(later, ({ rate }) => rate ?? 0)];
+  const [one, other] = [
+    median(first, ({ rate }) => rate ?? 0),
+    median(later, ({ rate }) => rate ?? 0),
+  ];
   console.log(
     `\nfirst ${FIRST} events after migrate up, median of ${ROUNDS} databases: ${round(one.rate)} events/s, ${ratio(one.rate, other.rate)} of the ${round(other.rate)} events/s of as many later`,
   );
@@ -100,7 +108,12 @@ async function printIdle(system: System, seconds: number): Promise<void> {
   await sleep(15_000);
   const before = await meter.sample({ system: pid });
   await sleep(seconds * 1000);
-  const { cpu, statements, kvCommands, seconds: passed } = costOf(before, await meter.sample({ system: pid }));
+  const {
+    cpu,
+    statements,
+    kvCommands,
+    seconds: passed,
+  } = costOf(before, await meter.sample({ system: pid }));
   await system.stop();
   console.log(
     `\nidle agent: ${(((cpu['system'] ?? 0) / passed) * 100).toFixed(2)} % of a core, ${(statements / passed).toFixed(2)} statements/s, ${(kvCommands / passed).toFixed(2)} KV commands/s`,

@@ -21,7 +21,8 @@ const event = () => {
 };
 
 async function post() {
-  const body = batch > 0 ? `{"events":[${Array.from({ length: batch }, event).join(',')}]}` : event();
+  const body =
+    batch > 0 ? `{"events":[${Array.from({ length: batch }, event).join(',')}]}` : event();
   const beganMs = performance.now();
   const { statusCode, body: answer } = await pool.request({ method: 'POST', path, headers, body });
   await answer.dump();
@@ -49,6 +50,16 @@ if (rate === 0) {
 }
 const tookMs = performance.now() - beganMs;
 const sorted = Float64Array.from(latencies).sort();
-const at = (/** @type {number} */ share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? null;
-console.log(JSON.stringify({ posted: made, rate: (made * 1000) / tookMs, p50: at(0.5), p95: at(0.95), p99: at(0.99), statuses }));
+const at = (/** @type {number} */ share) =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? null;
+console.log(
+  JSON.stringify({
+    posted: made,
+    rate: (made * 1000) / tookMs,
+    p50: at(0.5),
+    p95: at(0.95),
+    p99: at(0.99),
+    statuses,
+  }),
+);
 await pool.close();

@@ -20,12 +20,12 @@ const { values } = parseArgs({
     rate: { type: 'string', default: '200' },
   },
 });
-const [seconds, rounds, connections, rate] = [values.seconds, values.rounds, values.connections, values.rate].map(Number) as [
-  number,
-  number,
-  number,
-  number,
-];
+const [seconds, rounds, connections, rate] = [
+  values.seconds,
+  values.rounds,
+  values.connections,
+  values.rate,
+].map(Number) as [number, number, number, number];
 const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
 interface Posted {
@@ -44,11 +44,16 @@ async function post(options: object): Promise<Posted> {
   ]);
   const posted = JSON.parse(stdout) as Posted;
   const wrong = Object.keys(posted.statuses).filter((status) => !/^20[01]$/.test(status));
-  if (wrong.length > 0) throw new Error(`answers of ${wrong.join(', ')}: ${JSON.stringify(posted.statuses)}`);
+  if (wrong.length > 0)
+    throw new Error(`answers of ${wrong.join(', ')}: ${JSON.stringify(posted.statuses)}`);
   return posted;
 }
 
-const postgres = await own.postgres({ shared_preload_libraries: 'pg_stat_statements', shared_buffers: '256MB', max_wal_size: '4GB' });
+const postgres = await own.postgres({
+  shared_preload_libraries: 'pg_stat_statements',
+  shared_buffers: '256MB',
+  max_wal_size: '4GB',
+});
 const redis = await own.redis();
 process.env['TEST_POSTGRES_URL'] = postgres.url;
 process.env['TEST_REDIS_URL'] = redis.url;
@@ -58,11 +63,15 @@ const receiver = await startReceiver();
 const gateway = await production({ agents: 0, settings: { api_rate_limit: 0 } });
 const headers = { 'content-type': 'application/json', authorization: `Bearer ${gateway.apiKey}` };
 const url = `http://127.0.0.1:${gateway.serverPort}/api/v1/projects/${gateway.projectId}/events`;
-const bare = fork(file('bare-post.mjs'), { env: { ...process.env, DATABASE_URL: gateway.database.url, PROJECT: gateway.projectId } });
+const bare = fork(file('bare-post.mjs'), {
+  env: { ...process.env, DATABASE_URL: gateway.database.url, PROJECT: gateway.projectId },
+});
 const [{ port }] = (await once(bare, 'message')) as [{ port: number }];
 
 try {
-  console.log(`node ${process.version}, ${os.cpus().length} cores (${os.cpus()[0]?.model.trim()}), ${await meter.versions()}; 1 KB events`);
+  console.log(
+    `node ${process.version}, ${os.cpus().length} cores (${os.cpus()[0]?.model.trim()}), ${await meter.versions()}; 1 KB events`,
+  );
   await subscribed(gateway, receiver.url);
   await gateway.startAgent();
   // Warms up, until hot code is compiled.
@@ -89,7 +98,10 @@ try {
       const before = await meter.sample({});
       const posted = await post(system);
       const { statements } = await meter.sample({});
-      measured.set(name, [...(measured.get(name) ?? []), { ...posted, statements: (statements - before.statements) / posted.posted }]);
+      measured.set(name, [
+        ...(measured.get(name) ?? []),
+        { ...posted, statements: (statements - before.statements) / posted.posted },
+      ]);
     }
   const reference = median(measured.get('bare Koa')!, (it) => it.rate);
   console.log(`${connections} connections, ${seconds} s, median of ${rounds} rounds`);

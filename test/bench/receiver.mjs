@@ -50,7 +50,8 @@ process.on('message', (/** @type {{ reset?: true, report?: true, take?: true }} 
     return;
   }
   const sorted = Float64Array.from(latencies).sort();
-  const at = (/** @type {number} */ share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? null;
+  const at = (/** @type {number} */ share) =>
+    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? null;
   const from = arrivals[Math.floor(arrivals.length * 0.1)] ?? 0;
   const to = arrivals[Math.floor(arrivals.length * 0.9)] ?? 0;
   process.send?.({

@@ -20,7 +20,13 @@ const discovery = discover({ root: new URL('../..', import.meta.url).pathname })
 const flags = { 'metrics-backend': 'pullmetrics', 'enable-feature-flag': ['pullmetrics'] };
 const resolved = resolveConfig({ env: {}, file: {}, flags, rows: discovery.rows });
 const licence = readLicence({ token: undefined, publicKey: undefined });
-const plugins = await activate({ discovery, resolved, licence, serviceName: 'gateway-agent', log: silentLog });
+const plugins = await activate({
+  discovery,
+  resolved,
+  licence,
+  serviceName: 'gateway-agent',
+  log: silentLog,
+});
 const { meter } = plugins;
 
 const project = (at: number) => `01KA${String(at % 10).padStart(22, '0')}`;
@@ -32,8 +38,18 @@ function sample(): void {
   meter.clear('gateway_event_delivery_queue_total');
   meter.clear('gateway_event_delivery_attempts_total');
   for (let at = 0; at < ENDPOINTS; at++) {
-    const named = { project_name: 'Orders of the shop', organisation_id: project(1), organisation_name: 'Acme GmbH' };
-    const labels = { project: project(at), endpoint: endpoint(at), source: source(at), event_type: 'invoice.paid', status: 'scheduled' };
+    const named = {
+      project_name: 'Orders of the shop',
+      organisation_id: project(1),
+      organisation_name: 'Acme GmbH',
+    };
+    const labels = {
+      project: project(at),
+      endpoint: endpoint(at),
+      source: source(at),
+      event_type: 'invoice.paid',
+      status: 'scheduled',
+    };
     meter.set('gateway_event_delivery_queue_total', { ...labels, ...named }, at);
     meter.set(
       'gateway_event_delivery_attempts_total',
@@ -44,17 +60,30 @@ function sample(): void {
 }
 function deliver(): void {
   for (let at = 0; at < ENDPOINTS; at++)
-    meter.observe('gateway_end_to_end_latency', { project: project(at), endpoint: endpoint(at) }, Math.random() * 100);
+    meter.observe(
+      'gateway_end_to_end_latency',
+      { project: project(at), endpoint: endpoint(at) },
+      Math.random() * 100,
+    );
 }
 
 sample();
 deliver();
 const port = await freePort();
-const place = { address: `127.0.0.1:${port}`, key: 'agent.pulladdr', env: 'GATEWAY_AGENT_PULLADDR' };
-const serving = await serveMetrics(place, metricsResponse({ config: resolved.config, plugins, log: silentLog }));
+const place = {
+  address: `127.0.0.1:${port}`,
+  key: 'agent.pulladdr',
+  env: 'GATEWAY_AGENT_PULLADDR',
+};
+const serving = await serveMetrics(
+  place,
+  metricsResponse({ config: resolved.config, plugins, log: silentLog }),
+);
 
 // A separate process: its work does not count towards the watched one.
-const scraper = fork(new URL('scraper.mjs', import.meta.url), [JSON.stringify({ port, host: '127.0.0.1', path: '/metrics' })]);
+const scraper = fork(new URL('scraper.mjs', import.meta.url), [
+  JSON.stringify({ port, host: '127.0.0.1', path: '/metrics' }),
+]);
 await once(scraper, 'message');
 
 for (const encoding of ['identity', 'gzip']) {
@@ -65,7 +94,9 @@ for (const encoding of ['identity', 'gzip']) {
   console.log(`  ${toldBlocks(rows)}`);
 }
 const rendering = await repeated(rendered);
-console.log(`CPU of the rendering alone: median ${share(rendering, 'cpuMs', 0.5)} ms, p90 ${share(rendering, 'cpuMs', 0.9)} ms`);
+console.log(
+  `CPU of the rendering alone: median ${share(rendering, 'cpuMs', 0.5)} ms, p90 ${share(rendering, 'cpuMs', 0.9)} ms`,
+);
 const samples = readExposition((await meter.expose()).body).flatMap((family) => family.samples);
 console.log(`${samples.length} samples of ${ENDPOINTS} endpoints`);
 scraper.kill();
@@ -83,7 +114,11 @@ async function repeated<Row>(measure: () => Promise<Row>): Promise<Row[]> {
   return rows.slice(WARM_UP);
 }
 
-function share<Key extends string>(rows: readonly Readonly<Record<Key, number>>[], key: Key, part: number): string {
+function share<Key extends string>(
+  rows: readonly Readonly<Record<Key, number>>[],
+  key: Key,
+  part: number,
+): string {
   const sorted = rows.map((row) => row[key]).sort((one, other) => one - other);
   return sorted[Math.floor((sorted.length - 1) * part)]!.toFixed(1);
 }

@@ -30,8 +30,12 @@ const MINUTE_MS = 60_000;
 const SCRAPE_MS = 1_000;
 /** Minutes in which code is compiled and caches fill; the slope excludes them. */
 const WARM_UP = Math.min(2, Math.floor(MINUTES / 3));
-const TRANSFORM = 'function transform(payload) { return { event_type: payload.event_type, data: payload.data }; }';
-const METRICS = { metrics: { enabled: true, metrics_backend: 'pullmetrics' }, enable_feature_flag: ['pullmetrics'] };
+const TRANSFORM =
+  'function transform(payload) { return { event_type: payload.event_type, data: payload.data }; }';
+const METRICS = {
+  metrics: { enabled: true, metrics_backend: 'pullmetrics' },
+  enable_feature_flag: ['pullmetrics'],
+};
 
 interface Look {
   readonly heapMb: number;
@@ -48,7 +52,10 @@ interface Minute {
 
 const ground = await openGround();
 const silent = http.createServer(() => undefined);
-const system = await gateway('soak', ground.topics, ground.receiver.url, { bodyFunction: TRANSFORM, settings: METRICS });
+const system = await gateway('soak', ground.topics, ground.receiver.url, {
+  bodyFunction: TRANSFORM,
+  settings: METRICS,
+});
 try {
   console.log(`${ground.banner}\n`);
   let expected = 0;
@@ -57,7 +64,9 @@ try {
     const { rate: most } = await ground.drain(system, DRAIN);
     expected += DRAIN;
     rate = Math.floor((most ?? 0) / 2);
-    console.log(`a drain of ${round(DRAIN)}: ${round(most)} events/s; the load is half of that, ${round(rate)} events/s`);
+    console.log(
+      `a drain of ${round(DRAIN)}: ${round(most)} events/s; the load is half of that, ${round(rate)} events/s`,
+    );
   }
   if (PENDING > 0) {
     const { uid } = await system.production.api('POST', '/endpoints', {
@@ -106,16 +115,29 @@ async function watch(pid: number, port: number, minutes: number): Promise<Minute
 
 async function look(port: number): Promise<Look> {
   const metrics = await scrape(port);
-  const lag = (percentile: string) => (metrics.sum('nodejs_eventloop_lag_seconds', { percentile }) ?? NaN) * 1000;
-  return { heapMb: (metrics.sum('nodejs_heap_size_used_bytes') ?? NaN) / 2 ** 20, lagP99Ms: lag('99'), lagMaxMs: lag('100') };
+  const lag = (percentile: string) =>
+    (metrics.sum('nodejs_eventloop_lag_seconds', { percentile }) ?? NaN) * 1000;
+  return {
+    heapMb: (metrics.sum('nodejs_heap_size_used_bytes') ?? NaN) / 2 ** 20,
+    lagP99Ms: lag('99'),
+    lagMaxMs: lag('100'),
+  };
 }
 
 /** Resident megabytes of the agent's children, which run transform functions. */
 function childrenMb(pid: number): number {
-  const children = [...processes()].flatMap(([child, { parent }]) => (parent === pid ? [child] : []));
+  const children = [...processes()].flatMap(([child, { parent }]) =>
+    parent === pid ? [child] : [],
+  );
   return children.reduce((sum, child) => {
     try {
-      return sum + Number(/^VmRSS:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${child}/status`, 'utf8'))?.[1] ?? 0) / 1024;
+      return (
+        sum +
+        Number(
+          /^VmRSS:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${child}/status`, 'utf8'))?.[1] ?? 0,
+        ) /
+          1024
+      );
     } catch {
       return sum; // it has ended meanwhile
     }
@@ -164,16 +186,22 @@ function shown(minute: number, { held, sandboxMb, looks, report }: Minute): stri
 }
 
 function print(minutes: readonly Minute[]): void {
-  console.log(`\n${os.cpus().length} cores (${os.cpus()[0]?.model.trim()}), node ${process.version}, ${MINUTES} minutes\n`);
+  console.log(
+    `\n${os.cpus().length} cores (${os.cpus()[0]?.model.trim()}), node ${process.version}, ${MINUTES} minutes\n`,
+  );
   console.log(
     '| Minute | Arrived | Heap MB, floor–top | RSS MB | Sandbox MB | Handles | Sockets | Loop lag p99 ms, worst second | p50 | p99 |',
   );
   console.log(`|${'---|'.repeat(10)}`);
-  for (const [k, minute] of minutes.entries()) console.log(`| ${shown(k + 1, minute).join(' | ')} |`);
+  for (const [k, minute] of minutes.entries())
+    console.log(`| ${shown(k + 1, minute).join(' | ')} |`);
 }
 
 /** Prints the result; the process fails if the counts do not balance or a resource grows. */
-function judge(minutes: readonly Minute[], { count, expected, rest }: { count: number; expected: number; rest: number }): void {
+function judge(
+  minutes: readonly Minute[],
+  { count, expected, rest }: { count: number; expected: number; rest: number },
+): void {
   const arrived = minutes.reduce((sum, { report }) => sum + report.count, 0) + rest;
   const judged = minutes.slice(WARM_UP);
   const floors = judged.map(({ looks }) => Math.min(...looks.map(({ heapMb }) => heapMb)));
@@ -189,8 +217,14 @@ function judge(minutes: readonly Minute[], { count, expected, rest }: { count: n
   const problems = [
     ...(arrived < count ? [`${round(count - arrived)} events did not arrive`] : []),
     ...(MINUTES >= 20 && slope > 20 ? [`the heap grows by ${slope.toFixed(1)} MB an hour`] : []),
-    ...(final.handles > first.handles + 50 ? [`handles grew by ${final.handles - first.handles}`] : []),
+    ...(final.handles > first.handles + 50
+      ? [`handles grew by ${final.handles - first.handles}`]
+      : []),
   ];
-  console.log(problems.length === 0 ? 'nothing grows, and nothing is missing' : `FAILED: ${problems.join('; ')}`);
+  console.log(
+    problems.length === 0
+      ? 'nothing grows, and nothing is missing'
+      : `FAILED: ${problems.join('; ')}`,
+  );
   if (problems.length > 0) process.exitCode = 1;
 }

@@ -43,11 +43,19 @@ export async function ceiling(broker: KafkaBroker, receiver: string): Promise<Sy
     name: 'ceiling',
     topic,
     start: () => {
-      child = spawn(process.execPath, [file('ceiling.mjs')], { env, stdio: ['ignore', 'inherit', 'inherit'] });
+      child = spawn(process.execPath, [file('ceiling.mjs')], {
+        env,
+        stdio: ['ignore', 'inherit', 'inherit'],
+      });
       return Promise.resolve(child.pid!);
     },
     stop,
-    recorded: async () => (await own.rows<{ n: number }>(`select count(*)::int as n from deliveries where status = 'success'`))[0]!.n,
+    recorded: async () =>
+      (
+        await own.rows<{ n: number }>(
+          `select count(*)::int as n from deliveries where status = 'success'`,
+        )
+      )[0]!.n,
     close: async () => {
       await stop();
       await own.close();
@@ -63,11 +71,19 @@ export async function gateway(
   name: string,
   broker: KafkaBroker,
   receiver: string,
-  { bodyFunction, settings }: { bodyFunction?: string; settings?: Readonly<Record<string, unknown>> } = {},
+  {
+    bodyFunction,
+    settings,
+  }: { bodyFunction?: string; settings?: Readonly<Record<string, unknown>> } = {},
 ): Promise<System & { readonly production: Production }> {
   const made: Production = await production({ agents: 0, ...(settings ? { settings } : {}) });
   await subscribed(made, receiver);
-  const topic = await kafkaSource(made, broker, PARTITIONS, bodyFunction !== undefined ? { body_function: bodyFunction } : {});
+  const topic = await kafkaSource(
+    made,
+    broker,
+    PARTITIONS,
+    bodyFunction !== undefined ? { body_function: bodyFunction } : {},
+  );
   return {
     name,
     topic,
@@ -78,7 +94,11 @@ export async function gateway(
       for (const { process } of made.agents.splice(0)) await process.terminate();
     },
     recorded: async () =>
-      (await made.database.rows<{ n: number }>(`select count(*)::int as n from event_deliveries where status = 'success'`))[0]!.n,
+      (
+        await made.database.rows<{ n: number }>(
+          `select count(*)::int as n from event_deliveries where status = 'success'`,
+        )
+      )[0]!.n,
     close: () => made.close(),
   };
 }
@@ -126,7 +146,17 @@ export async function produce(
   topic: string,
   { count, rate, from }: { count: number; rate: number; from: number },
 ): Promise<void> {
-  const args = [file('producer.mjs'), broker.listeners.plaintext, topic, String(count), String(rate), String(from)];
-  const [code] = (await once(spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] }), 'exit')) as [number];
+  const args = [
+    file('producer.mjs'),
+    broker.listeners.plaintext,
+    topic,
+    String(count),
+    String(rate),
+    String(from),
+  ];
+  const [code] = (await once(
+    spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] }),
+    'exit',
+  )) as [number];
   if (code !== 0) throw new Error(`the producer exited ${code}`);
 }

@@ -22,7 +22,13 @@ function payload(number: number): string {
     price: 19.95,
     note: 'as ordered',
   }));
-  return JSON.stringify({ status: 'paid', customer: `customer-${number}`, id: number, lines, padding: '' }).padEnd(1024, ' ');
+  return JSON.stringify({
+    status: 'paid',
+    customer: `customer-${number}`,
+    id: number,
+    lines,
+    padding: '',
+  }).padEnd(1024, ' ');
 }
 
 const payloads = Array.from({ length: batch }, (_, index) => payload(index));
@@ -31,7 +37,8 @@ try {
   const startedAt = performance.now();
   const [first] = await sandbox.run(fn, payloads.slice(0, 1));
   const readyMs = performance.now() - startedAt;
-  if (first?.kind !== 'object') throw new Error(`The function was refused: ${JSON.stringify(first)}`);
+  if (first?.kind !== 'object')
+    throw new Error(`The function was refused: ${JSON.stringify(first)}`);
 
   const runFor = async (ms: number): Promise<number> => {
     const from = performance.now();

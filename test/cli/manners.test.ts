@@ -15,9 +15,18 @@ const ESCAPE = '\u001b[';
 
 manners('colour is for a terminal alone, and NO_COLOR takes it away', async () => {
   for (const args of [['agent', '--help'], ['utils']]) {
-    assert.ok((await shownOnTerminal(args)).includes(ESCAPE), `${args.join(' ')} is coloured on a terminal`);
-    assert.not.ok((await shownOnTerminal(args, { env: { NO_COLOR: '1' } })).includes(ESCAPE), args.join(' '));
-    assert.not.ok((await runGateway(args, { env: { NO_COLOR: '' } })).stdout.includes(ESCAPE), args.join(' '));
+    assert.ok(
+      (await shownOnTerminal(args)).includes(ESCAPE),
+      `${args.join(' ')} is coloured on a terminal`,
+    );
+    assert.not.ok(
+      (await shownOnTerminal(args, { env: { NO_COLOR: '1' } })).includes(ESCAPE),
+      args.join(' '),
+    );
+    assert.not.ok(
+      (await runGateway(args, { env: { NO_COLOR: '' } })).stdout.includes(ESCAPE),
+      args.join(' '),
+    );
   }
 });
 
@@ -55,25 +64,35 @@ manners('a reader that closes early is no failure', async () => {
   }
 });
 
-manners('Ctrl-C ends a command that waits at once, with the status of a shell and no stack', async () => {
-  // Accepts connections and never answers, like a database behind a broken firewall.
-  const connected: (() => void)[] = [];
-  const silent = net.createServer((socket) => {
-    socket.on('error', () => undefined);
-    for (const tell of connected.splice(0)) tell();
-  });
-  const port = await loopback(silent);
-  try {
-    const reached = new Promise<void>((resolve) => connected.push(resolve));
-    const running = onTerminal(['migrate', 'up', '--db-host', '127.0.0.1', '--db-port', String(port)]);
-    await reached;
-    running.type('\u0003');
-    assert.is(await running.ended, 130);
-    assert.is(running.shown.replace('^C', '').trim(), '');
-  } finally {
-    silent.close();
-  }
-});
+manners(
+  'Ctrl-C ends a command that waits at once, with the status of a shell and no stack',
+  async () => {
+    // Accepts connections and never answers, like a database behind a broken firewall.
+    const connected: (() => void)[] = [];
+    const silent = net.createServer((socket) => {
+      socket.on('error', () => undefined);
+      for (const tell of connected.splice(0)) tell();
+    });
+    const port = await loopback(silent);
+    try {
+      const reached = new Promise<void>((resolve) => connected.push(resolve));
+      const running = onTerminal([
+        'migrate',
+        'up',
+        '--db-host',
+        '127.0.0.1',
+        '--db-port',
+        String(port),
+      ]);
+      await reached;
+      running.type('\u0003');
+      assert.is(await running.ended, 130);
+      assert.is(running.shown.replace('^C', '').trim(), '');
+    } finally {
+      silent.close();
+    }
+  },
+);
 
 manners('a topic without a command lists its commands', async () => {
   for (const [topic, command] of [

@@ -51,7 +51,11 @@ export async function quarantined(
 }
 
 /** Runs `gateway utils quarantine …` on this database, without KV. */
-export function quarantine(db: { url: string }, args: readonly string[], options: { env?: Record<string, string> } = {}) {
+export function quarantine(
+  db: { url: string },
+  args: readonly string[],
+  options: { env?: Record<string, string> } = {},
+) {
   return runGateway(['utils', 'quarantine', ...args], { config: settingsOf(db), ...options });
 }
 

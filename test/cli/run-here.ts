@@ -26,12 +26,21 @@ export async function runHere(
   config: object,
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   const oclif = await loadOclif(id.split(':'));
-  const loaded = (await oclif.findCommand(id, { must: true }).load()) as unknown as new (argv: string[], config: typeof oclif) => Command;
+  const loaded = (await oclif.findCommand(id, { must: true }).load()) as unknown as new (
+    argv: string[],
+    config: typeof oclif,
+  ) => Command;
   const command = new loaded([...args], oclif);
   const printedHere = { stdout: '', stderr: '' };
   const file = JSON.parse(JSON.stringify(config)) as object;
   Object.assign(command as unknown as Open, {
-    configOptions: (flags: object) => ({ command: id, flags, env: {}, file, rows: installation().rows }),
+    configOptions: (flags: object) => ({
+      command: id,
+      flags,
+      env: {},
+      file,
+      rows: installation().rows,
+    }),
     log: (text = '') => void (printedHere.stdout += `${text}\n`),
     logToStderr: (text = '') => void (printedHere.stderr += `${text}\n`),
   } satisfies Open);
@@ -42,6 +51,10 @@ export async function runHere(
     const { code, oclif: ended } = error as { code?: unknown; oclif?: { exit?: number } };
     if (code === 'EEXIT') return { code: ended?.exit ?? 0, ...printedHere };
     const failure = failureOf(error, { command: id.replaceAll(':', ' '), flags: [] });
-    return { code: failure.exitStatus, stdout: printedHere.stdout, stderr: printedHere.stderr + printed(failure) };
+    return {
+      code: failure.exitStatus,
+      stdout: printedHere.stdout,
+      stderr: printedHere.stderr + printed(failure),
+    };
   }
 }

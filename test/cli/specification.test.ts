@@ -30,9 +30,15 @@ type Flag = readonly [flag: string, type: Type, standard?: string];
 
 const globals: readonly Flag[] = [
   ['--config', 'string', './gateway.json'],
-  ...['database', 'host', 'options', 'password', 'scheme', 'type', 'username'].map((name): Flag => [`--db-${name}`, 'string']),
+  ...['database', 'host', 'options', 'password', 'scheme', 'type', 'username'].map((name): Flag => [
+    `--db-${name}`,
+    'string',
+  ]),
   ['--db-port', 'int'],
-  ...['database', 'host', 'password', 'scheme', 'type', 'username'].map((name): Flag => [`--kv-${name}`, 'string']),
+  ...['database', 'host', 'password', 'scheme', 'type', 'username'].map((name): Flag => [
+    `--kv-${name}`,
+    'string',
+  ]),
   ['--kv-port', 'int'],
   // "The root also carries flags for tracing, metrics, billing, feature flags and rate limits."
   ['--tracer-type', 'string'],
@@ -101,7 +107,10 @@ function helpOf(command: string): Promise<string> {
   return running;
 }
 
-async function succeeded(args: readonly string[], options: Parameters<typeof runGateway>[1] = {}): Promise<string> {
+async function succeeded(
+  args: readonly string[],
+  options: Parameters<typeof runGateway>[1] = {},
+): Promise<string> {
   const { stdout, stderr, code } = await runGateway(args, options);
   assert.is(code, 0, stderr);
   return stdout;
@@ -109,8 +118,10 @@ async function succeeded(args: readonly string[], options: Parameters<typeof run
 
 specification('gateway alone lists the commands, with their purposes', async () => {
   const listed = (await succeeded([])).split('COMMANDS')[1]!.replace(/\s+/g, ' ');
-  for (const [command, purpose] of commands) assert.match(listed, new RegExp(` ${command} ${purpose}\\.`, 'i'));
-  for (const alias of ['s', 'serve', 'worker', 'ingest', 'stream', 'scheduler']) assert.not.match(listed, ` ${alias} `);
+  for (const [command, purpose] of commands)
+    assert.match(listed, new RegExp(` ${command} ${purpose}\\.`, 'i'));
+  for (const alias of ['s', 'serve', 'worker', 'ingest', 'stream', 'scheduler'])
+    assert.not.match(listed, ` ${alias} `);
 });
 
 for (const [command, purpose] of commands) {
@@ -122,17 +133,24 @@ for (const [command, purpose] of commands) {
 }
 
 for (const [command, flags] of Object.entries(own)) {
-  specification(`${command}: has the flags of the specification, with their types and defaults`, async () => {
-    const help = await helpOf(command);
-    for (const [flag, type, standard] of flags) {
-      const described = describedIn(help, flag);
-      assert.ok(described, `${command} has ${flag}`);
-      if (type === 'boolean') assert.not.match(described, `${flag}=`);
-      else assert.match(described, `${flag}=`);
-      if (type !== 'boolean' && type !== 'string') assert.match(described, `${flag}=<integer>`);
-      if (standard !== undefined) assert.match(described, new RegExp(`\\[default: ${standard.replaceAll('.', '\\.')}[\\],]`));
-    }
-  });
+  specification(
+    `${command}: has the flags of the specification, with their types and defaults`,
+    async () => {
+      const help = await helpOf(command);
+      for (const [flag, type, standard] of flags) {
+        const described = describedIn(help, flag);
+        assert.ok(described, `${command} has ${flag}`);
+        if (type === 'boolean') assert.not.match(described, `${flag}=`);
+        else assert.match(described, `${flag}=`);
+        if (type !== 'boolean' && type !== 'string') assert.match(described, `${flag}=<integer>`);
+        if (standard !== undefined)
+          assert.match(
+            described,
+            new RegExp(`\\[default: ${standard.replaceAll('.', '\\.')}[\\],]`),
+          );
+      }
+    },
+  );
 }
 
 for (const command of ['bootstrap', 'retry']) {
@@ -148,31 +166,49 @@ for (const command of ['bootstrap', 'retry']) {
 }
 
 for (const command of ['server', 'agent']) {
-  specification(`${command}: the flags that are numbers take numbers alone, and no unsigned one takes a negative`, async () => {
-    const numbers = [...own[command]!, ...globals].filter(([, type]) => type !== 'string' && type !== 'boolean');
-    const unsigned = numbers.filter(([, type]) => type !== 'int');
-    for (const [value, flags, sentence] of [
-      ['many', numbers, 'must be an integer, not "many"'],
-      ['-5', unsigned, 'must be at least \\d+, not "-5"'],
-    ] as const) {
-      const { code, stderr } = await runGateway([command, ...flags.map(([flag]) => `${flag}=${value}`)]);
-      assert.is(code, 2);
-      assert.ok(flags.length > 1);
-      for (const [flag] of flags) assert.match(stderr, new RegExp(`${sentence} \\(from ${flag}\\)`));
-    }
-  });
+  specification(
+    `${command}: the flags that are numbers take numbers alone, and no unsigned one takes a negative`,
+    async () => {
+      const numbers = [...own[command]!, ...globals].filter(
+        ([, type]) => type !== 'string' && type !== 'boolean',
+      );
+      const unsigned = numbers.filter(([, type]) => type !== 'int');
+      for (const [value, flags, sentence] of [
+        ['many', numbers, 'must be an integer, not "many"'],
+        ['-5', unsigned, 'must be at least \\d+, not "-5"'],
+      ] as const) {
+        const { code, stderr } = await runGateway([
+          command,
+          ...flags.map(([flag]) => `${flag}=${value}`),
+        ]);
+        assert.is(code, 2);
+        assert.ok(flags.length > 1);
+        for (const [flag] of flags)
+          assert.match(stderr, new RegExp(`${sentence} \\(from ${flag}\\)`));
+      }
+    },
+  );
 }
 
 specification('server is called serve and s, too', async () => {
   const help = await helpOf('server');
-  for (const alias of ['serve', 's']) assert.is((await helpOf(alias)).replaceAll(`gateway ${alias} `, 'gateway server '), help);
+  for (const alias of ['serve', 's'])
+    assert.is((await helpOf(alias)).replaceAll(`gateway ${alias} `, 'gateway server '), help);
 });
 
-for (const [command, instead] of Object.entries({ worker: 'agent', ingest: 'agent', stream: 'agent', scheduler: 'server' })) {
+for (const [command, instead] of Object.entries({
+  worker: 'agent',
+  ingest: 'agent',
+  stream: 'agent',
+  scheduler: 'server',
+})) {
   specification(`${command} says that ${instead} replaced it`, async () => {
     const { code, stderr } = await runGateway([command]);
     assert.is(code, 2);
-    assert.match(stderr, new RegExp(`the command ${command} is no longer valid\\nfix: .*\`gateway ${instead}\``));
+    assert.match(
+      stderr,
+      new RegExp(`the command ${command} is no longer valid\\nfix: .*\`gateway ${instead}\``),
+    );
   });
 }
 
@@ -189,7 +225,12 @@ for (const [form, args, env] of [
 }
 
 /** File key, environment variable and flag of the settings table, with a test value. */
-const settings: readonly (readonly [key: string, env: string | null, flag: string | null, value: number | string | boolean])[] = [
+const settings: readonly (readonly [
+  key: string,
+  env: string | null,
+  flag: string | null,
+  value: number | string | boolean,
+])[] = [
   ['instance_ingest_rate', 'GATEWAY_INSTANCE_INGEST_RATE', null, 7],
   ['metrics.enabled', 'GATEWAY_METRICS_ENABLED', null, true],
   ['metrics.metrics_backend', 'GATEWAY_METRICS_BACKEND', '--metrics-backend', 'pullmetrics'],
@@ -213,16 +254,31 @@ type Row = (typeof settings)[number];
 type Lines = Readonly<Record<string, { value: unknown; origin: string }>>;
 
 function other(value: Value): Value {
-  return typeof value === 'number' ? (value < 1 ? 0.1 : value + 1) : typeof value === 'boolean' ? !value : `${value}2`;
+  return typeof value === 'number'
+    ? value < 1
+      ? 0.1
+      : value + 1
+    : typeof value === 'boolean'
+      ? !value
+      : `${value}2`;
 }
 
 const withVariable = settings.filter(([, env]) => env !== null);
 const withFlag = settings.filter(([, , flag]) => flag !== null);
 
 /** The settings from a file, overridden by variables, overridden by flags, all at the same time. */
-async function origins(file: (row: Row) => Value, variables?: (row: Row) => Value, flags?: (row: Row) => Value): Promise<Lines> {
-  const config = settings.reduce<Tree>((tree, row) => grafted(tree, row[0].split('.'), file(row)), {});
-  const env = variables ? Object.fromEntries(withVariable.map((row) => [row[1]!, String(variables(row))])) : {};
+async function origins(
+  file: (row: Row) => Value,
+  variables?: (row: Row) => Value,
+  flags?: (row: Row) => Value,
+): Promise<Lines> {
+  const config = settings.reduce<Tree>(
+    (tree, row) => grafted(tree, row[0].split('.'), file(row)),
+    {},
+  );
+  const env = variables
+    ? Object.fromEntries(withVariable.map((row) => [row[1]!, String(variables(row))]))
+    : {};
   const args = flags ? withFlag.map((row) => `${row[2]}=${String(flags(row))}`) : [];
   return JSON.parse(await succeeded(['config', '--origins', ...args], { config, env })) as Lines;
 }
@@ -239,41 +295,58 @@ specification.before(async () => {
 });
 
 for (const [key, env, flag, value] of settings) {
-  specification(`${key} comes from the file, then from ${env ?? 'nowhere else'}${flag ? `, then from ${flag}` : ''}`, () => {
-    assert.equal(byFile[key], { value, origin: './gateway.json' });
-    if (env) assert.equal(byVariable[key], { value, origin: env });
-    if (flag) assert.equal(byFlag[key], { value, origin: flag });
-  });
+  specification(
+    `${key} comes from the file, then from ${env ?? 'nowhere else'}${flag ? `, then from ${flag}` : ''}`,
+    () => {
+      assert.equal(byFile[key], { value, origin: './gateway.json' });
+      if (env) assert.equal(byVariable[key], { value, origin: env });
+      if (flag) assert.equal(byFlag[key], { value, origin: flag });
+    },
+  );
 }
 
-specification('the settings of metrics are taken under metrics, under its backend and where the specification has them', async () => {
-  const config = { metrics: { sample_time: 9, pullmetrics_metrics: { query_timeout: 11 } } };
-  const lines = JSON.parse(await succeeded(['config', '--origins'], { config })) as Lines;
-  assert.equal(lines['metrics.pullmetrics_metrics.sample_time'], { value: 9, origin: './gateway.json' });
-  assert.equal(lines['query_timeout'], { value: 11, origin: './gateway.json' });
-  const two = { metrics: { sample_time: 9, pullmetrics_metrics: { sample_time: 8 } } };
-  const { stdout, stderr } = await runGateway(['config', 'check'], { config: two });
-  assert.match(
-    stdout + stderr,
-    /metrics\.pullmetrics_metrics\.sample_time \(from \.\/gateway\.json:\d+\) and metrics\.sample_time \(from \.\/gateway\.json:\d+\) are the same setting/,
-  );
-});
+specification(
+  'the settings of metrics are taken under metrics, under its backend and where the specification has them',
+  async () => {
+    const config = { metrics: { sample_time: 9, pullmetrics_metrics: { query_timeout: 11 } } };
+    const lines = JSON.parse(await succeeded(['config', '--origins'], { config })) as Lines;
+    assert.equal(lines['metrics.pullmetrics_metrics.sample_time'], {
+      value: 9,
+      origin: './gateway.json',
+    });
+    assert.equal(lines['query_timeout'], { value: 11, origin: './gateway.json' });
+    const two = { metrics: { sample_time: 9, pullmetrics_metrics: { sample_time: 8 } } };
+    const { stdout, stderr } = await runGateway(['config', 'check'], { config: two });
+    assert.match(
+      stdout + stderr,
+      /metrics\.pullmetrics_metrics\.sample_time \(from \.\/gateway\.json:\d+\) and metrics\.sample_time \(from \.\/gateway\.json:\d+\) are the same setting/,
+    );
+  },
+);
 
 interface Tree {
   readonly [name: string]: Value | Tree;
 }
 
 function grafted(tree: Tree, [name = '', ...rest]: readonly string[], value: Value): Tree {
-  return { ...tree, [name]: rest.length === 0 ? value : grafted((tree[name] ?? {}) as Tree, rest, value) };
+  return {
+    ...tree,
+    [name]: rest.length === 0 ? value : grafted((tree[name] ?? {}) as Tree, rest, value),
+  };
 }
 
 function describedIn(help: string, flag: string): string | undefined {
   const lines = help.split('\n');
-  const at = lines.findIndex((line) => new RegExp(`^ +(?:-\\w, )?${flag.replace('--', '--(?:\\[no-\\])?')}(?:[= ]|$)`).test(line));
+  const at = lines.findIndex((line) =>
+    new RegExp(`^ +(?:-\\w, )?${flag.replace('--', '--(?:\\[no-\\])?')}(?:[= ]|$)`).test(line),
+  );
   if (at === -1) return undefined;
   const rest = lines.slice(at + 1);
   const end = rest.findIndex((line) => /^ *(?:-\w, )?--|^\S|^$/.test(line));
-  return [lines[at], ...rest.slice(0, end === -1 ? undefined : end)].join(' ').replace(/\s+/g, ' ').replace('--[no-]', '--');
+  return [lines[at], ...rest.slice(0, end === -1 ? undefined : end)]
+    .join(' ')
+    .replace(/\s+/g, ' ')
+    .replace('--[no-]', '--');
 }
 
 specification.run();

@@ -26,7 +26,10 @@ const failing = async (promise: Promise<unknown>) => {
 };
 
 client('a resource is created, changed, read and deleted', async () => {
-  const { uid, secrets } = await gateway.endpoints.create({ name: 'shop', url: 'https://example.com/hooks' });
+  const { uid, secrets } = await gateway.endpoints.create({
+    name: 'shop',
+    url: 'https://example.com/hooks',
+  });
   assert.match(secrets[0]!.value, /^whsec_/);
   assert.is((await gateway.endpoints.update(uid, { http_timeout: 20 })).http_timeout, 20);
   assert.is((await gateway.endpoints.pause(uid)).status, 'paused');
@@ -39,9 +42,11 @@ client('a resource is created, changed, read and deleted', async () => {
 
 client('a list is iterated page by page, and one page can be had', async () => {
   const made = [];
-  for (let n = 0; n < 5; n++) made.push((await gateway.endpoints.create({ name: `e${n}`, url: 'https://example.com' })).name);
+  for (let n = 0; n < 5; n++)
+    made.push((await gateway.endpoints.create({ name: `e${n}`, url: 'https://example.com' })).name);
   const names = [];
-  for await (const { name } of gateway.endpoints.list({ perPage: 2, sort: 'ASC' })) names.push(name);
+  for await (const { name } of gateway.endpoints.list({ perPage: 2, sort: 'ASC' }))
+    names.push(name);
   assert.equal(names, made);
   const { content, pagination } = await gateway.endpoints.list({ perPage: 2 }).page();
   assert.equal(
@@ -52,7 +57,9 @@ client('a list is iterated page by page, and one page can be had', async () => {
 });
 
 client('an invalid request says which fields, and nothing is sent without a project', async () => {
-  const { status, errors } = await failing(gateway.endpoints.create({ name: '', url: 'ftp://example.com' }));
+  const { status, errors } = await failing(
+    gateway.endpoints.create({ name: '', url: 'ftp://example.com' }),
+  );
   assert.is(status, 422);
   assert.equal(errors[0], { field: 'name', sentence: 'must not be empty' });
   const homeless = new GatewayClient({ url: api.url, key: 'gw_x' });
@@ -60,7 +67,10 @@ client('an invalid request says which fields, and nothing is sent without a proj
     .list()
     .page()
     .catch((it: Error) => it.message);
-  assert.is(error, 'GET /projects/{project_id}/endpoints needs a project_id: give the client a projectId');
+  assert.is(
+    error,
+    'GET /projects/{project_id}/endpoints needs a project_id: give the client a projectId',
+  );
   assert.is((await failing(homeless.project('no-project').endpoints.list().page())).status, 401);
 });
 
@@ -69,15 +79,29 @@ async function answering(...answers: readonly (number | 'reset')[]) {
   const asked: { method: string; atMs: number; key: unknown }[] = [];
   const server = http.createServer((request, response) => {
     const answer = answers[Math.min(asked.length, answers.length - 1)]!;
-    asked.push({ method: request.method!, atMs: performance.now(), key: request.headers['idempotency-key'] });
+    asked.push({
+      method: request.method!,
+      atMs: performance.now(),
+      key: request.headers['idempotency-key'],
+    });
     if (answer === 'reset') return void request.socket.destroy();
-    response.writeHead(answer, { 'content-type': 'application/json', ...(answer === 429 && { 'retry-after': '1' }) });
-    response.end(JSON.stringify(answer === 200 ? { data: { uid: 'x' } } : { message: 'no', code: 'too_many_requests', fix: 'wait' }));
+    response.writeHead(answer, {
+      'content-type': 'application/json',
+      ...(answer === 429 && { 'retry-after': '1' }),
+    });
+    response.end(
+      JSON.stringify(
+        answer === 200
+          ? { data: { uid: 'x' } }
+          : { message: 'no', code: 'too_many_requests', fix: 'wait' },
+      ),
+    );
   });
   const port = await loopback(server);
   return {
     asked,
-    client: (options = {}) => new GatewayClient({ url: `http://127.0.0.1:${port}`, key: 'k', projectId: 'p', ...options }),
+    client: (options = {}) =>
+      new GatewayClient({ url: `http://127.0.0.1:${port}`, key: 'k', projectId: 'p', ...options }),
     close: () => (server.closeAllConnections(), server.close()),
   };
 }
@@ -119,12 +143,15 @@ client('a create is repeated with the same key, and each create has its own', as
     const [first, second, third] = server.asked.map(({ key }) => key);
     assert.match(String(first), /^[0-9a-f]{32}$/);
     assert.equal([second === first, third === first], [true, false]);
-    await server.client().endpoints.create({ name: 'e', url: 'u' }, { headers: { 'Idempotency-Key': 'mine' } });
+    await server
+      .client()
+      .endpoints.create({ name: 'e', url: 'u' }, { headers: { 'Idempotency-Key': 'mine' } });
     assert.is(server.asked.at(-1)!.key, 'mine');
     server.close();
   }
   const headers = { 'idempotency-key': 'of the client' };
-  const made = () => gateway.endpoints.create({ name: 'once', url: 'https://example.com' }, { headers });
+  const made = () =>
+    gateway.endpoints.create({ name: 'once', url: 'https://example.com' }, { headers });
   const [one, other] = await Promise.all([made(), made()]);
   assert.is(one.uid, other.uid, 'of two at a time the second waits for the first');
 });
@@ -143,7 +170,9 @@ client('it gives up after the last repetition, and when its caller does', async 
 client('an answer of somebody else is not taken for one of the gateway', async () => {
   const other = http.createServer((_request, response) => response.end('<html>'));
   const port = await loopback(other);
-  const { code, message } = await failing(new GatewayClient({ url: `http://127.0.0.1:${port}`, key: 'k' }).organisations.list());
+  const { code, message } = await failing(
+    new GatewayClient({ url: `http://127.0.0.1:${port}`, key: 'k' }).organisations.list(),
+  );
   assert.is(code, 'unexpected_answer');
   assert.match(message, 'answered 200, and not as the gateway does');
   other.close();

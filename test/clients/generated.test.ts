@@ -21,15 +21,30 @@ const OGEN = 'github.com/ogen-go/ogen@v1.24.0';
 const programs = fileURLToPath(new URL('../fixtures/generators', import.meta.url));
 const modules = fileURLToPath(new URL('../../node_modules', import.meta.url));
 const tsc = path.join(modules, 'typescript/bin/tsc');
-const FLAGS = ['--strict', '--target', 'es2022', '--module', 'nodenext', '--skipLibCheck', '--types', 'node'];
+const FLAGS = [
+  '--strict',
+  '--target',
+  'es2022',
+  '--module',
+  'nodenext',
+  '--skipLibCheck',
+  '--types',
+  'node',
+];
 const document = JSON.stringify(description);
 
 /**
  * Returns a folder with the document and the output of `make`, cached until document, programs or
  * versions change.
  */
-function made(name: string, versions: readonly string[], make: (folder: string, run: Run) => void): string {
-  const used = fs.readdirSync(programs).map((file) => fs.readFileSync(path.join(programs, file), 'utf8'));
+function made(
+  name: string,
+  versions: readonly string[],
+  make: (folder: string, run: Run) => void,
+): string {
+  const used = fs
+    .readdirSync(programs)
+    .map((file) => fs.readFileSync(path.join(programs, file), 'utf8'));
   const hash = createHash('sha256')
     .update([document, make.toString(), ...versions, ...used].join('\0'))
     .digest('hex');
@@ -37,7 +52,12 @@ function made(name: string, versions: readonly string[], make: (folder: string, 
     process.stderr.write(`generating clients by ${versions.join(', ')}\n`);
     fs.writeFileSync(path.join(folder, 'openapi.json'), document);
     make(folder, (program, ...args) =>
-      execFileSync(program, args, { cwd: folder, encoding: 'utf8', maxBuffer: 64e6, stdio: ['ignore', 'pipe', 'pipe'] }),
+      execFileSync(program, args, {
+        cwd: folder,
+        encoding: 'utf8',
+        maxBuffer: 64e6,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      }),
     );
   });
 }
@@ -54,9 +74,34 @@ const inGo = made('go', [OAPI, OGEN], (folder, run) => {
   place(folder, 'oapi-codegen.go', 'use-oapi/main.go');
   place(folder, 'ogen.go', 'use-ogen/main.go');
   fs.mkdirSync(path.join(folder, 'oapi'));
-  fs.writeFileSync(path.join(folder, 'ogen.yml'), 'generator: { features: { disable_all: true, enable: [paths/client] } }\n');
-  run(go, 'run', OAPI, '-generate', 'types,client', '-package', 'oapi', '-o', 'oapi/api.go', 'openapi.json');
-  run(go, 'run', OGEN.replace('@', '/cmd/ogen@'), '-config', 'ogen.yml', '-target', 'ogen', '-package', 'ogen', 'openapi.json');
+  fs.writeFileSync(
+    path.join(folder, 'ogen.yml'),
+    'generator: { features: { disable_all: true, enable: [paths/client] } }\n',
+  );
+  run(
+    go,
+    'run',
+    OAPI,
+    '-generate',
+    'types,client',
+    '-package',
+    'oapi',
+    '-o',
+    'oapi/api.go',
+    'openapi.json',
+  );
+  run(
+    go,
+    'run',
+    OGEN.replace('@', '/cmd/ogen@'),
+    '-config',
+    'ogen.yml',
+    '-target',
+    'ogen',
+    '-package',
+    'ogen',
+    'openapi.json',
+  );
   run(go, 'mod', 'init', 'clients');
   run(go, 'get', OGEN, 'github.com/oapi-codegen/runtime@v1.9.0');
   run(go, 'mod', 'tidy');
@@ -67,7 +112,17 @@ const python = await own.python(PYTHON);
 const inPython = made('python', [PYTHON], (folder, run) => {
   const said = run(
     python,
-    ...['-m', 'openapi_python_client', 'generate', '--path', 'openapi.json', '--meta', 'none', '--output-path', 'gateway_client'],
+    ...[
+      '-m',
+      'openapi_python_client',
+      'generate',
+      '--path',
+      'openapi.json',
+      '--meta',
+      'none',
+      '--output-path',
+      'gateway_client',
+    ],
   );
   fs.writeFileSync(path.join(folder, 'said'), said);
   place(folder, 'openapi_python_client.py', 'use.py');
@@ -90,15 +145,27 @@ for (const [name, program, ...args] of [
   ['python', python, path.join(inPython, 'use.py')],
   ['typescript', process.execPath, path.join(inTypeScript, 'use.mjs')],
 ] as const) {
-  generated(`a client made by a generator of others creates, subscribes, sends, lists and sends again: ${name}`, async () => {
-    const given = [`http://127.0.0.1:${gateway.serverPort}/api/v1`, gateway.projectId, gateway.apiKey, receiver.url];
-    const { stdout } = await promisify(execFile)(program, [...args, ...given], { timeout: 60_000 });
-    assert.equal(JSON.parse(stdout), { n: 1 });
-    await until('the second delivery', () => {
-      const mine = receiver.requests.filter(({ url, headers }) => url === `/${name}` && headers['x-shop'] === '7');
-      return Promise.resolve(mine.length === 2 || undefined);
-    });
-  });
+  generated(
+    `a client made by a generator of others creates, subscribes, sends, lists and sends again: ${name}`,
+    async () => {
+      const given = [
+        `http://127.0.0.1:${gateway.serverPort}/api/v1`,
+        gateway.projectId,
+        gateway.apiKey,
+        receiver.url,
+      ];
+      const { stdout } = await promisify(execFile)(program, [...args, ...given], {
+        timeout: 60_000,
+      });
+      assert.equal(JSON.parse(stdout), { n: 1 });
+      await until('the second delivery', () => {
+        const mine = receiver.requests.filter(
+          ({ url, headers }) => url === `/${name}` && headers['x-shop'] === '7',
+        );
+        return Promise.resolve(mine.length === 2 || undefined);
+      });
+    },
+  );
 }
 
 generated('no generator left anything out', () => {

@@ -20,10 +20,14 @@ const step = (otherwise: Partial<Steps>, also?: BrokenSource['also']): BrokenSou
 });
 
 /** The sound source with a faulty, stateful step. */
-const remembering = (otherwise: () => Partial<Steps>): BrokenSource => ({ plugin: () => toySource(otherwise()) });
+const remembering = (otherwise: () => Partial<Steps>): BrokenSource => ({
+  plugin: () => toySource(otherwise()),
+});
 
 /** The sound source with a faulty field of a message. */
-const message = (change: (message: Message, stored: Stored, queue: ToyQueue) => Partial<Message>): BrokenSource =>
+const message = (
+  change: (message: Message, stored: Stored, queue: ToyQueue) => Partial<Message>,
+): BrokenSource =>
   step({
     message: (stored, queue) => {
       const right = sound.message(stored, queue);
@@ -37,14 +41,17 @@ const noAnswer = () => new PluginError('The toy broker does not answer.', { fix:
 export const leaks: NodeJS.Timeout[] = [];
 
 export const brokenSources: Readonly<Record<string, BrokenSource>> = {
-  'reads-every-message': step({ sort: (received) => received.filter(({ number }) => number % 7 !== 3) }),
+  'reads-every-message': step({
+    sort: (received) => received.filter(({ number }) => number % 7 !== 3),
+  }),
   'reports-reading': step({ connected: () => {} }),
   'hands-each-message-over-once': remembering(() => {
     const twice = new Set<Stored>();
     return {
       settled: (outcome, stored, queue, context, open) => {
         // Once per queue, it does not acknowledge a message, which is redelivered.
-        if (stored.number !== 30 || twice.has(stored)) return sound.settled(outcome, stored, queue, context, open);
+        if (stored.number !== 30 || twice.has(stored))
+          return sound.settled(outcome, stored, queue, context, open);
         twice.add(stored);
         queue.giveBack(stored.number);
       },
@@ -59,29 +66,49 @@ export const brokenSources: Readonly<Record<string, BrokenSource>> = {
       if (!(error instanceof Ended)) await sound.failed(error, connection, context);
     },
   }),
-  'names-messages-apart': message(({ body }) => ({ coordinates: createHash('sha1').update(body).digest('hex') })),
-  'names-messages-plainly': message(({ coordinates }) => ({ coordinates: coordinates.replace('/', '\u0000') })),
-  'tells-the-time-in-milliseconds': message(({ timestamp }) => ({ timestamp: Math.floor(timestamp / 1000) })),
-  'keeps-the-bytes-of-a-body': message(({ body }) => ({ body: body.length > 1000 ? body.subarray(0, 65_536) : body })),
-  'keeps-a-body-that-is-no-text': message(({ body }) => ({ body: Buffer.from(Buffer.from(body).toString()) })),
-  'keeps-an-empty-body': message(({ body }) => ({ body: body.length === 0 ? Buffer.from('null') : body })),
+  'names-messages-apart': message(({ body }) => ({
+    coordinates: createHash('sha1').update(body).digest('hex'),
+  })),
+  'names-messages-plainly': message(({ coordinates }) => ({
+    coordinates: coordinates.replace('/', '\u0000'),
+  })),
+  'tells-the-time-in-milliseconds': message(({ timestamp }) => ({
+    timestamp: Math.floor(timestamp / 1000),
+  })),
+  'keeps-the-bytes-of-a-body': message(({ body }) => ({
+    body: body.length > 1000 ? body.subarray(0, 65_536) : body,
+  })),
+  'keeps-a-body-that-is-no-text': message(({ body }) => ({
+    body: Buffer.from(Buffer.from(body).toString()),
+  })),
+  'keeps-an-empty-body': message(({ body }) => ({
+    body: body.length === 0 ? Buffer.from('null') : body,
+  })),
   'hands-headers-over': message(({ headers }) => ({
-    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+    headers: Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+    ),
   })),
   'keeps-the-order': step({ sort: (received) => received.toReversed() }),
-  'acknowledges-only-after-the-outcome': step({ took: ({ number }, queue) => queue.acknowledge(number) }),
+  'acknowledges-only-after-the-outcome': step({
+    took: ({ number }, queue) => queue.acknowledge(number),
+  }),
   'acknowledges-what-has-settled': step({
     settled: (outcome, { number }, queue) => {
       if (outcome === 'accepted' || outcome === 'quarantined') queue.acknowledge(number);
       else queue.giveBack(number);
     },
   }),
-  'does-not-acknowledge-what-was-refused': step({ settled: (_outcome, { number }, queue) => queue.acknowledge(number) }),
+  'does-not-acknowledge-what-was-refused': step({
+    settled: (_outcome, { number }, queue) => queue.acknowledge(number),
+  }),
   'acknowledges-what-settled-and-nothing-else': step({
     settled: (outcome, stored, queue, context, open) => {
-      if (!acknowledges(outcome) || open.length === 0) return sound.settled(outcome, stored, queue, context, open);
+      if (!acknowledges(outcome) || open.length === 0)
+        return sound.settled(outcome, stored, queue, context, open);
       // Acknowledges by position, as if messages settled in order.
-      for (const { number } of [stored, ...open]) if (number <= stored.number) queue.acknowledge(number);
+      for (const { number } of [stored, ...open])
+        if (number <= stored.number) queue.acknowledge(number);
     },
   }),
   'gives-a-refused-message-again': step({
@@ -100,7 +127,12 @@ export const brokenSources: Readonly<Record<string, BrokenSource>> = {
   }),
   'keeps-coordinates-on-redelivery': remembering(() => {
     let handedOver = 0;
-    return { message: (stored, queue) => ({ ...sound.message(stored, queue), coordinates: `${queue.name}/${handedOver++}` }) };
+    return {
+      message: (stored, queue) => ({
+        ...sound.message(stored, queue),
+        coordinates: `${queue.name}/${handedOver++}`,
+      }),
+    };
   }),
   'keeps-a-message-that-takes-long': step({ extend: () => {} }),
   'hands-over-without-waiting': step({ window: () => 1 }),
@@ -197,13 +229,15 @@ export const brokenSources: Readonly<Record<string, BrokenSource>> = {
     },
   }),
   'check-accepts-what-can-be-read': step({
-    check: (connection, context) => sound.check({ ...connection, password: `${connection.password} ` }, context),
+    check: (connection, context) =>
+      sound.check({ ...connection, password: `${connection.password} ` }, context),
   }),
   'check-takes-no-message': step({
     check: async (connection, context) => {
       await sound.check(connection, context);
       const queue = await sound.connect(connection, context.signal);
-      const [taken] = queue.unacknowledged > 0 ? await queue.receive('check', 1, context.signal) : [];
+      const [taken] =
+        queue.unacknowledged > 0 ? await queue.receive('check', 1, context.signal) : [];
       if (taken) queue.acknowledge(taken.number);
     },
   }),
@@ -249,7 +283,8 @@ export const brokenSources: Readonly<Record<string, BrokenSource>> = {
       if (connection.silent && !signal.aborted) await sleep(3_000, undefined, { ref: false });
       return sound.connect(connection, signal);
     },
-    check: (connection, context) => (connection.silent ? Promise.reject(noAnswer()) : sound.check(connection, context)),
+    check: (connection, context) =>
+      connection.silent ? Promise.reject(noAnswer()) : sound.check(connection, context),
   }),
   'tells-when-the-broker-is-away': step({
     failed: async (error, _connection, context) => {
@@ -266,13 +301,16 @@ export const brokenSources: Readonly<Record<string, BrokenSource>> = {
         return sound.failed(error, connection, context);
       },
       connect: async (connection, signal) => {
-        if (broken.has(connection.queue)) throw new PluginError('The toy client is closed.', { fix: 'Start the process again.' });
+        if (broken.has(connection.queue))
+          throw new PluginError('The toy client is closed.', { fix: 'Start the process again.' });
         return sound.connect(connection, signal);
       },
     };
   }),
   'reads-without-lag': step({ lag: ({ waiting }, { lag }) => lag!('', waiting) }),
-  'tells-lag-as-a-number-of-messages': step({ lag: ({ waiting }, { lag }) => lag?.('', waiting - 100) }),
+  'tells-lag-as-a-number-of-messages': step({
+    lag: ({ waiting }, { lag }) => lag?.('', waiting - 100),
+  }),
   'forgets-lag-when-it-ends': step({ forgetLag: () => {} }),
   'watches-a-source-that-stands-still': step({ watch: () => {} }),
   'rests-when-nothing-comes': remembering(() => {

@@ -5,14 +5,20 @@ import { metricsRules, sourceRules, tracerRules } from '@gateway/plugin-conforma
 
 const documented = suite('conformance/documented');
 
-const handbook = fs.readFileSync(new URL('../../docs/internals/plugins.md', import.meta.url), 'utf8');
+const handbook = fs.readFileSync(
+  new URL('../../docs/internals/plugins.md', import.meta.url),
+  'utf8',
+);
 
 for (const [list, rules] of Object.entries({ sourceRules, tracerRules, metricsRules })) {
-  documented(`the handbook names ${list}, whose rules have a name of their own and a sentence`, () => {
-    assert.ok(handbook.includes(list));
-    assert.is(new Set(rules.map(({ name }) => name)).size, rules.length);
-    for (const { name, sentence } of rules) assert.match(sentence, /^[A-Z`].{20,}[.)]$/, name);
-  });
+  documented(
+    `the handbook names ${list}, whose rules have a name of their own and a sentence`,
+    () => {
+      assert.ok(handbook.includes(list));
+      assert.is(new Set(rules.map(({ name }) => name)).size, rules.length);
+      for (const { name, sentence } of rules) assert.match(sentence, /^[A-Z`].{20,}[.)]$/, name);
+    },
+  );
 }
 
 documented.run();

@@ -17,18 +17,31 @@ export function judged(
   for (const { name, sentence } of rules) {
     suite(`${name}: ${sentence}`, async () => {
       const result = (await (results ??= collect(judge()))).get(name);
-      if (skipped.includes(name)) assert.is(result?.outcome, 'skipped', 'it can be judged: take it off the list');
-      else assert.is(result?.outcome, 'passed', result && 'reason' in result ? result.reason : 'there is no result');
+      if (skipped.includes(name))
+        assert.is(result?.outcome, 'skipped', 'it can be judged: take it off the list');
+      else
+        assert.is(
+          result?.outcome,
+          'passed',
+          result && 'reason' in result ? result.reason : 'there is no result',
+        );
     });
   }
 }
 
-export async function collect(results: AsyncIterable<RuleResult>): Promise<Map<string, RuleResult>> {
+export async function collect(
+  results: AsyncIterable<RuleResult>,
+): Promise<Map<string, RuleResult>> {
   const collected = new Map<string, RuleResult>();
   for await (const result of results) {
     collected.set(result.rule, result);
     if (process.env['CONFORMANCE_TRACE'])
-      console.log(result.outcome, result.rule, result.durationMs, 'reason' in result ? result.reason : '');
+      console.log(
+        result.outcome,
+        result.rule,
+        result.durationMs,
+        'reason' in result ? result.reason : '',
+      );
   }
   return collected;
 }
@@ -45,7 +58,9 @@ const TOGETHER = 9;
  * @param broken by rule; `also` are rules that it inevitably breaks too
  * @param alone rules judged sequentially, after the others
  */
-export function namesWhatIsBroken<Broken extends { readonly also?: Readonly<Record<string, string>> }>(
+export function namesWhatIsBroken<
+  Broken extends { readonly also?: Readonly<Record<string, string>> },
+>(
   suite: Test,
   rules: readonly { readonly name: string }[],
   broken: Readonly<Record<string, Broken>>,
@@ -60,7 +75,9 @@ export function namesWhatIsBroken<Broken extends { readonly also?: Readonly<Reco
     const found = new Map<string, Promise<RuleResult[]>>();
     const lanes = Array.from({ length: TOGETHER }, () => Promise.resolve());
     waiting.forEach(([rule, one], at) => {
-      const judged = (lanes[at % TOGETHER] ?? Promise.resolve()).then(async () => [...(await collect(judge(one, rule))).values()]);
+      const judged = (lanes[at % TOGETHER] ?? Promise.resolve()).then(async () => [
+        ...(await collect(judge(one, rule))).values(),
+      ]);
       found.set(rule, judged);
       lanes[at % TOGETHER] = judged.then(
         () => undefined,
@@ -71,8 +88,12 @@ export function namesWhatIsBroken<Broken extends { readonly also?: Readonly<Reco
   });
   for (const [rule, one] of Object.entries(broken)) {
     suite(`names ${rule} when that is what is broken`, async () => {
-      const results = (await together().get(rule)) ?? [...(await collect(judge(one, rule))).values()];
-      const failed = results.flatMap((result) => (result.outcome === 'failed' ? [`${result.rule}: ${result.reason}`] : []));
+      const results = (await together().get(rule)) ?? [
+        ...(await collect(judge(one, rule))).values(),
+      ];
+      const failed = results.flatMap((result) =>
+        result.outcome === 'failed' ? [`${result.rule}: ${result.reason}`] : [],
+      );
       const expected = [rule, ...Object.keys(one.also ?? {})].sort();
       assert.equal(failed.map((line) => line.split(':')[0]).sort(), expected, failed.join('\n'));
     });

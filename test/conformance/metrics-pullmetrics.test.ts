@@ -5,10 +5,11 @@ import { judged } from './judged.js';
 
 const conforms = suite('conformance/metrics-pullmetrics');
 
-judged(conforms, metricsRules, () => metricsConformance(plugin, { settings: () => ({ sample_time: 5 }) }), [
-  'says-where-it-pushes-to',
-  'collects-before-it-pushes',
-  'sends-the-rest-at-close',
-]);
+judged(
+  conforms,
+  metricsRules,
+  () => metricsConformance(plugin, { settings: () => ({ sample_time: 5 }) }),
+  ['says-where-it-pushes-to', 'collects-before-it-pushes', 'sends-the-rest-at-close'],
+);
 
 conforms.run();

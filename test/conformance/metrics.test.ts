@@ -11,7 +11,8 @@ const judge = suite('conformance/metrics');
 
 const pulls: MetricsRig = { settings: () => ({}) };
 const { close: closePushes, ...pushes } = (await pushRig()) as unknown as Required<MetricsRig>;
-const pushing = (otherwise: Parameters<typeof pushingMetrics>[0] = {}) => pushingMetrics(otherwise) as unknown as MetricsPlugin;
+const pushing = (otherwise: Parameters<typeof pushingMetrics>[0] = {}) =>
+  pushingMetrics(otherwise) as unknown as MetricsPlugin;
 const brittle: MetricsPlugin = {
   start: async (series, settings, host) => {
     const inner = await toyMetrics().start(series, settings, host);
@@ -28,14 +29,27 @@ const shared = new Map<string, number[]>();
 const leaks: NodeJS.Timeout[] = [];
 
 const broken: Readonly<
-  Record<string, { readonly plugin: MetricsPlugin; readonly rig?: MetricsRig; readonly also?: Record<string, string> }>
+  Record<
+    string,
+    {
+      readonly plugin: MetricsPlugin;
+      readonly rig?: MetricsRig;
+      readonly also?: Record<string, string>;
+    }
+  >
 > = {
   'shows-every-series': { plugin: toyMetrics({ shows: (_name, { labels }) => labels.length > 0 }) },
-  'tells-types-and-help': { plugin: toyMetrics({ type: ({ type }) => (type === 'gauge' ? 'untyped' : type) }) },
-  'adds-to-counters': { plugin: toyMetrics({ add: (before, amount) => before + Math.floor(amount) }) },
+  'tells-types-and-help': {
+    plugin: toyMetrics({ type: ({ type }) => (type === 'gauge' ? 'untyped' : type) }),
+  },
+  'adds-to-counters': {
+    plugin: toyMetrics({ add: (before, amount) => before + Math.floor(amount) }),
+  },
   'sets-gauges': { plugin: toyMetrics({ set: (value) => Math.max(value, 0) }) },
   'observes-histograms': { plugin: toyMetrics({ inBucket: (value, bound) => value < bound }) },
-  'keeps-labels-as-they-are': { plugin: toyMetrics({ escape: (value) => value.replaceAll('"', '\\"').replaceAll('\n', '\\n') }) },
+  'keeps-labels-as-they-are': {
+    plugin: toyMetrics({ escape: (value) => value.replaceAll('"', '\\"').replaceAll('\n', '\\n') }),
+  },
   'forgets-what-was-cleared': { plugin: toyMetrics({ clears: () => true }) },
   'tells-its-content-type': { plugin: toyMetrics({ contentType: 'application/json' }) },
   'says-where-it-pushes-to': { plugin: pushing({ comment: () => '' }), rig: pushes },
@@ -51,30 +65,42 @@ const broken: Readonly<
     },
   },
   'refuses-what-is-not-in-the-table': { plugin: toyMetrics({ refuse: () => {} }) },
-  'lets-the-process-end': { plugin: toyMetrics({ started: () => void leaks.push(setInterval(() => {}, 1_000)) }) },
+  'lets-the-process-end': {
+    plugin: toyMetrics({ started: () => void leaks.push(setInterval(() => {}, 1_000)) }),
+  },
 };
 
-judge('a backend that keeps every rule passes all that can be judged of one that is pulled', async () => {
-  const results = [...(await collect(metricsConformance(toyMetrics(), pulls))).values()];
-  assert.equal(
-    results.filter(({ outcome }) => outcome !== 'passed').map(({ rule }) => rule),
-    ['says-where-it-pushes-to', 'collects-before-it-pushes', 'sends-the-rest-at-close'],
-  );
-});
+judge(
+  'a backend that keeps every rule passes all that can be judged of one that is pulled',
+  async () => {
+    const results = [...(await collect(metricsConformance(toyMetrics(), pulls))).values()];
+    assert.equal(
+      results.filter(({ outcome }) => outcome !== 'passed').map(({ rule }) => rule),
+      ['says-where-it-pushes-to', 'collects-before-it-pushes', 'sends-the-rest-at-close'],
+    );
+  },
+);
 
-judge('a backend that pushes over the network, as OTLP does, is judged by what arrives', async () => {
-  const results = [...(await collect(metricsConformance(pushing(), pushes))).values()];
-  assert.equal(
-    results.filter(({ outcome }) => outcome !== 'passed').map(({ rule }) => rule),
-    ['tells-its-content-type'],
-  );
-});
+judge(
+  'a backend that pushes over the network, as OTLP does, is judged by what arrives',
+  async () => {
+    const results = [...(await collect(metricsConformance(pushing(), pushes))).values()];
+    assert.equal(
+      results.filter(({ outcome }) => outcome !== 'passed').map(({ rule }) => rule),
+      ['tells-its-content-type'],
+    );
+  },
+);
 
 judge('each backend that a rule starts is closed, also when the rule fails', async () => {
   const [started, closed] = [new Set<Metrics>(), new Set<Metrics>()];
   const plugin: MetricsPlugin = {
     start: async (series, settings, host) => {
-      const inner = await toyMetrics({ set: (value) => Math.max(value, 0) }).start(series, settings, host);
+      const inner = await toyMetrics({ set: (value) => Math.max(value, 0) }).start(
+        series,
+        settings,
+        host,
+      );
       const metrics: Metrics = { ...inner, close: () => Promise.resolve(void closed.add(metrics)) };
       started.add(metrics);
       return metrics;
@@ -95,17 +121,23 @@ judge('an error of the backend in a hook of the rig is told as that of the backe
   };
   const rules = ['adds-to-counters'];
   const judged = async (read: NonNullable<MetricsRig['read']>) => {
-    const result = (await collect(metricsConformance(plugin, { ...pulls, read }, { rules }))).get('adds-to-counters');
+    const result = (await collect(metricsConformance(plugin, { ...pulls, read }, { rules }))).get(
+      'adds-to-counters',
+    );
     return result && 'reason' in result ? result.reason : String(result?.outcome);
   };
   const read = (metrics: Metrics) => metrics.close!().then(() => []);
   assert.match(await judged(read), /^the plugin failed in `close`: Error: no connection/);
   const broken = () => Promise.reject(new TypeError('x is not a function'));
-  assert.match(await judged(broken), /^the rig failed in `read`, which tells nothing about the plugin: TypeError/);
+  assert.match(
+    await judged(broken),
+    /^the rig failed in `read`, which tells nothing about the plugin: TypeError/,
+  );
 });
 
 judge('a line that is not of the text format is told', () => {
-  for (const line of ['no value', 'name{label=unquoted} 1', 'name{label="open} 1']) assert.throws(() => readExposition(line), line);
+  for (const line of ['no value', 'name{label=unquoted} 1', 'name{label="open} 1'])
+    assert.throws(() => readExposition(line), line);
   assert.equal(readExposition('a{b="x\\\\n\\"\\n"} +Inf 1700000000000\n')[0]?.samples, [
     { name: 'a', labels: { b: 'x\\n"\n' }, value: Infinity },
   ]);

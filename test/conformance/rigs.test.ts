@@ -2,7 +2,13 @@ import { createSocket, type Socket } from 'node:dgram';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { MetricsPlugin } from '@gateway/plugin';
-import { metricsConformance, sourceConformance, tracerConformance, type MetricsRig, type RuleResult } from '@gateway/plugin-conformance';
+import {
+  metricsConformance,
+  sourceConformance,
+  tracerConformance,
+  type MetricsRig,
+  type RuleResult,
+} from '@gateway/plugin-conformance';
 import { collect } from './judged.js';
 import { toyMetrics } from './toy-metrics.js';
 import { pushingMetrics, pushRig } from './toy-push.js';
@@ -27,20 +33,27 @@ const busy =
     return { ...rig, close };
   };
 
-const leak = (timers: NodeJS.Timeout[]) => toyMetrics({ started: () => void timers.push(setInterval(() => {}, 1_000)) });
+const leak = (timers: NodeJS.Timeout[]) =>
+  toyMetrics({ started: () => void timers.push(setInterval(() => {}, 1_000)) });
 
 /** `<rule>: <outcome or reason>` */
 async function told(results: AsyncIterable<RuleResult>): Promise<string[]> {
-  return [...(await collect(results)).values()].map((result) => `${result.rule}: ${'reason' in result ? result.reason : result.outcome}`);
+  return [...(await collect(results)).values()].map(
+    (result) => `${result.rule}: ${'reason' in result ? result.reason : result.outcome}`,
+  );
 }
 
 const pulls: MetricsRig = { settings: () => ({}) };
 
 rigs('the sockets and timers of a rig are not those of the plugin', async () => {
   const ends = { ...quick, rules: ['lets-the-process-end'] };
-  assert.equal(await told(metricsConformance(toyMetrics(), busy(pulls), ends)), ['lets-the-process-end: passed']);
+  assert.equal(await told(metricsConformance(toyMetrics(), busy(pulls), ends)), [
+    'lets-the-process-end: passed',
+  ]);
   const closes = { ...quick, rules: ['closes-what-it-opened'] };
-  assert.equal(await told(tracerConformance(toyTracer(), busy(toyTracerRig), closes)), ['closes-what-it-opened: passed']);
+  assert.equal(await told(tracerConformance(toyTracer(), busy(toyTracerRig), closes)), [
+    'closes-what-it-opened: passed',
+  ]);
   const both = { ...quick, rules: ['closes-what-it-opened', 'check-closes-what-it-opened'] };
   assert.equal(await told(sourceConformance(toySource(), busy(toyRig()), both)), [
     'closes-what-it-opened: passed',
@@ -51,33 +64,50 @@ rigs('the sockets and timers of a rig are not those of the plugin', async () => 
 rigs('what the plugin leaves open is found beside them', async () => {
   const timers: NodeJS.Timeout[] = [];
   const ends = { ...quick, rules: ['lets-the-process-end'] };
-  assert.equal(await told(metricsConformance(leak(timers), busy(pulls), ends)), ['lets-the-process-end: left open: 2 Timeout']);
+  assert.equal(await told(metricsConformance(leak(timers), busy(pulls), ends)), [
+    'lets-the-process-end: left open: 2 Timeout',
+  ]);
   timers.forEach(clearInterval);
 });
 
 const { close, ...pushes } = (await pushRig()) as unknown as Required<MetricsRig>;
 rigs.after(() => close());
 
-rigs('a rig that says so returns no buckets, and the sum and the count are still judged', async () => {
-  const read: MetricsRig['read'] = async (...given) => {
-    const families = await pushes.read(...given);
-    return families.map((family) => ({ ...family, samples: family.samples.filter(({ name }) => !name.endsWith('_bucket')) }));
-  };
-  const plugin = pushingMetrics() as unknown as MetricsPlugin;
-  const judged = (rig: MetricsRig) => told(metricsConformance(plugin, rig, { ...quick, rules: ['observes-histograms'] }));
-  assert.match((await judged({ ...pushes, read }))[0]!, /_bucket\{"project":"p1","le":"1"\} is not shown/);
-  assert.equal(await judged({ ...pushes, read, histogram: ['sum', 'count'] }), ['observes-histograms: passed']);
-  assert.match(
-    (await judged({ ...pushes, read: () => Promise.resolve([]), histogram: ['sum'] }))[0]!,
-    /_sum\{"project":"p1"\} is not shown/,
-  );
-  assert.match((await judged({ ...pushes, read, histogram: [] }))[0]!, /the rig says that nothing of a histogram arrives/);
-  const typo = ['buckets'] as unknown as NonNullable<MetricsRig['histogram']>;
-  assert.match(
-    (await judged({ ...pushes, histogram: typo }))[0]!,
-    /`histogram` of the rig has a part buckets; parts are bucket, sum, count/,
-  );
-});
+rigs(
+  'a rig that says so returns no buckets, and the sum and the count are still judged',
+  async () => {
+    const read: MetricsRig['read'] = async (...given) => {
+      const families = await pushes.read(...given);
+      return families.map((family) => ({
+        ...family,
+        samples: family.samples.filter(({ name }) => !name.endsWith('_bucket')),
+      }));
+    };
+    const plugin = pushingMetrics() as unknown as MetricsPlugin;
+    const judged = (rig: MetricsRig) =>
+      told(metricsConformance(plugin, rig, { ...quick, rules: ['observes-histograms'] }));
+    assert.match(
+      (await judged({ ...pushes, read }))[0]!,
+      /_bucket\{"project":"p1","le":"1"\} is not shown/,
+    );
+    assert.equal(await judged({ ...pushes, read, histogram: ['sum', 'count'] }), [
+      'observes-histograms: passed',
+    ]);
+    assert.match(
+      (await judged({ ...pushes, read: () => Promise.resolve([]), histogram: ['sum'] }))[0]!,
+      /_sum\{"project":"p1"\} is not shown/,
+    );
+    assert.match(
+      (await judged({ ...pushes, read, histogram: [] }))[0]!,
+      /the rig says that nothing of a histogram arrives/,
+    );
+    const typo = ['buckets'] as unknown as NonNullable<MetricsRig['histogram']>;
+    assert.match(
+      (await judged({ ...pushes, histogram: typo }))[0]!,
+      /`histogram` of the rig has a part buckets; parts are bucket, sum, count/,
+    );
+  },
+);
 
 rigs('a label value is compared with what the rig says that the protocol carries', async () => {
   const escape = (value: string) => value.replaceAll(/["\\\n|]/g, '_');
@@ -91,18 +121,32 @@ rigs('a label value is compared with what the rig says that the protocol carries
     );
   assert.match((await judged())[0]!, /\{"project":"a \\"quoted\\" one"\} is not shown/);
   assert.equal(await judged(escape), ['keeps-labels-as-they-are: passed']);
-  assert.equal(await judged((value) => (/["\\\n|]/.test(value) ? undefined : value)), ['keeps-labels-as-they-are: passed']);
-  assert.match((await judged((value) => value.replaceAll(/["\\\n|]/g, '-')))[0]!, /\{"project":"a -quoted- one"\} is not shown/);
-});
-
-rigs('a backend of StatsD by somebody else passes, with a UDP server of its own for each start', async () => {
-  const its = async (module: string) =>
-    ((await import(new URL(`../stranger/gateway-metrics-statsd/src/${module}.js`, import.meta.url).href)) as { default: never }).default;
-  const results = [...(await collect(metricsConformance(await its('index'), await its('conformance')))).values()];
-  assert.equal(
-    results.filter(({ outcome }) => outcome !== 'passed').map(({ rule }) => rule),
-    ['tells-its-content-type'],
+  assert.equal(await judged((value) => (/["\\\n|]/.test(value) ? undefined : value)), [
+    'keeps-labels-as-they-are: passed',
+  ]);
+  assert.match(
+    (await judged((value) => value.replaceAll(/["\\\n|]/g, '-')))[0]!,
+    /\{"project":"a -quoted- one"\} is not shown/,
   );
 });
+
+rigs(
+  'a backend of StatsD by somebody else passes, with a UDP server of its own for each start',
+  async () => {
+    const its = async (module: string) =>
+      (
+        (await import(
+          new URL(`../stranger/gateway-metrics-statsd/src/${module}.js`, import.meta.url).href
+        )) as { default: never }
+      ).default;
+    const results = [
+      ...(await collect(metricsConformance(await its('index'), await its('conformance')))).values(),
+    ];
+    assert.equal(
+      results.filter(({ outcome }) => outcome !== 'passed').map(({ rule }) => rule),
+      ['tells-its-content-type'],
+    );
+  },
+);
 
 rigs.run();

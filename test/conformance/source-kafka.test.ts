@@ -1,6 +1,11 @@
 import net from 'node:net';
 import { suite } from 'uvu';
-import { sourceConformance, sourceRules, type Place, type SourceRig } from '@gateway/plugin-conformance';
+import {
+  sourceConformance,
+  sourceRules,
+  type Place,
+  type SourceRig,
+} from '@gateway/plugin-conformance';
 import plugin, { type Connection } from '@gateway/source-kafka';
 import { kafka, type KafkaBroker, randomName, readdressed } from '../support/kafka.js';
 import { loopback } from '../support/ports.js';
@@ -25,7 +30,10 @@ async function rig(): Promise<SourceRig<Connection>> {
   const silent = net.createServer((socket) => void sockets.add(socket));
   const silentPort = await loopback(silent);
   const listener = Number(broker.listeners.plaintext.split(':')[1]);
-  const guarded = await proxy({ port: listener }, { rewrite: (bytes, port) => readdressed(bytes, listener, port) });
+  const guarded = await proxy(
+    { port: listener },
+    { rewrite: (bytes, port) => readdressed(bytes, listener, port) },
+  );
   const wrong = { username: broker.users.scram.username, password: 'not-the-password' };
 
   return {
@@ -49,7 +57,9 @@ async function rig(): Promise<SourceRig<Connection>> {
       },
       secrets: [wrong.password],
     },
-    missing: { connection: { brokers: [broker.listeners.plaintext], topic_name: randomName('topic') } },
+    missing: {
+      connection: { brokers: [broker.listeners.plaintext], topic_name: randomName('topic') },
+    },
     silent: { connection: { brokers: [`127.0.0.1:${silentPort}`], topic_name: 'any' } },
     close: async () => {
       silent.close();
@@ -63,15 +73,26 @@ async function rig(): Promise<SourceRig<Connection>> {
 async function open(broker: KafkaBroker, partitions: number): Promise<Place<Connection>> {
   const [topic, group] = [await broker.topic({ partitions }), randomName('group')];
   return {
-    connection: { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: group },
+    connection: {
+      brokers: [broker.listeners.plaintext],
+      topic_name: topic,
+      consumer_group_id: group,
+    },
     send: (messages) =>
       broker.produce(
         topic,
-        messages.map(({ body, headers, partition }) => ({ value: Buffer.from(body), headers: { ...headers }, partition })),
+        messages.map(({ body, headers, partition }) => ({
+          value: Buffer.from(body),
+          headers: { ...headers },
+          partition,
+        })),
       ),
     unacknowledged: async () => {
       const [ends, committed] = [await broker.ends(topic), await broker.committed(group, topic)];
-      return ends.reduce((sum, end, partition) => sum + end - Math.max(0, committed[partition] ?? 0), 0);
+      return ends.reduce(
+        (sum, end, partition) => sum + end - Math.max(0, committed[partition] ?? 0),
+        0,
+      );
     },
   };
 }

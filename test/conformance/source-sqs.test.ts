@@ -1,7 +1,12 @@
 import http from 'node:http';
 import net from 'node:net';
 import { suite } from 'uvu';
-import { sourceConformance, sourceRules, type Place, type SourceRig } from '@gateway/plugin-conformance';
+import {
+  sourceConformance,
+  sourceRules,
+  type Place,
+  type SourceRig,
+} from '@gateway/plugin-conformance';
 import plugin, { type Connection } from '@gateway/source-sqs';
 import { loopback } from '../support/ports.js';
 import { proxy } from '../support/proxy.js';
@@ -26,7 +31,9 @@ async function rig(): Promise<SourceRig<Connection>> {
   // The emulator accepts any key; this server refuses as SQS does.
   const refusing = http.createServer((_request, response) => {
     const refusal = { __type: 'com.amazon.coral.service#SignatureDoesNotMatch', message: 'no' };
-    response.writeHead(403, { 'content-type': 'application/x-amz-json-1.0' }).end(JSON.stringify(refusal));
+    response
+      .writeHead(403, { 'content-type': 'application/x-amz-json-1.0' })
+      .end(JSON.stringify(refusal));
   });
   const sockets = new Set<net.Socket>();
   const silent = net.createServer((socket) => void sockets.add(socket));
@@ -40,7 +47,10 @@ async function rig(): Promise<SourceRig<Connection>> {
       send: (messages) =>
         queues.send(
           queue,
-          messages.map(({ body, headers: attributes }) => ({ body: Buffer.from(body).toString(), attributes })),
+          messages.map(({ body, headers: attributes }) => ({
+            body: Buffer.from(body).toString(),
+            attributes,
+          })),
         ),
       unacknowledged: () => {
         const { ready, inFlight, delayed } = queues.depth(queue);
@@ -61,7 +71,11 @@ async function rig(): Promise<SourceRig<Connection>> {
       }),
     reader: import.meta.resolve('@gateway/source-sqs'),
     wrongCredentials: {
-      connection: { ...queues.connection('any'), secret_key: 'not-the-secret', endpoint: at(refusingPort) },
+      connection: {
+        ...queues.connection('any'),
+        secret_key: 'not-the-secret',
+        endpoint: at(refusingPort),
+      },
       secrets: ['not-the-secret'],
     },
     missing: { connection: queues.connection('nowhere') },

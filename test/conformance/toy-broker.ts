@@ -30,7 +30,9 @@ export class ToyQueue {
 
   get waiting(): number {
     const now = Date.now();
-    return [...this.#stored.keys()].filter((number) => (this.#locked.get(number)?.until ?? 0) <= now).length;
+    return [...this.#stored.keys()].filter(
+      (number) => (this.#locked.get(number)?.until ?? 0) <= now,
+    ).length;
   }
 
   get isAway(): boolean {
@@ -56,7 +58,9 @@ export class ToyQueue {
     for (;;) {
       this.#mustBeThere();
       const now = Date.now();
-      const free = [...this.#stored.values()].filter(({ number }) => (this.#locked.get(number)?.until ?? 0) <= now).slice(0, most);
+      const free = [...this.#stored.values()]
+        .filter(({ number }) => (this.#locked.get(number)?.until ?? 0) <= now)
+        .slice(0, most);
       for (const { number } of free) this.#locked.set(number, { reader, until: now + LEASE_MS });
       if (free.length > 0 || signal.aborted) return free;
       await this.#news(signal);

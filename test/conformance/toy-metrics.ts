@@ -47,33 +47,49 @@ export function toyMetrics(otherwise: Partial<Parts> = {}): MetricsPlugin {
 
 function backend(parts: Parts, series: Readonly<Record<string, Series>>): Metrics {
   const store = parts.store();
-  const change = (name: string, type: Series['type'], labels: Labels, next: (before: number[]) => number[]) => {
+  const change = (
+    name: string,
+    type: Series['type'],
+    labels: Labels,
+    next: (before: number[]) => number[],
+  ) => {
     if (series[name]?.type !== type) return parts.refuse(name);
     const key = `${name} ${JSON.stringify(Object.entries(labels))}`;
     store.set(key, next(store.get(key) ?? []));
   };
   return {
-    add: (name, labels, amount) => change(name, 'counter', labels, ([before = 0]) => [parts.add(before, amount)]),
+    add: (name, labels, amount) =>
+      change(name, 'counter', labels, ([before = 0]) => [parts.add(before, amount)]),
     set: (name, labels, value) => change(name, 'gauge', labels, () => [parts.set(value)]),
-    observe: (name, labels, value) => change(name, 'histogram', labels, (before) => [...before, value]),
+    observe: (name, labels, value) =>
+      change(name, 'histogram', labels, (before) => [...before, value]),
     clear: (name) => {
       for (const key of [...store.keys()]) if (parts.clears(name, key)) store.delete(key);
     },
     expose: () => {
-      const lines = Object.entries(series).flatMap(([name, row]) => (parts.shows(name, row) ? linesOf(parts, store, name, row) : []));
+      const lines = Object.entries(series).flatMap(([name, row]) =>
+        parts.shows(name, row) ? linesOf(parts, store, name, row) : [],
+      );
       parts.exposed(store);
       return Promise.resolve({ contentType: parts.contentType, body: `${lines.join('\n')}\n` });
     },
   };
 }
 
-function linesOf(parts: Parts, store: ReadonlyMap<string, number[]>, name: string, row: Series): string[] {
+function linesOf(
+  parts: Parts,
+  store: ReadonlyMap<string, number[]>,
+  name: string,
+  row: Series,
+): string[] {
   const lines = [`# HELP ${name} ${row.help}`, `# TYPE ${name} ${parts.type(row)}`];
   for (const [key, values] of store) {
     if (!key.startsWith(`${name} `)) continue;
     const labels = JSON.parse(key.slice(name.length + 1)) as [string, string][];
     const line = (suffix: string, value: number, extra: [string, string][] = []) => {
-      const given = [...extra, ...labels].map(([label, text]) => `${label}="${parts.escape(text)}"`);
+      const given = [...extra, ...labels].map(
+        ([label, text]) => `${label}="${parts.escape(text)}"`,
+      );
       lines.push(`${name}${suffix}${given.length > 0 ? `{${given.join(',')}}` : ''} ${value}`);
     };
     if (row.type !== 'histogram') {
@@ -81,7 +97,9 @@ function linesOf(parts: Parts, store: ReadonlyMap<string, number[]>, name: strin
       continue;
     }
     for (const bound of row.buckets ?? [])
-      line('_bucket', values.filter((value) => parts.inBucket(value, bound)).length, [['le', String(bound)]]);
+      line('_bucket', values.filter((value) => parts.inBucket(value, bound)).length, [
+        ['le', String(bound)],
+      ]);
     line('_bucket', values.length, [['le', '+Inf']]);
     line(
       '_sum',

@@ -24,7 +24,10 @@ interface Push extends Metrics {
  * https://opentelemetry.io/docs/specs/otlp/#otlphttp
  */
 interface Point {
-  readonly attributes: readonly { readonly key: string; readonly value: { readonly stringValue: string } }[];
+  readonly attributes: readonly {
+    readonly key: string;
+    readonly value: { readonly stringValue: string };
+  }[];
   readonly asDouble?: number;
   readonly sum?: number;
   readonly explicitBounds?: readonly number[];
@@ -38,16 +41,24 @@ interface OtlpMetric {
   readonly histogram?: { readonly dataPoints: readonly Point[] };
 }
 interface Export {
-  readonly resourceMetrics: readonly { readonly scopeMetrics: readonly { readonly metrics: readonly OtlpMetric[] }[] }[];
+  readonly resourceMetrics: readonly {
+    readonly scopeMetrics: readonly { readonly metrics: readonly OtlpMetric[] }[];
+  }[];
 }
 
 const PUSH_MS = 10_000;
-const sound: PushParts = { comment: (url) => `# pushed to ${url}\n`, collects: true, flushesAtClose: true };
+const sound: PushParts = {
+  comment: (url) => `# pushed to ${url}\n`,
+  collects: true,
+  flushesAtClose: true,
+};
 
 /** A backend that pushes its series over the network like OTLP, with replaceable parts. */
 export function pushingMetrics(otherwise: Partial<PushParts> = {}): MetricsPlugin<Settings> {
   const parts = { ...sound, ...otherwise };
-  return { start: (series, settings, host) => Promise.resolve(backend(parts, series, settings, host)) };
+  return {
+    start: (series, settings, host) => Promise.resolve(backend(parts, series, settings, host)),
+  };
 }
 
 /** Receives pushes; each start of a backend has a separate path. */
@@ -68,7 +79,9 @@ export async function pushRig(): Promise<MetricsRig<Settings>> {
     read: async (metrics, { url }) => {
       await (metrics as Push).flush();
       const metricsOf = received.get(new URL(url).pathname)?.resourceMetrics ?? [];
-      return metricsOf.flatMap(({ scopeMetrics }) => scopeMetrics).flatMap(({ metrics: all }) => all.map(familyOf));
+      return metricsOf
+        .flatMap(({ scopeMetrics }) => scopeMetrics)
+        .flatMap(({ metrics: all }) => all.map(familyOf));
     },
     close: async () => {
       server.close();
@@ -77,9 +90,19 @@ export async function pushRig(): Promise<MetricsRig<Settings>> {
   };
 }
 
-function backend(parts: PushParts, series: Readonly<Record<string, Series>>, { url }: Settings, host: MetricsHost): Push {
+function backend(
+  parts: PushParts,
+  series: Readonly<Record<string, Series>>,
+  { url }: Settings,
+  host: MetricsHost,
+): Push {
   const points = new Map<string, { name: string; labels: Labels; values: number[] }>();
-  const change = (name: string, type: Series['type'], labels: Labels, next: (before: number[]) => number[]) => {
+  const change = (
+    name: string,
+    type: Series['type'],
+    labels: Labels,
+    next: (before: number[]) => number[],
+  ) => {
     if (series[name]?.type !== type) throw new Error(`${name} is not a ${type}`);
     const key = `${name} ${JSON.stringify(labels)}`;
     points.set(key, { name, labels, values: next(points.get(key)?.values ?? []) });
@@ -87,22 +110,29 @@ function backend(parts: PushParts, series: Readonly<Record<string, Series>>, { u
   const send = async () => {
     if (parts.collects) await host.collect();
     const named = Object.entries(series).map(([name, row]) => {
-      const dataPoints = [...points.values()].filter((it) => it.name === name).map((it) => pointOf(row, it));
+      const dataPoints = [...points.values()]
+        .filter((it) => it.name === name)
+        .map((it) => pointOf(row, it));
       const kind = row.type === 'counter' ? 'sum' : row.type;
       return { name, description: row.help, [kind]: { dataPoints } };
     });
-    await post(url, { resourceMetrics: [{ scopeMetrics: [{ metrics: named.filter(hasPoints) }] }] });
+    await post(url, {
+      resourceMetrics: [{ scopeMetrics: [{ metrics: named.filter(hasPoints) }] }],
+    });
   };
   let closed = false;
   const timer = setInterval(() => void send(), PUSH_MS).unref();
   return {
-    add: (name, labels, amount) => change(name, 'counter', labels, ([before = 0]) => [before + amount]),
+    add: (name, labels, amount) =>
+      change(name, 'counter', labels, ([before = 0]) => [before + amount]),
     set: (name, labels, value) => change(name, 'gauge', labels, () => [value]),
-    observe: (name, labels, value) => change(name, 'histogram', labels, (before) => [...before, value]),
+    observe: (name, labels, value) =>
+      change(name, 'histogram', labels, (before) => [...before, value]),
     clear: (name) => {
       for (const [key, point] of points) if (point.name === name) points.delete(key);
     },
-    expose: () => Promise.resolve({ contentType: 'text/plain; charset=utf-8', body: parts.comment(url) }),
+    expose: () =>
+      Promise.resolve({ contentType: 'text/plain; charset=utf-8', body: parts.comment(url) }),
     flush: async () => {
       if (!closed) await send();
     },
@@ -118,16 +148,34 @@ function hasPoints({ sum, gauge, histogram }: OtlpMetric): boolean {
   return (sum ?? gauge ?? histogram)!.dataPoints.length > 0;
 }
 
-function pointOf({ type, buckets = [] }: Series, { labels, values }: { labels: Labels; values: readonly number[] }): Point {
-  const attributes = Object.entries(labels).map(([key, stringValue]) => ({ key, value: { stringValue } }));
+function pointOf(
+  { type, buckets = [] }: Series,
+  { labels, values }: { labels: Labels; values: readonly number[] },
+): Point {
+  const attributes = Object.entries(labels).map(([key, stringValue]) => ({
+    key,
+    value: { stringValue },
+  }));
   if (type !== 'histogram') return { attributes, asDouble: values[0] ?? 0 };
   const bounds = [...buckets, Infinity];
-  const bucketCounts = bounds.map((bound, at) => values.filter((value) => value <= bound && value > (bounds[at - 1] ?? -Infinity)).length);
-  return { attributes, sum: values.reduce((sum, value) => sum + value, 0), explicitBounds: buckets, bucketCounts };
+  const bucketCounts = bounds.map(
+    (bound, at) =>
+      values.filter((value) => value <= bound && value > (bounds[at - 1] ?? -Infinity)).length,
+  );
+  return {
+    attributes,
+    sum: values.reduce((sum, value) => sum + value, 0),
+    explicitBounds: buckets,
+    bucketCounts,
+  };
 }
 
 async function post(url: string, body: Export): Promise<void> {
-  const request = http.request(url, { method: 'POST', agent: false, headers: { 'content-type': 'application/json' } });
+  const request = http.request(url, {
+    method: 'POST',
+    agent: false,
+    headers: { 'content-type': 'application/json' },
+  });
   request.end(JSON.stringify(body));
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
   response.resume();
@@ -135,10 +183,20 @@ async function post(url: string, body: Export): Promise<void> {
 }
 
 function familyOf({ name, description, sum, gauge, histogram }: OtlpMetric): Family {
-  const labelsOf = ({ attributes }: Point): Labels => Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue]));
-  const plain = (point: Point): Sample => ({ name, labels: labelsOf(point), value: point.asDouble ?? NaN });
+  const labelsOf = ({ attributes }: Point): Labels =>
+    Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue]));
+  const plain = (point: Point): Sample => ({
+    name,
+    labels: labelsOf(point),
+    value: point.asDouble ?? NaN,
+  });
   if (!histogram) {
-    return { name, help: description, type: sum ? 'counter' : 'gauge', samples: (sum ?? gauge)!.dataPoints.map(plain) };
+    return {
+      name,
+      help: description,
+      type: sum ? 'counter' : 'gauge',
+      samples: (sum ?? gauge)!.dataPoints.map(plain),
+    };
   }
   const samples = histogram.dataPoints.flatMap((point) => {
     const labels = labelsOf(point);
@@ -147,7 +205,11 @@ function familyOf({ name, description, sum, gauge, histogram }: OtlpMetric): Fam
       const le = String(point.explicitBounds![at] ?? '+Inf');
       return { name: `${name}_bucket`, labels: { ...labels, le }, value: (below += count) };
     });
-    return [...buckets, { name: `${name}_sum`, labels, value: point.sum! }, { name: `${name}_count`, labels, value: below }];
+    return [
+      ...buckets,
+      { name: `${name}_sum`, labels, value: point.sum! },
+      { name: `${name}_count`, labels, value: below },
+    ];
   });
   return { name, help: description, type: 'histogram', samples };
 }

@@ -45,7 +45,13 @@ export interface Steps {
    * Called after a message has settled. `open` are the unsettled ones, oldest first. Must not
    * throw.
    */
-  settled(outcome: Outcome, stored: Stored, queue: ToyQueue, context: SourceContext, open: readonly Stored[]): void;
+  settled(
+    outcome: Outcome,
+    stored: Stored,
+    queue: ToyQueue,
+    context: SourceContext,
+    open: readonly Stored[],
+  ): void;
   /** Extends the locks of unsettled messages. */
   extend(open: readonly Stored[], queue: ToyQueue): void;
   /** Resolves when the worker may close. */
@@ -72,7 +78,8 @@ export const sound: Steps = {
   async connect({ queue: name, password, silent }, signal) {
     if (silent) await sleep(60_000, undefined, { signal }).catch(() => undefined);
     if (silent) throw new PluginError('The toy broker does not answer.', { fix: 'Check silent.' });
-    if (password !== PASSWORD) throw new PluginError('The toy broker refused the password.', { fix: 'Check password.' });
+    if (password !== PASSWORD)
+      throw new PluginError('The toy broker refused the password.', { fix: 'Check password.' });
     const queue = queues.get(name);
     if (!queue) throw new PluginError(`There is no queue ${name}.`, { fix: 'Check queue.' });
     return Promise.resolve(queue);
@@ -85,7 +92,12 @@ export const sound: Steps = {
   window: ({ window }) => window,
   reads: ({ signal }) => !signal.aborted,
   sort: (received) => received,
-  message: ({ number, at, body, headers }, { name }) => ({ coordinates: `${name}/${number}`, timestamp: at, body, headers }),
+  message: ({ number, at, body, headers }, { name }) => ({
+    coordinates: `${name}/${number}`,
+    timestamp: at,
+    body,
+    headers,
+  }),
   took: () => {},
   settled(outcome, { number }, queue) {
     if (acknowledges(outcome)) queue.acknowledge(number);
@@ -113,9 +125,12 @@ export function toySource(otherwise: Partial<Steps> = {}): SourcePlugin<ToyConne
       try {
         const queue = await steps.connect(connection, context.signal);
         steps.connected(context, queue);
-        await Promise.all(Array.from({ length: steps.workers(context) }, () => work(steps, queue, handle, context)));
+        await Promise.all(
+          Array.from({ length: steps.workers(context) }, () => work(steps, queue, handle, context)),
+        );
       } catch (error) {
-        if (!context.signal.aborted || !connection.silent) await steps.failed(error, connection, context);
+        if (!context.signal.aborted || !connection.silent)
+          await steps.failed(error, connection, context);
       } finally {
         steps.forgetLag(context);
       }
@@ -123,7 +138,12 @@ export function toySource(otherwise: Partial<Steps> = {}): SourcePlugin<ToyConne
   };
 }
 
-async function work(steps: Steps, queue: ToyQueue, handle: (message: Message) => Promise<Outcome>, context: SourceContext): Promise<void> {
+async function work(
+  steps: Steps,
+  queue: ToyQueue,
+  handle: (message: Message) => Promise<Outcome>,
+  context: SourceContext,
+): Promise<void> {
   const { signal } = context;
   const reader = randomUUID();
   const open = new Map<number, Stored>();
@@ -142,7 +162,8 @@ async function work(steps: Steps, queue: ToyQueue, handle: (message: Message) =>
       open.delete(stored.number);
       wake();
       // While the broker is away, the message is redelivered.
-      if (!queue.isAway || steps.settled !== sound.settled) steps.settled(outcome, stored, queue, context, [...open.values()]);
+      if (!queue.isAway || steps.settled !== sound.settled)
+        steps.settled(outcome, stored, queue, context, [...open.values()]);
     });
   };
   try {
@@ -177,7 +198,8 @@ export function toyRig(): SourceRig<ToyConnection> {
     return {
       queue,
       connection: { queue: queue.name, password: PASSWORD },
-      send: (messages) => Promise.resolve(messages.forEach(({ body, headers }) => queue.send(body, headers))),
+      send: (messages) =>
+        Promise.resolve(messages.forEach(({ body, headers }) => queue.send(body, headers))),
       unacknowledged: () => Promise.resolve(queue.unacknowledged),
     };
   };
@@ -197,10 +219,15 @@ export function toyRig(): SourceRig<ToyConnection> {
     },
     // The toy runs in this process: only the locks of a killed reader remain.
     reader: async ({ connection }) => {
-      const received = await queues.get(connection['queue'] as string)!.receive(KILLED, 3, new AbortController().signal);
+      const received = await queues
+        .get(connection['queue'] as string)!
+        .receive(KILLED, 3, new AbortController().signal);
       return { handed: received.length, end: undefined, kill: () => Promise.resolve() };
     },
-    wrongCredentials: { connection: { queue: 'any', password: 'a-wrong-password' }, secrets: ['a-wrong-password'] },
+    wrongCredentials: {
+      connection: { queue: 'any', password: 'a-wrong-password' },
+      secrets: ['a-wrong-password'],
+    },
     missing: { connection: { queue: 'nowhere', password: PASSWORD } },
     silent: { connection: { queue: 'any', password: PASSWORD, silent: true } },
   };

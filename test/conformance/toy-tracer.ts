@@ -1,7 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import crypto from 'node:crypto';
 import * as api from '@opentelemetry/api';
-import { PluginError, refuseSecondTracer, type PluginLog, type TracerPlugin } from '@gateway/plugin';
+import {
+  PluginError,
+  refuseSecondTracer,
+  type PluginLog,
+  type TracerPlugin,
+} from '@gateway/plugin';
 import type { ReceivedSpan, TracerRig } from '@gateway/plugin-conformance';
 
 interface Settings extends Record<string, unknown> {
@@ -30,11 +35,13 @@ export interface Parts {
 
 export const sound: Parts = {
   admit: ({ place, key = '' }) => {
-    if (!place.startsWith('memory:')) throw new PluginError('tracer.toy.place is no place.', { fix: 'Let it begin with memory:.' });
+    if (!place.startsWith('memory:'))
+      throw new PluginError('tracer.toy.place is no place.', { fix: 'Let it begin with memory:.' });
     void key;
     refuseSecondTracer();
   },
-  samples: (parent, rate) => (parent ? (parent.traceFlags & api.TraceFlags.SAMPLED) === 1 : rate === 1),
+  samples: (parent, rate) =>
+    parent ? (parent.traceFlags & api.TraceFlags.SAMPLED) === 1 : rate === 1,
   parent: (parent) => parent,
   contexts: true,
   attributes: (given) => given,
@@ -66,7 +73,9 @@ export function toyTracer(otherwise: Partial<Parts> = {}): TracerPlugin<Settings
       };
       const sending = setInterval(flush, 50);
       if (parts.contexts) api.context.setGlobalContextManager(contextManager());
-      api.trace.setGlobalTracerProvider(provider(parts, settings.rate, service, (span) => void waiting.push(span)));
+      api.trace.setGlobalTracerProvider(
+        provider(parts, settings.rate, service, (span) => void waiting.push(span)),
+      );
       return Promise.resolve({
         close: async () => {
           clearInterval(sending);
@@ -83,7 +92,11 @@ function provider(
   service: NonNullable<ReceivedSpan['service']>,
   ended: (span: ReceivedSpan) => void,
 ): api.TracerProvider {
-  const startSpan = (name: string, { attributes = {} }: api.SpanOptions = {}, context = api.context.active()): api.Span => {
+  const startSpan = (
+    name: string,
+    { attributes = {} }: api.SpanOptions = {},
+    context = api.context.active(),
+  ): api.Span => {
     const parent = parts.parent(api.trace.getSpanContext(context));
     const sampled = parts.samples(parent, rate);
     const spanId = crypto.randomBytes(8).toString('hex');
@@ -92,7 +105,18 @@ function provider(
     const parentSpanId = parent && { parentSpanId: parent.spanId };
     return Object.assign(span, {
       isRecording: () => sampled,
-      end: () => void (sampled && ended({ name, traceId, spanId, ...parentSpanId, attributes: parts.attributes(attributes), service })),
+      end: () =>
+        void (
+          sampled &&
+          ended({
+            name,
+            traceId,
+            spanId,
+            ...parentSpanId,
+            attributes: parts.attributes(attributes),
+            service,
+          })
+        ),
     });
   };
   const startActiveSpan = (name: string, ...rest: unknown[]) => {
@@ -107,7 +131,8 @@ function contextManager(): api.ContextManager {
   const storage = new AsyncLocalStorage<api.Context>();
   const manager: api.ContextManager = {
     active: () => storage.getStore() ?? api.ROOT_CONTEXT,
-    with: (context, work, self, ...args) => storage.run(context, () => work.apply(self as ThisParameterType<typeof work>, args)),
+    with: (context, work, self, ...args) =>
+      storage.run(context, () => work.apply(self as ThisParameterType<typeof work>, args)),
     bind: (_context, target) => target,
     enable: () => manager,
     disable: () => manager,
@@ -122,7 +147,11 @@ export const toyTracerRig: TracerRig<Settings> = {
     const place = `memory:${crypto.randomUUID()}`;
     const spans: ReceivedSpan[] = [];
     places.set(place, spans);
-    return Promise.resolve({ settings: { place, rate: 1 }, spans: () => spans, close: () => Promise.resolve() });
+    return Promise.resolve({
+      settings: { place, rate: 1 },
+      spans: () => spans,
+      close: () => Promise.resolve(),
+    });
   },
   sampled: (settings, rate) => ({ ...settings, rate }),
   away: { place: 'memory:away', rate: 1 },

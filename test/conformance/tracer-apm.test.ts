@@ -1,6 +1,11 @@
 import * as api from '@opentelemetry/api';
 import { suite } from 'uvu';
-import { tracerConformance, tracerRules, type ReceivedSpan, type TracerRig } from '@gateway/plugin-conformance';
+import {
+  tracerConformance,
+  tracerRules,
+  type ReceivedSpan,
+  type TracerRig,
+} from '@gateway/plugin-conformance';
 import plugin from '@gateway/tracer-apm';
 import { apmServer, type ApmServer } from '../support/apm-server.js';
 import { judged } from './judged.js';
@@ -13,10 +18,17 @@ const rig: TracerRig<Settings> = {
   api,
   open: async () => {
     const server = await apmServer();
-    return { settings: { agent_url: server.url }, spans: () => spansOf(server), close: server.close };
+    return {
+      settings: { agent_url: server.url },
+      spans: () => spansOf(server),
+      close: server.close,
+    };
   },
   away: { agent_url: 'http://127.0.0.1:1' },
-  wrong: { settings: { agent_url: 'apm:8200', secret_token: 'hidden-token' }, secrets: ['hidden-token'] },
+  wrong: {
+    settings: { agent_url: 'apm:8200', secret_token: 'hidden-token' },
+    secrets: ['hidden-token'],
+  },
 };
 
 // The agent keeps a request open for ten seconds, and the receiver reads it once it has ended.
@@ -30,7 +42,11 @@ judged(conforms, tracerRules, () => tracerConformance(plugin, rig, { withinMs: 1
 conforms.run();
 
 function spansOf({ metadata: [about], transactions, spans }: ApmServer): ReceivedSpan[] {
-  const { name = '', version = '', environment = '' } = (about?.service ?? {}) as Record<string, string>;
+  const {
+    name = '',
+    version = '',
+    environment = '',
+  } = (about?.service ?? {}) as Record<string, string>;
   // Unsampled spans are reported to the server, which drops them since version 8:
   // https://github.com/elastic/apm/blob/main/specs/agents/tracing-sampling.md
   const sampled = [...transactions, ...spans].filter((span) => span['sampled'] !== false);

@@ -1,6 +1,11 @@
 import * as api from '@opentelemetry/api';
 import { suite } from 'uvu';
-import { tracerConformance, tracerRules, type ReceivedSpan, type TracerRig } from '@gateway/plugin-conformance';
+import {
+  tracerConformance,
+  tracerRules,
+  type ReceivedSpan,
+  type TracerRig,
+} from '@gateway/plugin-conformance';
 import plugin from '@gateway/tracer-errtrack';
 import { sentry, type Sentry } from '../support/sentry.js';
 import { judged } from './judged.js';
@@ -16,11 +21,18 @@ const rig: TracerRig<Settings> = {
   api,
   open: async () => {
     const server = await sentry();
-    return { settings: { ...settings, dsn: server.dsn }, spans: () => spansOf(server), close: server.close };
+    return {
+      settings: { ...settings, dsn: server.dsn },
+      spans: () => spansOf(server),
+      close: server.close,
+    };
   },
   sampled: (given, rate) => ({ ...given, sample_rate: rate }),
   away: { ...settings, dsn: 'http://publickey@127.0.0.1:1/42' },
-  wrong: { settings: { ...settings, dsn: 'http://hidden-key@/not-a-dsn' }, secrets: ['hidden-key'] },
+  wrong: {
+    settings: { ...settings, dsn: 'http://hidden-key@/not-a-dsn' },
+    secrets: ['hidden-key'],
+  },
 };
 
 judged(conforms, tracerRules, () => tracerConformance(plugin, rig));
@@ -32,14 +44,29 @@ conforms.run();
  * https://develop.sentry.dev/sdk/data-model/event-payloads/transaction/
  */
 function spansOf({ transactions }: Sentry): ReceivedSpan[] {
-  return transactions.flatMap(({ transaction = '', release, environment, tags, contexts, spans = [] }) => {
-    const service = { name: tags?.['service'] ?? '', version: release.replace('gateway@', ''), environment };
-    return [spanOf(transaction, contexts.trace, service), ...spans.map((span) => spanOf(String(span['description']), span, service))];
-  });
+  return transactions.flatMap(
+    ({ transaction = '', release, environment, tags, contexts, spans = [] }) => {
+      const service = {
+        name: tags?.['service'] ?? '',
+        version: release.replace('gateway@', ''),
+        environment,
+      };
+      return [
+        spanOf(transaction, contexts.trace, service),
+        ...spans.map((span) => spanOf(String(span['description']), span, service)),
+      ];
+    },
+  );
 }
 
-function spanOf(name: string, fields: Fields, service: NonNullable<ReceivedSpan['service']>): ReceivedSpan {
-  const { trace_id, span_id, parent_span_id, data } = fields as Record<string, string> & { data?: Fields };
+function spanOf(
+  name: string,
+  fields: Fields,
+  service: NonNullable<ReceivedSpan['service']>,
+): ReceivedSpan {
+  const { trace_id, span_id, parent_span_id, data } = fields as Record<string, string> & {
+    data?: Fields;
+  };
   return {
     name,
     traceId: String(trace_id),

@@ -1,6 +1,11 @@
 import * as api from '@opentelemetry/api';
 import { suite } from 'uvu';
-import { tracerConformance, tracerRules, type Receiver, type TracerRig } from '@gateway/plugin-conformance';
+import {
+  tracerConformance,
+  tracerRules,
+  type Receiver,
+  type TracerRig,
+} from '@gateway/plugin-conformance';
 import plugin from '@gateway/tracer-otel';
 import { collector } from '../support/otlp.js';
 import { judged } from './judged.js';
@@ -17,7 +22,11 @@ const rig: TracerRig<Settings> = {
   sampled: (given, rate) => ({ ...given, sample_rate: rate }),
   away: { ...settings, collector_url: 'http://127.0.0.1:1' },
   wrong: {
-    settings: { ...settings, collector_url: 'http://collector:4317', otel_auth: { header_name: 'a b', header_value: 'hidden-value' } },
+    settings: {
+      ...settings,
+      collector_url: 'http://collector:4317',
+      otel_auth: { header_name: 'a b', header_value: 'hidden-value' },
+    },
     secrets: ['hidden-value'],
   },
 };

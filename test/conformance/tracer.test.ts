@@ -12,24 +12,47 @@ const quick = { withinMs: 300, quietMs: 120 };
 const leaks: NodeJS.Timeout[] = [];
 let starts = 0;
 
-const broken: Readonly<Record<string, { readonly parts: Partial<Parts>; readonly also?: Record<string, string> }>> = {
-  'sends-spans': { parts: { sends: (span, place) => void place.push({ ...span, traceId: '0'.repeat(32) }) } },
+const broken: Readonly<
+  Record<string, { readonly parts: Partial<Parts>; readonly also?: Record<string, string> }>
+> = {
+  'sends-spans': {
+    parts: { sends: (span, place) => void place.push({ ...span, traceId: '0'.repeat(32) }) },
+  },
   'sends-attributes': { parts: { attributes: () => ({}) } },
   'names-the-service': {
-    parts: { service: ({ name, version }) => ({ name: name ?? '', version: version ?? '', environment: 'production' }) },
+    parts: {
+      service: ({ name, version }) => ({
+        name: name ?? '',
+        version: version ?? '',
+        environment: 'production',
+      }),
+    },
   },
-  'keeps-the-incoming-parent': { parts: { parent: (parent) => (parent?.isRemote ? undefined : parent) } },
+  'keeps-the-incoming-parent': {
+    parts: { parent: (parent) => (parent?.isRemote ? undefined : parent) },
+  },
   'nests-spans': {
     parts: { parent: (parent) => (parent?.isRemote ? parent : undefined) },
     also: { 'starts-again': 'it looks at a child too' },
   },
   'samples-nothing-at-zero': { parts: { samples: (parent) => sound.samples(parent, 1) } },
   'samples-everything-at-one': {
-    parts: { sends: (span, place) => void (/^span [1-4]\d$/.test(span.name) ? undefined : place.push(span)) },
+    parts: {
+      sends: (span, place) =>
+        void (/^span [1-4]\d$/.test(span.name) ? undefined : place.push(span)),
+    },
   },
-  'keeps-a-senders-yes': { parts: { samples: (parent, rate) => rate === 1 && sound.samples(parent, rate) } },
-  'keeps-a-senders-no': { parts: { samples: (parent, rate) => rate === 1 || sound.samples(parent, rate) } },
-  'flushes-at-close': { parts: { sends: (span, place) => void (/^last 2\d\d$/.test(span.name) ? undefined : place.push(span)) } },
+  'keeps-a-senders-yes': {
+    parts: { samples: (parent, rate) => rate === 1 && sound.samples(parent, rate) },
+  },
+  'keeps-a-senders-no': {
+    parts: { samples: (parent, rate) => rate === 1 || sound.samples(parent, rate) },
+  },
+  'flushes-at-close': {
+    parts: {
+      sends: (span, place) => void (/^last 2\d\d$/.test(span.name) ? undefined : place.push(span)),
+    },
+  },
   'gives-the-provider-back': {
     parts: {
       admit: ({ place }) => {
@@ -68,7 +91,10 @@ const broken: Readonly<Record<string, { readonly parts: Partial<Parts>; readonly
   'refuses-wrong-settings': {
     parts: {
       admit: ({ place, key }) => {
-        if (!place.startsWith('memory:')) throw new PluginError(`${place} with ${key} is no place.`, { fix: 'Let it begin with memory:.' });
+        if (!place.startsWith('memory:'))
+          throw new PluginError(`${place} with ${key} is no place.`, {
+            fix: 'Let it begin with memory:.',
+          });
         sound.admit({ place, rate: 1 });
       },
     },
@@ -77,13 +103,18 @@ const broken: Readonly<Record<string, { readonly parts: Partial<Parts>; readonly
     parts: {
       close: async (flush, settings) => {
         await sound.close(flush, settings);
-        if (settings.place === 'memory:away') await new Promise((resolve) => void leaks.push(setTimeout(resolve, 20_000)));
+        if (settings.place === 'memory:away')
+          await new Promise((resolve) => void leaks.push(setTimeout(resolve, 20_000)));
       },
     },
   },
   'tells-when-spans-are-lost': { parts: { lost: () => {} } },
-  'closes-what-it-opened': { parts: { started: () => void leaks.push(setInterval(() => {}, 1_000)) } },
-  'lets-nothing-escape': { parts: { started: () => void Promise.reject(new Error('the toy forgot to look')) } },
+  'closes-what-it-opened': {
+    parts: { started: () => void leaks.push(setInterval(() => {}, 1_000)) },
+  },
+  'lets-nothing-escape': {
+    parts: { started: () => void Promise.reject(new Error('the toy forgot to look')) },
+  },
 };
 
 const rootAlone: api.ContextManager = {
@@ -95,7 +126,9 @@ const rootAlone: api.ContextManager = {
 };
 
 judge('a tracer that keeps every rule passes all of them', async () => {
-  const results = [...(await collect(tracerConformance(toyTracer(), toyTracerRig, quick))).values()];
+  const results = [
+    ...(await collect(tracerConformance(toyTracer(), toyTracerRig, quick))).values(),
+  ];
   assert.equal(
     results.filter(({ outcome }) => outcome !== 'passed'),
     [],

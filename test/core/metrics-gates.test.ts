@@ -54,8 +54,18 @@ async function outcome(given: {
 }) {
   const { command, file = {}, env = {}, flags = {}, entitled = true } = given;
   const resolved = resolveConfig({ command, file: { ...file }, env, flags, rows: discovery.rows });
-  const licence: Licence = { kind: 'licensed', organisation: 'Acme', entitlements: new Set(entitled ? ['pullmetrics'] : []) };
-  const plugins = await activate({ discovery, resolved, licence, serviceName: `gateway-${command}`, log: silentLog });
+  const licence: Licence = {
+    kind: 'licensed',
+    organisation: 'Acme',
+    entitlements: new Set(entitled ? ['pullmetrics'] : []),
+  };
+  const plugins = await activate({
+    discovery,
+    resolved,
+    licence,
+    serviceName: `gateway-${command}`,
+    log: silentLog,
+  });
   const rowOf = (table: typeof plugins.table) => table.find(({ name }) => name === 'pullmetrics');
   const { body, contentType } = await plugins.meter.expose();
   return {
@@ -68,7 +78,9 @@ async function outcome(given: {
 }
 
 function opened(open: readonly Gate[], place: (typeof places)[number]) {
-  const parts = open.flatMap((gate) => (gate === 'licence' ? [] : [ways[gate][place] as Record<string, object>]));
+  const parts = open.flatMap((gate) =>
+    gate === 'licence' ? [] : [ways[gate][place] as Record<string, object>],
+  );
   const settings: Record<string, unknown> = {};
   for (const part of parts) {
     for (const [key, value] of Object.entries(part)) {
@@ -90,48 +102,78 @@ for (const command of ['server', 'agent'] as const) {
     });
     for (const closed of [...all.map((gate) => [gate] as const), ...pairs]) {
       // The backend's flag also opens metrics.enabled.
-      const wanted = closed.filter((gate) => !(gate === 'enabled' && place === 'flags' && !closed.includes('backend')));
+      const wanted = closed.filter(
+        (gate) => !(gate === 'enabled' && place === 'flags' && !closed.includes('backend')),
+      );
       if (wanted.length === 0) continue;
       gates(
         `without ${closed.join(' and ')}, the rest by ${place}: the ${command} says which gate is closed, everywhere alike`,
         async () => {
           const open = all.filter((gate) => !closed.includes(gate as never));
-          const { foreseen, started, active, body, contentType } = await outcome({ command, ...opened(open, place) });
+          const { foreseen, started, active, body, contentType } = await outcome({
+            command,
+            ...opened(open, place),
+          });
           assert.is(active, undefined);
           assert.equal(foreseen, started);
           assert.match(contentType, /^text\/plain; version=0\.0\.4/);
           assert.match(body, /^# no metrics: [^\n]+\n$/);
           assert.ok(body.includes(`${started?.reason}; ${started?.fix}`), 'the same as the table');
-          for (const gate of all) assert.is(sentences[gate].test(body), wanted.includes(gate), `${gate}: ${body}`);
+          for (const gate of all)
+            assert.is(sentences[gate].test(body), wanted.includes(gate), `${gate}: ${body}`);
         },
       );
     }
   }
 
-  gates(`on the command line of the ${command} the backend and the feature flag are enough`, async () => {
-    const flags = { 'metrics-backend': 'pullmetrics', 'enable-feature-flag': ['pullmetrics'] };
-    assert.is((await outcome({ command, flags })).started?.state, 'active');
-    for (const said of [{ file: { metrics: { enabled: false } } }, { env: { GATEWAY_METRICS_ENABLED: 'false' } }, { no: true }]) {
-      const { started } = await outcome({ command, ...said, flags: { ...flags, ...('no' in said ? { 'metrics-enabled': false } : {}) } });
-      assert.match(
-        started?.reason ?? '',
-        /^metrics\.enabled is false \(from (the configuration|GATEWAY_METRICS_ENABLED|--metrics-enabled)\)$/,
-      );
-    }
-    const over = await outcome({ command, file: { metrics: { enabled: false } }, flags: { ...flags, 'metrics-enabled': true } });
-    assert.is(over.started?.state, 'active', 'a flag wins over the file');
-  });
+  gates(
+    `on the command line of the ${command} the backend and the feature flag are enough`,
+    async () => {
+      const flags = { 'metrics-backend': 'pullmetrics', 'enable-feature-flag': ['pullmetrics'] };
+      assert.is((await outcome({ command, flags })).started?.state, 'active');
+      for (const said of [
+        { file: { metrics: { enabled: false } } },
+        { env: { GATEWAY_METRICS_ENABLED: 'false' } },
+        { no: true },
+      ]) {
+        const { started } = await outcome({
+          command,
+          ...said,
+          flags: { ...flags, ...('no' in said ? { 'metrics-enabled': false } : {}) },
+        });
+        assert.match(
+          started?.reason ?? '',
+          /^metrics\.enabled is false \(from (the configuration|GATEWAY_METRICS_ENABLED|--metrics-enabled)\)$/,
+        );
+      }
+      const over = await outcome({
+        command,
+        file: { metrics: { enabled: false } },
+        flags: { ...flags, 'metrics-enabled': true },
+      });
+      assert.is(over.started?.state, 'active', 'a flag wins over the file');
+    },
+  );
 }
 
 gates('a backend of the file or the environment does not open metrics.enabled', async () => {
   const flags = { 'enable-feature-flag': ['pullmetrics'] };
-  for (const backend of [{ file: { metrics: { metrics_backend: 'pullmetrics' } } }, { env: { GATEWAY_METRICS_BACKEND: 'pullmetrics' } }]) {
-    assert.is((await outcome({ command: 'agent', ...backend, flags })).started?.code, 'metrics_off');
+  for (const backend of [
+    { file: { metrics: { metrics_backend: 'pullmetrics' } } },
+    { env: { GATEWAY_METRICS_BACKEND: 'pullmetrics' } },
+  ]) {
+    assert.is(
+      (await outcome({ command: 'agent', ...backend, flags })).started?.code,
+      'metrics_off',
+    );
   }
 });
 
 gates('another backend is told from none', async () => {
-  const file = { enable_feature_flag: ['pullmetrics'], metrics: { enabled: true, metrics_backend: 'otlp' } };
+  const file = {
+    enable_feature_flag: ['pullmetrics'],
+    metrics: { enabled: true, metrics_backend: 'otlp' },
+  };
   const { started, body } = await outcome({ command: 'agent', file });
   assert.is(started?.reason, 'the selected metrics backend is otlp');
   assert.match(

@@ -25,17 +25,30 @@ const seen = ((globalThis as { gatewayTestImports?: string[] }).gatewayTestImpor
  *
  * @param unnamed packages in `node_modules` without a dependant
  */
-export function installation(packages: Readonly<Record<string, PluginPackage>>, { unnamed = [] as readonly string[] } = {}): Installation {
+export function installation(
+  packages: Readonly<Record<string, PluginPackage>>,
+  { unnamed = [] as readonly string[] } = {},
+): Installation {
   const root = mkdtempSync(join(tmpdir(), 'gateway-plugins-'));
   const names = Object.keys(packages).filter((name) => !unnamed.includes(name));
   write(
     join(root, 'package.json'),
-    JSON.stringify({ name: 'installation', dependencies: Object.fromEntries(names.map((name) => [name, '*'])) }),
+    JSON.stringify({
+      name: 'installation',
+      dependencies: Object.fromEntries(names.map((name) => [name, '*'])),
+    }),
   );
   for (const [name, { gateway, keywords, files = {} }] of Object.entries(packages)) {
     const folder = join(root, 'node_modules', name);
-    write(join(folder, 'package.json'), JSON.stringify({ name, version: '1.2.3', type: 'module', keywords, gateway }));
-    const all = { 'plugin.js': 'export default {};', 'index.js': noting(`${root}/${name}`), ...files };
+    write(
+      join(folder, 'package.json'),
+      JSON.stringify({ name, version: '1.2.3', type: 'module', keywords, gateway }),
+    );
+    const all = {
+      'plugin.js': 'export default {};',
+      'index.js': noting(`${root}/${name}`),
+      ...files,
+    };
     for (const [file, text] of Object.entries(all)) write(join(folder, file), text);
   }
   return {
@@ -49,7 +62,10 @@ function noting(name: string): string {
   return `globalThis.gatewayTestImports.push(${JSON.stringify(name)});\nexport { default } from './plugin.js';\n`;
 }
 
-export function manifestOf(plugin: Readonly<Record<string, unknown>>, api = `^${API_VERSION}`): unknown {
+export function manifestOf(
+  plugin: Readonly<Record<string, unknown>>,
+  api = `^${API_VERSION}`,
+): unknown {
   return { api, plugins: [{ module: './index.js', ...plugin }] };
 }
 

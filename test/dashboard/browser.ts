@@ -21,7 +21,10 @@ const FLAGS = [
 ];
 
 /** Window sizes that pages support. */
-export const SIZES = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } } as const;
+export const SIZES = {
+  desktop: { width: 1280, height: 800 },
+  phone: { width: 390, height: 844 },
+} as const;
 
 export interface Visit {
   readonly page: Page;
@@ -31,7 +34,11 @@ export interface Visit {
 
 export async function openBrowser(): Promise<Browser> {
   const { program } = await services.chromium();
-  return chromium.launch({ executablePath: await executable(program), args: FLAGS, headless: true });
+  return chromium.launch({
+    executablePath: await executable(program),
+    args: FLAGS,
+    headless: true,
+  });
 }
 
 async function executable(program: string): Promise<string> {
@@ -56,7 +63,11 @@ async function executable(program: string): Promise<string> {
 export async function visit(
   browser: Browser,
   url: string,
-  { isPhone = false, theme = 'light', cookie }: { isPhone?: boolean; theme?: 'light' | 'dark'; cookie?: string } = {},
+  {
+    isPhone = false,
+    theme = 'light',
+    cookie,
+  }: { isPhone?: boolean; theme?: 'light' | 'dark'; cookie?: string } = {},
 ): Promise<Visit> {
   const context = await browser.newContext({
     viewport: SIZES[isPhone ? 'phone' : 'desktop'],
@@ -73,7 +84,8 @@ export async function visit(
   page.on('pageerror', (error) => problems.push(`script: ${error.stack ?? error.message}`));
   page.on('console', (message) => {
     // The browser logs each response of 400 and above, which pages show in words.
-    if (message.type() === 'error' && !/^Failed to load resource/.test(message.text())) problems.push(`console: ${message.text()}`);
+    if (message.type() === 'error' && !/^Failed to load resource/.test(message.text()))
+      problems.push(`console: ${message.text()}`);
   });
   page.on('response', (response) => {
     if (response.status() >= 500) problems.push(`${response.status()} ${response.url()}`);
@@ -102,10 +114,15 @@ async function accessibilityMistakes(page: Page): Promise<string[]> {
       readonly violations: readonly {
         readonly id: string;
         readonly help: string;
-        readonly nodes: readonly { readonly target: readonly unknown[]; readonly failureSummary?: string }[];
+        readonly nodes: readonly {
+          readonly target: readonly unknown[];
+          readonly failureSummary?: string;
+        }[];
       }[];
     }
-    const { axe: checker } = globalThis as unknown as { axe: { run(options: object): Promise<Result> } };
+    const { axe: checker } = globalThis as unknown as {
+      axe: { run(options: object): Promise<Result> };
+    };
     const { violations } = await checker.run({
       runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
       resultTypes: ['violations'],
@@ -124,13 +141,17 @@ async function accessibilityMistakes(page: Page): Promise<string[]> {
 export async function inspect(page: Page, name?: string): Promise<void> {
   if (name !== undefined) await picture(page, name);
   assert.equal(await accessibilityMistakes(page), [], name);
-  const wide = await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+  const wide = await page.evaluate<number>(
+    'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+  );
   assert.ok(wide <= 0, `${name ?? page.url()} is ${wide} px too wide`);
 }
 
 /** Navigates within the dashboard, without a reload, and waits for the content. */
 export async function show(page: Page, path: string): Promise<void> {
-  await page.evaluate(`history.pushState(null, '', '${path}'); dispatchEvent(new PopStateEvent('popstate'))`);
+  await page.evaluate(
+    `history.pushState(null, '', '${path}'); dispatchEvent(new PopStateEvent('popstate'))`,
+  );
   await page.waitForLoadState('networkidle');
   await page.getByRole('heading', { level: 1 }).waitFor();
   await loaded(page);

@@ -17,13 +17,16 @@ const compressed = (name: string) => {
 function withImports(name: string, seen = new Set<string>()): Set<string> {
   if (seen.has(name)) return seen;
   seen.add(name);
-  for (const [, next = ''] of text(name).matchAll(/(?:from|import)\s*"\.\/([^"]+\.js)"/g)) withImports(next, seen);
+  for (const [, next = ''] of text(name).matchAll(/(?:from|import)\s*"\.\/([^"]+\.js)"/g))
+    withImports(next, seen);
   return seen;
 }
 
 const main = names.find((name) => name.startsWith('main-')) ?? '';
 /** Pages: the dynamically imported files. */
-const pages = names.filter((name) => names.some((from) => text(from).includes(`import("./${name}")`)));
+const pages = names.filter((name) =>
+  names.some((from) => text(from).includes(`import("./${name}")`)),
+);
 
 bundle('the first load of any page is less than 150 KB of compressed JavaScript', () => {
   assert.ok(pages.length > 0);
@@ -32,7 +35,9 @@ bundle('the first load of any page is less than 150 KB of compressed JavaScript'
     return [page, [...files].reduce((sum, name) => sum + compressed(name), 0)] as const;
   });
   assert.equal(
-    sizes.filter(([, size]) => size > 150 * KB).map(([page, size]) => `${page}: ${Math.round(size / KB)} KB`),
+    sizes
+      .filter(([, size]) => size > 150 * KB)
+      .map(([page, size]) => `${page}: ${Math.round(size / KB)} KB`),
     [],
   );
 });
@@ -49,9 +54,13 @@ bundle('no file evaluates text as code or names another host', () => {
   const hosts = (name: string) =>
     [...text(name).matchAll(/https?:\/\/([a-z0-9.-]+)/gi)]
       .map(([, host]) => host)
-      .filter((host) => !/^(localhost|www\.w3\.org|127\.0\.0\.1|.*\.?example\.com)$/.test(host ?? ''));
+      .filter(
+        (host) => !/^(localhost|www\.w3\.org|127\.0\.0\.1|.*\.?example\.com)$/.test(host ?? ''),
+      );
   assert.equal(
-    names.filter((name) => /\beval\(|new Function\(/.test(text(name)) || hosts(name).length > 0).map((name) => `${name} ${hosts(name)}`),
+    names
+      .filter((name) => /\beval\(|new Function\(/.test(text(name)) || hosts(name).length > 0)
+      .map((name) => `${name} ${hosts(name)}`),
     [],
   );
 });

@@ -30,46 +30,60 @@ endpoints.after(async () => {
   await mended.close();
 });
 
-endpoints('an operator finds what fails, reads why, mends the endpoint, sends again, and sees it succeed', async () => {
-  for (let n = 1; n <= 2; n++) await scene.client.events.create({ event_type: 'invoice.sent', data: { total: n } });
-  await failures(scene, 2, billingId);
-  const { page, close } = await scene.open('/overview');
-  await panel(page, 'Health').getByText('Deliveries to billing fail.').waitFor();
-  await panel(page, 'Health').getByRole('link', { name: 'The endpoint' }).click();
-  await page.getByRole('heading', { name: 'billing' }).waitFor();
-  await panel(page, 'Health').getByText('The endpoint answered 500.').waitFor();
-  await inspect(page, 'endpoint-failing-light');
-  await page.getByRole('button', { name: 'Edit' }).click();
-  await page.getByLabel('URL', { exact: true }).fill(mended.url);
-  await page.getByRole('button', { name: 'Save' }).click();
-  // The stored secret is not sent to another origin: the API requires it again, and the field says
-  // so.
-  await page.getByText(/Token is not sent to another origin than/).waitFor();
-  await inspect(page);
-  await panel(page, 'Settings').scrollIntoViewIfNeeded();
-  await picture(page, 'endpoint-moved');
-  await page.getByLabel('Token', { exact: true }).fill('the-new-token');
-  await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('Saved.', { exact: true }).waitFor();
-  await panel(page, 'Settings').getByText(mended.url).waitFor();
-  assert.not.match((await page.locator('main').textContent()) ?? '', /the-(old|new)-token/);
-  await page.getByRole('link', { name: 'Send failed deliveries again…' }).click();
-  await page.getByRole('button', { name: 'Send again…' }).click();
-  await page.getByRole('button', { name: 'Send 2 again' }).click();
-  await page.getByText('2 were sent again.').waitFor();
-  const [request] = await mended.received(2);
-  assert.is(request!.headers['authorization'], 'Bearer the-new-token');
-  await page.getByRole('button', { name: 'Close' }).click();
-  await page.getByLabel('Status').selectOption('Delivered');
-  await until('two rows', async () => (await page.getByRole('row', { name: /invoice\.sent.*success/ }).count()) === 2);
-  await close();
-});
+endpoints(
+  'an operator finds what fails, reads why, mends the endpoint, sends again, and sees it succeed',
+  async () => {
+    for (let n = 1; n <= 2; n++)
+      await scene.client.events.create({ event_type: 'invoice.sent', data: { total: n } });
+    await failures(scene, 2, billingId);
+    const { page, close } = await scene.open('/overview');
+    await panel(page, 'Health').getByText('Deliveries to billing fail.').waitFor();
+    await panel(page, 'Health').getByRole('link', { name: 'The endpoint' }).click();
+    await page.getByRole('heading', { name: 'billing' }).waitFor();
+    await panel(page, 'Health').getByText('The endpoint answered 500.').waitFor();
+    await inspect(page, 'endpoint-failing-light');
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByLabel('URL', { exact: true }).fill(mended.url);
+    await page.getByRole('button', { name: 'Save' }).click();
+    // The stored secret is not sent to another origin: the API requires it again, and the field says
+    // so.
+    await page.getByText(/Token is not sent to another origin than/).waitFor();
+    await inspect(page);
+    await panel(page, 'Settings').scrollIntoViewIfNeeded();
+    await picture(page, 'endpoint-moved');
+    await page.getByLabel('Token', { exact: true }).fill('the-new-token');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved.', { exact: true }).waitFor();
+    await panel(page, 'Settings').getByText(mended.url).waitFor();
+    assert.not.match((await page.locator('main').textContent()) ?? '', /the-(old|new)-token/);
+    await page.getByRole('link', { name: 'Send failed deliveries again…' }).click();
+    await page.getByRole('button', { name: 'Send again…' }).click();
+    await page.getByRole('button', { name: 'Send 2 again' }).click();
+    await page.getByText('2 were sent again.').waitFor();
+    const [request] = await mended.received(2);
+    assert.is(request!.headers['authorization'], 'Bearer the-new-token');
+    await page.getByRole('button', { name: 'Close' }).click();
+    await page.getByLabel('Status').selectOption('Delivered');
+    await until(
+      'two rows',
+      async () => (await page.getByRole('row', { name: /invoice\.sent.*success/ }).count()) === 2,
+    );
+    await close();
+  },
+);
 
 endpoints('a list of many is narrowed to those whose circuit breaker is open', async () => {
   const { uid } = await scene.client.endpoints.create({ name: 'ledger', url: mended.url });
   const nowMs = Date.now();
   const times = { since_ms: nowMs, until_ms: nowMs + 600_000, forget_ms: nowMs + 900_000 };
-  const record = { project_id: scene.projectId, state: 'open', ...times, requests: 9, failures: 9, trips: 1 };
+  const record = {
+    project_id: scene.projectId,
+    state: 'open',
+    ...times,
+    requests: 9,
+    failures: 9,
+    trips: 1,
+  };
   const breakers = scene.api.kv.map('breakers');
   await breakers.change([{ field: uid, from: undefined, to: JSON.stringify(record) }]);
   const { page, close } = await scene.open('/endpoints');
@@ -80,40 +94,46 @@ endpoints('a list of many is narrowed to those whose circuit breaker is open', a
   assert.match(page.url(), /breaker=open/);
   await inspect(page, 'endpoints-breaker-open');
   await page.getByLabel('Circuit breaker').selectOption('Breaker closed');
-  await until('the others', async () => !(await names()).includes('ledger') && (await names()).includes('billing'));
+  await until(
+    'the others',
+    async () => !(await names()).includes('ledger') && (await names()).includes('billing'),
+  );
   await close();
 });
 
-endpoints('a secret is shown once, and a rotated one says until when the old one signs', async () => {
-  const { page, close } = await scene.open('/endpoints/new');
-  await page.getByLabel('Name').fill('crm');
-  await page.getByLabel('URL', { exact: true }).fill(mended.url);
-  await page.getByLabel('Event types').fill('customer.*, contact.changed');
-  await inspect(page, 'endpoint-new-light');
-  await page.getByRole('button', { name: 'Create' }).click();
-  const secret = page.getByText(/^whsec_[A-Za-z0-9+/]{43}=$/);
-  const first = await secret.textContent();
-  await inspect(page, 'endpoint-created');
-  await page.getByRole('link', { name: 'Open the endpoint' }).click();
-  await panel(page, 'Subscriptions').getByText('customer.*, contact.changed').waitFor();
-  await panel(page, 'Secrets').getByText('whsec_********').waitFor();
-  assert.is(await secret.count(), 0);
-  await page.getByRole('button', { name: 'Rotate…' }).click();
-  await page.getByLabel('The present secret signs').selectOption('for an hour');
-  await page.getByRole('button', { name: 'Rotate', exact: true }).click();
-  await page.getByText(/The old one signs until/).waitFor();
-  assert.is.not(await secret.textContent(), first);
-  await inspect(page, 'endpoint-rotated');
-  await page.getByRole('button', { name: 'Close' }).click();
-  await panel(page, 'Secrets')
-    .getByText(/in 59 min|in 1 h/)
-    .waitFor();
-  assert.is(await panel(page, 'Secrets').getByText('whsec_********').count(), 2);
-  await page.reload();
-  await panel(page, 'Secrets').getByText('it is rotated').waitFor();
-  assert.is(await secret.count(), 0);
-  await close();
-});
+endpoints(
+  'a secret is shown once, and a rotated one says until when the old one signs',
+  async () => {
+    const { page, close } = await scene.open('/endpoints/new');
+    await page.getByLabel('Name').fill('crm');
+    await page.getByLabel('URL', { exact: true }).fill(mended.url);
+    await page.getByLabel('Event types').fill('customer.*, contact.changed');
+    await inspect(page, 'endpoint-new-light');
+    await page.getByRole('button', { name: 'Create' }).click();
+    const secret = page.getByText(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    const first = await secret.textContent();
+    await inspect(page, 'endpoint-created');
+    await page.getByRole('link', { name: 'Open the endpoint' }).click();
+    await panel(page, 'Subscriptions').getByText('customer.*, contact.changed').waitFor();
+    await panel(page, 'Secrets').getByText('whsec_********').waitFor();
+    assert.is(await secret.count(), 0);
+    await page.getByRole('button', { name: 'Rotate…' }).click();
+    await page.getByLabel('The present secret signs').selectOption('for an hour');
+    await page.getByRole('button', { name: 'Rotate', exact: true }).click();
+    await page.getByText(/The old one signs until/).waitFor();
+    assert.is.not(await secret.textContent(), first);
+    await inspect(page, 'endpoint-rotated');
+    await page.getByRole('button', { name: 'Close' }).click();
+    await panel(page, 'Secrets')
+      .getByText(/in 59 min|in 1 h/)
+      .waitFor();
+    assert.is(await panel(page, 'Secrets').getByText('whsec_********').count(), 2);
+    await page.reload();
+    await panel(page, 'Secrets').getByText('it is rotated').waitFor();
+    assert.is(await secret.count(), 0);
+    await close();
+  },
+);
 
 endpoints('everything is done with the keyboard: find, pause, test, activate', async () => {
   scene.shop.answer({ status: 202, body: 'noted' });
@@ -155,37 +175,57 @@ endpoints('everything is done with the keyboard: find, pause, test, activate', a
   await close();
 });
 
-endpoints('of two who edit at once the second reads who changed what, and saves on top or goes on from there', async () => {
-  const { page, close } = await scene.open(`/endpoints/${billingId}?edit=1`);
-  await page.getByLabel('Description').fill('Invoices and reminders');
-  await scene.client.endpoints.update(billingId, { http_timeout: 7, name: 'billing EU' });
-  await page.getByRole('button', { name: 'Save' }).click();
-  const alert = page.getByRole('alert');
-  await alert.getByText('owner@example.com has changed this endpoint').waitFor();
-  await alert.getByText('name was "billing", is "billing EU"').waitFor();
-  await inspect(page);
-  await alert.scrollIntoViewIfNeeded();
-  await picture(page, 'endpoint-conflict');
-  await page.getByRole('button', { name: 'Save mine on top' }).click();
-  await page.getByText('Saved.', { exact: true }).waitFor();
-  const { name, description, http_timeout: timeout } = await scene.client.endpoints.get(billingId);
-  assert.equal([name, description, timeout], ['billing EU', 'Invoices and reminders', 7]);
-  await page.getByRole('button', { name: 'Edit' }).click();
-  await page.getByLabel('Name').fill('mine');
-  await scene.client.endpoints.update(billingId, { name: 'billing' });
-  await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByRole('button', { name: 'Drop mine, show theirs' }).click();
-  assert.is(await page.getByLabel('Name').inputValue(), 'billing');
-  await close();
-});
+endpoints(
+  'of two who edit at once the second reads who changed what, and saves on top or goes on from there',
+  async () => {
+    const { page, close } = await scene.open(`/endpoints/${billingId}?edit=1`);
+    await page.getByLabel('Description').fill('Invoices and reminders');
+    await scene.client.endpoints.update(billingId, { http_timeout: 7, name: 'billing EU' });
+    await page.getByRole('button', { name: 'Save' }).click();
+    const alert = page.getByRole('alert');
+    await alert.getByText('owner@example.com has changed this endpoint').waitFor();
+    await alert.getByText('name was "billing", is "billing EU"').waitFor();
+    await inspect(page);
+    await alert.scrollIntoViewIfNeeded();
+    await picture(page, 'endpoint-conflict');
+    await page.getByRole('button', { name: 'Save mine on top' }).click();
+    await page.getByText('Saved.', { exact: true }).waitFor();
+    const {
+      name,
+      description,
+      http_timeout: timeout,
+    } = await scene.client.endpoints.get(billingId);
+    assert.equal([name, description, timeout], ['billing EU', 'Invoices and reminders', 7]);
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByLabel('Name').fill('mine');
+    await scene.client.endpoints.update(billingId, { name: 'billing' });
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('button', { name: 'Drop mine, show theirs' }).click();
+    assert.is(await page.getByLabel('Name').inputValue(), 'billing');
+    await close();
+  },
+);
 
 endpoints('an open breaker says when the endpoint is tried, and is closed on request', async () => {
   const { uid } = await scene.client.endpoints.create({ name: 'parcels', url: billing.url });
   const now = Date.now();
-  const record = { project_id: scene.projectId, state: 'open', since_ms: now, until_ms: now + 500_000, requests: 12, failures: 10 };
+  const record = {
+    project_id: scene.projectId,
+    state: 'open',
+    since_ms: now,
+    until_ms: now + 500_000,
+    requests: 12,
+    failures: 10,
+  };
   await scene.api.kv
     .map('breakers')
-    .change([{ field: uid, from: undefined, to: JSON.stringify({ ...record, trips: 1, forget_ms: now + 900_000 }) }]);
+    .change([
+      {
+        field: uid,
+        from: undefined,
+        to: JSON.stringify({ ...record, trips: 1, forget_ms: now + 900_000 }),
+      },
+    ]);
   const { page, close } = await scene.open('/endpoints', { theme: 'dark' });
   const row = page.getByRole('row', { name: /parcels.*breaker open.*tried in 8 min/ });
   await row.waitFor();
@@ -199,37 +239,46 @@ endpoints('an open breaker says when the endpoint is tried, and is closed on req
   await close();
 });
 
-endpoints('what is wrong with a new endpoint stands at its field, and a deleted one is gone', async () => {
-  const { page, close } = await scene.open('/endpoints/new');
-  await page.getByLabel('Name').fill('fax');
-  await page.getByLabel('URL', { exact: true }).fill('ftp://example.com');
-  await page.getByLabel('Authentication').selectOption('Header');
-  await page.getByLabel('Header name').fill('webhook-id');
-  await page.getByLabel('Header value').fill('x');
-  await page.getByRole('button', { name: 'Create' }).click();
-  await page.getByText(/^URL must begin with https:\/\/ or http:\/\//).waitFor();
-  await page.getByText('Header name is a header that the gateway or the connection sets').waitFor();
-  await page.getByLabel('URL', { exact: true }).fill(mended.url);
-  await page.getByLabel('Authentication').selectOption('None');
-  const more = page.getByText('Description, owner, client certificate');
-  await more.click();
-  await page.getByLabel('Client certificate').fill('-----BEGIN CERTIFICATE-----');
-  await page.getByLabel('Private key').fill('none');
-  await more.click();
-  await page.getByRole('button', { name: 'Create' }).click();
-  await page.getByText('Client certificate needs a url that begins with https://').waitFor();
-  assert.is(await page.evaluate('document.activeElement.getAttribute("aria-invalid")'), 'true', 'the focus is at the field');
-  await page.getByLabel('Client certificate').fill('');
-  await page.getByRole('button', { name: 'Create' }).click();
-  await page.getByRole('link', { name: 'Open the endpoint' }).click();
-  await page.getByRole('button', { name: 'Delete…' }).click();
-  await page.getByText('deliveries that wait for it are discarded').waitFor();
-  await page.getByRole('button', { name: 'Delete', exact: true }).click();
-  await page.getByRole('heading', { name: 'Endpoints' }).waitFor();
-  await page.getByRole('row', { name: /shop/ }).waitFor();
-  assert.is(await page.getByRole('row', { name: /fax/ }).count(), 0);
-  await close();
-});
+endpoints(
+  'what is wrong with a new endpoint stands at its field, and a deleted one is gone',
+  async () => {
+    const { page, close } = await scene.open('/endpoints/new');
+    await page.getByLabel('Name').fill('fax');
+    await page.getByLabel('URL', { exact: true }).fill('ftp://example.com');
+    await page.getByLabel('Authentication').selectOption('Header');
+    await page.getByLabel('Header name').fill('webhook-id');
+    await page.getByLabel('Header value').fill('x');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByText(/^URL must begin with https:\/\/ or http:\/\//).waitFor();
+    await page
+      .getByText('Header name is a header that the gateway or the connection sets')
+      .waitFor();
+    await page.getByLabel('URL', { exact: true }).fill(mended.url);
+    await page.getByLabel('Authentication').selectOption('None');
+    const more = page.getByText('Description, owner, client certificate');
+    await more.click();
+    await page.getByLabel('Client certificate').fill('-----BEGIN CERTIFICATE-----');
+    await page.getByLabel('Private key').fill('none');
+    await more.click();
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByText('Client certificate needs a url that begins with https://').waitFor();
+    assert.is(
+      await page.evaluate('document.activeElement.getAttribute("aria-invalid")'),
+      'true',
+      'the focus is at the field',
+    );
+    await page.getByLabel('Client certificate').fill('');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('link', { name: 'Open the endpoint' }).click();
+    await page.getByRole('button', { name: 'Delete…' }).click();
+    await page.getByText('deliveries that wait for it are discarded').waitFor();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByRole('heading', { name: 'Endpoints' }).waitFor();
+    await page.getByRole('row', { name: /shop/ }).waitFor();
+    assert.is(await page.getByRole('row', { name: /fax/ }).count(), 0);
+    await close();
+  },
+);
 
 endpoints('an edit sends what was changed, and the mask for secrets that stay', () => {
   const stored = {
@@ -237,8 +286,15 @@ endpoints('an edit sends what was changed, and the mask for secrets that stay', 
     url: 'https://a.example.com',
     owner_id: null,
     description: '',
-    authentication: { type: 'api_key', api_key: { header_name: 'x-key', header_value: '********' } },
-    mtls_client_cert: { client_cert: 'PEM', client_key: '********', expires_at: '2027-01-01T00:00:00.000Z' },
+    authentication: {
+      type: 'api_key',
+      api_key: { header_name: 'x-key', header_value: '********' },
+    },
+    mtls_client_cert: {
+      client_cert: 'PEM',
+      client_key: '********',
+      expires_at: '2027-01-01T00:00:00.000Z',
+    },
     http_timeout: 10,
     concurrency: null,
     strategy: { type: 'exponential', duration: 5, retry_count: 3 },
@@ -246,33 +302,50 @@ endpoints('an edit sends what was changed, and the mask for secrets that stay', 
     rate_limit_duration: null,
   } as unknown as ShownEndpoint;
   const draft = draftOf(stored);
-  const sent = (changes: Partial<typeof draft>) => changed(fieldsOf(draft), fieldsOf({ ...draft, ...changes }));
+  const sent = (changes: Partial<typeof draft>) =>
+    changed(fieldsOf(draft), fieldsOf({ ...draft, ...changes }));
   assert.equal(sent({}), {});
-  const { authentication, mtls_client_cert: certificate, strategy, rate_limit: limit } = fieldsOf(draft);
+  const {
+    authentication,
+    mtls_client_cert: certificate,
+    strategy,
+    rate_limit: limit,
+  } = fieldsOf(draft);
   assert.equal(
     [authentication, certificate, strategy, limit],
     [stored.authentication, { client_cert: 'PEM', client_key: '********' }, stored.strategy, 0],
   );
-  assert.equal(sent({ certificateKey: 'KEY' }), { mtls_client_cert: { client_cert: 'PEM', client_key: 'KEY' } });
+  assert.equal(sent({ certificateKey: 'KEY' }), {
+    mtls_client_cert: { client_cert: 'PEM', client_key: 'KEY' },
+  });
   assert.equal(sent({ certificate: ' ' }), { mtls_client_cert: null });
   assert.equal(sent({ authentication: { ...draft.authentication, type: 'bearer', secret: '' } }), {
     authentication: { type: 'bearer', bearer: { token: '' } },
   });
-  assert.equal(sent({ limitKind: 'own', limit: '5', limitSeconds: '60' }), { rate_limit: 5, rate_limit_duration: 60 });
+  assert.equal(sent({ limitKind: 'own', limit: '5', limitSeconds: '60' }), {
+    rate_limit: 5,
+    rate_limit_duration: 60,
+  });
   assert.equal(sent({ retryKind: 'project' }), { strategy: null });
   assert.equal(sent({ timeout: '' }), { http_timeout: '' }, 'the API says what is wrong with it');
 });
 
-endpoints('on a phone the page of an endpoint fits, and a viewer sees no button that the server would refuse', async () => {
-  await scene.become('viewer');
-  const { page, close } = await scene.open(`/endpoints/${billingId}`, { isPhone: true });
-  await panel(page, 'Settings').waitFor();
-  await panel(page, 'Subscriptions').getByText('billing').waitFor();
-  await until('the role', async () => (await page.getByRole('button', { name: 'Pause' }).count()) === 0);
-  assert.is(await page.getByRole('button', { name: /test event|Delete|Rotate|Edit/ }).count(), 0);
-  assert.is(await page.getByRole('link', { name: 'Subscribe', exact: true }).count(), 0);
-  await inspect(page, 'endpoint-phone');
-  await close();
-});
+endpoints(
+  'on a phone the page of an endpoint fits, and a viewer sees no button that the server would refuse',
+  async () => {
+    await scene.become('viewer');
+    const { page, close } = await scene.open(`/endpoints/${billingId}`, { isPhone: true });
+    await panel(page, 'Settings').waitFor();
+    await panel(page, 'Subscriptions').getByText('billing').waitFor();
+    await until(
+      'the role',
+      async () => (await page.getByRole('button', { name: 'Pause' }).count()) === 0,
+    );
+    assert.is(await page.getByRole('button', { name: /test event|Delete|Rotate|Edit/ }).count(), 0);
+    assert.is(await page.getByRole('link', { name: 'Subscribe', exact: true }).count(), 0);
+    await inspect(page, 'endpoint-phone');
+    await close();
+  },
+);
 
 endpoints.run();

@@ -13,33 +13,44 @@ events.before(async () => {
   scene = await dashboardScene({}, async ({ client, endpointId }) => {
     for await (const { uid } of client.subscriptions.list()) await client.subscriptions.delete(uid);
     const filter = { body: { total: { $gte: 100 } } };
-    await client.subscriptions.create({ name: 'large', endpoint_id: endpointId, filter_config: { event_types: ['order.*'], filter } });
+    await client.subscriptions.create({
+      name: 'large',
+      endpoint_id: endpointId,
+      filter_config: { event_types: ['order.*'], filter },
+    });
   });
 });
 events.after(() => scene.close());
 
-events('a person reads why an event reached nobody, and routes it again when the subscription is mended', async () => {
-  const { uid } = await scene.client.events.create({
-    event_type: 'order.paid',
-    data: { total: 12.5 },
-  });
-  const { page, close } = await scene.open('/events');
-  const row = page.getByRole('row', { name: /order\.paid.*no subscription matches/ });
-  await row.getByRole('link').click();
-  await page.getByText('large its filter wants total to be at least 100; it is 12.5').waitFor();
-  for await (const subscription of scene.client.subscriptions.list())
-    await scene.client.subscriptions.update(subscription.uid, {
-      filter_config: { event_types: ['order.*'], filter: { headers: {}, body: {} } },
+events(
+  'a person reads why an event reached nobody, and routes it again when the subscription is mended',
+  async () => {
+    const { uid } = await scene.client.events.create({
+      event_type: 'order.paid',
+      data: { total: 12.5 },
     });
-  await page.getByRole('button', { name: 'Route again' }).click();
-  await page.getByText(/Delivered to shop/).waitFor();
-  assert.is((await scene.client.eventDeliveries.list({ eventId: uid }).page()).content.length, 1);
-  await close();
-});
+    const { page, close } = await scene.open('/events');
+    const row = page.getByRole('row', { name: /order\.paid.*no subscription matches/ });
+    await row.getByRole('link').click();
+    await page.getByText('large its filter wants total to be at least 100; it is 12.5').waitFor();
+    for await (const subscription of scene.client.subscriptions.list())
+      await scene.client.subscriptions.update(subscription.uid, {
+        filter_config: { event_types: ['order.*'], filter: { headers: {}, body: {} } },
+      });
+    await page.getByRole('button', { name: 'Route again' }).click();
+    await page.getByText(/Delivered to shop/).waitFor();
+    assert.is((await scene.client.eventDeliveries.list({ eventId: uid }).page()).content.length, 1);
+    await close();
+  },
+);
 
 events('numbers of a payload keep the digits that they came with', async () => {
   const { path } = { path: `/projects/${scene.projectId}/events` };
-  const { body } = await scene.api.call('POST', path, '{"event_type":"order.big","data":{"n":12345678901234567890,"price":1.10}}');
+  const { body } = await scene.api.call(
+    'POST',
+    path,
+    '{"event_type":"order.big","data":{"n":12345678901234567890,"price":1.10}}',
+  );
   const { page, close } = await scene.open(`/events/${body.data.uid}`);
   const data = page.getByLabel('Data, as it is sent', { exact: true });
   await data.getByText('12345678901234567890').waitFor();
@@ -47,69 +58,90 @@ events('numbers of a payload keep the digits that they came with', async () => {
   await close();
 });
 
-events('the message that an event was made of stands beside it, in its forms, and whatever it holds stays text', async () => {
-  const { client } = scene;
-  const body_function = 'function transform(order) { return { event_type: "kept.order", data: { total: order.total } }; }';
-  const { uid: sourceId, url } = await client.sources.create({ name: 'kept', type: 'http', body_function, forward_headers: ['x-shop'] });
-  const post = (note: string) =>
-    fetch(scene.api.url + url, { method: 'POST', body: JSON.stringify({ total: 200, note }), headers: { 'x-shop': HOSTILE } });
-  await post('not kept');
-  const [before] = (await client.events.list({ sourceId }).page()).content;
-  const { page, close } = await scene.open(`/events/${before!.uid}`);
-  const what = page.getByRole('region', { name: 'What happened' });
-  await what.getByText('Message is not kept.').waitFor();
-  await what.getByRole('link', { name: 'Keep messages' }).click();
-  await page.getByRole('checkbox', { name: 'Keep messages' }).check();
-  await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('The source is changed.').waitFor();
-  await page.goto(page.url().replace('?tab=settings', ''));
-  await page.getByText('messages, with their events').waitFor();
-  await new Promise((resolve) => setTimeout(resolve, 1_100));
+events(
+  'the message that an event was made of stands beside it, in its forms, and whatever it holds stays text',
+  async () => {
+    const { client } = scene;
+    const body_function =
+      'function transform(order) { return { event_type: "kept.order", data: { total: order.total } }; }';
+    const { uid: sourceId, url } = await client.sources.create({
+      name: 'kept',
+      type: 'http',
+      body_function,
+      forward_headers: ['x-shop'],
+    });
+    const post = (note: string) =>
+      fetch(scene.api.url + url, {
+        method: 'POST',
+        body: JSON.stringify({ total: 200, note }),
+        headers: { 'x-shop': HOSTILE },
+      });
+    await post('not kept');
+    const [before] = (await client.events.list({ sourceId }).page()).content;
+    const { page, close } = await scene.open(`/events/${before!.uid}`);
+    const what = page.getByRole('region', { name: 'What happened' });
+    await what.getByText('Message is not kept.').waitFor();
+    await what.getByRole('link', { name: 'Keep messages' }).click();
+    await page.getByRole('checkbox', { name: 'Keep messages' }).check();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The source is changed.').waitFor();
+    await page.goto(page.url().replace('?tab=settings', ''));
+    await page.getByText('messages, with their events').waitFor();
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
 
-  await post(HOSTILE);
-  const { uid } = (await client.events.list({ sourceId }).page()).content[0]!;
-  await page.goto(page.url().replace(/sources.*/, `events/${uid}`));
-  await what.getByText(/Message of \d+ B/).waitFor();
-  const message = page.getByRole('region', { name: /^Message/ });
-  await message.getByLabel('Message', { exact: true }).getByText(HOSTILE).waitFor();
-  await message.getByLabel('Headers of the message').getByText(HOSTILE).waitFor();
-  assert.not.match((await page.getByLabel('Data, as it is sent', { exact: true }).textContent()) ?? '', 'onerror');
-  await message.getByRole('button', { name: 'JSON' }).click();
-  await message.getByLabel('JSON', { exact: true }).getByText('"note"').waitFor();
-  await message.getByRole('button', { name: 'Hex' }).click();
-  await message.getByLabel('Bytes', { exact: true }).getByText('000000').waitFor();
-  await inspect(page, 'event-message');
-  assert.is(await page.evaluate('window.hacked'), undefined);
+    await post(HOSTILE);
+    const { uid } = (await client.events.list({ sourceId }).page()).content[0]!;
+    await page.goto(page.url().replace(/sources.*/, `events/${uid}`));
+    await what.getByText(/Message of \d+ B/).waitFor();
+    const message = page.getByRole('region', { name: /^Message/ });
+    await message.getByLabel('Message', { exact: true }).getByText(HOSTILE).waitFor();
+    await message.getByLabel('Headers of the message').getByText(HOSTILE).waitFor();
+    assert.not.match(
+      (await page.getByLabel('Data, as it is sent', { exact: true }).textContent()) ?? '',
+      'onerror',
+    );
+    await message.getByRole('button', { name: 'JSON' }).click();
+    await message.getByLabel('JSON', { exact: true }).getByText('"note"').waitFor();
+    await message.getByRole('button', { name: 'Hex' }).click();
+    await message.getByLabel('Bytes', { exact: true }).getByText('000000').waitFor();
+    await inspect(page, 'event-message');
+    assert.is(await page.evaluate('window.hacked'), undefined);
 
-  await page.goto(page.url().replace(/events.*/, `sources/${sourceId}/function?event=${uid}`));
-  await page.getByText('"total": 200').waitFor();
-  assert.match(await page.getByLabel('Its text').inputValue(), '"note":"<img');
-  await page.getByLabel('Message', { exact: true }).selectOption({ value: `event ${before!.uid}` });
-  await page.getByText(/The message is not kept: this is the data of the event/).waitFor();
-  await close();
-});
+    await page.goto(page.url().replace(/events.*/, `sources/${sourceId}/function?event=${uid}`));
+    await page.getByText('"total": 200').waitFor();
+    assert.match(await page.getByLabel('Its text').inputValue(), '"note":"<img');
+    await page
+      .getByLabel('Message', { exact: true })
+      .selectOption({ value: `event ${before!.uid}` });
+    await page.getByText(/The message is not kept: this is the data of the event/).waitFor();
+    await close();
+  },
+);
 
-events('an event is found by the start of its id, by its type and by its time, and each is an address', async () => {
-  const { uid } = await scene.client.events.create({ event_type: 'customer.created', data: {} });
-  const { page, close } = await scene.open('/events');
-  const search = page.getByRole('searchbox');
-  const rows = page.getByRole('row', { name: /customer\.created|order\./ });
-  await search.fill(uid.slice(0, 20));
-  await search.press('Enter');
-  await until('the event alone', async () => (await rows.count()) === 1);
-  assert.match(page.url(), `search=${uid.slice(0, 20)}`);
-  await search.fill('customer.created');
-  await search.press('Enter');
-  await until('those of the type', async () => (await rows.count()) === 1);
-  await page.getByLabel('Time').selectOption('Between two times');
-  await page.getByLabel('To').fill('2020-01-01T00:00');
-  await page.getByText('No events match these filters').waitFor();
-  await page.goBack();
-  await until('the type again', async () => (await rows.count()) === 1);
-  await page.getByRole('button', { name: 'Clear' }).click();
-  await until('all of them', async () => (await rows.count()) >= 3);
-  await close();
-});
+events(
+  'an event is found by the start of its id, by its type and by its time, and each is an address',
+  async () => {
+    const { uid } = await scene.client.events.create({ event_type: 'customer.created', data: {} });
+    const { page, close } = await scene.open('/events');
+    const search = page.getByRole('searchbox');
+    const rows = page.getByRole('row', { name: /customer\.created|order\./ });
+    await search.fill(uid.slice(0, 20));
+    await search.press('Enter');
+    await until('the event alone', async () => (await rows.count()) === 1);
+    assert.match(page.url(), `search=${uid.slice(0, 20)}`);
+    await search.fill('customer.created');
+    await search.press('Enter');
+    await until('those of the type', async () => (await rows.count()) === 1);
+    await page.getByLabel('Time').selectOption('Between two times');
+    await page.getByLabel('To').fill('2020-01-01T00:00');
+    await page.getByText('No events match these filters').waitFor();
+    await page.goBack();
+    await until('the type again', async () => (await rows.count()) === 1);
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await until('all of them', async () => (await rows.count()) >= 3);
+    await close();
+  },
+);
 
 events('an empty log leads to the first message', async () => {
   const { uid } = await scene.client.projects.create({ name: 'Empty' });

@@ -29,129 +29,177 @@ const open = (options: Parameters<typeof visit>[2] = {}): Promise<Visit> =>
   visit(instance.browser, instance.api.url, { cookie: instance.cookie, ...options });
 
 /** Runs commands copied from a page. */
-const run = async (command: string) => (await promisify(execFile)('bash', ['-c', command], { timeout: 20_000 })).stdout;
+const run = async (command: string) =>
+  (await promisify(execFile)('bash', ['-c', command], { timeout: 20_000 })).stdout;
 
-firstRun('an empty instance leads to a delivered message, by its lines and by keyboard alone', async () => {
-  const { page, close } = await open();
-  await page.getByRole('heading', { name: 'New project' }).waitFor();
-  await until('the focus', () => page.getByLabel('Name').evaluate((it) => it === it.ownerDocument.activeElement));
-  await inspect(page);
-  await page.keyboard.type('Orders');
-  await page.keyboard.press('Enter');
-  await page.getByRole('heading', { name: 'First message' }).waitFor();
-  await page.getByText('Waiting for a message.').waitFor();
-  await inspect(page, 'start-empty-light');
+firstRun(
+  'an empty instance leads to a delivered message, by its lines and by keyboard alone',
+  async () => {
+    const { page, close } = await open();
+    await page.getByRole('heading', { name: 'New project' }).waitFor();
+    await until('the focus', () =>
+      page.getByLabel('Name').evaluate((it) => it === it.ownerDocument.activeElement),
+    );
+    await inspect(page);
+    await page.keyboard.type('Orders');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'First message' }).waitFor();
+    await page.getByText('Waiting for a message.').waitFor();
+    await inspect(page, 'start-empty-light');
 
-  await page.getByLabel('URL').focus();
-  await page.keyboard.type(shop.url);
-  await page.keyboard.press('Enter');
-  const secret = page.getByText(/^whsec_/).first();
-  await secret.waitFor();
-  await picture(page, 'start-endpoint-light');
+    await page.getByLabel('URL').focus();
+    await page.keyboard.type(shop.url);
+    await page.keyboard.press('Enter');
+    const secret = page.getByText(/^whsec_/).first();
+    await secret.waitFor();
+    await picture(page, 'start-endpoint-light');
 
-  const keyText = await page.getByLabel('Key', { exact: true }).innerText();
-  const post = await page.getByLabel('Post a message', { exact: true }).innerText();
-  const answer = JSON.parse(await run(`${keyText}\n${post}`)) as { status: boolean; message: string };
-  assert.is(answer.status, true, answer.message);
-  await page.getByText(`${SAMPLE.event_type} arrived.`).waitFor();
-  await page.getByText(/accepted it\./).waitFor();
-  await inspect(page, 'start-done-light');
-  assert.is(shop.requests.length, 1);
-  await page.getByRole('link', { name: 'Go to the overview' }).press('Enter');
-  await page.getByText('Healthy: messages are accepted, routed and delivered.').waitFor();
-  await close();
-});
+    const keyText = await page.getByLabel('Key', { exact: true }).innerText();
+    const post = await page.getByLabel('Post a message', { exact: true }).innerText();
+    const answer = JSON.parse(await run(`${keyText}\n${post}`)) as {
+      status: boolean;
+      message: string;
+    };
+    assert.is(answer.status, true, answer.message);
+    await page.getByText(`${SAMPLE.event_type} arrived.`).waitFor();
+    await page.getByText(/accepted it\./).waitFor();
+    await inspect(page, 'start-done-light');
+    assert.is(shop.requests.length, 1);
+    await page.getByRole('link', { name: 'Go to the overview' }).press('Enter');
+    await page.getByText('Healthy: messages are accepted, routed and delivered.').waitFor();
+    await close();
+  },
+);
 
-firstRun('a project without an endpoint says so, and the check tells what is wrong until it is mended', async () => {
-  const { page, close } = await open({ theme: 'dark' });
-  await page.getByRole('link', { name: 'New project' }).click();
-  await page.getByLabel('Name').fill('Invoices');
-  await page.getByRole('button', { name: 'Create the project' }).click();
-  await page.getByRole('heading', { name: 'First message' }).waitFor();
-  await page.getByRole('link', { name: 'Overview' }).click();
-  await page.getByText('This project has no endpoint yet').waitFor();
-  await inspect(page, 'overview-new-dark');
-  await page.getByRole('link', { name: 'Deliver a first message' }).click();
+firstRun(
+  'a project without an endpoint says so, and the check tells what is wrong until it is mended',
+  async () => {
+    const { page, close } = await open({ theme: 'dark' });
+    await page.getByRole('link', { name: 'New project' }).click();
+    await page.getByLabel('Name').fill('Invoices');
+    await page.getByRole('button', { name: 'Create the project' }).click();
+    await page.getByRole('heading', { name: 'First message' }).waitFor();
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByText('This project has no endpoint yet').waitFor();
+    await inspect(page, 'overview-new-dark');
+    await page.getByRole('link', { name: 'Deliver a first message' }).click();
 
-  await page.getByRole('button', { name: 'Or send it from here' }).click();
-  await page.getByText('It reached no endpoint.').waitFor();
-  shop.answer({ status: 500 });
-  await page.getByLabel('URL').fill(shop.url);
-  await page.getByRole('button', { name: 'Add the endpoint' }).click();
-  await page
-    .getByText(/^whsec_/)
-    .first()
-    .waitFor();
-  await page.getByRole('button', { name: 'Or send it from here' }).click();
-  await page.getByText(/answered 500\. It is tried again/).waitFor();
-  await inspect(page, 'start-failed-dark');
-  shop.answer({ status: 204 });
-  await page.getByRole('button', { name: 'Or send it from here' }).click();
-  await page.getByText(/accepted it\./).waitFor();
-  await close();
-});
+    await page.getByRole('button', { name: 'Or send it from here' }).click();
+    await page.getByText('It reached no endpoint.').waitFor();
+    shop.answer({ status: 500 });
+    await page.getByLabel('URL').fill(shop.url);
+    await page.getByRole('button', { name: 'Add the endpoint' }).click();
+    await page
+      .getByText(/^whsec_/)
+      .first()
+      .waitFor();
+    await page.getByRole('button', { name: 'Or send it from here' }).click();
+    await page.getByText(/answered 500\. It is tried again/).waitFor();
+    await inspect(page, 'start-failed-dark');
+    shop.answer({ status: 204 });
+    await page.getByRole('button', { name: 'Or send it from here' }).click();
+    await page.getByText(/accepted it\./).waitFor();
+    await close();
+  },
+);
 
-firstRun('a viewer is told what is missing, and offered nothing that would be refused', async () => {
-  await instance.become('viewer');
-  const { page, close } = await open({ isPhone: true });
-  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
-  await page.evaluate(
-    "history.pushState(null, '', location.pathname.replace('overview', 'start')); dispatchEvent(new PopStateEvent('popstate'))",
-  );
-  await page.getByRole('heading', { name: 'First message' }).waitFor();
-  await page.getByText('The line takes an API key').waitFor();
-  await until(
-    'no buttons',
-    async () => (await page.getByRole('button', { name: /Create a key|Or send it|Add the endpoint/ }).count()) === 0,
-  );
-  assert.is(await page.getByRole('link', { name: 'New project' }).count(), 0);
-  await picture(page, 'start-viewer-phone');
-  await close();
-  await instance.become('owner');
-});
+firstRun(
+  'a viewer is told what is missing, and offered nothing that would be refused',
+  async () => {
+    await instance.become('viewer');
+    const { page, close } = await open({ isPhone: true });
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await page.evaluate(
+      "history.pushState(null, '', location.pathname.replace('overview', 'start')); dispatchEvent(new PopStateEvent('popstate'))",
+    );
+    await page.getByRole('heading', { name: 'First message' }).waitFor();
+    await page.getByText('The line takes an API key').waitFor();
+    await until(
+      'no buttons',
+      async () =>
+        (await page
+          .getByRole('button', { name: /Create a key|Or send it|Add the endpoint/ })
+          .count()) === 0,
+    );
+    assert.is(await page.getByRole('link', { name: 'New project' }).count(), 0);
+    await picture(page, 'start-viewer-phone');
+    await close();
+    await instance.become('owner');
+  },
+);
 
 firstRun('the receiver to copy verifies a delivery', async () => {
-  const folder = mkdtempSync(path.join(fileURLToPath(new URL('../../', import.meta.url)), '.tests', 'receiver-'));
+  const folder = mkdtempSync(
+    path.join(fileURLToPath(new URL('../../', import.meta.url)), '.tests', 'receiver-'),
+  );
   const file = path.join(folder, 'receiver.mjs');
   writeFileSync(
     file,
-    RECEIVER.replace('.listen(process.env.PORT ?? 8080);', ".listen(0, function () { console.log('port', this.address().port); });"),
+    RECEIVER.replace(
+      '.listen(process.env.PORT ?? 8080);',
+      ".listen(0, function () { console.log('port', this.address().port); });",
+    ),
   );
   const { call } = instance.api;
   const { body: project } = await call('POST', '/projects', { name: 'receiver' });
   const at = `/projects/${project.data.uid}`;
   const { body: made } = await call('POST', `${at}/endpoints`, { name: 'local', url: shop.url });
   let output = '';
-  const child = execFile(process.execPath, [file], { env: { ...process.env, WEBHOOK_SECRET: made.data.secrets[0].value } });
+  const child = execFile(process.execPath, [file], {
+    env: { ...process.env, WEBHOOK_SECRET: made.data.secrets[0].value },
+  });
   child.stdout!.on('data', (text: string) => (output += text));
   child.stderr!.on('data', (text: string) => (output += text));
   try {
     const port = await until('the receiver', () => /port (\d+)/.exec(output)?.[1]);
     await call('PUT', `${at}/endpoints/${made.data.uid}`, { url: `http://127.0.0.1:${port}/` });
-    await call('POST', `${at}/subscriptions`, { name: 'all', endpoint_id: made.data.uid, filter_config: { event_types: ['*'] } });
+    await call('POST', `${at}/subscriptions`, {
+      name: 'all',
+      endpoint_id: made.data.uid,
+      filter_config: { event_types: ['*'] },
+    });
     await call('POST', `${at}/events`, SAMPLE);
     await until('the message', () => output.includes('A-1001'));
-    assert.equal((await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{}' })).status, 400);
+    assert.equal(
+      (await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{}' })).status,
+      400,
+    );
   } finally {
     child.kill();
     rmSync(folder, { recursive: true });
   }
 });
 
-const event = { uid: 'e', event_type: 'order.paid', status: 'pending', created_at: '2026-01-01T00:00:00Z' } as unknown as NonNullable<
-  Progress['event']
->;
+const event = {
+  uid: 'e',
+  event_type: 'order.paid',
+  status: 'pending',
+  created_at: '2026-01-01T00:00:00Z',
+} as unknown as NonNullable<Progress['event']>;
 const at = Date.parse(event.created_at);
 const words = (progress: Partial<Progress>, afterMs = 0) =>
   checksOf(
-    { endpoint: undefined, event: undefined, delivery: undefined, attempt: undefined, quarantinedCount: 0, ...progress },
+    {
+      endpoint: undefined,
+      event: undefined,
+      delivery: undefined,
+      attempt: undefined,
+      quarantinedCount: 0,
+      ...progress,
+    },
     at + afterMs,
   ).map(({ state, sentence }) => `${state}: ${sentence}`);
 
 firstRun('each way that a first message can take is told', () => {
-  assert.equal(words({ quarantinedCount: 1 })[0], 'bad: A message was read, and could not be accepted.');
+  assert.equal(
+    words({ quarantinedCount: 1 })[0],
+    'bad: A message was read, and could not be accepted.',
+  );
   assert.equal(words({ event })[1], 'waiting: It is being routed.');
-  assert.equal(words({ event }, 20_000)[1], 'bad: No agent has taken it: start one with gateway agent.');
+  assert.equal(
+    words({ event }, 20_000)[1],
+    'bad: No agent has taken it: start one with gateway agent.',
+  );
   const delivery = {
     uid: 'd',
     status: 'retry',
@@ -159,15 +207,22 @@ firstRun('each way that a first message can take is told', () => {
     reason: null,
     endpoint_metadata: { name: 'shop' },
   } as unknown as NonNullable<Progress['delivery']>;
-  const attempt = (fields: object) => ({ http_status: null, error: null, ...fields }) as unknown as NonNullable<Progress['attempt']>;
-  assert.equal(words({ event, delivery, attempt: attempt({ http_status: 500 }) })[1], 'bad: shop answered 500. It is tried again.');
+  const attempt = (fields: object) =>
+    ({ http_status: null, error: null, ...fields }) as unknown as NonNullable<Progress['attempt']>;
+  assert.equal(
+    words({ event, delivery, attempt: attempt({ http_status: 500 }) })[1],
+    'bad: shop answered 500. It is tried again.',
+  );
   const refused = {
     event,
     delivery: { ...delivery, status: 'failure' as const },
     attempt: attempt({ error: 'the connection was refused' }),
   };
   assert.equal(words(refused)[1], 'bad: shop has not accepted it. The connection was refused.');
-  assert.equal(words({ event, delivery: { ...delivery, status: 'scheduled', attempts: 0 } })[1], 'waiting: It is on its way to shop.');
+  assert.equal(
+    words({ event, delivery: { ...delivery, status: 'scheduled', attempts: 0 } })[1],
+    'waiting: It is on its way to shop.',
+  );
 });
 
 firstRun.run();

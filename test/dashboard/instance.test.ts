@@ -12,37 +12,45 @@ const instance = suite('dashboard/instance');
 const SECRET = 'a-long-token-for-metrics-0123456789';
 let scene: Scene;
 instance.before(async () => {
-  scene = await dashboardScene({ file: { metrics: { bearer_token: SECRET }, retention: { days: 12 } } });
+  scene = await dashboardScene({
+    file: { metrics: { bearer_token: SECRET }, retention: { days: 12 } },
+  });
 });
 instance.after(() => scene.close());
 
-instance('where the value of a setting came from is found by keyboard, and no secret is shown', async () => {
-  const { page, close } = await scene.open('/overview');
-  await press(page, 'g', 'i');
-  await page.getByText(/^Server \d/).waitFor();
-  await page.getByRole('row', { name: /^postgres ok/i }).waitFor();
-  await page.getByRole('group', { name: 'Agents' }).getByText('alive').waitFor();
-  await page.getByRole('button', { name: 'Settings', exact: true }).press('Enter');
-  await page
-    .getByRole('row', { name: /retention\.days/ })
-    .first()
-    .waitFor();
-  await page.locator('main').focus();
-  await page.keyboard.press('/');
-  await page.keyboard.type('retention days');
-  await page.getByRole('row', { name: /^retention\.days .* 12 30 the configuration$/ }).waitFor();
-  assert.match(page.url(), 'search=retention');
-  await page.getByLabel('Search the settings').fill('bearer_token');
-  await page.getByRole('row', { name: /metrics\.bearer_token .*\*{4}/ }).waitFor();
-  assert.not.match(await page.content(), SECRET);
-  await page.getByLabel('Search the settings').fill('');
-  await page.getByLabel('Only those that were set').check();
-  await until('fewer settings', async () => (await page.getByRole('row', { name: /^log/ }).count()) === 0);
-  await page.getByRole('button', { name: 'Plugins, flags and licence' }).click();
-  await page.getByRole('row', { name: /kafka \(source\) active/ }).waitFor();
-  await page.getByRole('region', { name: 'Licence' }).getByText('community').waitFor();
-  await close();
-});
+instance(
+  'where the value of a setting came from is found by keyboard, and no secret is shown',
+  async () => {
+    const { page, close } = await scene.open('/overview');
+    await press(page, 'g', 'i');
+    await page.getByText(/^Server \d/).waitFor();
+    await page.getByRole('row', { name: /^postgres ok/i }).waitFor();
+    await page.getByRole('group', { name: 'Agents' }).getByText('alive').waitFor();
+    await page.getByRole('button', { name: 'Settings', exact: true }).press('Enter');
+    await page
+      .getByRole('row', { name: /retention\.days/ })
+      .first()
+      .waitFor();
+    await page.locator('main').focus();
+    await page.keyboard.press('/');
+    await page.keyboard.type('retention days');
+    await page.getByRole('row', { name: /^retention\.days .* 12 30 the configuration$/ }).waitFor();
+    assert.match(page.url(), 'search=retention');
+    await page.getByLabel('Search the settings').fill('bearer_token');
+    await page.getByRole('row', { name: /metrics\.bearer_token .*\*{4}/ }).waitFor();
+    assert.not.match(await page.content(), SECRET);
+    await page.getByLabel('Search the settings').fill('');
+    await page.getByLabel('Only those that were set').check();
+    await until(
+      'fewer settings',
+      async () => (await page.getByRole('row', { name: /^log/ }).count()) === 0,
+    );
+    await page.getByRole('button', { name: 'Plugins, flags and licence' }).click();
+    await page.getByRole('row', { name: /kafka \(source\) active/ }).waitFor();
+    await page.getByRole('region', { name: 'Licence' }).getByText('community').waitFor();
+    await close();
+  },
+);
 
 instance(
   'a project is renamed and configured, two edits do not overwrite each other, and it is deleted after its name was typed',
@@ -96,13 +104,21 @@ instance('those who are no instance admins are not led there', async () => {
 instance('settings are found by words of their name, description, value and origin', () => {
   const of = (key: string, value: unknown, origin: string) =>
     ({ key, value, origin, default: null, summary: `About ${key}` }) as InstanceSetting;
-  const all = [of('retention.days', 12, 'GATEWAY_RETENTION_DAYS'), of('retention.audit_days', 365, 'default'), of('host', null, 'default')];
-  const keys = (search: string, isSet = false) => matching(all, { search, isSet }).map(({ key }) => key);
+  const all = [
+    of('retention.days', 12, 'GATEWAY_RETENTION_DAYS'),
+    of('retention.audit_days', 365, 'default'),
+    of('host', null, 'default'),
+  ];
+  const keys = (search: string, isSet = false) =>
+    matching(all, { search, isSet }).map(({ key }) => key);
   assert.equal(keys('DAYS retention'), ['retention.days', 'retention.audit_days']);
   assert.equal(keys('gateway_retention'), ['retention.days']);
   assert.equal(keys('365'), ['retention.audit_days']);
   assert.equal(keys('', true), ['retention.days']);
-  assert.equal([textOf(null), textOf([]), textOf(['a', 'b']), textOf(false)], ['–', '–', 'a, b', 'false']);
+  assert.equal(
+    [textOf(null), textOf([]), textOf(['a', 'b']), textOf(false)],
+    ['–', '–', 'a, b', 'false'],
+  );
 });
 
 instance('the form of a project sends what it read, and a limit of none', () => {
@@ -110,7 +126,12 @@ instance('the form of a project sends what it read, and a limit of none', () => 
     strategy: { type: 'linear', duration: 9, retry_count: 0 },
     signature: { header: 'X-A', hash: 'SHA512', encoding: 'base64' },
     ratelimit: { count: 5, duration: 2 },
-    circuit_breaker: { failure_threshold: 50, minimum_request_count: 4, observability_window: 3, error_timeout: 2 },
+    circuit_breaker: {
+      failure_threshold: 50,
+      minimum_request_count: 4,
+      observability_window: 3,
+      error_timeout: 2,
+    },
     retention: { days: 1 },
     unknown_event_types: 'reject',
   } as const;

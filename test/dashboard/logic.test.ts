@@ -16,7 +16,13 @@ const logic = suite('dashboard/logic');
 
 const pageOf = (uids: string, cursor: string | null = 'next') => ({
   content: Array.from(uids).map((uid) => ({ uid })),
-  pagination: { per_page: 3, has_next_page: cursor !== null, has_prev_page: false, next_page_cursor: cursor, prev_page_cursor: null },
+  pagination: {
+    per_page: 3,
+    has_next_page: cursor !== null,
+    has_prev_page: false,
+    next_page_cursor: cursor,
+    prev_page_cursor: null,
+  },
 });
 const stateOf = (uids: string | undefined, cursor: string | null = 'old') => ({
   key: 'k',
@@ -25,15 +31,24 @@ const stateOf = (uids: string | undefined, cursor: string | null = 'old') => ({
   error: undefined,
   held: undefined,
 });
-const shown = ({ rows }: { rows: readonly { uid: string }[] | undefined }) => rows?.map(({ uid }) => uid).join('');
+const shown = ({ rows }: { rows: readonly { uid: string }[] | undefined }) =>
+  rows?.map(({ uid }) => uid).join('');
 
 logic('the first page replaces what it covers of a list, and keeps what was loaded below', () => {
   assert.is(shown(withFirstPage(stateOf(undefined), pageOf('abc'), false)), 'abc');
   const followed = withFirstPage(stateOf('cdefgh'), pageOf('abc'), false);
   assert.equal([shown(followed), followed.cursor], ['abcdefgh', 'old']);
-  assert.is(shown(withFirstPage(stateOf('abcdef'), pageOf('acd'), false)), 'acdef', 'b no longer matches the filter');
+  assert.is(
+    shown(withFirstPage(stateOf('abcdef'), pageOf('acd'), false)),
+    'acdef',
+    'b no longer matches the filter',
+  );
   const jumped = withFirstPage(stateOf('xyz'), pageOf('abc'), false);
-  assert.equal([shown(jumped), jumped.cursor], ['abc', 'next'], 'rows are missing between: begin anew');
+  assert.equal(
+    [shown(jumped), jumped.cursor],
+    ['abc', 'next'],
+    'rows are missing between: begin anew',
+  );
 });
 
 logic('rows that are held back move nothing, and known rows are brought up to date', () => {
@@ -44,22 +59,41 @@ logic('rows that are held back move nothing, and known rows are brought up to da
 });
 
 logic('JSON is indented without a change of its numbers and strings; other text stays', () => {
-  const text = '{"n":1.10,"big":12345678901234567890,"s":"a: {b}, \\"c\\"","e":[],"o":{},"l":[1,true,null]}';
+  const text =
+    '{"n":1.10,"big":12345678901234567890,"s":"a: {b}, \\"c\\"","e":[],"o":{},"l":[1,true,null]}';
   const laidOut = pretty(text);
-  assert.match(laidOut, '"n": 1.10,\n  "big": 12345678901234567890,\n  "s": "a: {b}, \\"c\\"",\n  "e": [],\n  "o": {},\n  "l": [\n    1,');
+  assert.match(
+    laidOut,
+    '"n": 1.10,\n  "big": 12345678901234567890,\n  "s": "a: {b}, \\"c\\"",\n  "e": [],\n  "o": {},\n  "l": [\n    1,',
+  );
   assert.equal(JSON.parse(laidOut), JSON.parse(text));
   assert.is(pretty('<b>{not json}'), '<b>{not json}');
 });
 
 logic('numbers and times are short, and 100% only when nothing is missing', () => {
-  assert.equal([1, 0.99999, 0.995, 0.5, 0.012, 0].map(percent), ['100%', '99.9%', '99.5%', '50%', '1.2%', '0.0%']);
-  assert.equal([0, 0.04, 0.4, 12.4, 1250].map(rate), ['0/s', '2.4/min', '0.4/s', '12/s', '1,250/s']);
+  assert.equal([1, 0.99999, 0.995, 0.5, 0.012, 0].map(percent), [
+    '100%',
+    '99.9%',
+    '99.5%',
+    '50%',
+    '1.2%',
+    '0.0%',
+  ]);
+  assert.equal([0, 0.04, 0.4, 12.4, 1250].map(rate), [
+    '0/s',
+    '2.4/min',
+    '0.4/s',
+    '12/s',
+    '1,250/s',
+  ]);
   assert.equal([999, 1200, 2_500_000].map(bytes), ['999 B', '1.2 kB', '2.5 MB']);
   assert.equal([12, 1400, 180_000].map(milliseconds), ['12 ms', '1.4 s', '3 min']);
   assert.equal([45, 7200, 172_800].map(span), ['45 s', '2 h', '2 d']);
   const now = Date.parse('2026-11-25T10:00:00Z');
   assert.equal(
-    ['2026-11-25T09:57:00Z', '2026-11-25T10:00:20Z', '2026-11-25T10:00:00.5Z'].map((at) => relative(at, now)),
+    ['2026-11-25T09:57:00Z', '2026-11-25T10:00:20Z', '2026-11-25T10:00:00.5Z'].map((at) =>
+      relative(at, now),
+    ),
     ['3 min ago', 'in 20 s', 'now'],
   );
 });
@@ -73,14 +107,20 @@ logic('a search is the start of an id or an event type', () => {
 });
 
 logic('paths give their parameters', () => {
-  assert.equal(match('/projects/:project/events/:id', '/projects/a/events/b%20c/'), { project: 'a', id: 'b c' });
+  assert.equal(match('/projects/:project/events/:id', '/projects/a/events/b%20c/'), {
+    project: 'a',
+    id: 'b c',
+  });
   assert.is(match('/projects/:project/events', '/projects/a/events/b'), undefined);
   assert.equal(match('/x/:id', '/x/%E0%A4%A'), { id: '%E0%A4%A' }, 'a broken escape is text');
 });
 
 logic('why a subscription does not match is a sentence', () => {
   assert.is(
-    mismatchSentence({ part: 'body', path: 'total', operator: '$gte', wanted: 100, found: 12 }, 'order.paid'),
+    mismatchSentence(
+      { part: 'body', path: 'total', operator: '$gte', wanted: 100, found: 12 },
+      'order.paid',
+    ),
     'its filter wants total to be at least 100; it is 12',
   );
   assert.is(
@@ -93,28 +133,48 @@ logic('why a subscription does not match is a sentence', () => {
   );
 });
 
-logic('the theme of a portal link is made of colours that can be read, and of nothing else that a link holds', () => {
-  const themed = (text: string) => themeOf(new URLSearchParams(text));
-  assert.equal(themed('token=gw_x&accent=url(x)&background=red&surface=%23fff&radius=1e9&font=Arial&theme=blue'), {
-    scheme: undefined,
-    properties: {},
-  });
-  for (const word of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
-    assert.equal(themed(`font=${word}&accent=${word}&theme=${word}`).properties, {}, word);
-    assert.equal([reasonOf(word).label, actionWords(`${word}.${word}`).toLowerCase().includes('function')], [word, false]);
-  }
-  assert.equal(themed('radius=99&theme=dark'), { scheme: 'dark', properties: { '--radius': '16px', '--radius-s': '10px' } });
-  // Yellow text is unreadable on white, but black is readable on yellow.
-  const yellow = themed('accent=ffdd00').properties;
-  assert.equal([yellow['--accent-fill'], yellow['--on-accent']], ['#ffdd00', '#000000']);
-  const [, light = '', dark = ''] = /light-dark\((#\w+), (#\w+)\)/.exec(yellow['--accent'] ?? '') ?? [];
-  const contrast = (one: string, other: string) => contrastOf(colourOf(one)!, colourOf(other)!);
-  assert.ok(contrast(light, '#ffffff') >= 4.5 && contrast(dark, '#161a21') >= 4.5, `${light} ${dark}`);
-  // The backgrounds decide between light and dark; unreadable text discards all of them.
-  const night = themed('background=101820&text=f0f0f0&theme=light');
-  assert.equal([night.scheme, night.properties['--surface']], ['dark', '#101820']);
-  assert.ok(contrast(night.properties['--muted'] ?? '', night.properties['--sunken'] ?? '') >= 4.5);
-  assert.equal(themed('background=808080&text=909090').properties, {});
-});
+logic(
+  'the theme of a portal link is made of colours that can be read, and of nothing else that a link holds',
+  () => {
+    const themed = (text: string) => themeOf(new URLSearchParams(text));
+    assert.equal(
+      themed(
+        'token=gw_x&accent=url(x)&background=red&surface=%23fff&radius=1e9&font=Arial&theme=blue',
+      ),
+      {
+        scheme: undefined,
+        properties: {},
+      },
+    );
+    for (const word of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
+      assert.equal(themed(`font=${word}&accent=${word}&theme=${word}`).properties, {}, word);
+      assert.equal(
+        [reasonOf(word).label, actionWords(`${word}.${word}`).toLowerCase().includes('function')],
+        [word, false],
+      );
+    }
+    assert.equal(themed('radius=99&theme=dark'), {
+      scheme: 'dark',
+      properties: { '--radius': '16px', '--radius-s': '10px' },
+    });
+    // Yellow text is unreadable on white, but black is readable on yellow.
+    const yellow = themed('accent=ffdd00').properties;
+    assert.equal([yellow['--accent-fill'], yellow['--on-accent']], ['#ffdd00', '#000000']);
+    const [, light = '', dark = ''] =
+      /light-dark\((#\w+), (#\w+)\)/.exec(yellow['--accent'] ?? '') ?? [];
+    const contrast = (one: string, other: string) => contrastOf(colourOf(one)!, colourOf(other)!);
+    assert.ok(
+      contrast(light, '#ffffff') >= 4.5 && contrast(dark, '#161a21') >= 4.5,
+      `${light} ${dark}`,
+    );
+    // The backgrounds decide between light and dark; unreadable text discards all of them.
+    const night = themed('background=101820&text=f0f0f0&theme=light');
+    assert.equal([night.scheme, night.properties['--surface']], ['dark', '#101820']);
+    assert.ok(
+      contrast(night.properties['--muted'] ?? '', night.properties['--sunken'] ?? '') >= 4.5,
+    );
+    assert.equal(themed('background=808080&text=909090').properties, {});
+  },
+);
 
 logic.run();

@@ -25,74 +25,93 @@ const go = async (page: Page, link: string, heading = link) => {
   await loaded(page);
 };
 
-people('a colleague is invited by a link, accepts it, and is offered what the role may', async () => {
-  const { page, close } = await scene.open('/overview');
-  await go(page, 'People');
-  await page.keyboard.press('n');
-  await page.getByLabel('Email').fill('not an address');
-  await page.getByLabel('Email').fill('ada@example.com');
-  await page.getByRole('dialog').getByLabel('Role').selectOption('viewer');
-  await page.getByRole('button', { name: 'Make the link' }).click();
-  const link = await page.getByText('/#invitation=').innerText();
-  await inspect(page, 'invite-light');
-  await page.getByRole('button', { name: 'Done' }).click();
-  await page.getByRole('row', { name: /ada@example\.com viewer open/ }).waitFor();
-  await inspect(page, 'people-light');
+people(
+  'a colleague is invited by a link, accepts it, and is offered what the role may',
+  async () => {
+    const { page, close } = await scene.open('/overview');
+    await go(page, 'People');
+    await page.keyboard.press('n');
+    await page.getByLabel('Email').fill('not an address');
+    await page.getByLabel('Email').fill('ada@example.com');
+    await page.getByRole('dialog').getByLabel('Role').selectOption('viewer');
+    await page.getByRole('button', { name: 'Make the link' }).click();
+    const link = await page.getByText('/#invitation=').innerText();
+    await inspect(page, 'invite-light');
+    await page.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('row', { name: /ada@example\.com viewer open/ }).waitFor();
+    await inspect(page, 'people-light');
 
-  const other = await visit(scene.browser, link, { theme: 'dark' });
-  await other.page.getByText(/You are invited to/).waitFor();
-  await inspect(other.page, 'invitation-dark');
-  await other.page.getByLabel('First name').fill('Ada');
-  await other.page.getByLabel('Password').fill('short');
-  await other.page.keyboard.press('Enter');
-  await other.page
-    .getByText(/must have at least 12 characters/)
-    .first()
-    .waitFor();
-  await other.page.getByLabel('Password').fill('a long enough word');
-  await other.page.keyboard.press('Enter');
-  await other.page.getByRole('heading', { name: 'Overview' }).waitFor();
-  assert.not.match(other.page.url(), 'invitation');
-  await go(other.page, 'API keys');
-  assert.is(await other.page.getByRole('button', { name: 'New API key' }).count(), 0);
-  assert.is(await other.page.getByRole('link', { name: 'Audit log' }).count(), 0);
-  assert.is(await other.page.getByRole('link', { name: 'New project' }).count(), 0);
-  await go(other.page, 'People');
-  assert.is(await other.page.getByRole('button', { name: /Invite|Remove|Role/ }).count(), 0);
+    const other = await visit(scene.browser, link, { theme: 'dark' });
+    await other.page.getByText(/You are invited to/).waitFor();
+    await inspect(other.page, 'invitation-dark');
+    await other.page.getByLabel('First name').fill('Ada');
+    await other.page.getByLabel('Password').fill('short');
+    await other.page.keyboard.press('Enter');
+    await other.page
+      .getByText(/must have at least 12 characters/)
+      .first()
+      .waitFor();
+    await other.page.getByLabel('Password').fill('a long enough word');
+    await other.page.keyboard.press('Enter');
+    await other.page.getByRole('heading', { name: 'Overview' }).waitFor();
+    assert.not.match(other.page.url(), 'invitation');
+    await go(other.page, 'API keys');
+    assert.is(await other.page.getByRole('button', { name: 'New API key' }).count(), 0);
+    assert.is(await other.page.getByRole('link', { name: 'Audit log' }).count(), 0);
+    assert.is(await other.page.getByRole('link', { name: 'New project' }).count(), 0);
+    await go(other.page, 'People');
+    assert.is(await other.page.getByRole('button', { name: /Invite|Remove|Role/ }).count(), 0);
 
-  await page
-    .getByRole('button', { name: 'Change the role of Ada' })
-    .waitFor({ timeout: 5_000 })
-    .catch(() => page.reload());
-  await page.getByRole('button', { name: 'Change the role of Ada' }).click();
-  await page.getByRole('dialog').getByLabel('Role').selectOption('admin');
-  await page.getByRole('button', { name: 'Change the role', exact: true }).click();
-  await page.getByRole('row', { name: /ada@example\.com admin/ }).waitFor();
-  await other.page.reload();
-  await other.page.getByRole('button', { name: 'Invite…' }).waitFor();
-  assert.is(await other.page.getByRole('button', { name: /Remove o w/ }).count(), 0, 'an admin removes no owner');
+    await page
+      .getByRole('button', { name: 'Change the role of Ada' })
+      .waitFor({ timeout: 5_000 })
+      .catch(() => page.reload());
+    await page.getByRole('button', { name: 'Change the role of Ada' }).click();
+    await page.getByRole('dialog').getByLabel('Role').selectOption('admin');
+    await page.getByRole('button', { name: 'Change the role', exact: true }).click();
+    await page.getByRole('row', { name: /ada@example\.com admin/ }).waitFor();
+    await other.page.reload();
+    await other.page.getByRole('button', { name: 'Invite…' }).waitFor();
+    assert.is(
+      await other.page.getByRole('button', { name: /Remove o w/ }).count(),
+      0,
+      'an admin removes no owner',
+    );
 
-  await page.getByRole('button', { name: 'Remove Ada' }).click();
-  await page.getByRole('button', { name: 'Remove', exact: true }).click();
-  await until('the removal', async () => (await page.getByRole('button', { name: 'Remove Ada' }).count()) === 0);
-  await other.close();
-  await close();
-});
+    await page.getByRole('button', { name: 'Remove Ada' }).click();
+    await page.getByRole('button', { name: 'Remove', exact: true }).click();
+    await until(
+      'the removal',
+      async () => (await page.getByRole('button', { name: 'Remove Ada' }).count()) === 0,
+    );
+    await other.close();
+    await close();
+  },
+);
 
-people('a person who has an account accepts with its password, and is told what an organisation without projects needs', async () => {
-  const { uid } = await scene.client.organisations.create({ name: 'Second' });
-  const { token } = await scene.client.invitations.create(uid, { email: 'ada@example.com', role: 'member' });
-  const { page, close } = await visit(scene.browser, `${scene.api.url}/#invitation=${token}`);
-  await page.getByText('Of your account here').waitFor();
-  assert.is(await page.getByLabel('First name').count(), 0);
-  await page.getByLabel('Password').fill('a long enough word');
-  await page.keyboard.press('Enter');
-  await page.getByText('You cannot create a project').waitFor();
-  await close();
-});
+people(
+  'a person who has an account accepts with its password, and is told what an organisation without projects needs',
+  async () => {
+    const { uid } = await scene.client.organisations.create({ name: 'Second' });
+    const { token } = await scene.client.invitations.create(uid, {
+      email: 'ada@example.com',
+      role: 'member',
+    });
+    const { page, close } = await visit(scene.browser, `${scene.api.url}/#invitation=${token}`);
+    await page.getByText('Of your account here').waitFor();
+    assert.is(await page.getByLabel('First name').count(), 0);
+    await page.getByLabel('Password').fill('a long enough word');
+    await page.keyboard.press('Enter');
+    await page.getByText('You cannot create a project').waitFor();
+    await close();
+  },
+);
 
 people('a link that was used or revoked says so', async () => {
-  const { page, close } = await visit(scene.browser, `${scene.api.url}/#invitation=gw_0123456789abcdef_${'x'.repeat(43)}`);
+  const { page, close } = await visit(
+    scene.browser,
+    `${scene.api.url}/#invitation=gw_0123456789abcdef_${'x'.repeat(43)}`,
+  );
   await page.getByText(/The invitation is not valid/).waitFor();
   await page.getByRole('button', { name: 'Sign in instead' }).click();
   await page.getByRole('heading', { name: 'Sign in to Gateway' }).waitFor();
@@ -114,7 +133,12 @@ people('a key is created, used, rotated and revoked, and the audit log tells it'
   const shown = page.getByRole('dialog').getByText(/^gw_[0-9a-f]{16}_[\w-]{43}$/);
   const key = await shown.innerText();
   const status = async (it: string, resource = 'endpoints') => {
-    const answer = await scene.api.call('GET', `/projects/${scene.projectId}/${resource}`, undefined, { key: it });
+    const answer = await scene.api.call(
+      'GET',
+      `/projects/${scene.projectId}/${resource}`,
+      undefined,
+      { key: it },
+    );
     return answer.status;
   };
   assert.is(await status(key), 200);
@@ -124,13 +148,19 @@ people('a key is created, used, rotated and revoked, and the audit log tells it'
   await page.getByRole('button', { name: 'Rotate ci' }).click();
   await page.getByRole('button', { name: 'Create the key' }).click();
   const next = await shown.innerText();
-  assert.equal([await status(key), await status(next), await status(next, 'events')], [200, 200, 403]);
+  assert.equal(
+    [await status(key), await status(next), await status(next, 'events')],
+    [200, 200, 403],
+  );
   await picture(page, 'api-key-rotated-dark');
   await page.getByRole('button', { name: 'Revoke the old key' }).click();
   await until('the refusal', async () => (await status(key)) === 401);
   assert.is(await status(next), 200);
 
-  await until('the list without the old key', async () => (await page.getByRole('button', { name: 'Revoke ci' }).count()) === 1);
+  await until(
+    'the list without the old key',
+    async () => (await page.getByRole('button', { name: 'Revoke ci' }).count()) === 1,
+  );
   await page.getByRole('button', { name: 'Edit ci' }).click();
   await page.getByLabel('Events', { exact: true }).selectOption('write');
   await page.getByRole('button', { name: 'Save the key' }).click();
@@ -141,7 +171,10 @@ people('a key is created, used, rotated and revoked, and the audit log tells it'
   await until('the refusal of the second', async () => (await status(next)) === 401);
   await page.getByRole('button', { name: /Revoked and expired too/ }).click();
   assert.match(page.url(), 'ended=1');
-  await until('the ended ones', async () => (await page.getByRole('row', { name: /ci .*revoked/ }).count()) === 2);
+  await until(
+    'the ended ones',
+    async () => (await page.getByRole('row', { name: /ci .*revoked/ }).count()) === 2,
+  );
 
   await go(page, 'Audit log');
   await page.getByLabel('What', { exact: true }).selectOption('apiKeys.*');
@@ -150,33 +183,39 @@ people('a key is created, used, rotated and revoked, and the audit log tells it'
   await close();
 });
 
-people('the audit log tells who changed an endpoint, with each value before and after', async () => {
-  await scene.client.endpoints.update(scene.endpointId, { name: 'shop 2', strategy: { type: 'linear', duration: 9, retry_count: 4 } });
-  const { page, close } = await scene.open('/overview');
-  await page.keyboard.press('g');
-  await page.keyboard.press('a');
-  await page.getByText('Endpoint changed').first().waitFor();
-  await page.keyboard.press('j');
-  await page.keyboard.press('Enter');
-  await page.getByRole('row', { name: /name.*shop.*shop 2/ }).waitFor();
-  await picture(page, 'audit-light');
-  await page.getByRole('row', { name: /strategy.*4/ }).waitFor();
-  await inspect(page, 'audit-light');
-  await page.getByRole('button', { name: 'Its history' }).click();
-  assert.match(page.url(), `search=${scene.endpointId}`);
-  await until('its changes alone', async () => (await page.locator('summary').count()) === 2);
-  await page.getByLabel('Who', { exact: true }).selectOption({ label: 'o w' });
-  await page.goBack();
-  assert.is(await page.getByLabel('Who', { exact: true }).inputValue(), '');
-  await close();
+people(
+  'the audit log tells who changed an endpoint, with each value before and after',
+  async () => {
+    await scene.client.endpoints.update(scene.endpointId, {
+      name: 'shop 2',
+      strategy: { type: 'linear', duration: 9, retry_count: 4 },
+    });
+    const { page, close } = await scene.open('/overview');
+    await page.keyboard.press('g');
+    await page.keyboard.press('a');
+    await page.getByText('Endpoint changed').first().waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.getByRole('row', { name: /name.*shop.*shop 2/ }).waitFor();
+    await picture(page, 'audit-light');
+    await page.getByRole('row', { name: /strategy.*4/ }).waitFor();
+    await inspect(page, 'audit-light');
+    await page.getByRole('button', { name: 'Its history' }).click();
+    assert.match(page.url(), `search=${scene.endpointId}`);
+    await until('its changes alone', async () => (await page.locator('summary').count()) === 2);
+    await page.getByLabel('Who', { exact: true }).selectOption({ label: 'o w' });
+    await page.goBack();
+    assert.is(await page.getByLabel('Who', { exact: true }).inputValue(), '');
+    await close();
 
-  const dark = await scene.open(`/endpoints/${scene.endpointId}`, { theme: 'dark' });
-  await dark.page.getByRole('link', { name: 'Who changed what' }).click();
-  await until('its changes', async () => (await dark.page.locator('summary').count()) === 2);
-  await dark.page.locator('summary').first().click();
-  await inspect(dark.page, 'audit-dark');
-  await dark.close();
-});
+    const dark = await scene.open(`/endpoints/${scene.endpointId}`, { theme: 'dark' });
+    await dark.page.getByRole('link', { name: 'Who changed what' }).click();
+    await until('its changes', async () => (await dark.page.locator('summary').count()) === 2);
+    await dark.page.locator('summary').first().click();
+    await inspect(dark.page, 'audit-dark');
+    await dark.close();
+  },
+);
 
 people('the own account: name, password, sessions, personal keys', async () => {
   const { email } = scene.api.owner.user;
@@ -190,9 +229,15 @@ people('the own account: name, password, sessions, personal keys', async () => {
   await page.getByLabel('New password').fill('another long word');
   await page.getByRole('button', { name: 'Change the password' }).click();
   await page.getByText('Current password is wrong').waitFor();
-  const elsewhere = await scene.api.call('POST', '/api/v1/auth/login', { email, password: scene.api.owner.password }, { key: null });
+  const elsewhere = await scene.api.call(
+    'POST',
+    '/api/v1/auth/login',
+    { email, password: scene.api.owner.password },
+    { key: null },
+  );
   const headers = { cookie: elsewhere.headers.getSetCookie()[0]!.split(';')[0]! };
-  const isSignedIn = async () => (await scene.api.call('GET', '/projects', undefined, { key: null, headers })).status === 200;
+  const isSignedIn = async () =>
+    (await scene.api.call('GET', '/projects', undefined, { key: null, headers })).status === 200;
   assert.ok(await isSignedIn());
   await page.reload();
   await page
@@ -211,7 +256,9 @@ people('the own account: name, password, sessions, personal keys', async () => {
 });
 
 people('every audited resource of the API has a word', () => {
-  const audited = operationsOf(routes).filter(({ route }) => route.method !== 'get' && route.reach !== 'open' && route.isAudited !== false);
+  const audited = operationsOf(routes).filter(
+    ({ route }) => route.method !== 'get' && route.reach !== 'open' && route.isAudited !== false,
+  );
   assert.equal(
     [...new Set(audited.map(({ group }) => group))].filter((group) => !RESOURCES[group]),
     [],
@@ -231,14 +278,22 @@ people('actions, changes, expiry and browsers are told in words', () => {
   ]);
   assert.is(expiryOf('', '', 0), null);
   assert.is(expiryOf('30', '', 0), '1970-01-31T00:00:00.000Z');
-  assert.is(expiryOf('custom', 'nonsense', 0), 'nonsense', 'the API refuses it, instead of making a key that never expires');
-  const key = { expires_at: '1970-01-01T00:00:01Z', revoked_at: null } as Parameters<typeof stateOf>[0];
+  assert.is(
+    expiryOf('custom', 'nonsense', 0),
+    'nonsense',
+    'the API refuses it, instead of making a key that never expires',
+  );
+  const key = { expires_at: '1970-01-01T00:00:01Z', revoked_at: null } as Parameters<
+    typeof stateOf
+  >[0];
   assert.equal(
     [stateOf(key, 0), stateOf(key, 2_000), stateOf({ ...key, revoked_at: key.expires_at }, 0)],
     ['active', 'expired', 'revoked'],
   );
   assert.is(
-    browserOf('Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36'),
+    browserOf(
+      'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36',
+    ),
     'Chrome on Linux',
   );
   assert.is(browserOf('curl/8'), 'curl/8');

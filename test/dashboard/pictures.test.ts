@@ -14,19 +14,43 @@ const pages: Record<string, string> = {};
 
 pictures.before(async () => {
   scene = await dashboardScene();
-  billing = await endpoint({ answer: { status: 503, headers: { 'retry-after': '30' }, body: '{"error":"database is read-only"}' } });
+  billing = await endpoint({
+    answer: {
+      status: 503,
+      headers: { 'retry-after': '30' },
+      body: '{"error":"database is read-only"}',
+    },
+  });
   const { client } = scene;
   const { url } = billing;
   const large = { event_types: ['order.*'], filter: { body: { total: { $gte: 100 } } } };
-  const { endpointId, subscriptionId } = await subscribed(client, { name: 'billing', url, strategy: ONCE }, large);
+  const { endpointId, subscriptionId } = await subscribed(
+    client,
+    { name: 'billing', url, strategy: ONCE },
+    large,
+  );
   await subscribed(client, { name: 'crm', url }, { event_types: ['customer.*'] });
   const schema = {
     required: ['number', 'total'],
-    properties: { number: { type: 'string', description: 'Of the order.' }, total: { type: 'number', minimum: 0 } },
+    properties: {
+      number: { type: 'string', description: 'Of the order.' },
+      total: { type: 'number', minimum: 0 },
+    },
   };
   const example = { number: 'A-1001', total: 12.5 };
-  await client.eventTypes.create({ name: 'order.paid', description: 'The money has come in.', json_schema: schema, example });
-  const types = ['order.created', 'order.paid', 'customer.changed', 'order.shipped', 'invoice.sent'];
+  await client.eventTypes.create({
+    name: 'order.paid',
+    description: 'The money has come in.',
+    json_schema: schema,
+    example,
+  });
+  const types = [
+    'order.created',
+    'order.paid',
+    'customer.changed',
+    'order.shipped',
+    'invoice.sent',
+  ];
   let eventId = '';
   for (let n = 0; n < 60; n++) {
     const { uid: event } = await client.events.create({
@@ -58,15 +82,28 @@ pictures.before(async () => {
        from generate_series(1, 400) m on conflict do nothing`,
       [scene.projectId, kind, status, base],
     );
-  const failed = await until('failures', async () => (await client.eventDeliveries.list({ status: ['failure'] }).page()).content);
-  const { sourceId, ids } = await quarantined(scene, 'orders of the shop', ['{"id":"A-1"}', '{"id":"A-2","total":12.5}']);
+  const failed = await until(
+    'failures',
+    async () => (await client.eventDeliveries.list({ status: ['failure'] }).page()).content,
+  );
+  const { sourceId, ids } = await quarantined(scene, 'orders of the shop', [
+    '{"id":"A-1"}',
+    '{"id":"A-2","total":12.5}',
+  ]);
   await client.apiKeys.create({ name: 'nightly export to the warehouse', role: 'viewer' });
   const { uid: revoked } = await client.apiKeys.create({ name: 'ci' });
   await client.apiKeys.revoke(revoked);
-  await client.portalLinks.create({ name: 'Acme', owner_id: 'acme-corporation-europe', can_manage_endpoint: true });
+  await client.portalLinks.create({
+    name: 'Acme',
+    owner_id: 'acme-corporation-europe',
+    can_manage_endpoint: true,
+  });
   await client.portalLinks.create({ name: 'Globex', owner_id: 'globex' });
   const organisation = scene.api.owner.organisation.id;
-  await client.invitations.create(organisation, { email: 'augusta.ada.king@lovelace.example.com', role: 'viewer' });
+  await client.invitations.create(organisation, {
+    email: 'augusta.ada.king@lovelace.example.com',
+    role: 'viewer',
+  });
   const ofProject = {
     overview: '/overview',
     events: '/events',
@@ -90,7 +127,8 @@ pictures.before(async () => {
     'project-settings': '/settings',
     start: '/start',
   };
-  for (const [name, path] of Object.entries(ofProject)) pages[name] = `/projects/${scene.projectId}${path}`;
+  for (const [name, path] of Object.entries(ofProject))
+    pages[name] = `/projects/${scene.projectId}${path}`;
   Object.assign(pages, {
     people: '/people',
     audit: '/audit',
@@ -123,14 +161,18 @@ pictures('pages are there in a second, and nothing moves while they load', async
   for (const [name, path] of Object.entries(pages)) {
     const { shift, paintMs } = await best(path);
     if (shift > 0.05 || paintMs > 2_500)
-      measured.push(`${name}: layout shift ${shift.toFixed(3)}, largest paint after ${Math.round(paintMs)} ms`);
+      measured.push(
+        `${name}: layout shift ${shift.toFixed(3)}, largest paint after ${Math.round(paintMs)} ms`,
+      );
   }
   assert.equal(measured, []);
 });
 
 /** Measures a page, and repeats a slow result: another process may have caused it. */
 async function best(path: string, tries = 3): ReturnType<typeof measure> {
-  const { page, close } = await visit(scene.browser, scene.api.url + path, { cookie: scene.cookie });
+  const { page, close } = await visit(scene.browser, scene.api.url + path, {
+    cookie: scene.cookie,
+  });
   await page.waitForLoadState('networkidle');
   const found = await page.evaluate(measure);
   await close();
@@ -146,15 +188,25 @@ async function measure(): Promise<{ shift: number; paintMs: number }> {
     readonly value: number;
     readonly startTime: number;
   }
-  type Observer = new (callback: (list: { getEntries(): readonly Entry[] }) => void) => { observe(options: object): void };
-  const { PerformanceObserver: Observer } = globalThis as unknown as { PerformanceObserver: Observer };
+  type Observer = new (callback: (list: { getEntries(): readonly Entry[] }) => void) => {
+    observe(options: object): void;
+  };
+  const { PerformanceObserver: Observer } = globalThis as unknown as {
+    PerformanceObserver: Observer;
+  };
   const entries = (type: string) =>
     new Promise<readonly Entry[]>((resolve) => {
       new Observer((list) => resolve(list.getEntries())).observe({ type, buffered: true });
       setTimeout(() => resolve([]), 300);
     });
-  const [shifts, paints] = await Promise.all([entries('layout-shift'), entries('largest-contentful-paint')]);
-  return { shift: shifts.reduce((sum, { value }) => sum + value, 0), paintMs: paints.at(-1)?.startTime ?? 0 };
+  const [shifts, paints] = await Promise.all([
+    entries('layout-shift'),
+    entries('largest-contentful-paint'),
+  ]);
+  return {
+    shift: shifts.reduce((sum, { value }) => sum + value, 0),
+    paintMs: paints.at(-1)?.startTime ?? 0,
+  };
 }
 
 pictures.run();

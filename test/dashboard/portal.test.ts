@@ -19,14 +19,23 @@ let acme: { readonly endpointId: string; readonly deliveryId: string };
 let globex: typeof acme;
 
 portal.before(async () => {
-  site = http.createServer((_, response) => response.setHeader('content-type', 'text/html').end('<!doctype html><title>App</title>'));
+  site = http.createServer((_, response) =>
+    response.setHeader('content-type', 'text/html').end('<!doctype html><title>App</title>'),
+  );
   await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
   siteUrl = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
-  [scene, receiver] = await Promise.all([dashboardScene({ file: { portal: { frame_ancestors: [siteUrl] } } }), endpoint()]);
+  [scene, receiver] = await Promise.all([
+    dashboardScene({ file: { portal: { frame_ancestors: [siteUrl] } } }),
+    endpoint(),
+  ]);
   await scene.client.eventTypes.create({
     name: 'invoice.sent',
     description: 'An invoice was sent to a customer.',
-    json_schema: { type: 'object', properties: { total: { type: 'number', description: 'In euros.' } }, required: ['total'] },
+    json_schema: {
+      type: 'object',
+      properties: { total: { type: 'number', description: 'In euros.' } },
+      required: ['total'],
+    },
     example: { total: 12.5 },
   });
   acme = await deliveredTo('acme');
@@ -43,93 +52,121 @@ async function deliveredTo(owner: string): Promise<typeof acme> {
   receiver.answer({ status: 500, body: 'out of order' });
   const fields = { name: `${owner} hooks`, url: receiver.url, owner_id: owner, strategy: ONCE };
   const { uid: endpointId } = await scene.client.endpoints.create(fields);
-  await scene.client.events.fanout({ event_type: 'invoice.sent', owner_id: owner, data: { total: 12.5, for: owner } });
+  await scene.client.events.fanout({
+    event_type: 'invoice.sent',
+    owner_id: owner,
+    data: { total: 12.5, for: owner },
+  });
   return until(`the delivery to ${owner}`, async () => {
-    const { content } = await scene.client.eventDeliveries.list({ endpointId, status: ['failure'] }).page();
+    const { content } = await scene.client.eventDeliveries
+      .list({ endpointId, status: ['failure'] })
+      .page();
     return content[0] && { endpointId, deliveryId: content[0].uid };
   });
 }
 
 async function linkOf(owner: string, managing = true): Promise<string> {
-  const link = await scene.client.portalLinks.create({ name: owner, owner_id: owner, can_manage_endpoint: managing });
+  const link = await scene.client.portalLinks.create({
+    name: owner,
+    owner_id: owner,
+    can_manage_endpoint: managing,
+  });
   return link.url ?? '';
 }
 
 /** Opens the portal of `acme`; `more` is appended to the fragment. */
-async function open(options: Parameters<typeof visit>[2] & { readonly managing?: boolean; readonly more?: string } = {}): Promise<Visit> {
+async function open(
+  options: Parameters<typeof visit>[2] & {
+    readonly managing?: boolean;
+    readonly more?: string;
+  } = {},
+): Promise<Visit> {
   const { managing = true, more = '' } = options;
   const it = await visit(scene.browser, (await linkOf('acme', managing)) + more, options);
   await it.page.getByRole('heading', { name: 'Endpoints' }).waitFor();
   return it;
 }
 
-const go = (page: Page, path: string) => page.goto(`${scene.api.url}/portal/${scene.projectId}${path}`);
+const go = (page: Page, path: string) =>
+  page.goto(`${scene.api.url}/portal/${scene.projectId}${path}`);
 
-portal('an owner sees their own endpoints and deliveries; those of another are neither listed nor reached by their address', async () => {
-  const { page, close } = await open();
-  await page.getByRole('row', { name: /acme hooks/ }).waitFor();
-  assert.is(await page.getByRole('row', { name: /globex|shop/ }).count(), 0);
-  assert.is(new URL(page.url()).hash, '', 'the token is taken out of the address bar');
-  await page.reload();
-  await page.getByRole('row', { name: /acme hooks/ }).waitFor();
-  await inspect(page);
-  await page.getByRole('link', { name: 'Deliveries' }).click();
-  await page.getByRole('row', { name: /invoice\.sent.*acme/ }).waitFor();
-  assert.is(await page.getByRole('row', { name: /globex|shop/ }).count(), 0);
-  await inspect(page);
-  for (const path of [`/endpoints/${globex.endpointId}`, `/endpoints/${scene.endpointId}`, `/deliveries/${globex.deliveryId}`]) {
-    await go(page, path);
-    await page.getByText('not found').first().waitFor();
-    assert.not.match(await page.locator('main').innerText(), /globex|shop|out of order/);
-  }
-  await go(page, '/events');
-  await page.getByText('There is no such page').waitFor();
-  await close();
-});
+portal(
+  'an owner sees their own endpoints and deliveries; those of another are neither listed nor reached by their address',
+  async () => {
+    const { page, close } = await open();
+    await page.getByRole('row', { name: /acme hooks/ }).waitFor();
+    assert.is(await page.getByRole('row', { name: /globex|shop/ }).count(), 0);
+    assert.is(new URL(page.url()).hash, '', 'the token is taken out of the address bar');
+    await page.reload();
+    await page.getByRole('row', { name: /acme hooks/ }).waitFor();
+    await inspect(page);
+    await page.getByRole('link', { name: 'Deliveries' }).click();
+    await page.getByRole('row', { name: /invoice\.sent.*acme/ }).waitFor();
+    assert.is(await page.getByRole('row', { name: /globex|shop/ }).count(), 0);
+    await inspect(page);
+    for (const path of [
+      `/endpoints/${globex.endpointId}`,
+      `/endpoints/${scene.endpointId}`,
+      `/deliveries/${globex.deliveryId}`,
+    ]) {
+      await go(page, path);
+      await page.getByText('not found').first().waitFor();
+      assert.not.match(await page.locator('main').innerText(), /globex|shop|out of order/);
+    }
+    await go(page, '/events');
+    await page.getByText('There is no such page').waitFor();
+    await close();
+  },
+);
 
-portal('an owner creates an endpoint, finds what failed, reads why, and sends it again', async () => {
-  receiver.answer({ status: 500, body: 'out of order' });
-  const { page, close } = await open();
-  await page.getByRole('link', { name: 'New endpoint' }).click();
-  await page.getByLabel('Name', { exact: true }).fill('new hooks');
-  await page.getByLabel('URL', { exact: true }).fill(receiver.url);
-  await page.getByLabel('Event types').fill('invoice.*');
-  assert.is(await page.getByLabel('Concurrency').count(), 0);
-  await inspect(page);
-  await page.getByRole('button', { name: 'Create' }).click();
-  await page.getByText('Copy the secret now').waitFor();
-  const { content } = await scene.client.endpoints.list({ ownerId: 'acme', q: 'new hooks' }).page();
-  const [{ uid: endpointId } = { uid: '' }] = content;
-  const { content: subscribed } = await scene.client.subscriptions.list({ endpointId }).page();
-  assert.equal(subscribed[0]?.filter_config.event_types, ['invoice.*']);
-  await page.getByRole('link', { name: 'Send a test event' }).click();
-  await page.getByRole('button', { name: 'Send', exact: true }).click();
-  await page.getByText('It was not accepted').waitFor();
-  await page.getByRole('link', { name: 'The delivery' }).click();
-  await page.getByLabel('Response body', { exact: true }).getByText('out of order').waitFor();
-  await page.getByLabel('Request body', { exact: true }).getByText('This is a test').waitFor();
-  await inspect(page, 'portal-delivery');
-  await page.getByRole('link', { name: 'Deliveries' }).first().click();
-  await page.getByLabel('Status').selectOption('Failed');
-  await page
-    .getByRole('row', { name: /invoice\.sent.*acme hooks/ })
-    .getByRole('link')
-    .click();
-  receiver.answer({ status: 200, body: 'thanks' });
-  await page.getByRole('button', { name: 'Send again' }).click();
-  await page.getByText('Attempt 2', { exact: true }).waitFor();
-  await page.getByLabel('Response body', { exact: true }).getByText('thanks').waitFor();
-  await page.getByRole('link', { name: 'acme hooks' }).click();
-  await page.getByRole('button', { name: 'Rotate…' }).click();
-  await page.getByRole('button', { name: 'Rotate', exact: true }).click();
-  await page.getByText('Copy the secret now').waitFor();
-  await page.getByRole('button', { name: 'Close' }).last().click();
-  await page.getByRole('button', { name: 'Pause' }).click();
-  await page.getByText('Its deliveries are held until it is activated.').waitFor();
-  await page.getByRole('button', { name: 'Activate' }).click();
-  await page.getByRole('button', { name: 'Pause' }).waitFor();
-  await close();
-});
+portal(
+  'an owner creates an endpoint, finds what failed, reads why, and sends it again',
+  async () => {
+    receiver.answer({ status: 500, body: 'out of order' });
+    const { page, close } = await open();
+    await page.getByRole('link', { name: 'New endpoint' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('new hooks');
+    await page.getByLabel('URL', { exact: true }).fill(receiver.url);
+    await page.getByLabel('Event types').fill('invoice.*');
+    assert.is(await page.getByLabel('Concurrency').count(), 0);
+    await inspect(page);
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByText('Copy the secret now').waitFor();
+    const { content } = await scene.client.endpoints
+      .list({ ownerId: 'acme', q: 'new hooks' })
+      .page();
+    const [{ uid: endpointId } = { uid: '' }] = content;
+    const { content: subscribed } = await scene.client.subscriptions.list({ endpointId }).page();
+    assert.equal(subscribed[0]?.filter_config.event_types, ['invoice.*']);
+    await page.getByRole('link', { name: 'Send a test event' }).click();
+    await page.getByRole('button', { name: 'Send', exact: true }).click();
+    await page.getByText('It was not accepted').waitFor();
+    await page.getByRole('link', { name: 'The delivery' }).click();
+    await page.getByLabel('Response body', { exact: true }).getByText('out of order').waitFor();
+    await page.getByLabel('Request body', { exact: true }).getByText('This is a test').waitFor();
+    await inspect(page, 'portal-delivery');
+    await page.getByRole('link', { name: 'Deliveries' }).first().click();
+    await page.getByLabel('Status').selectOption('Failed');
+    await page
+      .getByRole('row', { name: /invoice\.sent.*acme hooks/ })
+      .getByRole('link')
+      .click();
+    receiver.answer({ status: 200, body: 'thanks' });
+    await page.getByRole('button', { name: 'Send again' }).click();
+    await page.getByText('Attempt 2', { exact: true }).waitFor();
+    await page.getByLabel('Response body', { exact: true }).getByText('thanks').waitFor();
+    await page.getByRole('link', { name: 'acme hooks' }).click();
+    await page.getByRole('button', { name: 'Rotate…' }).click();
+    await page.getByRole('button', { name: 'Rotate', exact: true }).click();
+    await page.getByText('Copy the secret now').waitFor();
+    await page.getByRole('button', { name: 'Close' }).last().click();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByText('Its deliveries are held until it is activated.').waitFor();
+    await page.getByRole('button', { name: 'Activate' }).click();
+    await page.getByRole('button', { name: 'Pause' }).waitFor();
+    await close();
+  },
+);
 
 portal('an owner reads what an event type holds, and subscribes to it', async () => {
   const { page, close } = await open();
@@ -196,7 +233,10 @@ portal('on a phone no page is wider than the window', async () => {
 
 portal('a link brings the colours of the site around it, and no CSS', async () => {
   const styleOf = (page: Page, name: string) =>
-    page.evaluate((it) => getComputedStyle(document.documentElement).getPropertyValue(it).trim(), name);
+    page.evaluate(
+      (it) => getComputedStyle(document.documentElement).getPropertyValue(it).trim(),
+      name,
+    );
   const hostile = `&text=${encodeURIComponent('red}body{display:none')}&font=${encodeURIComponent('x;background:url(//evil.example)')}`;
   for (const [name, more] of [
     ['light', `&theme=light&accent=0a7d5a&radius=14${hostile}`],
@@ -208,47 +248,71 @@ portal('a link brings the colours of the site around it, and no CSS', async () =
     await inspect(page, `portal-${name}`);
     await page.reload();
     await page.getByRole('row', { name: /acme hooks/ }).waitFor();
-    if (name === 'light') assert.equal([await styleOf(page, '--accent-fill'), await styleOf(page, '--radius')], ['#0a7d5a', '14px']);
-    assert.not.match(String(await page.evaluate('document.documentElement.getAttribute("style")')), /red|evil|url|display/);
-    if (name === 'dark') assert.equal([await styleOf(page, '--on-accent'), await styleOf(page, 'color-scheme')], ['#000000', 'dark']);
+    if (name === 'light')
+      assert.equal(
+        [await styleOf(page, '--accent-fill'), await styleOf(page, '--radius')],
+        ['#0a7d5a', '14px'],
+      );
+    assert.not.match(
+      String(await page.evaluate('document.documentElement.getAttribute("style")')),
+      /red|evil|url|display/,
+    );
+    if (name === 'dark')
+      assert.equal(
+        [await styleOf(page, '--on-accent'), await styleOf(page, 'color-scheme')],
+        ['#000000', 'dark'],
+      );
     if (name === 'own') assert.is(await styleOf(page, '--surface'), '#fffdf6');
     await close();
   }
 });
 
-portal('a site that the settings name shows it in a frame, and hears when the link has ended', async () => {
-  const { page, close } = await visit(scene.browser, siteUrl);
-  await page.evaluate(
-    (src) => {
-      const frame = document.createElement('iframe');
-      frame.src = src;
-      frame.title = 'Webhooks';
-      frame.style.cssText = 'width: 700px; height: 500px';
-      addEventListener('message', ({ data }) => Object.assign(globalThis, { heard: data.type }));
-      document.body.append(frame);
-    },
-    `${scene.api.url}/portal/${scene.projectId}#token=gw_0123456789abcdef_${'x'.repeat(43)}`,
-  );
-  const frame = page.frameLocator('iframe');
-  await frame.getByText('This link has ended').waitFor();
-  assert.is(await page.evaluate('globalThis.heard'), 'gateway.portal.ended');
-  // Only the fragment differs.
-  await page.evaluate((src) => document.querySelector('iframe')!.setAttribute('src', src), await linkOf('acme'));
-  await frame.getByRole('row', { name: /acme hooks/ }).waitFor();
-  await close();
-});
+portal(
+  'a site that the settings name shows it in a frame, and hears when the link has ended',
+  async () => {
+    const { page, close } = await visit(scene.browser, siteUrl);
+    await page.evaluate(
+      (src) => {
+        const frame = document.createElement('iframe');
+        frame.src = src;
+        frame.title = 'Webhooks';
+        frame.style.cssText = 'width: 700px; height: 500px';
+        addEventListener('message', ({ data }) => Object.assign(globalThis, { heard: data.type }));
+        document.body.append(frame);
+      },
+      `${scene.api.url}/portal/${scene.projectId}#token=gw_0123456789abcdef_${'x'.repeat(43)}`,
+    );
+    const frame = page.frameLocator('iframe');
+    await frame.getByText('This link has ended').waitFor();
+    assert.is(await page.evaluate('globalThis.heard'), 'gateway.portal.ended');
+    // Only the fragment differs.
+    await page.evaluate(
+      (src) => document.querySelector('iframe')!.setAttribute('src', src),
+      await linkOf('acme'),
+    );
+    await frame.getByRole('row', { name: /acme hooks/ }).waitFor();
+    await close();
+  },
+);
 
-portal('without a link, and with one that ended meanwhile, it says so and shows nothing', async () => {
-  const { page, close } = await visit(scene.browser, `${scene.api.url}/portal/${scene.projectId}`, { cookie: scene.cookie });
-  await page.getByText('This link has ended').waitFor();
-  await inspect(page);
-  const link = await scene.client.portalLinks.create({ name: 'short', owner_id: 'acme' });
-  await page.goto(link.url ?? '');
-  await page.getByRole('row', { name: /acme hooks/ }).waitFor();
-  await scene.client.portalLinks.revoke(link.uid);
-  await page.getByText('This link has ended').waitFor();
-  assert.is(await page.getByText('acme hooks').count(), 0);
-  await close();
-});
+portal(
+  'without a link, and with one that ended meanwhile, it says so and shows nothing',
+  async () => {
+    const { page, close } = await visit(
+      scene.browser,
+      `${scene.api.url}/portal/${scene.projectId}`,
+      { cookie: scene.cookie },
+    );
+    await page.getByText('This link has ended').waitFor();
+    await inspect(page);
+    const link = await scene.client.portalLinks.create({ name: 'short', owner_id: 'acme' });
+    await page.goto(link.url ?? '');
+    await page.getByRole('row', { name: /acme hooks/ }).waitFor();
+    await scene.client.portalLinks.revoke(link.uid);
+    await page.getByText('This link has ended').waitFor();
+    assert.is(await page.getByText('acme hooks').count(), 0);
+    await close();
+  },
+);
 
 portal.run();

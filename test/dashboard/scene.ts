@@ -50,12 +50,23 @@ export function emptyInstance(options: Options = {}) {
  * `prepare` runs before the agent starts, so that the agent knows its result: later changes reach
  * it within about a second.
  */
-async function instance<Prepared>({ file = {}, sources = {} }: Options, prepare: (api: Api) => Promise<Prepared>) {
+async function instance<Prepared>(
+  { file = {}, sources = {} }: Options,
+  prepare: (api: Api) => Promise<Prepared>,
+) {
   const settings = { ...SETTINGS, ...file };
   const [api, browser] = await Promise.all([startApi({ file: settings, sources }), openBrowser()]);
   const prepared = await prepare(api);
-  const config = configOf(api.db, { ...settings, server: { http: { port: 0, agent_port: 0, bind: '127.0.0.1' } } });
-  const agent = await startAgent({ config, plugins: await activated(sources, { source: settings.source }), log: silentLog, kv: api.kv });
+  const config = configOf(api.db, {
+    ...settings,
+    server: { http: { port: 0, agent_port: 0, bind: '127.0.0.1' } },
+  });
+  const agent = await startAgent({
+    config,
+    plugins: await activated(sources, { source: settings.source }),
+    log: silentLog,
+    kv: api.kv,
+  });
   const cookie = await sessionOf(api, api.owner.user.email, api.owner.password);
   return {
     api,
@@ -63,7 +74,10 @@ async function instance<Prepared>({ file = {}, sources = {} }: Options, prepare:
     cookie,
     prepared,
     async become(role: 'viewer' | 'owner') {
-      await api.db.pool.query('update organisation_members set role = $1 where user_id = $2', [role, api.owner.user.id]);
+      await api.db.pool.query('update organisation_members set role = $1 where user_id = $2', [
+        role,
+        api.owner.user.id,
+      ]);
     },
     async close() {
       await browser.close();
@@ -82,14 +96,21 @@ export async function dashboardScene(
   prepare?: (made: Pick<Scene, 'client' | 'endpointId'>) => Promise<unknown>,
 ): Promise<Scene> {
   const shop = await endpoint();
-  const { api, browser, cookie, prepared, become, close } = await instance(options, async ({ url, config, owner }) => {
-    const account = new GatewayClient({ url: url + config.root_path, key: owner.api_key.key });
-    const { uid: projectId } = await account.projects.create({ name: 'Orders' });
-    const client = account.project(projectId);
-    const { endpointId } = await subscribed(client, { name: 'shop', url: shop.url }, { event_types: ['*'] });
-    await prepare?.({ client, endpointId });
-    return { projectId, client, endpointId };
-  });
+  const { api, browser, cookie, prepared, become, close } = await instance(
+    options,
+    async ({ url, config, owner }) => {
+      const account = new GatewayClient({ url: url + config.root_path, key: owner.api_key.key });
+      const { uid: projectId } = await account.projects.create({ name: 'Orders' });
+      const client = account.project(projectId);
+      const { endpointId } = await subscribed(
+        client,
+        { name: 'shop', url: shop.url },
+        { event_types: ['*'] },
+      );
+      await prepare?.({ client, endpointId });
+      return { projectId, client, endpointId };
+    },
+  );
   const { projectId, client, endpointId } = prepared;
   return {
     api,
@@ -100,7 +121,11 @@ export async function dashboardScene(
     shop,
     endpointId,
     async open(path, options) {
-      const it = await visit(browser, `${api.url}${api.config.root_path}/projects/${projectId}${path}`, { cookie, ...options });
+      const it = await visit(
+        browser,
+        `${api.url}${api.config.root_path}/projects/${projectId}${path}`,
+        { cookie, ...options },
+      );
       await it.page.locator('main#content').waitFor();
       return it;
     },
@@ -116,14 +141,19 @@ export async function dashboardScene(
  * Signs in over the API and returns the session's cookie: signing in by the form takes a second for
  * the password.
  */
-export async function sessionOf({ url, config }: Api, email: string, password: string): Promise<string> {
+export async function sessionOf(
+  { url, config }: Api,
+  email: string,
+  password: string,
+): Promise<string> {
   const response = await fetch(`${url}${config.root_path}/api/v1/auth/login`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ email, password }),
   });
   const [cookie = ''] = response.headers.getSetCookie();
-  if (!response.ok) throw new Error(`signing in answered ${response.status}: ${await response.text()}`);
+  if (!response.ok)
+    throw new Error(`signing in answered ${response.status}: ${await response.text()}`);
   return cookie.split(';')[0] ?? '';
 }
 
@@ -131,16 +161,30 @@ export async function sessionOf({ url, config }: Api, email: string, password: s
 export const ONCE = { type: 'linear', duration: 1, retry_count: 0 } as const;
 
 /** Creates an endpoint and a subscription with the same name. */
-export async function subscribed(client: GatewayClient, fields: NewEndpoint, filter_config: NewSubscription['filter_config']) {
+export async function subscribed(
+  client: GatewayClient,
+  fields: NewEndpoint,
+  filter_config: NewSubscription['filter_config'],
+) {
   const { uid: endpointId } = await client.endpoints.create(fields);
-  const { uid: subscriptionId } = await client.subscriptions.create({ name: fields.name, endpoint_id: endpointId, filter_config });
+  const { uid: subscriptionId } = await client.subscriptions.create({
+    name: fields.name,
+    endpoint_id: endpointId,
+    filter_config,
+  });
   return { endpointId, subscriptionId };
 }
 
 /** Waits until `count` deliveries have failed permanently. */
-export async function failures({ client }: Scene, count: number, endpointId?: string): Promise<void> {
+export async function failures(
+  { client }: Scene,
+  count: number,
+  endpointId?: string,
+): Promise<void> {
   await until(`${count} failed deliveries`, async () => {
-    const { content } = await client.eventDeliveries.list({ status: ['failure'], ...(endpointId && { endpointId }) }).page();
+    const { content } = await client.eventDeliveries
+      .list({ status: ['failure'], ...(endpointId && { endpointId }) })
+      .page();
     return content.length === count;
   });
 }
@@ -149,7 +193,8 @@ export async function failures({ client }: Scene, count: number, endpointId?: st
 export const THROWING = `function transform(order) {
   return { event_type: 'order.' + order.status.toLowerCase(), data: order };
 }`;
-export const THREW = 'The transform function threw a TypeError on line 2: Cannot read properties of undefined.';
+export const THREW =
+  'The transform function threw a TypeError on line 2: Cannot read properties of undefined.';
 
 interface Refusing {
   readonly body_function?: string | null;
@@ -163,7 +208,12 @@ export async function quarantined(
   { api, projectId }: Scene,
   name: string,
   messages: readonly (string | Buffer)[],
-  { body_function = THROWING, is_disabled = true, code = 'transform_threw', reason = THREW }: Refusing = {},
+  {
+    body_function = THROWING,
+    is_disabled = true,
+    code = 'transform_threw',
+    reason = THREW,
+  }: Refusing = {},
 ): Promise<{ readonly sourceId: string; readonly ids: readonly string[] }> {
   const pub_sub = { type: 'kafka', kafka: { brokers: ['localhost:1'], topic_name: 'orders' } };
   const source = { name, type: 'pub_sub', pub_sub, body_function, is_disabled } as const;

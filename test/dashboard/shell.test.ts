@@ -7,13 +7,18 @@ import { dashboardScene, type Scene } from './scene.js';
 const shell = suite('dashboard/shell');
 let scene: Scene;
 shell.before(async () => {
-  scene = await dashboardScene({ file: { root_path: '/gateway', server: { auth: { basic: ['admin:a-long-password-1'] } } } });
+  scene = await dashboardScene({
+    file: { root_path: '/gateway', server: { auth: { basic: ['admin:a-long-password-1'] } } },
+  });
 });
 shell.after(() => scene.close());
 
 shell('a person signs in, comes to the page of the link, and signs out', async () => {
   const { owner, url } = scene.api;
-  const { page, close } = await visit(scene.browser, `${url}/gateway/projects/${scene.projectId}/deliveries`);
+  const { page, close } = await visit(
+    scene.browser,
+    `${url}/gateway/projects/${scene.projectId}/deliveries`,
+  );
   await page.getByLabel('Email').fill(owner.user.email);
   await page.getByLabel('Password').fill('wrong');
   await page.keyboard.press('Enter');
@@ -76,7 +81,10 @@ shell('a viewer sees no button that the server would refuse', async () => {
   await scene.become('viewer');
   const { page, close } = await scene.open('/deliveries?status=failure');
   await page.getByText('No deliveries match these filters').waitFor();
-  await until('the role', async () => (await page.getByRole('button', { name: 'Send again…' }).count()) === 0);
+  await until(
+    'the role',
+    async () => (await page.getByRole('button', { name: 'Send again…' }).count()) === 0,
+  );
   await close();
 });
 

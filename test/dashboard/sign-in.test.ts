@@ -14,7 +14,10 @@ let project: string;
 signIn.before(async () => {
   const port = await freePort();
   const host = `127.0.0.1:${port}`;
-  provider = await oidcProvider({ redirectUri: `http://${host}/sign-in/callback`, inIdToken: true });
+  provider = await oidcProvider({
+    redirectUri: `http://${host}/sign-in/callback`,
+    inIdToken: true,
+  });
   const oidc = {
     issuer: provider.issuer,
     client_id: provider.clientId,
@@ -22,7 +25,10 @@ signIn.before(async () => {
     label: 'Keycloak',
     allowed_networks: ['127.0.0.0/8'],
   };
-  [api, browser] = await Promise.all([startApi({ file: { host, oidc, server: { http: { port, bind: '127.0.0.1' } } } }), openBrowser()]);
+  [api, browser] = await Promise.all([
+    startApi({ file: { host, oidc, server: { http: { port, bind: '127.0.0.1' } } } }),
+    openBrowser(),
+  ]);
   ({ path: project } = await makeProject(api));
 });
 signIn.after(async () => {
@@ -48,8 +54,16 @@ signIn('a person signs in with the provider and comes back to the page of the li
 
 signIn('an invited person accepts by signing in with the provider', async () => {
   const invitations = `/organisations/${api.owner.organisation.id}/invitations`;
-  const { body } = await api.call('POST', invitations, { email: 'ada@example.com', role: 'member' });
-  provider.account = { sub: 'ada', email: 'ada@example.com', email_verified: true, given_name: 'Ada' };
+  const { body } = await api.call('POST', invitations, {
+    email: 'ada@example.com',
+    role: 'member',
+  });
+  provider.account = {
+    sub: 'ada',
+    email: 'ada@example.com',
+    email_verified: true,
+    given_name: 'Ada',
+  };
   const { page, close } = await visit(browser, `${api.url}/#invitation=${body.data.token}`);
   await page.getByText('Signing in as ada@example.com accepts it.').waitFor();
   await page.getByRole('button', { name: 'Sign in with Keycloak' }).click();
@@ -63,7 +77,9 @@ signIn('who may not sign in reads why, and gets back to the sign-in page', async
   provider.account = { sub: 'stranger', email: 'stranger@example.com', email_verified: true };
   const { page, close } = await visit(browser, `${api.url}${project}/overview`);
   await page.getByRole('button', { name: 'Sign in with Keycloak' }).click();
-  await page.getByText('This gateway does not let stranger@example.com in: no one has invited this address').waitFor();
+  await page
+    .getByText('This gateway does not let stranger@example.com in: no one has invited this address')
+    .waitFor();
   await inspect(page, 'sign-in-refused');
   await page.getByRole('link', { name: 'Back to the sign-in page' }).click();
   await page.getByRole('button', { name: 'Sign in with Keycloak' }).waitFor();
@@ -72,7 +88,12 @@ signIn('who may not sign in reads why, and gets back to the sign-in page', async
 
 signIn('nobody is sent to another host afterwards', async () => {
   provider.account = { sub: 'owner', email: api.owner.user.email, email_verified: true };
-  for (const target of ['https://evil.example.com/x', '//evil.example.com/x', '/\\evil.example.com/x', 'javascript:alert(1)']) {
+  for (const target of [
+    'https://evil.example.com/x',
+    '//evil.example.com/x',
+    '/\\evil.example.com/x',
+    'javascript:alert(1)',
+  ]) {
     const { page, close } = await visit(browser, `${api.url}/`);
     await page.getByRole('button', { name: 'Sign in with Keycloak' }).waitFor();
     // Replaces the page's stored target.

@@ -22,9 +22,15 @@ tasks.before(async () => {
   scene = await dashboardScene({}, ({ client }) => subscribed(client, fields, invoices));
   const notJson = { code: 'not_json', reason: 'The message is not JSON.' };
   const source = { body_function: null, is_disabled: false, ...notJson };
-  ({ sourceId } = await quarantined(scene, 'orders', ['{"event_type":"order.paid","data":{}'], source));
+  ({ sourceId } = await quarantined(
+    scene,
+    'orders',
+    ['{"event_type":"order.paid","data":{}'],
+    source,
+  ));
   await scene.client.apiKeys.create({ name: 'ci' });
-  for (let n = 1; n <= 2; n++) await scene.client.events.create({ event_type: 'invoice.sent', data: { total: n } });
+  for (let n = 1; n <= 2; n++)
+    await scene.client.events.create({ event_type: 'invoice.sent', data: { total: n } });
   await failures(scene, 2);
 });
 tasks.after(async () => {
@@ -32,9 +38,12 @@ tasks.after(async () => {
   await billing.close();
 });
 
-const click = (shown: Page, name: string) => shown.getByRole('button', { name, exact: true }).click();
-const follow = (shown: Page, name: string | RegExp) => shown.getByRole('link', { name, exact: true }).first().click();
-const goTo = (shown: Page, name: string) => shown.getByRole('navigation').getByRole('link', { name, exact: true }).click();
+const click = (shown: Page, name: string) =>
+  shown.getByRole('button', { name, exact: true }).click();
+const follow = (shown: Page, name: string | RegExp) =>
+  shown.getByRole('link', { name, exact: true }).first().click();
+const goTo = (shown: Page, name: string) =>
+  shown.getByRole('navigation').getByRole('link', { name, exact: true }).click();
 
 /** Declares a documented task; `run` proves that it is done. */
 function task(name: string, run: (shown: Page) => Promise<void>): void {
@@ -67,11 +76,17 @@ task('Find what failed in the last hour and send it again', async (shown) => {
 });
 
 task('Find why an event was not delivered', async (shown) => {
-  await scene.client.subscriptions.create({ name: 'x', endpoint_id: scene.endpointId, filter_config: { event_types: ['other'] } });
+  await scene.client.subscriptions.create({
+    name: 'x',
+    endpoint_id: scene.endpointId,
+    filter_config: { event_types: ['other'] },
+  });
   await scene.client.events.create({ event_type: 'refund.sent', data: {} });
   await goTo(shown, 'Events');
   await follow(shown, /refund\.sent/);
-  await panel(shown, 'Why it went there').getByText('it wants the event types other; this is refund.sent').waitFor();
+  await panel(shown, 'Why it went there')
+    .getByText('it wants the event types other; this is refund.sent')
+    .waitFor();
 });
 
 task('Pause an endpoint', async (shown) => {
@@ -111,9 +126,13 @@ task('Change the function of a source', async (shown) => {
   await follow(shown, 'orders');
   await follow(shown, 'Function');
   await shown.getByRole('textbox', { name: 'Function' }).click();
-  await shown.keyboard.insertText('function transform(data) { return { event_type: "order.paid", data }; }');
+  await shown.keyboard.insertText(
+    'function transform(data) { return { event_type: "order.paid", data }; }',
+  );
   await click(shown, 'Save');
-  await until('the function', async () => (await scene.client.sources.get(sourceId)).body_function?.includes('order.paid'));
+  await until('the function', async () =>
+    (await scene.client.sources.get(sourceId)).body_function?.includes('order.paid'),
+  );
 });
 
 task('Find who changed an endpoint', async (shown) => {
@@ -128,7 +147,10 @@ task('Revoke a key', async (shown) => {
   await goTo(shown, 'API keys');
   await click(shown, 'Revoke ci');
   await click(shown, 'Revoke');
-  await until('the revoked key', async () => (await shown.getByRole('button', { name: 'Revoke ci' }).count()) === 0);
+  await until(
+    'the revoked key',
+    async () => (await shown.getByRole('button', { name: 'Revoke ci' }).count()) === 0,
+  );
 });
 
 task('Invite a colleague', async (shown) => {

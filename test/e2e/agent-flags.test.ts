@@ -25,7 +25,11 @@ const PROMISED = ['--consumers', '--interval', '--max-response-size', '--mode', 
 const tested = new Set<string>();
 
 /** Declares a test of flags; flags share starts of an agent where possible. */
-function flag(names: readonly (typeof PROMISED)[number][], behaviour: string, test: () => Promise<void>): void {
+function flag(
+  names: readonly (typeof PROMISED)[number][],
+  behaviour: string,
+  test: () => Promise<void>,
+): void {
   for (const name of names) tested.add(name);
   agentFlags(`${names.join(' ')}: ${behaviour}`, test);
 }
@@ -47,7 +51,11 @@ type PortFrom = 'flag' | 'environment' | 'file';
 
 /** Runs a test with an agent with these flags, reached at the effective port. */
 async function withAgent(
-  { flags = [], config = {}, port: from = 'flag' }: { flags?: readonly string[]; config?: object; port?: PortFrom },
+  {
+    flags = [],
+    config = {},
+    port: from = 'flag',
+  }: { flags?: readonly string[]; config?: object; port?: PortFrom },
   test: () => Promise<void>,
 ): Promise<void> {
   const [flagged, environment, file] = [await freePort(), await freePort(), await freePort()];
@@ -79,16 +87,22 @@ async function scene(test: (it: Scene) => Promise<void>, endpoints = 1): Promise
   const receiver = await endpoint();
   const { id: projectId } = await makeProject(db);
   const endpointIds: string[] = [];
-  while (endpointIds.length < endpoints) endpointIds.push((await insertEndpoint(db.knex, projectId, endpointFields(receiver.url))).id);
+  while (endpointIds.length < endpoints)
+    endpointIds.push((await insertEndpoint(db.knex, projectId, endpointFields(receiver.url))).id);
   try {
     await test({
       projectId,
       endpointId: endpointIds[0]!,
       receiver,
-      due: async (count, status = 'scheduled') => due(db, { projectId, endpointIds, status, count }),
+      due: async (count, status = 'scheduled') =>
+        due(db, { projectId, endpointIds, status, count }),
       count: async (status) =>
-        (await db.rows('select from event_deliveries where project_id = $1 and status = $2::event_delivery_status', [projectId, status]))
-          .length,
+        (
+          await db.rows(
+            'select from event_deliveries where project_id = $1 and status = $2::event_delivery_status',
+            [projectId, status],
+          )
+        ).length,
     });
   } finally {
     await receiver.close();
@@ -97,7 +111,11 @@ async function scene(test: (it: Scene) => Promise<void>, endpoints = 1): Promise
 
 function endpointFields(url: string) {
   const id = newId();
-  const value = sealer(encryptionKey).seal(`whsec_${crypto.randomBytes(24).toString('base64')}`, ['endpoints', id, 'secrets']);
+  const value = sealer(encryptionKey).seal(`whsec_${crypto.randomBytes(24).toString('base64')}`, [
+    'endpoints',
+    id,
+    'secrets',
+  ]);
   const secrets = [{ id: newId(), value, created_at: new Date().toISOString(), expires_at: null }];
   const unset = { owner_id: null, authentication: null, concurrency: null, strategy: null };
   return { id, name: 'shop', url, description: '', secrets, timeout_ms: 30_000, ...unset };
@@ -107,7 +125,12 @@ let times = 0;
 
 async function due(
   to: Database,
-  { projectId, endpointIds, status, count }: { projectId: string; endpointIds: readonly string[]; status: string; count: number },
+  {
+    projectId,
+    endpointIds,
+    status,
+    count,
+  }: { projectId: string; endpointIds: readonly string[]; status: string; count: number },
 ): Promise<string[]> {
   // Ids are derived from the time, so every event has another time.
   const events = await makeEvents(
@@ -118,14 +141,26 @@ async function due(
   const ids: string[] = [];
   for (const [k, eventId] of events.entries()) {
     const endpointId = endpointIds[k % endpointIds.length]!;
-    ids.push(await makeDelivery(to, { projectId, eventId, endpointId, status, attempts: status === 'retry' ? 1 : 0 }));
+    ids.push(
+      await makeDelivery(to, {
+        projectId,
+        eventId,
+        endpointId,
+        status,
+        attempts: status === 'retry' ? 1 : 0,
+      }),
+    );
   }
   await to.pool.query(`select pg_notify('gateway_due', $1)`, [projectId]);
   return ids;
 }
 
 /** Holds a receiver's requests until released, and records the peak concurrency. */
-function holding(receiver: Endpoint): { readonly peak: number; readonly arrived: number; letGo(): void } {
+function holding(receiver: Endpoint): {
+  readonly peak: number;
+  readonly arrived: number;
+  letGo(): void;
+} {
   const held: (() => void)[] = [];
   let [peak, arrived] = [0, 0];
   receiver.answer(async () => {
@@ -161,7 +196,13 @@ for (const [flags, poolSize, port, expected, behaviour] of [
     3,
     'a negative number leaves it to the configuration; without --mode both sorts are taken; port 0 counts as not given',
   ],
-  [[], 4, 'file', 4, 'without it the configuration decides, and so it does with the port where the environment names none'],
+  [
+    [],
+    4,
+    'file',
+    4,
+    'without it the configuration decides, and so it does with the port where the environment names none',
+  ],
 ] as const) {
   // Endpoints with recorded successes: a single one, or unknown ones, do not get all consumers.
   const known = 6;
@@ -169,7 +210,10 @@ for (const [flags, poolSize, port, expected, behaviour] of [
     scene(async (it) => {
       await withAgent({ flags, port, config: { consumer_pool_size: poolSize } }, async () => {
         await it.due(known);
-        await until('every endpoint to be known', async () => (await it.count('success')) === known);
+        await until(
+          'every endpoint to be known',
+          async () => (await it.count('success')) === known,
+        );
         const requests = holding(it.receiver);
         await it.due(6);
         await it.due(6, 'retry');
@@ -177,7 +221,10 @@ for (const [flags, poolSize, port, expected, behaviour] of [
         // arrived.
         await until('all to be claimed', async () => (await it.count('processing')) === 12);
         for (let gone = 0; gone < 12; gone++) {
-          await until(`request ${gone + expected}`, () => requests.arrived >= Math.min(12, gone + expected));
+          await until(
+            `request ${gone + expected}`,
+            () => requests.arrived >= Math.min(12, gone + expected),
+          );
           requests.letGo();
         }
         assert.is(requests.peak, expected);
@@ -196,15 +243,18 @@ flag(
       const stored = async () => {
         const [delivery] = await it.due(1);
         const attempts = () =>
-          db.rows<{ bytes: number }>('select length(response_body) as bytes from delivery_attempts where event_delivery_id = $1', [
-            delivery,
-          ]);
+          db.rows<{ bytes: number }>(
+            'select length(response_body) as bytes from delivery_attempts where event_delivery_id = $1',
+            [delivery],
+          );
         await until('the attempt to be recorded', async () => (await attempts()).length === 1);
         return (await attempts())[0]!.bytes;
       };
       const config = { max_response_size: 2 };
       await withAgent({ config }, async () => assert.is(await stored(), 2048));
-      await withAgent({ config, flags: ['--max-response-size', '1'] }, async () => assert.is(await stored(), 1024));
+      await withAgent({ config, flags: ['--max-response-size', '1'] }, async () =>
+        assert.is(await stored(), 1024),
+      );
     }),
 );
 
@@ -214,7 +264,9 @@ flag(['--consumers'], '0 is applied, and means as many as the machine suggests',
   const agent = gateway(['agent', '--consumers', '0', '--port', String(port)], { config });
   try {
     await agent.healthy(port);
-    const { consumers } = JSON.parse(await agent.line('The agent is ready.')) as { consumers: number };
+    const { consumers } = JSON.parse(await agent.line('The agent is ready.')) as {
+      consumers: number;
+    };
     assert.is(consumers, 250 * os.availableParallelism());
   } finally {
     await agent.terminate();
@@ -263,7 +315,10 @@ flag(
           await until('a delivery to where the endpoint is now', async () => {
             await it.due(1, 'retry');
             sent++;
-            await until('it to be delivered', () => it.receiver.requests.length + moved.requests.length === 2 + sent);
+            await until(
+              'it to be delivered',
+              () => it.receiver.requests.length + moved.requests.length === 2 + sent,
+            );
             return it.receiver.requests.length > 2;
           });
           await leftBehind('scheduled');
@@ -276,13 +331,19 @@ flag(
 
 flag(['--interval'], 'it is 10 seconds when nobody says otherwise', async () => {
   const { stdout } = await runGateway(['config']);
-  assert.is((JSON.parse(stdout) as { agent: { interval_seconds: number } }).agent.interval_seconds, 10);
+  assert.is(
+    (JSON.parse(stdout) as { agent: { interval_seconds: number } }).agent.interval_seconds,
+    10,
+  );
 });
 
 flag(['--mode'], 'another word is wrong use, told with the list', async () => {
   const { code, stderr } = await runGateway(['agent', '--mode', 'event'], { config: settings });
   assert.is(code, 2);
-  assert.match(stderr, /agent\.mode must be one of events, retry, default, not "event" \(from --mode\); did you mean events\?/);
+  assert.match(
+    stderr,
+    /agent\.mode must be one of events, retry, default, not "event" \(from --mode\); did you mean events\?/,
+  );
 });
 
 agentFlags('every promised flag is tested, and is in the help', async () => {

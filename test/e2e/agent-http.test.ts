@@ -17,7 +17,11 @@ intake.after(async () => {
 
 const base = `http://127.0.0.1:${agent.port}`;
 const path = `/api/v1/projects/${gateway.projectId}`;
-async function post(to: string, body: unknown, headers: Readonly<Record<string, string>> = { authorization: `Bearer ${gateway.apiKey}` }) {
+async function post(
+  to: string,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = { authorization: `Bearer ${gateway.apiKey}` },
+) {
   const response = await fetch(base + to, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
@@ -33,26 +37,29 @@ async function post(to: string, body: unknown, headers: Readonly<Record<string, 
 const order = (n: number) => ({ event_type: 'order.paid', data: { n } });
 const arrived = (n: number) => at.requests.some(({ body }) => body.toString() === `{"n":${n}}`);
 
-intake('events that are posted to an agent are committed with their deliveries, and sent from memory', async () => {
-  const answers = [
-    await post(`${path}/events`, order(1)),
-    await post(`${path}/events`, { ...order(2), endpoint_id: endpointId }),
-    await post(`${path}/events/broadcast`, order(3)),
-    await post(`${path}/events/batch`, { events: [order(4), order(5)] }),
-  ];
-  assert.equal(
-    answers.map(({ status }) => status),
-    [201, 201, 201, 200],
-  );
-  await until('all of them', () => [1, 2, 3, 4, 5].every(arrived));
-  const { uid } = answers[0]!.body.data;
-  const rows = await gateway.database.rows<{ created: boolean; attempts: number }>(
-    `select e.accepted_at = d.created_at as created, d.attempts from event_deliveries d join events e on e.id = d.event_id where e.id = $1`,
-    [uid],
-  );
-  assert.equal(rows, [{ created: true, attempts: 1 }], 'one transaction made both');
-  assert.is((await gateway.api(`GET`, `/events/${uid}`)).uid, uid);
-});
+intake(
+  'events that are posted to an agent are committed with their deliveries, and sent from memory',
+  async () => {
+    const answers = [
+      await post(`${path}/events`, order(1)),
+      await post(`${path}/events`, { ...order(2), endpoint_id: endpointId }),
+      await post(`${path}/events/broadcast`, order(3)),
+      await post(`${path}/events/batch`, { events: [order(4), order(5)] }),
+    ];
+    assert.equal(
+      answers.map(({ status }) => status),
+      [201, 201, 201, 200],
+    );
+    await until('all of them', () => [1, 2, 3, 4, 5].every(arrived));
+    const { uid } = answers[0]!.body.data;
+    const rows = await gateway.database.rows<{ created: boolean; attempts: number }>(
+      `select e.accepted_at = d.created_at as created, d.attempts from event_deliveries d join events e on e.id = d.event_id where e.id = $1`,
+      [uid],
+    );
+    assert.equal(rows, [{ created: true, attempts: 1 }], 'one transaction made both');
+    assert.is((await gateway.api(`GET`, `/events/${uid}`)).uid, uid);
+  },
+);
 
 intake('keys, scopes and idempotency are those of a server', async () => {
   const refused = await post(`${path}/events`, order(6), {});
@@ -63,12 +70,20 @@ intake('keys, scopes and idempotency are those of a server', async () => {
   const [first, again] = [await post(`${path}/events`, keyed), await post(`${path}/events`, keyed)];
   assert.equal([first.status, again.status, again.body.data.uid], [201, 200, first.body.data.uid]);
   const other = await post(`${path}/endpoints`, { name: 'x', url: at.url });
-  assert.equal([other.status, other.body.code], [404, 'not_found'], 'only what brings events is here');
+  assert.equal(
+    [other.status, other.body.code],
+    [404, 'not_found'],
+    'only what brings events is here',
+  );
 });
 
 intake('an HTTP source takes webhooks at the port of an agent', async () => {
   const body_function = `function transform(payload) { return payload.lines.map((n) => ({ event_type: 'order.line', data: { n } })); }`;
-  const source = await gateway.api<Created & { url: string }>('POST', '/sources', { name: 'hooks', type: 'http', body_function });
+  const source = await gateway.api<Created & { url: string }>('POST', '/sources', {
+    name: 'hooks',
+    type: 'http',
+    body_function,
+  });
   const { pathname } = new URL(source.url, base);
   const posted = await post(pathname, { lines: [8, 9] }, {});
   assert.equal([posted.status, posted.body.data['events']], [200, 2]);
@@ -77,36 +92,45 @@ intake('an HTTP source takes webhooks at the port of an agent', async () => {
   assert.is(bad.status, 202, 'it is quarantined');
 });
 
-intake('an agent that drains refuses events at once, and loses none that it has accepted', async () => {
-  const leaving = await gateway.startAgent();
-  const answers: { status: number; n: number }[] = [];
-  let n = 100;
-  let isOver = false;
-  const caller = async () => {
-    while (!isOver) {
-      const mine = n++;
-      const response = await fetch(`http://127.0.0.1:${leaving.port}${path}/events`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', authorization: `Bearer ${gateway.apiKey}` },
-        body: JSON.stringify(order(mine)),
-      }).catch(() => undefined);
-      if (response) answers.push({ status: response.status, n: mine });
-      else isOver = true;
-      await response?.arrayBuffer();
-    }
-  };
-  const callers = [caller(), caller(), caller(), caller()];
-  await until('some to be accepted', () => answers.filter(({ status }) => status === 201).length > 20);
-  await leaving.process.terminate();
-  await Promise.all(callers);
-  const others = answers.filter(({ status }) => status !== 201);
-  assert.ok(
-    others.every(({ status }) => status === 503),
-    JSON.stringify(others.slice(0, 5)),
-  );
-  const accepted = answers.filter(({ status }) => status === 201);
-  await until('all that was accepted', () => accepted.every((one) => arrived(one.n)));
-});
+intake(
+  'an agent that drains refuses events at once, and loses none that it has accepted',
+  async () => {
+    const leaving = await gateway.startAgent();
+    const answers: { status: number; n: number }[] = [];
+    let n = 100;
+    let isOver = false;
+    const caller = async () => {
+      while (!isOver) {
+        const mine = n++;
+        const response = await fetch(`http://127.0.0.1:${leaving.port}${path}/events`, {
+          method: 'POST',
+          headers: {
+            'content-type': 'application/json',
+            authorization: `Bearer ${gateway.apiKey}`,
+          },
+          body: JSON.stringify(order(mine)),
+        }).catch(() => undefined);
+        if (response) answers.push({ status: response.status, n: mine });
+        else isOver = true;
+        await response?.arrayBuffer();
+      }
+    };
+    const callers = [caller(), caller(), caller(), caller()];
+    await until(
+      'some to be accepted',
+      () => answers.filter(({ status }) => status === 201).length > 20,
+    );
+    await leaving.process.terminate();
+    await Promise.all(callers);
+    const others = answers.filter(({ status }) => status !== 201);
+    assert.ok(
+      others.every(({ status }) => status === 503),
+      JSON.stringify(others.slice(0, 5)),
+    );
+    const accepted = answers.filter(({ status }) => status === 201);
+    await until('all that was accepted', () => accepted.every((one) => arrived(one.n)));
+  },
+);
 
 intake('a server routes in its commit, and an agent claims the deliveries', async () => {
   const made = await gateway.api('POST', '/events', order(10));

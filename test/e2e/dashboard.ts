@@ -7,7 +7,12 @@ interface Dashboard {
     readonly targets?: readonly { readonly refId: string; readonly expr: string }[];
     readonly fieldConfig?: { readonly defaults: { readonly noValue?: string } };
   }[];
-  readonly templating: { readonly list: readonly { readonly name: string; readonly query: string | { readonly query: string } }[] };
+  readonly templating: {
+    readonly list: readonly {
+      readonly name: string;
+      readonly query: string | { readonly query: string };
+    }[];
+  };
 }
 
 export interface PanelQuery {
@@ -20,11 +25,16 @@ export interface PanelQuery {
 }
 
 const { panels, templating } = JSON.parse(
-  readFileSync(fileURLToPath(new URL('../../deploy/grafana/gateway.json', import.meta.url)), 'utf8'),
+  readFileSync(
+    fileURLToPath(new URL('../../deploy/grafana/gateway.json', import.meta.url)),
+    'utf8',
+  ),
 ) as Dashboard;
 
 const filled = (expression: string, rateInterval: string) =>
-  expression.replaceAll('$__rate_interval', rateInterval).replaceAll(/\$(job|project|endpoint)\b/g, '.*');
+  expression
+    .replaceAll('$__rate_interval', rateInterval)
+    .replaceAll(/\$(job|project|endpoint)\b/g, '.*');
 
 /** The queries of all panels, as Grafana sends them. */
 export function panelQueries(rateInterval: string): PanelQuery[] {
@@ -40,10 +50,14 @@ export function panelQueries(rateInterval: string): PanelQuery[] {
 }
 
 /** The queries of the variables at the top of the page. */
-export function choiceQueries(rateInterval: string): { readonly name: string; readonly query: string }[] {
+export function choiceQueries(
+  rateInterval: string,
+): { readonly name: string; readonly query: string }[] {
   return templating.list.flatMap(({ name, query }) => {
     if (typeof query === 'string') return [];
-    const asked = query.query.replace(/^query_result\((.*)\)$/, '$1').replace(/^label_values\((.*), (\w+)\)$/, 'count by ($2) ($1)');
+    const asked = query.query
+      .replace(/^query_result\((.*)\)$/, '$1')
+      .replace(/^label_values\((.*), (\w+)\)$/, 'count by ($2) ($1)');
     return [{ name: `the choice ${name}`, query: filled(asked, rateInterval) }];
   });
 }

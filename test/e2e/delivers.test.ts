@@ -16,67 +16,88 @@ interface Delivery {
   event_id: string;
 }
 
-delivers('messages of real Kafka topics become signed requests with the exact bytes of their data, and recorded attempts', async () => {
-  const broker = await kafka();
-  const receiver = await endpoint();
-  const gateway = await production();
-  try {
-    const { secret } = await subscribed(gateway, receiver.url);
-    const topic = await broker.topic({ partitions: 2 });
-    const source = await gateway.api<{ uid: string }>('POST', '/sources', {
-      name: 'orders',
-      type: 'pub_sub',
-      pub_sub: { type: 'kafka', workers: 1, kafka: { brokers: [broker.listeners.plaintext], topic_name: topic } },
-    });
-    const data = '{"id":9007199254740993,"price":1.10, "z":[1, 2],"a":"\\u00e9"}';
-    await broker.produce(topic, [
-      {
-        value: `{"event_type":"order.created","data":${data},"custom_headers":{"X-Shop":"7","Host":"evil.example","Webhook-Signature":"v1,forged"}}`,
-        headers: { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tenant: 'a' },
-      },
-    ]);
-    const [request] = await receiver.received(1);
-    assert.is(request?.body.toString(), data);
-    assert.is(request?.headers['x-shop'], '7');
-    assert.is(request?.headers['tenant'], 'a');
-    assert.is(request?.headers['traceparent'], '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01');
-    assert.not.throws(() => new Webhook(secret).verify(data, { ...request!.headers }));
+delivers(
+  'messages of real Kafka topics become signed requests with the exact bytes of their data, and recorded attempts',
+  async () => {
+    const broker = await kafka();
+    const receiver = await endpoint();
+    const gateway = await production();
+    try {
+      const { secret } = await subscribed(gateway, receiver.url);
+      const topic = await broker.topic({ partitions: 2 });
+      const source = await gateway.api<{ uid: string }>('POST', '/sources', {
+        name: 'orders',
+        type: 'pub_sub',
+        pub_sub: {
+          type: 'kafka',
+          workers: 1,
+          kafka: { brokers: [broker.listeners.plaintext], topic_name: topic },
+        },
+      });
+      const data = '{"id":9007199254740993,"price":1.10, "z":[1, 2],"a":"\\u00e9"}';
+      await broker.produce(topic, [
+        {
+          value: `{"event_type":"order.created","data":${data},"custom_headers":{"X-Shop":"7","Host":"evil.example","Webhook-Signature":"v1,forged"}}`,
+          headers: {
+            traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+            tenant: 'a',
+          },
+        },
+      ]);
+      const [request] = await receiver.received(1);
+      assert.is(request?.body.toString(), data);
+      assert.is(request?.headers['x-shop'], '7');
+      assert.is(request?.headers['tenant'], 'a');
+      assert.is(
+        request?.headers['traceparent'],
+        '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+      );
+      assert.not.throws(() => new Webhook(secret).verify(data, { ...request!.headers }));
 
-    const delivery = await until('the delivery to be recorded', async () => {
-      const { content } = await gateway.api<{ content: Delivery[] }>('GET', '/eventdeliveries');
-      return content.find(({ status }) => status === 'success');
-    });
-    assert.is(delivery.uid, request?.headers['webhook-id']);
-    assert.equal((await gateway.api<{ notes: string[] }>('GET', `/events/${delivery.event_id}`)).notes, [
-      'the header "Host" was left out: the connection sets it',
-      'the header "Webhook-Signature" was left out: the gateway sets it',
-    ]);
-    const attempts = await gateway.api<{ http_status: number }[] | { content: { http_status: number }[] }>(
-      'GET',
-      `/eventdeliveries/${delivery.uid}/deliveryattempts`,
-    );
-    assert.is((Array.isArray(attempts) ? attempts : attempts.content).length, 1);
-    const group = `gateway-${source.uid}`;
-    await until('the acknowledgement in the group of the source', async () => (await broker.committed(group, topic)).includes(1));
+      const delivery = await until('the delivery to be recorded', async () => {
+        const { content } = await gateway.api<{ content: Delivery[] }>('GET', '/eventdeliveries');
+        return content.find(({ status }) => status === 'success');
+      });
+      assert.is(delivery.uid, request?.headers['webhook-id']);
+      assert.equal(
+        (await gateway.api<{ notes: string[] }>('GET', `/events/${delivery.event_id}`)).notes,
+        [
+          'the header "Host" was left out: the connection sets it',
+          'the header "Webhook-Signature" was left out: the gateway sets it',
+        ],
+      );
+      const attempts = await gateway.api<
+        { http_status: number }[] | { content: { http_status: number }[] }
+      >('GET', `/eventdeliveries/${delivery.uid}/deliveryattempts`);
+      assert.is((Array.isArray(attempts) ? attempts : attempts.content).length, 1);
+      const group = `gateway-${source.uid}`;
+      await until('the acknowledgement in the group of the source', async () =>
+        (await broker.committed(group, topic)).includes(1),
+      );
 
-    // A source with a function accepts binary data.
-    const binary = await broker.topic();
-    await gateway.api('POST', '/sources', {
-      name: 'binary',
-      type: 'pub_sub',
-      pub_sub: { type: 'kafka', workers: 1, kafka: { brokers: [broker.listeners.plaintext], topic_name: binary } },
-      body_function: `function transform(payload, message) {
+      // A source with a function accepts binary data.
+      const binary = await broker.topic();
+      await gateway.api('POST', '/sources', {
+        name: 'binary',
+        type: 'pub_sub',
+        pub_sub: {
+          type: 'kafka',
+          workers: 1,
+          kafka: { brokers: [broker.listeners.plaintext], topic_name: binary },
+        },
+        body_function: `function transform(payload, message) {
         return { event_type: 'order.created', data: { hex: Array.from(message.bytes, (byte) => byte.toString(16).padStart(2, '0')).join('') } };
       }`,
-    });
-    await broker.produce(binary, [{ value: Buffer.from('00ff1ec3281f', 'hex') }]);
-    assert.is((await receiver.received(2))[1]?.body.toString(), '{"hex":"00ff1ec3281f"}');
-  } finally {
-    await gateway.close();
-    await receiver.close();
-    await broker.close();
-  }
-});
+      });
+      await broker.produce(binary, [{ value: Buffer.from('00ff1ec3281f', 'hex') }]);
+      assert.is((await receiver.received(2))[1]?.body.toString(), '{"hex":"00ff1ec3281f"}');
+    } finally {
+      await gateway.close();
+      await receiver.close();
+      await broker.close();
+    }
+  },
+);
 
 delivers('a topic over SASL/SCRAM and one over TLS are read like any other', async () => {
   const broker = await kafka();
@@ -86,7 +107,10 @@ delivers('a topic over SASL/SCRAM and one over TLS are read like any other', asy
     await subscribed(gateway, receiver.url);
     const { username, password } = broker.users.scram;
     const ways = {
-      'SASL/SCRAM': { brokers: [broker.listeners.saslPlaintext], auth: { type: 'scram', hash: 'SHA512', username, password, tls: false } },
+      'SASL/SCRAM': {
+        brokers: [broker.listeners.saslPlaintext],
+        auth: { type: 'scram', hash: 'SHA512', username, password, tls: false },
+      },
       TLS: { brokers: [broker.listeners.ssl], auth: { tls: true, ca: broker.ca } },
       'SASL/SCRAM over TLS': {
         brokers: [broker.listeners.saslSsl],
@@ -95,12 +119,20 @@ delivers('a topic over SASL/SCRAM and one over TLS are read like any other', asy
     };
     for (const [name, connection] of Object.entries(ways)) {
       const topic = await broker.topic();
-      const pubSub = { type: 'kafka', kafka: { ...connection, topic_name: topic, consumer_group_id: randomName('group') } };
+      const pubSub = {
+        type: 'kafka',
+        kafka: { ...connection, topic_name: topic, consumer_group_id: randomName('group') },
+      };
       await gateway.api('POST', '/sources', { name, type: 'pub_sub', pub_sub: pubSub });
-      await broker.produce(topic, [JSON.stringify({ event_type: 'order.created', data: { name } })]);
+      await broker.produce(topic, [
+        JSON.stringify({ event_type: 'order.created', data: { name } }),
+      ]);
     }
     const requests = await receiver.received(3);
-    assert.equal(requests.map(({ body }) => (JSON.parse(body.toString()) as { name: string }).name).sort(), Object.keys(ways).sort());
+    assert.equal(
+      requests.map(({ body }) => (JSON.parse(body.toString()) as { name: string }).name).sort(),
+      Object.keys(ways).sort(),
+    );
   } finally {
     await gateway.close();
     await receiver.close();
@@ -115,14 +147,37 @@ delivers(
     const gateway = await production({ agents: 2 });
     try {
       const { uid } = await subscribed(gateway, receiver.url);
-      const owned = await gateway.api('POST', '/endpoints', { name: 'owned', url: `${receiver.url}/owned`, owner_id: 'shop-7' });
-      await gateway.api('POST', '/events', { event_type: 'a', endpoint_id: uid, data: { way: 'endpoint' } });
-      await gateway.api('POST', '/events/fanout', { event_type: 'a', owner_id: 'shop-7', data: { way: 'owner' } });
+      const owned = await gateway.api('POST', '/endpoints', {
+        name: 'owned',
+        url: `${receiver.url}/owned`,
+        owner_id: 'shop-7',
+      });
+      await gateway.api('POST', '/events', {
+        event_type: 'a',
+        endpoint_id: uid,
+        data: { way: 'endpoint' },
+      });
+      await gateway.api('POST', '/events/fanout', {
+        event_type: 'a',
+        owner_id: 'shop-7',
+        data: { way: 'owner' },
+      });
       await gateway.api('POST', '/events', { event_type: 'a', data: { way: 'subscription' } });
-      await gateway.api('POST', '/events/broadcast', { event_type: 'a', data: { way: 'broadcast' } });
+      await gateway.api('POST', '/events/broadcast', {
+        event_type: 'a',
+        data: { way: 'broadcast' },
+      });
       const requests = await receiver.received(5);
-      const seen = requests.map(({ url, body }) => `${(JSON.parse(body.toString()) as { way: string }).way} ${url}`).sort();
-      assert.equal(seen, ['broadcast /', 'broadcast /owned', 'endpoint /', 'owner /owned', 'subscription /']);
+      const seen = requests
+        .map(({ url, body }) => `${(JSON.parse(body.toString()) as { way: string }).way} ${url}`)
+        .sort();
+      assert.equal(seen, [
+        'broadcast /',
+        'broadcast /owned',
+        'endpoint /',
+        'owner /owned',
+        'subscription /',
+      ]);
       assert.ok(owned.uid);
     } finally {
       await gateway.close();
@@ -142,12 +197,16 @@ delivers('a message of an SQS queue passes the transform function of its source'
       name: 'shop',
       type: 'pub_sub',
       pub_sub: { type: 'sqs', workers: 1, sqs: queues.connection(queue.name) },
-      body_function: 'function transform(payload) { return { event_type: "shop." + payload.kind, data: { number: payload.n } }; }',
+      body_function:
+        'function transform(payload) { return { event_type: "shop." + payload.kind, data: { number: payload.n } }; }',
     });
     await queues.send(queue, [JSON.stringify({ kind: 'sold', n: 7 })]);
     const [request] = await receiver.received(1);
     assert.is(request?.body.toString(), '{"number":7}');
-    const events = await gateway.api<{ content: { event_type: string; status: string }[] }>('GET', '/events');
+    const events = await gateway.api<{ content: { event_type: string; status: string }[] }>(
+      'GET',
+      '/events',
+    );
     assert.equal(
       events.content.map(({ event_type, status }) => ({ event_type, status })),
       [{ event_type: 'shop.sold', status: 'processed' }],

@@ -76,28 +76,39 @@ const ruleQueries = (await rules()).filter(({ name }) => emptyAlerts[name] === u
 /** Questions of the three lists above that have had data. */
 const answered = new Set<Question>();
 
-scraped('a server without agents shows what waits for them, with its age, and the alert for that is on its way', async () => {
-  tellTargets('server.json', [gateway.serverPort]);
-  // Nothing is subscribed to it, which only agents determine.
-  for (let n = 0; n < 3; n++) await gateway.api('POST', '/events', { event_type: 'unwanted', data: { n } });
-  const pending = 'max by (project, source) (gateway_event_queue_total{status="pending"})';
-  await until('three pending events', async () => (await values(pending))[0] === 3);
-  await until('an age of two seconds', async () => ((await values('gateway_event_queue_backlog_seconds{source="api"}'))[0] ?? 0) > 2);
-  assert.equal(await values('sum(gateway_event_queue_scheduled_total)'), [3]);
-  const alerts = await until('an alert', async () => {
-    const found = await server.query('ALERTS{alertname="GatewayNoAgent"}');
-    return found.length > 0 && found;
-  });
-  assert.equal(
-    alerts.map(({ labels }) => [labels['alertstate'], labels['severity']]),
-    [['pending', 'critical']],
-  );
-  await look([...seriesQueries, ...dashboardQueries, ...ruleQueries]);
-});
+scraped(
+  'a server without agents shows what waits for them, with its age, and the alert for that is on its way',
+  async () => {
+    tellTargets('server.json', [gateway.serverPort]);
+    // Nothing is subscribed to it, which only agents determine.
+    for (let n = 0; n < 3; n++)
+      await gateway.api('POST', '/events', { event_type: 'unwanted', data: { n } });
+    const pending = 'max by (project, source) (gateway_event_queue_total{status="pending"})';
+    await until('three pending events', async () => (await values(pending))[0] === 3);
+    await until(
+      'an age of two seconds',
+      async () => ((await values('gateway_event_queue_backlog_seconds{source="api"}'))[0] ?? 0) > 2,
+    );
+    assert.equal(await values('sum(gateway_event_queue_scheduled_total)'), [3]);
+    const alerts = await until('an alert', async () => {
+      const found = await server.query('ALERTS{alertname="GatewayNoAgent"}');
+      return found.length > 0 && found;
+    });
+    assert.equal(
+      alerts.map(({ labels }) => [labels['alertstate'], labels['severity']]),
+      [['pending', 'critical']],
+    );
+    await look([...seriesQueries, ...dashboardQueries, ...ruleQueries]);
+  },
+);
 
 scraped('server and agents are up for who has the token, and 401 for who has not', async () => {
   interface Targets {
-    readonly activeTargets: readonly { readonly labels: { readonly job: string }; readonly health: string; readonly lastError: string }[];
+    readonly activeTargets: readonly {
+      readonly labels: { readonly job: string };
+      readonly health: string;
+      readonly lastError: string;
+    }[];
   }
   await place.startAgents();
   tellTargets(
@@ -106,18 +117,30 @@ scraped('server and agents are up for who has the token, and 401 for who has not
   );
   const targets = await until('all targets to be scraped', async () => {
     const { activeTargets } = await server.get<Targets>('targets');
-    return activeTargets.length === 4 && activeTargets.every(({ health }) => health !== 'unknown') && activeTargets;
+    return (
+      activeTargets.length === 4 &&
+      activeTargets.every(({ health }) => health !== 'unknown') &&
+      activeTargets
+    );
   });
-  assert.equal(targets.map(({ labels, health, lastError }) => `${labels.job} ${health} ${lastError}`.trim()).sort(), [
-    'gateway-agent up',
-    'gateway-agent up',
-    'gateway-server up',
-    'gateway-without-token down server returned HTTP status 401 Unauthorized',
-  ]);
+  assert.equal(
+    targets
+      .map(({ labels, health, lastError }) => `${labels.job} ${health} ${lastError}`.trim())
+      .sort(),
+    [
+      'gateway-agent up',
+      'gateway-agent up',
+      'gateway-server up',
+      'gateway-without-token down server returned HTTP status 401 Unauthorized',
+    ],
+  );
   assert.equal(await values('up{job!="gateway-without-token"}'), [1, 1, 1]);
 });
 
-scraped('every series of the table has data in Prometheus, above zero unless another test sees that', () => working(seriesQueries));
+scraped(
+  'every series of the table has data in Prometheus, above zero unless another test sees that',
+  () => working(seriesQueries),
+);
 
 scraped('every query of the dashboard has data', async () => {
   assert.ok(dashboardQueries.length > 50, `${dashboardQueries.length} queries`);
@@ -126,38 +149,54 @@ scraped('every query of the dashboard has data', async () => {
 
 scraped('every part of the alert rules finds what it compares', () => working(ruleQueries));
 
-scraped('what the whole gateway has done is the same by Prometheus and by Postgres, though three processes show it', async () => {
-  const count = async (sql: string) => Number((await gateway.database.rows<{ n: string }>(sql))[0]?.n);
-  await until('all but the deliveries of the silent endpoint to be over', async () => {
-    const pending = `select count(*) as n from event_deliveries where status in ('scheduled', 'processing', 'retry') and event_type <> 'silent'`;
-    return (await count(pending)) === 0;
-  });
-  const same = async (what: string, query: string, sql: string) => {
-    const wanted = await count(sql);
-    assert.ok(wanted > 0, what);
-    await until(`${what} to be ${wanted}`, async () => (await values(query))[0] === wanted).catch(async (error: Error) => {
-      throw new Error(`${error.message}; it is ${String(await values(query))}`);
+scraped(
+  'what the whole gateway has done is the same by Prometheus and by Postgres, though three processes show it',
+  async () => {
+    const count = async (sql: string) =>
+      Number((await gateway.database.rows<{ n: string }>(sql))[0]?.n);
+    await until('all but the deliveries of the silent endpoint to be over', async () => {
+      const pending = `select count(*) as n from event_deliveries where status in ('scheduled', 'processing', 'retry') and event_type <> 'silent'`;
+      return (await count(pending)) === 0;
     });
-  };
-  for (const status of ['success', 'failure'])
+    const same = async (what: string, query: string, sql: string) => {
+      const wanted = await count(sql);
+      assert.ok(wanted > 0, what);
+      await until(`${what} to be ${wanted}`, async () => (await values(query))[0] === wanted).catch(
+        async (error: Error) => {
+          throw new Error(`${error.message}; it is ${String(await values(query))}`);
+        },
+      );
+    };
+    for (const status of ['success', 'failure'])
+      await same(
+        `deliveries with ${status}`,
+        `max by (project) (sum by (instance, project) (gateway_event_delivery_queue_total{status="${status}"}))`,
+        `select count(*) as n from event_deliveries where status = '${status}'`,
+      );
     await same(
-      `deliveries with ${status}`,
-      `max by (project) (sum by (instance, project) (gateway_event_delivery_queue_total{status="${status}"}))`,
-      `select count(*) as n from event_deliveries where status = '${status}'`,
+      'attempts answered with 503',
+      'max by (project) (sum by (instance, project) (gateway_event_delivery_attempts_total{http_status_code="503"}))',
+      'select count(*) as n from delivery_attempts where http_status = 503',
     );
-  await same(
-    'attempts answered with 503',
-    'max by (project) (sum by (instance, project) (gateway_event_delivery_attempts_total{http_status_code="503"}))',
-    'select count(*) as n from delivery_attempts where http_status = 503',
-  );
-  await same('attempts counted by the agents', 'sum(gateway_deliveries_attempted_total)', 'select count(*) as n from delivery_attempts');
-  await same('quarantined messages', 'sum(gateway_ingest_quarantined_total)', 'select count(*) as n from quarantined_messages');
-});
+    await same(
+      'attempts counted by the agents',
+      'sum(gateway_deliveries_attempted_total)',
+      'select count(*) as n from delivery_attempts',
+    );
+    await same(
+      'quarantined messages',
+      'sum(gateway_ingest_quarantined_total)',
+      'select count(*) as n from quarantined_messages',
+    );
+  },
+);
 
 scraped('promtool complains of nothing but what the names of the specification force', async () => {
   const complaints = new Set<string>();
   for (const port of [gateway.serverPort, gateway.agents[0]?.port]) {
-    const response = await fetch(`http://127.0.0.1:${port}/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } });
+    const response = await fetch(`http://127.0.0.1:${port}/metrics`, {
+      headers: { authorization: `Bearer ${TOKEN}` },
+    });
     const { output } = await promtool(['check', 'metrics'], { input: await response.text() });
     for (const line of output.split('\n')) if (line.trim() !== '') complaints.add(line);
   }
@@ -172,14 +211,21 @@ async function values(expression: string): Promise<number[]> {
 
 /** Writes the scrape targets, which Prometheus reloads. */
 function tellTargets(file: string, ports: readonly number[]): void {
-  fs.writeFileSync(path.join(folder, file), JSON.stringify([{ targets: ports.map((port) => `127.0.0.1:${port}`) }]));
+  fs.writeFileSync(
+    path.join(folder, file),
+    JSON.stringify([{ targets: ports.map((port) => `127.0.0.1:${port}`) }]),
+  );
 }
 
 /** Evaluates the questions that have had no data yet. */
 async function look(questions: readonly Question[]): Promise<void> {
   const hasData = (rows: readonly QueryRow[]) => rows.some(({ value }) => !Number.isNaN(value));
   const open = questions.filter((question) => !answered.has(question));
-  await Promise.all(open.map(async (question) => hasData(await server.query(question.query)) && answered.add(question)));
+  await Promise.all(
+    open.map(
+      async (question) => hasData(await server.query(question.query)) && answered.add(question),
+    ),
+  );
 }
 
 /** Lets the gateway work until each query has returned a number. */
@@ -197,7 +243,9 @@ async function working(questions: readonly Question[]): Promise<void> {
     );
   } catch (error) {
     const lines = missing().map(({ name, query }) => (name === query ? name : `${name}: ${query}`));
-    throw new Error([`${(error as Error).message}; without data:`, ...lines].join('\n'), { cause: error });
+    throw new Error([`${(error as Error).message}; without data:`, ...lines].join('\n'), {
+      cause: error,
+    });
   }
 }
 
@@ -208,14 +256,21 @@ async function working(questions: readonly Question[]): Promise<void> {
 async function rules(): Promise<Question[]> {
   interface Rules {
     readonly groups: readonly {
-      readonly rules: readonly { readonly name: string; readonly query: string; readonly health: string; readonly lastError?: string }[];
+      readonly rules: readonly {
+        readonly name: string;
+        readonly query: string;
+        readonly health: string;
+        readonly lastError?: string;
+      }[];
     }[];
   }
   const found = await until('all rules to be evaluated', async () => {
     const all = (await server.get<Rules>('rules')).groups.flatMap((group) => group.rules);
     return all.length > 0 && all.every(({ health }) => health !== 'unknown') && all;
   });
-  const broken = found.filter(({ health }) => health !== 'ok').map(({ name, lastError }) => `${name}: ${lastError}`);
+  const broken = found
+    .filter(({ health }) => health !== 'ok')
+    .map(({ name, lastError }) => `${name}: ${lastError}`);
   if (broken.length > 0) throw new Error(broken.join('\n'));
   return found.map(({ name, query }) => ({
     name,

@@ -17,7 +17,11 @@ quarantine(
     const receiver = await endpoint();
     const gateway = await production();
     const config = { database: gateway.database.connection, kv: gateway.kv.connection };
-    const run = (...args: string[]) => runGateway(['utils', 'quarantine', ...args], { config, env: { EDITOR: "sed -i 's/}$/}}/'" } });
+    const run = (...args: string[]) =>
+      runGateway(['utils', 'quarantine', ...args], {
+        config,
+        env: { EDITOR: "sed -i 's/}$/}}/'" },
+      });
     try {
       const { secret } = await subscribed(gateway, receiver.url);
       const queue = queues.queue();
@@ -26,7 +30,10 @@ quarantine(
         type: 'pub_sub',
         pub_sub: { type: 'sqs', workers: 1, sqs: queues.connection(queue.name) },
       });
-      await queues.send(queue, ['{"event_type":"order.paid","data":{"price":1.10}', '{"event_type":"order.paid","data":{"n":2}}']);
+      await queues.send(queue, [
+        '{"event_type":"order.paid","data":{"price":1.10}',
+        '{"event_type":"order.paid","data":{"n":2}}',
+      ]);
       await receiver.received(1);
       const [poisoned] = await until('the message to be quarantined', async () => {
         const { stdout } = await run('list', '--status', 'quarantined', '--json');
@@ -39,7 +46,11 @@ quarantine(
       const edited = await run('edit', id);
       assert.match(edited.stdout, /would be accepted → event order\.paid/, edited.stderr);
       const outcomes = await Promise.all([run('replay', id), run('replay', id)]);
-      assert.is(outcomes.filter(({ stdout }) => stdout.includes(`replayed → event ${id}`)).length, 1, JSON.stringify(outcomes));
+      assert.is(
+        outcomes.filter(({ stdout }) => stdout.includes(`replayed → event ${id}`)).length,
+        1,
+        JSON.stringify(outcomes),
+      );
       assert.match((await run('replay', id)).stdout, /was replayed already/);
 
       const [, request] = await receiver.received(2);
@@ -47,10 +58,15 @@ quarantine(
       assert.is(request?.body.toString(), data);
       assert.not.throws(() => new Webhook(secret).verify(data, { ...request!.headers }));
       await until('both deliveries to be recorded', async () => {
-        const { content } = await gateway.api<{ content: { status: string }[] }>('GET', '/eventdeliveries');
+        const { content } = await gateway.api<{ content: { status: string }[] }>(
+          'GET',
+          '/eventdeliveries',
+        );
         return content.filter(({ status }) => status === 'success').length === 2;
       });
-      assert.equal(await gateway.database.rows('select count(*)::int as n from events'), [{ n: 2 }]);
+      assert.equal(await gateway.database.rows('select count(*)::int as n from events'), [
+        { n: 2 },
+      ]);
       assert.is(receiver.requests.length, 2);
     } finally {
       await gateway.close();

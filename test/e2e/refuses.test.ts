@@ -34,7 +34,10 @@ refuses('a process without an encryption key says which setting and how to make 
 refuses('a process whose Postgres is away names the address and the setting', async () => {
   const port = await freePort();
   for (const command of ['server', 'agent']) {
-    const sentence = await failing([command], { encryption_key: key(), database: { host: '127.0.0.1', port } });
+    const sentence = await failing([command], {
+      encryption_key: key(),
+      database: { host: '127.0.0.1', port },
+    });
     assert.match(sentence, new RegExp(`127\\.0\\.0\\.1:${port}`));
     assert.match(sentence, /database\.host/);
   }
@@ -45,7 +48,11 @@ refuses('a process before its migrations says what to run', async () => {
   const kv = await redis();
   try {
     for (const command of ['server', 'agent']) {
-      const sentence = await failing([command], { encryption_key: key(), database: db.connection, kv: kv.connection });
+      const sentence = await failing([command], {
+        encryption_key: key(),
+        database: db.connection,
+        kv: kv.connection,
+      });
       assert.match(sentence, /gateway migrate up/);
     }
   } finally {
@@ -85,14 +92,27 @@ refuses('a source that cannot be read is refused with the field to change', asyn
   const queues = await sqs();
   const gateway = await production({ agents: 0 });
   const create = (type: string, connection: object) =>
-    gateway.api('POST', '/sources', { name: 'refused', type: 'pub_sub', pub_sub: { type, [type]: connection } }).then(
-      () => 'created',
-      (error: Error) => error.message,
-    );
+    gateway
+      .api('POST', '/sources', {
+        name: 'refused',
+        type: 'pub_sub',
+        pub_sub: { type, [type]: connection },
+      })
+      .then(
+        () => 'created',
+        (error: Error) => error.message,
+      );
   try {
     const { username } = broker.users.scram;
     const auth = { type: 'scram', hash: 'SHA512', username, password: 'not-it', tls: false };
-    assert.match(await create('kafka', { brokers: [broker.listeners.saslPlaintext], topic_name: 'orders', auth }), /422.*password/is);
+    assert.match(
+      await create('kafka', {
+        brokers: [broker.listeners.saslPlaintext],
+        topic_name: 'orders',
+        auth,
+      }),
+      /422.*password/is,
+    );
     assert.match(
       await create('kafka', { brokers: [broker.listeners.plaintext], topic_name: 'no-such-topic' }),
       /422.*no-such-topic.*topic_name/is,

@@ -19,7 +19,10 @@ start.after.each(async () => {
   await running?.kill(); // a failed test leaves it running
 });
 
-const page = fs.readFileSync(fileURLToPath(new URL('../../docs/start.md', import.meta.url)), 'utf8');
+const page = fs.readFileSync(
+  fileURLToPath(new URL('../../docs/start.md', import.meta.url)),
+  'utf8',
+);
 
 interface Block {
   readonly kind: 'sh' | 'text';
@@ -28,7 +31,10 @@ interface Block {
 
 /** The commands of the page and their output, in order. */
 function blocks(): Block[] {
-  return [...page.matchAll(/^```(sh|text)\n([^]*?)^```$/gm)].map(([, kind, text = '']) => ({ kind: kind as Block['kind'], text }));
+  return [...page.matchAll(/^```(sh|text)\n([^]*?)^```$/gm)].map(([, kind, text = '']) => ({
+    kind: kind as Block['kind'],
+    text,
+  }));
 }
 
 /**
@@ -43,8 +49,13 @@ class Shell {
   output = '';
 
   constructor(folder: string) {
-    this.#child = spawn('sh', { cwd: folder, stdio: 'pipe', env: { PATH: process.env['PATH'], HOME: folder, LANG: 'C.UTF-8' } });
-    for (const stream of [this.#child.stdout, this.#child.stderr]) stream?.on('data', (text: Buffer) => (this.output += text.toString()));
+    this.#child = spawn('sh', {
+      cwd: folder,
+      stdio: 'pipe',
+      env: { PATH: process.env['PATH'], HOME: folder, LANG: 'C.UTF-8' },
+    });
+    for (const stream of [this.#child.stdout, this.#child.stderr])
+      stream?.on('data', (text: Buffer) => (this.output += text.toString()));
   }
 
   /** Types a block at a reader's speed, and waits for the end of its last command. */
@@ -52,7 +63,11 @@ class Shell {
     await sleep(READING_MS);
     const before = this.output.length;
     this.#child.stdin?.write(`${text}\nprintf '\\ndone with %s\\n' $?\n`);
-    const [, status] = await until(`the end of\n${text}`, () => /^done with (\d+)$/m.exec(this.output.slice(before)), { withinMs: 60_000 });
+    const [, status] = await until(
+      `the end of\n${text}`,
+      () => /^done with (\d+)$/m.exec(this.output.slice(before)),
+      { withinMs: 60_000 },
+    );
     assert.is(status, '0', `${text}\n${this.output.slice(before)}`);
   }
 
@@ -71,7 +86,11 @@ class Shell {
 /** A line of the page as a pattern: `…` stands for varying parts; leading whitespace is ignored. */
 function pattern(line: string): RegExp {
   const parts = line.trim().split('…');
-  return new RegExp(parts.map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/\s+/g, '\\s+')).join('.*'));
+  return new RegExp(
+    parts
+      .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/\s+/g, '\\s+'))
+      .join('.*'),
+  );
 }
 
 start('every command of docs/start.md does what the page says', async () => {
@@ -93,7 +112,8 @@ start('every command of docs/start.md does what the page says', async () => {
     ['127.0.0.1:4566', shown('queue', /http:\/\/([\d.:]+)/)],
     ['3000', String(await freePort())],
   ]);
-  const here = (text: string) => [...addresses].reduce((done, [written, actual]) => done.replaceAll(written, actual), text);
+  const here = (text: string) =>
+    [...addresses].reduce((done, [written, actual]) => done.replaceAll(written, actual), text);
 
   const shell = new Shell(folder);
   let commands = 0;
@@ -127,7 +147,9 @@ start('the files that docs/start.md lists are the ones in ./.gateway', async () 
   fs.chmodSync(folder, 0o755);
   const screen = (running = gateway(['dev'], { folder }));
   await screen.line('Ctrl-C stops', { withinMs: 60_000 });
-  const there = fs.readdirSync(path.join(folder, '.gateway')).filter((name) => name !== '.gitignore');
+  const there = fs
+    .readdirSync(path.join(folder, '.gateway'))
+    .filter((name) => name !== '.gitignore');
   const listed = [...page.matchAll(/^\| `([\w.]+)\/?` \|/gm)].map(([, name]) => name);
   assert.equal(listed.sort(), there.sort());
   assert.is((await screen.terminate()).code, 0);
@@ -135,7 +157,9 @@ start('the files that docs/start.md lists are the ones in ./.gateway', async () 
 
 start('the flags that docs/start.md lists are flags of gateway dev', async () => {
   const { stdout } = await runGateway(['dev', '--help']);
-  const flags = [...page.matchAll(/^\| `npm start -- ([^`]*)`/gm)].flatMap(([, text = '']) => text.match(/--[a-z-]+/g) ?? []);
+  const flags = [...page.matchAll(/^\| `npm start -- ([^`]*)`/gm)].flatMap(
+    ([, text = '']) => text.match(/--[a-z-]+/g) ?? [],
+  );
   assert.ok(flags.length >= 4);
   for (const flag of flags.filter((name) => name !== '--help')) assert.match(stdout, `${flag}`);
 });

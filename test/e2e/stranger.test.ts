@@ -38,20 +38,32 @@ stranger('is packed, installed, and explained before it is switched on', async (
     /^installed the source plugin redis-streams \(gateway-source-redis-streams 1\.0\.0\): inactive because the feature flag/,
   );
 
-  const flags = await runGateway(['feature-flags', '--enable-feature-flag=redis-streams'], { bin, env });
-  assert.match(flags.stdout, /redis-streams +on +--enable-feature-flag +beta +gateway-source-redis-streams +Read Redis streams\./);
+  const flags = await runGateway(['feature-flags', '--enable-feature-flag=redis-streams'], {
+    bin,
+    env,
+  });
+  assert.match(
+    flags.stdout,
+    /redis-streams +on +--enable-feature-flag +beta +gateway-source-redis-streams +Read Redis streams\./,
+  );
   const help = await runGateway(['agent', '--help'], { bin, env });
   assert.match(help.stdout, '--redis-streams-take-over-ms');
   const config = await runGateway(['config', '--redis-streams-take-over-ms=5000'], { bin, env });
   assert.is(
-    (JSON.parse(config.stdout) as { source: Record<string, { take_over_ms: number }> }).source['redis-streams']?.take_over_ms,
+    (JSON.parse(config.stdout) as { source: Record<string, { take_over_ms: number }> }).source[
+      'redis-streams'
+    ]?.take_over_ms,
     5000,
   );
 });
 
 stranger('passes the conformance suite as it was installed', async () => {
   const env = { GATEWAY_PLUGINS_DIR: pluginsDir, REDIS_ADDRESS: address };
-  const { code, stdout, stderr } = await runGateway(['plugins', 'test', 'redis-streams'], { bin, env, withinMs: 180_000 });
+  const { code, stdout, stderr } = await runGateway(['plugins', 'test', 'redis-streams'], {
+    bin,
+    env,
+    withinMs: 180_000,
+  });
   assert.is(code, 0, `${stdout}${stderr}`);
   assert.match(stdout, /\n[45]\d passed, 0 failed, 1 skipped\n$/);
   assert.match(stdout, 'keeps-the-order, skipped: the rig says that the broker keeps no order');
@@ -62,7 +74,11 @@ stranger('a metrics backend for StatsD passes it too, as it was installed', asyn
   const statsd = fileURLToPath(new URL('../stranger/gateway-metrics-statsd', import.meta.url));
   const installed = await runGateway(['plugins', 'install', await pack(statsd)], { bin, env });
   assert.is(installed.code, 0, installed.stderr);
-  const { code, stdout, stderr } = await runGateway(['plugins', 'test', 'statsd'], { bin, env, withinMs: 60_000 });
+  const { code, stdout, stderr } = await runGateway(['plugins', 'test', 'statsd'], {
+    bin,
+    env,
+    withinMs: 60_000,
+  });
   assert.is(code, 0, `${stdout}${stderr}`);
   assert.match(stdout, '\n15 passed, 0 failed, 1 skipped\n');
 });
@@ -89,18 +105,30 @@ stranger('delivers its messages, signed, by its own settings and its own flag', 
       pub_sub: { type: 'redis-streams', 'redis-streams': { ...connection, ...fields } },
     });
 
-    const missing = await gateway.api('POST', '/sources', source({})).catch((error: Error) => error.message);
+    const missing = await gateway
+      .api('POST', '/sources', source({}))
+      .catch((error: Error) => error.message);
     assert.match(missing as string, `There is no stream ${stream} on Redis at ${address}.`);
-    const wrong = await gateway.api('POST', '/sources', source({ grup: 1 })).catch((error: Error) => error.message);
+    const wrong = await gateway
+      .api('POST', '/sources', source({ grup: 1 }))
+      .catch((error: Error) => error.message);
     assert.match(wrong as string, 'pub_sub.redis-streams.grup');
 
     await client.select(0);
-    await client.xadd(stream, '*', 'traceparent', '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', 'body', message(1));
+    await client.xadd(
+      stream,
+      '*',
+      'traceparent',
+      '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+      'body',
+      message(1),
+    );
     await gateway.api('POST', '/sources', source({}));
     await client.xadd(stream, '*', 'body', 'not json');
     await client.xadd(stream, '*', 'body', message(2));
     const requests = await receiver.received(2);
-    for (const { body, headers } of requests) assert.ok(new Webhook(secret).verify(body.toString(), { ...headers }));
+    for (const { body, headers } of requests)
+      assert.ok(new Webhook(secret).verify(body.toString(), { ...headers }));
     assert.equal(requests.map(({ body }) => body.toString()).sort(), ['{"n":1.10}', '{"n":2.10}']);
     const poisoned = await gateway.api<{ content: { code: string }[] }>('GET', '/quarantine');
     assert.equal(

@@ -18,11 +18,17 @@ sampling.after(async () => {
   await Promise.all([receiver.close(), queues.close()]);
   to.close();
 });
-await gateway.database.rows(`update projects set config = '{"strategy":{"type":"linear","duration":1,"retry_count":0}}'`);
+await gateway.database.rows(
+  `update projects set config = '{"strategy":{"type":"linear","duration":1,"retry_count":0}}'`,
+);
 await subscribed(gateway, receiver.url);
 
 /** Sends messages through an agent with this rate and ends it, which flushes its spans. */
-async function through(rate: number, messages: readonly { traceparent?: string; tracestate?: string }[], flags: readonly string[] = []) {
+async function through(
+  rate: number,
+  messages: readonly { traceparent?: string; tracestate?: string }[],
+  flags: readonly string[] = [],
+) {
   const before = { spans: to.spans.length, requests: receiver.requests.length };
   // A new queue: a previous agent's poll could still receive a message of an old one.
   const queue = queues.queue();
@@ -50,43 +56,61 @@ async function through(rate: number, messages: readonly { traceparent?: string; 
 
 const STEPS = ['dynamic.event.creation.success', 'ingest.message', 'meta_event_delivery'];
 
-sampling('at 0.1 some traces are recorded, each from its first span to its last; webhooks of the others carry none', async () => {
-  const { spans, traces, contexts } = await through(0.1, Array<object>(200).fill({}));
-  assert.ok(traces.size > 0 && traces.size < 70, `${traces.size} of 200`);
-  checkParents(spans);
-  for (const id of traces) {
-    const names = spans.filter(({ traceId }) => traceId === id).map(({ name }) => name);
-    assert.equal(names.sort(), STEPS);
-  }
-  const sampled = contexts.filter((context) => /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/.test(context ?? ''));
-  const without = contexts.filter((context) => context === undefined);
-  assert.equal([sampled.length, without.length], [traces.size, 200 - traces.size]);
-  assert.is(new Set(sampled).size, sampled.length);
-});
+sampling(
+  'at 0.1 some traces are recorded, each from its first span to its last; webhooks of the others carry none',
+  async () => {
+    const { spans, traces, contexts } = await through(0.1, Array<object>(200).fill({}));
+    assert.ok(traces.size > 0 && traces.size < 70, `${traces.size} of 200`);
+    checkParents(spans);
+    for (const id of traces) {
+      const names = spans.filter(({ traceId }) => traceId === id).map(({ name }) => name);
+      assert.equal(names.sort(), STEPS);
+    }
+    const sampled = contexts.filter((context) =>
+      /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/.test(context ?? ''),
+    );
+    const without = contexts.filter((context) => context === undefined);
+    assert.equal([sampled.length, without.length], [traces.size, 200 - traces.size]);
+    assert.is(new Set(sampled).size, sampled.length);
+  },
+);
 
-sampling('at 0 only what producers record is sent, though attempts fail, and at 1 all but what they do not', async () => {
-  const [wanted, unwanted] = [producer(), producer({ sampled: false })];
-  receiver.answer({ status: 500 });
-  const malformed = wanted.traceparent.toUpperCase();
-  const none = await through(0, [
-    { traceparent: malformed, tracestate: 'a=b' },
-    { traceparent: wanted.traceparent },
-    { traceparent: unwanted.traceparent },
-  ]);
-  assert.equal([...none.traces], [wanted.traceId]);
-  assert.equal(none.contexts.filter((context) => context === undefined).length, 1, 'the malformed one is not passed on');
-  assert.ok(none.contexts.includes(unwanted.traceparent));
-  checkParents(none.spans, [wanted.spanId]);
-  assert.equal(none.spans.map(({ name }) => name).sort(), STEPS);
+sampling(
+  'at 0 only what producers record is sent, though attempts fail, and at 1 all but what they do not',
+  async () => {
+    const [wanted, unwanted] = [producer(), producer({ sampled: false })];
+    receiver.answer({ status: 500 });
+    const malformed = wanted.traceparent.toUpperCase();
+    const none = await through(0, [
+      { traceparent: malformed, tracestate: 'a=b' },
+      { traceparent: wanted.traceparent },
+      { traceparent: unwanted.traceparent },
+    ]);
+    assert.equal([...none.traces], [wanted.traceId]);
+    assert.equal(
+      none.contexts.filter((context) => context === undefined).length,
+      1,
+      'the malformed one is not passed on',
+    );
+    assert.ok(none.contexts.includes(unwanted.traceparent));
+    checkParents(none.spans, [wanted.spanId]);
+    assert.equal(none.spans.map(({ name }) => name).sort(), STEPS);
 
-  receiver.answer({ status: 200 });
-  const messages = [{}, { traceparent: wanted.traceparent }, { traceparent: unwanted.traceparent }];
-  const all = await through(1, messages, ['--instance-ingest-rate', '1']);
-  assert.is(all.traces.size, 2);
-  assert.not(all.traces.has(unwanted.traceId));
-  assert.ok(all.contexts.includes(unwanted.traceparent));
-  const waits = all.spans.filter(({ name, startedAt, endedAt }) => name === 'ingest.throttle' && endedAt - startedAt > 200);
-  assert.ok(waits.length > 0, 'one message a second passes');
-});
+    receiver.answer({ status: 200 });
+    const messages = [
+      {},
+      { traceparent: wanted.traceparent },
+      { traceparent: unwanted.traceparent },
+    ];
+    const all = await through(1, messages, ['--instance-ingest-rate', '1']);
+    assert.is(all.traces.size, 2);
+    assert.not(all.traces.has(unwanted.traceId));
+    assert.ok(all.contexts.includes(unwanted.traceparent));
+    const waits = all.spans.filter(
+      ({ name, startedAt, endedAt }) => name === 'ingest.throttle' && endedAt - startedAt > 200,
+    );
+    assert.ok(waits.length > 0, 'one message a second passes');
+  },
+);
 
 sampling.run();

@@ -12,7 +12,10 @@ export interface Producer {
 }
 
 export function producer({ sampled = true } = {}): Producer {
-  const [traceId, spanId] = [crypto.randomBytes(16).toString('hex'), crypto.randomBytes(8).toString('hex')];
+  const [traceId, spanId] = [
+    crypto.randomBytes(16).toString('hex'),
+    crypto.randomBytes(8).toString('hex'),
+  ];
   return { traceId, spanId, traceparent: `00-${traceId}-${spanId}-${sampled ? '01' : '00'}` };
 }
 
@@ -25,12 +28,20 @@ export function tracedBy(to: Collector, sampleRate = 1) {
  * Waits until a trace has exactly these spans, and returns it; other spans that have arrived by
  * then are an error.
  */
-export async function wholeTrace(to: Collector, traceId: string, names: readonly string[]): Promise<readonly OtlpSpan[]> {
+export async function wholeTrace(
+  to: Collector,
+  traceId: string,
+  names: readonly string[],
+): Promise<readonly OtlpSpan[]> {
   const found = () => to.spans.filter((span) => span.traceId === traceId);
   const wanted = [...names].sort().join(', ');
-  await until(`the spans ${wanted}`, () => found().length >= names.length).catch((error: unknown) => {
-    throw new Error(`${(error as Error).message}; there are: ${namesOf(found())}`, { cause: error });
-  });
+  await until(`the spans ${wanted}`, () => found().length >= names.length).catch(
+    (error: unknown) => {
+      throw new Error(`${(error as Error).message}; there are: ${namesOf(found())}`, {
+        cause: error,
+      });
+    },
+  );
   assert.is(namesOf(found()), wanted);
   for (const span of found()) checkRow(span);
   return found();
@@ -38,7 +49,9 @@ export async function wholeTrace(to: Collector, traceId: string, names: readonly
 
 /** Flushes this process' tracer `otel`. Returns everything received. */
 export async function flushed(to: Collector): Promise<readonly OtlpSpan[]> {
-  const provider = (trace.getTracerProvider() as ProxyTracerProvider).getDelegate() as { forceFlush?(): Promise<void> };
+  const provider = (trace.getTracerProvider() as ProxyTracerProvider).getDelegate() as {
+    forceFlush?(): Promise<void>;
+  };
   await provider.forceFlush?.();
   return to.spans;
 }
@@ -54,7 +67,10 @@ export function only(all: readonly OtlpSpan[], name: string): OtlpSpan {
 export function checkParents(all: readonly OtlpSpan[], remote: readonly string[] = []): void {
   const known = new Set([...all.map(({ spanId }) => spanId), ...remote]);
   for (const { name, parentSpanId } of all)
-    assert.ok(parentSpanId === undefined || known.has(parentSpanId), `${name} stands under ${parentSpanId}, which never arrived`);
+    assert.ok(
+      parentSpanId === undefined || known.has(parentSpanId),
+      `${name} stands under ${parentSpanId}, which never arrived`,
+    );
 }
 
 function checkRow({ name, kind, attributes, startedAt, endedAt }: OtlpSpan): void {
@@ -62,7 +78,8 @@ function checkRow({ name, kind, attributes, startedAt, endedAt }: OtlpSpan): voi
   assert.ok(row, `${name} is not in the table of spans`);
   assert.is(kind, row.kind, name);
   const known: readonly string[] = row.attributes;
-  for (const attribute of Object.keys(attributes)) assert.ok(known.includes(attribute), `${attribute} is not in the row of ${name}`);
+  for (const attribute of Object.keys(attributes))
+    assert.ok(known.includes(attribute), `${attribute} is not in the row of ${name}`);
   assert.ok(startedAt <= endedAt, `${name} ends before it starts`);
 }
 

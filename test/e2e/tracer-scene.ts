@@ -32,7 +32,11 @@ export interface TracerScene {
    * Starts an agent with these flags, variables and settings, and waits until it is ready; end it
    * with `finish`.
    */
-  agent(options?: { flags?: readonly string[]; env?: Readonly<Record<string, string>>; tracer?: object }): Promise<GatewayProcess>;
+  agent(options?: {
+    flags?: readonly string[];
+    env?: Readonly<Record<string, string>>;
+    tracer?: object;
+  }): Promise<GatewayProcess>;
   /** Sends SIGTERM; measures the time to exit. */
   finish(agent: GatewayProcess): Promise<Ending & { seconds: number }>;
   /**
@@ -51,7 +55,9 @@ export interface TracerScene {
    * Registers a back end to be closed with the scene: one left open by a failed test would keep its
    * file from ending.
    */
-  closing<BackEnd extends { close(): void | Promise<void> }>(backEnd: Promise<BackEnd>): Promise<BackEnd>;
+  closing<BackEnd extends { close(): void | Promise<void> }>(
+    backEnd: Promise<BackEnd>,
+  ): Promise<BackEnd>;
   close(): Promise<void>;
 }
 
@@ -59,14 +65,26 @@ export interface TracerScene {
  * @param options.tracer the server's setting `tracer`
  * @param options.settings of all processes
  */
-export async function tracerScene({ tracer, settings = {} }: { tracer: object; settings?: object }): Promise<TracerScene> {
+export async function tracerScene({
+  tracer,
+  settings = {},
+}: {
+  tracer: object;
+  settings?: object;
+}): Promise<TracerScene> {
   const encryptionKey = crypto.randomBytes(32).toString('base64');
   const queues = await sqs();
   const receiver = await endpoint();
   const failing = await endpoint({ answer: { status: 500, body: PAYLOAD } });
-  const gateway = await production({ agents: 0, settings: { encryption_key: encryptionKey, ...settings, tracer } });
+  const gateway = await production({
+    agents: 0,
+    settings: { encryption_key: encryptionKey, ...settings, tracer },
+  });
   const strategy = { type: 'linear', duration: 600, retry_count: 1 };
-  const authentication = { type: 'api_key', api_key: { header_name: 'x-key', header_value: SECRET } };
+  const authentication = {
+    type: 'api_key',
+    api_key: { header_name: 'x-key', header_value: SECRET },
+  };
   const made = async (url: string, type: string) => {
     const { uid } = await gateway.api('POST', '/endpoints', {
       name: type,
@@ -74,7 +92,11 @@ export async function tracerScene({ tracer, settings = {} }: { tracer: object; s
       strategy,
       authentication,
     });
-    await gateway.api('POST', '/subscriptions', { name: type, endpoint_id: uid, filter_config: { event_types: [type] } });
+    await gateway.api('POST', '/subscriptions', {
+      name: type,
+      endpoint_id: uid,
+      filter_config: { event_types: [type] },
+    });
     return uid;
   };
   await made(receiver.url, 'order.paid');
@@ -86,14 +108,21 @@ export async function tracerScene({ tracer, settings = {} }: { tracer: object; s
       type: 'pub_sub',
       pub_sub: { type: 'sqs', workers: 1, sqs: queues.connection(queue.name) },
     });
-    return { uid, send: (messages: readonly (string | QueueMessage)[]) => queues.send(queue, messages) };
+    return {
+      uid,
+      send: (messages: readonly (string | QueueMessage)[]) => queues.send(queue, messages),
+    };
   };
   const orders = await source();
   const agents: GatewayProcess[] = [];
   const backEnds: { close(): void | Promise<void> }[] = [];
   const [paid, quiet] = [producer(), producer({ sampled: false })];
   const message = (type: string, attributes: Record<string, string> = {}) => ({
-    body: JSON.stringify({ event_type: type, data: { card: PAYLOAD }, custom_headers: { 'x-own': SECRET } }),
+    body: JSON.stringify({
+      event_type: type,
+      data: { card: PAYLOAD },
+      custom_headers: { 'x-own': SECRET },
+    }),
     attributes: { ...attributes, authorization: SECRET },
   });
   const deliver = async () => {
@@ -145,13 +174,23 @@ export async function tracerScene({ tracer, settings = {} }: { tracer: object; s
       await failing.received(1);
       await until('everything to be recorded', async () => {
         const rows = (table: string) => gateway.database.rows(`select from ${table}`);
-        return (await rows('delivery_attempts')).length >= 3 && (await rows('quarantined_messages')).length === 1;
+        return (
+          (await rows('delivery_attempts')).length >= 3 &&
+          (await rows('quarantined_messages')).length === 1
+        );
       });
     },
     read: async (delivered, failed) => {
-      const [received, refused] = [receiver.requests.length + delivered, failing.requests.length + failed];
+      const [received, refused] = [
+        receiver.requests.length + delivered,
+        failing.requests.length + failed,
+      ];
       const { send } = await source();
-      await send(Array.from({ length: delivered + failed }, (_, at) => message(at < failed ? 'order.failed' : 'order.paid')));
+      await send(
+        Array.from({ length: delivered + failed }, (_, at) =>
+          message(at < failed ? 'order.failed' : 'order.paid'),
+        ),
+      );
       await Promise.all([receiver.received(received), failing.received(refused)]);
     },
     closing: async (opening) => {

@@ -30,7 +30,10 @@ otel(
   'over TLS, by an authority of its own: spans of all that happens to messages, who sent them, the header, and nothing that is secret',
   async () => {
     const to = await scene.closing(collector({ tls: certificate }));
-    const file = { type: 'otel', otel: { collector_url: to.address, otel_auth: { header_name: 'x-collector-key' } } };
+    const file = {
+      type: 'otel',
+      otel: { collector_url: to.address, otel_auth: { header_name: 'x-collector-key' } },
+    };
     const env = { GATEWAY_OTEL_AUTH_HEADER_VALUE: KEY };
     const agent = await scene.agent({ tracer: file, env, flags: ['--otel-ca-file', ca.file] });
     await scene.work();
@@ -45,7 +48,12 @@ otel(
         .sort(),
       ['error', 'unset'],
     );
-    assert.ok(to.spans.some(({ traceId, parentSpanId }) => traceId === scene.paid.traceId && parentSpanId === scene.paid.spanId));
+    assert.ok(
+      to.spans.some(
+        ({ traceId, parentSpanId }) =>
+          traceId === scene.paid.traceId && parentSpanId === scene.paid.spanId,
+      ),
+    );
     assert.not.ok(to.spans.some(({ traceId }) => traceId === scene.quiet.traceId));
     for (const { resource } of to.spans) {
       assert.is(resource['service.name'], 'gateway-agent');
@@ -64,7 +72,13 @@ otel(
   'a collector that is away at the start, comes, goes, comes back and hangs is told of once each way, and holds nothing up',
   async () => {
     const port = await freePort();
-    const flags = ['--tracer-type', 'otel', '--otel-collector-url', `https://localhost:${port}`, '--otel-insecure-skip-verify'];
+    const flags = [
+      '--tracer-type',
+      'otel',
+      '--otel-collector-url',
+      `https://localhost:${port}`,
+      '--otel-insecure-skip-verify',
+    ];
     const agent = await scene.agent({ flags });
     for (let count = 0; count < 3; count++) await scene.deliver();
     await agent.line('Spans do not arrive and are lost');
@@ -91,7 +105,9 @@ otel(
 otel('the server sends the spans of events that it creates, and stops in time', async () => {
   const { code } = await scene.gateway.server.terminate({ withinMs: 7_000 });
   assert.is(code, 0, scene.gateway.server.stderr);
-  const mine = ofServer.spans.filter(({ resource }) => resource['service.name'] === 'gateway-server');
+  const mine = ofServer.spans.filter(
+    ({ resource }) => resource['service.name'] === 'gateway-server',
+  );
   assert.is(mine.length, 7);
   for (const { name } of mine) assert.is(name, 'dynamic.event.creation.success');
 });

@@ -49,7 +49,12 @@ export async function watched(): Promise<Watched> {
   const settings = {
     enable_feature_flag: ['pullmetrics'],
     // Opens soon for the failing endpoint, and probes often.
-    circuit_breaker: { minimum_request_count: 4, failure_threshold: 90, error_timeout: 2, max_error_timeout: 2 },
+    circuit_breaker: {
+      minimum_request_count: 4,
+      failure_threshold: 90,
+      error_timeout: 2,
+      max_error_timeout: 2,
+    },
     // Pauses the source with the endless function, for longer than the test.
     transform: { deadline_ms: 250, pause_overruns: 2, pause_seconds: 600 },
     metrics: {
@@ -81,10 +86,24 @@ export async function watched(): Promise<Watched> {
     throw error;
   });
   try {
-    const receives = async (type: string, url: string, retries: number, more: object = {}): Promise<string> => {
+    const receives = async (
+      type: string,
+      url: string,
+      retries: number,
+      more: object = {},
+    ): Promise<string> => {
       const strategy = { type: 'linear', duration: 1, retry_count: retries };
-      const { uid } = await gateway.api('POST', '/endpoints', { name: type, url, strategy, ...more });
-      await gateway.api('POST', '/subscriptions', { name: type, endpoint_id: uid, filter_config: { event_types: [type] } });
+      const { uid } = await gateway.api('POST', '/endpoints', {
+        name: type,
+        url,
+        strategy,
+        ...more,
+      });
+      await gateway.api('POST', '/subscriptions', {
+        name: type,
+        endpoint_id: uid,
+        filter_config: { event_types: [type] },
+      });
       return uid;
     };
     await receives('good', good.url, 0);
@@ -112,22 +131,29 @@ export async function watched(): Promise<Watched> {
       await Promise.all([gateway.startAgent(), gateway.startAgent()]);
       await spin(Array.from({ length: 4 }, (_, n) => ({ n })));
       // More than agents hold for such a slow endpoint.
-      await send(Array.from({ length: 250 }, (_, n) => ({ type: 'silent', endpoint: silentId, n })));
+      await send(
+        Array.from({ length: 250 }, (_, n) => ({ type: 'silent', endpoint: silentId, n })),
+      );
     };
     let wave = 0;
     const work = async () => {
       const key = `key-${++wave}`;
       await send([
-        ...['good', 'good', 'shaky', ...(wave <= HOPELESS_WAVES ? ['hopeless'] : [])].map((type, n) => ({ type, wave, n })),
+        ...['good', 'good', 'shaky', ...(wave <= HOPELESS_WAVES ? ['hopeless'] : [])].map(
+          (type, n) => ({ type, wave, n }),
+        ),
         { type: 'good', key },
         { type: 'good', key },
         { drop: true },
         { spoilt: true },
       ]);
       // The server routes the first event, the queues the second.
-      for (const type of ['good', 'unwanted']) await gateway.api('POST', '/events', { event_type: type, data: { wave } });
+      for (const type of ['good', 'unwanted'])
+        await gateway.api('POST', '/events', { event_type: type, data: { wave } });
       if (wave <= HOPELESS_WAVES)
-        await fetch(`http://127.0.0.1:${gateway.serverPort}/api/v1/projects`, { headers: { authorization: 'Bearer wrong' } });
+        await fetch(`http://127.0.0.1:${gateway.serverPort}/api/v1/projects`, {
+          headers: { authorization: 'Bearer wrong' },
+        });
     };
     return { gateway, startAgents, work, close: () => close(gateway) };
   } catch (error) {

@@ -8,7 +8,13 @@ import { fileURLToPath } from 'node:url';
 import { kafka, type KafkaBroker } from '../support/kafka.js';
 import { loopback } from '../support/ports.js';
 import { processes } from '../support/processes.js';
-import { kafkaSource, managementApi, production, subscribed, type Production } from '../support/production.js';
+import {
+  kafkaSource,
+  managementApi,
+  production,
+  subscribed,
+  type Production,
+} from '../support/production.js';
 import { until, within } from '../support/until.js';
 import type { Evidence, Order } from './tenant.js';
 
@@ -43,14 +49,20 @@ export interface Round {
 
 export function together(rounds: readonly Round[]): Round {
   const evidence: Record<string, number> = {};
-  for (const round of rounds) for (const [what, count] of Object.entries(round.evidence)) evidence[what] = (evidence[what] ?? 0) + count;
+  for (const round of rounds)
+    for (const [what, count] of Object.entries(round.evidence))
+      evidence[what] = (evidence[what] ?? 0) + count;
   const most = (of: (round: Round) => number) => Math.max(...rounds.map(of));
   return {
     deliveries: rounds.flatMap((it) => it.deliveries),
     requests: rounds.flatMap((it) => it.requests),
     failures: rounds.flatMap((it) => it.failures),
     health: most((it) => it.health),
-    memory: { server: most((it) => it.memory.server), agent: most((it) => it.memory.agent), children: most((it) => it.memory.children) },
+    memory: {
+      server: most((it) => it.memory.server),
+      agent: most((it) => it.memory.agent),
+      children: most((it) => it.memory.children),
+    },
     evidence,
   };
 }
@@ -118,11 +130,15 @@ export async function arena(scale = 1): Promise<Arena> {
     const neighbour = async (seconds: number) => {
       const startedAtMs = now();
       for (let tick = 1; tick <= (seconds * 1000) / TICK_MS; tick++) {
-        const due = Math.floor((PER_SECOND * tick * TICK_MS) / 1000) - Math.floor((PER_SECOND * (tick - 1) * TICK_MS) / 1000);
+        const due =
+          Math.floor((PER_SECOND * tick * TICK_MS) / 1000) -
+          Math.floor((PER_SECOND * (tick - 1) * TICK_MS) / 1000);
         if (due > 0)
           await broker.produce(
             topic,
-            Array.from({ length: due }, () => JSON.stringify({ n: made++, at: now(), note: 'x'.repeat(500) })),
+            Array.from({ length: due }, () =>
+              JSON.stringify({ n: made++, at: now(), note: 'x'.repeat(500) }),
+            ),
           );
         await sleep(Math.max(0, startedAtMs + tick * TICK_MS - now()));
       }
@@ -133,14 +149,21 @@ export async function arena(scale = 1): Promise<Arena> {
       async measure(seconds, attack) {
         const first = made;
         const looks = watch(gateway);
-        const stop = attack === undefined ? undefined : await attacker(attack, { gateway, broker, closing, scale });
+        const stop =
+          attack === undefined
+            ? undefined
+            : await attacker(attack, { gateway, broker, closing, scale });
         await neighbour(seconds);
         const isServed = () => arrived.size === made;
         // Deliveries that take longer arrive after the attack, or never.
         await until('the deliveries', isServed, { withinMs: PATIENCE_MS }).catch(() => undefined);
         const evidence = (await stop?.()) ?? {};
         await until(`the neighbour's ${made - first} deliveries`, isServed);
-        return { deliveries: Array.from({ length: made - first }, (_, k) => arrived.get(first + k)!), ...(await looks.end()), evidence };
+        return {
+          deliveries: Array.from({ length: made - first }, (_, k) => arrived.get(first + k)!),
+          ...(await looks.end()),
+          evidence,
+        };
       },
       close,
     };
@@ -156,11 +179,21 @@ export async function arena(scale = 1): Promise<Arena> {
  */
 async function attacker(
   attack: string,
-  { gateway, broker, closing, scale }: { gateway: Production; broker: KafkaBroker; closing: (() => unknown)[]; scale: number },
+  {
+    gateway,
+    broker,
+    closing,
+    scale,
+  }: { gateway: Production; broker: KafkaBroker; closing: (() => unknown)[]; scale: number },
 ): Promise<() => Promise<Evidence>> {
   const operator = managementApi(gateway.serverPort, gateway.apiKey);
-  const project = await operator<{ uid: string; api_key: { key: string } }>('POST', '/projects', { name: attack, type: 'outgoing' });
-  const child = fork(fileURLToPath(import.meta.resolve('./attacker.js')), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const project = await operator<{ uid: string; api_key: { key: string } }>('POST', '/projects', {
+    name: attack,
+    type: 'outgoing',
+  });
+  const child = fork(fileURLToPath(import.meta.resolve('./attacker.js')), {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
   closing.push(() => child.kill());
   // Approximates an attacker on a separate machine.
   os.setPriority(child.pid!, os.constants.priority.PRIORITY_LOW);
@@ -187,11 +220,13 @@ async function attacker(
          where project_id = $1 and status = 'processing' group by 1, 2`,
         [project.uid],
       );
-    await until('nothing of the attacker to be under way', async () => (await left()).length === 0, { everyMs: 200 }).catch(
-      async (error: Error) => {
-        throw new Error(`${error.message}; left are ${JSON.stringify(await left())}`);
-      },
-    );
+    await until(
+      'nothing of the attacker to be under way',
+      async () => (await left()).length === 0,
+      { everyMs: 200 },
+    ).catch(async (error: Error) => {
+      throw new Error(`${error.message}; left are ${JSON.stringify(await left())}`);
+    });
     return evidence;
   };
 }
@@ -206,7 +241,9 @@ function watch(gateway: Production) {
   let isOver = false;
   const look = () => {
     const { pid } = agent!.process;
-    const children = [...processes()].filter(([, { parent }]) => parent === pid).map(([child]) => residentMb(child));
+    const children = [...processes()]
+      .filter(([, { parent }]) => parent === pid)
+      .map(([child]) => residentMb(child));
     memory.server = Math.max(memory.server, residentMb(gateway.server.pid));
     memory.agent = Math.max(memory.agent, residentMb(pid));
     memory.children = Math.max(memory.children, ...children);
@@ -215,7 +252,9 @@ function watch(gateway: Production) {
   const asking = [
     repeat(async () => {
       const began = now();
-      await gateway.api('POST', '/events', { event_type: 'of nobody', data: {} }).catch((error: Error) => failures.push(String(error)));
+      await gateway
+        .api('POST', '/events', { event_type: 'of nobody', data: {} })
+        .catch((error: Error) => failures.push(String(error)));
       requests.push(now() - began);
     }),
     ...[gateway.serverPort, agent!.port].map((port) =>
@@ -226,7 +265,9 @@ function watch(gateway: Production) {
           (error: Error) => error,
         );
         if (answer instanceof Error)
-          failures.push(`/healthz at ${port === gateway.serverPort ? 'the server' : 'the agent'}: ${String(answer.cause)}`);
+          failures.push(
+            `/healthz at ${port === gateway.serverPort ? 'the server' : 'the agent'}: ${String(answer.cause)}`,
+          );
         health = Math.max(health, now() - began);
       }),
     ),
@@ -249,7 +290,10 @@ function watch(gateway: Production) {
 
 function residentMb(pid: number): number {
   try {
-    return Math.round(Number(/VmRSS:\s+(\d+) kB/.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024);
+    return Math.round(
+      Number(/VmRSS:\s+(\d+) kB/.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) /
+        1024,
+    );
   } catch {
     return 0;
   }

@@ -30,16 +30,21 @@ const PER_SECOND = 25;
 const LARGE_PER_SECOND = 5;
 const LOOP = 'function transform() { for (;;); }';
 const hang: http.RequestListener = (incoming) => void incoming.resume();
-const ok: http.RequestListener = (incoming, response) => void incoming.resume().once('end', () => response.end());
+const ok: http.RequestListener = (incoming, response) =>
+  void incoming.resume().once('end', () => response.end());
 const event = (data: object, fields: object = {}) => ({ event_type: 'attack', data, ...fields });
-const members = (count: number, prefix = 'k') => Object.fromEntries(Array.from({ length: count }, (_, k) => [`${prefix}${k}`, k]));
+const members = (count: number, prefix = 'k') =>
+  Object.fromEntries(Array.from({ length: count }, (_, k) => [`${prefix}${k}`, k]));
 const numbers = (count: number) => Array.from({ length: count }, (_, k) => k);
 
 /** Retries practically forever. */
 const strategy = { type: 'linear', duration: 1, retry_count: 1000 };
 
 /** Creates resources until the project is full, or `most` exist. */
-async function fill(most: number, create: (n: number) => Promise<{ readonly status: number }>): Promise<void> {
+async function fill(
+  most: number,
+  create: (n: number) => Promise<{ readonly status: number }>,
+): Promise<void> {
   let n = 0;
   const one = async () => {
     for (let status = 201; n < most && (status === 201 || status === 429);) {
@@ -54,7 +59,14 @@ async function fill(most: number, create: (n: number) => Promise<{ readonly stat
 /** Creates endpoints that never answer, with a timeout of two minutes. */
 async function hanging(tenant: Tenant, most: number): Promise<void> {
   const url = await tenant.listen(hang);
-  await fill(most, (n) => tenant.call('POST', '/endpoints', { name: 'e', url: `${url}${n}`, http_timeout: 120, strategy }));
+  await fill(most, (n) =>
+    tenant.call('POST', '/endpoints', {
+      name: 'e',
+      url: `${url}${n}`,
+      http_timeout: 120,
+      strategy,
+    }),
+  );
 }
 
 async function answering(tenant: Tenant): Promise<string> {
@@ -89,7 +101,11 @@ export const attacks: readonly Attack[] = [
     run: async (tenant) => {
       const endpoint = await answering(tenant);
       const $or = numbers(60_000).map((n) => ({ amount: n }));
-      const body = JSON.stringify({ name: 's', endpoint_id: endpoint, filter_config: { filter: { body: { $or } } } });
+      const body = JSON.stringify({
+        name: 's',
+        endpoint_id: endpoint,
+        filter_config: { filter: { body: { $or } } },
+      });
       await tenant.repeat(LARGE_PER_SECOND, () => tenant.call('POST', '/subscriptions', body));
     },
     seen: ['413 body_too_large'],
@@ -98,12 +114,16 @@ export const attacks: readonly Attack[] = [
     name: 'filters as large as they may be, in as many subscriptions, written again and again',
     prepare: async (tenant) => {
       const endpoint = await answering(tenant);
-      const filter = { body: { $or: numbers(90).map((n) => ({ [`member ${n} ${'x'.repeat(80)}`]: n })) } };
+      const filter = {
+        body: { $or: numbers(90).map((n) => ({ [`member ${n} ${'x'.repeat(80)}`]: n })) },
+      };
       await fill(Infinity, () => tenant.subscribe(endpoint, { filter }));
     },
     run: async (tenant) => {
       const endpoint = await answering(tenant);
-      await tenant.repeat(PER_SECOND, (n) => tenant.call('PUT', `/endpoints/${endpoint}`, { description: String(n) }));
+      await tenant.repeat(PER_SECOND, (n) =>
+        tenant.call('PUT', `/endpoints/${endpoint}`, { description: String(n) }),
+      );
     },
     seen: ['422 project_full', '200'],
   },
@@ -111,7 +131,10 @@ export const attacks: readonly Attack[] = [
     name: 'filters that compare 2,000 objects with 60,000 members',
     prepare: async (tenant) => {
       const endpoint = await answering(tenant);
-      for (let k = 0; k < 20; k++) await tenant.subscribe(endpoint, { filter: { body: { a: { $in: numbers(190).map(() => ({})) } } } });
+      for (let k = 0; k < 20; k++)
+        await tenant.subscribe(endpoint, {
+          filter: { body: { a: { $in: numbers(190).map(() => ({})) } } },
+        });
     },
     run: (tenant) => {
       const body = JSON.stringify(event({ a: members(60_000) }));
@@ -131,21 +154,27 @@ export const attacks: readonly Attack[] = [
   {
     name: 'as many endpoints as may be, all of which hang, and each event for all of them',
     prepare: (tenant) => hanging(tenant, Infinity),
-    run: (tenant) => tenant.repeat(PER_SECOND, () => tenant.call('POST', '/events/broadcast', event({}))),
+    run: (tenant) =>
+      tenant.repeat(PER_SECOND, () => tenant.call('POST', '/events/broadcast', event({}))),
     seen: ['201', '422 project_full', 'requests to the attacker'],
   },
   {
     name: 'bodies with 130,000 unknown fields, and names of a megabyte',
     isLong: true,
     run: (tenant) => {
-      const [many, long] = [members(130_000), { ['x'.repeat(MB)]: 1 }].map((more) => JSON.stringify({ ...event({}), ...more }));
-      return tenant.repeat(LARGE_PER_SECOND, (n) => tenant.call('POST', n % 2 === 0 ? '/events' : '/endpoints', n % 4 < 2 ? many : long));
+      const [many, long] = [members(130_000), { ['x'.repeat(MB)]: 1 }].map((more) =>
+        JSON.stringify({ ...event({}), ...more }),
+      );
+      return tenant.repeat(LARGE_PER_SECOND, (n) =>
+        tenant.call('POST', n % 2 === 0 ? '/events' : '/endpoints', n % 4 < 2 ? many : long),
+      );
     },
     seen: ['422 invalid_request', '413 body_too_large'],
   },
   {
     name: 'a function that loops, written anew as fast as it can be',
-    prepare: (tenant) => tenant.source({ body_function: LOOP }).then((id) => (tenant.evidence[`source ${id}`] = 1)),
+    prepare: (tenant) =>
+      tenant.source({ body_function: LOOP }).then((id) => (tenant.evidence[`source ${id}`] = 1)),
     run: async (tenant) => {
       const id = Object.keys(tenant.evidence)
         .find((key) => key.startsWith('source '))!
@@ -187,8 +216,13 @@ export const attacks: readonly Attack[] = [
         };
         const kafka = { brokers: [`${host}:${tenant.order.port}`], topic_name: 't' };
         const pubSub = n % 2 === 0 ? { type: 'sqs', sqs } : { type: 'kafka', kafka };
-        const { text } = await tenant.call('POST', '/sources', { name: 's', type: 'pub_sub', pub_sub: pubSub });
-        if (/Nothing listens|closed the connection|path|healthz/.test(text)) tenant.count('a port was told');
+        const { text } = await tenant.call('POST', '/sources', {
+          name: 's',
+          type: 'pub_sub',
+          pub_sub: pubSub,
+        });
+        if (/Nothing listens|closed the connection|path|healthz/.test(text))
+          tenant.count('a port was told');
       });
     },
     seen: ['422 source_check_failed'],
@@ -200,7 +234,9 @@ export const attacks: readonly Attack[] = [
       const piece = Buffer.alloc(65_536, 'x');
       const url = await tenant.listen((incoming, response) => {
         incoming.resume();
-        response.writeHead(400, { 'content-type': 'application/x-amz-json-1.0' }).write('{"message":"the words of the attacker ');
+        response
+          .writeHead(400, { 'content-type': 'application/x-amz-json-1.0' })
+          .write('{"message":"the words of the attacker ');
         const pour = () => {
           while (!response.destroyed && response.write(piece));
         };
@@ -214,8 +250,18 @@ export const attacks: readonly Attack[] = [
         .find((key) => key.startsWith('at '))!
         .slice('at '.length);
       return tenant.repeat(PER_SECOND, async () => {
-        const sqs = { endpoint, queue_name: 'q', default_region: 'us-east-1', access_key_id: 'k', secret_key: 's' };
-        const { text } = await tenant.call('POST', '/sources', { name: 's', type: 'pub_sub', pub_sub: { type: 'sqs', sqs } });
+        const sqs = {
+          endpoint,
+          queue_name: 'q',
+          default_region: 'us-east-1',
+          access_key_id: 'k',
+          secret_key: 's',
+        };
+        const { text } = await tenant.call('POST', '/sources', {
+          name: 's',
+          type: 'pub_sub',
+          pub_sub: { type: 'sqs', sqs },
+        });
         if (text.includes('words of the attacker')) tenant.count('words of a server in an answer');
       });
     },
@@ -228,7 +274,10 @@ export const attacks: readonly Attack[] = [
       const { port } = tenant.order;
       const url = `http://127.0.0.1:${port}/api/v1/organisations`;
       return tenant.repeat(4 * PER_SECOND, (n) => {
-        const guess = n % 2 === 0 ? `Basic ${Buffer.from(`operator:${n}`).toString('base64')}` : `Bearer gw_${n}`;
+        const guess =
+          n % 2 === 0
+            ? `Basic ${Buffer.from(`operator:${n}`).toString('base64')}`
+            : `Bearer gw_${n}`;
         return tenant.ask('GET', url, undefined, { authorization: guess, address: '127.0.0.4' });
       });
     },
@@ -241,7 +290,9 @@ export const attacks: readonly Attack[] = [
     run: (tenant) => {
       const { port, neighbourId } = tenant.order;
       const of = (path: string) => `http://127.0.0.1:${port}/api/v1${path}`;
-      const theirs = ['', '/endpoints', '/events', '/sources', '/quarantine'].map((path) => of(`/projects/${neighbourId}${path}`));
+      const theirs = ['', '/endpoints', '/events', '/sources', '/quarantine'].map((path) =>
+        of(`/projects/${neighbourId}${path}`),
+      );
       const urls = [...theirs, of('/organisations'), of('/projects')];
       return tenant.repeat(PER_SECOND, async (n) => {
         const { text } = await tenant.ask('GET', urls[n % urls.length]!);
@@ -274,10 +325,15 @@ export const attacks: readonly Attack[] = [
     prepare: async (tenant) => {
       await tenant.subscribe(await answering(tenant));
       for (let k = 0; k < 20 * tenant.order.scale; k++)
-        await tenant.produce(numbers(1000).map((n) => JSON.stringify(event({ n, text: 'x'.repeat(500) }))));
+        await tenant.produce(
+          numbers(1000).map((n) => JSON.stringify(event({ n, text: 'x'.repeat(500) }))),
+        );
       await tenant.source();
     },
-    run: (tenant) => tenant.repeat(10, () => tenant.produce(numbers(200).map((n) => JSON.stringify(event({ n }))))),
+    run: (tenant) =>
+      tenant.repeat(10, () =>
+        tenant.produce(numbers(200).map((n) => JSON.stringify(event({ n })))),
+      ),
     seen: ['messages', 'requests to the attacker'],
   },
   {
@@ -317,15 +373,21 @@ export const attacks: readonly Attack[] = [
         '/endpoints?',
         '/subscriptions?',
       ];
-      return tenant.repeat(PER_SECOND, (n) => tenant.call('GET', `${paths[n % paths.length]}perPage=200`));
+      return tenant.repeat(PER_SECOND, (n) =>
+        tenant.call('GET', `${paths[n % paths.length]}perPage=200`),
+      );
     },
     seen: ['200'],
   },
   {
     name: 'endpoints that refuse the connection, and retries without end',
     isLong: true,
-    prepare: (tenant) => fill(100, () => tenant.call('POST', '/endpoints', { name: 'e', url: 'http://127.0.0.1:1/', strategy })),
-    run: (tenant) => tenant.repeat(PER_SECOND, () => tenant.call('POST', '/events/broadcast', event({}))),
+    prepare: (tenant) =>
+      fill(100, () =>
+        tenant.call('POST', '/endpoints', { name: 'e', url: 'http://127.0.0.1:1/', strategy }),
+      ),
+    run: (tenant) =>
+      tenant.repeat(PER_SECOND, () => tenant.call('POST', '/events/broadcast', event({}))),
     seen: ['201'],
   },
   {
@@ -334,12 +396,14 @@ export const attacks: readonly Attack[] = [
       const bomb = gzipSync(Buffer.alloc(100 * MB));
       const url = await tenant.listen((incoming, response) => {
         incoming.resume();
-        if (incoming.url?.includes('bomb')) return void response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb);
+        if (incoming.url?.includes('bomb'))
+          return void response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb);
         response.writeHead(200).write('x');
         const timer = setInterval(() => response.write('x'), 1000);
         response.once('close', () => clearInterval(timer));
       });
-      for (let k = 0; k < 20; k++) await tenant.subscribe(await tenant.endpoint(`${url}${k % 2 === 0 ? 'bomb' : 'slow'}${k}`));
+      for (let k = 0; k < 20; k++)
+        await tenant.subscribe(await tenant.endpoint(`${url}${k % 2 === 0 ? 'bomb' : 'slow'}${k}`));
     },
     run: (tenant) => tenant.repeat(20, () => tenant.call('POST', '/events', event({}))),
     seen: ['201', 'requests to the attacker'],
@@ -349,7 +413,13 @@ export const attacks: readonly Attack[] = [
     prepare: async (tenant) => {
       const kafka = { brokers: [await tarpit()], topic_name: 't' };
       const pubSub = { type: 'kafka', workers: 2, kafka };
-      await fill(Infinity, (n) => tenant.call('POST', '/sources?skip_check=true', { name: `s${n}`, type: 'pub_sub', pub_sub: pubSub }));
+      await fill(Infinity, (n) =>
+        tenant.call('POST', '/sources?skip_check=true', {
+          name: `s${n}`,
+          type: 'pub_sub',
+          pub_sub: pubSub,
+        }),
+      );
     },
     run: async (tenant) => {
       while (!tenant.isOver) await sleep(100);
@@ -361,7 +431,8 @@ export const attacks: readonly Attack[] = [
     prepare: async (tenant) => {
       await tenant.subscribe(await answering(tenant));
       await tenant.source({
-        body_function: 'function transform() { return Array.from({ length: 1000 }, (_, n) => ({ event_type: "a", data: { n } })); }',
+        body_function:
+          'function transform() { return Array.from({ length: 1000 }, (_, n) => ({ event_type: "a", data: { n } })); }',
       });
     },
     run: (tenant) => tenant.repeat(10, () => tenant.produce(numbers(50).map(String))),
@@ -371,14 +442,18 @@ export const attacks: readonly Attack[] = [
     name: 'messages that cannot be read, of a megabyte',
     isLong: true,
     prepare: (tenant) => tenant.source(),
-    run: (tenant) => tenant.repeat(2, () => tenant.produce(numbers(3).map(() => 'x'.repeat(900_000)))),
+    run: (tenant) =>
+      tenant.repeat(2, () => tenant.produce(numbers(3).map(() => 'x'.repeat(900_000)))),
     seen: ['messages'],
   },
   {
     name: 'event types, each once',
     isLong: true,
     prepare: async (tenant) => tenant.subscribe(await answering(tenant)),
-    run: (tenant) => tenant.repeat(PER_SECOND, (n) => tenant.call('POST', '/events', { event_type: `${n} ${'x'.repeat(500)}`, data: {} })),
+    run: (tenant) =>
+      tenant.repeat(PER_SECOND, (n) =>
+        tenant.call('POST', '/events', { event_type: `${n} ${'x'.repeat(500)}`, data: {} }),
+      ),
     seen: ['201'],
   },
   {
@@ -387,9 +462,18 @@ export const attacks: readonly Attack[] = [
     run: (tenant) => {
       const deep = `{"event_type":"a","data":{"a":${'['.repeat(400_000)}${']'.repeat(400_000)}}}`;
       const headers = JSON.stringify(
-        event({}, { custom_headers: Object.fromEntries(numbers(5000).map((n) => [`x-${n}`, 'y'.repeat(100)])) }),
+        event(
+          {},
+          {
+            custom_headers: Object.fromEntries(
+              numbers(5000).map((n) => [`x-${n}`, 'y'.repeat(100)]),
+            ),
+          },
+        ),
       );
-      return tenant.repeat(LARGE_PER_SECOND, (n) => tenant.call('POST', '/events', n % 2 === 0 ? deep : headers));
+      return tenant.repeat(LARGE_PER_SECOND, (n) =>
+        tenant.call('POST', '/events', n % 2 === 0 ? deep : headers),
+      );
     },
     seen: ['400 bad_body'],
   },

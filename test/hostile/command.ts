@@ -22,9 +22,14 @@ const { values } = parseArgs({
 });
 const WARMING_SECONDS = 3;
 const [seconds, rounds] = [Number(values.seconds), Number(values.rounds)];
-const chosen = attacks.filter(({ name }) => values.attack.split('|').some((part) => name.includes(part)));
+const chosen = attacks.filter(({ name }) =>
+  values.attack.split('|').some((part) => name.includes(part)),
+);
 if (!(seconds > 0 && rounds > 0) || chosen.length === 0) {
-  const problem = chosen.length === 0 ? `no attack has "${values.attack}" in its name` : '--seconds and --rounds must be positive numbers';
+  const problem =
+    chosen.length === 0
+      ? `no attack has "${values.attack}" in its name`
+      : '--seconds and --rounds must be positive numbers';
   console.error(`error: ${problem}`);
   process.exit(2);
 }
@@ -51,7 +56,11 @@ try {
     // of its code.
     await scene.measure(WARMING_SECONDS, attack.name);
     const pairs: { readonly alone: Round; readonly beside: Round }[] = [];
-    for (let k = 0; k < rounds; k++) pairs.push({ alone: await scene.measure(seconds), beside: await scene.measure(seconds, attack.name) });
+    for (let k = 0; k < rounds; k++)
+      pairs.push({
+        alone: await scene.measure(seconds),
+        beside: await scene.measure(seconds, attack.name),
+      });
     const [alone, beside] = [pairs.map((it) => it.alone), pairs.map((it) => it.beside)];
     const faults = faultsOf(attack, { alone, beside });
     if (faults.length > 0) failed++;
@@ -69,5 +78,7 @@ try {
 } finally {
   await scene.close();
 }
-console.log(`${chosen.length - failed} attacks without effect on the neighbour, ${failed} with one`);
+console.log(
+  `${chosen.length - failed} attacks without effect on the neighbour, ${failed} with one`,
+);
 process.exitCode = failed > 0 ? 1 : 0;

@@ -26,14 +26,20 @@ export const p99Of = ofRounds(0.99);
 /** Describes what an attack did to a neighbour; empty if nothing. */
 export function faultsOf(
   { seen, never = [], isControl }: Attack,
-  { alone, beside: rounds }: { readonly alone?: readonly Round[]; readonly beside: readonly Round[] },
+  {
+    alone,
+    beside: rounds,
+  }: { readonly alone?: readonly Round[]; readonly beside: readonly Round[] },
 ): string[] {
   const beside = together(rounds);
   const faults = [
     ...seen.filter((what) => !beside.evidence[what]).map((what) => `"${what}" was not seen`),
     ...never.filter((what) => beside.evidence[what]).map((what) => `"${what}" was seen`),
   ];
-  if (beside.failures.length > 0) faults.push(`${beside.failures.length} requests of the neighbour failed, first: ${beside.failures[0]}`);
+  if (beside.failures.length > 0)
+    faults.push(
+      `${beside.failures.length} requests of the neighbour failed, first: ${beside.failures[0]}`,
+    );
   for (const [which, most] of Object.entries(MEMORY_MAX)) {
     const has = beside.memory[which as keyof typeof MEMORY_MAX];
     if (has > most) faults.push(`${which} had ${has} MB, more than ${most}`);
@@ -41,9 +47,12 @@ export function faultsOf(
   if (alone && !isControl) {
     const [without, with_] = [p50Of(alone), p50Of(rounds)];
     if (with_ > MEDIAN_RATIO_MAX * without)
-      faults.push(`the p50 of the neighbour rose from ${without.toFixed(1)} to ${with_.toFixed(1)} ms`);
+      faults.push(
+        `the p50 of the neighbour rose from ${without.toFixed(1)} to ${with_.toFixed(1)} ms`,
+      );
     const p99 = p99Of(rounds);
-    if (p99 > P99_MAX_MS) faults.push(`the p99 of the neighbour is ${p99.toFixed(1)} ms, more than ${P99_MAX_MS}`);
+    if (p99 > P99_MAX_MS)
+      faults.push(`the p99 of the neighbour is ${p99.toFixed(1)} ms, more than ${P99_MAX_MS}`);
   }
   return faults;
 }

@@ -55,7 +55,11 @@ export class Tenant {
    * Calls the management API; the path is relative to the project. Sends a string body unchanged.
    * Counts the response, and resolves for any status.
    */
-  async call(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<Answer> {
+  async call(
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+    path: string,
+    body?: unknown,
+  ): Promise<Answer> {
     const { port, projectId } = this.order;
     return this.ask(method, `http://127.0.0.1:${port}/api/v1/projects/${projectId}${path}`, body);
   }
@@ -68,17 +72,26 @@ export class Tenant {
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     url: string,
     body?: unknown,
-    { authorization = `Bearer ${this.order.key}`, address = '127.0.0.3' }: { authorization?: string; address?: string } = {},
+    {
+      authorization = `Bearer ${this.order.key}`,
+      address = '127.0.0.3',
+    }: { authorization?: string; address?: string } = {},
   ): Promise<Answer> {
     try {
       const answer = await request(url, {
         method,
         dispatcher: this.#dispatcherAt(address),
-        headers: { authorization, ...(body !== undefined && { 'content-type': 'application/json' }) },
+        headers: {
+          authorization,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
         ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       });
       const text = await answer.body.text();
-      const { code, data } = JSON.parse(text.startsWith('{') ? text : '{}') as { code?: string; data?: Answer['data'] };
+      const { code, data } = JSON.parse(text.startsWith('{') ? text : '{}') as {
+        code?: string;
+        data?: Answer['data'];
+      };
       this.count(code === undefined ? String(answer.statusCode) : `${answer.statusCode} ${code}`);
       return { status: answer.statusCode, code, data: data ?? { uid: '' }, text };
     } catch (error) {
@@ -90,7 +103,12 @@ export class Tenant {
   #dispatcherAt(localAddress: string): Agent {
     let dispatcher = this.#dispatchers.get(localAddress);
     if (!dispatcher) {
-      dispatcher = new Agent({ connections: CONNECTIONS, headersTimeout: 120_000, bodyTimeout: 120_000, localAddress });
+      dispatcher = new Agent({
+        connections: CONNECTIONS,
+        headersTimeout: 120_000,
+        bodyTimeout: 120_000,
+        localAddress,
+      });
       this.#dispatchers.set(localAddress, dispatcher);
     }
     return dispatcher;
@@ -126,22 +144,38 @@ export class Tenant {
   }
 
   async subscribe(endpointId: string, filterConfig: object = {}): Promise<Answer> {
-    return this.call('POST', '/subscriptions', { name: 's', endpoint_id: endpointId, filter_config: filterConfig });
+    return this.call('POST', '/subscriptions', {
+      name: 's',
+      endpoint_id: endpointId,
+      filter_config: filterConfig,
+    });
   }
 
   async source(fields: object = {}): Promise<string> {
     const { brokers, topic: topicName } = this.order;
     const kafka = { brokers, topic_name: topicName, consumer_group_id: `attack-${topicName}` };
-    return (await this.call('POST', '/sources', { name: 's', type: 'pub_sub', pub_sub: { type: 'kafka', kafka }, ...fields })).data.uid;
+    return (
+      await this.call('POST', '/sources', {
+        name: 's',
+        type: 'pub_sub',
+        pub_sub: { type: 'kafka', kafka },
+        ...fields,
+      })
+    ).data.uid;
   }
 
   async produce(messages: readonly string[]): Promise<void> {
     this.#producer ??= (async () => {
-      const producer = new kafkajs.Kafka({ brokers: [...this.order.brokers], logLevel: kafkajs.logLevel.NOTHING }).producer();
+      const producer = new kafkajs.Kafka({
+        brokers: [...this.order.brokers],
+        logLevel: kafkajs.logLevel.NOTHING,
+      }).producer();
       await producer.connect();
       return producer;
     })();
-    await (await this.#producer).send({ topic: this.order.topic, messages: messages.map((value) => ({ value })) });
+    await (
+      await this.#producer
+    ).send({ topic: this.order.topic, messages: messages.map((value) => ({ value })) });
     this.count('messages', messages.length);
   }
 

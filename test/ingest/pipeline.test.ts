@@ -28,15 +28,24 @@ interface Scene {
   readonly at: Endpoint;
   readonly pipeline: Pipeline;
   /** Passes a message to the pipeline, like a source with this function. */
-  hand(body: string | Uint8Array, options?: { bodyFunction?: string } & Partial<Message>): Promise<Outcome>;
+  hand(
+    body: string | Uint8Array,
+    options?: { bodyFunction?: string } & Partial<Message>,
+  ): Promise<Outcome>;
   /** The counted outcomes, in order. */
   readonly counted: Outcome[];
 }
 
 let last = 0;
 
-async function scene(test: (scene: Scene) => Promise<void>, { ratePerSecond = 0 } = {}): Promise<void> {
-  const running = await runAgent({ db, settings: { transform: { deadline_ms: 500, processes: 1 } } });
+async function scene(
+  test: (scene: Scene) => Promise<void>,
+  { ratePerSecond = 0 } = {},
+): Promise<void> {
+  const running = await runAgent({
+    db,
+    settings: { transform: { deadline_ms: 500, processes: 1 } },
+  });
   const at = await receiver();
   const counted: Outcome[] = [];
   const { eventWriter, sandbox } = running.wiring;
@@ -48,7 +57,10 @@ async function scene(test: (scene: Scene) => Promise<void>, { ratePerSecond = 0 
     eventWriter,
     maxMessageBytes: 10_000,
     accepts: (_project, eventType) => eventType !== 'unknown',
-    measure: { settled: (_: unknown, outcome: Outcome) => counted.push(outcome), step: () => undefined },
+    measure: {
+      settled: (_: unknown, outcome: Outcome) => counted.push(outcome),
+      step: () => undefined,
+    },
   });
   const sources = new Map<string, IngestSource>();
   const sourceOf = (bodyFunction: string | null): IngestSource => {
@@ -79,23 +91,31 @@ async function scene(test: (scene: Scene) => Promise<void>, { ratePerSecond = 0 
   }
 }
 
-pipeline('an event type that the project rejects quarantines the message, with all that its function made of it', () =>
-  scene(async ({ hand, counted, running }) => {
-    await hand('{"event_type":"unknown","data":{}}');
-    const bodyFunction = `function transform(p) { return [{ event_type: 'known', data: p }, { event_type: 'unknown', data: p }]; }`;
-    await hand('{}', { bodyFunction });
-    assert.equal(counted, ['quarantined', 'quarantined']);
-    const rows = await db.rows<{ code: string; reason: string }>(
-      'select code, reason from quarantined_messages where project_id = $1 order by id',
-      [running.projectId],
-    );
-    assert.equal(
-      rows.map(({ code }) => code),
-      ['unknown_event_type', 'unknown_event_type'],
-    );
-    assert.match(rows.map(({ reason }) => reason).join(), 'Result 2 of 2: The project has no event type "unknown"');
-    assert.equal(await db.rows('select id from events where project_id = $1', [running.projectId]), []);
-  }),
+pipeline(
+  'an event type that the project rejects quarantines the message, with all that its function made of it',
+  () =>
+    scene(async ({ hand, counted, running }) => {
+      await hand('{"event_type":"unknown","data":{}}');
+      const bodyFunction = `function transform(p) { return [{ event_type: 'known', data: p }, { event_type: 'unknown', data: p }]; }`;
+      await hand('{}', { bodyFunction });
+      assert.equal(counted, ['quarantined', 'quarantined']);
+      const rows = await db.rows<{ code: string; reason: string }>(
+        'select code, reason from quarantined_messages where project_id = $1 order by id',
+        [running.projectId],
+      );
+      assert.equal(
+        rows.map(({ code }) => code),
+        ['unknown_event_type', 'unknown_event_type'],
+      );
+      assert.match(
+        rows.map(({ reason }) => reason).join(),
+        'Result 2 of 2: The project has no event type "unknown"',
+      );
+      assert.equal(
+        await db.rows('select id from events where project_id = $1', [running.projectId]),
+        [],
+      );
+    }),
 );
 
 const GOOD = '{"event_type":"order.paid","data":{"id":9007199254740993}}';
@@ -108,100 +128,150 @@ const quarantined = () =>
 pipeline('a message is accepted with its bytes, and its headers travel', () =>
   scene(async ({ at, hand, counted }) => {
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
-    const body = '{"event_type":"order.paid","data":{ "id":9007199254740993 },"custom_headers":{"X-Shop":"7"}}';
-    assert.is(await hand(body, { headers: { traceparent, Tenant: 'a', 'bad name': 'x' } }), 'accepted');
+    const body =
+      '{"event_type":"order.paid","data":{ "id":9007199254740993 },"custom_headers":{"X-Shop":"7"}}';
+    assert.is(
+      await hand(body, { headers: { traceparent, Tenant: 'a', 'bad name': 'x' } }),
+      'accepted',
+    );
     const [request] = await at.received(1);
     assert.is(request!.body.toString(), '{ "id":9007199254740993 }');
-    assert.equal([request!.headers['x-shop'], request!.headers['tenant'], request!.headers['traceparent']], ['7', 'a', traceparent]);
+    assert.equal(
+      [request!.headers['x-shop'], request!.headers['tenant'], request!.headers['traceparent']],
+      ['7', 'a', traceparent],
+    );
     assert.equal(counted, ['accepted']);
     const [event] = await db.rows('select event_type, message_type from events');
     assert.equal(event, { event_type: 'order.paid', message_type: 'single' });
   }),
 );
 
-pipeline('a redelivered message is a duplicate; the same coordinates with another stamp are another message', () =>
-  scene(async ({ hand, counted }) => {
-    const once = { coordinates: 'orders/0/0', timestamp: 1_763_700_000_000 };
-    assert.is(await hand(GOOD, once), 'accepted');
-    assert.is(await hand(GOOD, once), 'duplicate');
-    assert.is(await hand(GOOD, { ...once, timestamp: once.timestamp + 1 }), 'accepted');
-    const broken = { ...once, coordinates: 'orders/0/1' };
-    assert.equal(await Promise.all(Array.from({ length: 3 }, () => hand('no json', broken))), ['quarantined', 'duplicate', 'duplicate']);
-    assert.is(await hand('no json', broken), 'duplicate');
-    assert.is((await quarantined()).length, 1);
-    assert.is(counted.filter((outcome) => outcome === 'quarantined').length, 1);
-  }),
+pipeline(
+  'a redelivered message is a duplicate; the same coordinates with another stamp are another message',
+  () =>
+    scene(async ({ hand, counted }) => {
+      const once = { coordinates: 'orders/0/0', timestamp: 1_763_700_000_000 };
+      assert.is(await hand(GOOD, once), 'accepted');
+      assert.is(await hand(GOOD, once), 'duplicate');
+      assert.is(await hand(GOOD, { ...once, timestamp: once.timestamp + 1 }), 'accepted');
+      const broken = { ...once, coordinates: 'orders/0/1' };
+      assert.equal(await Promise.all(Array.from({ length: 3 }, () => hand('no json', broken))), [
+        'quarantined',
+        'duplicate',
+        'duplicate',
+      ]);
+      assert.is(await hand('no json', broken), 'duplicate');
+      assert.is((await quarantined()).length, 1);
+      assert.is(counted.filter((outcome) => outcome === 'quarantined').length, 1);
+    }),
 );
 
-pipeline('a time that cannot be is replaced by the arrival and stays visible, and what comes again is a duplicate', () =>
-  scene(async ({ hand, running }) => {
-    const since = Date.now() - 60_000;
-    const seconds = Math.floor(Date.now() / 1000);
-    const times = [-1, 0, NaN, seconds, seconds * 1e6, seconds * 1e9, 1e18, Date.now() + 25 * 3_600_000];
-    const bodyFunction = 'function transform(p) { return [{ event_type: "a", data: p }, { event_type: "b", data: p }]; }';
-    const messages = times.map((timestamp, n) => ({ timestamp, coordinates: `orders/1/${n}` }));
-    for (const body of ['{}', 'no json']) {
-      const all = () =>
-        Promise.all(
-          messages.map((message) =>
-            hand(body, { ...message, coordinates: `${body}${message.coordinates}`, ...(body === '{}' ? { bodyFunction } : {}) }),
-          ),
-        );
-      assert.equal(new Set(await all()), new Set([body === '{}' ? 'accepted' : 'quarantined']));
-      assert.equal(new Set([...(await all()), ...(await all())]), new Set(['duplicate']));
-    }
-    const rows = await db.rows<{ at: Date; id: string; notes: string }>(
-      'select occurred_at as at, id, notes from events where project_id = $1',
-      [running.projectId],
-    );
-    const stored = await db.rows<{ at: Date; id: string; notes: string }>(
-      'select occurred_at as at, id, reason as notes from quarantined_messages where project_id = $1',
-      [running.projectId],
-    );
-    assert.equal([rows.length, stored.length], [times.length * 2, times.length]);
-    for (const { at, id, notes } of [...rows, ...stored]) {
-      assert.ok(at.getTime() > since && at.getTime() <= Date.now() + 1_000, at.toISOString());
-      assert.is(timeOfId(id), at.getTime());
-      assert.match(notes, 'its arrival dates it');
-    }
-    assert.is(rows.filter(({ notes }) => notes.includes(`dates the message ${seconds * 1e6} ms after 1970`)).length, 2);
-    assert.equal(await db.rows('select id from events_default'), []);
-  }),
-);
-
-pipeline('a message that an earlier version dated as its broker did is a duplicate when it comes again', () =>
-  scene(async ({ hand, running }) => {
-    const message = { timestamp: 1e18, coordinates: 'orders/2/0' };
-    await hand(GOOD, message);
-    const [event] = await db.rows<{ source: string }>('select source_id as source from events where project_id = $1', [running.projectId]);
-    const old = clampTime(message.timestamp);
-    await db.rows('delete from message_arrivals');
-    await db.rows(`update events set id = $1, occurred_at = timestamptz 'epoch' + $2::bigint * interval '1 ms'`, [
-      eventId(event!.source, message.coordinates, old),
-      old,
-    ]);
-    assert.is(await hand(GOOD, message), 'duplicate');
-  }),
-);
-
-pipeline('a message that was too far ahead when it came is a duplicate when it comes again as its time is possible', () =>
-  scene(async ({ hand, running }) => {
-    const bodyFunction = 'function transform(p) { return [{ event_type: "a", data: p }, { event_type: "b", data: p }]; }';
-    const dateNow = Date.now;
-    const timestamp = Date.now() + 25 * 3_600_000;
-    for (const body of ['{}', 'no json']) {
-      const again = () => hand(body, { timestamp, coordinates: `orders/3/${body}`, ...(body === '{}' ? { bodyFunction } : {}) });
-      assert.is(await again(), body === '{}' ? 'accepted' : 'quarantined');
-      Date.now = () => dateNow() + 2 * 3_600_000;
-      try {
-        assert.is(await again(), 'duplicate');
-      } finally {
-        Date.now = dateNow;
+pipeline(
+  'a time that cannot be is replaced by the arrival and stays visible, and what comes again is a duplicate',
+  () =>
+    scene(async ({ hand, running }) => {
+      const since = Date.now() - 60_000;
+      const seconds = Math.floor(Date.now() / 1000);
+      const times = [
+        -1,
+        0,
+        NaN,
+        seconds,
+        seconds * 1e6,
+        seconds * 1e9,
+        1e18,
+        Date.now() + 25 * 3_600_000,
+      ];
+      const bodyFunction =
+        'function transform(p) { return [{ event_type: "a", data: p }, { event_type: "b", data: p }]; }';
+      const messages = times.map((timestamp, n) => ({ timestamp, coordinates: `orders/1/${n}` }));
+      for (const body of ['{}', 'no json']) {
+        const all = () =>
+          Promise.all(
+            messages.map((message) =>
+              hand(body, {
+                ...message,
+                coordinates: `${body}${message.coordinates}`,
+                ...(body === '{}' ? { bodyFunction } : {}),
+              }),
+            ),
+          );
+        assert.equal(new Set(await all()), new Set([body === '{}' ? 'accepted' : 'quarantined']));
+        assert.equal(new Set([...(await all()), ...(await all())]), new Set(['duplicate']));
       }
-    }
-    assert.is((await db.rows('select from events where project_id = $1', [running.projectId])).length, 2);
-    assert.is((await quarantined()).length, 1);
-  }),
+      const rows = await db.rows<{ at: Date; id: string; notes: string }>(
+        'select occurred_at as at, id, notes from events where project_id = $1',
+        [running.projectId],
+      );
+      const stored = await db.rows<{ at: Date; id: string; notes: string }>(
+        'select occurred_at as at, id, reason as notes from quarantined_messages where project_id = $1',
+        [running.projectId],
+      );
+      assert.equal([rows.length, stored.length], [times.length * 2, times.length]);
+      for (const { at, id, notes } of [...rows, ...stored]) {
+        assert.ok(at.getTime() > since && at.getTime() <= Date.now() + 1_000, at.toISOString());
+        assert.is(timeOfId(id), at.getTime());
+        assert.match(notes, 'its arrival dates it');
+      }
+      assert.is(
+        rows.filter(({ notes }) =>
+          notes.includes(`dates the message ${seconds * 1e6} ms after 1970`),
+        ).length,
+        2,
+      );
+      assert.equal(await db.rows('select id from events_default'), []);
+    }),
+);
+
+pipeline(
+  'a message that an earlier version dated as its broker did is a duplicate when it comes again',
+  () =>
+    scene(async ({ hand, running }) => {
+      const message = { timestamp: 1e18, coordinates: 'orders/2/0' };
+      await hand(GOOD, message);
+      const [event] = await db.rows<{ source: string }>(
+        'select source_id as source from events where project_id = $1',
+        [running.projectId],
+      );
+      const old = clampTime(message.timestamp);
+      await db.rows('delete from message_arrivals');
+      await db.rows(
+        `update events set id = $1, occurred_at = timestamptz 'epoch' + $2::bigint * interval '1 ms'`,
+        [eventId(event!.source, message.coordinates, old), old],
+      );
+      assert.is(await hand(GOOD, message), 'duplicate');
+    }),
+);
+
+pipeline(
+  'a message that was too far ahead when it came is a duplicate when it comes again as its time is possible',
+  () =>
+    scene(async ({ hand, running }) => {
+      const bodyFunction =
+        'function transform(p) { return [{ event_type: "a", data: p }, { event_type: "b", data: p }]; }';
+      const dateNow = Date.now;
+      const timestamp = Date.now() + 25 * 3_600_000;
+      for (const body of ['{}', 'no json']) {
+        const again = () =>
+          hand(body, {
+            timestamp,
+            coordinates: `orders/3/${body}`,
+            ...(body === '{}' ? { bodyFunction } : {}),
+          });
+        assert.is(await again(), body === '{}' ? 'accepted' : 'quarantined');
+        Date.now = () => dateNow() + 2 * 3_600_000;
+        try {
+          assert.is(await again(), 'duplicate');
+        } finally {
+          Date.now = dateNow;
+        }
+      }
+      assert.is(
+        (await db.rows('select from events where project_id = $1', [running.projectId])).length,
+        2,
+      );
+      assert.is((await quarantined()).length, 1);
+    }),
 );
 
 pipeline('old messages keep their time, and so do those that are less than a day ahead', () =>
@@ -228,7 +298,10 @@ pipeline('hopeless messages are quarantined as they came, and those beside them 
       [`{"event_type":"a","data":${'{"a":'.repeat(300)}1${'}'.repeat(301)}`, 'too_deep'],
     ];
     const outcomes = await Promise.all(
-      bad.flatMap(([body], n) => [hand(body, { coordinates: `bad/${n}`, headers: { a: 'b\0' } }), hand(GOOD)]),
+      bad.flatMap(([body], n) => [
+        hand(body, { coordinates: `bad/${n}`, headers: { a: 'b\0' } }),
+        hand(GOOD),
+      ]),
     );
     assert.equal(
       outcomes,
@@ -263,47 +336,68 @@ pipeline('a transform gets what is no JSON as text', () =>
   }),
 );
 
-pipeline('a header that a message may not set is left out, the event is delivered and says so, also when a function returned it', () =>
-  scene(async ({ at, hand }) => {
-    const body = '{"event_type":"order.paid","data":{},"custom_headers":{"Host":"evil.example","X-Shop":"7"}}';
-    assert.is(await hand(body), 'accepted');
-    assert.is(await hand(body, { bodyFunction: 'function transform(payload) { return payload }' }), 'accepted');
-    assert.is(await hand(GOOD), 'accepted');
-    const requests = await at.received(3);
-    assert.ok(requests.every(({ headers }) => headers['host'] === new URL(at.url).host));
-    assert.is(requests.filter(({ headers }) => headers['x-shop'] === '7').length, 2);
-    const notes = '["the header \\"Host\\" was left out: the connection sets it"]';
-    assert.equal(await db.rows('select notes from events order by notes'), [{ notes }, { notes }, { notes: null }]);
-  }),
+pipeline(
+  'a header that a message may not set is left out, the event is delivered and says so, also when a function returned it',
+  () =>
+    scene(async ({ at, hand }) => {
+      const body =
+        '{"event_type":"order.paid","data":{},"custom_headers":{"Host":"evil.example","X-Shop":"7"}}';
+      assert.is(await hand(body), 'accepted');
+      assert.is(
+        await hand(body, { bodyFunction: 'function transform(payload) { return payload }' }),
+        'accepted',
+      );
+      assert.is(await hand(GOOD), 'accepted');
+      const requests = await at.received(3);
+      assert.ok(requests.every(({ headers }) => headers['host'] === new URL(at.url).host));
+      assert.is(requests.filter(({ headers }) => headers['x-shop'] === '7').length, 2);
+      const notes = '["the header \\"Host\\" was left out: the connection sets it"]';
+      assert.equal(await db.rows('select notes from events order by notes'), [
+        { notes },
+        { notes },
+        { notes: null },
+      ]);
+    }),
 );
 
-pipeline('a transform gets bytes that are not UTF-8, exactly, and as text with U+FFFD; they may be too many all the same', () =>
-  scene(async ({ at, hand }) => {
-    const bodyFunction = `function transform(payload, message) { return { event_type: 'a', data: { payload, bytes: Array.from(message.bytes) } } }`;
-    const bytes = Buffer.from([0xef, 0xbb, 0xbf, 0x7b, 0x00, 0x1e, 0xe9, 0x7d]);
-    assert.is(await hand(bytes, { bodyFunction }), 'accepted');
-    assert.is(await hand('\ufeff{"a":"é"}', { bodyFunction }), 'accepted');
-    const bodies = (await at.received(2)).map(({ body }) => JSON.parse(body.toString()) as object);
-    assert.equal(bodies, [
-      { payload: '{\0\x1e\ufffd}', bytes: [...bytes] },
-      { payload: { a: 'é' }, bytes: [...Buffer.from('\ufeff{"a":"é"}')] },
-    ]);
-    assert.is(await hand(Buffer.alloc(10_001, 0xe9), { bodyFunction }), 'quarantined');
-    assert.equal(
-      (await quarantined()).map(({ code }) => code),
-      ['too_large'],
-    );
-  }),
+pipeline(
+  'a transform gets bytes that are not UTF-8, exactly, and as text with U+FFFD; they may be too many all the same',
+  () =>
+    scene(async ({ at, hand }) => {
+      const bodyFunction = `function transform(payload, message) { return { event_type: 'a', data: { payload, bytes: Array.from(message.bytes) } } }`;
+      const bytes = Buffer.from([0xef, 0xbb, 0xbf, 0x7b, 0x00, 0x1e, 0xe9, 0x7d]);
+      assert.is(await hand(bytes, { bodyFunction }), 'accepted');
+      assert.is(await hand('\ufeff{"a":"é"}', { bodyFunction }), 'accepted');
+      const bodies = (await at.received(2)).map(
+        ({ body }) => JSON.parse(body.toString()) as object,
+      );
+      assert.equal(bodies, [
+        { payload: '{\0\x1e\ufffd}', bytes: [...bytes] },
+        { payload: { a: 'é' }, bytes: [...Buffer.from('\ufeff{"a":"é"}')] },
+      ]);
+      assert.is(await hand(Buffer.alloc(10_001, 0xe9), { bodyFunction }), 'quarantined');
+      assert.equal(
+        (await quarantined()).map(({ code }) => code),
+        ['too_large'],
+      );
+    }),
 );
 
 pipeline('a transform may drop a message, or make several events of it', () =>
   scene(async ({ at, hand }) => {
     const bodyFunction = `function transform(payload) { return payload.map((n) => ({ event_type: 'a', data: { n } })) }`;
     assert.is(await hand('[]', { bodyFunction }), 'dropped');
-    assert.is(await hand('[1]', { bodyFunction: 'function transform() { return null }' }), 'dropped');
+    assert.is(
+      await hand('[1]', { bodyFunction: 'function transform() { return null }' }),
+      'dropped',
+    );
     const once = { coordinates: 'orders/0/several', timestamp: 1 };
     assert.is(await hand('[1,2,3]', { bodyFunction, ...once }), 'accepted');
-    assert.equal((await at.received(3)).map(({ body }) => body.toString()).sort(), ['{"n":1}', '{"n":2}', '{"n":3}']);
+    assert.equal((await at.received(3)).map(({ body }) => body.toString()).sort(), [
+      '{"n":1}',
+      '{"n":2}',
+      '{"n":3}',
+    ]);
     assert.is(await hand('[1,2,3]', { bodyFunction, ...once }), 'duplicate');
     assert.equal(await db.rows('select count(*)::int as n from events'), [{ n: 3 }]);
   }),
@@ -316,41 +410,52 @@ pipeline('one bad event among several refuses the message, and the reason says w
     const [row] = await quarantined();
     assert.equal(
       [row!.code, row!.reason],
-      ['invalid_transform_output', 'Result 2 of 2: The result of the transform function is not an ingest message: event_type is empty.'],
+      [
+        'invalid_transform_output',
+        'Result 2 of 2: The result of the transform function is not an ingest message: event_type is empty.',
+      ],
     );
     assert.equal(await db.rows('select from events'), []);
   }),
 );
 
-pipeline('a transform that misbehaves quarantines its message, each way with its own code, and the next one is delivered', () =>
-  scene(async ({ hand }) => {
-    const functions: [string, string][] = [
-      ['transform_threw', 'function transform() { throw new Error("no") }'],
-      ['transform_timeout', 'function transform() { for (;;); }'],
-      ['transform_promise', 'async function transform() { return {} }'],
-      ['transform_not_an_object', 'function transform() { return 7 }'],
-      ['transform_no_transform', 'function other() {}'],
-      ['transform_not_compiled', 'function transform( {'],
-      ['invalid_transform_output', 'function transform() { return { data: {} } }'],
-    ];
-    for (const [n, [code, bodyFunction]] of functions.entries()) {
-      assert.is(await hand('{"secret":"hunter2"}', { bodyFunction, coordinates: `bad/${n}` }), 'quarantined', code);
-      assert.is(await hand(GOOD), 'accepted', `after ${code}`);
-    }
-    const rows = await quarantined();
-    assert.equal(
-      rows.map(({ code }) => code),
-      functions.map(([code]) => code),
-    );
-    assert.ok(rows.every(({ reason }) => reason.length > 10 && !reason.includes('hunter2')));
-    assert.ok(rows.every(({ raw }) => raw.toString() === '{"secret":"hunter2"}'));
-  }),
+pipeline(
+  'a transform that misbehaves quarantines its message, each way with its own code, and the next one is delivered',
+  () =>
+    scene(async ({ hand }) => {
+      const functions: [string, string][] = [
+        ['transform_threw', 'function transform() { throw new Error("no") }'],
+        ['transform_timeout', 'function transform() { for (;;); }'],
+        ['transform_promise', 'async function transform() { return {} }'],
+        ['transform_not_an_object', 'function transform() { return 7 }'],
+        ['transform_no_transform', 'function other() {}'],
+        ['transform_not_compiled', 'function transform( {'],
+        ['invalid_transform_output', 'function transform() { return { data: {} } }'],
+      ];
+      for (const [n, [code, bodyFunction]] of functions.entries()) {
+        assert.is(
+          await hand('{"secret":"hunter2"}', { bodyFunction, coordinates: `bad/${n}` }),
+          'quarantined',
+          code,
+        );
+        assert.is(await hand(GOOD), 'accepted', `after ${code}`);
+      }
+      const rows = await quarantined();
+      assert.equal(
+        rows.map(({ code }) => code),
+        functions.map(([code]) => code),
+      );
+      assert.ok(rows.every(({ reason }) => reason.length > 10 && !reason.includes('hunter2')));
+      assert.ok(rows.every(({ raw }) => raw.toString() === '{"secret":"hunter2"}'));
+    }),
 );
 
 pipeline('a message with too many brackets is refused before a transform reads it', () =>
   scene(async ({ hand }) => {
     assert.is(
-      await hand('['.repeat(5_000), { bodyFunction: 'function transform() { return { event_type: "a", data: {} } }' }),
+      await hand('['.repeat(5_000), {
+        bodyFunction: 'function transform() { return { event_type: "a", data: {} } }',
+      }),
       'quarantined',
     );
     assert.equal(
@@ -363,7 +468,9 @@ pipeline('a message with too many brackets is refused before a transform reads i
 pipeline('thousands of messages that come at once are each settled', () =>
   scene(async ({ hand, counted, at }) => {
     const outcomes = await Promise.all(
-      Array.from({ length: 3000 }, (_, n) => hand(n % 100 === 0 ? 'poison' : `{"event_type":"a","data":{"n":${n}}}`)),
+      Array.from({ length: 3000 }, (_, n) =>
+        hand(n % 100 === 0 ? 'poison' : `{"event_type":"a","data":{"n":${n}}}`),
+      ),
     );
     assert.is(outcomes.filter((outcome) => outcome === 'accepted').length, 2970);
     assert.is(outcomes.filter((outcome) => outcome === 'quarantined').length, 30);
@@ -379,7 +486,10 @@ pipeline('the rate holds messages back and loses none', () =>
       const startedAtMs = performance.now();
       const outcomes = await Promise.all(Array.from({ length: 250 }, () => hand(GOOD)));
       assert.ok(outcomes.every((outcome) => outcome === 'accepted'));
-      assert.ok(performance.now() - startedAtMs >= 1_400, `after ${performance.now() - startedAtMs} ms`);
+      assert.ok(
+        performance.now() - startedAtMs >= 1_400,
+        `after ${performance.now() - startedAtMs} ms`,
+      );
     },
     { ratePerSecond: 100 },
   ),
@@ -456,7 +566,12 @@ for (const [what, count] of [
         if (isDefective && ordinal === Math.max(0, count - 1)) throw new TypeError('a defect');
         return null;
       },
-      result: { kind: 'array', items: Array.from({ length: count }, () => GOOD), logs: [], durationMs: 1 },
+      result: {
+        kind: 'array',
+        items: Array.from({ length: count }, () => GOOD),
+        logs: [],
+        durationMs: 1,
+      },
       eventWriter: { push: (message) => void passed.push(message) },
     });
     const bodyFunction = count === 0 ? null : 'function transform() {}';
@@ -471,20 +586,27 @@ for (const [what, count] of [
     assert.equal([next!.events.length, next!.quarantined], [Math.max(1, count), null]);
   });
 
-pipeline('messages of a project over its pace wait before anything is done for them, and those of others pass', async () => {
-  const passed: string[] = [];
-  const { hand } = bare({ perSecond: 100, eventWriter: { push: ({ projectId }) => void passed.push(projectId) } });
-  for (let n = 0; n < 60; n++) void hand('backlog', n);
-  await until('the first to pass', () => passed.length > 0);
-  void hand('other', 0);
-  await until('the other to pass', () => passed.includes('other'));
-  assert.ok(passed.length < 40, `${passed.length} passed before`);
-  await until('all to pass', () => passed.length === 61);
-});
+pipeline(
+  'messages of a project over its pace wait before anything is done for them, and those of others pass',
+  async () => {
+    const passed: string[] = [];
+    const { hand } = bare({
+      perSecond: 100,
+      eventWriter: { push: ({ projectId }) => void passed.push(projectId) },
+    });
+    for (let n = 0; n < 60; n++) void hand('backlog', n);
+    await until('the first to pass', () => passed.length > 0);
+    void hand('other', 0);
+    await until('the other to pass', () => passed.includes('other'));
+    assert.ok(passed.length < 40, `${passed.length} passed before`);
+    await until('all to pass', () => passed.length === 61);
+  },
+);
 
 pipeline('messages that a function drops do not count', async () => {
   const { pace, hand } = bare({ perSecond: 10, eventWriter: { push: () => assert.unreachable() } });
-  for (let n = 0; n < 20; n++) assert.is(await hand('p', n, 'function transform() { return null; }'), 'dropped');
+  for (let n = 0; n < 20; n++)
+    assert.is(await hand('p', n, 'function transform() { return null; }'), 'dropped');
   assert.not(pace.isOver('p'));
 });
 
@@ -512,20 +634,25 @@ pipeline('a thousand results of a message are parsed a few at a time', async () 
   assert.ok(parsedAt.at(-1)! - parsedAt[1]! >= 9, `10,000 events were made in ${turns} turns`);
 });
 
-pipeline('an intake that stops leaves what has not passed the throttle to the broker, and commits the rest', () =>
-  scene(
-    async ({ hand, pipeline: it }) => {
-      const outcomes = Array.from({ length: 60 }, () => hand(GOOD));
-      await until('the first to be accepted', async () => (await db.rows('select from events')).length > 0);
-      it.stop();
-      const settled = await Promise.all([...outcomes, hand(GOOD)]);
-      const accepted = settled.filter((outcome) => outcome === 'accepted').length;
-      assert.ok(accepted >= 10 && accepted < 60, `${accepted} were accepted`);
-      assert.is(settled.filter((outcome) => outcome === 'later').length, 61 - accepted);
-      assert.equal(await db.rows('select count(*)::int as n from events'), [{ n: accepted }]);
-    },
-    { ratePerSecond: 10 },
-  ),
+pipeline(
+  'an intake that stops leaves what has not passed the throttle to the broker, and commits the rest',
+  () =>
+    scene(
+      async ({ hand, pipeline: it }) => {
+        const outcomes = Array.from({ length: 60 }, () => hand(GOOD));
+        await until(
+          'the first to be accepted',
+          async () => (await db.rows('select from events')).length > 0,
+        );
+        it.stop();
+        const settled = await Promise.all([...outcomes, hand(GOOD)]);
+        const accepted = settled.filter((outcome) => outcome === 'accepted').length;
+        assert.ok(accepted >= 10 && accepted < 60, `${accepted} were accepted`);
+        assert.is(settled.filter((outcome) => outcome === 'later').length, 61 - accepted);
+        assert.equal(await db.rows('select count(*)::int as n from events'), [{ n: accepted }]);
+      },
+      { ratePerSecond: 10 },
+    ),
 );
 
 pipeline('a turn of the event loop parses a hundred messages, or one that is large', async () => {
@@ -548,7 +675,11 @@ pipeline('a turn of the event loop parses a hundred messages, or one that is lar
   const handle = it.handle(() => ({ projectId: newId(), id: newId(), bodyFunction: null }));
   let next = setImmediate(turn);
   const hand = (count: number, body: Buffer) =>
-    Promise.all(Array.from({ length: count }, (_, n) => handle({ coordinates: `orders/0/${n}`, timestamp: 1, body, headers: {} })));
+    Promise.all(
+      Array.from({ length: count }, (_, n) =>
+        handle({ coordinates: `orders/0/${n}`, timestamp: 1, body, headers: {} }),
+      ),
+    );
   await hand(20, Buffer.from(`{"event_type":"order.paid","data":"${'x'.repeat(64 * 1024)}"}`));
   await hand(450, Buffer.from(GOOD));
   clearImmediate(next);

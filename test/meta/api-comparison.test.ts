@@ -19,12 +19,17 @@ function rows(): string[][] {
 function described(): string[] {
   const { paths } = openApiDocument(routes, { version: '', rootPath: '' });
   return Object.entries(paths).flatMap(([path, operations]) =>
-    Object.keys(operations).map((method) => `${method.toUpperCase()} ${path.replace(/^\/projects\/\{project_id\}(?=\/)/, '')}`),
+    Object.keys(operations).map(
+      (method) =>
+        `${method.toUpperCase()} ${path.replace(/^\/projects\/\{project_id\}(?=\/)/, '')}`,
+    ),
   );
 }
 
 comparison(`each route of the OpenAPI document is once in ${PAGE}, and no other`, () => {
-  const listed = rows().flatMap(([, cell = '']) => [...cell.matchAll(/`([A-Z]+ [^`]+)`/g)].map(([, route]) => route!));
+  const listed = rows().flatMap(([, cell = '']) =>
+    [...cell.matchAll(/`([A-Z]+ [^`]+)`/g)].map(([, route]) => route!),
+  );
   const known = described();
   const fix = `add a new route to the row of its task in ${PAGE}`;
   assert.equal(
@@ -41,7 +46,9 @@ comparison(`each route of the OpenAPI document is once in ${PAGE}, and no other`
 
 comparison('each row says something of each of the others', () => {
   assert.ok(rows().length > 30);
-  const incomplete = rows().filter((cells) => cells.length !== 6 || cells.some((cell) => cell.trim() === ''));
+  const incomplete = rows().filter(
+    (cells) => cells.length !== 6 || cells.some((cell) => cell.trim() === ''),
+  );
   assert.equal(incomplete, []);
 });
 

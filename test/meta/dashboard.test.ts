@@ -12,14 +12,27 @@ interface Panel {
   readonly title: string;
   readonly description?: string;
   readonly datasource?: { readonly type: string; readonly uid: string };
-  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
-  readonly targets?: readonly { readonly refId: string; readonly expr: string; readonly datasource: { readonly uid: string } }[];
+  readonly gridPos: {
+    readonly x: number;
+    readonly y: number;
+    readonly w: number;
+    readonly h: number;
+  };
+  readonly targets?: readonly {
+    readonly refId: string;
+    readonly expr: string;
+    readonly datasource: { readonly uid: string };
+  }[];
 }
 
 const shipped = JSON.parse(read('deploy/grafana/gateway.json')) as {
   readonly panels: readonly Panel[];
   readonly templating: {
-    readonly list: readonly { readonly name: string; readonly type: string; readonly query: string | { readonly query: string } }[];
+    readonly list: readonly {
+      readonly name: string;
+      readonly type: string;
+      readonly query: string | { readonly query: string };
+    }[];
   };
 };
 const panels = shipped.panels.filter(({ type }) => type !== 'row');
@@ -38,7 +51,10 @@ dashboard('it can be imported anywhere: each query goes to the data source that 
     shipped.templating.list.map(({ name, type }) => `${name} ${type}`),
     ['datasource datasource', 'job query', 'project query', 'endpoint query'],
   );
-  const places = panels.flatMap(({ datasource, targets = [] }) => [datasource?.uid, ...targets.map((target) => target.datasource.uid)]);
+  const places = panels.flatMap(({ datasource, targets = [] }) => [
+    datasource?.uid,
+    ...targets.map((target) => target.datasource.uid),
+  ]);
   assert.equal(
     places.filter((uid) => !/^\$\{datasource\}$/.test(uid ?? '')),
     [],
@@ -46,21 +62,34 @@ dashboard('it can be imported anywhere: each query goes to the data source that 
   assert.ok(panels.every(({ targets = [] }) => targets.length > 0));
 });
 
-dashboard('its queries ask for series and labels that the gateway exports, and leave out nothing that the page can choose', () => {
-  const queries = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const));
-  const choices = shipped.templating.list.flatMap(({ name, query }) => (typeof query === 'string' ? [] : [[name, query.query] as const]));
-  assert.equal(
-    [...queries, ...choices].flatMap(([title, expr]) => mistakesIn(expr).map((mistake) => `${title}: ${mistake}`)),
-    [],
-  );
-  assert.equal(
-    queries.filter(([, expr]) => !expr.includes('job=~"$job"')).map(([title]) => title),
-    [],
-  );
-});
+dashboard(
+  'its queries ask for series and labels that the gateway exports, and leave out nothing that the page can choose',
+  () => {
+    const queries = panels.flatMap(({ title, targets = [] }) =>
+      targets.map(({ expr }) => [title, expr] as const),
+    );
+    const choices = shipped.templating.list.flatMap(({ name, query }) =>
+      typeof query === 'string' ? [] : [[name, query.query] as const],
+    );
+    assert.equal(
+      [...queries, ...choices].flatMap(([title, expr]) =>
+        mistakesIn(expr).map((mistake) => `${title}: ${mistake}`),
+      ),
+      [],
+    );
+    assert.equal(
+      queries.filter(([, expr]) => !expr.includes('job=~"$job"')).map(([title]) => title),
+      [],
+    );
+  },
+);
 
 dashboard('it shows every series of the gateway', () => {
-  const shown = new Set(panels.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => seriesIn(expr).map(({ name }) => name))));
+  const shown = new Set(
+    panels.flatMap(({ targets = [] }) =>
+      targets.flatMap(({ expr }) => seriesIn(expr).map(({ name }) => name)),
+    ),
+  );
   assert.equal(
     Object.keys(series).filter((name) => !shown.has(name)),
     [],
@@ -85,7 +114,10 @@ dashboard('the guide lists its rows and panels, and no others', () => {
   const section = /^## The dashboard$([^]*?)^## /m.exec(read('docs/guides/metrics.md'))?.[1] ?? '';
   const rows = [...section.matchAll(/^\| (.*) \| (\*\*.*) \|$/gm)];
   assert.equal(
-    rows.flatMap(([, row = '', inside = '']) => [row, ...[...inside.matchAll(/\*\*(.*?)\*\*/g)].map(([, panel]) => panel)]),
+    rows.flatMap(([, row = '', inside = '']) => [
+      row,
+      ...[...inside.matchAll(/\*\*(.*?)\*\*/g)].map(([, panel]) => panel),
+    ]),
     shipped.panels.map(({ title }) => title),
   );
 });

@@ -6,7 +6,9 @@ import { files, read, root } from './house.js';
 
 const docs = suite('meta/docs');
 
-const pages = files().filter((name) => name.endsWith('.md') && (!name.includes('/') || name.startsWith('docs/')));
+const pages = files().filter(
+  (name) => name.endsWith('.md') && (!name.includes('/') || name.startsWith('docs/')),
+);
 
 docs('every relative link leads to a file, and to a heading of it when it names one', () => {
   const broken = pages.flatMap((page) =>
@@ -20,9 +22,15 @@ docs('every relative link leads to a file, and to a heading of it when it names 
 
 docs('every file that a page names in code exists', () => {
   // they describe past states
-  const living = pages.filter((page) => !page.startsWith('docs/decisions/') && page !== 'CHANGELOG.md');
+  const living = pages.filter(
+    (page) => !page.startsWith('docs/decisions/') && page !== 'CHANGELOG.md',
+  );
   const broken = living.flatMap((page) =>
-    [...read(page).matchAll(/`((?:packages|plugins|test|scripts|migrations|docs|bin)\/[\w./-]+\.\w+)`/g)]
+    [
+      ...read(page).matchAll(
+        /`((?:packages|plugins|test|scripts|migrations|docs|bin)\/[\w./-]+\.\w+)`/g,
+      ),
+    ]
       .map(([, name = '']) => name)
       .filter((name) => !fs.existsSync(path.join(root, name)))
       .map((name) => `${page}: ${name}`),
@@ -30,22 +38,30 @@ docs('every file that a page names in code exists', () => {
   assert.equal(broken, []);
 });
 
-docs('each guarantee names a test of this repository that proves it, and what is not promised', () => {
-  const promises = read('docs/internals/guarantees.md').split(/^### /m).slice(1);
-  assert.ok(promises.length > 10);
-  const bare = promises.filter(
-    (promise) =>
-      !/^- \*\*Proved by\*\*[^]*?\]\(\.\.\/\.\.\/test\/[\w./-]+\.test\.ts\)/m.test(promise) || !promise.includes('\n- **Not promised:** '),
-  );
-  assert.equal(
-    bare.map((promise) => promise.split('\n')[0]),
-    [],
-  );
-});
+docs(
+  'each guarantee names a test of this repository that proves it, and what is not promised',
+  () => {
+    const promises = read('docs/internals/guarantees.md').split(/^### /m).slice(1);
+    assert.ok(promises.length > 10);
+    const bare = promises.filter(
+      (promise) =>
+        !/^- \*\*Proved by\*\*[^]*?\]\(\.\.\/\.\.\/test\/[\w./-]+\.test\.ts\)/m.test(promise) ||
+        !promise.includes('\n- **Not promised:** '),
+    );
+    assert.equal(
+      bare.map((promise) => promise.split('\n')[0]),
+      [],
+    );
+  },
+);
 
 docs('every decision is listed in the map of the docs', () => {
-  const listed = links(read('docs/README.md')).map((link) => path.posix.join('docs', link.split('#')[0] ?? ''));
-  const missing = pages.filter((page) => page.startsWith('docs/decisions/') && !listed.includes(page));
+  const listed = links(read('docs/README.md')).map((link) =>
+    path.posix.join('docs', link.split('#')[0] ?? ''),
+  );
+  const missing = pages.filter(
+    (page) => page.startsWith('docs/decisions/') && !listed.includes(page),
+  );
   assert.equal(missing, []);
 });
 
@@ -61,7 +77,10 @@ function links(text: string): string[] {
 
 function leads(page: string, link: string): boolean {
   const [target = '', heading] = link.split('#');
-  const name = target === '' ? page : path.posix.join(target.startsWith('/') ? '' : path.posix.dirname(page), target);
+  const name =
+    target === ''
+      ? page
+      : path.posix.join(target.startsWith('/') ? '' : path.posix.dirname(page), target);
   const place = path.join(root, name);
   if (!fs.existsSync(place)) return false;
   return heading === undefined || !name.endsWith('.md') || anchors(read(name)).has(heading);
@@ -70,7 +89,9 @@ function leads(page: string, link: string): boolean {
 /** The anchors that GitHub generates for a page's headings. */
 function anchors(text: string): Set<string> {
   const found = new Set<string>();
-  for (const [, title = ''] of text.replace(/^(```|~~~)[^]*?^\1/gm, '').matchAll(/^#{1,6}\s+(.+?)\s*#*$/gm)) {
+  for (const [, title = ''] of text
+    .replace(/^(```|~~~)[^]*?^\1/gm, '')
+    .matchAll(/^#{1,6}\s+(.+?)\s*#*$/gm)) {
     const plain = title.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[`*]/g, '');
     const anchor = plain
       .toLowerCase()

@@ -54,7 +54,12 @@ export function workspaces(): Workspace[] {
     fs
       .readdirSync(path.join(root, group))
       .filter((name) => fs.existsSync(path.join(root, group, name, 'package.json')))
-      .map((name) => ({ name, group, folder: `${group}/${name}`, manifest: manifest(`${group}/${name}/package.json`) })),
+      .map((name) => ({
+        name,
+        group,
+        folder: `${group}/${name}`,
+        manifest: manifest(`${group}/${name}/package.json`),
+      })),
   );
 }
 

@@ -26,21 +26,27 @@ meta('each setting that is a number is a limit with a row, or bounds nothing of 
   assert.equal(rows.flatMap((row) => ('setting' in row ? row.setting : [])).sort(), numbers.sort());
 });
 
-meta('each limit names a stage that exists, and each attack is met by a limit and proved by a test', () => {
-  const present = files();
-  const exists = (name: string) => present.some((file) => file === name || file.endsWith(`/${name}`));
-  const stages = rows.map(({ stage }) => stage.replace('/', '/src/')).filter((stage) => !exists(`${stage}.ts`));
-  assert.equal(stages, []);
-  const met = new Set<string>(rows.flatMap(({ against = [] }) => against));
-  assert.equal(
-    Object.keys(attacks).filter((name) => !met.has(name)),
-    [],
-  );
-  const tests = Object.values(attacks).flatMap(({ tests }): readonly string[] => tests);
-  assert.equal(
-    tests.filter((test) => !present.includes(`test/${test}.test.ts`)),
-    [],
-  );
-});
+meta(
+  'each limit names a stage that exists, and each attack is met by a limit and proved by a test',
+  () => {
+    const present = files();
+    const exists = (name: string) =>
+      present.some((file) => file === name || file.endsWith(`/${name}`));
+    const stages = rows
+      .map(({ stage }) => stage.replace('/', '/src/'))
+      .filter((stage) => !exists(`${stage}.ts`));
+    assert.equal(stages, []);
+    const met = new Set<string>(rows.flatMap(({ against = [] }) => against));
+    assert.equal(
+      Object.keys(attacks).filter((name) => !met.has(name)),
+      [],
+    );
+    const tests = Object.values(attacks).flatMap(({ tests }): readonly string[] => tests);
+    assert.equal(
+      tests.filter((test) => !present.includes(`test/${test}.test.ts`)),
+      [],
+    );
+  },
+);
 
 meta.run();

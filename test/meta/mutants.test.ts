@@ -15,13 +15,26 @@ interface Mutant {
 }
 
 const script = pathToFileURL(path.join(root, 'scripts/mutants.mjs')).href;
-const { mutants, mutated } = (await import(script)) as { mutants(): Mutant[]; mutated(mutant: Mutant): string };
+const { mutants, mutated } = (await import(script)) as {
+  mutants(): Mutant[];
+  mutated(mutant: Mutant): string;
+};
 
 meta('there are at least sixty, and all packages with logic have some', () => {
   const all = mutants();
   assert.ok(all.length >= 60, `${all.length}`);
   const packages = new Set(all.map(({ file }) => file.split('/')[1]));
-  for (const name of ['agent', 'cli', 'core', 'ingest', 'sandbox', 'server', 'source-kafka', 'source-sqs', 'store'])
+  for (const name of [
+    'agent',
+    'cli',
+    'core',
+    'ingest',
+    'sandbox',
+    'server',
+    'source-kafka',
+    'source-sqs',
+    'store',
+  ])
     assert.ok(packages.has(name), `${name} has no mutant`);
 });
 
@@ -36,7 +49,9 @@ meta('each has a name of its own and changes a line that is there once', () => {
 
 meta('each names tests that exist', () => {
   const tests = files().filter((name) => name.endsWith('.test.ts'));
-  const missing = mutants().filter(({ tests: filters }) => !filters.every((part) => tests.some((name) => name.includes(part))));
+  const missing = mutants().filter(
+    ({ tests: filters }) => !filters.every((part) => tests.some((name) => name.includes(part))),
+  );
   assert.equal(
     missing.map(({ name, tests: filters }) => `${name}: ${filters.join(', ')}`),
     [],

@@ -28,7 +28,9 @@ function staleLock(): string {
 /** Replaces the next `times` renames. */
 function moving(times: number, move: (from: string, to: string) => void): void {
   let left = times;
-  Object.assign(fs, { renameSync: (from: string, to: string) => (left-- > 0 ? move(from, to) : renameSync(from, to)) });
+  Object.assign(fs, {
+    renameSync: (from: string, to: string) => (left-- > 0 ? move(from, to) : renameSync(from, to)),
+  });
 }
 
 prepare('a stale lock is taken over without a word', async () => {
@@ -64,22 +66,25 @@ prepare('a stale lock that may not be taken away is waited for, and that is said
   assert.ok(performance.now() - began >= 300, 'it did not wait');
 });
 
-prepare('of a lock that changes hands twice while it is looked at nothing stays behind', async () => {
-  const file = staleLock();
-  console.error = () => undefined;
-  moving(1, (from, to) => {
-    fs.writeFileSync(from, 'of one who was faster');
-    renameSync(from, to);
-    fs.writeFileSync(from, 'of one who came when it was gone');
-    setTimeout(() => fs.rmSync(from), 100);
-  });
-  await within(
-    withLock(file, () => Promise.resolve()),
-    10_000,
-    'the lock',
-  );
-  assert.equal(fs.readdirSync(path.dirname(file)), []);
-});
+prepare(
+  'of a lock that changes hands twice while it is looked at nothing stays behind',
+  async () => {
+    const file = staleLock();
+    console.error = () => undefined;
+    moving(1, (from, to) => {
+      fs.writeFileSync(from, 'of one who was faster');
+      renameSync(from, to);
+      fs.writeFileSync(from, 'of one who came when it was gone');
+      setTimeout(() => fs.rmSync(from), 100);
+    });
+    await within(
+      withLock(file, () => Promise.resolve()),
+      10_000,
+      'the lock',
+    );
+    assert.equal(fs.readdirSync(path.dirname(file)), []);
+  },
+);
 
 for (const script of ['start.mjs', 'bench.mjs', 'prepare.mjs']) {
   prepare(`what keeps ${script} from installing is said without a stack`, () => {

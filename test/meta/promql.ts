@@ -11,21 +11,27 @@ export interface UsedSeries {
 
 /** The gateway's series in a Prometheus expression, without recorded ones (`gateway:…`). */
 export function seriesIn(expression: string): UsedSeries[] {
-  return [...expression.matchAll(/(?<![\w:$"])((?:gateway|process|nodejs)_\w+)(?![\w:]|\s*=)(?:\{([^}]*)\})?/g)].map(
-    ([, name = '', selector = '']) => ({
-      name: rowOf(name),
-      labels: [...selector.matchAll(/(\w+)\s*(?:=~|!~|!=|=)/g)].map(([, label = '']) => label),
-    }),
-  );
+  return [
+    ...expression.matchAll(
+      /(?<![\w:$"])((?:gateway|process|nodejs)_\w+)(?![\w:]|\s*=)(?:\{([^}]*)\})?/g,
+    ),
+  ].map(([, name = '', selector = '']) => ({
+    name: rowOf(name),
+    labels: [...selector.matchAll(/(\w+)\s*(?:=~|!~|!=|=)/g)].map(([, label = '']) => label),
+  }));
 }
 
 /** Unknown series and labels in an expression, for which Prometheus silently returns nothing. */
 export function mistakesIn(expression: string): string[] {
   const used = seriesIn(expression);
   const known: Readonly<Record<string, { readonly labels: readonly string[] }>> = series;
-  const unknown = used.filter(({ name }) => !known[name]).map(({ name }) => `there is no series ${name}`);
+  const unknown = used
+    .filter(({ name }) => !known[name])
+    .map(({ name }) => `there is no series ${name}`);
   const labels = used.flatMap(({ name, labels: named }) =>
-    named.filter((label) => ![...added, ...(known[name]?.labels ?? [])].includes(label)).map((label) => `${name} has no label ${label}`),
+    named
+      .filter((label) => ![...added, ...(known[name]?.labels ?? [])].includes(label))
+      .map((label) => `${name} has no label ${label}`),
   );
   const reachable = new Set([...added, ...used.flatMap(({ name }) => known[name]?.labels ?? [])]);
   const grouped = [...expression.matchAll(/\b(?:by|on)\s*\(([^)]*)\)/g)]
@@ -38,5 +44,7 @@ export function mistakesIn(expression: string): string[] {
 
 function rowOf(name: string): string {
   const row = name.replace(/_(bucket|sum|count)$/, '');
-  return (series as Readonly<Record<string, { readonly type: string }>>)[row]?.type === 'histogram' ? row : name;
+  return (series as Readonly<Record<string, { readonly type: string }>>)[row]?.type === 'histogram'
+    ? row
+    : name;
 }

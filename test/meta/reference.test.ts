@@ -12,7 +12,9 @@ import { files, read, root } from './house.js';
 const reference = suite('meta/reference');
 
 const script = pathToFileURL(path.join(root, 'scripts/docs.mjs')).href;
-const made = await ((await import(script)) as { referenceFiles(): Promise<Record<string, string>> }).referenceFiles();
+const made = await (
+  (await import(script)) as { referenceFiles(): Promise<Record<string, string>> }
+).referenceFiles();
 
 for (const [name, text] of Object.entries(made)) {
   reference(`${name} is what \`node scripts/docs.mjs\` makes`, () => {
@@ -21,23 +23,30 @@ for (const [name, text] of Object.entries(made)) {
   });
 }
 
-reference('every setting of the gateway is on its page with its variable and flag, and in the schema unless it is withdrawn', () => {
-  const page = made['docs/reference/configuration.md'] ?? '';
-  const schema = JSON.parse(made['docs/reference/gateway.schema.json'] ?? '') as Schema;
-  for (const [key, { flag, withdrawn }] of Object.entries<SettingsTable[string]>(settings)) {
-    const line = page.split('\n').find((it) => it.startsWith(`| \`${key}\``));
-    assert.ok(line, `${key} is not on the page`);
-    if (flag) assert.match(line, `--${flag}`);
-    assert.is(inSchema(schema, key), withdrawn === undefined, key);
-  }
-});
+reference(
+  'every setting of the gateway is on its page with its variable and flag, and in the schema unless it is withdrawn',
+  () => {
+    const page = made['docs/reference/configuration.md'] ?? '';
+    const schema = JSON.parse(made['docs/reference/gateway.schema.json'] ?? '') as Schema;
+    for (const [key, { flag, withdrawn }] of Object.entries<SettingsTable[string]>(settings)) {
+      const line = page.split('\n').find((it) => it.startsWith(`| \`${key}\``));
+      assert.ok(line, `${key} is not on the page`);
+      if (flag) assert.match(line, `--${flag}`);
+      assert.is(inSchema(schema, key), withdrawn === undefined, key);
+    }
+  },
+);
 
 reference('every command is on its page, and the flag of a setting on that of the settings', () => {
   const page = made['docs/reference/cli.md'] ?? '';
-  for (const id of Object.keys(summaries)) assert.match(page, `\n## gateway ${id.replaceAll(':', ' ')}\n`);
+  for (const id of Object.keys(summaries))
+    assert.match(page, `\n## gateway ${id.replaceAll(':', ' ')}\n`);
   assert.match(page, /^- Database: .*`--db-port`/m);
   assert.match(page, /^- \[Settings\]\(configuration\.md\): .*`--consumers`/m);
-  assert.match(made['docs/reference/configuration.md'] ?? '', '| `database.port` | `GATEWAY_DB_PORT` | `--db-port` | integer');
+  assert.match(
+    made['docs/reference/configuration.md'] ?? '',
+    '| `database.port` | `GATEWAY_DB_PORT` | `--db-port` | integer',
+  );
   assert.not.match(page, /<%=|undefined|\[object/);
 });
 
@@ -50,14 +59,20 @@ reference('no sentence of the table of errors comes out with a hole', () => {
 reference('every series is on its page, with its type and labels', () => {
   const page = made['docs/reference/metrics.md'] ?? '';
   for (const [name, { type, labels }] of Object.entries(series)) {
-    assert.ok(page.includes(`| \`${name}\` | ${type} | ${labels.map((label) => `\`${label}\``).join(', ')} |`), name);
+    assert.ok(
+      page.includes(
+        `| \`${name}\` | ${type} | ${labels.map((label) => `\`${label}\``).join(', ')} |`,
+      ),
+      name,
+    );
   }
   assert.not.match(page, /undefined|\[object|NaN/);
 });
 
 reference('every span and every attribute of one is on its page', () => {
   const page = made['docs/reference/spans.md'] ?? '';
-  for (const name of [...Object.keys(spans), ...Object.keys(spanAttributes)]) assert.match(page, `\n| \`${name}\` | `);
+  for (const name of [...Object.keys(spans), ...Object.keys(spanAttributes)])
+    assert.match(page, `\n| \`${name}\` | `);
 });
 
 reference.run();

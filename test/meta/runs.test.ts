@@ -26,15 +26,23 @@ runs('there are tests', () => {
 });
 
 runs('every test file has one suite, named by its path', () => {
-  const wrong = declared.filter(({ file, suites }) => ![...suites.values()].every((name) => name === nameOf(file)) || suites.size !== 1);
+  const wrong = declared.filter(
+    ({ file, suites }) =>
+      ![...suites.values()].every((name) => name === nameOf(file)) || suites.size !== 1,
+  );
   assert.equal(
-    wrong.map(({ file, suites }) => `${file}: suite ${[...suites.values()].join(', ') || 'missing'}, not ${nameOf(file)}`),
+    wrong.map(
+      ({ file, suites }) =>
+        `${file}: suite ${[...suites.values()].join(', ') || 'missing'}, not ${nameOf(file)}`,
+    ),
     [],
   );
 });
 
 runs('every suite is run: uvu says nothing about one that is not', () => {
-  const forgotten = declared.flatMap(({ file, suites, run }) => [...suites.keys()].filter((suite) => !run.has(suite)).map(() => file));
+  const forgotten = declared.flatMap(({ file, suites, run }) =>
+    [...suites.keys()].filter((suite) => !run.has(suite)).map(() => file),
+  );
   assert.equal(forgotten, []);
 });
 
@@ -67,16 +75,31 @@ function read(file: string): Declared {
   const beside = new Set<string>();
   let only = false;
   for (const node of nodes(parse(file))) {
-    if (ts.isVariableDeclaration(node) && ts.isIdentifier(node.name) && node.initializer && isCallOf(node.initializer, 'suite'))
+    if (
+      ts.isVariableDeclaration(node) &&
+      ts.isIdentifier(node.name) &&
+      node.initializer &&
+      isCallOf(node.initializer, 'suite')
+    )
       suites.set(node.name.text, textOf(node.initializer.arguments[0]) ?? 'without a plain name');
-    if (ts.isVariableDeclaration(node) && ts.isIdentifier(node.name) && node.initializer && isCallOf(node.initializer, 'together'))
+    if (
+      ts.isVariableDeclaration(node) &&
+      ts.isIdentifier(node.name) &&
+      node.initializer &&
+      isCallOf(node.initializer, 'together')
+    )
       beside.add(node.name.text);
     if (!ts.isCallExpression(node)) continue;
     const { expression } = node;
     const name = textOf(node.arguments[0]);
-    const declares = ts.isIdentifier(expression) && (suites.has(expression.text) || beside.has(expression.text));
+    const declares =
+      ts.isIdentifier(expression) && (suites.has(expression.text) || beside.has(expression.text));
     if (declares && name !== undefined) tests.push(name);
-    if (!ts.isPropertyAccessExpression(expression) || !ts.isIdentifier(expression.expression) || !suites.has(expression.expression.text))
+    if (
+      !ts.isPropertyAccessExpression(expression) ||
+      !ts.isIdentifier(expression.expression) ||
+      !suites.has(expression.expression.text)
+    )
       continue;
     if (expression.name.text === 'run') run.add(expression.expression.text);
     if (expression.name.text === 'only') only = true;
@@ -85,7 +108,9 @@ function read(file: string): Declared {
 }
 
 function isCallOf(node: ts.Expression, name: string): node is ts.CallExpression {
-  return ts.isCallExpression(node) && ts.isIdentifier(node.expression) && node.expression.text === name;
+  return (
+    ts.isCallExpression(node) && ts.isIdentifier(node.expression) && node.expression.text === name
+  );
 }
 
 function textOf(node: ts.Expression | undefined): string | undefined {

@@ -11,7 +11,12 @@ const rows: SettingsTable = settings;
  * configuration.
  */
 const TESTED: Record<string, readonly string[]> = {
-  'test/agent/agent.test.ts': ['instance_ingest_rate', 'encryption_key', 'agent.mode', 'agent.drain_timeout_seconds'],
+  'test/agent/agent.test.ts': [
+    'instance_ingest_rate',
+    'encryption_key',
+    'agent.mode',
+    'agent.drain_timeout_seconds',
+  ],
   'test/ingest/commit/event-writer.test.ts': ['ingest.inline_routing', 'limits.events_per_second'],
   'test/agent/delivery/claimer.test.ts': ['delivery.max_outstanding_bytes'],
   'test/agent/delivery/scheduler.test.ts': [
@@ -22,7 +27,10 @@ const TESTED: Record<string, readonly string[]> = {
     'delivery.max_outstanding',
   ],
   'test/ingest/transform/overruns.test.ts': ['transform.pause_window_seconds'],
-  'test/agent/sources/pause-sources.test.ts': ['transform.pause_overruns', 'transform.pause_seconds'],
+  'test/agent/sources/pause-sources.test.ts': [
+    'transform.pause_overruns',
+    'transform.pause_seconds',
+  ],
   'test/agent/sources/source-runner.test.ts': ['ingest.window'],
   'test/agent/liveness/maintenance.test.ts': ['retention.enabled', 'retention.days'],
   'test/agent/notifications/mailer.test.ts': [
@@ -63,9 +71,24 @@ const TESTED: Record<string, readonly string[]> = {
   ],
   'test/cli/commands/plugins/strict.test.ts': ['plugins.dir', 'plugins.strict'],
   'test/core/config/config.test.ts': ['feature_flag'],
-  'test/e2e/agent-flags.test.ts': ['agent.interval_seconds', 'delivery.allowed_networks', 'server.http.agent_port'],
-  'test/e2e/global-flags.test.ts': ['database.type', 'database.scheme', 'database.password', 'kv.type', 'kv.database'],
-  'test/e2e/licence.test.ts': ['license_key', 'license_public_key', 'enable_feature_flag', 'metrics.metrics_backend'],
+  'test/e2e/agent-flags.test.ts': [
+    'agent.interval_seconds',
+    'delivery.allowed_networks',
+    'server.http.agent_port',
+  ],
+  'test/e2e/global-flags.test.ts': [
+    'database.type',
+    'database.scheme',
+    'database.password',
+    'kv.type',
+    'kv.database',
+  ],
+  'test/e2e/licence.test.ts': [
+    'license_key',
+    'license_public_key',
+    'enable_feature_flag',
+    'metrics.metrics_backend',
+  ],
   'test/e2e/logs.test.ts': ['logger.level'],
   'test/e2e/metrics-gates.test.ts': ['metrics.enabled', 'metrics.bearer_token'],
   'test/e2e/pooler.test.ts': ['database.direct.host', 'database.direct.port'],
@@ -74,9 +97,18 @@ const TESTED: Record<string, readonly string[]> = {
   'test/e2e/watched.ts': ['metrics.max_label_sets'],
   'test/server/api/app.test.ts': ['ingest.max_message_bytes'],
   'test/server/api/idempotency.test.ts': ['limits.idempotency_keys_per_credential'],
-  'test/server/auth/process-credentials.test.ts': ['server.auth.api_keys', 'server.auth.basic', 'server.auth.native'],
+  'test/server/auth/process-credentials.test.ts': [
+    'server.auth.api_keys',
+    'server.auth.basic',
+    'server.auth.native',
+  ],
   'test/server/auth/record-cache.test.ts': ['server.cache'],
-  'test/server/auth/request-limit.test.ts': ['api_rate_limit', 'server.limiter', 'server.trusted_proxies', 'server.auth.max_failures'],
+  'test/server/auth/request-limit.test.ts': [
+    'api_rate_limit',
+    'server.limiter',
+    'server.trusted_proxies',
+    'server.auth.max_failures',
+  ],
   'test/server/billing.test.ts': ['billing.enabled', 'billing.url', 'billing.api_key'],
   'test/server/dashboard.test.ts': ['dashboard.enabled', 'portal.frame_ancestors'],
   'test/server/pulladdr.test.ts': ['server.pulladdr', 'agent.pulladdr'],
@@ -95,7 +127,10 @@ const TESTED: Record<string, readonly string[]> = {
     'oidc.role',
     'oidc.allowed_networks',
   ],
-  'test/server/routes/people/organisations.test.ts': ['limits.organisations_per_user', 'limits.invitations_per_organisation'],
+  'test/server/routes/people/organisations.test.ts': [
+    'limits.organisations_per_user',
+    'limits.invitations_per_organisation',
+  ],
   'test/server/routes/people/portal-links.test.ts': [
     'limits.portal_links_per_project',
     'limits.endpoints_per_owner',
@@ -104,16 +139,30 @@ const TESTED: Record<string, readonly string[]> = {
   ],
   'test/store/people/audit-log.test.ts': ['retention.audit_days'],
   'test/server/routes/event-types.test.ts': ['limits.event_types_per_project'],
-  'test/server/routes/endpoints/client-certificate.test.ts': ['limits.client_certificates_per_project'],
+  'test/server/routes/endpoints/client-certificate.test.ts': [
+    'limits.client_certificates_per_project',
+  ],
   'test/server/routes/subscriptions/subscriptions.test.ts': [
     'limits.endpoints_per_project',
     'limits.subscriptions_per_project',
     'limits.sources_per_project',
   ],
-  'test/server/routes/sources/sources.test.ts': ['server.connection_tests', 'source.allowed_networks', 'limits.workers_per_project'],
+  'test/server/routes/sources/sources.test.ts': [
+    'server.connection_tests',
+    'source.allowed_networks',
+    'limits.workers_per_project',
+  ],
   'test/server/routes/sources/test-function.test.ts': ['server.function_tests'],
-  'test/server/server.test.ts': ['database.max_open_connections', 'server.http.body_timeout_seconds', 'server.project_concurrency'],
-  'test/server/tls.test.ts': ['server.http.ssl', 'server.http.ssl_cert_file', 'server.http.ssl_key_file'],
+  'test/server/server.test.ts': [
+    'database.max_open_connections',
+    'server.http.body_timeout_seconds',
+    'server.project_concurrency',
+  ],
+  'test/server/tls.test.ts': [
+    'server.http.ssl',
+    'server.http.ssl_cert_file',
+    'server.http.ssl_key_file',
+  ],
   'test/store/counts/sampler.test.ts': ['query_timeout'],
   'test/store/kv/redis-connection.test.ts': [
     'kv.scheme',
@@ -151,8 +200,14 @@ meta('each of these tests gives the setting', () => {
   const present = files();
   const missing = Object.entries(TESTED).flatMap(([file, keys]) => {
     const text = present.includes(file) ? read(file) : '';
-    const names = (key: string) => [key.split('.').at(-1)!, envOf(key, rows[key]!), `--${rows[key]!.flag}`];
-    return keys.filter((key) => !rows[key] || !names(key).some((name) => text.includes(name))).map((key) => `${key}: ${file}`);
+    const names = (key: string) => [
+      key.split('.').at(-1)!,
+      envOf(key, rows[key]!),
+      `--${rows[key]!.flag}`,
+    ];
+    return keys
+      .filter((key) => !rows[key] || !names(key).some((name) => text.includes(name)))
+      .map((key) => `${key}: ${file}`);
   });
   assert.equal(missing, []);
 });

@@ -10,17 +10,38 @@ import plugin from '@gateway/metrics-pullmetrics';
 const metrics = suite('plugins/metrics-pullmetrics');
 
 type Registry = new () => { metrics(): Promise<string> };
-type Shown = new (options: object) => Record<'inc' | 'set' | 'observe', (labels: object, value: number) => void> & { reset(): void };
+type Shown = new (
+  options: object,
+) => Record<'inc' | 'set' | 'observe', (labels: object, value: number) => void> & { reset(): void };
 /** The plugin's copy. */
-const { Counter, Gauge, Histogram, Registry } = createRequire(new URL('../../plugins/metrics-pullmetrics/package.json', import.meta.url))(
-  'prom-client',
-) as { Counter: Shown; Gauge: Shown; Histogram: Shown; Registry: Registry };
+const { Counter, Gauge, Histogram, Registry } = createRequire(
+  new URL('../../plugins/metrics-pullmetrics/package.json', import.meta.url),
+)('prom-client') as { Counter: Shown; Gauge: Shown; Histogram: Shown; Registry: Registry };
 
 const series: Readonly<Record<string, Series>> = {
-  gateway_ingest_total: { type: 'counter', labels: ['project', 'source'], help: 'Events ingested.' },
-  gateway_event_queue_total: { type: 'gauge', labels: ['project', 'status'], help: 'Events by status.', fold: 'sum' },
-  gateway_event_queue_backlog_seconds: { type: 'gauge', labels: ['project'], help: 'Age of the oldest.', fold: 'max' },
-  gateway_end_to_end_latency: { type: 'histogram', labels: ['project', 'endpoint'], help: 'Seconds.', buckets: [0.1, 1, 10] },
+  gateway_ingest_total: {
+    type: 'counter',
+    labels: ['project', 'source'],
+    help: 'Events ingested.',
+  },
+  gateway_event_queue_total: {
+    type: 'gauge',
+    labels: ['project', 'status'],
+    help: 'Events by status.',
+    fold: 'sum',
+  },
+  gateway_event_queue_backlog_seconds: {
+    type: 'gauge',
+    labels: ['project'],
+    help: 'Age of the oldest.',
+    fold: 'max',
+  },
+  gateway_end_to_end_latency: {
+    type: 'histogram',
+    labels: ['project', 'endpoint'],
+    help: 'Seconds.',
+    buckets: [0.1, 1, 10],
+  },
   gateway_events_recovered_total: { type: 'counter', labels: [], help: 'Events recovered.' },
 };
 
@@ -39,7 +60,10 @@ metrics('every series has its type and help, used or not', async () => {
   for (const [name, { type, help }] of Object.entries(series)) {
     assert.ok(body.includes(`# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`), name);
   }
-  assert.ok(body.includes('gateway_events_recovered_total 0\n'), 'a series without labels starts at zero');
+  assert.ok(
+    body.includes('gateway_events_recovered_total 0\n'),
+    'a series without labels starts at zero',
+  );
 });
 
 metrics('a counter adds up, by label set', async () => {
@@ -64,12 +88,15 @@ metrics('a gauge has the value that was set last, and none after it was cleared'
   ]);
   backend.clear('gateway_event_queue_total');
   backend.set('gateway_event_queue_total', { project: 'p2', status: 'pending' }, 2);
-  assert.equal(await lines(backend, 'gateway_event_queue_total'), ['gateway_event_queue_total{project="p2",status="pending"} 2']);
+  assert.equal(await lines(backend, 'gateway_event_queue_total'), [
+    'gateway_event_queue_total{project="p2",status="pending"} 2',
+  ]);
 });
 
 metrics('a histogram has the buckets of its row, a sum and a count', async () => {
   const backend = await start();
-  for (const seconds of [0.05, 0.5, 20]) backend.observe('gateway_end_to_end_latency', { project: 'p', endpoint: 'e' }, seconds);
+  for (const seconds of [0.05, 0.5, 20])
+    backend.observe('gateway_end_to_end_latency', { project: 'p', endpoint: 'e' }, seconds);
   assert.equal(await lines(backend, 'gateway_end_to_end_latency'), [
     'gateway_end_to_end_latency_bucket{le="0.1",project="p",endpoint="e"} 1',
     'gateway_end_to_end_latency_bucket{le="1",project="p",endpoint="e"} 2',
@@ -112,11 +139,32 @@ metrics('the text is that of prom-client, to the byte', async () => {
     buckets,
     registers,
   });
-  new Counter({ name: 'gateway_events_recovered_total', help: help('gateway_events_recovered_total'), registers });
-  for (const [at, project] of ['p1', 'Zürich 日本', 'a "quoted" one', 'back\\slash', 'two\nlines', 'a,b="c"} 1', ''].entries()) {
+  new Counter({
+    name: 'gateway_events_recovered_total',
+    help: help('gateway_events_recovered_total'),
+    registers,
+  });
+  for (const [at, project] of [
+    'p1',
+    'Zürich 日本',
+    'a "quoted" one',
+    'back\\slash',
+    'two\nlines',
+    'a,b="c"} 1',
+    '',
+  ].entries()) {
     backend.add('gateway_ingest_total', { project, source: 's' }, at + 0.5);
     counter.inc({ project, source: 's' }, at + 0.5);
-    for (const value of [at, 10 ** at, 2 ** (30 + at), 1e21, -1.5 * at, 1e-7, Infinity, -Infinity]) {
+    for (const value of [
+      at,
+      10 ** at,
+      2 ** (30 + at),
+      1e21,
+      -1.5 * at,
+      1e-7,
+      Infinity,
+      -Infinity,
+    ]) {
       backend.set('gateway_event_queue_total', { status: `${value}`, project }, value);
       gauge.set({ status: `${value}`, project }, value);
       backend.set('gateway_event_queue_backlog_seconds', { project }, value);
@@ -135,50 +183,62 @@ metrics('the text is that of prom-client, to the byte', async () => {
   assert.is((await backend.expose()).body, await registry.metrics(), 'and after a sample');
 });
 
-metrics('all values of a large exposition are of one moment, though others have their turns while it is made', async () => {
-  const table = {
-    ...series,
-    // The first and the last in the exposition.
-    a_total: { type: 'counter', labels: [], help: 'Before.' },
-    z_total: { type: 'counter', labels: [], help: 'After.' },
-  } as const;
-  const { a_total: first, z_total: last, ...between } = table;
-  const backend = await plugin.start({ a_total: first, ...between, z_total: last }, {}, host);
-  for (let at = 0; at < 8_000; at++) backend.observe('gateway_end_to_end_latency', { project: 'p', endpoint: `e${at}` }, 0.5);
-  let exposing = true;
-  let turns = 0;
-  const count = () => {
-    backend.add('a_total', {}, 1);
-    backend.observe('gateway_end_to_end_latency', { project: 'p', endpoint: `e${turns % 8_000}` }, 0.5);
-    backend.add('z_total', {}, 1);
-    turns++;
-    if (exposing) setImmediate(count);
-  };
-  count();
-  try {
-    for (let scrape = 0; scrape < 2; scrape++) {
-      const before = turns;
-      const families = readExposition((await backend.expose()).body);
-      assert.ok(turns > before, 'nobody else had a turn');
-      const valueOf = (name: string) => families.find((it) => it.name === name)?.samples[0]?.value;
-      assert.is(valueOf('a_total'), valueOf('z_total'));
-      const counts = families
-        .find(({ name }) => name === 'gateway_end_to_end_latency')!
-        .samples.filter(({ name }) => name.endsWith('_count'));
-      assert.is(
-        counts.reduce((sum, { value }) => sum + value, 0),
-        8_000 + valueOf('a_total')!,
+metrics(
+  'all values of a large exposition are of one moment, though others have their turns while it is made',
+  async () => {
+    const table = {
+      ...series,
+      // The first and the last in the exposition.
+      a_total: { type: 'counter', labels: [], help: 'Before.' },
+      z_total: { type: 'counter', labels: [], help: 'After.' },
+    } as const;
+    const { a_total: first, z_total: last, ...between } = table;
+    const backend = await plugin.start({ a_total: first, ...between, z_total: last }, {}, host);
+    for (let at = 0; at < 8_000; at++)
+      backend.observe('gateway_end_to_end_latency', { project: 'p', endpoint: `e${at}` }, 0.5);
+    let exposing = true;
+    let turns = 0;
+    const count = () => {
+      backend.add('a_total', {}, 1);
+      backend.observe(
+        'gateway_end_to_end_latency',
+        { project: 'p', endpoint: `e${turns % 8_000}` },
+        0.5,
       );
+      backend.add('z_total', {}, 1);
+      turns++;
+      if (exposing) setImmediate(count);
+    };
+    count();
+    try {
+      for (let scrape = 0; scrape < 2; scrape++) {
+        const before = turns;
+        const families = readExposition((await backend.expose()).body);
+        assert.ok(turns > before, 'nobody else had a turn');
+        const valueOf = (name: string) =>
+          families.find((it) => it.name === name)?.samples[0]?.value;
+        assert.is(valueOf('a_total'), valueOf('z_total'));
+        const counts = families
+          .find(({ name }) => name === 'gateway_end_to_end_latency')!
+          .samples.filter(({ name }) => name.endsWith('_count'));
+        assert.is(
+          counts.reduce((sum, { value }) => sum + value, 0),
+          8_000 + valueOf('a_total')!,
+        );
+      }
+    } finally {
+      exposing = false;
     }
-  } finally {
-    exposing = false;
-  }
-});
+  },
+);
 
 metrics('a name that is not in the table is refused', async () => {
   const backend = await start();
   assert.throws(() => backend.add('gateway_nothing', {}, 1), /gateway_nothing is not a counter/);
-  assert.throws(() => backend.set('gateway_ingest_total', { project: 'p', source: 's' }, 1), /gateway_ingest_total is not a gauge/);
+  assert.throws(
+    () => backend.set('gateway_ingest_total', { project: 'p', source: 's' }, 1),
+    /gateway_ingest_total is not a gauge/,
+  );
 });
 
 metrics('two backends do not share their values', async () => {
@@ -188,10 +248,12 @@ metrics('two backends do not share their values', async () => {
 });
 
 metrics('the settings rows carry the defaults of the documentation', () => {
-  const rows = JSON.parse(fs.readFileSync(new URL('../../plugins/metrics-pullmetrics/settings.json', import.meta.url), 'utf8')) as Record<
-    string,
-    { default: number }
-  >;
+  const rows = JSON.parse(
+    fs.readFileSync(
+      new URL('../../plugins/metrics-pullmetrics/settings.json', import.meta.url),
+      'utf8',
+    ),
+  ) as Record<string, { default: number }>;
   assert.is(rows['metrics.pullmetrics_metrics.sample_time']?.default, 5);
 });
 

@@ -1,7 +1,13 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
-import { type Message, type Outcome, PluginError, type SourceContext, type SourcePlugin } from '@gateway/plugin';
+import {
+  type Message,
+  type Outcome,
+  PluginError,
+  type SourceContext,
+  type SourcePlugin,
+} from '@gateway/plugin';
 import { connectionValidator } from '#server/http/schema';
 import { randomName } from '../support/kafka.js';
 import { within } from '../support/until.js';
@@ -48,7 +54,8 @@ export function reading<Connection>(
   const lags: Reading['lags'] = {};
   const logs: Reading['logs'] = [];
   const lost: Reading['lost'] = [];
-  const log = (level: string) => (fields: object, sentence: string) => void logs.push({ level, fields, sentence });
+  const log = (level: string) => (fields: object, sentence: string) =>
+    void logs.push({ level, fields, sentence });
   const handle = (message: Message) => {
     messages.push(message);
     return options.handle?.(message) ?? Promise.resolve('accepted' as const);
@@ -77,7 +84,12 @@ export function reading<Connection>(
   done.catch(() => {});
   const watched =
     options.wantsLag &&
-    plugin.watch?.(connection, { ...shared, workers: options.workers ?? 1, lag, advise: (advice) => void (advised = advice) });
+    plugin.watch?.(connection, {
+      ...shared,
+      workers: options.workers ?? 1,
+      lag,
+      advise: (advice) => void (advised = advice),
+    });
   if (watched) watched.catch(() => {});
   return {
     messages,
@@ -149,11 +161,20 @@ export function reader(
   name: string,
   connection: object,
   options: { handle?: 'accept' | 'never'; stopAfter?: number; clientId?: string },
-): { pid: number | undefined; exited: Promise<number | null>; output(): string; kill(signal: NodeJS.Signals): void } {
+): {
+  pid: number | undefined;
+  exited: Promise<number | null>;
+  output(): string;
+  kill(signal: NodeJS.Signals): void;
+} {
   const script = fileURLToPath(new URL('source-reader.mjs', import.meta.url));
-  const child = spawn(process.execPath, [script, name, JSON.stringify({ connection, ...options })], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = spawn(
+    process.execPath,
+    [script, name, JSON.stringify({ connection, ...options })],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   return {

@@ -21,7 +21,10 @@ certificates.after(async () => {
 
 const schema = new URL('../../plugins/source-kafka/connection.json', import.meta.url);
 const isValid = validator(JSON.parse(fs.readFileSync(schema, 'utf8')) as object);
-const pem = ({ cert, key }: { cert: string; key: string }) => ({ client_cert: cert, client_key: key });
+const pem = ({ cert, key }: { cert: string; key: string }) => ({
+  client_cert: cert,
+  client_key: key,
+});
 const tls = { tls: true, ca };
 const context = () => ({ signal: new AbortController().signal, settings: {} });
 const login = { type: 'plain', ...users.plain } as const;
@@ -32,7 +35,11 @@ const ways: Readonly<Record<string, readonly [broker: string, auth: Auth]>> = {
 };
 for (const [way, [address, auth]] of Object.entries(ways))
   certificates(`a cluster that requires client certificates is read ${way}`, async () => {
-    const connection = { brokers: [address], topic_name: await broker.topic(), auth: { ...tls, ...auth } };
+    const connection = {
+      brokers: [address],
+      topic_name: await broker.topic(),
+      auth: { ...tls, ...auth },
+    };
     assert.ok(isValid(connection));
     await plugin.check(connection, context());
     await broker.produce(connection.topic_name, ['hello']);
@@ -43,15 +50,27 @@ for (const [way, [address, auth]] of Object.entries(ways))
   });
 
 const strange = pem(issued(stranger, 'stranger'));
-const mistakes: Readonly<Record<string, readonly [broker: string, auth: Auth, message: RegExp, fix: RegExp]>> = {
+const mistakes: Readonly<
+  Record<string, readonly [broker: string, auth: Auth, message: RegExp, fix: RegExp]>
+> = {
   'no certificate': [
     listeners.mutual,
     {},
     /^127\.0\.0\.1:\d+ asks for a client certificate, and the source has none\.$/,
     /auth\.client_cert/,
   ],
-  'no certificate beside a login': [listeners.saslMutual, login, /asks for a client certificate/, /auth\.client_cert/],
-  'one of another authority': [listeners.mutual, strange, /refused the certificate in auth\.client_cert/, /truststore/],
+  'no certificate beside a login': [
+    listeners.saslMutual,
+    login,
+    /asks for a client certificate/,
+    /auth\.client_cert/,
+  ],
+  'one of another authority': [
+    listeners.mutual,
+    strange,
+    /refused the certificate in auth\.client_cert/,
+    /truststore/,
+  ],
   'one that has expired': [
     listeners.mutual,
     pem(issued(stranger, 'expired', { expired: true })),
@@ -64,14 +83,24 @@ const mistakes: Readonly<Record<string, readonly [broker: string, auth: Auth, me
     /^auth\.client_key is not the key of the first certificate/,
     /requested with/,
   ],
-  'a key that is none': [listeners.mutual, { ...identity, client_key: 'no-key' }, /^auth\.client_key is not a PEM private key\.$/, /BEGIN/],
+  'a key that is none': [
+    listeners.mutual,
+    { ...identity, client_key: 'no-key' },
+    /^auth\.client_key is not a PEM private key\.$/,
+    /BEGIN/,
+  ],
   'a certificate that is none': [
     listeners.mutual,
     { ...identity, client_cert: '-----BEGIN CERTIFICATE-----\nno\n-----END CERTIFICATE-----' },
     /^auth\.client_cert is not a PEM certificate\.$/,
     /BEGIN/,
   ],
-  'a certificate without TLS': [listeners.plaintext, { ...identity, tls: false }, /auth\.tls is off/, /auth\.tls/],
+  'a certificate without TLS': [
+    listeners.plaintext,
+    { ...identity, tls: false },
+    /auth\.tls is off/,
+    /auth\.tls/,
+  ],
 };
 for (const [what, [address, auth, message, fix]] of Object.entries(mistakes))
   certificates(`${what}: the check and the run name it, without the key`, async () => {

@@ -35,9 +35,15 @@ for (const [version, broker] of Object.entries(brokers))
         ...Array.from({ length: 20 }, () => crypto.randomBytes(5000).toString('base64')),
       ];
       await broker.produce(topic, bodies);
-      const connection = { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') };
+      const connection = {
+        brokers: [broker.listeners.plaintext],
+        topic_name: topic,
+        consumer_group_id: randomName('group'),
+      };
       const run = reading(plugin, connection);
-      await until('the messages', () => run.messages.length === bodies.length, { withinMs: 20_000 });
+      await until('the messages', () => run.messages.length === bodies.length, {
+        withinMs: 20_000,
+      });
       await run.stop();
       assert.ok(
         run.bodies().every((body, at) => body === bodies[at]),
@@ -45,42 +51,64 @@ for (const [version, broker] of Object.entries(brokers))
       );
     });
 
-codecs('a fetch of many batches, each of them within its limit, is decoded as memory permits', async () => {
-  const broker = brokers[KAFKA_VERSION];
-  const topic = await broker.topic();
-  const count = 60;
-  const { CompressionCodecs: all, CompressionTypes: types } = kafkajs;
-  all[types.GZIP] = () => ({ compress: ({ buffer }: { buffer: Buffer }) => Promise.resolve(zlib.gzipSync(buffer)) });
-  const producer = broker.client().producer({ createPartitioner: Partitioners.DefaultPartitioner });
-  await producer.connect();
-  const value = Buffer.alloc(8 * MEGABYTE);
-  for (let n = 0; n < count; n++) await producer.send({ topic, compression: types.GZIP, messages: [{ value }] });
-  await producer.disconnect();
-  const used = () => process.memoryUsage().arrayBuffers / MEGABYTE;
-  const before = used();
-  let peak = 0;
-  const sampling = setInterval(() => (peak = Math.max(peak, used())), 1);
-  let read = 0;
-  const handle = () => {
-    read++;
-    peak = Math.max(peak, used());
-    return new Promise<'accepted'>((resolve) => setImmediate(resolve, 'accepted'));
-  };
-  const abort = new AbortController();
-  const log = { debug() {}, info() {}, warn() {}, error() {} };
-  const of = { settings: {}, sourceId: 'source-1', window: 10, workers: 1, clientId: randomName('client'), log, report() {} };
-  const connection = { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') };
-  const run = plugin.run(connection, handle, { ...of, signal: abort.signal });
-  try {
-    await until('the messages', () => read === count);
-  } finally {
-    clearInterval(sampling);
-    abort.abort();
-    await run;
-  }
-  console.log(`${Math.round(peak - before)} MB more in use for ${(count * value.length) / MEGABYTE} MB`);
-  assert.ok(peak - before < 300, `${Math.round(peak - before)} MB`);
-});
+codecs(
+  'a fetch of many batches, each of them within its limit, is decoded as memory permits',
+  async () => {
+    const broker = brokers[KAFKA_VERSION];
+    const topic = await broker.topic();
+    const count = 60;
+    const { CompressionCodecs: all, CompressionTypes: types } = kafkajs;
+    all[types.GZIP] = () => ({
+      compress: ({ buffer }: { buffer: Buffer }) => Promise.resolve(zlib.gzipSync(buffer)),
+    });
+    const producer = broker
+      .client()
+      .producer({ createPartitioner: Partitioners.DefaultPartitioner });
+    await producer.connect();
+    const value = Buffer.alloc(8 * MEGABYTE);
+    for (let n = 0; n < count; n++)
+      await producer.send({ topic, compression: types.GZIP, messages: [{ value }] });
+    await producer.disconnect();
+    const used = () => process.memoryUsage().arrayBuffers / MEGABYTE;
+    const before = used();
+    let peak = 0;
+    const sampling = setInterval(() => (peak = Math.max(peak, used())), 1);
+    let read = 0;
+    const handle = () => {
+      read++;
+      peak = Math.max(peak, used());
+      return new Promise<'accepted'>((resolve) => setImmediate(resolve, 'accepted'));
+    };
+    const abort = new AbortController();
+    const log = { debug() {}, info() {}, warn() {}, error() {} };
+    const of = {
+      settings: {},
+      sourceId: 'source-1',
+      window: 10,
+      workers: 1,
+      clientId: randomName('client'),
+      log,
+      report() {},
+    };
+    const connection = {
+      brokers: [broker.listeners.plaintext],
+      topic_name: topic,
+      consumer_group_id: randomName('group'),
+    };
+    const run = plugin.run(connection, handle, { ...of, signal: abort.signal });
+    try {
+      await until('the messages', () => read === count);
+    } finally {
+      clearInterval(sampling);
+      abort.abort();
+      await run;
+    }
+    console.log(
+      `${Math.round(peak - before)} MB more in use for ${(count * value.length) / MEGABYTE} MB`,
+    );
+    assert.ok(peak - before < 300, `${Math.round(peak - before)} MB`);
+  },
+);
 
 // Decompression bombs.
 
@@ -101,9 +129,15 @@ const sized = (block: Buffer) => {
   return Buffer.concat([size, block]);
 };
 const frameOfSnappy = (blocks: readonly Buffer[]) =>
-  Buffer.concat([Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0, 0, 0, 0, 1, 0, 0, 0, 1]), ...blocks.map(sized)]);
+  Buffer.concat([
+    Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0, 0, 0, 0, 1, 0, 0, 0, 1]),
+    ...blocks.map(sized),
+  ]);
 /** "one", and a block that claims the maximum size of a batch. */
-const [small, huge] = [Buffer.from([3, 2 << 2, 0x6f, 0x6e, 0x65]), Buffer.concat([varint(SOURCE_MAX_BYTES), Buffer.from([0])])];
+const [small, huge] = [
+  Buffer.from([3, 2 << 2, 0x6f, 0x6e, 0x65]),
+  Buffer.concat([varint(SOURCE_MAX_BYTES), Buffer.from([0])]),
+];
 
 /** A Zstandard block that repeats one byte, and the frame of such blocks with a window of 1 MB. */
 const repeated = (bytes: number, isLast = false) => {
@@ -120,11 +154,27 @@ const frameOfZstd = (blocks: number) =>
   ]);
 
 const member = zlib.gzipSync(Buffer.alloc(MEGABYTE));
-const bombs: readonly (readonly [what: string, type: keyof typeof CompressionCodecs, batch: Buffer])[] = [
-  ['gzip', CompressionTypes.GZIP, Buffer.concat(Array<Buffer>(SOURCE_MAX_BYTES / MEGABYTE + 1).fill(member))],
+const bombs: readonly (readonly [
+  what: string,
+  type: keyof typeof CompressionCodecs,
+  batch: Buffer,
+])[] = [
+  [
+    'gzip',
+    CompressionTypes.GZIP,
+    Buffer.concat(Array<Buffer>(SOURCE_MAX_BYTES / MEGABYTE + 1).fill(member)),
+  ],
   ['zstd', CompressionTypes.ZSTD, frameOfZstd(SOURCE_MAX_BYTES / BLOCK + 1)],
-  ['Snappy', CompressionTypes.Snappy, Buffer.concat([varint(SOURCE_MAX_BYTES + 1), Buffer.from([0])])],
-  ['Snappy, together with the blocks before', CompressionTypes.Snappy, frameOfSnappy([small, huge])],
+  [
+    'Snappy',
+    CompressionTypes.Snappy,
+    Buffer.concat([varint(SOURCE_MAX_BYTES + 1), Buffer.from([0])]),
+  ],
+  [
+    'Snappy, together with the blocks before',
+    CompressionTypes.Snappy,
+    frameOfSnappy([small, huge]),
+  ],
 ];
 for (const [what, type, batch] of bombs)
   codecs(`a small batch that holds more than any producer means is refused: ${what}`, async () => {
@@ -137,19 +187,38 @@ for (const [what, type, batch] of bombs)
   });
 
 codecs('what is within the bounds is read', async () => {
-  assert.is((await decompress(CompressionTypes.GZIP, Buffer.concat([member, member]))).length, 2 * MEGABYTE);
-  assert.is((await decompress(CompressionTypes.Snappy, frameOfSnappy([small, small]))).toString(), 'oneone');
-  assert.is((await decompress(CompressionTypes.ZSTD, frameOfZstd(2))).toString(), 'z'.repeat(2 * BLOCK));
+  assert.is(
+    (await decompress(CompressionTypes.GZIP, Buffer.concat([member, member]))).length,
+    2 * MEGABYTE,
+  );
+  assert.is(
+    (await decompress(CompressionTypes.Snappy, frameOfSnappy([small, small]))).toString(),
+    'oneone',
+  );
+  assert.is(
+    (await decompress(CompressionTypes.ZSTD, frameOfZstd(2))).toString(),
+    'z'.repeat(2 * BLOCK),
+  );
 });
 
-codecs('Node without Zstandard reads frames one after the other, skips those to skip, and allocates no window that is too large', () => {
-  const skippable = Buffer.from([0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]);
-  assert.is(decompressZstd(Buffer.concat([frameOfZstd(1), skippable, frameOfZstd(2)]), MEGABYTE).length, 3 * BLOCK);
-  const windowOf2Gb = Buffer.concat([Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8]), repeated(1, true)]);
-  assert.throws(() => decompressZstd(windowOf2Gb, MEGABYTE), /more than 1048576 bytes/);
-  assert.throws(() => decompressZstd(frameOfZstd(9), MEGABYTE), /more than 1048576 bytes/);
-  for (const end of [4, 7, 12]) assert.throws(() => decompressZstd(frameOfZstd(4).subarray(0, end), MEGABYTE), /truncated/);
-});
+codecs(
+  'Node without Zstandard reads frames one after the other, skips those to skip, and allocates no window that is too large',
+  () => {
+    const skippable = Buffer.from([0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]);
+    assert.is(
+      decompressZstd(Buffer.concat([frameOfZstd(1), skippable, frameOfZstd(2)]), MEGABYTE).length,
+      3 * BLOCK,
+    );
+    const windowOf2Gb = Buffer.concat([
+      Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8]),
+      repeated(1, true),
+    ]);
+    assert.throws(() => decompressZstd(windowOf2Gb, MEGABYTE), /more than 1048576 bytes/);
+    assert.throws(() => decompressZstd(frameOfZstd(9), MEGABYTE), /more than 1048576 bytes/);
+    for (const end of [4, 7, 12])
+      assert.throws(() => decompressZstd(frameOfZstd(4).subarray(0, end), MEGABYTE), /truncated/);
+  },
+);
 
 codecs('a batch that is broken says what is wrong with it', async () => {
   const says = (type: keyof typeof CompressionCodecs, sentence: RegExp) =>
@@ -160,12 +229,19 @@ codecs('a batch that is broken says what is wrong with it', async () => {
   await says(CompressionTypes.GZIP, /incorrect header/);
   await says(CompressionTypes.Snappy, /Invalid Snappy/);
   await says(CompressionTypes.LZ4, /not an LZ4 frame/);
-  await says(CompressionTypes.ZSTD, 'zstdDecompress' in zlib ? /Unknown frame descriptor/ : /not a Zstandard frame/);
+  await says(
+    CompressionTypes.ZSTD,
+    'zstdDecompress' in zlib ? /Unknown frame descriptor/ : /not a Zstandard frame/,
+  );
 });
 
 codecs('an operator reads which topic it is, and what to do', () => {
   const crash = new Error('wrapped by the client', { cause: new BatchTooLargeError() });
-  const { message, fix } = explain(crash, { brokers: ['kafka-1:9092'], topic_name: 'orders' }, 'group');
+  const { message, fix } = explain(
+    crash,
+    { brokers: ['kafka-1:9092'], topic_name: 'orders' },
+    'group',
+  );
   assert.match(message, /"orders" has a batch that holds more than 64 MB/);
   assert.match(fix, /kafka-delete-records/);
 });

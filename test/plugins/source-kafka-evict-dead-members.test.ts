@@ -41,24 +41,30 @@ evict('members of other machines, sources and programs are not dead', () => {
     assert.not(isDead(clientId, own, nobody), clientId);
 });
 
-evict('a reader that starts where one was killed reads at once, and does not wait for its session to end', async () => {
-  const connection = {
-    brokers: [broker.listeners.plaintext],
-    topic_name: await broker.topic({ partitions: 2 }),
-    consumer_group_id: randomName('group'),
-  };
-  const child = reader('@gateway/source-kafka', connection, { handle: 'never', clientId: 'gateway-test-PID-source' });
-  await broker.produce(connection.topic_name, ['one']);
-  await until('the child to hold it', () => child.output().includes('message'));
-  child.kill('SIGKILL');
-  await child.exited;
-  const began = Date.now();
-  const run = reading(plugin, connection, { clientId: `gateway-test-${process.pid}-source` });
-  await until('the message', () => run.messages.length === 1);
-  console.log(`    read ${Date.now() - began} ms after the start; a session is 6,000 ms`);
-  assert.ok(run.logs.some(({ sentence }) => sentence.includes('was removed from the group')));
-  await run.stop();
-});
+evict(
+  'a reader that starts where one was killed reads at once, and does not wait for its session to end',
+  async () => {
+    const connection = {
+      brokers: [broker.listeners.plaintext],
+      topic_name: await broker.topic({ partitions: 2 }),
+      consumer_group_id: randomName('group'),
+    };
+    const child = reader('@gateway/source-kafka', connection, {
+      handle: 'never',
+      clientId: 'gateway-test-PID-source',
+    });
+    await broker.produce(connection.topic_name, ['one']);
+    await until('the child to hold it', () => child.output().includes('message'));
+    child.kill('SIGKILL');
+    await child.exited;
+    const began = Date.now();
+    const run = reading(plugin, connection, { clientId: `gateway-test-${process.pid}-source` });
+    await until('the message', () => run.messages.length === 1);
+    console.log(`    read ${Date.now() - began} ms after the start; a session is 6,000 ms`);
+    assert.ok(run.logs.some(({ sentence }) => sentence.includes('was removed from the group')));
+    await run.stop();
+  },
+);
 
 evict('a live reader that is removed by mistake joins again, and nothing is lost', async () => {
   const connection = {
@@ -70,7 +76,10 @@ evict('a live reader that is removed by mistake joins again, and nothing is lost
   const first = reading(plugin, connection, { clientId });
   await until('the first', () => first.states.at(-1)?.state === 'reading');
   const second = reading(plugin, connection, { clientId });
-  await until('both to be members', async () => (await broker.members(connection.consumer_group_id)) === 2);
+  await until(
+    'both to be members',
+    async () => (await broker.members(connection.consumer_group_id)) === 2,
+  );
   await broker.produce(
     connection.topic_name,
     Array.from({ length: 20 }, (_, n) => ({ partition: n % 2, value: String(n) })),

@@ -16,7 +16,10 @@ import { failure, reading, validator } from './reading.js';
 const oauth = suite('plugins/source-kafka-oauth');
 
 const broker = await kafka();
-const asked: { readonly authorization: string | undefined; readonly form: Record<string, string> }[] = [];
+const asked: {
+  readonly authorization: string | undefined;
+  readonly form: Record<string, string>;
+}[] = [];
 let answer: { status: number; body: string };
 const provider = http.createServer((request, response) => {
   void request.toArray().then((parts) => {
@@ -36,7 +39,10 @@ function jwt(secondsLeft: number): string {
   const now = Math.floor(Date.now() / 1000);
   return `${part({ alg: 'none' })}.${part({ sub: 'gateway', iat: now - 7200, exp: now + secondsLeft })}.`;
 }
-const giving = (token: string, expiresIn = 3600) => ({ status: 200, body: JSON.stringify({ access_token: token, expires_in: expiresIn }) });
+const giving = (token: string, expiresIn = 3600) => ({
+  status: 200,
+  body: JSON.stringify({ access_token: token, expires_in: expiresIn }),
+});
 
 oauth.before.each(() => {
   asked.length = 0;
@@ -63,7 +69,9 @@ oauth('a topic is read with tokens for client credentials', async () => {
   const connection = connectionOf(topic, { scope: 'kafka' });
   await plugin.check(connection, context());
   assert.equal(asked[0]?.form, { grant_type: 'client_credentials', scope: 'kafka' });
-  const [id, secret] = Buffer.from(asked[0]!.authorization!.replace('Basic ', ''), 'base64').toString().split(':');
+  const [id, secret] = Buffer.from(asked[0]!.authorization!.replace('Basic ', ''), 'base64')
+    .toString()
+    .split(':');
   assert.equal(
     [id, secret].map((part) => decodeURIComponent(part!)),
     ['gate:way', 's3cret/é'],
@@ -75,44 +83,71 @@ oauth('a topic is read with tokens for client credentials', async () => {
   assert.equal(run.bodies(), ['one']);
 });
 
-oauth('extensions are sent with the token, as RFC 7628 frames them, and the broker takes the login', async () => {
-  const extensions = { logicalCluster: 'lkc-1', identityPoolId: 'pool-a b' };
-  await plugin.check(connectionOf(await broker.topic(), { extensions }), context());
-  const sent: string[] = [];
-  const saslAuthenticate = ({ request }: { request: { encode: () => Buffer } }) => {
-    sent.push(request.encode().subarray(4).toString());
-    return Promise.resolve('');
-  };
-  const login = oauthBearer(() => Promise.resolve('t'), extensions).authenticationProvider({ saslAuthenticate } as never);
-  await login.authenticate();
-  assert.equal(sent, ['n,,\u0001auth=Bearer t\u0001logicalCluster=lkc-1\u0001identityPoolId=pool-a b\u0001\u0001']);
-  const valid = (given: object) => isValid({ ...connectionOf('orders'), auth: { ...auth, extensions: given } });
-  assert.ok(valid(extensions));
-  for (const wrong of [{ auth: 'x' }, { 'a-b': 'x' }, { a: 'x\u0001auth=Bearer u' }, { a: '' }, { a: 1 }])
-    assert.not.ok(valid(wrong), inspect(wrong));
-  assert.not.ok(isValid({ ...connectionOf('orders'), auth: { type: 'plain', username: 'a', password: 'b', extensions } }));
-});
+oauth(
+  'extensions are sent with the token, as RFC 7628 frames them, and the broker takes the login',
+  async () => {
+    const extensions = { logicalCluster: 'lkc-1', identityPoolId: 'pool-a b' };
+    await plugin.check(connectionOf(await broker.topic(), { extensions }), context());
+    const sent: string[] = [];
+    const saslAuthenticate = ({ request }: { request: { encode: () => Buffer } }) => {
+      sent.push(request.encode().subarray(4).toString());
+      return Promise.resolve('');
+    };
+    const login = oauthBearer(() => Promise.resolve('t'), extensions).authenticationProvider({
+      saslAuthenticate,
+    } as never);
+    await login.authenticate();
+    assert.equal(sent, [
+      'n,,\u0001auth=Bearer t\u0001logicalCluster=lkc-1\u0001identityPoolId=pool-a b\u0001\u0001',
+    ]);
+    const valid = (given: object) =>
+      isValid({ ...connectionOf('orders'), auth: { ...auth, extensions: given } });
+    assert.ok(valid(extensions));
+    for (const wrong of [
+      { auth: 'x' },
+      { 'a-b': 'x' },
+      { a: 'x\u0001auth=Bearer u' },
+      { a: '' },
+      { a: 1 },
+    ])
+      assert.not.ok(valid(wrong), inspect(wrong));
+    assert.not.ok(
+      isValid({
+        ...connectionOf('orders'),
+        auth: { type: 'plain', username: 'a', password: 'b', extensions },
+      }),
+    );
+  },
+);
 
-oauth('the token is asked for through the proxy of the process, and a proxy that is away is what the error names', async () => {
-  const connection = connectionOf(await broker.topic());
-  const proxy = await httpProxy();
-  const check = async (url: string) => {
-    const stop = proxyProcess({ proxy: url });
-    await plugin.check(connection, context()).finally(stop);
-  };
-  try {
-    await check(proxy.url);
-    const stop = proxyProcess({ proxy: proxy.url });
-    const refused = await failure(sourceGuard([])(1_000, clientCredentials(client)).finally(stop));
-    assert.is(refused.message, `${token_endpoint} is in a network that sources may not reach.`);
-    assert.equal([proxy.asked, asked.length], [[`POST ${token_endpoint}`], 1]);
-  } finally {
-    await proxy.close();
-  }
-  const error = await failure(check(proxy.url));
-  assert.is(error.message, `The proxy 127.0.0.1:${proxy.port} cannot be reached: nothing listens there.`);
-  assert.match(error.fix, 'delivery.proxy');
-});
+oauth(
+  'the token is asked for through the proxy of the process, and a proxy that is away is what the error names',
+  async () => {
+    const connection = connectionOf(await broker.topic());
+    const proxy = await httpProxy();
+    const check = async (url: string) => {
+      const stop = proxyProcess({ proxy: url });
+      await plugin.check(connection, context()).finally(stop);
+    };
+    try {
+      await check(proxy.url);
+      const stop = proxyProcess({ proxy: proxy.url });
+      const refused = await failure(
+        sourceGuard([])(1_000, clientCredentials(client)).finally(stop),
+      );
+      assert.is(refused.message, `${token_endpoint} is in a network that sources may not reach.`);
+      assert.equal([proxy.asked, asked.length], [[`POST ${token_endpoint}`], 1]);
+    } finally {
+      await proxy.close();
+    }
+    const error = await failure(check(proxy.url));
+    assert.is(
+      error.message,
+      `The proxy 127.0.0.1:${proxy.port} cannot be reached: nothing listens there.`,
+    );
+    assert.match(error.fix, 'delivery.proxy');
+  },
+);
 
 oauth('a token is used until it nears its end, and callers at once share a request', async () => {
   const tokenOf = clientCredentials(client);
@@ -128,21 +163,35 @@ oauth('a token is used until it nears its end, and callers at once share a reque
   assert.is(await short(), 'second');
 });
 
-oauth('a broker that refuses the token says so, although kafkajs took its answer for an acceptance', async () => {
-  answer = giving(jwt(-3600));
-  const error = await failure(plugin.check(connectionOf(await broker.topic()), context()));
-  assert.is(error.message, `${broker.listeners.saslPlaintext} refused the token of the client "gate:way" (OAUTHBEARER).`);
-  assert.match(error.fix, /auth\.token_endpoint.*auth\.scope/);
-});
+oauth(
+  'a broker that refuses the token says so, although kafkajs took its answer for an acceptance',
+  async () => {
+    answer = giving(jwt(-3600));
+    const error = await failure(plugin.check(connectionOf(await broker.topic()), context()));
+    assert.is(
+      error.message,
+      `${broker.listeners.saslPlaintext} refused the token of the client "gate:way" (OAUTHBEARER).`,
+    );
+    assert.match(error.fix, /auth\.token_endpoint.*auth\.scope/);
+  },
+);
 
 oauth('a broker without the mechanism is named', async () => {
-  const connection = { ...connectionOf('any', { tls: true, ca: broker.ca }), brokers: [broker.listeners.saslSsl] };
+  const connection = {
+    ...connectionOf('any', { tls: true, ca: broker.ca }),
+    brokers: [broker.listeners.saslSsl],
+  };
   const error = await failure(plugin.check(connection, context()));
   assert.is(error.message, `${broker.listeners.saslSsl} does not offer the mechanism OAUTHBEARER.`);
 });
 
 /** Mistakes of a token endpoint: its response or address, and the expected sentence. */
-const mistakes: Readonly<Record<string, readonly [set: { status: number; body: string }, more: Auth, message: RegExp, fix: RegExp]>> = {
+const mistakes: Readonly<
+  Record<
+    string,
+    readonly [set: { status: number; body: string }, more: Auth, message: RegExp, fix: RegExp]
+  >
+> = {
   'an unknown client': [
     { status: 401, body: '{"error":"invalid_client","error_description":"s3cret/é is wrong"}' },
     {},
@@ -155,7 +204,12 @@ const mistakes: Readonly<Record<string, readonly [set: { status: number; body: s
     /refused the client "gate:way": status 200 without a token\.$/,
     /token endpoint/,
   ],
-  'a provider in trouble': [{ status: 503, body: '' }, {}, /gave no token: status 503 without a token\.$/, /health/],
+  'a provider in trouble': [
+    { status: 503, body: '' },
+    {},
+    /gave no token: status 503 without a token\.$/,
+    /health/,
+  ],
   'a port where nothing listens': [
     { status: 200, body: '' },
     { token_endpoint: `http://127.0.0.1:${await freePort()}/token` },
@@ -173,7 +227,10 @@ for (const [what, [given, more, message, fix]] of Object.entries(mistakes)) {
     const run = reading(plugin, connection);
     const told = await failure(run.done);
     assert.match(told.message, message);
-    assert.not.match(`${error.message} ${error.fix} ${told.message} ${JSON.stringify(run.logs)}`, /s3cret/);
+    assert.not.match(
+      `${error.message} ${error.fix} ${told.message} ${JSON.stringify(run.logs)}`,
+      /s3cret/,
+    );
   });
 }
 

@@ -2,7 +2,12 @@
 // Runs a source plugin in a separate process, for tests that kill it or check that it ends: node
 // source-reader.mjs PACKAGE '{"connection":{…},"handle":"accept"|"never","stopAfter":1}'
 const [name = '', json = '{}'] = process.argv.slice(2);
-const { connection, handle = 'accept', stopAfter = Infinity, clientId = 'gateway-reader' } = JSON.parse(json);
+const {
+  connection,
+  handle = 'accept',
+  stopAfter = Infinity,
+  clientId = 'gateway-reader',
+} = JSON.parse(json);
 /** @type {{ default: import('@gateway/plugin').SourcePlugin<unknown> }} */
 const { default: plugin } = await import(name);
 const abort = new AbortController();

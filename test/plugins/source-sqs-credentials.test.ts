@@ -20,23 +20,35 @@ const queues = await sqs();
 const seen: { key: string | undefined; token: string | undefined }[] = [];
 
 const queue = http.createServer((request, response) => {
-  seen.push({ key: keyOf(request), token: request.headers['x-amz-security-token'] as string | undefined });
-  const { host: _host, ...headers } = request.headers;
-  const forwarded = http.request(`${queues.endpoint}${request.url}`, { method: request.method ?? 'POST', headers }, (answer) => {
-    response.writeHead(answer.statusCode ?? 500, answer.headers);
-    answer.pipe(response);
+  seen.push({
+    key: keyOf(request),
+    token: request.headers['x-amz-security-token'] as string | undefined,
   });
+  const { host: _host, ...headers } = request.headers;
+  const forwarded = http.request(
+    `${queues.endpoint}${request.url}`,
+    { method: request.method ?? 'POST', headers },
+    (answer) => {
+      response.writeHead(answer.statusCode ?? 500, answer.headers);
+      answer.pipe(response);
+    },
+  );
   forwarded.on('error', () => response.destroy());
   request.pipe(forwarded);
 });
 const container = http.createServer((_request, response) => {
   const lasting = new Date(Date.now() + 3_600_000).toISOString();
-  const given = { AccessKeyId: 'CONTAINER', SecretAccessKey: 'container-secret', Token: 'container-token', Expiration: lasting };
+  const given = {
+    AccessKeyId: 'CONTAINER',
+    SecretAccessKey: 'container-secret',
+    Token: 'container-token',
+    Expiration: lasting,
+  };
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(given));
 });
-const [endpoint, containerUrl] = (await Promise.all([queue, container].map((server) => loopback(server)))).map(
-  (port) => `http://127.0.0.1:${port}`,
-);
+const [endpoint, containerUrl] = (
+  await Promise.all([queue, container].map((server) => loopback(server)))
+).map((port) => `http://127.0.0.1:${port}`);
 const roles = await sts();
 const { assumed } = roles;
 
@@ -58,14 +70,21 @@ credentials.after(async () => {
 
 const context = (settings = {}) => ({ signal: new AbortController().signal, settings });
 function keyless(more: Partial<Connection> = {}): Connection {
-  const { access_key_id: _key, secret_key: _secret, ...connection } = queues.connection(queues.queue().name);
+  const {
+    access_key_id: _key,
+    secret_key: _secret,
+    ...connection
+  } = queues.connection(queues.queue().name);
   return { ...connection, endpoint: endpoint!, ...more };
 }
 const role = { role_arn: 'arn:aws:iam::123456789012:role/reader' };
 const distinct = (values: readonly (string | undefined)[]) => [...new Set(values)];
 
 credentials('without a key the environment of the process is asked first', async () => {
-  Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'ENVIRONMENT', AWS_SECRET_ACCESS_KEY: 'env-secret' });
+  Object.assign(process.env, {
+    AWS_ACCESS_KEY_ID: 'ENVIRONMENT',
+    AWS_SECRET_ACCESS_KEY: 'env-secret',
+  });
   await plugin.check(keyless(), context());
   assert.equal(distinct(seen.map(({ key }) => key)), ['ENVIRONMENT']);
 });
@@ -110,7 +129,8 @@ credentials('a process without credentials says so, and what to do', async () =>
 });
 
 credentials('a role that may not be assumed is named with who asked', async () => {
-  roles.refusal = 'User: arn:aws:iam::1:user/x is not authorized to perform: sts:AssumeRole on resource: y';
+  roles.refusal =
+    'User: arn:aws:iam::1:user/x is not authorized to perform: sts:AssumeRole on resource: y';
   const keys = { access_key_id: 'STATIC', secret_key: 'static-secret' };
   const error = await failure(plugin.check(keyless({ ...keys, ...role }), context()));
   assert.is(error.message, `The access key STATIC may not assume the role ${role.role_arn}.`);
@@ -123,20 +143,31 @@ credentials('an operator keeps the credentials of the process from sources', asy
   const error = await failure(plugin.check(keyless(role), context({ default_credentials: false })));
   assert.match(error.message, 'source.sqs.default_credentials');
   assert.match(error.fix, 'access_key_id');
-  await plugin.check({ ...queues.connection(queues.queue().name), endpoint: endpoint! }, context({ default_credentials: false }));
+  await plugin.check(
+    { ...queues.connection(queues.queue().name), endpoint: endpoint! },
+    context({ default_credentials: false }),
+  );
   assert.equal(distinct(seen.map(({ key }) => key)), ['test-access-key']);
 });
 
-credentials('the schema takes a connection without a key, and half of a key does not belong there', () => {
-  const valid = validator(
-    JSON.parse(fs.readFileSync(new URL('../../plugins/source-sqs/connection.json', import.meta.url), 'utf8')) as object,
-  );
-  assert.ok(valid(keyless()));
-  assert.ok(valid(keyless({ ...role, external_id: 'order-7' })));
-  assert.not.ok(valid(keyless({ access_key_id: 'STATIC' })));
-  assert.not.ok(valid(keyless({ secret_key: 'static-secret' })));
-  assert.not.ok(valid(keyless({ external_id: 'order-7' })));
-  assert.not.ok(valid(keyless({ role_arn: 'reader' })));
-});
+credentials(
+  'the schema takes a connection without a key, and half of a key does not belong there',
+  () => {
+    const valid = validator(
+      JSON.parse(
+        fs.readFileSync(
+          new URL('../../plugins/source-sqs/connection.json', import.meta.url),
+          'utf8',
+        ),
+      ) as object,
+    );
+    assert.ok(valid(keyless()));
+    assert.ok(valid(keyless({ ...role, external_id: 'order-7' })));
+    assert.not.ok(valid(keyless({ access_key_id: 'STATIC' })));
+    assert.not.ok(valid(keyless({ secret_key: 'static-secret' })));
+    assert.not.ok(valid(keyless({ external_id: 'order-7' })));
+    assert.not.ok(valid(keyless({ role_arn: 'reader' })));
+  },
+);
 
 credentials.run();

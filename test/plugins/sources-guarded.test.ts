@@ -30,27 +30,49 @@ async function plugin(name: 'kafka' | 'sqs', allowed: string[]): Promise<SourceP
   return sources.get(name)!.load();
 }
 
-async function server(listener: net.Server, host = '127.0.0.1', port = 0): Promise<{ port: number; connections: () => number }> {
+async function server(
+  listener: net.Server,
+  host = '127.0.0.1',
+  port = 0,
+): Promise<{ port: number; connections: () => number }> {
   let connections = 0;
   const sockets = new Set<net.Socket>();
-  listener.on('connection', (socket: net.Socket) => (connections++, sockets.add(socket.on('error', () => undefined))));
+  listener.on(
+    'connection',
+    (socket: net.Socket) => (connections++, sockets.add(socket.on('error', () => undefined))),
+  );
   closing.push(() => (listener.close(), sockets.forEach((socket) => socket.destroy())));
   await once(listener.listen(port, host), 'listening');
   return { port: (listener.address() as net.AddressInfo).port, connections: () => connections };
 }
 
 const context = () => ({ signal: new AbortController().signal, settings: {} });
-const queue = (endpoint: string) => ({ access_key_id: 'A', secret_key: 'B', default_region: 'eu-west-1', queue_name: 'orders', endpoint });
-const topic = (port: number, topic_name = 'orders') => ({ brokers: [`127.0.0.1:${port}`], topic_name });
+const queue = (endpoint: string) => ({
+  access_key_id: 'A',
+  secret_key: 'B',
+  default_region: 'eu-west-1',
+  queue_name: 'orders',
+  endpoint,
+});
+const topic = (port: number, topic_name = 'orders') => ({
+  brokers: [`127.0.0.1:${port}`],
+  topic_name,
+});
 const tokens = (port: number, host = '127.0.0.1') => ({
   brokers: [broker.listeners.saslPlaintext],
   topic_name: 'orders',
-  auth: { type: 'oauthbearer', token_endpoint: `http://${host}:${port}/token`, client_id: 'a', client_secret: 'b' },
+  auth: {
+    type: 'oauthbearer',
+    token_endpoint: `http://${host}:${port}/token`,
+    client_id: 'a',
+    client_secret: 'b',
+  },
 });
 
 /** Replaces the host in a broker's responses. */
 function advertising(host: string): (answer: Buffer) => Buffer {
-  const text = (value: string) => Buffer.concat([Buffer.from([0, value.length]), Buffer.from(value)]);
+  const text = (value: string) =>
+    Buffer.concat([Buffer.from([0, value.length]), Buffer.from(value)]);
   return (answer) => {
     const [own, other] = ['127.0.0.1', host].map(text) as [Buffer, Buffer];
     const parts: Buffer[] = [];
@@ -68,18 +90,23 @@ function advertising(host: string): (answer: Buffer) => Buffer {
 }
 
 for (const host of ['127.0.0.3', '169.254.169.254']) {
-  guarded(`an address that a broker advertises is refused like one that is given: ${host}`, async () => {
-    const port = Number(broker.listeners.plaintext.split(':')[1]);
-    const inside = host.startsWith('127.') ? await server(net.createServer(), host, port) : undefined;
-    const lying = await proxy({ port }, { rewrite: advertising(host) });
-    closing.push(() => lying.close());
-    const connection = topic(lying.port, await broker.topic());
-    const source = await plugin('kafka', ['127.0.0.1/32']);
-    const sentence = `${host}:${port} (an address that the cluster advertises) is in a network that sources may not reach.`;
-    assert.is((await failure(source.check(connection, context()))).message, sentence);
-    assert.is((await failure(reading(source, connection).done)).message, sentence);
-    assert.is(inside?.connections() ?? 0, 0);
-  });
+  guarded(
+    `an address that a broker advertises is refused like one that is given: ${host}`,
+    async () => {
+      const port = Number(broker.listeners.plaintext.split(':')[1]);
+      const inside = host.startsWith('127.')
+        ? await server(net.createServer(), host, port)
+        : undefined;
+      const lying = await proxy({ port }, { rewrite: advertising(host) });
+      closing.push(() => lying.close());
+      const connection = topic(lying.port, await broker.topic());
+      const source = await plugin('kafka', ['127.0.0.1/32']);
+      const sentence = `${host}:${port} (an address that the cluster advertises) is in a network that sources may not reach.`;
+      assert.is((await failure(source.check(connection, context()))).message, sentence);
+      assert.is((await failure(reading(source, connection).done)).message, sentence);
+      assert.is(inside?.connections() ?? 0, 0);
+    },
+  );
 }
 
 /**
@@ -102,43 +129,62 @@ function crowd(brokers: number, partitions: number, offsets = partitions): net.S
     const answers: Record<number, () => Buffer[]> = {
       [API_VERSIONS]: () => {
         const keys = [API_VERSIONS, METADATA, LIST_OFFSETS];
-        return [int(2, 0), list(keys.length, (n) => [int(2, keys[n]!), int(2, 0), int(2, 0)]), int(4, 0)];
+        return [
+          int(2, 0),
+          list(keys.length, (n) => [int(2, keys[n]!), int(2, 0), int(2, 0)]),
+          int(4, 0),
+        ];
       },
       [METADATA]: () => [
         list(brokers, (n) => [int(4, n), text('127.0.0.1'), int(4, port)]),
         list(1, () => [
           ...[int(2, 0), text('orders')],
-          list(partitions, (n) => [int(2, 0), int(4, n), leader(n), list(1, () => [leader(n)]), list(1, () => [leader(n)])]),
+          list(partitions, (n) => [
+            int(2, 0),
+            int(4, n),
+            leader(n),
+            list(1, () => [leader(n)]),
+            list(1, () => [leader(n)]),
+          ]),
         ]),
       ],
       [LIST_OFFSETS]: () => [
-        list(1, () => [text('orders'), list(offsets, (n) => [int(4, n), int(2, 0), list(1, () => [int(4, 0), int(4, 0)])])]),
+        list(1, () => [
+          text('orders'),
+          list(offsets, (n) => [int(4, n), int(2, 0), list(1, () => [int(4, 0), int(4, 0)])]),
+        ]),
       ],
     };
     socket.on('data', (requests) => {
       for (let at = 0; at < requests.length; at += 4 + requests.readInt32BE(at)) {
-        const body = Buffer.concat([requests.subarray(at + 8, at + 12), ...(answers[requests.readInt16BE(at + 4)]?.() ?? [])]);
+        const body = Buffer.concat([
+          requests.subarray(at + 8, at + 12),
+          ...(answers[requests.readInt16BE(at + 4)]?.() ?? []),
+        ]);
         socket.write(Buffer.concat([int(4, body.length), body]));
       }
     });
   });
 }
 
-guarded('a broker that names more brokers or partitions than any cluster has is not followed', async () => {
-  const source = await plugin('kafka', ['127.0.0.1/32']);
-  const check = (port: number) => source.check(topic(port), context());
-  await check((await server(crowd(2, 4))).port);
-  for (const [what, brokers, partitions, offsets] of [
-    ['more than 500 brokers', 501, 501, 501],
-    ['more than 4000 partitions of one topic', 1, 4_001, 1],
-    ['more than 4000 partitions of one topic', 1, 1, 4_001],
-  ] as const) {
-    const { port, connections } = await server(crowd(brokers, partitions, offsets));
-    const { message } = await failure(check(port));
-    assert.is(message, `The cluster behind 127.0.0.1:${port} names ${what}.`);
-    assert.ok(connections() < 10);
-  }
-});
+guarded(
+  'a broker that names more brokers or partitions than any cluster has is not followed',
+  async () => {
+    const source = await plugin('kafka', ['127.0.0.1/32']);
+    const check = (port: number) => source.check(topic(port), context());
+    await check((await server(crowd(2, 4))).port);
+    for (const [what, brokers, partitions, offsets] of [
+      ['more than 500 brokers', 501, 501, 501],
+      ['more than 4000 partitions of one topic', 1, 4_001, 1],
+      ['more than 4000 partitions of one topic', 1, 1, 4_001],
+    ] as const) {
+      const { port, connections } = await server(crowd(brokers, partitions, offsets));
+      const { message } = await failure(check(port));
+      assert.is(message, `The cluster behind 127.0.0.1:${port} names ${what}.`);
+      assert.ok(connections() < 10);
+    }
+  },
+);
 
 guarded('an answer of a broker that is longer than any is refused at its first bytes', async () => {
   let bytes = 0;
@@ -159,19 +205,27 @@ guarded('an answer of a broker that is longer than any is refused at its first b
   assert.is((await failure(reading(source, topic(port)).done)).message, sentence);
 });
 
-guarded('brokers that answer nothing are asked by one member, whatever the workers, and are left at once', async () => {
-  const source = await plugin('kafka', ['127.0.0.1/32']);
-  const { port, connections } = await server(net.createServer());
-  const run = reading(source, topic(port), { workers: 20 });
-  await until('the first member', () => connections() > 1);
-  await run.stop();
-  assert.is(connections(), 2, 'one looked for dead members before');
-  assert.not(run.logs.some(({ sentence }) => sentence.includes('did not let the consumer leave in time')));
+guarded(
+  'brokers that answer nothing are asked by one member, whatever the workers, and are left at once',
+  async () => {
+    const source = await plugin('kafka', ['127.0.0.1/32']);
+    const { port, connections } = await server(net.createServer());
+    const run = reading(source, topic(port), { workers: 20 });
+    await until('the first member', () => connections() > 1);
+    await run.stop();
+    assert.is(connections(), 2, 'one looked for dead members before');
+    assert.not(
+      run.logs.some(({ sentence }) => sentence.includes('did not let the consumer leave in time')),
+    );
 
-  const refusing = await server(net.createServer((socket) => socket.destroy()));
-  await failure(reading(source, topic(refusing.port), { workers: 20 }).done);
-  assert.ok(refusing.connections() < 20, `${refusing.connections()} connections, retries included`);
-});
+    const refusing = await server(net.createServer((socket) => socket.destroy()));
+    await failure(reading(source, topic(refusing.port), { workers: 20 }).done);
+    assert.ok(
+      refusing.connections() < 20,
+      `${refusing.connections()} connections, retries included`,
+    );
+  },
+);
 
 /** Returns the growth of this process during `work`, in megabytes. */
 async function growth(work: () => Promise<unknown>): Promise<number> {
@@ -197,10 +251,14 @@ function streaming(headers: http.OutgoingHttpHeaders, piece: Buffer, pieces: num
   });
 }
 
-const WORDS = Buffer.from(JSON.stringify({ message: 'words-from-inside'.repeat(65_536) }).padEnd(MB));
+const WORDS = Buffer.from(
+  JSON.stringify({ message: 'words-from-inside'.repeat(65_536) }).padEnd(MB),
+);
 
 guarded('an answer of 500 MB from a queue takes no memory, and is repeated to nobody', async () => {
-  const { port } = await server(streaming({ 'content-type': 'application/x-amz-json-1.0' }, WORDS, 500));
+  const { port } = await server(
+    streaming({ 'content-type': 'application/x-amz-json-1.0' }, WORDS, 500),
+  );
   const source = await plugin('sqs', ['127.0.0.1/32']);
   let message = '';
   const grown = await growth(async () => {
@@ -217,10 +275,14 @@ for (const [what, headers, piece] of [
   ['compressed', { 'content-encoding': 'gzip' }, gzipSync(Buffer.alloc(500 * MB))],
 ] as const) {
   guarded(`a token endpoint whose answer does not end, ${what}, takes no memory`, async () => {
-    const { port } = await server(streaming({ ...headers, 'content-type': 'application/json' }, piece, 500));
+    const { port } = await server(
+      streaming({ ...headers, 'content-type': 'application/json' }, piece, 500),
+    );
     const source = await plugin('kafka', ['127.0.0.1/32']);
     let message = '';
-    const grown = await growth(async () => (message = (await failure(source.check(tokens(port), context()))).message));
+    const grown = await growth(
+      async () => (message = (await failure(source.check(tokens(port), context()))).message),
+    );
     assert.match(message, 'refused the client "a": status 200 without a token.');
     assert.ok(grown < 150, `${grown} MB`);
   });
@@ -238,12 +300,19 @@ guarded('a token endpoint is guarded like a broker, and no redirect is followed'
   );
   const source = await plugin('kafka', ['127.0.0.1/32']);
   const refused = await failure(source.check(tokens(inside.port, '127.0.0.2'), context()));
-  assert.is(refused.message, `http://127.0.0.2:${inside.port}/token is in a network that sources may not reach.`);
+  assert.is(
+    refused.message,
+    `http://127.0.0.2:${inside.port}/token is in a network that sources may not reach.`,
+  );
   // The redirect is refused even within the networks that sources are allowed to reach.
   for (const allowed of [['127.0.0.1/32'], ['127.0.0.0/8']]) {
-    const error = await failure((await plugin('kafka', allowed)).check(tokens(moved.port), context()));
+    const error = await failure(
+      (await plugin('kafka', allowed)).check(tokens(moved.port), context()),
+    );
     assert.match(error.message, 'could not be asked for a token');
-    await failure((await plugin('sqs', allowed)).check(queue(`http://127.0.0.1:${moved.port}`), context()));
+    await failure(
+      (await plugin('sqs', allowed)).check(queue(`http://127.0.0.1:${moved.port}`), context()),
+    );
   }
   assert.is(inside.connections(), 0);
   assert.ok(moved.connections() > 0);

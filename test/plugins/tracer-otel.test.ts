@@ -1,4 +1,13 @@
-import { context, createContextKey, propagation, ROOT_CONTEXT, SpanStatusCode, trace, TraceFlags, type Context } from '@opentelemetry/api';
+import {
+  context,
+  createContextKey,
+  propagation,
+  ROOT_CONTEXT,
+  SpanStatusCode,
+  trace,
+  TraceFlags,
+  type Context,
+} from '@opentelemetry/api';
 import fs from 'node:fs';
 import http from 'node:http';
 import http2 from 'node:http2';
@@ -22,7 +31,9 @@ const about = { serviceName: 'gateway-agent', serviceVersion: '1.2.3', environme
 const settings = { sample_rate: 1, insecure_skip_verify: false };
 
 function emit(name: string, parent = ROOT_CONTEXT): void {
-  const span = trace.getTracer('test').startSpan(name, { attributes: { 'event.id': 'evt-1' } }, parent);
+  const span = trace
+    .getTracer('test')
+    .startSpan(name, { attributes: { 'event.id': 'evt-1' } }, parent);
   span.setStatus({ code: SpanStatusCode.OK });
   span.end();
 }
@@ -35,39 +46,62 @@ const remote = (traceFlags: TraceFlags) =>
     isRemote: true,
   });
 
-tracer('a span and its child arrive at the collector, with name, version and environment of the service', async () => {
-  const to = await collector();
-  const started = await plugin.start({ ...settings, collector_url: `http://${to.address}` }, about);
-  await trace.getTracer('test').startActiveSpan('event.creation.success', async (span) => {
-    await Promise.resolve();
-    emit('child', context.active());
-    span.end();
-  });
-  await within(started.close(), 10_000, 'the tracer to close');
-  const environment = ['deployment.environment.name', 'canary'];
-  for (const text of ['event.creation.success', 'child', 'evt-1', 'service.name', 'gateway-agent', '1.2.3', ...environment])
-    assert.ok(to.text().includes(text), text);
-  to.close();
-});
-
-tracer('an environment that OTEL_RESOURCE_ATTRIBUTES names goes before that of the gateway', async () => {
-  const to = await collector();
-  process.env['OTEL_RESOURCE_ATTRIBUTES'] = 'deployment.environment.name=blue';
-  try {
-    const started = await plugin.start({ ...settings, collector_url: `http://${to.address}` }, about);
-    emit('any');
+tracer(
+  'a span and its child arrive at the collector, with name, version and environment of the service',
+  async () => {
+    const to = await collector();
+    const started = await plugin.start(
+      { ...settings, collector_url: `http://${to.address}` },
+      about,
+    );
+    await trace.getTracer('test').startActiveSpan('event.creation.success', async (span) => {
+      await Promise.resolve();
+      emit('child', context.active());
+      span.end();
+    });
     await within(started.close(), 10_000, 'the tracer to close');
-  } finally {
-    delete process.env['OTEL_RESOURCE_ATTRIBUTES'];
-  }
-  assert.match(to.text(), 'blue');
-  assert.not.match(to.text(), 'canary');
-  to.close();
-});
+    const environment = ['deployment.environment.name', 'canary'];
+    for (const text of [
+      'event.creation.success',
+      'child',
+      'evt-1',
+      'service.name',
+      'gateway-agent',
+      '1.2.3',
+      ...environment,
+    ])
+      assert.ok(to.text().includes(text), text);
+    to.close();
+  },
+);
+
+tracer(
+  'an environment that OTEL_RESOURCE_ATTRIBUTES names goes before that of the gateway',
+  async () => {
+    const to = await collector();
+    process.env['OTEL_RESOURCE_ATTRIBUTES'] = 'deployment.environment.name=blue';
+    try {
+      const started = await plugin.start(
+        { ...settings, collector_url: `http://${to.address}` },
+        about,
+      );
+      emit('any');
+      await within(started.close(), 10_000, 'the tracer to close');
+    } finally {
+      delete process.env['OTEL_RESOURCE_ATTRIBUTES'];
+    }
+    assert.match(to.text(), 'blue');
+    assert.not.match(to.text(), 'canary');
+    to.close();
+  },
+);
 
 tracer('a span arrives without a close, within seconds', async () => {
   const to = await collector();
-  const started = await plugin.start({ ...settings, collector_url: to.address, insecure_skip_verify: true }, about);
+  const started = await plugin.start(
+    { ...settings, collector_url: to.address, insecure_skip_verify: true },
+    about,
+  );
   emit('meta_event_delivery');
   await until('the span', () => to.text().includes('meta_event_delivery'));
   await started.close();
@@ -89,7 +123,10 @@ tracer('a span is the child of the trace context that came with the message', as
 
 tracer('the rate decides about new traces, and the sender about its own', async () => {
   const to = await collector();
-  const started = await plugin.start({ ...settings, sample_rate: 0, collector_url: `http://${to.address}` }, about);
+  const started = await plugin.start(
+    { ...settings, sample_rate: 0, collector_url: `http://${to.address}` },
+    about,
+  );
   for (let at = 0; at < 100; at++) emit('unsampled');
   emit('wanted by its sender', remote(TraceFlags.SAMPLED));
   await started.close();
@@ -108,7 +145,11 @@ tracer('the rate decides about new traces, and the sender about its own', async 
 tracer('the auth header goes with every request', async () => {
   const to = await collector();
   const started = await plugin.start(
-    { ...settings, collector_url: `http://${to.address}`, otel_auth: { header_name: 'X-Api-Key', header_value: 'hidden-value' } },
+    {
+      ...settings,
+      collector_url: `http://${to.address}`,
+      otel_auth: { header_name: 'X-Api-Key', header_value: 'hidden-value' },
+    },
     about,
   );
   emit('any');
@@ -129,31 +170,44 @@ tracer('TLS is verified, unless it is not to be', async () => {
   assert.is(to.requests.length, 0);
   assert.match(lines.join('\n'), /are lost.*certificate/);
 
-  const lax = await plugin.start({ ...settings, collector_url: `https://${to.address}`, insecure_skip_verify: true }, about);
+  const lax = await plugin.start(
+    { ...settings, collector_url: `https://${to.address}`, insecure_skip_verify: true },
+    about,
+  );
   emit('any');
   await lax.close();
   assert.is(to.requests.length, 1);
   to.close();
 });
 
-tracer('a burst beyond what is kept is dropped, which is told of, and what is kept arrives', async () => {
-  const to = await collector();
-  const { lines, log } = logged();
-  const started = await plugin.start({ ...settings, collector_url: `http://${to.address}` }, { ...about, log });
-  for (let at = 0; at < 20_000; at++) emit('burst');
-  await until('room in the queue', () => to.spans.length > 2_048);
-  emit('after');
-  await within(started.close(), 10_000, 'the tracer to close');
-  assert.ok(to.spans.length >= 16_384 && to.spans.length < 20_000, `${to.spans.length}`);
-  assert.match(lines.join('\n'), /"lost":\d+\} More spans end than the back end takes/);
-  to.close();
-});
+tracer(
+  'a burst beyond what is kept is dropped, which is told of, and what is kept arrives',
+  async () => {
+    const to = await collector();
+    const { lines, log } = logged();
+    const started = await plugin.start(
+      { ...settings, collector_url: `http://${to.address}` },
+      { ...about, log },
+    );
+    for (let at = 0; at < 20_000; at++) emit('burst');
+    await until('room in the queue', () => to.spans.length > 2_048);
+    emit('after');
+    await within(started.close(), 10_000, 'the tracer to close');
+    assert.ok(to.spans.length >= 16_384 && to.spans.length < 20_000, `${to.spans.length}`);
+    assert.match(lines.join('\n'), /"lost":\d+\} More spans end than the back end takes/);
+    to.close();
+  },
+);
 
 tracer('a collector that refuses is told of in the log, without the header', async () => {
   const to = await collector({ answer: 'refuse' });
   const { lines, log } = logged();
   const started = await plugin.start(
-    { ...settings, collector_url: `http://${to.address}`, otel_auth: { header_name: 'x-api-key', header_value: 'hidden-value' } },
+    {
+      ...settings,
+      collector_url: `http://${to.address}`,
+      otel_auth: { header_name: 'x-api-key', header_value: 'hidden-value' },
+    },
     { ...about, log },
   );
   emit('any');
@@ -163,47 +217,97 @@ tracer('a collector that refuses is told of in the log, without the header', asy
   to.close();
 });
 
-tracer('what an address leads to instead of a collector is named, with what to change', async () => {
-  const files = certificates(tempFolder('tracer-otel-mistakes'));
-  const answer = (_: unknown, response: { writeHead(code: number): { end(): void } }) => void response.writeHead(404).end();
-  const key = { key: fs.readFileSync(files.key), cert: fs.readFileSync(files.certificate) };
-  const servers = [
-    http.createServer(answer),
-    https.createServer(key, answer),
-    http2.createServer(answer),
-    net.createServer((it) => it.destroy()),
-  ];
-  const sockets = new Set<net.Socket>();
-  for (const it of servers) it.on('connection', (socket: net.Socket) => sockets.add(socket));
-  const [http1, http1Tls, http2Plain, closing] = (await Promise.all(servers.map((it) => loopback(it)))) as [number, number, number, number];
-  const [plain, tls, refusing] = await Promise.all([collector(), collector({ tls: files }), collector({ answer: 'refuse' })]);
-  const lax = { insecure_skip_verify: true };
-  const told: [what: string, given: { collector_url: string; insecure_skip_verify?: boolean }, sentence: RegExp][] = [
-    ['an HTTP port', { collector_url: `http://127.0.0.1:${http1}` }, /does not speak gRPC.*4318.*4317/],
-    ['an HTTPS port', { collector_url: `https://localhost:${http1Tls}`, ...lax }, /does not speak gRPC.*4318.*4317/],
-    ['another server of HTTP/2', { collector_url: `http://127.0.0.1:${http2Plain}` }, /does not speak gRPC.*4317.*404/],
-    ['TLS to plaintext', { collector_url: plain.address }, /does not speak TLS.*http:\/\//],
-    ['plaintext to TLS', { collector_url: `http://${tls.address}` }, /may require TLS.*https:\/\//],
-    ['a server that closes', { collector_url: `http://127.0.0.1:${closing}` }, /closes connections.*4317/],
-    ['another authority', { collector_url: tls.address }, /no known authority.*tracer\.otel\.ca_file.*certificate/],
-    ['a wrong header', { collector_url: `http://${refusing.address}` }, /rejects the credentials.*otel_auth/],
-    ['no server', { collector_url: 'http://127.0.0.1:1' }, /Nothing listens/],
-    ['no host', { collector_url: 'http://collector.invalid:4317' }, /name of the host is not known/],
-  ];
-  for (const [what, given, sentence] of told) {
-    const { lines, log } = logged();
-    const started = await plugin.start({ ...settings, ...given }, { ...about, log });
-    emit('any');
-    await within(started.close(), 10_000, 'the tracer to close');
-    assert.match(lines.join('\n'), sentence, what);
-    assert.ok(lines.join('\n').includes(given.collector_url), what);
-  }
-  for (const it of [plain, tls, refusing, ...servers]) it.close();
-  for (const socket of sockets) socket.destroy();
-});
+tracer(
+  'what an address leads to instead of a collector is named, with what to change',
+  async () => {
+    const files = certificates(tempFolder('tracer-otel-mistakes'));
+    const answer = (_: unknown, response: { writeHead(code: number): { end(): void } }) =>
+      void response.writeHead(404).end();
+    const key = { key: fs.readFileSync(files.key), cert: fs.readFileSync(files.certificate) };
+    const servers = [
+      http.createServer(answer),
+      https.createServer(key, answer),
+      http2.createServer(answer),
+      net.createServer((it) => it.destroy()),
+    ];
+    const sockets = new Set<net.Socket>();
+    for (const it of servers) it.on('connection', (socket: net.Socket) => sockets.add(socket));
+    const [http1, http1Tls, http2Plain, closing] = (await Promise.all(
+      servers.map((it) => loopback(it)),
+    )) as [number, number, number, number];
+    const [plain, tls, refusing] = await Promise.all([
+      collector(),
+      collector({ tls: files }),
+      collector({ answer: 'refuse' }),
+    ]);
+    const lax = { insecure_skip_verify: true };
+    const told: [
+      what: string,
+      given: { collector_url: string; insecure_skip_verify?: boolean },
+      sentence: RegExp,
+    ][] = [
+      [
+        'an HTTP port',
+        { collector_url: `http://127.0.0.1:${http1}` },
+        /does not speak gRPC.*4318.*4317/,
+      ],
+      [
+        'an HTTPS port',
+        { collector_url: `https://localhost:${http1Tls}`, ...lax },
+        /does not speak gRPC.*4318.*4317/,
+      ],
+      [
+        'another server of HTTP/2',
+        { collector_url: `http://127.0.0.1:${http2Plain}` },
+        /does not speak gRPC.*4317.*404/,
+      ],
+      ['TLS to plaintext', { collector_url: plain.address }, /does not speak TLS.*http:\/\//],
+      [
+        'plaintext to TLS',
+        { collector_url: `http://${tls.address}` },
+        /may require TLS.*https:\/\//,
+      ],
+      [
+        'a server that closes',
+        { collector_url: `http://127.0.0.1:${closing}` },
+        /closes connections.*4317/,
+      ],
+      [
+        'another authority',
+        { collector_url: tls.address },
+        /no known authority.*tracer\.otel\.ca_file.*certificate/,
+      ],
+      [
+        'a wrong header',
+        { collector_url: `http://${refusing.address}` },
+        /rejects the credentials.*otel_auth/,
+      ],
+      ['no server', { collector_url: 'http://127.0.0.1:1' }, /Nothing listens/],
+      [
+        'no host',
+        { collector_url: 'http://collector.invalid:4317' },
+        /name of the host is not known/,
+      ],
+    ];
+    for (const [what, given, sentence] of told) {
+      const { lines, log } = logged();
+      const started = await plugin.start({ ...settings, ...given }, { ...about, log });
+      emit('any');
+      await within(started.close(), 10_000, 'the tracer to close');
+      assert.match(lines.join('\n'), sentence, what);
+      assert.ok(lines.join('\n').includes(given.collector_url), what);
+    }
+    for (const it of [plain, tls, refusing, ...servers]) it.close();
+    for (const socket of sockets) socket.destroy();
+  },
+);
 
 tracer('a collector that is away neither stops the start nor the close', async () => {
-  const started = await within(plugin.start({ ...settings, collector_url: 'http://127.0.0.1:1' }, about), 5_000, 'the tracer to start');
+  const started = await within(
+    plugin.start({ ...settings, collector_url: 'http://127.0.0.1:1' }, about),
+    5_000,
+    'the tracer to start',
+  );
   emit('any');
   await within(started.close(), 10_000, 'the tracer to close');
 });
@@ -219,12 +323,18 @@ tracer('close gives the provider back', async () => {
 
 const mistakes: Record<string, { given: object; message: RegExp }> = {
   'no port': { given: { collector_url: 'collector' }, message: /collector_url is "collector"/ },
-  'a path': { given: { collector_url: 'http://collector:4318/v1/traces' }, message: /collector_url/ },
+  'a path': {
+    given: { collector_url: 'http://collector:4318/v1/traces' },
+    message: /collector_url/,
+  },
   'a header without a value': {
     given: { otel_auth: { header_name: 'x' } },
     message: /header_name is set, but tracer\.otel\.otel_auth\.header_value is not/,
   },
-  'a value without a header': { given: { otel_auth: { header_value: 'hidden-value' } }, message: /header_value is set, but/ },
+  'a value without a header': {
+    given: { otel_auth: { header_value: 'hidden-value' } },
+    message: /header_value is set, but/,
+  },
   'a header that is none': {
     given: { otel_auth: { header_name: 'a b', header_value: 'hidden-value' } },
     message: /otel_auth is not a header/,
@@ -238,7 +348,11 @@ const mistakes: Record<string, { given: object; message: RegExp }> = {
 for (const [name, { given, message }] of Object.entries(mistakes)) {
   tracer(`start refuses ${name}, and names the setting`, async () => {
     try {
-      await (await Promise.resolve().then(() => plugin.start({ ...settings, collector_url: 'collector:4317', ...given }, about))).close();
+      await (
+        await Promise.resolve().then(() =>
+          plugin.start({ ...settings, collector_url: 'collector:4317', ...given }, about),
+        )
+      ).close();
     } catch (error) {
       assert.instance(error, PluginError);
       const { message: text, fix } = error as PluginError;
@@ -251,15 +365,24 @@ for (const [name, { given, message }] of Object.entries(mistakes)) {
   });
 }
 
-tracer('a context without a span, as exports use, does not enter the storage that would slow the process', () => {
-  const contexts = activeContext();
-  const key = createContextKey('suppressed');
-  const seen = (given: Context) => contexts.with(given, () => contexts.active());
-  assert.is(seen(ROOT_CONTEXT.setValue(key, true)), ROOT_CONTEXT);
-  const withSpan = trace.setSpanContext(ROOT_CONTEXT, { traceId: '1'.repeat(32), spanId: '2'.repeat(16), traceFlags: TraceFlags.SAMPLED });
-  assert.is(seen(withSpan), withSpan);
-  const within = contexts.with(withSpan, () => seen(ROOT_CONTEXT.setValue(key, true)).getValue(key));
-  assert.is(within, true);
-});
+tracer(
+  'a context without a span, as exports use, does not enter the storage that would slow the process',
+  () => {
+    const contexts = activeContext();
+    const key = createContextKey('suppressed');
+    const seen = (given: Context) => contexts.with(given, () => contexts.active());
+    assert.is(seen(ROOT_CONTEXT.setValue(key, true)), ROOT_CONTEXT);
+    const withSpan = trace.setSpanContext(ROOT_CONTEXT, {
+      traceId: '1'.repeat(32),
+      spanId: '2'.repeat(16),
+      traceFlags: TraceFlags.SAMPLED,
+    });
+    assert.is(seen(withSpan), withSpan);
+    const within = contexts.with(withSpan, () =>
+      seen(ROOT_CONTEXT.setValue(key, true)).getValue(key),
+    );
+    assert.is(within, true);
+  },
+);
 
 tracer.run();

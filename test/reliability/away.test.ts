@@ -28,10 +28,17 @@ let produced = 0;
 let disk: SmallDisk | undefined;
 
 away.before(async () => {
-  [postgres, redis, broker, receiver] = await Promise.all([own.postgres(), own.redis(), kafka(), endpoint()]);
+  [postgres, redis, broker, receiver] = await Promise.all([
+    own.postgres(),
+    own.redis(),
+    kafka(),
+    endpoint(),
+  ]);
   gateway = await production({ postgres, redis });
   ({ topic, secret } = await topicSource(gateway, broker, receiver.url));
-  const [source] = await gateway.database.rows<{ name: string }>(`select pub_sub->'kafka'->>'consumer_group_id' as name from sources`);
+  const [source] = await gateway.database.rows<{ name: string }>(
+    `select pub_sub->'kafka'->>'consumer_group_id' as name from sources`,
+  );
   group = source!.name;
 });
 away.after(async () => {
@@ -46,12 +53,19 @@ interface Health {
   readonly data: {
     readonly ready: boolean;
     readonly state: string;
-    readonly components: readonly { readonly name: string; readonly state: string; readonly since: string; readonly reason?: string }[];
+    readonly components: readonly {
+      readonly name: string;
+      readonly state: string;
+      readonly since: string;
+      readonly reason?: string;
+    }[];
   };
 }
 
 async function health(port: number): Promise<Health & { httpStatus: number }> {
-  const response = await fetch(`http://127.0.0.1:${port}/healthz?ready`, { signal: AbortSignal.timeout(15_000) });
+  const response = await fetch(`http://127.0.0.1:${port}/healthz?ready`, {
+    signal: AbortSignal.timeout(15_000),
+  });
   return { ...((await response.json()) as Health), httpStatus: response.status };
 }
 
@@ -67,7 +81,10 @@ async function produce(count: number): Promise<void> {
 }
 
 async function acknowledged(): Promise<number> {
-  return (await broker.committed(group, topic)).reduce((sum, offset) => sum + Math.max(0, offset), 0);
+  return (await broker.committed(group, topic)).reduce(
+    (sum, offset) => sum + Math.max(0, offset),
+    0,
+  );
 }
 
 /** Members of the group. A rebalance started by a leaving member gives new ids. */
@@ -76,7 +93,10 @@ async function members(): Promise<{ state: string; ids: string[] }> {
   await admin.connect();
   try {
     const { groups } = await admin.describeGroups([group]);
-    return { state: groups[0]!.state, ids: groups[0]!.members.map(({ memberId }) => memberId).sort() };
+    return {
+      state: groups[0]!.state,
+      ids: groups[0]!.members.map(({ memberId }) => memberId).sort(),
+    };
   } finally {
     await admin.disconnect();
   }
@@ -84,13 +104,21 @@ async function members(): Promise<{ state: string; ids: string[] }> {
 
 /** Waits until every produced message is delivered and acknowledged, and compares the counts. */
 async function allDelivered(): Promise<void> {
-  await until(`${produced} deliveries to be recorded`, async () => (await census(gateway, [], secret)).deliveries['success'] === produced, {
-    withinMs: 90_000,
-    everyMs: 100,
-  });
+  await until(
+    `${produced} deliveries to be recorded`,
+    async () => (await census(gateway, [], secret)).deliveries['success'] === produced,
+    {
+      withinMs: 90_000,
+      everyMs: 100,
+    },
+  );
   const seen = await census(gateway, receiver.requests, secret);
   assert.equal(missing(seen.arrivals, produced), [], 'nothing is lost');
-  assert.equal([seen.events, seen.quarantined, seen.badSignatures], [produced, 0, 0], 'one event each, none in quarantine');
+  assert.equal(
+    [seen.events, seen.quarantined, seen.badSignatures],
+    [produced, 0, 0],
+    'one event each, none in quarantine',
+  );
   assert.equal(seen.deliveries, { success: produced }, 'no row is stuck');
   await until('everything to be acknowledged', async () => (await acknowledged()) === produced);
 }
@@ -111,7 +139,15 @@ interface Fault {
  * Starts a fault, produces messages during it and ends it; checks the agent, its group, its health,
  * its log and the counts.
  */
-async function survives({ dependency, state, reason, ofServer = state, begin, cure, accepts = 'nothing' }: Fault): Promise<void> {
+async function survives({
+  dependency,
+  state,
+  reason,
+  ofServer = state,
+  begin,
+  cure,
+  accepts = 'nothing',
+}: Fault): Promise<void> {
   await produce(100);
   await allDelivered();
   const before = await members();
@@ -123,16 +159,24 @@ async function survives({ dependency, state, reason, ofServer = state, begin, cu
     await produce(300);
     const told = await until(
       `the agent's health to tell of ${dependency}`,
-      async () => (await health(agent().port)).data.components.find((it) => it.name === dependency && it.state === state),
+      async () =>
+        (await health(agent().port)).data.components.find(
+          (it) => it.name === dependency && it.state === state,
+        ),
       { withinMs: 40_000 },
     );
-    console.log(`${dependency} was told to be ${state} after ${((Date.now() - beganAt) / 1000).toFixed(1)} s: ${told.reason}`);
+    console.log(
+      `${dependency} was told to be ${state} after ${((Date.now() - beganAt) / 1000).toFixed(1)} s: ${told.reason}`,
+    );
     assert.match(told.reason ?? '', reason);
     const sinceMs = Date.parse(told.since);
     assert.ok(sinceMs >= beganAt - 5_000 && sinceMs <= Date.now(), `since ${told.since}`);
     const whole = await health(agent().port);
     assert.is(whole.httpStatus, state === 'down' ? 503 : 200);
-    assert.ok(whole.message.includes(`${dependency} is ${state} since ${told.since}: `), whole.message);
+    assert.ok(
+      whole.message.includes(`${dependency} is ${state} since ${told.since}: `),
+      whole.message,
+    );
 
     const server = await until(`the server's health to tell of ${dependency}`, async () => {
       const answer = await health(gateway.serverPort);
@@ -140,13 +184,18 @@ async function survives({ dependency, state, reason, ofServer = state, begin, cu
       return found?.state === ofServer && { ...answer, found };
     });
     await sleep(1_200);
-    const again = (await health(gateway.serverPort)).data.components.find((it) => it.name === dependency);
+    const again = (await health(gateway.serverPort)).data.components.find(
+      (it) => it.name === dependency,
+    );
     assert.is(again?.since, server.found.since, 'the server keeps since when');
 
     const atBroker = await acknowledged();
-    if (accepts === 'nothing') assert.is(atBroker, produced - 300, 'nothing is acknowledged meanwhile');
+    if (accepts === 'nothing')
+      assert.is(atBroker, produced - 300, 'nothing is acknowledged meanwhile');
     else if (accepts === 'some') {
-      const [row] = await gateway.database.rows<{ n: number }>('select count(*)::int as n from events');
+      const [row] = await gateway.database.rows<{ n: number }>(
+        'select count(*)::int as n from events',
+      );
       assert.ok(atBroker <= row!.n, `${atBroker} acknowledged, ${row!.n} committed`);
       assert.ok(row!.n < produced, 'the fault is one');
     }
@@ -157,7 +206,9 @@ async function survives({ dependency, state, reason, ofServer = state, begin, cu
     ended = true;
     await until(
       'both to be well again',
-      async () => (await health(agent().port)).data.state === 'ok' && (await health(gateway.serverPort)).data.state === 'ok',
+      async () =>
+        (await health(agent().port)).data.state === 'ok' &&
+        (await health(gateway.serverPort)).data.state === 'ok',
       { withinMs: 40_000 },
     );
     console.log(`well again ${((Date.now() - curedAt) / 1000).toFixed(1)} s after the cure`);
@@ -207,20 +258,24 @@ away('Postgres is frozen: connections stand and nothing answers', () => {
   });
 });
 
-away('Postgres is read-only, as a failover that came up as a replica: the server still answers what is asked', () => {
-  const turn = async (how: string) => {
-    await gateway.database.rows(`alter system ${how}`);
-    await gateway.database.rows('select pg_reload_conf()');
-  };
-  return survives({
-    dependency: 'postgres',
-    state: 'down',
-    reason: /^Postgres at 127\.0\.0\.1:\d+ is read-only: it is a replica, or default_transaction_read_only is on\./,
-    ofServer: 'degraded',
-    begin: () => turn('set default_transaction_read_only = on'),
-    cure: () => turn('reset default_transaction_read_only'),
-  });
-});
+away(
+  'Postgres is read-only, as a failover that came up as a replica: the server still answers what is asked',
+  () => {
+    const turn = async (how: string) => {
+      await gateway.database.rows(`alter system ${how}`);
+      await gateway.database.rows('select pg_reload_conf()');
+    };
+    return survives({
+      dependency: 'postgres',
+      state: 'down',
+      reason:
+        /^Postgres at 127\.0\.0\.1:\d+ is read-only: it is a replica, or default_transaction_read_only is on\./,
+      ofServer: 'degraded',
+      begin: () => turn('set default_transaction_read_only = on'),
+      cure: () => turn('reset default_transaction_read_only'),
+    });
+  },
+);
 
 away('Redis is stopped and started: events are routed without it', () =>
   survives({

@@ -30,7 +30,11 @@ async function sendTo(url: string, events: number, more: object): Promise<string
   const numbers = Array.from({ length: events }, (_, n) => n);
   for (let n = 0; n < events; n += 20)
     await Promise.all(
-      numbers.slice(n, n + 20).map((k) => gateway.api('POST', '/events', { endpoint_id: uid, event_type: 'a', data: { n: k } })),
+      numbers
+        .slice(n, n + 20)
+        .map((k) =>
+          gateway.api('POST', '/events', { endpoint_id: uid, event_type: 'a', data: { n: k } }),
+        ),
     );
   return uid;
 }
@@ -40,7 +44,9 @@ interface Breaker {
   readonly failures: number;
 }
 
-const breakerOf = async (id: string) => (await gateway.api<{ circuit_breaker: Breaker | null }>('GET', `/endpoints/${id}`)).circuit_breaker;
+const breakerOf = async (id: string) =>
+  (await gateway.api<{ circuit_breaker: Breaker | null }>('GET', `/endpoints/${id}`))
+    .circuit_breaker;
 
 const delivered = async (id: string) =>
   (
@@ -68,9 +74,12 @@ breaker(
     try {
       // Under this retry policy alone, all deliveries would have failed permanently within five
       // seconds. A probe counts as an attempt, and can repeat the same delivery.
-      const id = await sendTo(at.url, EVENTS, { strategy: { type: 'linear', duration: 1, retry_count: 4 } });
+      const id = await sendTo(at.url, EVENTS, {
+        strategy: { type: 'linear', duration: 1, retry_count: 4 },
+      });
       await until('the breaker to open', async () => (await breakerOf(id))?.state === 'open');
-      const stateAt = async (port: number) => (await scrape(port)).sum('gateway_endpoint_breaker_state', { endpoint: id }) ?? 0;
+      const stateAt = async (port: number) =>
+        (await scrape(port)).sum('gateway_endpoint_breaker_state', { endpoint: id }) ?? 0;
       await until('both agents to know', async () =>
         (await Promise.all(gateway.agents.map(({ port }) => stateAt(port)))).every((it) => it > 0),
       );
@@ -97,47 +106,66 @@ breaker(
 
       isBad = false;
       await until('all deliveries', async () => (await delivered(id)) === EVENTS);
-      await until('the breaker to be closed', async () => (await breakerOf(id))?.state === 'closed');
+      await until(
+        'the breaker to be closed',
+        async () => (await breakerOf(id))?.state === 'closed',
+      );
       const good = new Set(at.requests.map(({ headers }) => headers['webhook-id']));
       assert.is(good.size, EVENTS);
       const [sums] = await gateway.database.rows<{ attempts: number; recorded: number }>(
         `select (select sum(attempts)::int from event_deliveries) as attempts, (select count(*)::int from delivery_attempts) as recorded`,
       );
-      assert.equal([sums!.attempts, sums!.recorded], [at.requests.length, at.requests.length], 'an attempt is a request');
+      assert.equal(
+        [sums!.attempts, sums!.recorded],
+        [at.requests.length, at.requests.length],
+        'an attempt is a request',
+      );
     } finally {
       await at.close();
     }
   },
 );
 
-breaker('two agents keep to the rate limit of an endpoint together, also while Redis is away, and nothing is lost', async () => {
-  const [EVENTS, LIMIT] = [250, 50];
-  const at = await endpoint();
-  try {
-    const id = await sendTo(at.url, EVENTS, { rate_limit: LIMIT });
-    await at.received(60);
-    await kv.stop();
-    assert.is(await breakerOf(id), null, 'the API answers without Redis');
-    const reset = await gateway.api<object>('POST', `/endpoints/${id}/reset_circuit_breaker`).then(
-      () => 'it was reset',
-      (error: Error) => error.message,
-    );
-    assert.match(reset, /answered 503: .*the KV store of the gateway cannot be reached: the circuit breaker is as it was/);
-    assert.not.match(reset, /127\.0\.0\.1|localhost/, 'where Redis is concerns nobody else');
-    const cutAt = at.requests.length;
-    await at.received(Math.min(EVENTS, cutAt + 30));
-    await kv.start();
-    await until('all deliveries', async () => (await delivered(id)) === EVENTS);
-    const times = at.requests.map(({ receivedAt }) => receivedAt);
-    const most = Math.max(...times.map((from) => times.filter((time) => time >= from && time < from + 1_000).length));
-    const seconds = (times.at(-1)! - times[0]!) / 1000;
-    console.log(`  at most ${most} requests in a second, of ${LIMIT}; ${EVENTS} in ${seconds.toFixed(1)} s`);
-    assert.ok(most <= LIMIT * 1.6, `${most} requests in a second`);
-    assert.ok(seconds >= EVENTS / LIMIT / 1.5, `${seconds} s`);
-    assert.is(new Set(at.requests.map(({ headers }) => headers['webhook-id'])).size, EVENTS);
-  } finally {
-    await at.close();
-  }
-});
+breaker(
+  'two agents keep to the rate limit of an endpoint together, also while Redis is away, and nothing is lost',
+  async () => {
+    const [EVENTS, LIMIT] = [250, 50];
+    const at = await endpoint();
+    try {
+      const id = await sendTo(at.url, EVENTS, { rate_limit: LIMIT });
+      await at.received(60);
+      await kv.stop();
+      assert.is(await breakerOf(id), null, 'the API answers without Redis');
+      const reset = await gateway
+        .api<object>('POST', `/endpoints/${id}/reset_circuit_breaker`)
+        .then(
+          () => 'it was reset',
+          (error: Error) => error.message,
+        );
+      assert.match(
+        reset,
+        /answered 503: .*the KV store of the gateway cannot be reached: the circuit breaker is as it was/,
+      );
+      assert.not.match(reset, /127\.0\.0\.1|localhost/, 'where Redis is concerns nobody else');
+      const cutAt = at.requests.length;
+      await at.received(Math.min(EVENTS, cutAt + 30));
+      await kv.start();
+      await until('all deliveries', async () => (await delivered(id)) === EVENTS);
+      const times = at.requests.map(({ receivedAt }) => receivedAt);
+      const most = Math.max(
+        ...times.map((from) => times.filter((time) => time >= from && time < from + 1_000).length),
+      );
+      const seconds = (times.at(-1)! - times[0]!) / 1000;
+      console.log(
+        `  at most ${most} requests in a second, of ${LIMIT}; ${EVENTS} in ${seconds.toFixed(1)} s`,
+      );
+      assert.ok(most <= LIMIT * 1.6, `${most} requests in a second`);
+      assert.ok(seconds >= EVENTS / LIMIT / 1.5, `${seconds} s`);
+      assert.is(new Set(at.requests.map(({ headers }) => headers['webhook-id'])).size, EVENTS);
+    } finally {
+      await at.close();
+    }
+  },
+);
 
 breaker.run();

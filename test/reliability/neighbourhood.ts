@@ -4,7 +4,11 @@ import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sealer } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
-import { hostileEndpoints, type HostileEndpoint, type HostileEndpoints } from '../support/hostile-endpoints.js';
+import {
+  hostileEndpoints,
+  type HostileEndpoint,
+  type HostileEndpoints,
+} from '../support/hostile-endpoints.js';
 import { kafka } from '../support/kafka.js';
 import { loopback } from '../support/ports.js';
 import { kafkaSource, production, subscribed, type Production } from '../support/production.js';
@@ -70,7 +74,11 @@ export async function neighbourhood(): Promise<Neighbourhood> {
       settings: { delivery: { allowed_networks: [hostile.network], ca_file: hostile.caFile } },
     });
     closing.push(() => gateway.close());
-    const ids = await neighbours(gateway, `http://127.0.0.1:${port}/`, ENDPOINTS - hostile.all.length);
+    const ids = await neighbours(
+      gateway,
+      `http://127.0.0.1:${port}/`,
+      ENDPOINTS - hostile.all.length,
+    );
     const hostileIds = new Map<HostileEndpoint, string>();
     for (const endpoint of hostile.all) {
       const { uid } = await gateway.api('POST', '/endpoints', {
@@ -98,15 +106,23 @@ export async function neighbourhood(): Promise<Neighbourhood> {
         for (let tick = 1; tick <= (seconds * 1000) / TICK_MS; tick++) {
           const messages: string[] = [];
           const due = (perSecond: number) =>
-            Math.floor((perSecond * tick * TICK_MS) / 1000) - Math.floor((perSecond * (tick - 1) * TICK_MS) / 1000);
-          for (let k = due(rate); k > 0; k--) messages.push(message(ids[made % ids.length]!, made++));
+            Math.floor((perSecond * tick * TICK_MS) / 1000) -
+            Math.floor((perSecond * (tick - 1) * TICK_MS) / 1000);
+          for (let k = due(rate); k > 0; k--)
+            messages.push(message(ids[made % ids.length]!, made++));
           const bad = [...hostileIds.values()];
-          for (let k = due(hostileRate * bad.length); k > 0; k--) messages.push(message(bad[toHostile++ % bad.length]!, -1));
+          for (let k = due(hostileRate * bad.length); k > 0; k--)
+            messages.push(message(bad[toHostile++ % bad.length]!, -1));
           if (messages.length > 0) await broker.produce(topic, messages);
           await sleep(Math.max(0, startedAtMs + tick * TICK_MS - now()));
         }
-        await until(`the neighbours' ${made - first} deliveries`, () => latencies.size === made).catch(async (error: unknown) => {
-          throw new Error(`${(error as Error).message}; ${await unfinished(gateway)}`, { cause: error });
+        await until(
+          `the neighbours' ${made - first} deliveries`,
+          () => latencies.size === made,
+        ).catch(async (error: unknown) => {
+          throw new Error(`${(error as Error).message}; ${await unfinished(gateway)}`, {
+            cause: error,
+          });
         });
         await until('nothing to be under way', async () => {
           const [row] = await gateway.database.rows<{ n: number }>(
@@ -123,7 +139,9 @@ export async function neighbourhood(): Promise<Neighbourhood> {
           `/eventdeliveries?endpointId=${id}&status=success&status=failure&perPage=20`,
         );
         const lists = await Promise.all(
-          content.map(({ uid }) => gateway.api<{ content: Attempt[] }>('GET', `/eventdeliveries/${uid}/deliveryattempts`)),
+          content.map(({ uid }) =>
+            gateway.api<{ content: Attempt[] }>('GET', `/eventdeliveries/${uid}/deliveryattempts`),
+          ),
         );
         return lists.flatMap((list) => list.content);
       },
@@ -160,7 +178,9 @@ async function neighbours(gateway: Production, url: string, count: number): Prom
   const { uid } = await subscribed(gateway, url, ['none']);
   const { seal } = sealer(gateway.encryptionKey);
   const ids = Array.from({ length: count - 1 }, () => newId());
-  const secrets = ids.map((id) => seal(`whsec_${crypto.randomBytes(24).toString('base64')}`, ['endpoints', id, 'secrets']));
+  const secrets = ids.map((id) =>
+    seal(`whsec_${crypto.randomBytes(24).toString('base64')}`, ['endpoints', id, 'secrets']),
+  );
   await gateway.database.rows(
     `insert into endpoints (project_id, id, name, url, secrets)
      select project_id, u.id, name, url || n, json_build_array(json_build_object('id', u.id, 'value', u.value, 'created_at', now(), 'expires_at', null))
@@ -171,7 +191,11 @@ async function neighbours(gateway: Production, url: string, count: number): Prom
 }
 
 function message(endpointId: string, n: number): string {
-  return JSON.stringify({ event_type: 'order.created', endpoint_id: endpointId, data: { n, at: now(), note: 'x'.repeat(500) } });
+  return JSON.stringify({
+    event_type: 'order.created',
+    endpoint_id: endpointId,
+    data: { n, at: now(), note: 'x'.repeat(500) },
+  });
 }
 
 function now(): number {
@@ -192,7 +216,10 @@ function cpuSeconds(pid: number): number {
 /** Resident memory of a process; 0 on systems without /proc, or if it has ended. */
 function residentBytes(pid: number): number {
   try {
-    return Number(/VmRSS:\s+(\d+) kB/.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024;
+    return (
+      Number(/VmRSS:\s+(\d+) kB/.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) *
+      1024
+    );
   } catch {
     return 0;
   }

@@ -22,35 +22,45 @@ neighbours.before(async () => {
   await scene.block({ seconds: SECONDS, rate: RATE, hostileRate: 1 });
   warmRss = scene.rss();
   for (const isHostile of [false, true, true, false])
-    (isHostile ? beside : without).push(await scene.block({ seconds: SECONDS, rate: RATE, hostileRate: isHostile ? HOSTILE_RATE : 0 }));
+    (isHostile ? beside : without).push(
+      await scene.block({
+        seconds: SECONDS,
+        rate: RATE,
+        hostileRate: isHostile ? HOSTILE_RATE : 0,
+      }),
+    );
 });
 
 neighbours.after(() => scene?.close());
 
-neighbours('each of nine hostile endpoints gets its class and its sentence in the attempt log', async () => {
-  for (const endpoint of scene.hostile.all) {
-    const attempts = await scene.attempts(endpoint);
-    const failed = attempts.filter(({ error_class }) => error_class !== null);
-    const [shown = attempts[0]] = failed;
-    console.log(
-      `  ${endpoint.name}: ${shown?.error_class ?? `delivered, ${shown?.response_body?.length} bytes kept`}${shown?.error ? `: ${shown.error}` : ''}`,
-    );
-    assert.ok(attempts.length > 0, endpoint.name);
-    if (endpoint.failure === null || endpoint.sometimes) {
-      assert.ok(failed.length < attempts.length, endpoint.name);
-      assert.is(failed.length > 0, endpoint.failure !== null, endpoint.name);
-    } else assert.is(failed.length, attempts.length, endpoint.name);
-    for (const { error_class, error } of failed) {
-      assert.is(error_class, endpoint.failure?.class, endpoint.name);
-      assert.match(error ?? '', endpoint.failure!.sentence);
+neighbours(
+  'each of nine hostile endpoints gets its class and its sentence in the attempt log',
+  async () => {
+    for (const endpoint of scene.hostile.all) {
+      const attempts = await scene.attempts(endpoint);
+      const failed = attempts.filter(({ error_class }) => error_class !== null);
+      const [shown = attempts[0]] = failed;
+      console.log(
+        `  ${endpoint.name}: ${shown?.error_class ?? `delivered, ${shown?.response_body?.length} bytes kept`}${shown?.error ? `: ${shown.error}` : ''}`,
+      );
+      assert.ok(attempts.length > 0, endpoint.name);
+      if (endpoint.failure === null || endpoint.sometimes) {
+        assert.ok(failed.length < attempts.length, endpoint.name);
+        assert.is(failed.length > 0, endpoint.failure !== null, endpoint.name);
+      } else assert.is(failed.length, attempts.length, endpoint.name);
+      for (const { error_class, error } of failed) {
+        assert.is(error_class, endpoint.failure?.class, endpoint.name);
+        assert.match(error ?? '', endpoint.failure!.sentence);
+      }
     }
-  }
-});
+  },
+);
 
 neighbours('of a gigabyte and of a gzip bomb no more is kept than max_response_size', async () => {
   for (const endpoint of scene.hostile.all.filter(({ name }) => name.startsWith('answers a g'))) {
     const attempts = await scene.attempts(endpoint);
-    for (const { response_body } of attempts) assert.is(response_body, 'x'.repeat(KEPT_BYTES), endpoint.name);
+    for (const { response_body } of attempts)
+      assert.is(response_body, 'x'.repeat(KEPT_BYTES), endpoint.name);
   }
 });
 
@@ -73,7 +83,8 @@ neighbours('the memory of the agent stays where it was', () => {
 });
 
 neighbours('the p99 of the others does not move', () => {
-  const figures = (share: number) => [without, beside].map((blocks) => quantile(blocks.flat(), share));
+  const figures = (share: number) =>
+    [without, beside].map((blocks) => quantile(blocks.flat(), share));
   for (const [share, name] of [
     [0.5, 'p50'],
     [0.99, 'p99'],
@@ -87,7 +98,8 @@ neighbours('the p99 of the others does not move', () => {
   }
   // An endpoint that holds up others does so for seconds, its timeout; a busy machine for less than
   // two. `npm run bench -- neighbours` measures the actual figures.
-  const least = (blocks: readonly number[][], share: number) => Math.min(...blocks.map((block) => quantile(block, share)));
+  const least = (blocks: readonly number[][], share: number) =>
+    Math.min(...blocks.map((block) => quantile(block, share)));
   assert.ok(least(beside, 0.5) < 2 * least(without, 0.5) + 500, 'the others wait');
   assert.ok(least(beside, 0.99) < 2 * least(without, 0.99) + 2_000, 'some of the others wait');
 });

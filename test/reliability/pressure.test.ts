@@ -32,23 +32,38 @@ interface Component {
 async function health(port: number): Promise<{ state: string; components: readonly Component[] }> {
   const response = await fetch(`http://127.0.0.1:${port}/healthz?ready`);
   assert.is(response.status, 200, 'endpoints do not make an agent unready');
-  return ((await response.json()) as { data: { state: string; components: readonly Component[] } }).data;
+  return ((await response.json()) as { data: { state: string; components: readonly Component[] } })
+    .data;
 }
 
 /** Creates an endpoint with a short timeout and short retries, for one event type. */
-async function impatient(gateway: Production, url: string, eventType: string): Promise<{ uid: string; secret: string }> {
-  const { uid, secrets } = await gateway.api<Created & { secrets: { value: string }[] }>('POST', '/endpoints', {
+async function impatient(
+  gateway: Production,
+  url: string,
+  eventType: string,
+): Promise<{ uid: string; secret: string }> {
+  const { uid, secrets } = await gateway.api<Created & { secrets: { value: string }[] }>(
+    'POST',
+    '/endpoints',
+    {
+      name: eventType,
+      url,
+      http_timeout: 2,
+      strategy: { type: 'linear', duration: 1, retry_count: 1000 },
+    },
+  );
+  await gateway.api('POST', '/subscriptions', {
     name: eventType,
-    url,
-    http_timeout: 2,
-    strategy: { type: 'linear', duration: 1, retry_count: 1000 },
+    endpoint_id: uid,
+    filter_config: { event_types: [eventType] },
   });
-  await gateway.api('POST', '/subscriptions', { name: eventType, endpoint_id: uid, filter_config: { event_types: [eventType] } });
   return { uid, secret: secrets[0]!.value };
 }
 
 async function claimed(gateway: Production): Promise<number> {
-  const [row] = await gateway.database.rows<{ n: number }>(`select count(*)::int as n from event_deliveries where status = 'processing'`);
+  const [row] = await gateway.database.rows<{ n: number }>(
+    `select count(*)::int as n from event_deliveries where status = 'processing'`,
+  );
   return row!.n;
 }
 
@@ -70,14 +85,18 @@ pressure(
       const topic = await kafkaSource(gateway, broker, 8);
       const beganMs = Date.now();
       await makePending(gateway.database, busy, PENDING);
-      console.log(`${PENDING} pending deliveries were made in ${((Date.now() - beganMs) / 1000).toFixed(1)} s`);
+      console.log(
+        `${PENDING} pending deliveries were made in ${((Date.now() - beganMs) / 1000).toFixed(1)} s`,
+      );
       await broker.produce(
         topic,
         Array.from({ length: SMALL }, (_, n) => numbered(n)),
       );
       const note = 'x'.repeat(LARGE_BYTES);
       for (let n = SMALL; n < MESSAGES; n++) {
-        await broker.produce(topic, [JSON.stringify({ event_type: 'order.created', data: { n, note } })]);
+        await broker.produce(topic, [
+          JSON.stringify({ event_type: 'order.created', data: { n, note } }),
+        ]);
       }
       let mostClaimed = 0;
       await until(
@@ -88,23 +107,37 @@ pressure(
         },
         { everyMs: 200 },
       );
-      console.log(`all accepted after ${((Date.now() - beganMs) / 1000).toFixed(1)} s; at most ${mostClaimed} deliveries were claimed`);
-      assert.ok(mostClaimed > 0 && mostClaimed <= MAX_OUTSTANDING + 500, `${mostClaimed} claimed, one batch above the bound at most`);
+      console.log(
+        `all accepted after ${((Date.now() - beganMs) / 1000).toFixed(1)} s; at most ${mostClaimed} deliveries were claimed`,
+      );
+      assert.ok(
+        mostClaimed > 0 && mostClaimed <= MAX_OUTSTANDING + 500,
+        `${mostClaimed} claimed, one batch above the bound at most`,
+      );
 
       const agent = gateway.agents[0]!;
       const told = await until('health to tell that nothing is delivered', async () =>
         (await health(agent.port)).components.find(({ name }) => name === 'endpoints'),
       );
       assert.is(told.state, 'degraded');
-      assert.match(told.reason ?? '', /^No delivery succeeds: every attempt, to (one endpoint|2 endpoints), has failed\./);
+      assert.match(
+        told.reason ?? '',
+        /^No delivery succeeds: every attempt, to (one endpoint|2 endpoints), has failed\./,
+      );
       assert.ok(Date.parse(told.since) >= beganMs - 1_000, told.since);
       receiver.answer({ status: 500 });
       const answered = receiver.requests.length;
       await receiver.received(answered + 1);
       receiver.answer({});
       const curedMs = Date.now();
-      await until('health to be well again', async () => (await health(agent.port)).state === 'ok', { withinMs: 60_000 });
-      console.log(`well again ${((Date.now() - curedMs) / 1000).toFixed(1)} s after an endpoint was`);
+      await until(
+        'health to be well again',
+        async () => (await health(agent.port)).state === 'ok',
+        { withinMs: 60_000 },
+      );
+      console.log(
+        `well again ${((Date.now() - curedMs) / 1000).toFixed(1)} s after an endpoint was`,
+      );
       await until(
         'all messages to be delivered',
         async () => {
@@ -118,12 +151,24 @@ pressure(
       console.log(
         `all delivered ${((Date.now() - curedMs) / 1000).toFixed(1)} s after the endpoint was well, and the other one still hangs`,
       );
-      assert.equal(missing((await census(gateway, receiver.requests, secret)).arrivals, MESSAGES), [], 'nothing is lost');
-      const lines = agent.process.stderr.split('\n').filter((line) => line.includes('"dependency":"endpoints"'));
-      assert.is(lines.length, 2, `one line when it begins, one when it is over: ${lines.join('\n')}`);
+      assert.equal(
+        missing((await census(gateway, receiver.requests, secret)).arrivals, MESSAGES),
+        [],
+        'nothing is lost',
+      );
+      const lines = agent.process.stderr
+        .split('\n')
+        .filter((line) => line.includes('"dependency":"endpoints"'));
+      assert.is(
+        lines.length,
+        2,
+        `one line when it begins, one when it is over: ${lines.join('\n')}`,
+      );
 
       const held = heldBy(agent.process.pid);
-      console.log(`RSS of the agent ${held?.rssMb.toFixed(0)} MB, at most ${held?.peakMb.toFixed(0)} MB; ${held?.handles} handles`);
+      console.log(
+        `RSS of the agent ${held?.rssMb.toFixed(0)} MB, at most ${held?.peakMb.toFixed(0)} MB; ${held?.handles} handles`,
+      );
       if (held) assert.ok(held.peakMb < RSS_MB, `${held.peakMb} MB`);
     } finally {
       await gateway.close();

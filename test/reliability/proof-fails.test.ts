@@ -47,7 +47,13 @@ fails(
     const build = brokenBuild(['acknowledges-before-commit', 'no-lease-sweep', 'no-reconciler']);
     try {
       const options = { build: build.bin, patienceMs: PATIENCE_MS };
-      const { report, logs } = await runProof({ seed: 1, faults: schedule.length, messages: MESSAGES, schedule, ...options });
+      const { report, logs } = await runProof({
+        seed: 1,
+        faults: schedule.length,
+        messages: MESSAGES,
+        schedule,
+        ...options,
+      });
       if (logs) discard(logs);
       assert.not.ok(report.isBalanced);
       const found = report.lines.flatMap(({ what, ok }) => (ok ? [] : [what]));

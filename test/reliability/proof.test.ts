@@ -16,24 +16,43 @@ const seed = Number(process.env['GATEWAY_PROOF_SEED'] ?? 706);
 const FAULTS = 24;
 const MESSAGES = 5_000;
 
-proof('twenty-four faults while messages flow: nothing is lost, no event is made twice, and the report balances', async () => {
-  const repeat = `npm run reliability -- --faults ${FAULTS} --seed ${seed} --messages ${MESSAGES} --form short`;
-  console.log(`    seed ${seed}; to repeat: ${repeat}`);
-  const { report, logs } = await runProof({ seed, faults: FAULTS, messages: MESSAGES, tell: (line) => console.log(`    ${line}`) });
-  console.log(reportTable(report).replace(/^(?=.)/gm, '    '));
-  assert.ok(report.isBalanced, `the report does not balance; the logs are in ${logs}; to repeat: ${repeat}`);
-});
+proof(
+  'twenty-four faults while messages flow: nothing is lost, no event is made twice, and the report balances',
+  async () => {
+    const repeat = `npm run reliability -- --faults ${FAULTS} --seed ${seed} --messages ${MESSAGES} --form short`;
+    console.log(`    seed ${seed}; to repeat: ${repeat}`);
+    const { report, logs } = await runProof({
+      seed,
+      faults: FAULTS,
+      messages: MESSAGES,
+      tell: (line) => console.log(`    ${line}`),
+    });
+    console.log(reportTable(report).replace(/^(?=.)/gm, '    '));
+    assert.ok(
+      report.isBalanced,
+      `the report does not balance; the logs are in ${logs}; to repeat: ${repeat}`,
+    );
+  },
+);
 
-proof('a seed draws the same schedule each time, no two faults of one target overlap, and every kind has its turn', () => {
-  const draw = (of: number) => schedule({ seed: of, count: 200, form: shortForm });
-  const drawn = draw(7);
-  assert.equal(drawn, draw(7));
-  assert.not.equal(drawn, draw(8));
-  const overlaps = drawn.filter(({ target, atMs }, at) =>
-    drawn.slice(0, at).some((before) => before.target === target && before.atMs + before.forMs >= atMs),
-  );
-  assert.equal(overlaps, []);
-  assert.equal([...new Set(drawn.map(({ kind }) => kind))].sort(), faults.map(({ kind }) => kind).sort());
-});
+proof(
+  'a seed draws the same schedule each time, no two faults of one target overlap, and every kind has its turn',
+  () => {
+    const draw = (of: number) => schedule({ seed: of, count: 200, form: shortForm });
+    const drawn = draw(7);
+    assert.equal(drawn, draw(7));
+    assert.not.equal(drawn, draw(8));
+    const overlaps = drawn.filter(({ target, atMs }, at) =>
+      drawn
+        .slice(0, at)
+        .some((before) => before.target === target && before.atMs + before.forMs >= atMs),
+    );
+    assert.equal(overlaps, []);
+    assert.equal(
+      [...new Set(drawn.map(({ kind }) => kind))].sort(),
+      faults.map(({ kind }) => kind).sort(),
+    );
+  },
+);
 
 proof.run();

@@ -4,7 +4,15 @@ import { newId } from '#core/events/ids';
 import { recordAttempts } from '#store/deliveries/delivery-attempts';
 import { acceptEvents } from '#store/events/events';
 import { quarantineMessages } from '#store/quarantine/messages';
-import { attempt, batch, newDelivery, newEvent, quarantinedMessage, sorted, SOURCE } from '../store/batches.js';
+import {
+  attempt,
+  batch,
+  newDelivery,
+  newEvent,
+  quarantinedMessage,
+  sorted,
+  SOURCE,
+} from '../store/batches.js';
 import { migratedDatabase } from '../store/migrated.js';
 import { reconcile, type Report, type Offsets } from './proof/reconcile.js';
 import type { Arrival, Journal, Produced } from './proof/journal.js';
@@ -26,11 +34,16 @@ const produced = Array.from({ length: 10 }, (_, n): Produced => ({
   poisoned: n === 3 || n === 7,
   acknowledgedByBroker: true,
 }));
-const coordinatesOf = ({ n, via }: Produced) => (via === 'kafka' ? `orders/${n % 2}/${n >> 1}` : `message-${n}`);
+const coordinatesOf = ({ n, via }: Produced) =>
+  via === 'kafka' ? `orders/${n % 2}/${n >> 1}` : `message-${n}`;
 const good = produced.filter(({ poisoned }) => !poisoned);
-const events = good.map((message) => newEvent({ coordinates: coordinatesOf(message), data: `{"n":${message.n}}` }));
+const events = good.map((message) =>
+  newEvent({ coordinates: coordinatesOf(message), data: `{"n":${message.n}}` }),
+);
 const deliveries = events.map((event) => newDelivery(event));
-const ids = new Map(good.map(({ n }, k) => [n, { event: events[k]!.id, delivery: deliveries[k]!.id }]));
+const ids = new Map(
+  good.map(({ n }, k) => [n, { event: events[k]!.id, delivery: deliveries[k]!.id }]),
+);
 
 await acceptEvents(db.pool, batch(sorted(events), { deliveries }));
 await recordAttempts(
@@ -41,7 +54,12 @@ await quarantineMessages(
   db.pool,
   produced
     .filter(({ poisoned }) => poisoned)
-    .map((message) => quarantinedMessage({ coordinates: coordinatesOf(message), raw: Buffer.from(textOf(message)) })),
+    .map((message) =>
+      quarantinedMessage({
+        coordinates: coordinatesOf(message),
+        raw: Buffer.from(textOf(message)),
+      }),
+    ),
 );
 
 const arrivals = good.map(({ n }): Arrival => ({
@@ -57,7 +75,10 @@ const offsets: Offsets = {
   kafka: [0, 1].map((partition) => ({ topic: 'orders', partition, committed: 3, end: 3 })),
   sqs: { ready: 0, inFlight: 0 },
 };
-const again = (n: number, more: Partial<Arrival> = {}): Arrival => ({ ...arrivals.find((one) => one.n === n)!, ...more });
+const again = (n: number, more: Partial<Arrival> = {}): Arrival => ({
+  ...arrivals.find((one) => one.n === n)!,
+  ...more,
+});
 const without = (...numbers: readonly number[]) => arrivals.filter(({ n }) => !numbers.includes(n));
 
 /**
@@ -82,7 +103,9 @@ async function booksAfter(
 }
 
 /** Returns the findings of wrong lines, by line. */
-async function wrongAfter(...options: Parameters<typeof booksAfter>): Promise<Record<string, string>> {
+async function wrongAfter(
+  ...options: Parameters<typeof booksAfter>
+): Promise<Record<string, string>> {
   const { lines, isBalanced } = await booksAfter(...options);
   const wrong = lines.filter(({ ok }) => !ok);
   assert.is(isBalanced, wrong.length === 0);
@@ -117,58 +140,107 @@ const OVERDUE = 'deliveries due, forgotten';
 const LEFT = 'deliveries that wait for an endpoint that cannot have them';
 const COUNTS = 'counts that differ from the rows';
 
-reconciling('the report balances when all that was produced was delivered or is in quarantine', async () => {
-  assert.equal(await wrongAfter([]), {});
-});
+reconciling(
+  'the report balances when all that was produced was delivered or is in quarantine',
+  async () => {
+    assert.equal(await wrongAfter([]), {});
+  },
+);
 
-reconciling('a message that is nowhere is missing, and the offset that was committed past it is ahead of Postgres', async () => {
-  assert.equal(await wrongAfter(forget(4), { journal: { arrivals: without(4) } }), {
-    [KAFKA]: '4 + 1 + 0; missing 1: 4',
-    [OFFSETS]: '5; not in Postgres 1: 0/2',
-  });
-  assert.equal(await wrongAfter(forget(8), { journal: { arrivals: without(8) } }), { [SQS]: '2 + 1 + 0; missing 1: 8' });
-});
+reconciling(
+  'a message that is nowhere is missing, and the offset that was committed past it is ahead of Postgres',
+  async () => {
+    assert.equal(await wrongAfter(forget(4), { journal: { arrivals: without(4) } }), {
+      [KAFKA]: '4 + 1 + 0; missing 1: 4',
+      [OFFSETS]: '5; not in Postgres 1: 0/2',
+    });
+    assert.equal(await wrongAfter(forget(8), { journal: { arrivals: without(8) } }), {
+      [SQS]: '2 + 1 + 0; missing 1: 8',
+    });
+  },
+);
 
-reconciling('an event that was routed to nobody, or whose success nobody saw, is missing', async () => {
-  const { delivery } = ids.get(0)!;
-  const undelivered = [`delete from delivery_attempts where event_delivery_id = '${delivery}'`, RECOUNT];
-  assert.equal(
-    await wrongAfter([`delete from event_deliveries where id = '${delivery}'`, ...undelivered], { journal: { arrivals: without(0) } }),
-    {
+reconciling(
+  'an event that was routed to nobody, or whose success nobody saw, is missing',
+  async () => {
+    const { delivery } = ids.get(0)!;
+    const undelivered = [
+      `delete from delivery_attempts where event_delivery_id = '${delivery}'`,
+      RECOUNT,
+    ];
+    assert.equal(
+      await wrongAfter([`delete from event_deliveries where id = '${delivery}'`, ...undelivered], {
+        journal: { arrivals: without(0) },
+      }),
+      {
+        [KAFKA]: '4 + 1 + 0; missing 1: 0',
+      },
+    );
+    assert.equal(await wrongAfter(undelivered, { journal: { arrivals: without(0) } }), {
       [KAFKA]: '4 + 1 + 0; missing 1: 0',
-    },
-  );
-  assert.equal(await wrongAfter(undelivered, { journal: { arrivals: without(0) } }), { [KAFKA]: '4 + 1 + 0; missing 1: 0' });
-});
+    });
+  },
+);
 
-reconciling('an event that is pending or has failed, and a delivery that is not over, are visible', async () => {
-  const { event, delivery } = ids.get(0)!;
-  const undelivered = [`delete from delivery_attempts where event_delivery_id = '${delivery}'`];
-  const states = [
-    [`delete from event_deliveries where id = '${delivery}'`, `update events set status = 'pending', outcome = null where id = '${event}'`],
-    [`update event_deliveries set status = 'retry', next_attempt_at = now() + interval '1 hour' where id = '${delivery}'`],
-    [`update event_deliveries set status = 'failure' where id = '${delivery}'`],
-  ];
-  for (const state of states) {
-    const { lines, isBalanced } = await booksAfter([...undelivered, ...state, RECOUNT], { journal: { arrivals: without(0) } });
-    assert.is(lines.find(({ what }) => what === KAFKA)!.found, '4 + 1 + 1');
-    assert.ok(isBalanced);
-  }
-});
+reconciling(
+  'an event that is pending or has failed, and a delivery that is not over, are visible',
+  async () => {
+    const { event, delivery } = ids.get(0)!;
+    const undelivered = [`delete from delivery_attempts where event_delivery_id = '${delivery}'`];
+    const states = [
+      [
+        `delete from event_deliveries where id = '${delivery}'`,
+        `update events set status = 'pending', outcome = null where id = '${event}'`,
+      ],
+      [
+        `update event_deliveries set status = 'retry', next_attempt_at = now() + interval '1 hour' where id = '${delivery}'`,
+      ],
+      [`update event_deliveries set status = 'failure' where id = '${delivery}'`],
+    ];
+    for (const state of states) {
+      const { lines, isBalanced } = await booksAfter([...undelivered, ...state, RECOUNT], {
+        journal: { arrivals: without(0) },
+      });
+      assert.is(lines.find(({ what }) => what === KAFKA)!.found, '4 + 1 + 1');
+      assert.ok(isBalanced);
+    }
+  },
+);
 
 reconciling('a message that its broker did not confirm may be absent, or there twice', async () => {
-  const unconfirmed = produced.map((message) => ({ ...message, acknowledgedByBroker: message.n !== 8 }));
-  assert.equal(await wrongAfter(forget(8), { journal: { produced: unconfirmed, arrivals: without(8) } }), {});
-  const copy = [copyOfEvent(8, `{${OTHER_ID}, "coordinates": "message-88", "status": "failed"}`), RECOUNT];
+  const unconfirmed = produced.map((message) => ({
+    ...message,
+    acknowledgedByBroker: message.n !== 8,
+  }));
+  assert.equal(
+    await wrongAfter(forget(8), { journal: { produced: unconfirmed, arrivals: without(8) } }),
+    {},
+  );
+  const copy = [
+    copyOfEvent(8, `{${OTHER_ID}, "coordinates": "message-88", "status": "failed"}`),
+    RECOUNT,
+  ];
   assert.equal(await wrongAfter(copy, { journal: { produced: unconfirmed } }), {});
 });
 
-reconciling('a second event of the same coordinates is found, and one of the same number', async () => {
-  assert.equal(Object.keys(await wrongAfter([copyOfEvent(1, `{${OTHER_ID}, "status": "failed"}`), RECOUNT])), [COORDINATES, NUMBER]);
-  assert.equal(await wrongAfter([copyOfEvent(1, `{${OTHER_ID}, "status": "failed", "coordinates": "orders/0/9"}`), RECOUNT]), {
-    [NUMBER]: '1: 1',
-  });
-});
+reconciling(
+  'a second event of the same coordinates is found, and one of the same number',
+  async () => {
+    assert.equal(
+      Object.keys(await wrongAfter([copyOfEvent(1, `{${OTHER_ID}, "status": "failed"}`), RECOUNT])),
+      [COORDINATES, NUMBER],
+    );
+    assert.equal(
+      await wrongAfter([
+        copyOfEvent(1, `{${OTHER_ID}, "status": "failed", "coordinates": "orders/0/9"}`),
+        RECOUNT,
+      ]),
+      {
+        [NUMBER]: '1: 1',
+      },
+    );
+  },
+);
 
 reconciling('a topic that was recreated has another message at the same coordinates', async () => {
   const faults = [{ kind: 'recreate topic', target: 'topic', atMs: 0, untilMs: 1 }];
@@ -187,23 +259,35 @@ reconciling('a message that is an event and in quarantine is twice', async () =>
   });
 });
 
-reconciling('a poisoned message that is not in quarantine, there twice, or changed, is found, and a good one that is there', async () => {
-  const of = `where coordinates = 'message-7'`;
-  assert.equal(Object.keys(await wrongAfter([`delete from quarantined_messages ${of}`])), [SQS, QUARANTINE]);
-  const second = `insert into quarantined_messages select (jsonb_populate_record(q, '{${OTHER_ID}, "coordinates": "message-77"}'::jsonb)).* from quarantined_messages q ${of}`;
-  assert.equal(await wrongAfter([second]), { [QUARANTINE]: '1; not once: 1: 7 (2 times)' });
-  const changed = await wrongAfter([`update quarantined_messages set raw = raw || ' ' ${of}`]);
-  assert.match(changed[QUARANTINE] ?? '', /^1; not once: 1: 7 \(0 times\); not produced so: 1: /);
-  const good = `${second.replace('message-77', 'message-66')}; update quarantined_messages set raw = 'fine' where coordinates = 'message-66'`;
-  assert.match((await wrongAfter([good]))[QUARANTINE] ?? '', /^2; not produced so: 1: "fine"$/);
-});
+reconciling(
+  'a poisoned message that is not in quarantine, there twice, or changed, is found, and a good one that is there',
+  async () => {
+    const of = `where coordinates = 'message-7'`;
+    assert.equal(Object.keys(await wrongAfter([`delete from quarantined_messages ${of}`])), [
+      SQS,
+      QUARANTINE,
+    ]);
+    const second = `insert into quarantined_messages select (jsonb_populate_record(q, '{${OTHER_ID}, "coordinates": "message-77"}'::jsonb)).* from quarantined_messages q ${of}`;
+    assert.equal(await wrongAfter([second]), { [QUARANTINE]: '1; not once: 1: 7 (2 times)' });
+    const changed = await wrongAfter([`update quarantined_messages set raw = raw || ' ' ${of}`]);
+    assert.match(changed[QUARANTINE] ?? '', /^1; not once: 1: 7 \(0 times\); not produced so: 1: /);
+    const good = `${second.replace('message-77', 'message-66')}; update quarantined_messages set raw = 'fine' where coordinates = 'message-66'`;
+    assert.match((await wrongAfter([good]))[QUARANTINE] ?? '', /^2; not produced so: 1: "fine"$/);
+  },
+);
 
-reconciling('a request with a wrong signature, an unknown id or the id of another message is found', async () => {
-  const wrong = (more: Partial<Arrival>) => wrongAfter([], { journal: { arrivals: [...without(9), again(9, more)] } });
-  assert.equal(await wrong({ isSigned: false }), { [GENUINE]: '7; signature wrong: 1: 9' });
-  assert.equal(await wrong({ n: 1 }), { [GENUINE]: `7; id wrong: 1: 1 (${ids.get(9)!.delivery})` });
-  assert.ok(GENUINE in (await wrong({ webhookId: 'nobody' })));
-});
+reconciling(
+  'a request with a wrong signature, an unknown id or the id of another message is found',
+  async () => {
+    const wrong = (more: Partial<Arrival>) =>
+      wrongAfter([], { journal: { arrivals: [...without(9), again(9, more)] } });
+    assert.equal(await wrong({ isSigned: false }), { [GENUINE]: '7; signature wrong: 1: 9' });
+    assert.equal(await wrong({ n: 1 }), {
+      [GENUINE]: `7; id wrong: 1: 1 (${ids.get(9)!.delivery})`,
+    });
+    assert.ok(GENUINE in (await wrong({ webhookId: 'nobody' })));
+  },
+);
 
 reconciling(
   'a request without an attempt is explained by a kill soon after it, of whose work its delivery was, and by nothing else',
@@ -226,128 +310,220 @@ reconciling(
       atMs: AT + fromMs,
       untilMs: AT + untilMs,
     });
-    const wrong = (journal: Partial<Journal>, recovered = 1) => wrongAfter(statements(recovered), { journal });
+    const wrong = (journal: Partial<Journal>, recovered = 1) =>
+      wrongAfter(statements(recovered), { journal });
     const unexplained = { [LOGGED]: `7 + 0; neither: 1: 0 (${delivery})` };
 
     assert.equal(await wrong({}), unexplained);
     assert.equal(await wrong({ kills: [kill(100)] }), {});
-    assert.equal(await wrong({ kills: [kill(100)] }, 0), unexplained, 'nobody has taken it from a dead agent');
-    assert.equal(await wrong({ kills: [kill(-15_000, -1), kill(100, 200, 'freeze'), kill(40_000)] }), unexplained);
-    assert.equal(await wrong({ kills: [kill(-15_000, 1)] }), {}, 'a drain that was cut off has lasted');
+    assert.equal(
+      await wrong({ kills: [kill(100)] }, 0),
+      unexplained,
+      'nobody has taken it from a dead agent',
+    );
+    assert.equal(
+      await wrong({ kills: [kill(-15_000, -1), kill(100, 200, 'freeze'), kill(40_000)] }),
+      unexplained,
+    );
+    assert.equal(
+      await wrong({ kills: [kill(-15_000, 1)] }),
+      {},
+      'a drain that was cut off has lasted',
+    );
     const outage = fault('crash Postgres', 'postgres', 5_000, 35_000);
-    assert.equal(await wrong({ faults: [outage] }), unexplained, 'the attempt is written when Postgres is back');
-    assert.equal(await wrong({ faults: [outage], kills: [kill(40_000)] }), {}, 'unless its agent is dead by then');
-    assert.equal(await wrong({ faults: [fault('freeze agent', 'agent-1', 5_000, 35_000)], kills: [kill(40_000)] }), {});
+    assert.equal(
+      await wrong({ faults: [outage] }),
+      unexplained,
+      'the attempt is written when Postgres is back',
+    );
+    assert.equal(
+      await wrong({ faults: [outage], kills: [kill(40_000)] }),
+      {},
+      'unless its agent is dead by then',
+    );
+    assert.equal(
+      await wrong({
+        faults: [fault('freeze agent', 'agent-1', 5_000, 35_000)],
+        kills: [kill(40_000)],
+      }),
+      {},
+    );
   },
 );
 
-reconciling('a receiver that is late changes nothing: a request is known by when it was sent', async () => {
-  const { delivery } = ids.get(0)!;
-  const late = { arrivals: [...without(0), again(0, { atMs: AT + 60_000 })] };
-  const statements = [
-    `delete from delivery_attempts where event_delivery_id = '${delivery}'`,
-    `update event_deliveries set status = 'failure', recovered = 1 where id = '${delivery}'`,
-    RECOUNT,
-  ];
-  const kills = [{ agent: 'host:1', atMs: AT + 500, untilMs: AT + 600, kind: 'kill' as const }];
-  assert.equal(await wrongAfter(statements, { journal: { ...late, kills } }), {}, 'its agent is dead');
-  const unanswered = [
-    `update delivery_attempts set http_status = null, error_class = 'timeout' where event_delivery_id = '${delivery}'`,
-    `update event_deliveries set status = 'failure' where id = '${delivery}'`,
-    RECOUNT,
-  ];
-  assert.equal(await wrongAfter(unanswered, { journal: late }), {}, 'its sender has given up');
-  const otherSecond = { arrivals: [...without(0), again(0, { sentAtSeconds: AT / 1000 + 2 })] };
-  assert.equal(Object.keys(await wrongAfter([], { journal: otherSecond })), [LOGGED, INVENTED], 'sent at another time it is another');
-});
+reconciling(
+  'a receiver that is late changes nothing: a request is known by when it was sent',
+  async () => {
+    const { delivery } = ids.get(0)!;
+    const late = { arrivals: [...without(0), again(0, { atMs: AT + 60_000 })] };
+    const statements = [
+      `delete from delivery_attempts where event_delivery_id = '${delivery}'`,
+      `update event_deliveries set status = 'failure', recovered = 1 where id = '${delivery}'`,
+      RECOUNT,
+    ];
+    const kills = [{ agent: 'host:1', atMs: AT + 500, untilMs: AT + 600, kind: 'kill' as const }];
+    assert.equal(
+      await wrongAfter(statements, { journal: { ...late, kills } }),
+      {},
+      'its agent is dead',
+    );
+    const unanswered = [
+      `update delivery_attempts set http_status = null, error_class = 'timeout' where event_delivery_id = '${delivery}'`,
+      `update event_deliveries set status = 'failure' where id = '${delivery}'`,
+      RECOUNT,
+    ];
+    assert.equal(await wrongAfter(unanswered, { journal: late }), {}, 'its sender has given up');
+    const otherSecond = { arrivals: [...without(0), again(0, { sentAtSeconds: AT / 1000 + 2 })] };
+    assert.equal(
+      Object.keys(await wrongAfter([], { journal: otherSecond })),
+      [LOGGED, INVENTED],
+      'sent at another time it is another',
+    );
+  },
+);
 
-reconciling('an answer on record that the receiver did not give is found, and another answer than it gave', async () => {
-  const { delivery } = ids.get(0)!;
-  assert.equal(await wrongAfter([], { journal: { arrivals: without(0) } }), {
-    [KAFKA]: '4 + 1 + 0; missing 1: 0',
-    [INVENTED]: `1: ${delivery}`,
-  });
-  const noted = (afterMs: number) => ({ journal: { arrivals: [...without(0), again(0, { atMs: AT + TOOK_MS + afterMs })] } });
-  assert.equal(await wrongAfter([], noted(50)), {}, 'clocks may be set');
-  assert.equal(Object.keys(await wrongAfter([], noted(60_000))), [LOGGED, INVENTED]);
-  const failed = [
-    `update delivery_attempts set http_status = 500, error_class = 'status' where event_delivery_id = '${delivery}'`,
-    RECOUNT,
-  ];
-  assert.equal(Object.keys(await wrongAfter(failed)), [INVENTED]);
-});
+reconciling(
+  'an answer on record that the receiver did not give is found, and another answer than it gave',
+  async () => {
+    const { delivery } = ids.get(0)!;
+    assert.equal(await wrongAfter([], { journal: { arrivals: without(0) } }), {
+      [KAFKA]: '4 + 1 + 0; missing 1: 0',
+      [INVENTED]: `1: ${delivery}`,
+    });
+    const noted = (afterMs: number) => ({
+      journal: { arrivals: [...without(0), again(0, { atMs: AT + TOOK_MS + afterMs })] },
+    });
+    assert.equal(await wrongAfter([], noted(50)), {}, 'clocks may be set');
+    assert.equal(Object.keys(await wrongAfter([], noted(60_000))), [LOGGED, INVENTED]);
+    const failed = [
+      `update delivery_attempts set http_status = 500, error_class = 'status' where event_delivery_id = '${delivery}'`,
+      RECOUNT,
+    ];
+    assert.equal(Object.keys(await wrongAfter(failed)), [INVENTED]);
+  },
+);
 
-reconciling('a repeat after a success needs a cause: its delivery was taken from an agent, or the answer was lost', async () => {
-  const { delivery } = ids.get(0)!;
-  const twice = [...arrivals, again(0, { atMs: AT + 20_000, sentAtSeconds: AT / 1000 + 19 })];
-  const secondAttempt = `insert into delivery_attempts select (jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(), 'requested_at', a.requested_at + interval '19.9 seconds'))).*
+reconciling(
+  'a repeat after a success needs a cause: its delivery was taken from an agent, or the answer was lost',
+  async () => {
+    const { delivery } = ids.get(0)!;
+    const twice = [...arrivals, again(0, { atMs: AT + 20_000, sentAtSeconds: AT / 1000 + 19 })];
+    const secondAttempt = `insert into delivery_attempts select (jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(), 'requested_at', a.requested_at + interval '19.9 seconds'))).*
     from delivery_attempts a where event_delivery_id = '${delivery}'`;
-  const wrong = (...statements: string[]) => wrongAfter([secondAttempt, ...statements, RECOUNT], { journal: { arrivals: twice } });
-  assert.equal(await wrong(), { [REPEATS]: `1; without a cause: 1: ${delivery} (2 times, 1 allowed)` });
-  assert.equal(await wrong(`update event_deliveries set recovered = 1 where id = '${delivery}'`), {});
-  const lost = `update delivery_attempts set http_status = null, error_class = 'timeout'
+    const wrong = (...statements: string[]) =>
+      wrongAfter([secondAttempt, ...statements, RECOUNT], { journal: { arrivals: twice } });
+    assert.equal(await wrong(), {
+      [REPEATS]: `1; without a cause: 1: ${delivery} (2 times, 1 allowed)`,
+    });
+    assert.equal(
+      await wrong(`update event_deliveries set recovered = 1 where id = '${delivery}'`),
+      {},
+    );
+    const lost = `update delivery_attempts set http_status = null, error_class = 'timeout'
     where event_delivery_id = '${delivery}' and requested_at = (select min(requested_at) from delivery_attempts where event_delivery_id = '${delivery}')`;
-  assert.equal(await wrong(lost), {});
-});
+    assert.equal(await wrong(lost), {});
+  },
+);
 
-reconciling('a request without an attempt of its own is missed, also while connections are being lost', async () => {
-  const faults = [{ kind: 'cut', target: 'link to receiver', atMs: AT, untilMs: AT + 15 }];
-  assert.ok(LOGGED in (await wrongAfter([], { journal: { arrivals: [...arrivals, again(0, { atMs: AT + 20 })], faults } })));
-});
+reconciling(
+  'a request without an attempt of its own is missed, also while connections are being lost',
+  async () => {
+    const faults = [{ kind: 'cut', target: 'link to receiver', atMs: AT, untilMs: AT + 15 }];
+    assert.ok(
+      LOGGED in
+        (await wrongAfter([], {
+          journal: { arrivals: [...arrivals, again(0, { atMs: AT + 20 })], faults },
+        })),
+    );
+  },
+);
 
-reconciling('a delivery that no living agent holds is past its lease, and one of a living agent is not', async () => {
-  const held = (agent: string) => [
-    `insert into agents (id, name, expires_at) overriding system value values (7, 'living', now() + interval '5 s'), (8, 'dead', now() - interval '1 s')`,
-    `delete from delivery_attempts where event_delivery_id = '${ids.get(0)!.delivery}'`,
-    `update event_deliveries set status = 'processing', claimed_by = ${agent} where id = '${ids.get(0)!.delivery}'`,
-    RECOUNT,
-  ];
-  const wrong = (agent: string) => wrongAfter(held(agent), { journal: { arrivals: without(0) } });
-  assert.equal(await wrong('7'), {});
-  assert.equal(await wrong('8'), { [LEASE]: `1: ${ids.get(0)!.delivery}` });
-  assert.equal(await wrong('9'), { [LEASE]: `1: ${ids.get(0)!.delivery}` });
-});
+reconciling(
+  'a delivery that no living agent holds is past its lease, and one of a living agent is not',
+  async () => {
+    const held = (agent: string) => [
+      `insert into agents (id, name, expires_at) overriding system value values (7, 'living', now() + interval '5 s'), (8, 'dead', now() - interval '1 s')`,
+      `delete from delivery_attempts where event_delivery_id = '${ids.get(0)!.delivery}'`,
+      `update event_deliveries set status = 'processing', claimed_by = ${agent} where id = '${ids.get(0)!.delivery}'`,
+      RECOUNT,
+    ];
+    const wrong = (agent: string) => wrongAfter(held(agent), { journal: { arrivals: without(0) } });
+    assert.equal(await wrong('7'), {});
+    assert.equal(await wrong('8'), { [LEASE]: `1: ${ids.get(0)!.delivery}` });
+    assert.equal(await wrong('9'), { [LEASE]: `1: ${ids.get(0)!.delivery}` });
+  },
+);
 
-reconciling('an event that stays pending is forgotten, and so is a delivery that stays due', async () => {
-  const { event, delivery } = ids.get(0)!;
-  const unattempted = `delete from delivery_attempts where event_delivery_id = '${delivery}'`;
-  const pending = [
-    unattempted,
-    `delete from event_deliveries where id = '${delivery}'`,
-    `update events set status = 'pending', outcome = null, accepted_at = now() - interval '1 minute' where id = '${event}'`,
-    RECOUNT,
-  ];
-  assert.equal(await wrongAfter(pending, { journal: { arrivals: without(0) } }), { [UNROUTED]: `1: ${event}` });
-  const due = [
-    unattempted,
-    `update event_deliveries set status = 'scheduled', next_attempt_at = now() - interval '1 minute' where id = '${delivery}'`,
-    RECOUNT,
-  ];
-  assert.equal(await wrongAfter(due, { journal: { arrivals: without(0) } }), { [OVERDUE]: `1: ${delivery}` });
-});
+reconciling(
+  'an event that stays pending is forgotten, and so is a delivery that stays due',
+  async () => {
+    const { event, delivery } = ids.get(0)!;
+    const unattempted = `delete from delivery_attempts where event_delivery_id = '${delivery}'`;
+    const pending = [
+      unattempted,
+      `delete from event_deliveries where id = '${delivery}'`,
+      `update events set status = 'pending', outcome = null, accepted_at = now() - interval '1 minute' where id = '${event}'`,
+      RECOUNT,
+    ];
+    assert.equal(await wrongAfter(pending, { journal: { arrivals: without(0) } }), {
+      [UNROUTED]: `1: ${event}`,
+    });
+    const due = [
+      unattempted,
+      `update event_deliveries set status = 'scheduled', next_attempt_at = now() - interval '1 minute' where id = '${delivery}'`,
+      RECOUNT,
+    ];
+    assert.equal(await wrongAfter(due, { journal: { arrivals: without(0) } }), {
+      [OVERDUE]: `1: ${delivery}`,
+    });
+  },
+);
 
-reconciling('a delivery that is held for an endpoint that is not paused is left behind', async () => {
-  const { delivery } = ids.get(0)!;
-  const held = [
-    `delete from delivery_attempts where event_delivery_id = '${delivery}'`,
-    `update event_deliveries set status = 'scheduled', next_attempt_at = 'infinity' where id = '${delivery}'`,
-    RECOUNT,
-  ];
-  assert.equal(await wrongAfter(held, { journal: { arrivals: without(0) } }), { [LEFT]: `1: ${delivery}` });
-});
+reconciling(
+  'a delivery that is held for an endpoint that is not paused is left behind',
+  async () => {
+    const { delivery } = ids.get(0)!;
+    const held = [
+      `delete from delivery_attempts where event_delivery_id = '${delivery}'`,
+      `update event_deliveries set status = 'scheduled', next_attempt_at = 'infinity' where id = '${delivery}'`,
+      RECOUNT,
+    ];
+    assert.equal(await wrongAfter(held, { journal: { arrivals: without(0) } }), {
+      [LEFT]: `1: ${delivery}`,
+    });
+  },
+);
 
-reconciling('an offset that is ahead of Postgres is found, and messages that wait in the queue', async () => {
-  const ahead = offsets.kafka.map((one) => ({ ...one, committed: one.partition === 1 ? 5 : 3, end: 5 }));
-  assert.equal(await wrongAfter([], { brokers: { kafka: ahead } }), { [OFFSETS]: '6; not in Postgres 2: 1/3, 1/4' });
-  assert.equal(await wrongAfter([], { brokers: { kafka: ahead.map((one) => ({ ...one, committed: -1 })) } }), {});
-  assert.equal(await wrongAfter([], { brokers: { sqs: { ready: 2, inFlight: 0 } } }), { [QUEUE]: '2 + 0' });
-});
+reconciling(
+  'an offset that is ahead of Postgres is found, and messages that wait in the queue',
+  async () => {
+    const ahead = offsets.kafka.map((one) => ({
+      ...one,
+      committed: one.partition === 1 ? 5 : 3,
+      end: 5,
+    }));
+    assert.equal(await wrongAfter([], { brokers: { kafka: ahead } }), {
+      [OFFSETS]: '6; not in Postgres 2: 1/3, 1/4',
+    });
+    assert.equal(
+      await wrongAfter([], { brokers: { kafka: ahead.map((one) => ({ ...one, committed: -1 })) } }),
+      {},
+    );
+    assert.equal(await wrongAfter([], { brokers: { sqs: { ready: 2, inFlight: 0 } } }), {
+      [QUEUE]: '2 + 0',
+    });
+  },
+);
 
 reconciling('a count that differs from the rows is found, be it folded or not', async () => {
   const unfold = `insert into count_changes select project_id, array[null::uuid], array[source_id], array[null::text], array['failed'], array[null::smallint], array[3]
     from events limit 1`;
   assert.equal(await wrongAfter([unfold]), { [COUNTS]: '1: events failed: 3 counted, 0 there' });
-  const counted = [RECOUNT, `update event_delivery_counts set n = n - 1`, `update delivery_attempt_counts set n = n + 1`];
+  const counted = [
+    RECOUNT,
+    `update event_delivery_counts set n = n - 1`,
+    `update delivery_attempt_counts set n = n + 1`,
+  ];
   assert.equal(await wrongAfter(counted), {
     [COUNTS]: '2: attempts success 200: 9 counted, 8 there, deliveries success: 7 counted, 8 there',
   });
@@ -363,7 +539,10 @@ reconciling('the table has a row for each line, aligned, and ends with the verdi
     .split('\n');
   assert.is(rows.length, balancedRows.length);
   assert.match(rows.at(-1)!, /^The report does not balance: \d of \d+ lines are wrong\.$/);
-  assert.is(rows.filter((row) => row.startsWith('WRONG  ')).length, Number(/\d/.exec(rows.at(-1)!)![0]));
+  assert.is(
+    rows.filter((row) => row.startsWith('WRONG  ')).length,
+    Number(/\d/.exec(rows.at(-1)!)![0]),
+  );
   const column = rows[0]!.indexOf('expected');
   assert.ok(rows.slice(1, -2).every((row) => row[column - 1] === ' ' && row[column] !== ' '));
 });

@@ -33,36 +33,71 @@ interface Hostile {
 }
 
 const outOfBounds: RefusalCode[] = ['timeout', 'memory'];
-const late = { refused: ['timeout'], says: /did not answer within its deadline of 120 ms/ } as const;
+const late = {
+  refused: ['timeout'],
+  says: /did not answer within its deadline of 120 ms/,
+} as const;
 
 const spins: Hostile[] = [
   { name: 'a loop', body: 'for (;;);', ...late },
-  { name: 'a loop that catches everything', body: 'for (;;) try { for (;;); } catch { continue; } finally { continue; }', ...late },
+  {
+    name: 'a loop that catches everything',
+    body: 'for (;;) try { for (;;); } catch { continue; } finally { continue; }',
+    ...late,
+  },
   {
     name: 'a native loop: the join of an object of a huge length',
     body: 'Array.prototype.join.call({ length: 2 ** 32 - 1 }, "");',
     ...late,
   },
-  { name: 'the join of a huge array that is empty', body: 'return { a: Array(1e9).join("") };', gives: { a: '' } },
+  {
+    name: 'the join of a huge array that is empty',
+    body: 'return { a: Array(1e9).join("") };',
+    gives: { a: '' },
+  },
   {
     name: 'the join of a huge array that would be a huge text',
     body: 'return { a: Array(1e9).join() };',
     refused: [...outOfBounds, 'threw'],
   },
-  { name: 'a native loop over an object of a huge length', body: 'Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1);', ...late },
-  { name: 'a sort that never agrees', body: 'return { a: new Array(1e6).fill(1).sort(() => { for (;;); }) };', ...late },
-  { name: 'a regular expression that backtracks', body: 'return { a: /^(a+)+$/.test("a".repeat(40) + "b") };', ...late },
+  {
+    name: 'a native loop over an object of a huge length',
+    body: 'Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1);',
+    ...late,
+  },
+  {
+    name: 'a sort that never agrees',
+    body: 'return { a: new Array(1e6).fill(1).sort(() => { for (;;); }) };',
+    ...late,
+  },
+  {
+    name: 'a regular expression that backtracks',
+    body: 'return { a: /^(a+)+$/.test("a".repeat(40) + "b") };',
+    ...late,
+  },
   {
     name: 'a regular expression that backtracks in a replacement',
     body: 'return { a: "x".repeat(3e4).replace(/(x*x*)*y/g, "") };',
     ...late,
   },
-  { name: 'a BigInt that grows', body: 'let n = 2n; for (;;) n = n * n;', refused: [...outOfBounds, 'threw'] },
+  {
+    name: 'a BigInt that grows',
+    body: 'let n = 2n; for (;;) n = n * n;',
+    refused: [...outOfBounds, 'threw'],
+  },
 ];
 
 const fills: Hostile[] = [
-  { name: 'an array that grows', body: 'const all = []; for (;;) all.push({ a: [1, 2, 3] });', refused: outOfBounds },
-  { name: 'a huge array joined', body: 'return { a: new Array(3e8).fill("x").join("y") };', refused: outOfBounds },
+  {
+    name: 'an array that grows',
+    body: 'const all = []; for (;;) all.push({ a: [1, 2, 3] });',
+    refused: outOfBounds,
+  },
+  {
+    name: 'a huge array joined',
+    body: 'return { a: new Array(3e8).fill("x").join("y") };',
+    refused: outOfBounds,
+  },
   {
     name: 'huge sparse arrays as texts',
     body: 'const all = []; for (;;) { const s = String(new Array(2 ** 28)); all.push(s, s.charCodeAt(2 ** 27)); }',
@@ -99,7 +134,11 @@ const fills: Hostile[] = [
     body: 'const all = new Map(); for (let i = 0; ; i += 1) all.set(i, {});',
     refused: [...outOfBounds, 'threw'],
   },
-  { name: 'a symbol registry that grows', body: 'for (let i = 0; ; i += 1) Symbol.for("s" + i);', refused: outOfBounds },
+  {
+    name: 'a symbol registry that grows',
+    body: 'for (let i = 0; ; i += 1) Symbol.for("s" + i);',
+    refused: outOfBounds,
+  },
   {
     name: 'a tail of a text kept from a large one',
     body: 'const all = []; for (;;) all.push(("x".repeat(1e6) + all.length).slice(-20));',
@@ -142,17 +181,30 @@ const fills: Hostile[] = [
       for (;;) all.push(message.bytes.subarray(1));`,
     refused: ['threw'],
   },
-  { name: 'views of the bytes of the message', body: 'const all = []; for (;;) all.push(message.bytes.subarray());', refused: outOfBounds },
+  {
+    name: 'views of the bytes of the message',
+    body: 'const all = []; for (;;) all.push(message.bytes.subarray());',
+    refused: outOfBounds,
+  },
 ];
 
 const stacks: Hostile[] = [
-  { name: 'recursion without end', body: 'return transform(payload);', refused: ['threw'], says: /Maximum call stack size exceeded/ },
+  {
+    name: 'recursion without end',
+    body: 'return transform(payload);',
+    refused: ['threw'],
+    says: /Maximum call stack size exceeded/,
+  },
   {
     name: 'recursion that catches its own end',
     body: 'const f = () => { try { f(); } finally { f(); } }; f();',
     refused: ['timeout', 'threw'],
   },
-  { name: 'recursion through a getter of the output', body: 'const a = { get a() { return a; } }; return a;', refused: ['not_json'] },
+  {
+    name: 'recursion through a getter of the output',
+    body: 'const a = { get a() { return a; } }; return a;',
+    refused: ['not_json'],
+  },
   {
     name: 'recursion through a Proxy that is its own prototype chain',
     body: 'const p = new Proxy({}, { getPrototypeOf: () => p, get: (_, k, r) => Reflect.get(r, k) }); return p;',
@@ -203,13 +255,21 @@ const floods: Hostile[] = [
     body: 'return { a: new Proxy([], { get: (_, key) => key === "length" ? 2 ** 53 : 1 }) };',
     refused: [...outOfBounds, 'not_json'],
   },
-  { name: 'a flood of the console', body: 'for (;;) console.log("x".repeat(1000), payload);', ...late },
+  {
+    name: 'a flood of the console',
+    body: 'for (;;) console.log("x".repeat(1000), payload);',
+    ...late,
+  },
   {
     name: 'a console line that explodes',
     body: 'const a = []; for (let i = 0; i < 50; i += 1) a.push(a.slice()); console.log(a); return { a: 1n };',
     refused: [...outOfBounds, 'not_json'],
   },
-  { name: 'a console line that loops', body: 'console.log({ toJSON() { for (;;); } }); return {};', ...late },
+  {
+    name: 'a console line that loops',
+    body: 'console.log({ toJSON() { for (;;); } }); return {};',
+    ...late,
+  },
 ];
 
 const tricks: Hostile[] = [
@@ -236,8 +296,16 @@ const tricks: Hostile[] = [
     body: 'const f = () => ({ a: { toJSON: f } }); return f();',
     refused: ['not_json', ...outOfBounds],
   },
-  { name: 'a Proxy that loops when it is looked at', body: 'return new Proxy({}, { get() { for (;;); } });', ...late },
-  { name: 'a Proxy with fields without end', body: 'return new Proxy({}, { ownKeys() { for (;;); } });', ...late },
+  {
+    name: 'a Proxy that loops when it is looked at',
+    body: 'return new Proxy({}, { get() { for (;;); } });',
+    ...late,
+  },
+  {
+    name: 'a Proxy with fields without end',
+    body: 'return new Proxy({}, { ownKeys() { for (;;); } });',
+    ...late,
+  },
   {
     name: 'a Proxy of an array that loops',
     body: 'return new Proxy([], { get(_, key) { if (key === "length") return 1; for (;;); } });',
@@ -260,17 +328,45 @@ const tricks: Hostile[] = [
   },
   { name: 'a thenable that loops', body: 'return { get then() { for (;;); } };', ...late },
   { name: 'an error whose message loops', body: 'throw { get message() { for (;;); } };', ...late },
-  { name: 'an error whose stack loops', body: 'throw Object.defineProperty({}, "stack", { get() { for (;;); } });', ...late },
+  {
+    name: 'an error whose stack loops',
+    body: 'throw Object.defineProperty({}, "stack", { get() { for (;;); } });',
+    ...late,
+  },
   {
     name: 'an error whose message explodes',
     body: 'throw { toString: () => "x", get message() { return { toString: () => "x".repeat(2 ** 29 - 24) }; } };',
     refused: ['threw', ...outOfBounds],
   },
-  { name: 'an error whose stack throws', body: 'throw { get stack() { throw 1; } };', refused: ['threw'], says: /threw an object\./ },
-  { name: 'a symbol thrown', body: 'throw Symbol("x");', refused: ['threw'], says: /threw the value Symbol\(x\)/ },
-  { name: 'symbols as fields and values', body: 'return { [Symbol("x")]: 1, a: Symbol("y"), b: 2 };', gives: { b: 2 } },
-  { name: 'a BigInt in the output', body: 'return { a: 2n ** 64n };', refused: ['not_json'], says: /BigInt/ },
-  { name: 'a cycle', body: 'const a = { b: {} }; a.b.a = a; return a;', refused: ['not_json'], says: /circular/ },
+  {
+    name: 'an error whose stack throws',
+    body: 'throw { get stack() { throw 1; } };',
+    refused: ['threw'],
+    says: /threw an object\./,
+  },
+  {
+    name: 'a symbol thrown',
+    body: 'throw Symbol("x");',
+    refused: ['threw'],
+    says: /threw the value Symbol\(x\)/,
+  },
+  {
+    name: 'symbols as fields and values',
+    body: 'return { [Symbol("x")]: 1, a: Symbol("y"), b: 2 };',
+    gives: { b: 2 },
+  },
+  {
+    name: 'a BigInt in the output',
+    body: 'return { a: 2n ** 64n };',
+    refused: ['not_json'],
+    says: /BigInt/,
+  },
+  {
+    name: 'a cycle',
+    body: 'const a = { b: {} }; a.b.a = a; return a;',
+    refused: ['not_json'],
+    says: /circular/,
+  },
   {
     name: '__proto__ as a field',
     body: 'const a = {}; Object.defineProperty(a, "__proto__", { value: { b: 1 }, enumerable: true }); return { a };',
@@ -309,13 +405,31 @@ const escapes: Hostile[] = [
     refused: ['threw'],
     says: /'caller', 'callee', and 'arguments' properties may not be accessed/,
   },
-  { name: 'a changed prototype', body: 'Object.prototype.got = 1; return {};', refused: ['threw'], says: /TypeError: .* on line 2/ },
-  { name: 'a changed builtin', body: 'JSON.stringify = () => "{}"; return {};', refused: ['threw'], says: /TypeError: .* on line 2/ },
-  { name: 'an array that answers for all arrays', body: '[].__proto__.toJSON = () => ({ got: 1 }); return {};', refused: ['threw'] },
+  {
+    name: 'a changed prototype',
+    body: 'Object.prototype.got = 1; return {};',
+    refused: ['threw'],
+    says: /TypeError: .* on line 2/,
+  },
+  {
+    name: 'a changed builtin',
+    body: 'JSON.stringify = () => "{}"; return {};',
+    refused: ['threw'],
+    says: /TypeError: .* on line 2/,
+  },
+  {
+    name: 'an array that answers for all arrays',
+    body: '[].__proto__.toJSON = () => ({ got: 1 }); return {};',
+    refused: ['threw'],
+  },
 ];
 
 const later: Hostile[] = [
-  { name: 'a promise that loops afterwards', body: '(async () => { await 0; for (;;); })(); return {};', ...late },
+  {
+    name: 'a promise that loops afterwards',
+    body: '(async () => { await 0; for (;;); })(); return {};',
+    ...late,
+  },
   {
     name: 'promises without end',
     body: 'const again = async () => { await 0; again(); }; again(); return {};',
@@ -348,25 +462,49 @@ const good = Array.from({ length: COUNT }, (_, n) => ({ got: n })).filter(({ got
 
 function shown(result: TransformResult | undefined): unknown {
   if (result?.kind === 'object') return JSON.parse(result.json);
-  return result?.kind === 'array' ? result.items.map((item) => JSON.parse(item) as unknown) : result;
+  return result?.kind === 'array'
+    ? result.items.map((item) => JSON.parse(item) as unknown)
+    : result;
 }
 
-for (const { name, body, refused, says, gives } of [...spins, ...fills, ...stacks, ...floods, ...tricks, ...escapes, ...later]) {
+for (const { name, body, refused, says, gives } of [
+  ...spins,
+  ...fills,
+  ...stacks,
+  ...floods,
+  ...tricks,
+  ...escapes,
+  ...later,
+]) {
   test(`${name} is contained, and its neighbours are answered`, async () => {
     const text = `function transform(payload, message) {\n  if (payload.hostile) { ${body} }\n  return { got: payload.n };\n}`;
-    const payloads = Array.from({ length: COUNT }, (_, n) => JSON.stringify(n === AT ? { n, hostile: true } : { n }));
+    const payloads = Array.from({ length: COUNT }, (_, n) =>
+      JSON.stringify(n === AT ? { n, hostile: true } : { n }),
+    );
     const startedAt = performance.now();
     let offenderMs = 0;
     const told = (index: number) => {
       if (index === AT) offenderMs = Math.round(performance.now() - startedAt);
     };
-    const results = await within(sandbox.run({ key: name, text }, payloads, told), 60 * DEADLINE_MS, `the end of ${name}`);
+    const results = await within(
+      sandbox.run({ key: name, text }, payloads, told),
+      60 * DEADLINE_MS,
+      `the end of ${name}`,
+    );
     const allMs = Math.round(performance.now() - startedAt);
     const [result] = results.splice(AT, 1);
-    console.log(`  ${offenderMs} ms, all ${allMs} ms: ${name}: ${result?.kind === 'refused' ? result.code : result?.kind}`);
+    console.log(
+      `  ${offenderMs} ms, all ${allMs} ms: ${name}: ${result?.kind === 'refused' ? result.code : result?.kind}`,
+    );
     if (refused) {
-      assert.ok(result?.kind === 'refused', `it was taken: ${JSON.stringify(result).slice(0, 200)}`);
-      assert.ok(refused.includes(result.code), `it was refused as ${result.code}: ${result.reason}`);
+      assert.ok(
+        result?.kind === 'refused',
+        `it was taken: ${JSON.stringify(result).slice(0, 200)}`,
+      );
+      assert.ok(
+        refused.includes(result.code),
+        `it was refused as ${result.code}: ${result.reason}`,
+      );
       assert.match(result.reason, says ?? /^\S.*\. \S.*\.$/);
     } else assert.equal(shown(result), gives);
     assert.ok(offenderMs < 30 * DEADLINE_MS, `it was refused after ${offenderMs} ms`);
@@ -377,7 +515,9 @@ for (const { name, body, refused, says, gives } of [...spins, ...fills, ...stack
 test('after all of them the pool has its two processes and no others, and the host is what it was', async () => {
   await until('two processes', async () => (await guestProcesses()).length === 2);
   const [result] = await within(
-    sandbox.run({ key: 'after', text: 'function transform(payload) { return payload; }' }, ['{"a":1}']),
+    sandbox.run({ key: 'after', text: 'function transform(payload) { return payload; }' }, [
+      '{"a":1}',
+    ]),
     10_000,
     'an answer',
   );
@@ -391,7 +531,10 @@ const fill = 'function transform() { const all = []; for (;;) all.push({ a: [1, 
 
 /** Sorted durations in milliseconds of sequential calls of a good function. */
 async function latencies(pool: Sandbox, count: number): Promise<number[]> {
-  const neighbour = { key: 'neighbour', text: 'function transform(payload) { return { got: payload }; }' };
+  const neighbour = {
+    key: 'neighbour',
+    text: 'function transform(payload) { return { got: payload }; }',
+  };
   const all: number[] = [];
   for (let n = 0; n < count; n += 1) {
     const startedAt = performance.now();
@@ -420,7 +563,9 @@ test('while two functions loop and fill the memory, call after call, the answers
     const beside = p99(await latencies(pool, 500));
     over = true;
     await within(Promise.all(hostile), 30_000, 'the hostile calls');
-    console.log(`  p99 of a neighbour: ${alone.toFixed(2)} ms alone, ${beside.toFixed(2)} ms beside a loop and a memory bomb`);
+    console.log(
+      `  p99 of a neighbour: ${alone.toFixed(2)} ms alone, ${beside.toFixed(2)} ms beside a loop and a memory bomb`,
+    );
     // A neighbour that had to wait for a process would wait for a deadline, or for a start.
     assert.ok(beside < 5 * alone + 50, `${alone} ms alone, ${beside} ms beside them`);
   } finally {
@@ -430,7 +575,11 @@ test('while two functions loop and fill the memory, call after call, the answers
 
 test('while a project loops in ten functions that are renewed all the time, a neighbour has its process and is tried at once', async () => {
   const pool = new Sandbox({ deadlineMs: 500, processes: 2 });
-  const neighbour = { key: 'neighbour', text: 'function transform(payload) { return { got: payload }; }', project: 'good' };
+  const neighbour = {
+    key: 'neighbour',
+    text: 'function transform(payload) { return { got: payload }; }',
+    project: 'good',
+  };
   // Good at first, so that it is not isolated.
   const loop = 'function transform(n) { if (n > 1) for (;;); return {}; }';
   let over = false;
@@ -450,7 +599,9 @@ test('while a project loops in ten functions that are renewed all the time, a ne
     for (let n = 0; n < 300; n += 1) {
       const fn = n % 60 === 30 ? { ...neighbour, key: `new ${n}` } : neighbour;
       const startedAt = performance.now();
-      assert.equal((await within(pool.run(fn, [`${n}`]), 10_000, 'a neighbour')).map(shown), [{ got: n }]);
+      assert.equal((await within(pool.run(fn, [`${n}`]), 10_000, 'a neighbour')).map(shown), [
+        { got: n },
+      ]);
       (fn === neighbour ? waits : firsts).push(performance.now() - startedAt);
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
@@ -471,7 +622,9 @@ test('while a project loops in ten functions that are renewed all the time, a ne
 
 async function residentMb(): Promise<number> {
   const kilobytes = (pid: number) => {
-    const status = existsSync(`/proc/${pid}/status`) ? readFileSync(`/proc/${pid}/status`, 'utf8') : '';
+    const status = existsSync(`/proc/${pid}/status`)
+      ? readFileSync(`/proc/${pid}/status`, 'utf8')
+      : '';
     return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0);
   };
   return (await guestProcesses()).map(kilobytes).reduce((sum, each) => sum + each, 0) / 1024;
@@ -486,7 +639,10 @@ if (process.platform === 'linux')
       await until('both processes', () => pool.processes === 2);
       const before = await residentMb();
       let most = 0;
-      const looking = setInterval(() => void residentMb().then((mb) => (most = Math.max(most, mb))), 50);
+      const looking = setInterval(
+        () => void residentMb().then((mb) => (most = Math.max(most, mb))),
+        50,
+      );
       const results = await within(
         Promise.all([1, 2, 3].map((n) => pool.run({ key: `fill ${n}`, text: fill }, ['1']))),
         60_000,
@@ -498,12 +654,17 @@ if (process.platform === 'linux')
         ['memory', 'memory', 'memory'],
       );
       assert.ok(most > before + 100, `${most} MB at most, ${before} before`);
-      await until('the memory to be back', async () => (await residentMb()) < before + 40, { withinMs: 5_000 });
+      await until('the memory to be back', async () => (await residentMb()) < before + 40, {
+        withinMs: 5_000,
+      });
     } finally {
       await pool.close();
     }
   });
-else console.log('skipped, it needs /proc: the memory of processes that functions have filled comes back within five seconds');
+else
+  console.log(
+    'skipped, it needs /proc: the memory of processes that functions have filled comes back within five seconds',
+  );
 
 test('after an overrun the pool is back to its strength at once, without anybody waiting for a start', async () => {
   const pool = new Sandbox({ deadlineMs: 100, processes: 2 });
@@ -515,7 +676,11 @@ test('after an overrun the pool is back to its strength at once, without anybody
   /** The duration of concurrent calls on every process. */
   const allBusy = async () => {
     const startedAt = performance.now();
-    await within(Promise.all(['a', 'b'].map((key) => pool.run(busy(key), ['1']))), 10_000, 'both processes');
+    await within(
+      Promise.all(['a', 'b'].map((key) => pool.run(busy(key), ['1']))),
+      10_000,
+      'both processes',
+    );
     return performance.now() - startedAt;
   };
   try {
@@ -550,7 +715,11 @@ test('a function that had a process killed leaves room for others while it works
     }, 3);
     const startedAt = performance.now();
     try {
-      const [result] = await within(pool.run({ key: 'suspect', text }, [`${n}`]), 20_000, 'an answer');
+      const [result] = await within(
+        pool.run({ key: 'suspect', text }, [`${n}`]),
+        20_000,
+        'an answer',
+      );
       return { ...seen, ms: performance.now() - startedAt, kind: result?.kind };
     } finally {
       clearInterval(timer);
@@ -566,10 +735,15 @@ test('a function that had a process killed leaves room for others while it works
     const third = Math.round((sample * 333) / Math.min(ms, quick.ms));
     assert.is((await run(0)).kind, 'refused');
     const slow = await run(third);
-    console.log(`  a suspect's call of ${Math.round((third / sample) * Math.min(ms, quick.ms))} ms took ${Math.round(slow.ms)} ms`);
+    console.log(
+      `  a suspect's call of ${Math.round((third / sample) * Math.min(ms, quick.ms))} ms took ${Math.round(slow.ms)} ms`,
+    );
     assert.is(slow.kind, 'object');
     if (process.platform === 'linux')
-      assert.ok(slow.stopped > 5 && slow.running > 5, `seen ${slow.stopped} times stopped, ${slow.running} running`);
+      assert.ok(
+        slow.stopped > 5 && slow.running > 5,
+        `seen ${slow.stopped} times stopped, ${slow.running} running`,
+      );
     assert.ok(!(await guestProcesses()).map(stateOf).includes('T'), 'it is let go');
     assert.is((await run(1)).kind, 'object');
   } finally {
@@ -586,14 +760,23 @@ test('calls that each end their process lose no place in the pool', async () => 
     await pool.run(good, ['1']);
     await pool.run({ ...good, key: 'other' }, ['1']);
     const many = Array.from({ length: 500 }, () => '1');
-    await within(Promise.all([pool.run(good, many), pool.run({ ...good, key: 'other' }, many)]), 30_000, 'work for three');
+    await within(
+      Promise.all([pool.run(good, many), pool.run({ ...good, key: 'other' }, many)]),
+      30_000,
+      'work for three',
+    );
     assert.is(pool.processes, 3);
     const run = (key: string) => pool.run({ key, text: `${spin} // ${key}` }, ['1', '2', '3']);
     for (let round = 0; round < 2; round += 1) {
       const results = await within(Promise.all(keys.map(run)), 60_000, 'the overruns');
-      assert.ok(results.flat().every((result) => result.kind === 'refused' && result.code === 'timeout'));
+      assert.ok(
+        results.flat().every((result) => result.kind === 'refused' && result.code === 'timeout'),
+      );
     }
-    await until('all places to be taken again', async () => (await guestProcesses()).length === others + 3);
+    await until(
+      'all places to be taken again',
+      async () => (await guestProcesses()).length === others + 3,
+    );
     assert.is(pool.processes, 3);
     assert.is((await latencies(pool, 20)).length, 20);
   } finally {
@@ -604,7 +787,8 @@ test('calls that each end their process lose no place in the pool', async () => 
 test('results come one by one: after an overrun its neighbours in the batch do not wait for the next one', async () => {
   const pool = new Sandbox({ deadlineMs: 200, processes: 2 });
   try {
-    const text = 'function transform(payload) { while (payload === 5 || payload === 8); return { got: payload }; }';
+    const text =
+      'function transform(payload) { while (payload === 5 || payload === 8); return { got: payload }; }';
     const fn = { key: text, text };
     await pool.run(fn, ['0']);
     const order: number[] = [];
@@ -637,7 +821,10 @@ test('a function that is cancelled is answered no more, gives its process back, 
       ),
     );
     pool.cancel('spin');
-    assert.equal(await within(Promise.all(runs), 1000, 'the rejections'), ['The run was cancelled.', 'The run was cancelled.']);
+    assert.equal(await within(Promise.all(runs), 1000, 'the rejections'), [
+      'The run was cancelled.',
+      'The run was cancelled.',
+    ]);
     await until('its process to be another one', async () => {
       const now = await guestProcesses();
       return now.length >= before.length && before.filter((pid) => !now.includes(pid)).length === 1;

@@ -8,7 +8,9 @@ export { alive } from '../support/processes.js';
 export async function guestProcesses(parent: number = process.pid): Promise<number[]> {
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,args=']);
   const rows = stdout.split('\n').map((row) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(row));
-  return rows.flatMap((row) => (row && Number(row[2]) === parent && row[3]!.includes('child.js') ? [Number(row[1])] : []));
+  return rows.flatMap((row) =>
+    row && Number(row[2]) === parent && row[3]!.includes('child.js') ? [Number(row[1])] : [],
+  );
 }
 
 /** A process' state as a letter on Linux; undefined if it has ended, and on other systems. */

@@ -72,9 +72,20 @@ export async function activated(
   return { ...plugins, sources: new Map([...plugins.sources, ...Object.entries(sources)]) };
 }
 
-export function sourceOf(connectionSchema: Record<string, unknown>, check: SourcePlugin['check']): ActiveSource {
-  const plugin: SourcePlugin = { check, run: () => Promise.reject(new Error('the server runs no source')) };
-  return { manifest: { kind: 'source', name: 'test', module: '' }, connectionSchema, settings: {}, load: () => Promise.resolve(plugin) };
+export function sourceOf(
+  connectionSchema: Record<string, unknown>,
+  check: SourcePlugin['check'],
+): ActiveSource {
+  const plugin: SourcePlugin = {
+    check,
+    run: () => Promise.reject(new Error('the server runs no source')),
+  };
+  return {
+    manifest: { kind: 'source', name: 'test', module: '' },
+    connectionSchema,
+    settings: {},
+    load: () => Promise.resolve(plugin),
+  };
 }
 
 export const encryptionKey = randomBytes(32).toString('base64');
@@ -103,7 +114,11 @@ export async function startApi({
   metered?: Pick<ActivatedPlugins, 'meter' | 'metrics'>;
 } = {}): Promise<Api> {
   const db = await migratedDatabase();
-  const owner = await bootstrapUser(db.knex, { email: 'owner@example.com', firstName: 'o', lastName: 'w' });
+  const owner = await bootstrapUser(db.knex, {
+    email: 'owner@example.com',
+    firstName: 'o',
+    lastName: 'w',
+  });
   const config = configOf(db, file);
   const kv = new MemoryKv();
   const plugins = { ...(await activated(sources, file)), ...metered };
@@ -116,20 +131,29 @@ export async function startApi({
     kv,
     owner,
     async call(method, path, body, { key = owner.api_key.key, headers = {} } = {}) {
-      const response = await fetch(url + (/^\/(projects|organisations|instance)/.test(path) ? '/api/v1' : '') + path, {
-        method,
-        headers: {
-          ...(key === null ? {} : { authorization: `Bearer ${key}` }),
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...headers,
+      const response = await fetch(
+        url + (/^\/(projects|organisations|instance)/.test(path) ? '/api/v1' : '') + path,
+        {
+          method,
+          headers: {
+            ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+            ...headers,
+          },
+          signal: AbortSignal.timeout(30_000),
+          ...(body === undefined
+            ? {}
+            : {
+                body: (typeof body === 'string' || Buffer.isBuffer(body)
+                  ? body
+                  : JSON.stringify(body)) as string,
+              }),
         },
-        signal: AbortSignal.timeout(30_000),
-        ...(body === undefined
-          ? {}
-          : { body: (typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)) as string }),
-      });
+      );
       const text = await response.text();
-      const json = /json/.test(response.headers.get('content-type') ?? '') ? (JSON.parse(text) as Answer['body']) : ({} as Answer['body']);
+      const json = /json/.test(response.headers.get('content-type') ?? '')
+        ? (JSON.parse(text) as Answer['body'])
+        : ({} as Answer['body']);
       const { pathname } = new URL(response.url);
       const problem = pathname.startsWith(config.root_path)
         ? undescribed(method, pathname.slice(config.root_path.length), response.status, json)
@@ -146,7 +170,10 @@ export async function startApi({
 }
 
 /** Creates a project. Returns the path of its routes, its id and its key. */
-export async function makeProject(api: Api, fields: Record<string, unknown> = {}): Promise<{ path: string; id: string; key: string }> {
+export async function makeProject(
+  api: Api,
+  fields: Record<string, unknown> = {},
+): Promise<{ path: string; id: string; key: string }> {
   const { body } = await api.call('POST', '/projects', { name: 'orders', ...fields });
   return { path: `/projects/${body.data.uid}`, id: body.data.uid, key: body.data.api_key.key };
 }
@@ -158,7 +185,11 @@ export function mistakes({ body }: Answer): string[] {
 /** Starts a server that must refuse. Returns the error. */
 export async function refusal(config: Config, code: ErrorCode): Promise<Error & { fix: string }> {
   try {
-    const started = await within(startServer({ config, plugins: await activated(), log: silentLog }), 30_000, 'the server to refuse');
+    const started = await within(
+      startServer({ config, plugins: await activated(), log: silentLog }),
+      30_000,
+      'the server to refuse',
+    );
     await started.close();
   } catch (error) {
     if (!isGatewayError(error, code)) throw error;

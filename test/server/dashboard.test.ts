@@ -11,7 +11,12 @@ let below: Api;
 dashboard.before(async () => {
   [api, below] = await Promise.all([
     startApi(),
-    startApi({ file: { root_path: '/gateway', portal: { frame_ancestors: ["'self'", 'https://*.example.com'] } } }),
+    startApi({
+      file: {
+        root_path: '/gateway',
+        portal: { frame_ancestors: ["'self'", 'https://*.example.com'] },
+      },
+    }),
   ]);
 });
 dashboard.after(async () => {
@@ -33,37 +38,59 @@ function get(url: string, headers: Record<string, string> = {}, method = 'GET'):
     const request = http.request(url, { headers, method }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }));
+      response.on('end', () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          body: Buffer.concat(chunks),
+        }),
+      );
     });
     request.on('error', reject);
     request.end();
   });
 }
 
-const assetsOf = (page: Buffer) => [...page.toString().matchAll(/(?:src|href)="([^"]*\/assets\/[^"]+)"/g)].map(([, path = '']) => path);
+const assetsOf = (page: Buffer) =>
+  [...page.toString().matchAll(/(?:src|href)="([^"]*\/assets\/[^"]+)"/g)].map(
+    ([, path = '']) => path,
+  );
 
-dashboard('a browser gets the page on every path outside the API, and loads nothing inline or from elsewhere', async () => {
-  for (const path of ['/', '/projects/a/events?status=failure', '/anything/else']) {
-    const { status, headers, body } = await get(api.url + path, HTML);
-    assert.is(status, 200, path);
-    assert.match(headers['content-type'] ?? '', 'text/html');
-    const policy = headers['content-security-policy'];
-    assert.match(String(policy), "default-src 'none'; script-src 'self'; style-src 'self'");
-    assert.not.match(String(policy), 'unsafe');
-    assert.match(String(policy), "frame-ancestors 'none'");
-    assert.not.match(body.toString(), /<script>|<style|\bon\w+=|style="/);
-    assert.ok(assetsOf(body).length >= 3);
-  }
-});
+dashboard(
+  'a browser gets the page on every path outside the API, and loads nothing inline or from elsewhere',
+  async () => {
+    for (const path of ['/', '/projects/a/events?status=failure', '/anything/else']) {
+      const { status, headers, body } = await get(api.url + path, HTML);
+      assert.is(status, 200, path);
+      assert.match(headers['content-type'] ?? '', 'text/html');
+      const policy = headers['content-security-policy'];
+      assert.match(String(policy), "default-src 'none'; script-src 'self'; style-src 'self'");
+      assert.not.match(String(policy), 'unsafe');
+      assert.match(String(policy), "frame-ancestors 'none'");
+      assert.not.match(body.toString(), /<script>|<style|\bon\w+=|style="/);
+      assert.ok(assetsOf(body).length >= 3);
+    }
+  },
+);
 
 dashboard('it is revalidated by its tag, and its files are kept forever', async () => {
   const { headers, body } = await get(`${api.url}/`, HTML);
   assert.is(headers['cache-control'], 'no-cache');
-  assert.is((await get(`${api.url}/`, { ...HTML, 'if-none-match': headers.etag ?? '' })).status, 304);
+  assert.is(
+    (await get(`${api.url}/`, { ...HTML, 'if-none-match': headers.etag ?? '' })).status,
+    304,
+  );
   for (const path of assetsOf(body)) {
     const asset = await get(api.url + path);
-    assert.equal([asset.status, asset.headers['cache-control']], [200, 'public, max-age=31536000, immutable'], path);
-    assert.is((await get(api.url + path, { 'if-none-match': asset.headers.etag ?? '' })).status, 304);
+    assert.equal(
+      [asset.status, asset.headers['cache-control']],
+      [200, 'public, max-age=31536000, immutable'],
+      path,
+    );
+    assert.is(
+      (await get(api.url + path, { 'if-none-match': asset.headers.etag ?? '' })).status,
+      304,
+    );
     assert.is(asset.headers['x-content-type-options'], 'nosniff');
   }
 });
@@ -75,23 +102,41 @@ dashboard('files come compressed as the browser asks for them', async () => {
   assert.is(plain.headers['content-encoding'], undefined);
   assert.match(plain.headers['content-type'] ?? '', 'javascript');
   const brotli = await get(script, { 'accept-encoding': 'gzip, deflate, br' });
-  assert.equal([brotli.headers['content-encoding'], brotli.headers.vary], ['br', 'accept-encoding']);
+  assert.equal(
+    [brotli.headers['content-encoding'], brotli.headers.vary],
+    ['br', 'accept-encoding'],
+  );
   assert.equal(brotliDecompressSync(brotli.body), plain.body);
   const gzip = await get(script, { 'accept-encoding': 'gzip' });
   assert.equal(gunzipSync(gzip.body), plain.body);
 });
 
-dashboard('it stays away from API, health and metrics, from other methods and from clients that want no page', async () => {
-  for (const path of ['/api/v1/organisations', '/api/nothing', '/healthz', '/metrics', '/api/v1/docs'])
-    assert.is((await get(api.url + path, HTML)).headers['content-security-policy']?.includes("base-uri 'none'") ?? false, false, path);
-  assert.is((await get(`${api.url}/`)).status, 404);
-  assert.is((await get(`${api.url}/`, { accept: 'application/json' })).status, 404);
-  assert.is((await get(`${api.url}/`, HTML, 'POST')).status, 404);
-  assert.is((await get(`${api.url}/assets/missing.js`, HTML)).status, 404);
-  assert.is((await get(`${api.url}/assets/..%2findex.html`, HTML)).status, 404);
-  const head = await get(`${api.url}/`, HTML, 'HEAD');
-  assert.equal([head.status, head.body.length], [200, 0]);
-});
+dashboard(
+  'it stays away from API, health and metrics, from other methods and from clients that want no page',
+  async () => {
+    for (const path of [
+      '/api/v1/organisations',
+      '/api/nothing',
+      '/healthz',
+      '/metrics',
+      '/api/v1/docs',
+    ])
+      assert.is(
+        (await get(api.url + path, HTML)).headers['content-security-policy']?.includes(
+          "base-uri 'none'",
+        ) ?? false,
+        false,
+        path,
+      );
+    assert.is((await get(`${api.url}/`)).status, 404);
+    assert.is((await get(`${api.url}/`, { accept: 'application/json' })).status, 404);
+    assert.is((await get(`${api.url}/`, HTML, 'POST')).status, 404);
+    assert.is((await get(`${api.url}/assets/missing.js`, HTML)).status, 404);
+    assert.is((await get(`${api.url}/assets/..%2findex.html`, HTML)).status, 404);
+    const head = await get(`${api.url}/`, HTML, 'HEAD');
+    assert.equal([head.status, head.body.length], [200, 0]);
+  },
+);
 
 dashboard('below a root path it is there alone, and its files are too', async () => {
   assert.is((await get(`${below.url}/`, HTML)).status, 404);
@@ -106,19 +151,28 @@ dashboard('below a root path it is there alone, and its files are too', async ()
   }
 });
 
-dashboard('pages of the portal may be framed by the ancestors of the settings, others by nobody', async () => {
-  const ancestorsOf = async (url: string) =>
-    /frame-ancestors (.*)$/.exec(String((await get(url, HTML)).headers['content-security-policy']))?.[1];
-  assert.is(await ancestorsOf(`${below.url}/gateway/portal/a`), "'self' https://*.example.com");
-  for (const path of ['/gateway', '/gateway/projects/a/portal/b', '/gateway/portals/a'])
-    assert.is(await ancestorsOf(below.url + path), "'none'", path);
-  assert.is(await ancestorsOf(`${api.url}/portal/a`), "'none'");
-  for (const ancestor of ['*', "'none'; script-src *", 'https://a.example.com/path'])
-    assert.throws(
-      () => configOf({ url: 'postgres://a:b@localhost/c' }, { portal: { frame_ancestors: [ancestor] } }),
-      'https://app.example.com',
-    );
-});
+dashboard(
+  'pages of the portal may be framed by the ancestors of the settings, others by nobody',
+  async () => {
+    const ancestorsOf = async (url: string) =>
+      /frame-ancestors (.*)$/.exec(
+        String((await get(url, HTML)).headers['content-security-policy']),
+      )?.[1];
+    assert.is(await ancestorsOf(`${below.url}/gateway/portal/a`), "'self' https://*.example.com");
+    for (const path of ['/gateway', '/gateway/projects/a/portal/b', '/gateway/portals/a'])
+      assert.is(await ancestorsOf(below.url + path), "'none'", path);
+    assert.is(await ancestorsOf(`${api.url}/portal/a`), "'none'");
+    for (const ancestor of ['*', "'none'; script-src *", 'https://a.example.com/path'])
+      assert.throws(
+        () =>
+          configOf(
+            { url: 'postgres://a:b@localhost/c' },
+            { portal: { frame_ancestors: [ancestor] } },
+          ),
+        'https://app.example.com',
+      );
+  },
+);
 
 dashboard('with dashboard.enabled off there is none', async () => {
   const without = await startApi({ file: { dashboard: { enabled: false } } });

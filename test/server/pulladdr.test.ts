@@ -15,12 +15,18 @@ metrics.before(async () => {
 });
 metrics.after(() => db.close());
 
-const config = (pulladdr: string) => configOf(db, { server: { http: { port: 0, bind: '127.0.0.1' }, pulladdr } });
+const config = (pulladdr: string) =>
+  configOf(db, { server: { http: { port: 0, bind: '127.0.0.1' }, pulladdr } });
 
 metrics('a second address answers /metrics and nothing else, until the server closes', async () => {
   const port = await freePort();
-  const server = await startServer({ config: config(`127.0.0.1:${port}`), plugins: await activated(), log: silentLog });
-  const get = (path: string, method = 'GET') => fetch(`http://127.0.0.1:${port}${path}`, { method });
+  const server = await startServer({
+    config: config(`127.0.0.1:${port}`),
+    plugins: await activated(),
+    log: silentLog,
+  });
+  const get = (path: string, method = 'GET') =>
+    fetch(`http://127.0.0.1:${port}${path}`, { method });
   try {
     const answer = await get('/metrics?name=x');
     assert.is(answer.status, 200);
@@ -30,7 +36,11 @@ metrics('a second address answers /metrics and nothing else, until the server cl
     assert.is((await get('/metrics', 'POST')).status, 405);
     for (const path of ['/', '/healthz', '/api/v1/organisations', '/metrics/x', '//metrics'])
       assert.is((await get(path)).status, 404, path);
-    assert.is((await fetch(`http://127.0.0.1:${server.port}/metrics`)).status, 200, 'the server answers it too');
+    assert.is(
+      (await fetch(`http://127.0.0.1:${server.port}/metrics`)).status,
+      200,
+      'the server answers it too',
+    );
   } finally {
     await server.close();
   }
@@ -39,7 +49,11 @@ metrics('a second address answers /metrics and nothing else, until the server cl
 
 metrics('a port alone means every address', async () => {
   const port = await freePort();
-  const server = await startServer({ config: config(`:${port}`), plugins: await activated(), log: silentLog });
+  const server = await startServer({
+    config: config(`:${port}`),
+    plugins: await activated(),
+    log: silentLog,
+  });
   try {
     assert.is((await fetch(`http://127.0.0.1:${port}/metrics`)).status, 200);
   } finally {
@@ -47,20 +61,23 @@ metrics('a port alone means every address', async () => {
   }
 });
 
-metrics('an address that is taken, or not of this machine, is named with its own setting, and the server does not start', async () => {
-  const taken = createServer();
-  const port = await loopback(taken);
-  try {
-    const inUse = await refusal(config(`127.0.0.1:${port}`), 'port_in_use');
-    assert.match(inUse.message, `port ${port}`);
-    assert.match(inUse.fix, /--pulladdr or server\.pulladdr/);
-    const foreign = await refusal(config(`203.0.113.1:${port}`), 'port_refused');
-    assert.match(foreign.message, '203.0.113.1');
-    assert.match(foreign.fix, '--pulladdr');
-    assert.not.match(foreign.fix, 'server.http.bind');
-  } finally {
-    await new Promise((resolve) => taken.close(resolve));
-  }
-});
+metrics(
+  'an address that is taken, or not of this machine, is named with its own setting, and the server does not start',
+  async () => {
+    const taken = createServer();
+    const port = await loopback(taken);
+    try {
+      const inUse = await refusal(config(`127.0.0.1:${port}`), 'port_in_use');
+      assert.match(inUse.message, `port ${port}`);
+      assert.match(inUse.fix, /--pulladdr or server\.pulladdr/);
+      const foreign = await refusal(config(`203.0.113.1:${port}`), 'port_refused');
+      assert.match(foreign.message, '203.0.113.1');
+      assert.match(foreign.fix, '--pulladdr');
+      assert.not.match(foreign.fix, 'server.http.bind');
+    } finally {
+      await new Promise((resolve) => taken.close(resolve));
+    }
+  },
+);
 
 metrics.run();

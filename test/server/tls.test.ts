@@ -29,7 +29,8 @@ const inFolder = (name: string, text: string) => {
   return path.join(folder, name);
 };
 
-const settings = (files: object) => resolveConfig({ env: {}, file: { server: { http: files } } }).config.server.http;
+const settings = (files: object) =>
+  resolveConfig({ env: {}, file: { server: { http: files } } }).config.server.http;
 
 function refused(files: object, code: ErrorCode): Error & { fix: string } {
   try {
@@ -43,10 +44,19 @@ function refused(files: object, code: ErrorCode): Error & { fix: string } {
 
 tlsFilesSuite('TLS without files, and files without TLS, are refused with what is missing', () => {
   const cases: [files: object, sentence: RegExp][] = [
-    [{ ssl: true }, /ssl is set, but server\.http\.ssl_cert_file and server\.http\.ssl_key_file are not/],
-    [{ ssl: true, ssl_cert_file: one.certificate }, /ssl is set, but server\.http\.ssl_key_file is not/],
+    [
+      { ssl: true },
+      /ssl is set, but server\.http\.ssl_cert_file and server\.http\.ssl_key_file are not/,
+    ],
+    [
+      { ssl: true, ssl_cert_file: one.certificate },
+      /ssl is set, but server\.http\.ssl_key_file is not/,
+    ],
     [{ ssl: true, ssl_key_file: one.key }, /ssl is set, but server\.http\.ssl_cert_file is not/],
-    [{ ssl_cert_file: one.certificate, ssl_key_file: one.key }, /ssl_cert_file is set, but server\.http\.ssl is not/],
+    [
+      { ssl_cert_file: one.certificate, ssl_key_file: one.key },
+      /ssl_cert_file is set, but server\.http\.ssl is not/,
+    ],
     [{ ssl_key_file: one.key }, /ssl_key_file is set, but server\.http\.ssl is not/],
   ];
   for (const [files, sentence] of cases) {
@@ -57,95 +67,147 @@ tlsFilesSuite('TLS without files, and files without TLS, are refused with what i
   assert.is(tlsFiles(settings({})), undefined);
 });
 
-tlsFilesSuite('a file that cannot be used is named with the reason, its flag and its setting', () => {
-  const locked = path.join(folder, 'locked.key');
-  execFileSync('openssl', ['pkcs8', '-topk8', '-in', one.key, '-out', locked, '-passout', 'pass:hunter2'], { stdio: 'ignore' });
-  const empty = inFolder('empty.pem', '');
-  const cases: [files: Partial<Record<'cert' | 'key', string>>, sentence: RegExp, fix: RegExp][] = [
-    [
-      { cert: '/no/such/cert.pem' },
-      /certificate in \/no\/such\/cert\.pem cannot be used: there is no such file/,
-      /--ssl-cert-file.*GATEWAY_SSL_CERT_FILE/,
-    ],
-    [{ cert: folder }, /it is a folder/, /--ssl-cert-file/],
-    [{ cert: empty }, /certificate in .*empty\.pem/, /--ssl-cert-file/],
-    [{ cert: one.key }, /no PEM certificate/, /--ssl-cert-file/],
-    [
-      { key: '/no/such/key.pem' },
-      /key in \/no\/such\/key\.pem cannot be used: there is no such file/,
-      /--ssl-key-file.*GATEWAY_SSL_KEY_FILE/,
-    ],
-    [{ key: empty }, /no PEM private key/, /--ssl-key-file/],
-    [{ key: one.certificate }, /no PEM private key/, /--ssl-key-file/],
-    [{ key: locked }, /locked with a passphrase/, /--ssl-key-file/],
-    [{ key: two.key }, /not the key of the certificate/, /--ssl-key-file/],
-  ];
-  for (const [{ cert = one.certificate, key = one.key }, sentence, fix] of cases) {
-    const error = refused({ ssl: true, ssl_cert_file: cert, ssl_key_file: key }, 'tls_file');
-    assert.match(error.message, sentence);
-    assert.match(error.fix, fix);
-  }
-});
+tlsFilesSuite(
+  'a file that cannot be used is named with the reason, its flag and its setting',
+  () => {
+    const locked = path.join(folder, 'locked.key');
+    execFileSync(
+      'openssl',
+      ['pkcs8', '-topk8', '-in', one.key, '-out', locked, '-passout', 'pass:hunter2'],
+      { stdio: 'ignore' },
+    );
+    const empty = inFolder('empty.pem', '');
+    const cases: [files: Partial<Record<'cert' | 'key', string>>, sentence: RegExp, fix: RegExp][] =
+      [
+        [
+          { cert: '/no/such/cert.pem' },
+          /certificate in \/no\/such\/cert\.pem cannot be used: there is no such file/,
+          /--ssl-cert-file.*GATEWAY_SSL_CERT_FILE/,
+        ],
+        [{ cert: folder }, /it is a folder/, /--ssl-cert-file/],
+        [{ cert: empty }, /certificate in .*empty\.pem/, /--ssl-cert-file/],
+        [{ cert: one.key }, /no PEM certificate/, /--ssl-cert-file/],
+        [
+          { key: '/no/such/key.pem' },
+          /key in \/no\/such\/key\.pem cannot be used: there is no such file/,
+          /--ssl-key-file.*GATEWAY_SSL_KEY_FILE/,
+        ],
+        [{ key: empty }, /no PEM private key/, /--ssl-key-file/],
+        [{ key: one.certificate }, /no PEM private key/, /--ssl-key-file/],
+        [{ key: locked }, /locked with a passphrase/, /--ssl-key-file/],
+        [{ key: two.key }, /not the key of the certificate/, /--ssl-key-file/],
+      ];
+    for (const [{ cert = one.certificate, key = one.key }, sentence, fix] of cases) {
+      const error = refused({ ssl: true, ssl_cert_file: cert, ssl_key_file: key }, 'tls_file');
+      assert.match(error.message, sentence);
+      assert.match(error.fix, fix);
+    }
+  },
+);
 
 tlsFilesSuite('they are refused before Postgres is asked anything', async () => {
-  const config = configOf({ url: 'postgres://nobody@127.0.0.1:1/none' }, { server: { http: { port: 0, ssl: true } } });
+  const config = configOf(
+    { url: 'postgres://nobody@127.0.0.1:1/none' },
+    { server: { http: { port: 0, ssl: true } } },
+  );
   await refusal(config, 'tls_incomplete');
 });
 
-tlsFilesSuite('the API is answered over TLS 1.2 or newer and not in clear text, and its URL says so', async () => {
-  const db = await migratedDatabase();
-  const file = { server: { http: { port: 0, bind: '127.0.0.1', ssl: true, ssl_cert_file: one.certificate, ssl_key_file: one.key } } };
-  const server = await startServer({ config: configOf(db, file), plugins: await activated(), log: silentLog });
-  try {
-    assert.is(server.url, `https://127.0.0.1:${server.port}`);
-    const { status, protocol, hsts } = await healthz(server.port, one);
-    assert.equal([status, hsts], [200, 'max-age=31536000']);
-    assert.match(protocol, /^TLSv1\.[23]$/);
-    const plain = await new Promise((resolve) =>
-      http.get(`http://127.0.0.1:${server.port}/healthz`, (response) => resolve(response.statusCode)).on('error', () => resolve('cut')),
-    );
-    assert.is.not(plain, 200);
-  } finally {
-    await server.close();
-    await db.close();
-  }
-});
+tlsFilesSuite(
+  'the API is answered over TLS 1.2 or newer and not in clear text, and its URL says so',
+  async () => {
+    const db = await migratedDatabase();
+    const file = {
+      server: {
+        http: {
+          port: 0,
+          bind: '127.0.0.1',
+          ssl: true,
+          ssl_cert_file: one.certificate,
+          ssl_key_file: one.key,
+        },
+      },
+    };
+    const server = await startServer({
+      config: configOf(db, file),
+      plugins: await activated(),
+      log: silentLog,
+    });
+    try {
+      assert.is(server.url, `https://127.0.0.1:${server.port}`);
+      const { status, protocol, hsts } = await healthz(server.port, one);
+      assert.equal([status, hsts], [200, 'max-age=31536000']);
+      assert.match(protocol, /^TLSv1\.[23]$/);
+      const plain = await new Promise((resolve) =>
+        http
+          .get(`http://127.0.0.1:${server.port}/healthz`, (response) =>
+            resolve(response.statusCode),
+          )
+          .on('error', () => resolve('cut')),
+      );
+      assert.is.not(plain, 200);
+    } finally {
+      await server.close();
+      await db.close();
+    }
+  },
+);
 
-tlsFilesSuite('a renewed certificate is used, and unusable files leave the one in use', async () => {
-  const files = {
-    certificate: inFolder('served.pem', fs.readFileSync(one.certificate, 'utf8')),
-    key: inFolder('served.key', fs.readFileSync(one.key, 'utf8')),
-  };
-  const lines: string[] = [];
-  const log = createLog({ level: 'info', name: 'test', destination: { write: (line) => lines.push(line) } });
-  const inUse = readTlsPair(files);
-  const server = https.createServer({ ...inUse.options }, (_, response) => response.end());
-  const port = await loopback(server);
-  const stopReloading = reloadCertificates(server, { files, inUse, log, pollMs: 50 });
-  try {
-    assert.is(await fingerprint(port), fingerprintOf(one));
-    fs.copyFileSync(two.certificate, files.certificate);
-    await until('the mismatch to be told', () => lines.length > 0);
-    assert.match(lines[0] ?? '', /The certificate in use stays: .*not the key/);
-    assert.is(await fingerprint(port), fingerprintOf(one));
-    fs.copyFileSync(two.key, files.key);
-    await until('the renewed certificate', async () => (await fingerprint(port)) === fingerprintOf(two));
-    assert.match(lines.at(-1) ?? '', 'The renewed certificate is in use.');
-    assert.is(lines.length, 2, 'each is told once');
-  } finally {
-    stopReloading();
-    await new Promise((resolve) => server.close(resolve));
-  }
-});
+tlsFilesSuite(
+  'a renewed certificate is used, and unusable files leave the one in use',
+  async () => {
+    const files = {
+      certificate: inFolder('served.pem', fs.readFileSync(one.certificate, 'utf8')),
+      key: inFolder('served.key', fs.readFileSync(one.key, 'utf8')),
+    };
+    const lines: string[] = [];
+    const log = createLog({
+      level: 'info',
+      name: 'test',
+      destination: { write: (line) => lines.push(line) },
+    });
+    const inUse = readTlsPair(files);
+    const server = https.createServer({ ...inUse.options }, (_, response) => response.end());
+    const port = await loopback(server);
+    const stopReloading = reloadCertificates(server, { files, inUse, log, pollMs: 50 });
+    try {
+      assert.is(await fingerprint(port), fingerprintOf(one));
+      fs.copyFileSync(two.certificate, files.certificate);
+      await until('the mismatch to be told', () => lines.length > 0);
+      assert.match(lines[0] ?? '', /The certificate in use stays: .*not the key/);
+      assert.is(await fingerprint(port), fingerprintOf(one));
+      fs.copyFileSync(two.key, files.key);
+      await until(
+        'the renewed certificate',
+        async () => (await fingerprint(port)) === fingerprintOf(two),
+      );
+      assert.match(lines.at(-1) ?? '', 'The renewed certificate is in use.');
+      assert.is(lines.length, 2, 'each is told once');
+    } finally {
+      stopReloading();
+      await new Promise((resolve) => server.close(resolve));
+    }
+  },
+);
 
-function healthz(port: number, { ca }: Certificates): Promise<{ status: number | undefined; protocol: string; hsts: string | undefined }> {
+function healthz(
+  port: number,
+  { ca }: Certificates,
+): Promise<{ status: number | undefined; protocol: string; hsts: string | undefined }> {
   return new Promise((resolve, reject) => {
     https
-      .get({ host: '127.0.0.1', port, path: '/healthz', ca: fs.readFileSync(ca), agent: false }, (response) => {
-        response.resume();
-        const { statusCode: status, headers, socket } = response;
-        resolve({ status, protocol: (socket as tls.TLSSocket).getProtocol() ?? '', hsts: headers['strict-transport-security'] });
-      })
+      .get(
+        { host: '127.0.0.1', port, path: '/healthz', ca: fs.readFileSync(ca), agent: false },
+        (response) => {
+          response.resume();
+          const { statusCode: status, headers, socket } = response;
+          resolve({
+            status,
+            protocol: (socket as tls.TLSSocket).getProtocol() ?? '',
+            hsts: headers['strict-transport-security'],
+          });
+        },
+      )
       .on('error', reject);
   });
 }

@@ -1,6 +1,11 @@
 import { eventDeliveryId, eventId, newId } from '#core/events/ids';
 import type { AttemptRecord } from '#store/deliveries/delivery-attempts';
-import { acceptEvents, type EventBatch, type NewEvent, type NewEventDelivery } from '#store/events/events';
+import {
+  acceptEvents,
+  type EventBatch,
+  type NewEvent,
+  type NewEventDelivery,
+} from '#store/events/events';
 import type { Database } from '#store/postgres/database';
 import type { QuarantinedMessage } from '#store/quarantine/messages';
 import { until } from '../support/until.js';
@@ -41,8 +46,15 @@ export function pendingEvent(fields: Partial<NewEvent> = {}): NewEvent {
 }
 
 /** Unique events, sorted by id as callers of `acceptEvents` do. */
-export function newEvents(count: number, fields: Partial<NewEvent> | ((n: number) => Partial<NewEvent>) = {}): NewEvent[] {
-  return sorted(Array.from({ length: count }, (_, n) => newEvent(typeof fields === 'function' ? fields(n) : fields)));
+export function newEvents(
+  count: number,
+  fields: Partial<NewEvent> | ((n: number) => Partial<NewEvent>) = {},
+): NewEvent[] {
+  return sorted(
+    Array.from({ length: count }, (_, n) =>
+      newEvent(typeof fields === 'function' ? fields(n) : fields),
+    ),
+  );
 }
 
 export function sorted<Ref extends { readonly id: string }>(refs: readonly Ref[]): Ref[] {
@@ -50,7 +62,10 @@ export function sorted<Ref extends { readonly id: string }>(refs: readonly Ref[]
 }
 
 /** A delivery to an endpoint, held by the batch's agent. */
-export function newDelivery(event: NewEvent, fields: Partial<NewEventDelivery> = {}): NewEventDelivery {
+export function newDelivery(
+  event: NewEvent,
+  fields: Partial<NewEventDelivery> = {},
+): NewEventDelivery {
   const { endpointId = ENDPOINT, subscriptionId = null } = fields;
   return {
     projectId: event.projectId,
@@ -76,14 +91,22 @@ export function batch(events: readonly NewEvent[], fields: Partial<EventBatch> =
  * Commits pending events, like an agent without capacity.
  * @returns the events, sorted by id
  */
-export async function acceptPending(db: Pick<Database, 'pool'>, count: number, fields: Partial<NewEvent> = {}): Promise<NewEvent[]> {
+export async function acceptPending(
+  db: Pick<Database, 'pool'>,
+  count: number,
+  fields: Partial<NewEvent> = {},
+): Promise<NewEvent[]> {
   const events = newEvents(count, { status: 'pending', outcome: null, ...fields });
   await acceptEvents(db.pool, batch(events));
   return events;
 }
 
 export function quarantinedMessage(fields: Partial<QuarantinedMessage> = {}): QuarantinedMessage {
-  const { sourceId = SOURCE, coordinates = `orders/0/${last++}`, occurredAtMs = 1_763_700_000_123 } = fields;
+  const {
+    sourceId = SOURCE,
+    coordinates = `orders/0/${last++}`,
+    occurredAtMs = 1_763_700_000_123,
+  } = fields;
   return {
     projectId: PROJECT,
     id: eventId(sourceId, coordinates, occurredAtMs),
@@ -136,7 +159,8 @@ export function noting(db: Database): { pool: Database['pool']; texts: ReadonlyS
       if (typeof value !== 'function') return value;
       return (...given: unknown[]): unknown => {
         const [first] = given;
-        const text = typeof first === 'string' ? first : (first as { text?: string } | undefined)?.text;
+        const text =
+          typeof first === 'string' ? first : (first as { text?: string } | undefined)?.text;
         if (property === 'query' && text) texts.add(text);
         return Reflect.apply(value, target, given);
       };
@@ -147,12 +171,17 @@ export function noting(db: Database): { pool: Database['pool']; texts: ReadonlyS
 
 /** The generic plan of a prepared statement, which is independent of its parameters. */
 export async function genericPlan(db: Database, text: string): Promise<string> {
-  const parameters = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number)));
+  const parameters = Math.max(
+    0,
+    ...[...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number)),
+  );
   const client = await db.pool.connect();
   try {
     await client.query(`prepare planned as ${text}`);
     const values = parameters === 0 ? '' : `(${Array(parameters).fill('null').join(', ')})`;
-    const { rows } = await client.query<{ 'QUERY PLAN': string }>(`explain (costs off) execute planned${values}`);
+    const { rows } = await client.query<{ 'QUERY PLAN': string }>(
+      `explain (costs off) execute planned${values}`,
+    );
     return rows.map((row) => row['QUERY PLAN']).join('\n');
   } finally {
     await client.query('deallocate all');
@@ -172,14 +201,21 @@ export function readWhole(plan: string): string[] {
   return lines.flatMap((line, k) => {
     const [, index = '', table] = scan.exec(line) ?? [];
     const condition = /^ *Index Cond: (.*)/.exec(lines[k + 1] ?? '')?.[1];
-    const isNarrow = index.endsWith('_endpoint_id_id_idx') ? condition?.includes('endpoint_id = ') : condition !== undefined;
-    return table === undefined || isNarrow || /Bitmap|_(next_attempt_at|claimed_by|accepted_at|project_id_endpoint_id)_idx /.test(line)
+    const isNarrow = index.endsWith('_endpoint_id_id_idx')
+      ? condition?.includes('endpoint_id = ')
+      : condition !== undefined;
+    return table === undefined ||
+      isNarrow ||
+      /Bitmap|_(next_attempt_at|claimed_by|accepted_at|project_id_endpoint_id)_idx /.test(line)
       ? []
       : [table];
   });
 }
 
-export async function lockAwaited(db: { rows(sql: string): Promise<readonly unknown[]> }, what: string): Promise<void> {
+export async function lockAwaited(
+  db: { rows(sql: string): Promise<readonly unknown[]> },
+  what: string,
+): Promise<void> {
   const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
   await until(what, async () => (await db.rows(waiting)).length > 0);
 }

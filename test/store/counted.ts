@@ -26,7 +26,8 @@ export async function assertCounted(db: Pick<Database, 'pool'> & { rows: Rows })
   await applyPendingDeltas(db.pool);
   let total = 0;
   for (const [thing, [made, counted]] of Object.entries(COUNTS)) {
-    const lines = async (sql: string) => (await db.rows<{ line: string }>(sql)).map(({ line }) => line).sort();
+    const lines = async (sql: string) =>
+      (await db.rows<{ line: string }>(sql)).map(({ line }) => line).sort();
     const expected = await lines(made);
     assert.equal(await lines(counted), expected, thing);
     total += expected.length;
@@ -35,6 +36,13 @@ export async function assertCounted(db: Pick<Database, 'pool'> & { rows: Rows })
 }
 
 export async function forgetAllCounts(db: { rows: Rows }): Promise<void> {
-  for (const table of ['count_changes', 'event_counts', 'event_delivery_counts', 'delivery_attempt_counts', 'activity', 'metric_samples'])
+  for (const table of [
+    'count_changes',
+    'event_counts',
+    'event_delivery_counts',
+    'delivery_attempt_counts',
+    'activity',
+    'metric_samples',
+  ])
     await db.rows(`delete from ${table}`);
 }

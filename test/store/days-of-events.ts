@@ -24,10 +24,12 @@ const NOON = (Math.floor(Date.now() / DAY_MS) + 0.5) * DAY_MS;
 export const at = (day: number) => NOON + day * DAY_MS;
 export const dayOf = (day: number) => new Date(at(day)).toISOString().slice(0, 10);
 /** Applies retention as if `daysLater` days had passed. */
-export const forget = (db: Db, daysLater: number, days = DAYS) => applyRetention(db.pool, { days, now: new Date(at(daysLater)) });
+export const forget = (db: Db, daysLater: number, days = DAYS) =>
+  applyRetention(db.pool, { days, now: new Date(at(daysLater)) });
 export const NOTHING = { dropped: [], unfinished: [], kept: [], locked: false, rowsDeleted: 0 };
 
-export const count = async (db: Db, table: string) => (await db.rows<{ n: number }>(`select count(*)::int as n from ${table}`))[0]!.n;
+export const count = async (db: Db, table: string) =>
+  (await db.rows<{ n: number }>(`select count(*)::int as n from ${table}`))[0]!.n;
 
 export async function counts(db: Db, suffix = ''): Promise<number[]> {
   const found: number[] = [];
@@ -37,7 +39,9 @@ export async function counts(db: Db, suffix = ''): Promise<number[]> {
 
 /** Finishes every delivery, with one attempt each. */
 export async function finish(db: Db): Promise<void> {
-  await db.rows(`update event_deliveries set status = 'success', claimed_by = null, next_attempt_at = null where status <> 'success'`);
+  await db.rows(
+    `update event_deliveries set status = 'success', claimed_by = null, next_attempt_at = null where status <> 'success'`,
+  );
   await db.rows(
     `insert into delivery_attempts (project_id, event_delivery_id, id, occurred_at, requested_at, endpoint_id, duration_ms, number, url)
      select project_id, id, gen_random_uuid(), occurred_at, now(), endpoint_id, 1, 1, 'http://x' from event_deliveries d
@@ -46,7 +50,12 @@ export async function finish(db: Db): Promise<void> {
 }
 
 /** Creates finished events of a day with a delivery each. */
-export async function finished(db: Db, day: number, events = 3, projectId = PROJECT): Promise<void> {
+export async function finished(
+  db: Db,
+  day: number,
+  events = 3,
+  projectId = PROJECT,
+): Promise<void> {
   const made = newEvents(events, (n) => ({ projectId, occurredAtMs: at(day) + n }));
   await acceptEvents(db.pool, batch(made, { deliveries: made.map((event) => newDelivery(event)) }));
   await finish(db);

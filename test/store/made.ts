@@ -18,17 +18,35 @@ import { acceptEvents, type NewEvent } from '#store/events/events';
 import type { Database } from '#store/postgres/database';
 
 /** Creates a project in a new organisation. */
-export async function makeProject(db: Database, name = 'orders', config: ProjectConfig = {}): Promise<ProjectRow> {
+export async function makeProject(
+  db: Database,
+  name = 'orders',
+  config: ProjectConfig = {},
+): Promise<ProjectRow> {
   const userId = newId();
   // No password: hashing takes most of a second.
-  await db.knex('users').insert({ id: userId, email: `${userId}@example.com`, first_name: 'a', last_name: 'b', password_hash: '' });
+  await db
+    .knex('users')
+    .insert({
+      id: userId,
+      email: `${userId}@example.com`,
+      first_name: 'a',
+      last_name: 'b',
+      password_hash: '',
+    });
   const organisation = await insertOrganisation(db.knex, { name: 'Acme', userId });
   return insertProject(db.knex, organisation.id, { name, type: 'outgoing', config });
 }
 
-export function makeEndpoint(db: Database, projectId: string, fields: { name?: string; owner_id?: string } = {}): Promise<EndpointRow> {
+export function makeEndpoint(
+  db: Database,
+  projectId: string,
+  fields: { name?: string; owner_id?: string } = {},
+): Promise<EndpointRow> {
   const { name = 'shop', owner_id = null } = fields;
-  const secrets = [{ id: newId(), value: 'sealed', created_at: new Date().toISOString(), expires_at: null }];
+  const secrets = [
+    { id: newId(), value: 'sealed', created_at: new Date().toISOString(), expires_at: null },
+  ];
   return insertEndpoint(db.knex, projectId, {
     name,
     url: 'https://example.com/hooks',
@@ -43,13 +61,16 @@ export function makeEndpoint(db: Database, projectId: string, fields: { name?: s
 }
 
 /** Inserts a source. Returns its id. */
-export async function makeSource(db: Database, projectId: string, name = 'orders'): Promise<string> {
+export async function makeSource(
+  db: Database,
+  projectId: string,
+  name = 'orders',
+): Promise<string> {
   const id = newId();
-  await db.pool.query(`insert into sources (project_id, id, name, type, pub_sub) values ($1, $2, $3, 'pub_sub', '{"type":"kafka"}')`, [
-    projectId,
-    id,
-    name,
-  ]);
+  await db.pool.query(
+    `insert into sources (project_id, id, name, type, pub_sub) values ($1, $2, $3, 'pub_sub', '{"type":"kafka"}')`,
+    [projectId, id, name],
+  );
   return id;
 }
 
@@ -57,11 +78,25 @@ export async function makeSource(db: Database, projectId: string, name = 'orders
 export async function makeEvents(
   db: Database,
   projectId: string,
-  events: readonly { atMs: number; status?: string; eventType?: string; sourceId?: string; key?: string; data?: string }[],
+  events: readonly {
+    atMs: number;
+    status?: string;
+    eventType?: string;
+    sourceId?: string;
+    key?: string;
+    data?: string;
+  }[],
 ): Promise<string[]> {
   const ids = events.map(({ atMs, sourceId = '' }, n) => eventId(sourceId, `topic/0/${n}`, atMs));
   for (let n = 0; n < events.length; n++) {
-    const { atMs, status = 'processed', eventType = 'order.paid', sourceId = null, key = null, data = '{"n":1}' } = events[n]!;
+    const {
+      atMs,
+      status = 'processed',
+      eventType = 'order.paid',
+      sourceId = null,
+      key = null,
+      data = '{"n":1}',
+    } = events[n]!;
     await db.pool.query(
       `insert into events (project_id, id, occurred_at, source_id, coordinates, event_type, idempotency_key, status, outcome, headers, data)
        values ($1, $2, $3, $4, $5, $6, $7, $8::event_status, case when $8 = 'pending' then null else 'routed' end, '{"x-a":"b"}', $9)`,
@@ -113,7 +148,8 @@ export async function readSnapshot(pool: Database['pool']) {
     changes.map(({ id }) => id),
     1_000_000_000,
   );
-  const all = <Row>(part: keyof ProjectTexts) => read.flatMap(({ texts }) => (texts?.[part] ?? []).map((text) => JSON.parse(text) as Row));
+  const all = <Row>(part: keyof ProjectTexts) =>
+    read.flatMap(({ texts }) => (texts?.[part] ?? []).map((text) => JSON.parse(text) as Row));
   return {
     version: changes.at(-1)?.version,
     projects: all<ProjectRecord>('project'),
@@ -125,7 +161,10 @@ export async function readSnapshot(pool: Database['pool']) {
 
 export type Snapshot = Awaited<ReturnType<typeof readSnapshot>>;
 
-export type MadeEvent = Pick<NewEvent, 'projectId' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId' | 'idempotencyKey' | 'data'> & {
+export type MadeEvent = Pick<
+  NewEvent,
+  'projectId' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId' | 'idempotencyKey' | 'data'
+> & {
   readonly headers: Readonly<Record<string, string>>;
 };
 
@@ -146,7 +185,12 @@ export async function createEvent(
     outcome: null,
   } as const;
   const events: NewEvent[] = [{ ...made, headers: JSON.stringify(headers), notes: null, ...event }];
-  const accepted = await acceptEvents(pool, { events, deliveries: [], agentId: 0, idempotencyWindowSeconds: windowSeconds });
+  const accepted = await acceptEvents(pool, {
+    events,
+    deliveries: [],
+    agentId: 0,
+    idempotencyWindowSeconds: windowSeconds,
+  });
   if (accepted === 'all') return { id, duplicate: false };
   return { id: (await originalOf(pool, { ...event, id }))!, duplicate: true };
 }

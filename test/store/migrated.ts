@@ -16,7 +16,9 @@ export async function migrate(url: string): Promise<void> {
 }
 
 /** A private, migrated and opened database; `rows` bypasses the store. */
-export async function migratedDatabase(): Promise<Database & { url: string; rows: Awaited<ReturnType<typeof database>>['rows'] }> {
+export async function migratedDatabase(): Promise<
+  Database & { url: string; rows: Awaited<ReturnType<typeof database>>['rows'] }
+> {
   const own = await database({ migrate });
   const opened = openUrl(own.url);
   return {

@@ -21,7 +21,10 @@ if (process.env['UPDATE_SNAPSHOTS']) {
     .flatMap((file) => /^(.+)\.up\.sql$/.exec(file)?.[1] ?? [])
     .sort()
     .at(-1)!;
-  writeFileSync(`${folder}${newest}.json`, `${JSON.stringify(await recordStatements(), null, 1)}\n`);
+  writeFileSync(
+    `${folder}${newest}.json`,
+    `${JSON.stringify(await recordStatements(), null, 1)}\n`,
+  );
 }
 
 const schemas = readdirSync(folder).map((file) => file.replace(/\.json$/, ''));
@@ -31,11 +34,17 @@ released('there are statements of an earlier schema, so that something is looked
 });
 
 for (const schema of schemas) {
-  released(`what a gateway of ${schema} sends does on the newest schema what it did on its own`, async () => {
-    const statements = JSON.parse(readFileSync(`${folder}${schema}.json`, 'utf8')) as ReleasedStatement[];
-    assert.ok(statements.length > 30);
-    for (const [k, { text, rows }] of (await replay(statements)).entries()) assert.is(rows, statements[k]!.rows, text);
-  });
+  released(
+    `what a gateway of ${schema} sends does on the newest schema what it did on its own`,
+    async () => {
+      const statements = JSON.parse(
+        readFileSync(`${folder}${schema}.json`, 'utf8'),
+      ) as ReleasedStatement[];
+      assert.ok(statements.length > 30);
+      for (const [k, { text, rows }] of (await replay(statements)).entries())
+        assert.is(rows, statements[k]!.rows, text);
+    },
+  );
 }
 
 /**
@@ -72,9 +81,12 @@ function disturbances(sql: string): string[] {
 }
 
 released('a migration only adds: what runs on the schema before it goes on', () => {
-  const later = readdirSync(migrationsDir()).filter((file) => file.endsWith('.up.sql') && file > '0006_metrics.up.sql');
+  const later = readdirSync(migrationsDir()).filter(
+    (file) => file.endsWith('.up.sql') && file > '0006_metrics.up.sql',
+  );
   assert.ok(later.length > 0);
-  for (const file of later) assert.equal(disturbances(readFileSync(join(migrationsDir(), file), 'utf8')), [], file);
+  for (const file of later)
+    assert.equal(disturbances(readFileSync(join(migrationsDir(), file), 'utf8')), [], file);
 });
 
 released('what would disturb is known when it is seen', () => {
@@ -83,15 +95,23 @@ released('what would disturb is known when it is seen', () => {
     ['alter table events rename column data to body;', 'drops or renames'],
     ['alter table events alter column data type jsonb;', 'changes the type of a column'],
     ['alter table events alter column owner_id set not null;', 'makes a column required'],
-    ['alter table events add column region text not null;', 'adds a required column without a default'],
+    [
+      'alter table events add column region text not null;',
+      'adds a required column without a default',
+    ],
     ['alter table endpoints add unique (name);', 'makes unique what was not'],
   ] as const)
     assert.equal(disturbances(sql), [what], sql);
   assert.equal(
-    disturbances('alter table events add column region text, add column n int not null default 0;\ncreate table x (id int not null);'),
+    disturbances(
+      'alter table events add column region text, add column n int not null default 0;\ncreate table x (id int not null);',
+    ),
     [],
   );
-  assert.equal(disturbances('-- contracts: 1.2 reads it no more\nalter table events drop column region;'), []);
+  assert.equal(
+    disturbances('-- contracts: 1.2 reads it no more\nalter table events drop column region;'),
+    [],
+  );
 });
 
 released.run();

@@ -1,14 +1,24 @@
 import { createRequire } from 'node:module';
 import pg from 'pg';
 import { newId } from '#core/events/ids';
-import { deleteEndpoint, insertEndpoint, insertSubscription, setEndpointStatus } from '#store/config/endpoints';
+import {
+  deleteEndpoint,
+  insertEndpoint,
+  insertSubscription,
+  setEndpointStatus,
+} from '#store/config/endpoints';
 import { insertProject } from '#store/config/projects';
 import { deactivateEndpoint } from '#store/config/snapshot';
 import { insertSource } from '#store/config/sources';
 import { bootstrapUser } from '#store/people/users';
 import { applyPendingDeltas } from '#store/counts/count-deltas';
 import { recordAttempts } from '#store/deliveries/delivery-attempts';
-import { claimDue, readClaimed, releaseDeliveries, recoverDeliveries } from '#store/deliveries/claims';
+import {
+  claimDue,
+  readClaimed,
+  releaseDeliveries,
+  recoverDeliveries,
+} from '#store/deliveries/claims';
 import { settleDeliveries, sweepDeliveries } from '#store/deliveries/settle-deliveries';
 import { acceptEvents, readPending, readStalePending, recordRoutes } from '#store/events/events';
 import { registerAgent, sendHeartbeat, deregisterAgent } from '#store/deliveries/agents';
@@ -28,7 +38,9 @@ export interface ReleasedStatement {
   readonly rows: number;
 }
 
-const { prepareValue } = createRequire(import.meta.url)('pg/lib/utils.js') as { prepareValue(value: unknown): string | Buffer | null };
+const { prepareValue } = createRequire(import.meta.url)('pg/lib/utils.js') as {
+  prepareValue(value: unknown): string | Buffer | null;
+};
 
 /**
  * Runs the data plane operations of agents and servers on a database with the newest schema, and
@@ -41,9 +53,16 @@ export async function recordStatements(): Promise<ReleasedStatement[]> {
   const { prototype } = pg.Client;
   const { query } = prototype;
   type Config = { readonly text: string; readonly values?: readonly unknown[] };
-  prototype.query = function (this: pg.Client, config: string | Config, values?: readonly unknown[], ...rest: unknown[]) {
+  prototype.query = function (
+    this: pg.Client,
+    config: string | Config,
+    values?: readonly unknown[],
+    ...rest: unknown[]
+  ) {
     const text = typeof config === 'string' ? config : config.text;
-    const given = (typeof config === 'string' ? undefined : config.values) ?? (Array.isArray(values) ? values : []);
+    const given =
+      (typeof config === 'string' ? undefined : config.values) ??
+      (Array.isArray(values) ? values : []);
     recorded.push({ text, values: given.map(wireValue) });
     return (query as (...all: unknown[]) => unknown).call(this, config, values, ...rest);
   } as typeof query;
@@ -66,7 +85,9 @@ function wireValue(value: unknown): string | null {
  * @returns the statements with the current numbers of rows
  * @throws Postgres' error, with the statement
  */
-export async function replay(statements: readonly Omit<ReleasedStatement, 'rows'>[]): Promise<ReleasedStatement[]> {
+export async function replay(
+  statements: readonly Omit<ReleasedStatement, 'rows'>[],
+): Promise<ReleasedStatement[]> {
   const db = await migratedDatabase();
   const client = await db.connect();
   try {
@@ -89,9 +110,19 @@ async function useAll(db: Database): Promise<void> {
   const { pool, knex } = db;
   const agent = await registerAgent(pool, 'released', 3_600_000);
 
-  const { organisation } = await bootstrapUser(knex, { email: 'released@example.com', firstName: 'a', lastName: 'b' });
-  const project = await insertProject(knex, organisation.id, { name: 'orders', type: 'outgoing', config: {} });
-  const secrets = [{ id: newId(), value: 'sealed', created_at: '2026-01-01T00:00:00.000Z', expires_at: null }];
+  const { organisation } = await bootstrapUser(knex, {
+    email: 'released@example.com',
+    firstName: 'a',
+    lastName: 'b',
+  });
+  const project = await insertProject(knex, organisation.id, {
+    name: 'orders',
+    type: 'outgoing',
+    config: {},
+  });
+  const secrets = [
+    { id: newId(), value: 'sealed', created_at: '2026-01-01T00:00:00.000Z', expires_at: null },
+  ];
   const endpoint = await insertEndpoint(knex, project.id, {
     name: 'shop',
     url: 'https://example.com/hooks',
@@ -110,19 +141,30 @@ async function useAll(db: Database): Promise<void> {
     body_function: null,
     is_disabled: false,
   });
-  await insertSubscription(knex, project.id, { name: 'all', endpoint_id: endpoint.id, event_types: ['*'], filter: null });
+  await insertSubscription(knex, project.id, {
+    name: 'all',
+    endpoint_id: endpoint.id,
+    event_types: ['*'],
+    filter: null,
+  });
   await readConfigVersion(pool);
   await readSnapshot(pool);
 
   const of = { projectId: project.id, sourceId: source.id };
-  const routed = newEvents(4, { ...of, idempotencyKey: null, occurredAtMs: Date.parse('2026-01-01') });
+  const routed = newEvents(4, {
+    ...of,
+    idempotencyKey: null,
+    occurredAtMs: Date.parse('2026-01-01'),
+  });
   const held = routed.map((event) => newDelivery(event, { endpointId: endpoint.id }));
   await acceptEvents(pool, batch(routed, { deliveries: held, agentId: agent }));
   const discarded = newEvents(1, { ...of, idempotencyKey: 'key' });
   await acceptEvents(
     pool,
     batch(discarded, {
-      deliveries: discarded.map((event) => newDelivery(event, { endpointId: endpoint.id, status: 'discarded', reason: 'inactive' })),
+      deliveries: discarded.map((event) =>
+        newDelivery(event, { endpointId: endpoint.id, status: 'discarded', reason: 'inactive' }),
+      ),
       agentId: agent,
     }),
   );
@@ -134,7 +176,9 @@ async function useAll(db: Database): Promise<void> {
   await readStalePending(pool, 0, 10);
   await recordRoutes(pool, {
     events: pending.map((event) => ({ ...event, status: 'processed', outcome: 'routed' })),
-    deliveries: pending.map((event) => newDelivery(event, { endpointId: endpoint.id, status: 'scheduled' })),
+    deliveries: pending.map((event) =>
+      newDelivery(event, { endpointId: endpoint.id, status: 'scheduled' }),
+    ),
     agentId: agent,
   });
   await claimDue(pool, agent, {
@@ -144,11 +188,27 @@ async function useAll(db: Database): Promise<void> {
     limit: 10,
   });
 
-  const [first, second, third, fourth] = held.map((delivery) => attempt(delivery, { agentId: agent }));
+  const [first, second, third, fourth] = held.map((delivery) =>
+    attempt(delivery, { agentId: agent }),
+  );
   await recordAttempts(pool, [
     first!,
-    { ...second!, status: 'retry', httpStatus: 500, errorClass: 'status', error: 'The endpoint answered 500.', dueInMs: 60_000 },
-    { ...third!, status: 'failure', httpStatus: null, errorClass: 'timeout', error: 'No answer.', reason: 'No retry is left.' },
+    {
+      ...second!,
+      status: 'retry',
+      httpStatus: 500,
+      errorClass: 'status',
+      error: 'The endpoint answered 500.',
+      dueInMs: 60_000,
+    },
+    {
+      ...third!,
+      status: 'failure',
+      httpStatus: null,
+      errorClass: 'timeout',
+      error: 'No answer.',
+      reason: 'No retry is left.',
+    },
   ]);
   await readClaimed(pool, agent, 0);
   await releaseDeliveries(pool, agent, [fourth!], { to: 'due', dueInMs: 0 });
@@ -162,7 +222,9 @@ async function useAll(db: Database): Promise<void> {
   await deactivateEndpoint(pool, project.id, endpoint.id, 'It answered 410 Gone.', '{}' as never);
   await deleteEndpoint(knex, project.id, endpoint.id);
   await sweepDeliveries(pool, 3_600);
-  await addUsage(pool, [{ projectId: project.id, day: '2026-01-01', events: 1, deliveries: 1, bytes: 10 }]);
+  await addUsage(pool, [
+    { projectId: project.id, day: '2026-01-01', events: 1, deliveries: 1, bytes: 10 },
+  ]);
   await applyPendingDeltas(pool);
   await runMaintenance(pool);
   await deregisterAgent(pool, agent);

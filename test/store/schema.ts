@@ -1,7 +1,10 @@
 import type pg from 'pg';
 
 /** The type of `database().rows`. */
-export type Rows = <Row extends pg.QueryResultRow>(sql: string, values?: readonly unknown[]) => Promise<Row[]>;
+export type Rows = <Row extends pg.QueryResultRow>(
+  sql: string,
+  values?: readonly unknown[],
+) => Promise<Row[]>;
 
 /**
  * Excludes partitions, which equal their table and change daily, and the bookkeeping of migrations.
@@ -43,7 +46,10 @@ export async function describeSchema(rows: Rows): Promise<string> {
        where contype <> 'n' and conrelid in ${OURS}
        order by 1`,
     ),
-    await part('indexes', `select pg_get_indexdef(i.indexrelid) as line from pg_index i where i.indrelid in ${OURS} order by 1`),
+    await part(
+      'indexes',
+      `select pg_get_indexdef(i.indexrelid) as line from pg_index i where i.indrelid in ${OURS} order by 1`,
+    ),
     await part(
       'triggers',
       `select pg_get_triggerdef(t.oid) as line from pg_trigger t where not t.tgisinternal and t.tgrelid in ${OURS} order by 1`,

@@ -44,7 +44,10 @@ export interface ApmServer {
  * @param options.port reuses the port of a closed server
  */
 export async function apmServer(options: { port?: number } = {}): Promise<ApmServer> {
-  const server = await receiving((path) => (path === '/' ? { status: 200, body: '{"version":"8.12.0"}' } : { status: 202 }), options);
+  const server = await receiving(
+    (path) => (path === '/' ? { status: 200, body: '{"version":"8.12.0"}' } : { status: 202 }),
+    options,
+  );
   const intake = () => server.requests.filter(({ path }) => path.startsWith('/intake/v2/events'));
   const events = <Event>(kind: string): Event[] =>
     intake()
@@ -71,10 +74,15 @@ export async function apmServer(options: { port?: number } = {}): Promise<ApmSer
     get authorizations() {
       return intake().map(({ headers }) => headers.authorization);
     },
-    text: () => server.requests.map(({ path, headers, body }) => `${path} ${JSON.stringify(headers)}\n${body}`).join('\n'),
+    text: () =>
+      server.requests
+        .map(({ path, headers, body }) => `${path} ${JSON.stringify(headers)}\n${body}`)
+        .join('\n'),
     arrived: (name, count = 1) =>
       until(`${count} spans ${name} at the APM server`, () => {
-        const found = [...events<ApmSpan>('transaction'), ...events<ApmSpan>('span')].filter((span) => span.name === name);
+        const found = [...events<ApmSpan>('transaction'), ...events<ApmSpan>('span')].filter(
+          (span) => span.name === name,
+        );
         return found.length >= count && found;
       }),
     close: () => server.close(),

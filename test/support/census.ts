@@ -16,7 +16,11 @@ export interface Census {
   readonly recovered: number;
 }
 
-export async function census(gateway: Production, requests: readonly ReceivedRequest[], secret: string): Promise<Census> {
+export async function census(
+  gateway: Production,
+  requests: readonly ReceivedRequest[],
+  secret: string,
+): Promise<Census> {
   const webhook = new Webhook(secret);
   const arrivals = new Map<number, number>();
   let badSignatures = 0;
@@ -45,7 +49,11 @@ export async function census(gateway: Production, requests: readonly ReceivedReq
 }
 
 /** Returns the numbers below `count` that did not arrive. */
-export function missing(arrivals: ReadonlyMap<number, number>, count: number, except: (n: number) => boolean = () => false): number[] {
+export function missing(
+  arrivals: ReadonlyMap<number, number>,
+  count: number,
+  except: (n: number) => boolean = () => false,
+): number[] {
   return Array.from({ length: count }, (_, n) => n).filter((n) => !except(n) && !arrivals.has(n));
 }
 

@@ -14,7 +14,11 @@ export interface MutualEndpoint {
 }
 
 /** Issues a certificate as PEM text. */
-export function issued(trusted: Authority, name: string, options?: { expired?: boolean }): { cert: string; key: string } {
+export function issued(
+  trusted: Authority,
+  name: string,
+  options?: { expired?: boolean },
+): { cert: string; key: string } {
   const { certificate, key } = trusted.issue(name, [], options);
   return { cert: fs.readFileSync(certificate, 'utf8'), key: fs.readFileSync(key, 'utf8') };
 }

@@ -11,8 +11,16 @@ const migrations = fileURLToPath(new URL('../../migrations', import.meta.url));
 export interface Database {
   readonly url: string;
   /** The fields of `url` for the settings `db.*`. */
-  readonly connection: { readonly host: string; readonly port: number; readonly username: string; readonly database: string };
-  rows<Row extends pg.QueryResultRow = pg.QueryResultRow>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
+  readonly connection: {
+    readonly host: string;
+    readonly port: number;
+    readonly username: string;
+    readonly database: string;
+  };
+  rows<Row extends pg.QueryResultRow = pg.QueryResultRow>(
+    sql: string,
+    values?: readonly unknown[],
+  ): Promise<Row[]>;
   /**
    * Drops the database. Throws if a connection to it is still open after five seconds: the tested
    * code leaks it.
@@ -34,12 +42,17 @@ export function connectionOf(url: string): Database['connection'] {
  * @param options.postgres another server
  */
 export async function database(
-  options: { migrate?: (url: string) => Promise<unknown>; postgres?: { readonly url: string } } = {},
+  options: {
+    migrate?: (url: string) => Promise<unknown>;
+    postgres?: { readonly url: string };
+  } = {},
 ): Promise<Database> {
   const { url: maintenance } = options.postgres ?? (await services.postgres());
   const name = `test_${crypto.randomBytes(8).toString('hex')}`;
   const template = options.migrate ? await migrated(maintenance, options.migrate) : 'template0';
-  await withClient(maintenance, (client) => client.query(`create database ${name} template ${template}`));
+  await withClient(maintenance, (client) =>
+    client.query(`create database ${name} template ${template}`),
+  );
   const url = databaseUrl(maintenance, name);
   let client: Promise<pg.Client> | undefined;
   return {
@@ -59,9 +72,15 @@ export async function database(
       await withClient(maintenance, async (admin) => {
         const open = () => connections(admin, name);
         try {
-          await until(`all connections to the database to be closed`, async () => (await open()).length === 0, { withinMs: 5_000 });
+          await until(
+            `all connections to the database to be closed`,
+            async () => (await open()).length === 0,
+            { withinMs: 5_000 },
+          );
         } catch (error) {
-          throw new Error(`still connected to the database: ${(await open()).join(', ')}`, { cause: error });
+          throw new Error(`still connected to the database: ${(await open()).join(', ')}`, {
+            cause: error,
+          });
         } finally {
           await admin.query(`drop database if exists ${name} with (force)`);
         }
@@ -75,7 +94,10 @@ export async function database(
  * wait on the advisory lock. There is one template per day: a migration creates tables for the
  * coming days, and tests can run past midnight.
  */
-async function migrated(maintenance: string, migrate: (url: string) => Promise<unknown>): Promise<string> {
+async function migrated(
+  maintenance: string,
+  migrate: (url: string) => Promise<unknown>,
+): Promise<string> {
   const name = `template_${hash(migrate)}_${new Date().toISOString().slice(0, 10).replaceAll('-', '')}`;
   await withClient(maintenance, async (client) => {
     await client.query('select pg_advisory_lock(hashtext($1))', [name]);
@@ -85,7 +107,10 @@ async function migrated(maintenance: string, migrate: (url: string) => Promise<u
     await client.query(`drop database if exists ${filling} with (force)`);
     await client.query(`create database ${filling} template template0`);
     await migrate(databaseUrl(maintenance, filling));
-    await until('the migration to close its connections', async () => (await connections(client, filling)).length === 0);
+    await until(
+      'the migration to close its connections',
+      async () => (await connections(client, filling)).length === 0,
+    );
     await client.query(`alter database ${filling} rename to ${name}`);
   });
   return name;
@@ -93,7 +118,8 @@ async function migrated(maintenance: string, migrate: (url: string) => Promise<u
 
 function hash(migrate: (url: string) => Promise<unknown>): string {
   const hash = crypto.createHash('sha256').update(migrate.toString());
-  for (const file of fs.readdirSync(migrations).sort()) hash.update(file).update(fs.readFileSync(path.join(migrations, file)));
+  for (const file of fs.readdirSync(migrations).sort())
+    hash.update(file).update(fs.readFileSync(path.join(migrations, file)));
   return hash.digest('hex').slice(0, 16);
 }
 

@@ -37,7 +37,10 @@ export interface Answer {
  * One response for all requests, a list used in order (the last one repeats), or a function of the
  * request and its number, from 0.
  */
-export type Script = Answer | readonly Answer[] | ((request: ReceivedRequest, number: number) => Answer | Promise<Answer>);
+export type Script =
+  | Answer
+  | readonly Answer[]
+  | ((request: ReceivedRequest, number: number) => Answer | Promise<Answer>);
 
 /** A real HTTP receiver on loopback. */
 export interface Endpoint {
@@ -60,7 +63,9 @@ export interface Endpoint {
  * @param options.port by default a free one; `options.tls` serves HTTPS with a certificate of a
  * temporary authority
  */
-export async function endpoint(options: { answer?: Script; port?: number; tls?: boolean } = {}): Promise<Endpoint> {
+export async function endpoint(
+  options: { answer?: Script; port?: number; tls?: boolean } = {},
+): Promise<Endpoint> {
   let script: Script = options.answer ?? {};
   let number = 0;
   let total = 0;
@@ -77,7 +82,10 @@ export async function endpoint(options: { answer?: Script; port?: number; tls?: 
   };
   const files = options.tls ? certificates(path.join(tempFolder('endpoint'), 'tls')) : undefined;
   const server = files
-    ? https.createServer({ key: fs.readFileSync(files.key), cert: fs.readFileSync(files.certificate) }, listener)
+    ? https.createServer(
+        { key: fs.readFileSync(files.key), cert: fs.readFileSync(files.certificate) },
+        listener,
+      )
     : http.createServer(listener);
   server.on('connection', (socket: Socket) => {
     total++;
@@ -98,9 +106,13 @@ export async function endpoint(options: { answer?: Script; port?: number; tls?: 
       number = 0;
     },
     received: (count, { withinMs = 60_000 } = {}) =>
-      until(`${count} requests at the endpoint (${requests.length} when the wait began)`, () => requests.length >= count && requests, {
-        withinMs,
-      }),
+      until(
+        `${count} requests at the endpoint (${requests.length} when the wait began)`,
+        () => requests.length >= count && requests,
+        {
+          withinMs,
+        },
+      ),
     close: async () => {
       const closed = new Promise((resolve) => server.close(resolve));
       for (const socket of sockets) socket.destroy();
@@ -112,7 +124,9 @@ export async function endpoint(options: { answer?: Script; port?: number; tls?: 
 async function receive(incoming: http.IncomingMessage): Promise<ReceivedRequest> {
   const chunks: Buffer[] = [];
   for await (const chunk of incoming) chunks.push(chunk as Buffer);
-  const headers = Object.entries(incoming.headersDistinct).map(([name, values]) => [name, (values ?? []).join(', ')] as const);
+  const headers = Object.entries(incoming.headersDistinct).map(
+    ([name, values]) => [name, (values ?? []).join(', ')] as const,
+  );
   return {
     method: incoming.method ?? '',
     url: incoming.url ?? '',
@@ -133,7 +147,11 @@ function isList(script: Answer | readonly Answer[]): script is readonly Answer[]
   return Array.isArray(script);
 }
 
-async function send(answer: Answer, incoming: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+async function send(
+  answer: Answer,
+  incoming: http.IncomingMessage,
+  response: http.ServerResponse,
+): Promise<void> {
   if (answer.delayMs) await sleep(answer.delayMs, undefined, { ref: false });
   if (answer.hang) return;
   if (answer.close) return void incoming.socket.destroy();

@@ -27,11 +27,23 @@ export function exposition(text: string): Exposition {
   const samples = text.split('\n').flatMap((line): Sample[] => {
     const [, name, labels = '', value] = /^([a-z_]\w*)(?:\{(.*)\})? (\S+)$/i.exec(line) ?? [];
     if (!name || value === undefined) return [];
-    const pairs = [...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, label = '', text = '']) => [label, text] as const);
-    return [{ name, labels: Object.fromEntries(pairs), value: value === '+Inf' ? Infinity : Number(value) }];
+    const pairs = [...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(
+      ([, label = '', text = '']) => [label, text] as const,
+    );
+    return [
+      {
+        name,
+        labels: Object.fromEntries(pairs),
+        value: value === '+Inf' ? Infinity : Number(value),
+      },
+    ];
   });
   const all: Exposition['all'] = (name, labels = {}) =>
-    samples.filter((sample) => sample.name === name && Object.entries(labels).every(([label, value]) => sample.labels[label] === value));
+    samples.filter(
+      (sample) =>
+        sample.name === name &&
+        Object.entries(labels).every(([label, value]) => sample.labels[label] === value),
+    );
   return {
     text,
     samples,

@@ -54,7 +54,8 @@ export interface GatewayProcess {
  */
 export function gateway(args: readonly string[], options: GatewayOptions = {}): GatewayProcess {
   const folder = options.folder ?? tempFolder('gateway');
-  if (options.config) fs.writeFileSync(path.join(folder, 'gateway.json'), JSON.stringify(options.config, null, 2));
+  if (options.config)
+    fs.writeFileSync(path.join(folder, 'gateway.json'), JSON.stringify(options.config, null, 2));
   const child = spawn(process.execPath, [options.bin ?? bin, ...args], {
     cwd: folder,
     env: environment(folder, options.env),
@@ -83,7 +84,11 @@ export function gateway(args: readonly string[], options: GatewayOptions = {}): 
   const told = () => `${command} printed:\n${output.stdout}${output.stderr}`;
 
   /** `until`, but fails with the output as soon as the process has ended. */
-  async function wait<T>(what: string, look: () => T | undefined | Promise<T | undefined>, withinMs: number): Promise<T> {
+  async function wait<T>(
+    what: string,
+    look: () => T | undefined | Promise<T | undefined>,
+    withinMs: number,
+  ): Promise<T> {
     try {
       const found = await until<{ is: T } | 'over'>(
         what,
@@ -101,7 +106,9 @@ export function gateway(args: readonly string[], options: GatewayOptions = {}): 
     } catch (error) {
       throw new Error(`${(error as Error).message}\n${told()}`, { cause: error });
     }
-    throw new Error(`${command} ended (${ending?.code ?? ending?.signal}) before ${what}\n${told()}`);
+    throw new Error(
+      `${command} ended (${ending?.code ?? ending?.signal}) before ${what}\n${told()}`,
+    );
   }
 
   async function signalled(signal: NodeJS.Signals, withinMs: number): Promise<Ending> {
@@ -126,7 +133,10 @@ export function gateway(args: readonly string[], options: GatewayOptions = {}): 
     line: (wanted, { withinMs = 60_000 } = {}) =>
       wait(
         `a line with ${String(wanted)}`,
-        () => lines(output).find((line) => (typeof wanted === 'string' ? line.includes(wanted) : wanted.test(line))),
+        () =>
+          lines(output).find((line) =>
+            typeof wanted === 'string' ? line.includes(wanted) : wanted.test(line),
+          ),
         withinMs,
       ),
     healthy: async (port, { withinMs = 60_000 } = {}) => {
@@ -150,37 +160,73 @@ export async function runGateway(
   args: readonly string[],
   { withinMs = 60_000, ...options }: GatewayOptions & { withinMs?: number } = {},
 ): Promise<Finished> {
-  if (isShort(args) && !hasOther(options)) return within(runShared(args, options), withinMs, `gateway ${args.join(' ')} to end`);
+  if (isShort(args) && !hasOther(options))
+    return within(runShared(args, options), withinMs, `gateway ${args.join(' ')} to end`);
   const running = gateway(args, options);
   try {
-    const { code, signal } = await within(running.ended, withinMs, `gateway ${args.join(' ')} to end`);
+    const { code, signal } = await within(
+      running.ended,
+      withinMs,
+      `gateway ${args.join(' ')} to end`,
+    );
     return { code, signal, stdout: running.stdout, stderr: running.stderr };
   } catch (error) {
     await running.kill();
-    throw new Error(`${(error as Error).message}; it printed:\n${running.stdout}${running.stderr}`, { cause: error });
+    throw new Error(
+      `${(error as Error).message}; it printed:\n${running.stdout}${running.stderr}`,
+      { cause: error },
+    );
   }
 }
 
-const shortCommands = ['bootstrap', 'config', 'feature-flags', 'help', 'license', 'migrate', 'openapi', 'retry', 'utils', 'version'];
+const shortCommands = [
+  'bootstrap',
+  'config',
+  'feature-flags',
+  'help',
+  'license',
+  'migrate',
+  'openapi',
+  'retry',
+  'utils',
+  'version',
+];
 
 function isShort([command = '', ...rest]: readonly string[]): boolean {
-  return (shortCommands.includes(command) && !rest.includes('-')) || rest.some((word) => word === '--help' || word === '-h');
+  return (
+    (shortCommands.includes(command) && !rest.includes('-')) ||
+    rest.some((word) => word === '--help' || word === '-h')
+  );
 }
 
 /** A process loads modules once, with the flags of the plugins installed then. */
 function hasOther({ bin: other, env, config, folder = '' }: GatewayOptions): boolean {
-  const plugins = fs.existsSync(path.join(folder, 'gateway-plugins')) || (config !== undefined && 'plugins' in config);
-  return other !== undefined || plugins || env?.['NODE_OPTIONS'] !== undefined || env?.['GATEWAY_PLUGINS_DIR'] !== undefined;
+  const plugins =
+    fs.existsSync(path.join(folder, 'gateway-plugins')) ||
+    (config !== undefined && 'plugins' in config);
+  return (
+    other !== undefined ||
+    plugins ||
+    env?.['NODE_OPTIONS'] !== undefined ||
+    env?.['GATEWAY_PLUGINS_DIR'] !== undefined
+  );
 }
 
 /** Idle processes of `command-runner.mjs`. */
 const runners: ChildProcess[] = [];
 
-async function runShared(argv: readonly string[], { folder, config, env }: GatewayOptions): Promise<Finished> {
+async function runShared(
+  argv: readonly string[],
+  { folder, config, env }: GatewayOptions,
+): Promise<Finished> {
   const place = folder ?? tempFolder('gateway');
   if (config) fs.writeFileSync(path.join(place, 'gateway.json'), JSON.stringify(config, null, 2));
   const runner =
-    runners.pop() ?? fork(fileURLToPath(new URL('./start/command-runner.mjs', import.meta.url)), { execArgv: [], stdio: 'ignore' });
+    runners.pop() ??
+    fork(fileURLToPath(new URL('./start/command-runner.mjs', import.meta.url)), {
+      execArgv: [],
+      stdio: 'ignore',
+    });
   runner.ref();
   runner.channel?.ref();
   runner.send({ argv, env: environment(place, env), folder: place });
@@ -202,9 +248,14 @@ async function runShared(argv: readonly string[], { folder, config, env }: Gatew
   }
 }
 
-function environment(folder: string, added: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
+function environment(
+  folder: string,
+  added: Readonly<Record<string, string>> = {},
+): NodeJS.ProcessEnv {
   const passed = ['PATH', 'LANG', 'TMPDIR', 'SystemRoot', 'NODE_V8_COVERAGE'];
-  const own = passed.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]));
+  const own = passed.flatMap((name) =>
+    process.env[name] === undefined ? [] : [[name, process.env[name]]],
+  );
   return { ...Object.fromEntries(own), HOME: folder, NO_COLOR: '1', ...added } as NodeJS.ProcessEnv;
 }
 
@@ -213,7 +264,9 @@ function lines({ stdout, stderr }: { stdout: string; stderr: string }): string[]
 }
 
 async function ready(port: number): Promise<true | undefined> {
-  const response = await fetch(`http://127.0.0.1:${port}/healthz?ready`, { signal: AbortSignal.timeout(5_000) });
+  const response = await fetch(`http://127.0.0.1:${port}/healthz?ready`, {
+    signal: AbortSignal.timeout(5_000),
+  });
   await response.arrayBuffer();
   return response.status === 200 || undefined;
 }

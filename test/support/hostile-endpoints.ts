@@ -39,8 +39,12 @@ const START_MS = 30_000;
 export async function hostileEndpoints(): Promise<HostileEndpoints> {
   const ca = authority();
   const { certificate, key } = ca.issue('expired', ['DNS:localhost'], { expired: true });
-  const server = fork(fileURLToPath(import.meta.resolve('./hostile-server.js')), [certificate, key]);
-  const told = async <T>(what: string) => ((await within(once(server, 'message'), START_MS, what)) as [T])[0];
+  const server = fork(fileURLToPath(import.meta.resolve('./hostile-server.js')), [
+    certificate,
+    key,
+  ]);
+  const told = async <T>(what: string) =>
+    ((await within(once(server, 'message'), START_MS, what)) as [T])[0];
   const ports = await told<Ports>('the hostile endpoints');
   const counted = async () => {
     const answer = told<Counted>('the counts of the hostile endpoints');
@@ -50,12 +54,19 @@ export async function hostileEndpoints(): Promise<HostileEndpoints> {
   const at = (port: number) => `http://127.0.0.1:${port}/`;
   return {
     all: [
-      { name: 'hangs', url: at(ports.hangs), failure: { class: 'timeout', sentence: /^No complete response within \d+ ms\.$/ } },
+      {
+        name: 'hangs',
+        url: at(ports.hangs),
+        failure: { class: 'timeout', sentence: /^No complete response within \d+ ms\.$/ },
+      },
       { name: 'trickles a byte a second', url: at(ports.trickles), failure: null },
       {
         name: 'resets the connection',
         url: at(ports.resets),
-        failure: { class: 'reset', sentence: /^127\.0\.0\.1:\d+ closed the connection without an answer\.$/ },
+        failure: {
+          class: 'reset',
+          sentence: /^127\.0\.0\.1:\d+ closed the connection without an answer\.$/,
+        },
       },
       { name: 'answers a gigabyte', url: at(ports.gigabyte), failure: null },
       { name: 'answers a gzip bomb', url: at(ports.bomb), failure: null },
@@ -64,7 +75,8 @@ export async function hostileEndpoints(): Promise<HostileEndpoints> {
         url: at(ports.redirects),
         failure: {
           class: 'status',
-          sentence: /^The endpoint answered 302, a redirect to http:\/\/169\.254\.169\.254\/\S+\. Redirects are not followed/,
+          sentence:
+            /^The endpoint answered 302, a redirect to http:\/\/169\.254\.169\.254\/\S+\. Redirects are not followed/,
         },
       },
       {
@@ -72,7 +84,8 @@ export async function hostileEndpoints(): Promise<HostileEndpoints> {
         url: 'http://private.test/',
         failure: {
           class: 'refused_address',
-          sentence: /^private\.test resolves to 10\.0\.0\.7, which is in a private or reserved network\./,
+          sentence:
+            /^private\.test resolves to 10\.0\.0\.7, which is in a private or reserved network\./,
         },
       },
       {
@@ -80,19 +93,26 @@ export async function hostileEndpoints(): Promise<HostileEndpoints> {
         url: `http://rebind.test:${ports.changing}/`,
         failure: {
           class: 'refused_address',
-          sentence: /^rebind\.test resolves to 127\.0\.0\.2, which is in a private or reserved network\./,
+          sentence:
+            /^rebind\.test resolves to 127\.0\.0\.2, which is in a private or reserved network\./,
         },
         sometimes: true,
       },
       {
         name: 'has an expired certificate',
         url: `https://localhost:${ports.expired}/`,
-        failure: { class: 'tls', sentence: /^No secure connection to localhost:\d+: its certificate has expired\.$/ },
+        failure: {
+          class: 'tls',
+          sentence: /^No secure connection to localhost:\d+: its certificate has expired\.$/,
+        },
       },
     ],
     env: {
       NODE_OPTIONS: `--import=${new URL('names.mjs', import.meta.url).href}`,
-      TEST_NAMES: JSON.stringify({ 'private.test': [['10.0.0.7']], 'rebind.test': [['127.0.0.1'], ['127.0.0.2']] }),
+      TEST_NAMES: JSON.stringify({
+        'private.test': [['10.0.0.7']],
+        'rebind.test': [['127.0.0.1'], ['127.0.0.2']],
+      }),
     },
     caFile: ca.file,
     network: '127.0.0.1/32',

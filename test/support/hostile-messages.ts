@@ -22,7 +22,9 @@ interface Kind {
   /** Default: all. SQS carries only text, and the API has specific fields. */
   readonly via?: readonly Via[];
   /** Generates a message that carries this number. */
-  readonly make: (n: number) => fc.Arbitrary<Omit<HostileMessage, 'kind' | 'body'> & { readonly body: Buffer | string }>;
+  readonly make: (
+    n: number,
+  ) => fc.Arbitrary<Omit<HostileMessage, 'kind' | 'body'> & { readonly body: Buffer | string }>;
 }
 
 const dataOf = (n: number, more = '') => `{"n":${n},"note":"${CANARY}"${more && `,${more}`}}`;
@@ -33,11 +35,15 @@ const text = (members: Readonly<Record<string, string | undefined>>) =>
     .map(([name, value]) => `"${name}":${value}`)
     .join(',')}}`;
 const good = (n: number) => text({ event_type: '"order.created"', data: dataOf(n) });
-const withHeaders = (n: number, headers: string) => text({ event_type: '"order.created"', data: dataOf(n), custom_headers: headers });
-const refused = <T extends Buffer | string>(bodies: fc.Arbitrary<T>) => bodies.map((body) => ({ body, data: null }));
+const withHeaders = (n: number, headers: string) =>
+  text({ event_type: '"order.created"', data: dataOf(n), custom_headers: headers });
+const refused = <T extends Buffer | string>(bodies: fc.Arbitrary<T>) =>
+  bodies.map((body) => ({ body, data: null }));
 const place = (length: number) => fc.nat({ max: length });
 
-const control = fc.integer({ min: 0, max: 0x1f }).map((code) => `\\u${code.toString(16).padStart(4, '0')}`);
+const control = fc
+  .integer({ min: 0, max: 0x1f })
+  .map((code) => `\\u${code.toString(16).padStart(4, '0')}`);
 const lone = fc.integer({ min: 0xd800, max: 0xdfff }).map((code) => `\\u${code.toString(16)}`);
 const notText = fc.constantFrom('1', '0.5', 'true', '[]', '["a"]', '{}', '{"a":1}');
 const anything = fc.json({ maxDepth: 3 });
@@ -93,21 +99,34 @@ export const FORGED = 'forged';
 const withForged = (n: number) =>
   fc
     .tuple(fc.shuffledSubarray(forbidden, { minLength: 1 }), fc.constantFrom('', '"x-a":"kept",'))
-    .map(([names, before]) => withHeaders(n, `{${before}${names.map((name) => `"${name}":"${FORGED}"`).join(',')}}`));
+    .map(([names, before]) =>
+      withHeaders(n, `{${before}${names.map((name) => `"${name}":"${FORGED}"`).join(',')}}`),
+    );
 
 const kinds: Readonly<Record<string, Kind>> = {
-  truncated: { make: (n) => refused(place(good(n).length - 2).map((at) => good(n).slice(0, at + 1))) },
-  'garbage behind it': { make: (n) => refused(fc.constantFrom('}', ',', 'x', '{}', ' null', ']', '\n{').map((more) => good(n) + more)) },
+  truncated: {
+    make: (n) => refused(place(good(n).length - 2).map((at) => good(n).slice(0, at + 1))),
+  },
+  'garbage behind it': {
+    make: (n) =>
+      refused(
+        fc.constantFrom('}', ',', 'x', '{}', ' null', ']', '\n{').map((more) => good(n) + more),
+      ),
+  },
   'a NUL byte in it': {
     via: ['kafka', 'api'],
-    make: (n) => refused(place(good(n).length).map((at) => `${good(n).slice(0, at)}\0${good(n).slice(at)}`)),
+    make: (n) =>
+      refused(place(good(n).length).map((at) => `${good(n).slice(0, at)}\0${good(n).slice(at)}`)),
   },
   'bytes that are not UTF-8': {
     via: ['kafka', 'api'],
     make: (n) =>
       refused(
         fc
-          .tuple(place(good(n).length), fc.constantFrom([0xff], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xe2, 0x82], [0xf5, 0x80]))
+          .tuple(
+            place(good(n).length),
+            fc.constantFrom([0xff], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xe2, 0x82], [0xf5, 0x80]),
+          )
           .map(([at, bytes]) => {
             const whole = Buffer.from(good(n));
             return Buffer.concat([whole.subarray(0, at), Buffer.from(bytes), whole.subarray(at)]);
@@ -116,22 +135,34 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   'UTF-16': {
     via: ['kafka', 'api'],
-    make: (n) => refused(fc.constantFrom('', '\ufeff').map((mark) => Buffer.from(mark + good(n), 'utf16le'))),
+    make: (n) =>
+      refused(fc.constantFrom('', '\ufeff').map((mark) => Buffer.from(mark + good(n), 'utf16le'))),
   },
   'no bytes': { via: ['kafka', 'api'], make: () => refused(fc.constant('')) },
   'random bytes': {
     via: ['kafka', 'api'],
-    make: () => refused(fc.uint8Array({ minLength: 1, maxLength: 200 }).map((bytes) => Buffer.from([0x80, ...bytes]))),
+    make: () =>
+      refused(
+        fc
+          .uint8Array({ minLength: 1, maxLength: 200 })
+          .map((bytes) => Buffer.from([0x80, ...bytes])),
+      ),
   },
   'huge nesting': {
     make: (n) =>
       refused(
         fc
-          .tuple(fc.integer({ min: 250, max: 5_000 }), fc.constantFrom(['[', ']'], ['{"a":', '0}'], ['[', '']))
+          .tuple(
+            fc.integer({ min: 250, max: 5_000 }),
+            fc.constantFrom(['[', ']'], ['{"a":', '0}'], ['[', '']),
+          )
           .map(([depth, [open, close]]) =>
             text({
               event_type: '"a"',
-              data: dataOf(n, `"a":${open.repeat(Math.min(depth, 2_000))}${close.repeat(Math.min(depth, 2_000))}`),
+              data: dataOf(
+                n,
+                `"a":${open.repeat(Math.min(depth, 2_000))}${close.repeat(Math.min(depth, 2_000))}`,
+              ),
             }),
           ),
       ),
@@ -166,12 +197,25 @@ const kinds: Readonly<Record<string, Kind>> = {
         ),
       ),
   },
-  'a field missing': { make: (n) => refused(fc.constantFrom('{}', text({ data: dataOf(n) }), text({ event_type: '"a"' }))) },
+  'a field missing': {
+    make: (n) =>
+      refused(fc.constantFrom('{}', text({ data: dataOf(n) }), text({ event_type: '"a"' }))),
+  },
   'event_type of a wrong type': {
-    make: (n) => refused(fc.oneof(notText, fc.constant('null'), fc.constant('""')).map((it) => text({ event_type: it, data: dataOf(n) }))),
+    make: (n) =>
+      refused(
+        fc
+          .oneof(notText, fc.constant('null'), fc.constant('""'))
+          .map((it) => text({ event_type: it, data: dataOf(n) })),
+      ),
   },
   'data of a wrong type': {
-    make: () => refused(fc.constantFrom('null', '1', '"a"', 'true', '[]', '[{}]').map((data) => text({ event_type: '"a"', data }))),
+    make: () =>
+      refused(
+        fc
+          .constantFrom('null', '1', '"a"', 'true', '[]', '[{}]')
+          .map((data) => text({ event_type: '"a"', data })),
+      ),
   },
   'a name of a wrong type': {
     make: (n) =>
@@ -208,7 +252,11 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   'a name that is too long': {
     make: (n) =>
-      refused(fc.integer({ min: 513, max: 3_000 }).map((length) => text({ event_type: `"${'é'.repeat(length)}"`, data: dataOf(n) }))),
+      refused(
+        fc
+          .integer({ min: 513, max: 3_000 })
+          .map((length) => text({ event_type: `"${'é'.repeat(length)}"`, data: dataOf(n) })),
+      ),
   },
   'a header that splits': {
     make: (n) =>
@@ -243,7 +291,11 @@ const kinds: Readonly<Record<string, Kind>> = {
   'a header that no call may set': { via: ['api'], make: (n) => refused(withForged(n)) },
   'an unknown message type': {
     make: (n) =>
-      refused(fc.constantFrom('', 'broadcasting', 'all', '__proto__').map((it) => withHeaders(n, `{"x-gateway-message-type":"${it}"}`))),
+      refused(
+        fc
+          .constantFrom('', 'broadcasting', 'all', '__proto__')
+          .map((it) => withHeaders(n, `{"x-gateway-message-type":"${it}"}`)),
+      ),
   },
   'too large': {
     make: (n) =>
@@ -253,15 +305,24 @@ const kinds: Readonly<Record<string, Kind>> = {
           .map((size) => text({ event_type: '"a"', data: dataOf(n, `"a":"${'x'.repeat(size)}"`) })),
       ),
   },
-  'any JSON but a message': { via: ['kafka', 'sqs'], make: () => refused(anything.map((it) => (it === '' ? '0' : it))) },
+  'any JSON but a message': {
+    via: ['kafka', 'sqs'],
+    make: () => refused(anything.map((it) => (it === '' ? '0' : it))),
+  },
 
   'odd data': {
     make: (n) =>
       fc
-        .tuple(fc.shuffledSubarray(oddMembers, { minLength: 1, maxLength: 3 }), fc.constantFrom('', ' ', '\r\n\t'))
+        .tuple(
+          fc.shuffledSubarray(oddMembers, { minLength: 1, maxLength: 3 }),
+          fc.constantFrom('', ' ', '\r\n\t'),
+        )
         .map(([members, space]) => {
           const data = dataOf(n, members.join(`,${space}`));
-          return { body: `${space}{${space}"event_type":"order.created",${space}"data":${space}${data}${space}}${space}`, data };
+          return {
+            body: `${space}{${space}"event_type":"order.created",${space}"data":${space}${data}${space}}${space}`,
+            data,
+          };
         }),
   },
   'any data': {
@@ -273,10 +334,12 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   'fields twice': {
     make: (n) =>
-      fc.constantFrom('"event_type":7,"data":[],', '"data":{"n":-1},', '"event_type":"\\u0000",').map((before) => {
-        const data = dataOf(n);
-        return { body: `{${before}${good(n).slice(1)}`, data };
-      }),
+      fc
+        .constantFrom('"event_type":7,"data":[],', '"data":{"n":-1},', '"event_type":"\\u0000",')
+        .map((before) => {
+          const data = dataOf(n);
+          return { body: `{${before}${good(n).slice(1)}`, data };
+        }),
   },
   'letters beyond the first plane': {
     via: ['kafka', 'api'],
@@ -288,19 +351,33 @@ const kinds: Readonly<Record<string, Kind>> = {
   'fields in other letters': {
     make: (n) => {
       const data = dataOf(n);
-      return fc.constant({ body: `{"\\u0065vent_type":"order.created","d\\u0061ta":${data}}`, data });
+      return fc.constant({
+        body: `{"\\u0065vent_type":"order.created","d\\u0061ta":${data}}`,
+        data,
+      });
     },
   },
-  'a byte order mark': { via: ['kafka', 'sqs'], make: (n) => fc.constant({ body: `\ufeff${good(n)}`, data: dataOf(n) }) },
+  'a byte order mark': {
+    via: ['kafka', 'sqs'],
+    make: (n) => fc.constant({ body: `\ufeff${good(n)}`, data: dataOf(n) }),
+  },
   'members of nobody': {
     via: ['kafka', 'sqs'],
     make: (n) =>
       fc
-        .constantFrom('"__proto__":{"event_type":"x","custom_headers":{"x-evil":"1"}}', '"constructor":1', '"a":null')
+        .constantFrom(
+          '"__proto__":{"event_type":"x","custom_headers":{"x-evil":"1"}}',
+          '"constructor":1',
+          '"a":null',
+        )
         .map((it) => ({ body: `{${it},${good(n).slice(1)}`, data: dataOf(n) })),
   },
   'headers with names of JavaScript': {
-    make: (n) => fc.constant({ body: withHeaders(n, '{"__proto__":"kept","constructor":"kept","toString":"kept"}'), data: dataOf(n) }),
+    make: (n) =>
+      fc.constant({
+        body: withHeaders(n, '{"__proto__":"kept","constructor":"kept","toString":"kept"}'),
+        data: dataOf(n),
+      }),
   },
   'broker headers that HTTP cannot carry': {
     via: ['kafka'],
@@ -325,7 +402,10 @@ const kinds: Readonly<Record<string, Kind>> = {
  * Generates `count` messages, cycling through all kinds that `via` can carry, numbered from `from`;
  * deterministic for a seed.
  */
-export function hostileMessages(via: Via, { seed, count, from }: { seed: number; count: number; from: number }): HostileMessage[] {
+export function hostileMessages(
+  via: Via,
+  { seed, count, from }: { seed: number; count: number; from: number },
+): HostileMessage[] {
   const usable = Object.entries(kinds).filter(([, kind]) => !kind.via || kind.via.includes(via));
   return Array.from({ length: count }, (_, k) => {
     const [kind, { make }] = usable[k % usable.length]!;

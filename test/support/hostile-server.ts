@@ -9,7 +9,12 @@ import net, { type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { loopback } from './ports.js';
 
-export type Ports = Readonly<Record<'hangs' | 'trickles' | 'resets' | 'gigabyte' | 'bomb' | 'redirects' | 'changing' | 'expired', number>>;
+export type Ports = Readonly<
+  Record<
+    'hangs' | 'trickles' | 'resets' | 'gigabyte' | 'bomb' | 'redirects' | 'changing' | 'expired',
+    number
+  >
+>;
 
 export interface Counted {
   readonly open: Readonly<Record<number, number>>;
@@ -35,7 +40,11 @@ async function listen(server: net.Server): Promise<number> {
 }
 
 function answering(answer: (response: http.ServerResponse) => void): Promise<number> {
-  return listen(http.createServer((request, response) => void request.resume().once('end', () => answer(response))));
+  return listen(
+    http.createServer(
+      (request, response) => void request.resume().once('end', () => answer(response)),
+    ),
+  );
 }
 
 function trickle(response: http.ServerResponse): void {
@@ -62,7 +71,10 @@ function pourGigabyte(response: http.ServerResponse): void {
 }
 
 // Concatenated gzip files are one valid file: ten times 100 MB.
-const bomb = () => Buffer.concat(Array.from<Buffer>({ length: 10 }).fill(gzipSync(Buffer.alloc(GIGABYTE / 10, 'x'))));
+const bomb = () =>
+  Buffer.concat(
+    Array.from<Buffer>({ length: 10 }).fill(gzipSync(Buffer.alloc(GIGABYTE / 10, 'x'))),
+  );
 
 /**
  * Listens next to the port of the changing name. Without a second loopback address, no connection
@@ -80,17 +92,25 @@ async function trap(port: number): Promise<void> {
 if (process.send) {
   const [certificate = '', key = ''] = process.argv.slice(2);
   const packed = bomb();
-  const changing = await answering((response) => response.writeHead(200, { connection: 'close' }).end());
+  const changing = await answering((response) =>
+    response.writeHead(200, { connection: 'close' }).end(),
+  );
   await trap(changing);
   const ports: Ports = {
     hangs: await answering(() => undefined),
     trickles: await answering(trickle),
-    resets: await listen(net.createServer((socket) => socket.once('data', () => socket.resetAndDestroy()))),
+    resets: await listen(
+      net.createServer((socket) => socket.once('data', () => socket.resetAndDestroy())),
+    ),
     gigabyte: await answering(pourGigabyte),
-    bomb: await answering((response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed)),
+    bomb: await answering((response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed),
+    ),
     redirects: await answering((response) => response.writeHead(302, { location: REDIRECT }).end()),
     changing,
-    expired: await listen(https.createServer({ cert: fs.readFileSync(certificate), key: fs.readFileSync(key) })),
+    expired: await listen(
+      https.createServer({ cert: fs.readFileSync(certificate), key: fs.readFileSync(key) }),
+    ),
   };
   process.on('message', () => process.send?.({ open, trapped } satisfies Counted));
   process.on('disconnect', () => process.exit(0));

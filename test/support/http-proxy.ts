@@ -28,7 +28,8 @@ export async function httpProxy(
   let headers: http.IncomingHttpHeaders = {};
   let connections = 0;
   const wanted = options.login && `Basic ${Buffer.from(options.login).toString('base64')}`;
-  const mayPass = (request: http.IncomingMessage) => !wanted || request.headers['proxy-authorization'] === wanted;
+  const mayPass = (request: http.IncomingMessage) =>
+    !wanted || request.headers['proxy-authorization'] === wanted;
   const addressOf = (name: string) => options.resolves?.[name] ?? name;
   const watch = (socket: net.Socket) => {
     sockets.add(socket);
@@ -38,13 +39,20 @@ export async function httpProxy(
   const server = http.createServer((request, response) => {
     asked.push(`${request.method} ${request.url}`);
     headers = request.headers;
-    if (!mayPass(request)) return void response.writeHead(407, { 'proxy-authenticate': 'Basic' }).end('log in');
+    if (!mayPass(request))
+      return void response.writeHead(407, { 'proxy-authenticate': 'Basic' }).end('log in');
     const target = new URL(request.url!);
     const { 'proxy-authorization': _, ...passed } = request.headers;
     // No agent, which could use the proxy of this process.
-    const createConnection = () => net.connect({ host: addressOf(target.hostname), port: Number(target.port) });
+    const createConnection = () =>
+      net.connect({ host: addressOf(target.hostname), port: Number(target.port) });
     const onward = http.request(
-      { createConnection, path: target.pathname + target.search, method: request.method, headers: passed },
+      {
+        createConnection,
+        path: target.pathname + target.search,
+        method: request.method,
+        headers: passed,
+      },
       (answer) => {
         response.writeHead(answer.statusCode!, answer.headers);
         answer.pipe(response);
@@ -60,7 +68,10 @@ export async function httpProxy(
   server.on('connect', (request, client: net.Socket) => {
     asked.push(`CONNECT ${request.url}`);
     const refusal = mayPass(request) ? options.refuses : 407;
-    if (refusal) return void client.end(`HTTP/1.1 ${refusal} ${http.STATUS_CODES[refusal]}\r\ncontent-length: 0\r\n\r\n`);
+    if (refusal)
+      return void client.end(
+        `HTTP/1.1 ${refusal} ${http.STATUS_CODES[refusal]}\r\ncontent-length: 0\r\n\r\n`,
+      );
     const [host = '', port = ''] = request.url!.split(':');
     const upstream = net.connect({ host: addressOf(host), port: Number(port) });
     watch(upstream);
@@ -70,7 +81,9 @@ export async function httpProxy(
       client.write('HTTP/1.1 200 Connection established\r\n\r\n');
       client.pipe(upstream).pipe(client);
     });
-    upstream.once('error', () => (open ? client.destroy() : client.end('HTTP/1.1 502 Bad Gateway\r\n\r\n')));
+    upstream.once('error', () =>
+      open ? client.destroy() : client.end('HTTP/1.1 502 Bad Gateway\r\n\r\n'),
+    );
   });
   const port = await loopback(server);
   return {

@@ -24,20 +24,34 @@ export async function installGateway(): Promise<string> {
   const tarballs = path.join(folder, 'tarballs');
   const modules = path.join(folder, 'node_modules');
   fs.mkdirSync(tarballs);
-  await npm(root, ['pack', '--workspaces', '--include-workspace-root', `--pack-destination=${tarballs}`]);
-  fs.writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ name: 'operations', private: true }));
+  await npm(root, [
+    'pack',
+    '--workspaces',
+    '--include-workspace-root',
+    `--pack-destination=${tarballs}`,
+  ]);
+  fs.writeFileSync(
+    path.join(folder, 'package.json'),
+    JSON.stringify({ name: 'operations', private: true }),
+  );
   for (const tarball of fs.readdirSync(tarballs)) {
     const name = tarball.replace(/-\d+\.\d+\.\d+\.tgz$/, '').replace(/^gateway-/, '@gateway/');
     const target = path.join(modules, name);
     fs.mkdirSync(target, { recursive: true });
     await run('tar', ['-xzf', path.join(tarballs, tarball), '-C', target, '--strip-components=1']);
   }
-  const { packages } = JSON.parse(fs.readFileSync(path.join(root, 'package-lock.json'), 'utf8')) as Lock;
+  const { packages } = JSON.parse(
+    fs.readFileSync(path.join(root, 'package-lock.json'), 'utf8'),
+  ) as Lock;
   for (const [place, { dev, link }] of Object.entries(packages)) {
     const [, owner = '', name] = /^(.*?)\/?node_modules\/((?:@[^/]+\/)?[^/]+)$/.exec(place) ?? [];
     // Nested packages come with their library.
     if (name === undefined || dev || link || owner.startsWith('node_modules')) continue;
-    const target = path.join(modules, owner === '' ? '' : path.join('@gateway', path.basename(owner), 'node_modules'), name);
+    const target = path.join(
+      modules,
+      owner === '' ? '' : path.join('@gateway', path.basename(owner), 'node_modules'),
+      name,
+    );
     if (fs.existsSync(path.join(root, place))) linkFolder(path.join(root, place), target);
   }
   return path.join(modules, 'gateway', 'bin', 'gateway.js');
@@ -74,8 +88,18 @@ export async function pack(folder: string): Promise<string> {
 
 /** Runs npm without scripts of packages, which these tests do not need. */
 export async function npm(cwd: string, args: readonly string[]): Promise<void> {
-  await run('npm', [...args, '--no-audit', '--no-fund', '--loglevel=error', ...(args[0] === 'pack' ? [] : ['--ignore-scripts'])], {
-    cwd,
-    maxBuffer: 1 << 26,
-  });
+  await run(
+    'npm',
+    [
+      ...args,
+      '--no-audit',
+      '--no-fund',
+      '--loglevel=error',
+      ...(args[0] === 'pack' ? [] : ['--ignore-scripts']),
+    ],
+    {
+      cwd,
+      maxBuffer: 1 << 26,
+    },
+  );
 }

@@ -1,6 +1,14 @@
 import crypto from 'node:crypto';
 import fs from 'node:fs';
-import { type Admin, Kafka, type KafkaConfig, logLevel, type Message, Partitioners, type Producer } from 'kafkajs';
+import {
+  type Admin,
+  Kafka,
+  type KafkaConfig,
+  logLevel,
+  type Message,
+  Partitioners,
+  type Producer,
+} from 'kafkajs';
 import { services } from './services.js';
 import { type KafkaListeners, type KafkaServer, kafkaUsers } from './start/kafka.js';
 import { until } from './until.js';
@@ -37,13 +45,22 @@ export interface KafkaBroker {
  * Connects to the shared Kafka.
  * @param options.server another one, from `own.kafka()`
  */
-export async function kafka(options: { server?: Pick<KafkaServer, 'listeners' | 'caFile' | 'client'> } = {}): Promise<KafkaBroker> {
+export async function kafka(
+  options: { server?: Pick<KafkaServer, 'listeners' | 'caFile' | 'client'> } = {},
+): Promise<KafkaBroker> {
   const { listeners, caFile, client: own } = options.server ?? (await services.kafka());
   const client = (config: Partial<KafkaConfig> = {}) =>
-    new Kafka({ clientId: 'test', brokers: [listeners.plaintext], logLevel: logLevel.NOTHING, ...config });
+    new Kafka({
+      clientId: 'test',
+      brokers: [listeners.plaintext],
+      logLevel: logLevel.NOTHING,
+      ...config,
+    });
   const shared = client();
   const admin: Admin = shared.admin();
-  const producer: Producer = shared.producer({ createPartitioner: Partitioners.DefaultPartitioner });
+  const producer: Producer = shared.producer({
+    createPartitioner: Partitioners.DefaultPartitioner,
+  });
   await admin.connect();
   await producer.connect();
   // kafkajs shares a pending metadata request with later callers, even for topics that it does not
@@ -58,21 +75,34 @@ export async function kafka(options: { server?: Pick<KafkaServer, 'listeners' | 
     listeners,
     users: kafkaUsers,
     ca: fs.readFileSync(caFile, 'utf8'),
-    identity: { client_cert: fs.readFileSync(own.certificate, 'utf8'), client_key: fs.readFileSync(own.key, 'utf8') },
+    identity: {
+      client_cert: fs.readFileSync(own.certificate, 'utf8'),
+      client_key: fs.readFileSync(own.key, 'utf8'),
+    },
     client,
     topic: async ({ partitions = 1, configEntries = {} } = {}) => {
       const topic = randomName('topic');
       const entries = Object.entries(configEntries).map(([name, value]) => ({ name, value }));
       await inTurn(() =>
-        admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: partitions, configEntries: entries }] }),
+        admin.createTopics({
+          waitForLeaders: true,
+          topics: [{ topic, numPartitions: partitions, configEntries: entries }],
+        }),
       );
       // A broker reports that it leads a partition before it serves it.
-      await inTurn(() => until('the topic to answer', async () => (await admin.fetchTopicOffsets(topic)).length === partitions));
+      await inTurn(() =>
+        until(
+          'the topic to answer',
+          async () => (await admin.fetchTopicOffsets(topic)).length === partitions,
+        ),
+      );
       return topic;
     },
     produce: async (topic, messages) => {
       for (let from = 0; from < messages.length; from += 500) {
-        const batch = messages.slice(from, from + 500).map((message) => (typeof message === 'string' ? { value: message } : message));
+        const batch = messages
+          .slice(from, from + 500)
+          .map((message) => (typeof message === 'string' ? { value: message } : message));
         await producer.send({ topic, messages: batch });
       }
     },
@@ -80,13 +110,17 @@ export async function kafka(options: { server?: Pick<KafkaServer, 'listeners' | 
       const [found] = await inTurn(() => admin.fetchOffsets({ groupId, topics: [topic] }));
       return byPartition(found?.partitions ?? []);
     },
-    members: async (groupId) => (await inTurn(() => admin.describeGroups([groupId]))).groups[0]!.members.length,
+    members: async (groupId) =>
+      (await inTurn(() => admin.describeGroups([groupId]))).groups[0]!.members.length,
     ends: async (topic) => byPartition(await inTurn(() => admin.fetchTopicOffsets(topic))),
     trim: (topic, partition, offset) =>
       inTurn(async () => {
         // kafkajs deletes records only in topics that it has metadata for.
         await admin.fetchTopicOffsets(topic);
-        await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(offset) }] });
+        await admin.deleteTopicRecords({
+          topic,
+          partitions: [{ partition, offset: String(offset) }],
+        });
       }),
     close: async () => {
       await producer.disconnect();
@@ -111,7 +145,12 @@ export function readdressed(answer: Buffer, from: number, to: number): Buffer {
     return Buffer.concat([Buffer.from('127.0.0.1'), bytes]);
   };
   const changed = Buffer.from(answer);
-  for (let at = changed.indexOf(address(from)); at >= 0; at = changed.indexOf(address(from), at + 1)) address(to).copy(changed, at);
+  for (
+    let at = changed.indexOf(address(from));
+    at >= 0;
+    at = changed.indexOf(address(from), at + 1)
+  )
+    address(to).copy(changed, at);
   return changed;
 }
 

@@ -43,7 +43,9 @@ export function keptMetrics(): KeptMetrics {
     metrics: { name: 'kept', sampleTimeSeconds: 5 },
     all,
     value: (name, wanted = {}) =>
-      all(name).find(({ labels }) => Object.entries(wanted).every(([label, value]) => labels[label] === value))?.value,
+      all(name).find(({ labels }) =>
+        Object.entries(wanted).every(([label, value]) => labels[label] === value),
+      )?.value,
     scrape: async () => void (await meter.expose()),
   };
 }

@@ -21,7 +21,11 @@ export interface KeyUse {
  * Repeats the requests at each of these servers. An unreachable or stopping server does not count
  * as a refusal.
  */
-export function useKeys(requests: readonly KeyRequest[], ports: readonly number[], everyMs = 50): KeyUse {
+export function useKeys(
+  requests: readonly KeyRequest[],
+  ports: readonly number[],
+  everyMs = 50,
+): KeyUse {
   const refusals: string[] = [];
   const accepted = new Map<number, number>();
   let stopped = false;
@@ -35,10 +39,16 @@ export function useKeys(requests: readonly KeyRequest[], ports: readonly number[
     const text = await response.text();
     if (response.ok) accepted.set(port, (accepted.get(port) ?? 0) + 1);
     else if ([401, 403, 404].includes(response.status))
-      refusals.push(`${what} at ${new Date().toISOString()}: ${response.status} ${text.slice(0, 200)}`);
+      refusals.push(
+        `${what} at ${new Date().toISOString()}: ${response.status} ${text.slice(0, 200)}`,
+      );
   };
   const using = ports.map(async (port) => {
-    while (!stopped) await Promise.all([sleep(everyMs), ...requests.map((request) => ask(port, request).catch(() => undefined))]);
+    while (!stopped)
+      await Promise.all([
+        sleep(everyMs),
+        ...requests.map((request) => ask(port, request).catch(() => undefined)),
+      ]);
   });
   return {
     refusals,

@@ -9,7 +9,11 @@ export const DAY_MS = 86_400_000;
 export interface Licensing {
   readonly publicKey: string;
   /** The token of a licence for Acme; times are relative to now. */
-  licence(fields?: { entitlements?: readonly string[]; issuedInMs?: number; expiresInMs?: number }): string;
+  licence(fields?: {
+    entitlements?: readonly string[];
+    issuedInMs?: number;
+    expiresInMs?: number;
+  }): string;
   close(): void;
 }
 
@@ -19,9 +23,18 @@ export function licensing(): Licensing {
   const publicKey = publicKeyText(generateLicenceKey(key));
   return {
     publicKey,
-    licence: ({ entitlements = ['apm'], issuedInMs = -2 * DAY_MS, expiresInMs = 30 * DAY_MS } = {}) => {
+    licence: ({
+      entitlements = ['apm'],
+      issuedInMs = -2 * DAY_MS,
+      expiresInMs = 30 * DAY_MS,
+    } = {}) => {
       const at = (inMs: number) => new Date(Date.now() + inMs);
-      return issueLicence(key, { organisation: 'Acme', entitlements, issuedAt: at(issuedInMs), expiresAt: at(expiresInMs) }).token;
+      return issueLicence(key, {
+        organisation: 'Acme',
+        entitlements,
+        issuedAt: at(issuedInMs),
+        expiresAt: at(expiresInMs),
+      }).token;
     },
     close: () => discard(folder),
   };

@@ -14,7 +14,8 @@ export interface Held {
 export function heldBy(pid: number): Held | undefined {
   if (!fs.existsSync('/proc/self/status')) return undefined;
   const status = fs.readFileSync(`/proc/${pid}/status`, 'utf8');
-  const megabytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0) / 1024;
+  const megabytes = (name: string) =>
+    Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0) / 1024;
   const targets = fs.readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
     try {
       return fs.readlinkSync(`/proc/${pid}/fd/${fd}`);

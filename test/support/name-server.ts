@@ -8,7 +8,12 @@ import net, { isIPv6 } from 'node:net';
  * A name's answer: addresses, an error, or none. `truncated` makes clients repeat the query over
  * TCP.
  */
-export type Said = readonly string[] | 'silence' | 'nxdomain' | 'servfail' | { readonly truncated: readonly string[] };
+export type Said =
+  | readonly string[]
+  | 'silence'
+  | 'nxdomain'
+  | 'servfail'
+  | { readonly truncated: readonly string[] };
 
 /** A name server on 127.0.0.1, over UDP and TCP. */
 export interface NameServer {
@@ -34,7 +39,10 @@ export async function nameServer(say: (name: string, family: 4 | 6) => Said): Pr
     socket.on('error', () => undefined);
     socket.on('data', (bytes) => {
       const answered = answer(bytes.subarray(2), true);
-      if (answered) socket.write(Buffer.concat([Buffer.from([answered.length >> 8, answered.length & 255]), answered]));
+      if (answered)
+        socket.write(
+          Buffer.concat([Buffer.from([answered.length >> 8, answered.length & 255]), answered]),
+        );
     });
   });
   const udp = dgram.createSocket('udp4');
@@ -50,13 +58,19 @@ export async function nameServer(say: (name: string, family: 4 | 6) => Said): Pr
     address: `127.0.0.1:${port}`,
     asked,
     close: async () => {
-      await Promise.all([new Promise((closed) => tcp.close(closed)), new Promise<void>((closed) => udp.close(closed))]);
+      await Promise.all([
+        new Promise((closed) => tcp.close(closed)),
+        new Promise<void>((closed) => udp.close(closed)),
+      ]);
     },
   };
 }
 
 /** Runs a test while this process queries these servers instead of the machine's. */
-export async function askingServers(addresses: readonly string[], test: () => Promise<void>): Promise<void> {
+export async function askingServers(
+  addresses: readonly string[],
+  test: () => Promise<void>,
+): Promise<void> {
   const { Resolver } = dns;
   class Own extends Resolver {
     constructor(options?: dns.ResolverOptions) {
@@ -79,7 +93,8 @@ export async function askingServers(addresses: readonly string[], test: () => Pr
 function read(question: Buffer): { name: string; family: 4 | 6; end: number } {
   const labels: string[] = [];
   let at = 12;
-  for (let length; (length = question[at]!) > 0; at += length + 1) labels.push(question.toString('latin1', at + 1, at + 1 + length));
+  for (let length; (length = question[at]!) > 0; at += length + 1)
+    labels.push(question.toString('latin1', at + 1, at + 1 + length));
   return { name: labels.join('.'), family: FAMILIES[question.readUInt16BE(at + 1)]!, end: at + 5 };
 }
 
@@ -88,7 +103,9 @@ function message(question: Buffer, family: 4 | 6, said: Said, isTcp: boolean): B
   if (said === 'silence') return undefined;
   const isTruncated = typeof said === 'object' && 'truncated' in said && !isTcp;
   const all = typeof said === 'string' ? [] : 'truncated' in said ? said.truncated : said;
-  const records = isTruncated ? [] : all.filter((address) => isIPv6(address) === (family === 6)).map(record);
+  const records = isTruncated
+    ? []
+    : all.filter((address) => isIPv6(address) === (family === 6)).map(record);
   const head = Buffer.from(question);
   head[2] = 0x81 | (isTruncated ? 2 : 0);
   head[3] = 0x80 | (typeof said === 'string' ? CODES[said] : 0);
@@ -99,11 +116,31 @@ function message(question: Buffer, family: 4 | 6, said: Said, isTcp: boolean): B
 
 function record(address: string): Buffer {
   const bytes = isIPv6(address) ? expanded(address) : address.split('.').map(Number);
-  return Buffer.from([0xc0, 12, 0, isIPv6(address) ? 28 : 1, 0, 1, 0, 0, 0, 60, 0, bytes.length, ...bytes]);
+  return Buffer.from([
+    0xc0,
+    12,
+    0,
+    isIPv6(address) ? 28 : 1,
+    0,
+    1,
+    0,
+    0,
+    0,
+    60,
+    0,
+    bytes.length,
+    ...bytes,
+  ]);
 }
 
 function expanded(address: string): number[] {
-  const [before = [], after = []] = address.split('::').map((part) => (part ? part.split(':') : []));
-  const groups = [...before, ...Array<string>(8 - before.length - after.length).fill('0'), ...after];
+  const [before = [], after = []] = address
+    .split('::')
+    .map((part) => (part ? part.split(':') : []));
+  const groups = [
+    ...before,
+    ...Array<string>(8 - before.length - after.length).fill('0'),
+    ...after,
+  ];
   return groups.flatMap((group) => [parseInt(group, 16) >> 8, parseInt(group, 16) & 255]);
 }

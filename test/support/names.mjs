@@ -29,7 +29,8 @@ const { resolve6 } = dns.Resolver.prototype;
 
 /** @type {typeof resolve4} */
 function noAddress(name, callback) {
-  if (Object.hasOwn(names, name)) setImmediate(() => callback(Object.assign(new Error(name), { code: 'ENODATA' })));
+  if (Object.hasOwn(names, name))
+    setImmediate(() => callback(Object.assign(new Error(name), { code: 'ENODATA' })));
   else Reflect.apply(resolve6, this, [name, callback]);
 }
 

@@ -51,25 +51,43 @@ export async function oidcProvider({
       }),
   };
   const provider = new Provider(issuer, {
-    clients: [{ client_id: it.clientId, client_secret: it.clientSecret, redirect_uris: [redirectUri] }],
+    clients: [
+      { client_id: it.clientId, client_secret: it.clientSecret, redirect_uris: [redirectUri] },
+    ],
     cookies: { keys: ['a key of the test'] },
-    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['given_name', 'family_name'] },
+    claims: {
+      openid: ['sub'],
+      email: ['email', 'email_verified'],
+      profile: ['given_name', 'family_name'],
+    },
     conformIdTokenClaims: !inIdToken,
     features: { devInteractions: { enabled: false } },
     findAccount: (_, sub) => ({ accountId: sub, claims: () => ({ ...it.account, sub }) }),
     loadExistingGrant: async ({ oidc }) => {
-      const grant = new provider.Grant({ clientId: oidc.client!.clientId, accountId: oidc.session!.accountId! });
+      const grant = new provider.Grant({
+        clientId: oidc.client!.clientId,
+        accountId: oidc.session!.accountId!,
+      });
       grant.addOIDCScope('openid email profile');
       await grant.save();
       return grant;
     },
-    ttl: { AccessToken: 60, AuthorizationCode: 60, Grant: 60, IdToken: 60, Interaction: 60, Session: 60 },
+    ttl: {
+      AccessToken: 60,
+      AuthorizationCode: 60,
+      Grant: 60,
+      IdToken: 60,
+      Interaction: 60,
+      Session: 60,
+    },
   });
   const serve = provider.callback();
   answer = (request, response) => {
     const { pathname } = new URL(request.url!, issuer);
     if (pathname.startsWith('/interaction/')) {
-      void provider.interactionFinished(request, response, { login: { accountId: it.account.sub } });
+      void provider.interactionFinished(request, response, {
+        login: { accountId: it.account.sub },
+      });
       return;
     }
     if (pathname.startsWith('/large/')) {

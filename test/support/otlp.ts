@@ -1,5 +1,12 @@
 import fs from 'node:fs';
-import { type Metadata, Server, ServerCredentials, status, type sendUnaryData, type ServerUnaryCall } from '@grpc/grpc-js';
+import {
+  type Metadata,
+  Server,
+  ServerCredentials,
+  status,
+  type sendUnaryData,
+  type ServerUnaryCall,
+} from '@grpc/grpc-js';
 import { fieldsOf, type Fields } from './protobuf.js';
 import { until } from './until.js';
 
@@ -17,7 +24,11 @@ export interface OtlpSpan {
   readonly endedAt: number;
   readonly attributes: Attributes;
   readonly events: readonly { readonly name: string; readonly attributes: Attributes }[];
-  readonly links: readonly { readonly traceId: string; readonly spanId: string; readonly attributes: Attributes }[];
+  readonly links: readonly {
+    readonly traceId: string;
+    readonly spanId: string;
+    readonly attributes: Attributes;
+  }[];
   readonly status: { readonly code: 'unset' | 'ok' | 'error'; readonly message: string };
   /** Attributes of the sending process. */
   readonly resource: Attributes;
@@ -49,30 +60,45 @@ export interface Collector {
  * @param options.tls PEM files; plain text without them
  */
 export async function collector(
-  options: { port?: number; tls?: { readonly key: string; readonly certificate: string }; answer?: CollectorAnswer } = {},
+  options: {
+    port?: number;
+    tls?: { readonly key: string; readonly certificate: string };
+    answer?: CollectorAnswer;
+  } = {},
 ): Promise<Collector> {
   const requests: { body: Buffer; metadata: Metadata }[] = [];
   const spans: OtlpSpan[] = [];
   let answering = options.answer ?? 'accept';
   const server = new Server();
   const same = (bytes: Buffer) => bytes;
-  const serialization = { requestSerialize: same, requestDeserialize: same, responseSerialize: same, responseDeserialize: same };
+  const serialization = {
+    requestSerialize: same,
+    requestDeserialize: same,
+    responseSerialize: same,
+    responseDeserialize: same,
+  };
   const path = '/opentelemetry.proto.collector.trace.v1.TraceService/Export';
   server.addService(
     { Export: { path, requestStream: false, responseStream: false, ...serialization } },
     {
-      Export: ({ request: body, metadata }: ServerUnaryCall<Buffer, Buffer>, answer: sendUnaryData<Buffer>) => {
+      Export: (
+        { request: body, metadata }: ServerUnaryCall<Buffer, Buffer>,
+        answer: sendUnaryData<Buffer>,
+      ) => {
         requests.push({ body, metadata });
         if (answering === 'hang') return;
-        if (answering === 'refuse') return answer({ code: status.UNAUTHENTICATED, details: 'who are you' });
+        if (answering === 'refuse')
+          return answer({ code: status.UNAUTHENTICATED, details: 'who are you' });
         spans.push(...spansOf(body));
         answer(null, Buffer.alloc(0));
       },
     },
   );
   const port = await new Promise<number>((resolve, reject) =>
-    server.bindAsync(`127.0.0.1:${options.port ?? 0}`, credentialsOf(options.tls), (error, bound) =>
-      error ? reject(error) : resolve(bound),
+    server.bindAsync(
+      `127.0.0.1:${options.port ?? 0}`,
+      credentialsOf(options.tls),
+      (error, bound) => (error ? reject(error) : resolve(bound)),
     ),
   );
   return {
@@ -80,7 +106,10 @@ export async function collector(
     port,
     spans,
     requests,
-    text: () => requests.map(({ body, metadata }) => `${body.toString()}${JSON.stringify(metadata.getMap())}`).join('\n'),
+    text: () =>
+      requests
+        .map(({ body, metadata }) => `${body.toString()}${JSON.stringify(metadata.getMap())}`)
+        .join('\n'),
     arrived: (name, count = 1) =>
       until(`${count} spans ${name} at the collector`, () => {
         const found = spans.filter((span) => span.name === name);
@@ -93,9 +122,13 @@ export async function collector(
   };
 }
 
-function credentialsOf(tls: { readonly key: string; readonly certificate: string } | undefined): ServerCredentials {
+function credentialsOf(
+  tls: { readonly key: string; readonly certificate: string } | undefined,
+): ServerCredentials {
   if (!tls) return ServerCredentials.createInsecure();
-  return ServerCredentials.createSsl(null, [{ private_key: fs.readFileSync(tls.key), cert_chain: fs.readFileSync(tls.certificate) }]);
+  return ServerCredentials.createSsl(null, [
+    { private_key: fs.readFileSync(tls.key), cert_chain: fs.readFileSync(tls.certificate) },
+  ]);
 }
 
 const KINDS = ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer'] as const;
@@ -125,9 +158,20 @@ function spanOf(span: Fields, resource: Attributes): OtlpSpan {
     startedAt: milliseconds(7),
     endedAt: milliseconds(8),
     attributes: attributesOf(span.messages(9)),
-    events: span.messages(11).map((event) => ({ name: event.text(2), attributes: attributesOf(event.messages(3)) })),
-    links: span.messages(13).map((link) => ({ traceId: hex(1, link), spanId: hex(2, link), attributes: attributesOf(link.messages(4)) })),
-    status: { code: CODES[Number(status?.numbers(3).at(-1) ?? 0)] ?? 'unset', message: status?.text(2) ?? '' },
+    events: span
+      .messages(11)
+      .map((event) => ({ name: event.text(2), attributes: attributesOf(event.messages(3)) })),
+    links: span
+      .messages(13)
+      .map((link) => ({
+        traceId: hex(1, link),
+        spanId: hex(2, link),
+        attributes: attributesOf(link.messages(4)),
+      })),
+    status: {
+      code: CODES[Number(status?.numbers(3).at(-1) ?? 0)] ?? 'unset',
+      message: status?.text(2) ?? '',
+    },
     resource,
   };
 }

@@ -9,11 +9,18 @@ const PER_EVENT = 1_000;
  *
  * @param count rounded up to whole thousands
  */
-export async function makePending(db: Pick<Database, 'rows'>, endpointId: string, count: number): Promise<void> {
+export async function makePending(
+  db: Pick<Database, 'rows'>,
+  endpointId: string,
+  count: number,
+): Promise<void> {
   const id = (n: string) =>
     `(lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '80008' || lpad(to_hex(${n}), 15, '0'))::uuid`;
   const events = Math.ceil(count / PER_EVENT);
-  const [endpoint] = await db.rows<{ project_id: string }>('select project_id from endpoints where id = $1', [endpointId]);
+  const [endpoint] = await db.rows<{ project_id: string }>(
+    'select project_id from endpoints where id = $1',
+    [endpointId],
+  );
   const projectId = endpoint!.project_id;
   await db.rows(
     `insert into events (project_id, id, occurred_at, coordinates, event_type, status, outcome, headers, data)

@@ -5,7 +5,10 @@ import net from 'node:net';
 const given = new Set<number>();
 
 /** The port range. `npm test` gives each concurrent file a part of it. */
-const [first, last] = (process.env['TEST_PORTS'] ?? '20000-31999').split('-').map(Number) as [number, number];
+const [first, last] = (process.env['TEST_PORTS'] ?? '20000-31999').split('-').map(Number) as [
+  number,
+  number,
+];
 
 /**
  * Returns unused ports of 127.0.0.1 below the ephemeral range, so that a killed server finds its

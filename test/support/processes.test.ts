@@ -8,7 +8,9 @@ import { until } from './until.js';
 const test = suite('support/processes');
 
 test('a process that is dead and not reaped is not alive, its parent is', async () => {
-  const parent = spawn('sh', ['-c', 'sleep 60 & echo $!; wait'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const parent = spawn('sh', ['-c', 'sleep 60 & echo $!; wait'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   try {
     const [text] = (await once(parent.stdout, 'data')) as [Buffer];
     const child = Number(text.toString());

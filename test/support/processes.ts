@@ -5,7 +5,9 @@ import fs from 'node:fs';
 export function processes(): Map<number, { parent: number; state: string }> {
   const found = new Map<number, { parent: number; state: string }>();
   if (!fs.existsSync('/proc/self/stat')) {
-    for (const line of spawnSync('ps', ['-A', '-o', 'pid=,ppid=,stat='], { encoding: 'utf8' }).stdout.trim().split('\n')) {
+    for (const line of spawnSync('ps', ['-A', '-o', 'pid=,ppid=,stat='], { encoding: 'utf8' })
+      .stdout.trim()
+      .split('\n')) {
       const [pid, parent, status = ''] = line.trim().split(/\s+/);
       found.set(Number(pid), { parent: Number(parent), state: status.charAt(0) });
     }
@@ -30,7 +32,8 @@ export function alive(pid: number): boolean {
 
 /** The command line of a process; empty if it has ended. */
 export function commandOf(pid: number): string {
-  if (!fs.existsSync('/proc/self/stat')) return spawnSync('ps', ['-o', 'args=', '-p', String(pid)], { encoding: 'utf8' }).stdout.trim();
+  if (!fs.existsSync('/proc/self/stat'))
+    return spawnSync('ps', ['-o', 'args=', '-p', String(pid)], { encoding: 'utf8' }).stdout.trim();
   try {
     return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
   } catch {

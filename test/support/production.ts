@@ -32,7 +32,12 @@ export interface Production {
    * Calls the management API; the path is relative to the project. Throws with the response unless
    * it is 2xx.
    */
-  api<Data = Created>(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Data>;
+  api<Data = Created>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<Data>;
   /**
    * Starts another agent with these flags and environment variables, and waits until it is ready.
    */
@@ -73,7 +78,11 @@ export async function production(
     closing.push(() => kv.close());
     const folder = tempFolder('production');
     closing.push(() => discard(folder));
-    const run = { folder, ...(options.bin ? { bin: options.bin } : {}), ...(options.env ? { env: options.env } : {}) };
+    const run = {
+      folder,
+      ...(options.bin ? { bin: options.bin } : {}),
+      ...(options.env ? { env: options.env } : {}),
+    };
     const serverPort = await freePort();
     const config = {
       encryption_key: crypto.randomBytes(32).toString('base64'),
@@ -85,16 +94,25 @@ export async function production(
       ...options.settings,
       database: { ...db.connection, ...options.settings?.database },
     };
-    const account = JSON.parse(await succeed(['bootstrap', '--email', 'ops@example.com'], { ...run, config })) as {
+    const account = JSON.parse(
+      await succeed(['bootstrap', '--email', 'ops@example.com'], { ...run, config }),
+    ) as {
       api_key: { key: string };
     };
     const server = gateway(['server'], run);
     const agents: { process: GatewayProcess; port: number }[] = [];
-    closing.push(() => Promise.all([...agents.map(({ process }) => process), server].map((process) => process.terminate())));
+    closing.push(() =>
+      Promise.all(
+        [...agents.map(({ process }) => process), server].map((process) => process.terminate()),
+      ),
+    );
     await server.healthy(serverPort);
 
     const call = managementApi(serverPort, account.api_key.key);
-    const { uid: projectId } = await call<Created>('POST', '/projects', { name: 'production', type: 'outgoing' });
+    const { uid: projectId } = await call<Created>('POST', '/projects', {
+      name: 'production',
+      type: 'outgoing',
+    });
     const made: Production = {
       database: db,
       kv,
@@ -104,10 +122,17 @@ export async function production(
       apiKey: account.api_key.key,
       encryptionKey: config.encryption_key,
       agents,
-      api: (method, path, body, headers) => call(method, `/projects/${projectId}${path}`, body, headers),
+      api: (method, path, body, headers) =>
+        call(method, `/projects/${projectId}${path}`, body, headers),
       startAgent: async (flags = [], env = {}) => {
         const port = await freePort();
-        const agent = { process: gateway(['agent', '--port', String(port), ...flags], { ...run, env: { ...run.env, ...env } }), port };
+        const agent = {
+          process: gateway(['agent', '--port', String(port), ...flags], {
+            ...run,
+            env: { ...run.env, ...env },
+          }),
+          port,
+        };
         agents.push(agent);
         await agent.process.healthy(port);
         return agent;
@@ -127,14 +152,22 @@ export async function production(
  * `/api/v1`, body, headers. Throws unless the status is 2xx.
  */
 export function managementApi(port: number, key: string) {
-  return async <Data>(method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Data> => {
+  return async <Data>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Data> => {
     const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
       method,
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     }).catch((error: unknown) => {
       const { cause } = error as Error;
-      throw new Error(`${method} ${path} had no answer: ${cause instanceof Error ? cause.message : String(error)}`, { cause: error });
+      throw new Error(
+        `${method} ${path} had no answer: ${cause instanceof Error ? cause.message : String(error)}`,
+        { cause: error },
+      );
     });
     const text = await response.text();
     if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);
@@ -151,11 +184,19 @@ export async function subscribed(
   url: string,
   eventTypes: readonly string[] = ['*'],
 ): Promise<{ uid: string; secret: string }> {
-  const { uid, secrets } = await gateway.api<{ uid: string; secrets: { value: string }[] }>('POST', '/endpoints', {
-    name: 'receiver',
-    url,
+  const { uid, secrets } = await gateway.api<{ uid: string; secrets: { value: string }[] }>(
+    'POST',
+    '/endpoints',
+    {
+      name: 'receiver',
+      url,
+    },
+  );
+  await gateway.api('POST', '/subscriptions', {
+    name: 'orders',
+    endpoint_id: uid,
+    filter_config: { event_types: eventTypes },
   });
-  await gateway.api('POST', '/subscriptions', { name: 'orders', endpoint_id: uid, filter_config: { event_types: eventTypes } });
   return { uid, secret: secrets[0]?.value ?? '' };
 }
 
@@ -164,14 +205,28 @@ export async function subscribed(
  * @param more additional fields of the source
  * @returns the topic
  */
-export async function kafkaSource(gateway: Production, broker: KafkaBroker, partitions = 2, more: object = {}): Promise<string> {
+export async function kafkaSource(
+  gateway: Production,
+  broker: KafkaBroker,
+  partitions = 2,
+  more: object = {},
+): Promise<string> {
   const topic = await broker.topic({ partitions });
   const pubSub = {
     type: 'kafka',
     workers: 1,
-    kafka: { brokers: [broker.listeners.plaintext], topic_name: topic, consumer_group_id: randomName('group') },
+    kafka: {
+      brokers: [broker.listeners.plaintext],
+      topic_name: topic,
+      consumer_group_id: randomName('group'),
+    },
   };
-  await gateway.api('POST', '/sources', { name: 'orders', type: 'pub_sub', pub_sub: pubSub, ...more });
+  await gateway.api('POST', '/sources', {
+    name: 'orders',
+    type: 'pub_sub',
+    pub_sub: pubSub,
+    ...more,
+  });
   return topic;
 }
 

@@ -37,9 +37,15 @@ export async function prometheus(config: object): Promise<Prometheus> {
         metric: Record<string, string>;
         value: [number, string];
       }
-      const { result, resultType } = await get<{ result: Row[]; resultType: string }>(`query?query=${encodeURIComponent(expression)}`);
-      if (resultType !== 'vector') throw new Error(`${expression} gives a ${resultType}, no vector`);
-      return result.map(({ metric, value: [, value] }) => ({ labels: metric, value: numberOf(value) }));
+      const { result, resultType } = await get<{ result: Row[]; resultType: string }>(
+        `query?query=${encodeURIComponent(expression)}`,
+      );
+      if (resultType !== 'vector')
+        throw new Error(`${expression} gives a ${resultType}, no vector`);
+      return result.map(({ metric, value: [, value] }) => ({
+        labels: metric,
+        value: numberOf(value),
+      }));
     },
     close: () => server.close(),
   };
@@ -51,7 +57,11 @@ export async function promtool(
   options: { input?: string; cwd?: string } = {},
 ): Promise<{ code: number | null; output: string }> {
   const { promtool: program } = await services.prometheus();
-  const { status, stdout, stderr, error } = spawnSync(program, args, { ...options, encoding: 'utf8', timeout: 120_000 });
+  const { status, stdout, stderr, error } = spawnSync(program, args, {
+    ...options,
+    encoding: 'utf8',
+    timeout: 120_000,
+  });
   if (error) throw error;
   return { code: status, output: `${stdout}${stderr}` };
 }

@@ -26,7 +26,8 @@ export function fieldsOf(message: Buffer): Fields {
       if (byte < 128) return value;
     }
   };
-  const keep = <Value>(kept: Map<number, Value[]>, number: number, value: Value) => kept.set(number, [...(kept.get(number) ?? []), value]);
+  const keep = <Value>(kept: Map<number, Value[]>, number: number, value: Value) =>
+    kept.set(number, [...(kept.get(number) ?? []), value]);
   while (at < message.length) {
     const key = Number(varint());
     const number = key >>> 3;

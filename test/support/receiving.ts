@@ -7,7 +7,12 @@ export interface Receiving {
   /** `http://127.0.0.1:port` */
   readonly url: string;
   readonly host: string;
-  readonly requests: { method: string; path: string; headers: http.IncomingHttpHeaders; body: string }[];
+  readonly requests: {
+    method: string;
+    path: string;
+    headers: http.IncomingHttpHeaders;
+    body: string;
+  }[];
   bodies(path: RegExp): string;
   close(): Promise<void>;
 }
@@ -26,7 +31,12 @@ export async function receiving(
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const { method = '', url: path = '', headers } = request;
-      requests.push({ method, path, headers, body: unpack(Buffer.concat(chunks), headers['content-encoding']) });
+      requests.push({
+        method,
+        path,
+        headers,
+        body: unpack(Buffer.concat(chunks), headers['content-encoding']),
+      });
       const { status, body = '{}' } = answer(path);
       response.writeHead(status, { 'content-type': 'application/json' }).end(body);
     });

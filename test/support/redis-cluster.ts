@@ -16,7 +16,9 @@ const NODES = 3;
 /**
  * @param settings additional settings of a node, by its number from 0
  */
-export async function redisCluster(settings: (n: number) => Readonly<Record<string, string | number>> = () => ({})): Promise<RedisCluster> {
+export async function redisCluster(
+  settings: (n: number) => Readonly<Record<string, string | number>> = () => ({}),
+): Promise<RedisCluster> {
   const busPorts = await freePorts(NODES);
   const of = (n: number) => ({
     'cluster-enabled': 'yes',
@@ -31,13 +33,22 @@ export async function redisCluster(settings: (n: number) => Readonly<Record<stri
     const [first, end] = [Math.floor((n * SLOTS) / NODES), Math.floor(((n + 1) * SLOTS) / NODES)];
     await client.cluster('SET-CONFIG-EPOCH', n + 1);
     await client.cluster('ADDSLOTS', ...Array.from({ length: end - first }, (_, k) => first + k));
-    if (n > 0) await clients[0]!.call('CLUSTER', 'MEET', '127.0.0.1', settings(n)['tls-port'] ?? servers[n]!.port, busPorts[n]!);
+    if (n > 0)
+      await clients[0]!.call(
+        'CLUSTER',
+        'MEET',
+        '127.0.0.1',
+        settings(n)['tls-port'] ?? servers[n]!.port,
+        busPorts[n]!,
+      );
   }
   const whole = async (client: Redis) => {
     const info = String(await client.cluster('INFO'));
     return /cluster_state:ok/.test(info) && info.includes(`cluster_known_nodes:${NODES}`);
   };
-  await until('the Cluster to be whole', async () => (await Promise.all(clients.map(whole))).every(Boolean));
+  await until('the Cluster to be whole', async () =>
+    (await Promise.all(clients.map(whole))).every(Boolean),
+  );
   return {
     addresses: servers.map(({ port }) => `127.0.0.1:${port}`),
     clients,

@@ -18,7 +18,9 @@ export interface RedisDatabase {
  * Allocates a database of the shared Redis.
  * @param options.server another server
  */
-export async function redis(options: { server?: { readonly url: string } } = {}): Promise<RedisDatabase> {
+export async function redis(
+  options: { server?: { readonly url: string } } = {},
+): Promise<RedisDatabase> {
   const { url: shared } = options.server ?? (await services.redis());
   const number = await nextDatabase(shared);
   const url = new URL(shared);

@@ -12,7 +12,9 @@ export interface SentryItem extends Fields {
   readonly tags?: Readonly<Record<string, string>>;
   readonly fingerprint?: readonly string[];
   readonly contexts: Readonly<Record<string, Fields>> & { readonly trace: Fields };
-  readonly exception?: { readonly values: readonly { readonly type: string; readonly value: string }[] };
+  readonly exception?: {
+    readonly values: readonly { readonly type: string; readonly value: string }[];
+  };
   readonly spans?: readonly Fields[];
 }
 
@@ -42,7 +44,9 @@ export async function sentry(options: { port?: number } = {}): Promise<Sentry> {
   const key = '0123456789abcdef0123456789abcdef';
   const server = await receiving(() => ({ status }), options);
   const items = (wanted: string) =>
-    server.requests.filter(({ path }) => path.startsWith('/api/42/envelope/')).flatMap(({ body }) => itemsOf(body, wanted));
+    server.requests
+      .filter(({ path }) => path.startsWith('/api/42/envelope/'))
+      .flatMap(({ body }) => itemsOf(body, wanted));
   const spans = () =>
     items('transaction').flatMap(({ transaction, contexts, spans = [] }) => [
       { ...contexts.trace, name: transaction },
@@ -61,7 +65,10 @@ export async function sentry(options: { port?: number } = {}): Promise<Sentry> {
     get requests() {
       return server.requests.length;
     },
-    text: () => server.requests.map(({ path, headers, body }) => `${path} ${JSON.stringify(headers)}\n${body}`).join('\n'),
+    text: () =>
+      server.requests
+        .map(({ path, headers, body }) => `${path} ${JSON.stringify(headers)}\n${body}`)
+        .join('\n'),
     arrived: (name, count = 1) =>
       until(`${count} spans ${name} at Sentry`, () => {
         const found = spans().filter((span) => span.name === name);
@@ -80,5 +87,7 @@ function itemsOf(body: string, wanted: string): SentryItem[] {
     .split('\n')
     .filter(Boolean)
     .map((line) => JSON.parse(line) as Fields);
-  return lines.flatMap((line, at) => (at % 2 === 0 && line['type'] === wanted ? [lines[at + 1] as SentryItem] : []));
+  return lines.flatMap((line, at) =>
+    at % 2 === 0 && line['type'] === wanted ? [lines[at + 1] as SentryItem] : [],
+  );
 }

@@ -63,19 +63,36 @@ const kinds: { readonly [Name in Service]: Kind<Name> } = {
     read: (env) => {
       const plaintext = env['TEST_KAFKA_BROKERS'];
       if (!plaintext) return undefined;
-      const names = ['SASL_PLAINTEXT', 'SASL_SSL', 'SSL', 'MUTUAL', 'SASL_MUTUAL', 'CA', 'CLIENT_CERTIFICATE', 'CLIENT_KEY'];
+      const names = [
+        'SASL_PLAINTEXT',
+        'SASL_SSL',
+        'SSL',
+        'MUTUAL',
+        'SASL_MUTUAL',
+        'CA',
+        'CLIENT_CERTIFICATE',
+        'CLIENT_KEY',
+      ];
       const missing = names.filter((name) => !env[`TEST_KAFKA_${name}`]);
-      if (missing.length > 0) throw new Error(`TEST_KAFKA_BROKERS is set: set TEST_KAFKA_${missing.join(', TEST_KAFKA_')} too, or none`);
+      if (missing.length > 0)
+        throw new Error(
+          `TEST_KAFKA_BROKERS is set: set TEST_KAFKA_${missing.join(', TEST_KAFKA_')} too, or none`,
+        );
       const [saslPlaintext, saslSsl, ssl, mutual, saslMutual, caFile, certificate, key] = names.map(
         (name) => env[`TEST_KAFKA_${name}`],
       ) as [string, string, string, string, string, string, string, string];
-      return { listeners: { plaintext, saslPlaintext, saslSsl, ssl, mutual, saslMutual }, caFile, client: { certificate, key } };
+      return {
+        listeners: { plaintext, saslPlaintext, saslSsl, ssl, mutual, saslMutual },
+        caFile,
+        client: { certificate, key },
+      };
     },
   },
   prometheus: {
     start: async () => ({ ...prometheusPrograms(), close: async () => undefined }),
     write: ({ prometheus, promtool }) => ({ TEST_PROMETHEUS: prometheus, TEST_PROMTOOL: promtool }),
-    read: ({ TEST_PROMETHEUS: prometheus, TEST_PROMTOOL: promtool }) => (prometheus && promtool ? { prometheus, promtool } : undefined),
+    read: ({ TEST_PROMETHEUS: prometheus, TEST_PROMTOOL: promtool }) =>
+      prometheus && promtool ? { prometheus, promtool } : undefined,
   },
   chromium: {
     start: async () => ({ ...chromiumProgram(), close: async () => undefined }),
@@ -103,11 +120,16 @@ export const services = {
  * caller closes it. They skip as `services` do.
  */
 export const own = {
-  postgres: (settings?: Readonly<Record<string, string | number>>): Promise<PostgresServer> => orSkip(() => startPostgres(settings)),
-  pgbouncer: (...options: Parameters<typeof startPgBouncer>): Promise<PgBouncer> => orSkip(() => startPgBouncer(...options)),
-  redis: (settings?: Readonly<Record<string, string | number>>): Promise<RedisServer> => orSkip(() => startRedis(settings)),
-  sentinel: (...options: Parameters<typeof startSentinel>): Promise<RedisServer> => orSkip(() => startSentinel(...options)),
-  kafka: (options?: Parameters<typeof startKafka>[0]): Promise<KafkaServer> => orSkip(() => startKafka(options)),
+  postgres: (settings?: Readonly<Record<string, string | number>>): Promise<PostgresServer> =>
+    orSkip(() => startPostgres(settings)),
+  pgbouncer: (...options: Parameters<typeof startPgBouncer>): Promise<PgBouncer> =>
+    orSkip(() => startPgBouncer(...options)),
+  redis: (settings?: Readonly<Record<string, string | number>>): Promise<RedisServer> =>
+    orSkip(() => startRedis(settings)),
+  sentinel: (...options: Parameters<typeof startSentinel>): Promise<RedisServer> =>
+    orSkip(() => startSentinel(...options)),
+  kafka: (options?: Parameters<typeof startKafka>[0]): Promise<KafkaServer> =>
+    orSkip(() => startKafka(options)),
   /** The path of a Python with these PyPI packages. */
   python: (...requirements: string[]): Promise<string> => orSkip(async () => python(requirements)),
   /** The path of Go 1.21 or newer. */
@@ -119,7 +141,9 @@ export const own = {
  * @returns the variables for the test files, a sentence per unavailable service, and a function
  * that stops all
  */
-export async function startShared(names: readonly Service[]): Promise<{ env: Env; missing: string[]; close(): Promise<void> }> {
+export async function startShared(
+  names: readonly Service[],
+): Promise<{ env: Env; missing: string[]; close(): Promise<void> }> {
   let env: Env = {};
   const missing: string[] = [];
   const started: { close(): Promise<void> }[] = [];

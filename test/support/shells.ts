@@ -16,9 +16,17 @@ export function runShell(shell: 'bash' | 'zsh' | 'fish', script: string): string
     process.stdout.write(`\nSKIPPED: ${error.message}\n`);
     process.exit(process.env['CI'] === 'true' ? 1 : 0);
   }
-  const plain = { bash: ['--norc', '--noprofile', '-c'], zsh: ['-f', '-c'], fish: ['--no-config', '-c'] }[shell];
-  const { status, stdout, stderr, error } = spawnSync(shell, [...plain, script], { encoding: 'utf8', timeout: 30_000 });
-  if (error ?? status !== 0) throw new Error(`${shell} ended with ${status}: ${error?.message ?? ''}\n${stdout}${stderr}`);
+  const plain = {
+    bash: ['--norc', '--noprofile', '-c'],
+    zsh: ['-f', '-c'],
+    fish: ['--no-config', '-c'],
+  }[shell];
+  const { status, stdout, stderr, error } = spawnSync(shell, [...plain, script], {
+    encoding: 'utf8',
+    timeout: 30_000,
+  });
+  if (error ?? status !== 0)
+    throw new Error(`${shell} ended with ${status}: ${error?.message ?? ''}\n${stdout}${stderr}`);
   if (stderr !== '') throw new Error(`${shell} said: ${stderr}`);
   return stdout;
 }

@@ -28,7 +28,8 @@ export async function smallDisk(postgres: PostgresServer, db: Database): Promise
   const folder = tempFolder('disk');
   const { uid, gid } = fs.statSync(`/proc/${postgres.pid}`);
   const options = `size=${SIZE_MB}m,uid=${uid},gid=${gid},mode=0700`;
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder]).status !== 0) return triggered(db);
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder]).status !== 0)
+    return triggered(db);
   const unmount = () => void spawnSync('umount', ['--lazy', folder]);
   process.once('exit', unmount);
   await db.rows(`create tablespace small location '${folder}'`);
@@ -66,7 +67,9 @@ async function triggered(db: Database): Promise<SmallDisk> {
   return {
     kind: 'trigger',
     fill: async () =>
-      void (await db.rows('create trigger disk_is_full before insert on events for each statement execute function disk_is_full()')),
+      void (await db.rows(
+        'create trigger disk_is_full before insert on events for each statement execute function disk_is_full()',
+      )),
     free: async () => void (await db.rows('drop trigger disk_is_full on events')),
     close: () => undefined,
   };

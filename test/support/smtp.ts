@@ -48,8 +48,13 @@ export async function smtp(
   const { ca, key, certificate } = (made ??= certificates(tempFolder('smtp')));
   const mails: ReceivedMail[] = [];
   const refuse = (address: string) =>
-    refuses.includes(address) ? Object.assign(new Error(`${address} is not wanted`), { responseCode: 550 }) : null;
-  const disabled: string[] = [...(tls === 'starttls' ? [] : ['STARTTLS']), ...(login ? [] : ['AUTH'])];
+    refuses.includes(address)
+      ? Object.assign(new Error(`${address} is not wanted`), { responseCode: 550 })
+      : null;
+  const disabled: string[] = [
+    ...(tls === 'starttls' ? [] : ['STARTTLS']),
+    ...(login ? [] : ['AUTH']),
+  ];
   const handlers: SMTPServerOptions = {
     secure: tls === 'implicit',
     key: fs.readFileSync(key),
@@ -97,15 +102,22 @@ function parse(message: string): { headers: Record<string, string>; text: string
   const [head = '', ...body] = message.split('\r\n\r\n');
   const lines = head.replace(/\r\n[ \t]+/g, ' ').split('\r\n');
   const headers = Object.fromEntries(
-    lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+    lines.map((line) => [
+      line.slice(0, line.indexOf(':')).toLowerCase(),
+      line.slice(line.indexOf(':') + 1).trim(),
+    ]),
   );
   const raw = body.join('\r\n\r\n');
-  const text = /quoted-printable/i.test(headers['content-transfer-encoding'] ?? '') ? quotedPrintable(raw) : raw;
+  const text = /quoted-printable/i.test(headers['content-transfer-encoding'] ?? '')
+    ? quotedPrintable(raw)
+    : raw;
   return { headers, text: text.replaceAll('\r\n', '\n') };
 }
 
 /** https://www.rfc-editor.org/rfc/rfc2045#section-6.7 */
 function quotedPrintable(text: string): string {
-  const bytes = text.replace(/=\r\n/g, '').replace(/=([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
+  const bytes = text
+    .replace(/=\r\n/g, '')
+    .replace(/=([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
   return Buffer.from(bytes, 'latin1').toString();
 }

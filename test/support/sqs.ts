@@ -1,5 +1,9 @@
 import crypto from 'node:crypto';
-import { SendMessageBatchCommand, SQSClient, type SendMessageBatchRequestEntry } from '@aws-sdk/client-sqs';
+import {
+  SendMessageBatchCommand,
+  SQSClient,
+  type SendMessageBatchRequestEntry,
+} from '@aws-sdk/client-sqs';
 import { startFauxqs } from 'fauxqs';
 
 /** A private SQS emulator in this process. It accepts any key. */
@@ -36,7 +40,12 @@ export interface QueueMessage {
  */
 export async function sqs(options: { port?: number } = {}): Promise<Queues> {
   const region = 'eu-west-1';
-  const server = await startFauxqs({ port: options.port ?? 0, host: '127.0.0.1', logger: false, defaultRegion: region });
+  const server = await startFauxqs({
+    port: options.port ?? 0,
+    host: '127.0.0.1',
+    logger: false,
+    defaultRegion: region,
+  });
   const endpoint = `http://127.0.0.1:${server.port}`;
   const credentials = { accessKeyId: 'test-access-key', secretAccessKey: 'test-secret-key' };
   const client = new SQSClient({ endpoint, region, credentials });
@@ -46,7 +55,10 @@ export async function sqs(options: { port?: number } = {}): Promise<Queues> {
     secretKey: credentials.secretAccessKey,
     client,
     queue: (attributes = {}) => {
-      const { queueName, queueUrl } = server.createQueue(`queue-${crypto.randomBytes(6).toString('hex')}`, { attributes });
+      const { queueName, queueUrl } = server.createQueue(
+        `queue-${crypto.randomBytes(6).toString('hex')}`,
+        { attributes },
+      );
       return { name: queueName, url: queueUrl };
     },
     connection: (queueName) => ({
@@ -59,8 +71,11 @@ export async function sqs(options: { port?: number } = {}): Promise<Queues> {
     send: async ({ url }, messages) => {
       const entries = messages.map(entry);
       for (let from = 0; from < entries.length; from += 10) {
-        const { Failed = [] } = await client.send(new SendMessageBatchCommand({ QueueUrl: url, Entries: entries.slice(from, from + 10) }));
-        if (Failed[0]) throw new Error(`the queue refused a message: ${Failed[0].Code} ${Failed[0].Message}`);
+        const { Failed = [] } = await client.send(
+          new SendMessageBatchCommand({ QueueUrl: url, Entries: entries.slice(from, from + 10) }),
+        );
+        if (Failed[0])
+          throw new Error(`the queue refused a message: ${Failed[0].Code} ${Failed[0].Message}`);
       }
     },
     depth: ({ name }) => {
@@ -82,7 +97,10 @@ function entry(message: string | QueueMessage, index: number): SendMessageBatchR
     Id: String(index % 10),
     MessageBody: body,
     MessageAttributes: Object.fromEntries(
-      Object.entries(attributes).map(([name, value]) => [name, { DataType: 'String', StringValue: value }]),
+      Object.entries(attributes).map(([name, value]) => [
+        name,
+        { DataType: 'String', StringValue: value },
+      ]),
     ),
   };
 }

@@ -11,7 +11,8 @@ export interface Sts {
 }
 
 /** The access key that signed a request. */
-export const keyOf = ({ headers }: http.IncomingMessage) => /Credential=([^/]+)\//.exec(headers.authorization ?? '')?.[1];
+export const keyOf = ({ headers }: http.IncomingMessage) =>
+  /Credential=([^/]+)\//.exec(headers.authorization ?? '')?.[1];
 
 /**
  * Starts a service that returns the credentials `ROLE`, `role-secret` and `role-token` for any
@@ -20,7 +21,10 @@ export const keyOf = ({ headers }: http.IncomingMessage) => /Credential=([^/]+)\
 export async function sts(): Promise<Sts> {
   const server = http.createServer((request, response) => {
     void request.toArray().then((parts) => {
-      peer.assumed.push({ params: Object.fromEntries(new URLSearchParams(Buffer.concat(parts).toString())), key: keyOf(request) });
+      peer.assumed.push({
+        params: Object.fromEntries(new URLSearchParams(Buffer.concat(parts).toString())),
+        key: keyOf(request),
+      });
       response.writeHead(peer.refusal === undefined ? 200 : 403, { 'content-type': 'text/xml' });
       if (peer.refusal !== undefined) {
         response.end(
@@ -30,7 +34,9 @@ export async function sts(): Promise<Sts> {
       }
       const lasting = new Date(Date.now() + 3_600_000).toISOString();
       const given = `<AccessKeyId>ROLE</AccessKeyId><SecretAccessKey>role-secret</SecretAccessKey><SessionToken>role-token</SessionToken><Expiration>${lasting}</Expiration>`;
-      response.end(`<AssumeRoleResponse><AssumeRoleResult><Credentials>${given}</Credentials></AssumeRoleResult></AssumeRoleResponse>`);
+      response.end(
+        `<AssumeRoleResponse><AssumeRoleResult><Credentials>${given}</Credentials></AssumeRoleResult></AssumeRoleResponse>`,
+      );
     });
   });
   const peer: Sts = {
@@ -47,7 +53,12 @@ export async function sts(): Promise<Sts> {
 
 /** Removes all AWS credentials from this process except these variables. */
 export function onlyThese(variables: Readonly<Record<string, string>>): void {
-  for (const name of Object.keys(process.env)) if (name.startsWith('AWS_')) delete process.env[name];
-  const none = { AWS_EC2_METADATA_DISABLED: 'true', AWS_CONFIG_FILE: '/nowhere', AWS_SHARED_CREDENTIALS_FILE: '/nowhere' };
+  for (const name of Object.keys(process.env))
+    if (name.startsWith('AWS_')) delete process.env[name];
+  const none = {
+    AWS_EC2_METADATA_DISABLED: 'true',
+    AWS_CONFIG_FILE: '/nowhere',
+    AWS_SHARED_CREDENTIALS_FILE: '/nowhere',
+  };
   Object.assign(process.env, none, variables);
 }

@@ -27,10 +27,18 @@ export function onTerminal(
 ): OnTerminal {
   installed('script', ['bsdutils'], 'for the tests on a terminal');
   const folder = tempFolder('terminal');
-  const words = [process.execPath, bin, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
+  const words = [process.execPath, bin, ...args]
+    .map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
+    .join(' ');
   const child = spawn('script', ['-qefc', `stty cols ${columns}; exec ${words}`, '/dev/null'], {
     cwd: folder,
-    env: { PATH: process.env['PATH'] ?? '', HOME: folder, TERM: 'xterm-256color', SHELL: '/bin/sh', ...env },
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      HOME: folder,
+      TERM: 'xterm-256color',
+      SHELL: '/bin/sh',
+      ...env,
+    },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   if (child.pid !== undefined) keep(child.pid, 'SIGKILL');

@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Values that `until` keeps waiting for, like an empty list. Any other value ends the wait. */
 type Falsy = false | undefined | null | 0 | '';
 
-const isThere = <T>(found: T | Falsy): found is T => (Array.isArray(found) ? found.length > 0 : !!found);
+const isThere = <T>(found: T | Falsy): found is T =>
+  Array.isArray(found) ? found.length > 0 : !!found;
 
 /**
  * Polls until the condition returns a truthy value or a non-empty list, and returns it.
@@ -40,10 +41,17 @@ export async function until<T>(
  * @param what the end of the sentence "waited 5 s for …"
  * @throws if the promise has not settled after `timeoutMs`
  */
-export async function within<T>(promise: T | Promise<T>, timeoutMs: number, what: string): Promise<T> {
+export async function within<T>(
+  promise: T | Promise<T>,
+  timeoutMs: number,
+  what: string,
+): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const overrun = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`waited ${timeoutMs / 1000} s for ${what}`)), timeoutMs);
+    timer = setTimeout(
+      () => reject(new Error(`waited ${timeoutMs / 1000} s for ${what}`)),
+      timeoutMs,
+    );
   });
   try {
     return await Promise.race([promise, overrun]);

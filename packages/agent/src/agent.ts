@@ -55,7 +55,10 @@ export async function startAgent({
   try {
     const health = new Health();
     const database = openDatabase(config.database, {
-      poolSize: Math.max(config.database.max_open_connections, COMMITTERS + WRITERS + OTHER_CONNECTIONS),
+      poolSize: Math.max(
+        config.database.max_open_connections,
+        COMMITTERS + WRITERS + OTHER_CONNECTIONS,
+      ),
       name: 'gateway-agent',
     });
     lifecycle.add('database', () => database.close());
@@ -65,7 +68,10 @@ export async function startAgent({
     const kv = givenKv ?? (await openReachableKv(config, log));
     if (!givenKv) lifecycle.add('kv', () => kv.close());
 
-    const configCache = new ConfigCache(database, { intervalMs: config.agent.interval_seconds * 1000, log });
+    const configCache = new ConfigCache(database, {
+      intervalMs: config.agent.interval_seconds * 1000,
+      log,
+    });
     const shared = { config, log, health, database, kv, configCache };
     const wiring = wireAgent({ ...shared, plugins, open, mailer: await mailerOf(config, log) });
     lifecycle.add('config cache', () => configCache.close());
@@ -89,10 +95,16 @@ export async function startAgent({
     const intake =
       config.agent.mode === 'retry'
         ? undefined
-        : openIntake?.({ config, database, kv, plugins, log, configCache, pace, writer, sandbox }, lifecycle);
+        : openIntake?.(
+            { config, database, kv, plugins, log, configCache, pace, writer, sandbox },
+            lifecycle,
+          );
     const http = await serveHttp(wiring, { config, health, plugins, log, intake });
     lifecycle.add('http', () => http.close());
-    lifecycle.add('maintenance', await startMaintenance(config, { database, log, meter: plugins.meter }));
+    lifecycle.add(
+      'maintenance',
+      await startMaintenance(config, { database, log, meter: plugins.meter }),
+    );
     lifecycle.add('counts', startCountUpdates({ pool: database.sessions, log }));
     lifecycle.add('sampler', startSampler({ config, plugins, database, kv, log }));
 
@@ -102,7 +114,13 @@ export async function startAgent({
     wiring.start();
     const { consumers, lease } = wiring;
     log.info(
-      { agent_id: lease.agentId, port: http.port, mode: config.agent.mode, consumers, sources: configCache.sources.length },
+      {
+        agent_id: lease.agentId,
+        port: http.port,
+        mode: config.agent.mode,
+        consumers,
+        sources: configCache.sources.length,
+      },
       'The agent is ready.',
     );
     return { port: http.port, close };
@@ -118,7 +136,10 @@ async function mailerOf(config: Config, log: Log): Promise<Mailer | undefined> {
   // Loaded on use: most of its load time goes to formats that are not needed.
   const { createMailer, mailsAreSent } = await import('./notifications/mailer.js');
   if (mailsAreSent(config)) return createMailer(config);
-  log.warn({}, `No notifications are sent by e-mail: ${from === undefined ? 'smtp.from' : 'smtp.url'} is not set.`);
+  log.warn(
+    {},
+    `No notifications are sent by e-mail: ${from === undefined ? 'smtp.from' : 'smtp.url'} is not set.`,
+  );
   return undefined;
 }
 
@@ -127,7 +148,8 @@ async function openReachableKv(config: Config, log: Log): Promise<Kv> {
   let isReady = false;
   // Health logs later failures.
   const kv = openKv(config.kv, (error) => {
-    if (!isReady && !last) log.warn({ reason: kvReason(error, config.kv) }, 'KV does not answer yet; trying again.');
+    if (!isReady && !last)
+      log.warn({ reason: kvReason(error, config.kv) }, 'KV does not answer yet; trying again.');
     last = error;
   });
   try {

@@ -17,7 +17,11 @@ import { stopAtDeadline } from './model/stages.js';
 import type { Mailer } from './notifications/mailer.js';
 import { Notifier } from './notifications/notifier.js';
 import { commitRouter } from './routing/commit-router.js';
-import { consumeCreateEvent, consumeFirstAttempts, consumeMatchSubscriptions } from './routing/pending-queues.js';
+import {
+  consumeCreateEvent,
+  consumeFirstAttempts,
+  consumeMatchSubscriptions,
+} from './routing/pending-queues.js';
 import { PendingRouter } from './routing/pending-router.js';
 import { DeliveryPlanner } from './routing/plan-deliveries.js';
 import { wireSources } from './sources/wiring.js';
@@ -27,7 +31,10 @@ import { tracing } from './telemetry/tracing.js';
 /** Part of the drain time reserved for closing connections. */
 const CLOSING_SECONDS = 3;
 
-export interface WiringOptions extends Pick<AgentContext, 'config' | 'log' | 'health' | 'database' | 'kv' | 'configCache' | 'open'> {
+export interface WiringOptions extends Pick<
+  AgentContext,
+  'config' | 'log' | 'health' | 'database' | 'kv' | 'configCache' | 'open'
+> {
   readonly plugins: ActivatedPlugins;
   readonly mailer?: Mailer | undefined;
 }
@@ -40,29 +47,62 @@ export function wireAgent({ plugins, mailer, ...given }: WiringOptions) {
   const { limits, agent } = config;
   const readsSources = agent.mode !== 'retry';
   const measure = measuring(plugins);
-  const [lease, clock, sandbox] = [new AgentLease(), new Clock(), new Sandbox(sandboxLimits(config))];
+  const [lease, clock, sandbox] = [
+    new AgentLease(),
+    new Clock(),
+    new Sandbox(sandboxLimits(config)),
+  ];
   const loopShares = new LoopShares(limits.event_loop_ms);
-  const context: AgentContext = { ...given, lease, clock, sandbox, loopShares, measure, tracing: tracing(plugins) };
-  const shared = { ...context, name: `${hostname()}:${process.pid}`, notifier: new Notifier({ ...context, mailer }) };
+  const context: AgentContext = {
+    ...given,
+    lease,
+    clock,
+    sandbox,
+    loopShares,
+    measure,
+    tracing: tracing(plugins),
+  };
+  const shared = {
+    ...context,
+    name: `${hostname()}:${process.pid}`,
+    notifier: new Notifier({ ...context, mailer }),
+  };
 
   const usage = startUsageCounter({ pool: database.pool, log });
   const successStreak = new SuccessStreak();
   const recorded: AttemptObserver['recorded'] = (attempts, isOurs) => {
-    for (const attempt of attempts) if (attempt.status === 'success' && isOurs(attempt)) usage.delivery(attempt.projectId);
+    for (const attempt of attempts)
+      if (attempt.status === 'success' && isOurs(attempt)) usage.delivery(attempt.projectId);
   };
   const observers = [{ recorded }, successStreak, shared.notifier, ...(measure ? [measure] : [])];
   const { drainDeliveries, ...delivery } = wireDelivery({ ...shared, observers });
   const held = { ...shared, ...delivery };
 
-  const planner = new DeliveryPlanner({ ...held, routingPace: new ProjectPace(limits.routing_work), claimsFirstAttempts: readsSources });
+  const planner = new DeliveryPlanner({
+    ...held,
+    routingPace: new ProjectPace(limits.routing_work),
+    claimsFirstAttempts: readsSources,
+  });
   const router = new PendingRouter({ ...held, planner });
-  const ingest = wireSources({ ...shared, plugins, usage, router: commitRouter({ ...held, planner }) });
+  const ingest = wireSources({
+    ...shared,
+    plugins,
+    usage,
+    router: commitRouter({ ...held, planner }),
+  });
   const parts = { ...held, ...ingest, planner, successStreak };
 
   const { sources, drainSources, stopPublishing } = ingest;
   const { claimer, dueTimes, inFlight } = delivery;
-  const heartbeat = new Heartbeat({ ...held, router, readsSources, onRenewed: () => sources.share() });
-  configCache.on('gateway_due', (projectId) => (projectId === '' ? claimer.checkAll() : dueTimes.add(projectId, 0)));
+  const heartbeat = new Heartbeat({
+    ...held,
+    router,
+    readsSources,
+    onRenewed: () => sources.share(),
+  });
+  configCache.on('gateway_due', (projectId) =>
+    projectId === '' ? claimer.checkAll() : dueTimes.add(projectId, 0),
+  );
   const stopShowing = measure && showGauges(plugins, parts);
   const queues = new AbortController();
   let consuming: Promise<unknown> | undefined;
@@ -71,10 +111,16 @@ export function wireAgent({ plugins, mailer, ...given }: WiringOptions) {
   let drained: Promise<void> | undefined;
   const drainAll = async () => {
     const giveUp = () => {
-      log.warn({ outstanding: inFlight.size }, 'The drain takes too long; what is unsettled is left to other agents.');
+      log.warn(
+        { outstanding: inFlight.size },
+        'The drain takes too long; what is unsettled is left to other agents.',
+      );
       stopAtDeadline(parts);
     };
-    const timer = setTimeout(giveUp, Math.max(0, agent.drain_timeout_seconds - CLOSING_SECONDS) * 1000);
+    const timer = setTimeout(
+      giveUp,
+      Math.max(0, agent.drain_timeout_seconds - CLOSING_SECONDS) * 1000,
+    );
     queues.abort();
     // Nothing comes in afterwards: no message, no pending event, no due delivery.
     await Promise.all([drainSources(), consuming, claimer.stop(), stopSweeps?.()]);
@@ -100,7 +146,9 @@ export function wireAgent({ plugins, mailer, ...given }: WiringOptions) {
       if (!readsSources) return;
       sources.start();
       const consumers = [consumeCreateEvent, consumeMatchSubscriptions, consumeFirstAttempts];
-      consuming = Promise.all(consumers.map((consume) => consume({ ...held, router }, queues.signal)));
+      consuming = Promise.all(
+        consumers.map((consume) => consume({ ...held, router }, queues.signal)),
+      );
     },
     /**
      * Finishes work stage by stage, and returns waiting deliveries. Near the deadline other agents

@@ -12,7 +12,8 @@ export interface Call {
   /** The path below `/api/v1`, with parameters in braces. */
   readonly path: string;
   readonly parameters?: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, Parameter | readonly Parameter[] | undefined>> | undefined;
+  readonly query?:
+    Readonly<Record<string, Parameter | readonly Parameter[] | undefined>> | undefined;
   readonly body?: unknown;
   /** Sent with an `Idempotency-Key`, so retries create once. */
   readonly isCreatedOnce?: true;

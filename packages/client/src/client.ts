@@ -63,18 +63,36 @@ export class GatewayClient {
     return token === undefined ? {} : { 'x-csrf-token': token };
   }
 
-  async #call<Data>({ method, path, parameters = {}, query = {}, body, isCreatedOnce, options = {} }: Call): Promise<Data> {
-    const { url, projectId, retries = RETRIES, timeoutMs = TIMEOUT_MS, fetch: send = fetch } = this.#options;
+  async #call<Data>({
+    method,
+    path,
+    parameters = {},
+    query = {},
+    body,
+    isCreatedOnce,
+    options = {},
+  }: Call): Promise<Data> {
+    const {
+      url,
+      projectId,
+      retries = RETRIES,
+      timeoutMs = TIMEOUT_MS,
+      fetch: send = fetch,
+    } = this.#options;
     const place = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
       const value = parameters[name] ?? (name === 'project_id' ? projectId : undefined);
       if (value === undefined)
-        throw new TypeError(`${method} ${path} needs a ${name}${name === 'project_id' ? ': give the client a projectId' : ''}`);
+        throw new TypeError(
+          `${method} ${path} needs a ${name}${name === 'project_id' ? ': give the client a projectId' : ''}`,
+        );
       return encodeURIComponent(value);
     });
     const target = new URL(`${url.replace(/\/+$/, '')}/api/v1${place}`);
     for (const [name, value] of Object.entries(query))
-      for (const one of [value].flat()) if (one !== undefined) target.searchParams.append(name, String(one));
-    const key = isCreatedOnce && !isIdempotent(body, options) ? { 'idempotency-key': randomKey() } : {};
+      for (const one of [value].flat())
+        if (one !== undefined) target.searchParams.append(name, String(one));
+    const key =
+      isCreatedOnce && !isIdempotent(body, options) ? { 'idempotency-key': randomKey() } : {};
     const isRepeatable = method !== 'POST' || isCreatedOnce || isIdempotent(body, options);
     for (let attempt = 0; ; attempt++) {
       const isLast = attempt >= retries;
@@ -93,17 +111,20 @@ export class GatewayClient {
           signal: options.signal ? AbortSignal.any([options.signal, deadline]) : deadline,
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         });
-        const answer = (await response.json().catch(() => undefined)) as ({ data: Data } & Partial<GatewayApiError>) | undefined;
+        const answer = (await response.json().catch(() => undefined)) as
+          ({ data: Data } & Partial<GatewayApiError>) | undefined;
         if (response.ok && answer) return answer.data;
         const error = errorOf(response, answer);
         const isWorthRepeating =
-          response.status === 429 || (isRepeatable && (response.status === 503 || error.code === 'request_in_progress'));
+          response.status === 429 ||
+          (isRepeatable && (response.status === 503 || error.code === 'request_in_progress'));
         const pauseMs = pauseOf(response, attempt);
         if (isLast || !isWorthRepeating || pauseMs > PAUSE_MAX_MS) throw error;
         await pause(pauseMs, options.signal);
       } catch (error) {
         // Lost connections and timeouts.
-        if (error instanceof GatewayApiError || options.signal?.aborted || isLast || !isRepeatable) throw error;
+        if (error instanceof GatewayApiError || options.signal?.aborted || isLast || !isRepeatable)
+          throw error;
         await pause(BACKOFF_MS * 2 ** attempt, options.signal);
       }
     }
@@ -119,14 +140,20 @@ function isIdempotent(body: unknown, { headers = {} }: CallOptions): boolean {
 
 /** Pages without TLS have no `randomUUID`. */
 function randomKey(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  return [...crypto.getRandomValues(new Uint8Array(16))]
+    .map((byte) => byte.toString(16).padStart(2, '0'))
+    .join('');
 }
 
 function errorOf({ status, url }: Response, answer: unknown): GatewayApiError {
   if (typeof (answer as { code?: unknown } | undefined)?.code === 'string')
     return new GatewayApiError(status, answer as ConstructorParameters<typeof GatewayApiError>[1]);
   const fix = 'check the url of the client, and what stands between it and the gateway';
-  return new GatewayApiError(status, { message: `${url} answered ${status}, and not as the gateway does`, code: 'unexpected_answer', fix });
+  return new GatewayApiError(status, {
+    message: `${url} answered ${status}, and not as the gateway does`,
+    code: 'unexpected_answer',
+    fix,
+  });
 }
 
 function pauseOf({ headers }: Response, attempt: number): number {

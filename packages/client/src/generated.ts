@@ -768,7 +768,8 @@ export interface EventExplanation {
     /** Why it does not match; null when it does. */
     readonly mismatch: {
       /** What does not match; `endpoint`: its endpoint was deleted; `filter`: its filter cannot be used. */
-      readonly part: 'deleted' | 'disabled' | 'endpoint' | 'event_types' | 'headers' | 'body' | 'filter';
+      readonly part:
+        'deleted' | 'disabled' | 'endpoint' | 'event_types' | 'headers' | 'body' | 'filter';
       /** Where in the headers or the body, with dots. */
       readonly path?: string | undefined;
       readonly operator?: string | undefined;
@@ -824,7 +825,8 @@ export interface FilterMatch {
   /** What does not match, and why: one of each part. */
   readonly mismatches: readonly {
     /** What does not match; `endpoint`: its endpoint was deleted; `filter`: its filter cannot be used. */
-    readonly part: 'deleted' | 'disabled' | 'endpoint' | 'event_types' | 'headers' | 'body' | 'filter';
+    readonly part:
+      'deleted' | 'disabled' | 'endpoint' | 'event_types' | 'headers' | 'body' | 'filter';
     /** Where in the headers or the body, with dots. */
     readonly path?: string | undefined;
     readonly operator?: string | undefined;
@@ -915,7 +917,8 @@ export interface FunctionTestResult {
         readonly matches: boolean;
         readonly mismatch: {
           /** What does not match; `endpoint`: its endpoint was deleted; `filter`: its filter cannot be used. */
-          readonly part: 'deleted' | 'disabled' | 'endpoint' | 'event_types' | 'headers' | 'body' | 'filter';
+          readonly part:
+            'deleted' | 'disabled' | 'endpoint' | 'event_types' | 'headers' | 'body' | 'filter';
           /** Where in the headers or the body, with dots. */
           readonly path?: string | undefined;
           readonly operator?: string | undefined;
@@ -1644,7 +1647,17 @@ export interface Source {
   readonly url: string | null;
   readonly verifier: {
     /** `noop` accepts every request; the last ones are signatures of providers, which need `secret` alone. */
-    readonly type: 'noop' | 'basic_auth' | 'api_key' | 'hmac' | 'github' | 'shopify' | 'stripe' | 'slack' | 'zoom' | 'standard_webhooks';
+    readonly type:
+      | 'noop'
+      | 'basic_auth'
+      | 'api_key'
+      | 'hmac'
+      | 'github'
+      | 'shopify'
+      | 'stripe'
+      | 'slack'
+      | 'zoom'
+      | 'standard_webhooks';
     /** What the provider signs with. */
     readonly secret?: string | undefined;
     readonly basic_auth?:
@@ -1863,7 +1876,17 @@ export interface User {
 
 export interface Verifier {
   /** `noop` accepts every request; the last ones are signatures of providers, which need `secret` alone. */
-  readonly type: 'noop' | 'basic_auth' | 'api_key' | 'hmac' | 'github' | 'shopify' | 'stripe' | 'slack' | 'zoom' | 'standard_webhooks';
+  readonly type:
+    | 'noop'
+    | 'basic_auth'
+    | 'api_key'
+    | 'hmac'
+    | 'github'
+    | 'shopify'
+    | 'stripe'
+    | 'slack'
+    | 'zoom'
+    | 'standard_webhooks';
   /** What the provider signs with. */
   readonly secret?: string | undefined;
   readonly basic_auth?:
@@ -1939,13 +1962,17 @@ export function resources({ call, list }: Caller) {
   return {
     auth: {
       /** Tells how people sign in. */
-      methods: (options?: CallOptions): Promise<SignInMethods> => call({ method: 'GET', path: '/auth/methods', options }),
+      methods: (options?: CallOptions): Promise<SignInMethods> =>
+        call({ method: 'GET', path: '/auth/methods', options }),
       /** Signs in with email address and password: sets the cookie of a session. */
-      login: (body: Login, options?: CallOptions): Promise<Session> => call({ method: 'POST', path: '/auth/login', body, options }),
+      login: (body: Login, options?: CallOptions): Promise<Session> =>
+        call({ method: 'POST', path: '/auth/login', body, options }),
       /** Shows the session: its user, organisations and CSRF token. */
-      session: (options?: CallOptions): Promise<Session> => call({ method: 'GET', path: '/auth/session', options }),
+      session: (options?: CallOptions): Promise<Session> =>
+        call({ method: 'GET', path: '/auth/session', options }),
       /** Ends the session. */
-      logout: (options?: CallOptions): Promise<null> => call({ method: 'POST', path: '/auth/logout', options }),
+      logout: (options?: CallOptions): Promise<null> =>
+        call({ method: 'POST', path: '/auth/logout', options }),
       /** Shows the invitation of a token. It takes a POST, so that the token stands in no address. */
       showInvitation: (body: InvitationToken, options?: CallOptions): Promise<OpenInvitation> =>
         call({ method: 'POST', path: '/auth/invitation', body, options }),
@@ -1953,16 +1980,19 @@ export function resources({ call, list }: Caller) {
       acceptInvitation: (body: AcceptedInvitation, options?: CallOptions): Promise<Session> =>
         call({ method: 'POST', path: '/auth/accept-invitation', body, options }),
       /** Begins to sign in with the OpenID Connect provider: answers the address to send the browser to, and sets a cookie that it has to bring back. */
-      startOidc: (options?: CallOptions): Promise<StartedSignIn> => call({ method: 'POST', path: '/auth/oidc/start', options }),
+      startOidc: (options?: CallOptions): Promise<StartedSignIn> =>
+        call({ method: 'POST', path: '/auth/oidc/start', options }),
       /** Signs in with what the provider has sent the browser back with: sets the cookie of a session. */
       completeOidc: (body: CompletedSignIn, options?: CallOptions): Promise<Session> =>
         call({ method: 'POST', path: '/auth/oidc/complete', body, options }),
     },
     users: {
       /** Shows the user of the key. */
-      me: (options?: CallOptions): Promise<User> => call({ method: 'GET', path: '/users/me', options }),
+      me: (options?: CallOptions): Promise<User> =>
+        call({ method: 'GET', path: '/users/me', options }),
       /** Changes the name of the user of the key. */
-      updateMe: (body: ChangedUser, options?: CallOptions): Promise<User> => call({ method: 'PUT', path: '/users/me', body, options }),
+      updateMe: (body: ChangedUser, options?: CallOptions): Promise<User> =>
+        call({ method: 'PUT', path: '/users/me', body, options }),
       /** Changes the password of the user, and ends all other sessions. */
       changePassword: (body: ChangedPassword, options?: CallOptions): Promise<null> =>
         call({ method: 'PUT', path: '/users/me/password', body, options }),
@@ -1980,7 +2010,12 @@ export function resources({ call, list }: Caller) {
       ): Pages<PersonalKey> => list({ method: 'GET', path: '/users/me/api-keys', query, options }),
       /** Revokes a personal API key of the user: here at once, on other servers within a second. */
       revokeApiKey: (id: string, options?: CallOptions): Promise<PersonalKey> =>
-        call({ method: 'DELETE', path: '/users/me/api-keys/{id}', parameters: { id: id }, options }),
+        call({
+          method: 'DELETE',
+          path: '/users/me/api-keys/{id}',
+          parameters: { id: id },
+          options,
+        }),
       /** Creates a personal API key, which is shown this once. */
       createApiKey: (body: NewApiKey, options?: CallOptions): Promise<CreatedPersonalKey> =>
         call({ method: 'POST', path: '/users/me/api-keys', body, isCreatedOnce: true, options }),
@@ -1988,8 +2023,18 @@ export function resources({ call, list }: Caller) {
       getApiKey: (id: string, options?: CallOptions): Promise<PersonalKey> =>
         call({ method: 'GET', path: '/users/me/api-keys/{id}', parameters: { id: id }, options }),
       /** Changes what is given of a personal API key of the user: here at once, on other servers within a second. */
-      updateApiKey: (id: string, body: ChangedApiKey, options?: CallOptions): Promise<PersonalKey> =>
-        call({ method: 'PUT', path: '/users/me/api-keys/{id}', parameters: { id: id }, body, options }),
+      updateApiKey: (
+        id: string,
+        body: ChangedApiKey,
+        options?: CallOptions,
+      ): Promise<PersonalKey> =>
+        call({
+          method: 'PUT',
+          path: '/users/me/api-keys/{id}',
+          parameters: { id: id },
+          body,
+          options,
+        }),
       /** Lists the sessions of the user, revoked and expired ones included. */
       listSessions: (
         query?: {
@@ -2004,7 +2049,12 @@ export function resources({ call, list }: Caller) {
       ): Pages<PersonalKey> => list({ method: 'GET', path: '/users/me/sessions', query, options }),
       /** Revokes a session of the user: here at once, on other servers within a second. */
       revokeSession: (id: string, options?: CallOptions): Promise<PersonalKey> =>
-        call({ method: 'DELETE', path: '/users/me/sessions/{id}', parameters: { id: id }, options }),
+        call({
+          method: 'DELETE',
+          path: '/users/me/sessions/{id}',
+          parameters: { id: id },
+          options,
+        }),
     },
     organisations: {
       /** Creates an organisation, of which the user of the key becomes the owner. */
@@ -2018,13 +2068,33 @@ export function resources({ call, list }: Caller) {
       }> => call({ method: 'GET', path: '/organisations', options }),
       /** Shows an organisation. */
       get: (organisationId: string, options?: CallOptions): Promise<Membership> =>
-        call({ method: 'GET', path: '/organisations/{organisation_id}', parameters: { organisation_id: organisationId }, options }),
+        call({
+          method: 'GET',
+          path: '/organisations/{organisation_id}',
+          parameters: { organisation_id: organisationId },
+          options,
+        }),
       /** Renames an organisation. */
-      update: (organisationId: string, body: OrganisationName, options?: CallOptions): Promise<Organisation> =>
-        call({ method: 'PUT', path: '/organisations/{organisation_id}', parameters: { organisation_id: organisationId }, body, options }),
+      update: (
+        organisationId: string,
+        body: OrganisationName,
+        options?: CallOptions,
+      ): Promise<Organisation> =>
+        call({
+          method: 'PUT',
+          path: '/organisations/{organisation_id}',
+          parameters: { organisation_id: organisationId },
+          body,
+          options,
+        }),
       /** Deletes an organisation that has no projects, with its members and its audit log. */
       delete: (organisationId: string, options?: CallOptions): Promise<null> =>
-        call({ method: 'DELETE', path: '/organisations/{organisation_id}', parameters: { organisation_id: organisationId }, options }),
+        call({
+          method: 'DELETE',
+          path: '/organisations/{organisation_id}',
+          parameters: { organisation_id: organisationId },
+          options,
+        }),
     },
     members: {
       /** Lists the members of an organisation. */
@@ -2056,7 +2126,12 @@ export function resources({ call, list }: Caller) {
           options,
         }),
       /** Changes the role of a member. Only an owner may make or change an owner. */
-      update: (organisationId: string, userId: string, body: ChangedMember, options?: CallOptions): Promise<Member> =>
+      update: (
+        organisationId: string,
+        userId: string,
+        body: ChangedMember,
+        options?: CallOptions,
+      ): Promise<Member> =>
         call({
           method: 'PUT',
           path: '/organisations/{organisation_id}/members/{user_id}',
@@ -2075,7 +2150,11 @@ export function resources({ call, list }: Caller) {
     },
     invitations: {
       /** Invites a person by email address. The answer has the token, this once: give the person the link <server>/#invitation=<token>. */
-      create: (organisationId: string, body: NewInvitation, options?: CallOptions): Promise<CreatedInvitation> =>
+      create: (
+        organisationId: string,
+        body: NewInvitation,
+        options?: CallOptions,
+      ): Promise<CreatedInvitation> =>
         call({
           method: 'POST',
           path: '/organisations/{organisation_id}/invitations',
@@ -2161,17 +2240,34 @@ export function resources({ call, list }: Caller) {
       ): Pages<Project> => list({ method: 'GET', path: '/projects', query, options }),
       /** Shows a project. */
       get: (projectId: string, options?: CallOptions): Promise<Project> =>
-        call({ method: 'GET', path: '/projects/{project_id}', parameters: { project_id: projectId }, options }),
+        call({
+          method: 'GET',
+          path: '/projects/{project_id}',
+          parameters: { project_id: projectId },
+          options,
+        }),
       /** Changes what is given of a project. */
       update: (projectId: string, body: ChangedProject, options?: CallOptions): Promise<Project> =>
-        call({ method: 'PUT', path: '/projects/{project_id}', parameters: { project_id: projectId }, body, options }),
+        call({
+          method: 'PUT',
+          path: '/projects/{project_id}',
+          parameters: { project_id: projectId },
+          body,
+          options,
+        }),
       /** Deletes a project: its sources stop, its keys are revoked, its waiting deliveries are discarded. */
       delete: (projectId: string, options?: CallOptions): Promise<null> =>
-        call({ method: 'DELETE', path: '/projects/{project_id}', parameters: { project_id: projectId }, options }),
+        call({
+          method: 'DELETE',
+          path: '/projects/{project_id}',
+          parameters: { project_id: projectId },
+          options,
+        }),
     },
     summary: {
       /** Shows what is the matter in a project: what waits, what is held, quarantined or disabled, and how long deliveries take. */
-      get: (options?: CallOptions): Promise<Summary> => call({ method: 'GET', path: '/projects/{project_id}/summary', options }),
+      get: (options?: CallOptions): Promise<Summary> =>
+        call({ method: 'GET', path: '/projects/{project_id}/summary', options }),
     },
     activity: {
       /** Shows how many events, deliveries and attempts ended when, of the project or of an endpoint, in the last seven days. */
@@ -2182,7 +2278,8 @@ export function resources({ call, list }: Caller) {
           readonly endpointId?: string | undefined;
         },
         options?: CallOptions,
-      ): Promise<Activity> => call({ method: 'GET', path: '/projects/{project_id}/activity', query, options }),
+      ): Promise<Activity> =>
+        call({ method: 'GET', path: '/projects/{project_id}/activity', query, options }),
       /** Counts the attempts at each of some endpoints. Counted by ten minutes. */
       endpoints: (
         query: {
@@ -2191,12 +2288,19 @@ export function resources({ call, list }: Caller) {
           readonly endpointId: readonly string[];
         },
         options?: CallOptions,
-      ): Promise<EndpointActivity> => call({ method: 'GET', path: '/projects/{project_id}/activity/endpoints', query, options }),
+      ): Promise<EndpointActivity> =>
+        call({ method: 'GET', path: '/projects/{project_id}/activity/endpoints', query, options }),
     },
     apiKeys: {
       /** Creates an API key of the project, which is shown this once. */
       create: (body: NewApiKey, options?: CallOptions): Promise<CreatedApiKey> =>
-        call({ method: 'POST', path: '/projects/{project_id}/api-keys', body, isCreatedOnce: true, options }),
+        call({
+          method: 'POST',
+          path: '/projects/{project_id}/api-keys',
+          body,
+          isCreatedOnce: true,
+          options,
+        }),
       /** Lists the API keys of the project, revoked and expired ones included. */
       list: (
         query?: {
@@ -2208,21 +2312,44 @@ export function resources({ call, list }: Caller) {
           readonly sort?: 'ASC' | 'DESC' | undefined;
         },
         options?: CallOptions,
-      ): Pages<ApiKey> => list({ method: 'GET', path: '/projects/{project_id}/api-keys', query, options }),
+      ): Pages<ApiKey> =>
+        list({ method: 'GET', path: '/projects/{project_id}/api-keys', query, options }),
       /** Shows an API key of the project. */
       get: (id: string, options?: CallOptions): Promise<ApiKey> =>
-        call({ method: 'GET', path: '/projects/{project_id}/api-keys/{id}', parameters: { id: id }, options }),
+        call({
+          method: 'GET',
+          path: '/projects/{project_id}/api-keys/{id}',
+          parameters: { id: id },
+          options,
+        }),
       /** Changes what is given of an API key of the project: here at once, on other servers within a second. */
       update: (id: string, body: ChangedApiKey, options?: CallOptions): Promise<ApiKey> =>
-        call({ method: 'PUT', path: '/projects/{project_id}/api-keys/{id}', parameters: { id: id }, body, options }),
+        call({
+          method: 'PUT',
+          path: '/projects/{project_id}/api-keys/{id}',
+          parameters: { id: id },
+          body,
+          options,
+        }),
       /** Revokes an API key of the project: here at once, on other servers within a second. */
       revoke: (id: string, options?: CallOptions): Promise<ApiKey> =>
-        call({ method: 'DELETE', path: '/projects/{project_id}/api-keys/{id}', parameters: { id: id }, options }),
+        call({
+          method: 'DELETE',
+          path: '/projects/{project_id}/api-keys/{id}',
+          parameters: { id: id },
+          options,
+        }),
     },
     portalLinks: {
       /** Creates a portal link, with which an owner sees its endpoints and their deliveries. Its token is shown this once. */
       create: (body: NewPortalLink, options?: CallOptions): Promise<CreatedPortalLink> =>
-        call({ method: 'POST', path: '/projects/{project_id}/portal-links', body, isCreatedOnce: true, options }),
+        call({
+          method: 'POST',
+          path: '/projects/{project_id}/portal-links',
+          body,
+          isCreatedOnce: true,
+          options,
+        }),
       /** Lists the portal links of the project; those that ended are deleted a week later. */
       list: (
         query?: {
@@ -2235,28 +2362,62 @@ export function resources({ call, list }: Caller) {
           readonly ownerId?: string | undefined;
         },
         options?: CallOptions,
-      ): Pages<PortalLink> => list({ method: 'GET', path: '/projects/{project_id}/portal-links', query, options }),
+      ): Pages<PortalLink> =>
+        list({ method: 'GET', path: '/projects/{project_id}/portal-links', query, options }),
       /** Shows a portal link. */
       get: (id: string, options?: CallOptions): Promise<PortalLink> =>
-        call({ method: 'GET', path: '/projects/{project_id}/portal-links/{id}', parameters: { id: id }, options }),
+        call({
+          method: 'GET',
+          path: '/projects/{project_id}/portal-links/{id}',
+          parameters: { id: id },
+          options,
+        }),
       /** Changes what is given of a portal link: here at once, on other servers within a second. Its owner stays. */
       update: (id: string, body: ChangedPortalLink, options?: CallOptions): Promise<PortalLink> =>
-        call({ method: 'PUT', path: '/projects/{project_id}/portal-links/{id}', parameters: { id: id }, body, options }),
+        call({
+          method: 'PUT',
+          path: '/projects/{project_id}/portal-links/{id}',
+          parameters: { id: id },
+          body,
+          options,
+        }),
       /** Revokes a portal link: here at once, on other servers within a second. */
       revoke: (id: string, options?: CallOptions): Promise<PortalLink> =>
-        call({ method: 'PUT', path: '/projects/{project_id}/portal-links/{id}/revoke', parameters: { id: id }, options }),
+        call({
+          method: 'PUT',
+          path: '/projects/{project_id}/portal-links/{id}/revoke',
+          parameters: { id: id },
+          options,
+        }),
       /** Gives a portal link that was not revoked another token, shown this once. The one before ends: here at once, on other servers within a second. */
-      refreshToken: (id: string, body: PortalLinkRefresh, options?: CallOptions): Promise<CreatedPortalLink> =>
-        call({ method: 'POST', path: '/projects/{project_id}/portal-links/{id}/refresh_token', parameters: { id: id }, body, options }),
+      refreshToken: (
+        id: string,
+        body: PortalLinkRefresh,
+        options?: CallOptions,
+      ): Promise<CreatedPortalLink> =>
+        call({
+          method: 'POST',
+          path: '/projects/{project_id}/portal-links/{id}/refresh_token',
+          parameters: { id: id },
+          body,
+          options,
+        }),
     },
     portal: {
       /** Shows what the portal link that makes the request reaches. */
-      get: (options?: CallOptions): Promise<Portal> => call({ method: 'GET', path: '/projects/{project_id}/portal', options }),
+      get: (options?: CallOptions): Promise<Portal> =>
+        call({ method: 'GET', path: '/projects/{project_id}/portal', options }),
     },
     endpoints: {
       /** Creates an endpoint. Its secret is shown this once. */
       create: (body: NewEndpoint, options?: CallOptions): Promise<Endpoint> =>
-        call({ method: 'POST', path: '/projects/{project_id}/endpoints', body, isCreatedOnce: true, options }),
+        call({
+          method: 'POST',
+          path: '/projects/{project_id}/endpoints',
+          body,
+          isCreatedOnce: true,
+          options,
+        }),
       /** Lists endpoints. */
       list: (
         query?: {
@@ -2274,28 +2435,66 @@ export function resources({ call, list }: Caller) {
           readonly circuitBreaker?: readonly ('closed' | 'open' | 'half_open')[] | undefined;
         },
         options?: CallOptions,
-      ): Pages<Endpoint> => list({ method: 'GET', path: '/projects/{project_id}/endpoints', query, options }),
+      ): Pages<Endpoint> =>
+        list({ method: 'GET', path: '/projects/{project_id}/endpoints', query, options }),
       /** Shows an endpoint. */
       get: (id: string, options?: CallOptions): Promise<Endpoint> =>
-        call({ method: 'GET', path: '/projects/{project_id}/endpoints/{id}', parameters: { id: id }, options }),
+        call({
+          method: 'GET',
+          path: '/projects/{project_id}/endpoints/{id}',
+          parameters: { id: id },
+          options,
+        }),
       /** Changes what is given of an endpoint; null clears a field. Another origin asks for the authentication and the client key again. */
       update: (id: string, body: ChangedEndpoint, options?: CallOptions): Promise<Endpoint> =>
-        call({ method: 'PUT', path: '/projects/{project_id}/endpoints/{id}', parameters: { id: id }, body, options }),
+        call({
+          method: 'PUT',
+          path: '/projects/{project_id}/endpoints/{id}',
+          parameters: { id: id },
+          body,
+          options,
+        }),
       /** Deletes an endpoint and its subscriptions; its waiting deliveries are discarded. */
       delete: (id: string, options?: CallOptions): Promise<null> =>
-        call({ method: 'DELETE', path: '/projects/{project_id}/endpoints/{id}', parameters: { id: id }, options }),
+        call({
+          method: 'DELETE',
+          path: '/projects/{project_id}/endpoints/{id}',
+          parameters: { id: id },
+          options,
+        }),
       /** Pauses an endpoint: its deliveries are held. */
       pause: (id: string, options?: CallOptions): Promise<Endpoint> =>
-        call({ method: 'PUT', path: '/projects/{project_id}/endpoints/{id}/pause', parameters: { id: id }, options }),
+        call({
+          method: 'PUT',
+          path: '/projects/{project_id}/endpoints/{id}/pause',
+          parameters: { id: id },
+          options,
+        }),
       /** Activates an endpoint that is paused or inactive: what was held is sent. */
       activate: (id: string, options?: CallOptions): Promise<Endpoint> =>
-        call({ method: 'POST', path: '/projects/{project_id}/endpoints/{id}/activate', parameters: { id: id }, options }),
+        call({
+          method: 'POST',
+          path: '/projects/{project_id}/endpoints/{id}/activate',
+          parameters: { id: id },
+          options,
+        }),
       /** Closes the circuit breaker of an endpoint: what waits for it is sent. */
       resetCircuitBreaker: (id: string, options?: CallOptions): Promise<Endpoint> =>
-        call({ method: 'POST', path: '/projects/{project_id}/endpoints/{id}/reset_circuit_breaker', parameters: { id: id }, options }),
+        call({
+          method: 'POST',
+          path: '/projects/{project_id}/endpoints/{id}/reset_circuit_breaker',
+          parameters: { id: id },
+          options,
+        }),
       /** Gives an endpoint a new secret, shown this once; the present ones sign for some hours more. */
       expireSecret: (id: string, body: NewSecret, options?: CallOptions): Promise<Endpoint> =>
-        call({ method: 'PUT', path: '/projects/{project_id}/endpoints/{id}/expire_secret', parameters: { id: id }, body, options }),
+        call({
+          method: 'PUT',
+          path: '/projects/{project_id}/endpoints/{id}/expire_secret',
+          parameters: { id: id },
+          body,
+          options,
+        }),
       /** Sends an event to an endpoint to test it, as any event is sent. Follow the delivery by `event_delivery_id`: it is there a moment later. */
       sendTest: (id: string, body: NewTestEvent, options?: CallOptions): Promise<TestEvent> =>
         call({
@@ -2310,7 +2509,13 @@ export function resources({ call, list }: Caller) {
     subscriptions: {
       /** Subscribes an endpoint to events of the project. */
       create: (body: NewSubscription, options?: CallOptions): Promise<Subscription> =>
-        call({ method: 'POST', path: '/projects/{project_id}/subscriptions', body, isCreatedOnce: true, options }),
+        call({
+          method: 'POST',
+          path: '/projects/{project_id}/subscriptions',
+          body,
+          isCreatedOnce: true,
+          options,
+        }),
       /** Lists subscriptions. */
       list: (
         query?: {
@@ -2325,25 +2530,64 @@ export function resources({ call, list }: Caller) {
           readonly endpointId?: string | undefined;
         },
         options?: CallOptions,
-      ): Pages<Subscription> => list({ method: 'GET', path: '/projects/{project_id}/subscriptions', query, options }),
+      ): Pages<Subscription> =>
+        list({ method: 'GET', path: '/projects/{project_id}/subscriptions', query, options }),
       /** Tells whether a filter matches a sample, which is stored nowhere. */
       testFilter: (body: FilterTest, options?: CallOptions): Promise<FilterMatch> =>
-        call({ method: 'POST', path: '/projects/{project_id}/subscriptions/test_filter', body, options }),
+        call({
+          method: 'POST',
+          path: '/projects/{project_id}/subscriptions/test_filter',
+          body,
+          options,
+        }),
       /** Runs the function of a subscription on the data of an event as an agent would, and shows what would be sent. Changes nothing. */
-      testFunction: (body: SubscriptionFunctionTest, options?: CallOptions): Promise<SubscriptionFunctionTestResult> =>
-        call({ method: 'POST', path: '/projects/{project_id}/subscriptions/test_function', body, options }),
+      testFunction: (
+        body: SubscriptionFunctionTest,
+        options?: CallOptions,
+      ): Promise<SubscriptionFunctionTestResult> =>
+        call({
+          method: 'POST',
+          path: '/projects/{project_id}/subscriptions/test_function',
+          body,
+          options,
+        }),
       /** Shows a subscription. */
       get: (id: string, options?: CallOptions): Promise<Subscription> =>
-        call({ method: 'GET', path: '/projects/{project_id}/subscriptions/{id}', parameters: { id: id }, options }),
+        call({
+          method: 'GET',
+          path: '/projects/{project_id}/subscriptions/{id}',
+          parameters: { id: id },
+          options,
+        }),
       /** Changes what is given of a subscription. */
-      update: (id: string, body: ChangedSubscription, options?: CallOptions): Promise<Subscription> =>
-        call({ method: 'PUT', path: '/projects/{project_id}/subscriptions/{id}', parameters: { id: id }, body, options }),
+      update: (
+        id: string,
+        body: ChangedSubscription,
+        options?: CallOptions,
+      ): Promise<Subscription> =>
+        call({
+          method: 'PUT',
+          path: '/projects/{project_id}/subscriptions/{id}',
+          parameters: { id: id },
+          body,
+          options,
+        }),
       /** Disables a subscription, so that it matches nothing, or enables it again. */
       toggleStatus: (id: string, options?: CallOptions): Promise<Subscription> =>
-        call({ method: 'PUT', path: '/projects/{project_id}/subscriptions/{id}/toggle_status', parameters: { id: id }, options }),
+        call({
+          method: 'PUT',
+          path: '/projects/{project_id}/subscriptions/{id}/toggle_status',
+          parameters: { id: id },
+          options,
+        }),
       /** Deletes a subscription. */
       delete: (id: string, options?: CallOptions): Promise<null> =>
-        call({ method: 'DELETE', path: '/projects/{project_id}/subscriptions/{id}', parameters: { id: id }, options }),
+        call({
+          method: 'DELETE',
+          path: '/projects/{project_id}/subscriptions/{id}',
+          parameters: { id: id },
+          options,
+        }),
     },
     sources: {
       /** Creates a source. The connection to a broker is tested; a source of the type http has the URL that it takes messages at. */
@@ -2354,7 +2598,15 @@ export function resources({ call, list }: Caller) {
           readonly skip_check?: boolean | undefined;
         },
         options?: CallOptions,
-      ): Promise<Source> => call({ method: 'POST', path: '/projects/{project_id}/sources', body, query, isCreatedOnce: true, options }),
+      ): Promise<Source> =>
+        call({
+          method: 'POST',
+          path: '/projects/{project_id}/sources',
+          body,
+          query,
+          isCreatedOnce: true,
+          options,
+        }),
       /** Lists sources. */
       list: (
         query?: {
@@ -2366,7 +2618,8 @@ export function resources({ call, list }: Caller) {
           readonly sort?: 'ASC' | 'DESC' | undefined;
         },
         options?: CallOptions,
-      ): Pages<Source> => list({ method: 'GET', path: '/projects/{project_id}/sources', query, options }),
+      ): Pages<Source> =>
+        list({ method: 'GET', path: '/projects/{project_id}/sources', query, options }),
       /** Lists the source plugins that are active here, with the schemas of their connections. */
       listTypes: (
         options?: CallOptions,
@@ -2374,8 +2627,16 @@ export function resources({ call, list }: Caller) {
         readonly content: readonly SourcePlugin[];
       }> => call({ method: 'GET', path: '/projects/{project_id}/sources/types', options }),
       /** Tests a connection, or that of a source, and changes nothing. */
-      testConnection: (body: ConnectionTest, options?: CallOptions): Promise<ConnectionTestResult> =>
-        call({ method: 'POST', path: '/projects/{project_id}/sources/test_connection', body, options }),
+      testConnection: (
+        body: ConnectionTest,
+        options?: CallOptions,
+      ): Promise<ConnectionTestResult> =>
+        call({
+          method: 'POST',
+          path: '/projects/{project_id}/sources/test_connection',
+          body,
+          options,
+        }),
       /** Shows which sources are read, how far behind their brokers they are, and why others are not read. The newest 1000. */
       listStates: (
         options?: CallOptions,
@@ -2384,7 +2645,12 @@ export function resources({ call, list }: Caller) {
       }> => call({ method: 'GET', path: '/projects/{project_id}/sources/states', options }),
       /** Shows a source; secrets of its connection are masked. */
       get: (id: string, options?: CallOptions): Promise<Source> =>
-        call({ method: 'GET', path: '/projects/{project_id}/sources/{id}', parameters: { id: id }, options }),
+        call({
+          method: 'GET',
+          path: '/projects/{project_id}/sources/{id}',
+          parameters: { id: id },
+          options,
+        }),
       /** Changes what is given of a source; a secret that is masked or left out is kept while the address stays. A changed connection is tested; a changed function ends a pause that has lasted transform.pause_seconds, and shortens another to that. */
       update: (
         id: string,
@@ -2395,27 +2661,65 @@ export function resources({ call, list }: Caller) {
         },
         options?: CallOptions,
       ): Promise<Source> =>
-        call({ method: 'PUT', path: '/projects/{project_id}/sources/{id}', parameters: { id: id }, body, query, options }),
+        call({
+          method: 'PUT',
+          path: '/projects/{project_id}/sources/{id}',
+          parameters: { id: id },
+          body,
+          query,
+          options,
+        }),
       /** Pauses a source: agents stop reading it until it is resumed. Its messages stay with their broker. */
       pause: (id: string, options?: CallOptions): Promise<Source> =>
-        call({ method: 'POST', path: '/projects/{project_id}/sources/{id}/pause', parameters: { id: id }, options }),
+        call({
+          method: 'POST',
+          path: '/projects/{project_id}/sources/{id}/pause',
+          parameters: { id: id },
+          options,
+        }),
       /** Resumes a source that a person has paused; one that is paused because its function overran again and again, once the pause has lasted transform.pause_seconds. */
       resume: (id: string, options?: CallOptions): Promise<Source> =>
-        call({ method: 'POST', path: '/projects/{project_id}/sources/{id}/resume', parameters: { id: id }, options }),
+        call({
+          method: 'POST',
+          path: '/projects/{project_id}/sources/{id}/resume',
+          parameters: { id: id },
+          options,
+        }),
       /** Shows how far the agents are behind the broker of a source, by partition, as they have reported within half a minute. */
       listLag: (id: string, options?: CallOptions): Promise<SourceLag> =>
-        call({ method: 'GET', path: '/projects/{project_id}/sources/{id}/lag', parameters: { id: id }, options }),
+        call({
+          method: 'GET',
+          path: '/projects/{project_id}/sources/{id}/lag',
+          parameters: { id: id },
+          options,
+        }),
       /** Runs a transform function on a sample as an agent would, and shows its output, and where the events would go. Changes nothing. */
       testFunction: (body: FunctionTest, options?: CallOptions): Promise<FunctionTestResult> =>
-        call({ method: 'POST', path: '/projects/{project_id}/sources/test_function', body, options }),
+        call({
+          method: 'POST',
+          path: '/projects/{project_id}/sources/test_function',
+          body,
+          options,
+        }),
       /** Deletes a source: agents stop reading it. */
       delete: (id: string, options?: CallOptions): Promise<null> =>
-        call({ method: 'DELETE', path: '/projects/{project_id}/sources/{id}', parameters: { id: id }, options }),
+        call({
+          method: 'DELETE',
+          path: '/projects/{project_id}/sources/{id}',
+          parameters: { id: id },
+          options,
+        }),
     },
     eventTypes: {
       /** Creates an event type. Whether events of types that are not there are accepted is up to `config.unknown_event_types` of the project. */
       create: (body: NewEventType, options?: CallOptions): Promise<EventType> =>
-        call({ method: 'POST', path: '/projects/{project_id}/event-types', body, isCreatedOnce: true, options }),
+        call({
+          method: 'POST',
+          path: '/projects/{project_id}/event-types',
+          body,
+          isCreatedOnce: true,
+          options,
+        }),
       /** Creates and changes event types by the webhooks, x-webhooks and callbacks of an OpenAPI 3 document, all or nothing. References to other files are refused. */
       import: (body: OpenApiDocument, options?: CallOptions): Promise<ImportedEventTypes> =>
         call({ method: 'POST', path: '/projects/{project_id}/event-types/import', body, options }),
@@ -2433,16 +2737,33 @@ export function resources({ call, list }: Caller) {
           readonly name?: string | undefined;
         },
         options?: CallOptions,
-      ): Pages<EventType> => list({ method: 'GET', path: '/projects/{project_id}/event-types', query, options }),
+      ): Pages<EventType> =>
+        list({ method: 'GET', path: '/projects/{project_id}/event-types', query, options }),
       /** Shows an event type with its schema. */
       get: (id: string, options?: CallOptions): Promise<EventType> =>
-        call({ method: 'GET', path: '/projects/{project_id}/event-types/{id}', parameters: { id: id }, options }),
+        call({
+          method: 'GET',
+          path: '/projects/{project_id}/event-types/{id}',
+          parameters: { id: id },
+          options,
+        }),
       /** Changes what is given of an event type. Its name stays: events and subscriptions refer to it. */
       update: (id: string, body: ChangedEventType, options?: CallOptions): Promise<EventType> =>
-        call({ method: 'PUT', path: '/projects/{project_id}/event-types/{id}', parameters: { id: id }, body, options }),
+        call({
+          method: 'PUT',
+          path: '/projects/{project_id}/event-types/{id}',
+          parameters: { id: id },
+          body,
+          options,
+        }),
       /** Marks an event type as deprecated. Its events are delivered as before. */
       deprecate: (id: string, options?: CallOptions): Promise<EventType> =>
-        call({ method: 'POST', path: '/projects/{project_id}/event-types/{id}/deprecate', parameters: { id: id }, options }),
+        call({
+          method: 'POST',
+          path: '/projects/{project_id}/event-types/{id}/deprecate',
+          parameters: { id: id },
+          options,
+        }),
     },
     events: {
       /** Creates an event for one endpoint, or without endpoint_id for those that subscribe to it. */
@@ -2476,13 +2797,24 @@ export function resources({ call, list }: Caller) {
           readonly status?: 'pending' | 'processed' | 'failed' | undefined;
         },
         options?: CallOptions,
-      ): Pages<Event> => list({ method: 'GET', path: '/projects/{project_id}/events', query, options }),
+      ): Pages<Event> =>
+        list({ method: 'GET', path: '/projects/{project_id}/events', query, options }),
       /** Shows an event. */
       get: (id: string, options?: CallOptions): Promise<Event> =>
-        call({ method: 'GET', path: '/projects/{project_id}/events/{id}', parameters: { id: id }, options }),
+        call({
+          method: 'GET',
+          path: '/projects/{project_id}/events/{id}',
+          parameters: { id: id },
+          options,
+        }),
       /** Shows the message that an event was made of, if its source keeps messages, or if it was replayed from quarantine. One message may be that of several events. */
       getMessage: (id: string, options?: CallOptions): Promise<EventMessage> =>
-        call({ method: 'GET', path: '/projects/{project_id}/events/{id}/message', parameters: { id: id }, options }),
+        call({
+          method: 'GET',
+          path: '/projects/{project_id}/events/{id}/message',
+          parameters: { id: id },
+          options,
+        }),
       /** Explains why an event went to these endpoints and not to others: the rule, its deliveries, and each subscription that does not match. */
       explain: (
         id: string,
@@ -2492,7 +2824,13 @@ export function resources({ call, list }: Caller) {
         },
         options?: CallOptions,
       ): Promise<EventExplanation> =>
-        call({ method: 'GET', path: '/projects/{project_id}/events/{id}/explain', parameters: { id: id }, query, options }),
+        call({
+          method: 'GET',
+          path: '/projects/{project_id}/events/{id}/explain',
+          parameters: { id: id },
+          query,
+          options,
+        }),
       /** Routes an event again by the subscriptions of now: endpoints that have no delivery of it get one. */
       replay: (
         id: string,
@@ -2502,7 +2840,13 @@ export function resources({ call, list }: Caller) {
         },
         options?: CallOptions,
       ): Promise<ReplayedEvent> =>
-        call({ method: 'PUT', path: '/projects/{project_id}/events/{id}/replay', parameters: { id: id }, query, options }),
+        call({
+          method: 'PUT',
+          path: '/projects/{project_id}/events/{id}/replay',
+          parameters: { id: id },
+          query,
+          options,
+        }),
       /** Routes the selected events again, oldest first, as the replay of one does. Works for up to 10 s; `next` says where to go on. */
       batchReplay: (
         query: {
@@ -2519,7 +2863,8 @@ export function resources({ call, list }: Caller) {
           readonly status?: 'processed' | 'failed' | undefined;
         },
         options?: CallOptions,
-      ): Promise<BatchReplay> => call({ method: 'POST', path: '/projects/{project_id}/events/batchreplay', query, options }),
+      ): Promise<BatchReplay> =>
+        call({ method: 'POST', path: '/projects/{project_id}/events/batchreplay', query, options }),
     },
     eventDeliveries: {
       /** Lists event deliveries by the time of their messages. */
@@ -2535,29 +2880,54 @@ export function resources({ call, list }: Caller) {
           readonly endDate?: string | undefined;
           /** An id, or at least the first eight digits of one. */
           readonly query?: string | undefined;
-          readonly status?: readonly ('scheduled' | 'processing' | 'retry' | 'success' | 'failure' | 'discarded')[] | undefined;
+          readonly status?:
+            | readonly (
+                'scheduled' | 'processing' | 'retry' | 'success' | 'failure' | 'discarded'
+              )[]
+            | undefined;
           readonly endpointId?: string | undefined;
           readonly eventId?: string | undefined;
           /** Not beside endpointId, unless eventId is given. */
           readonly event_type?: string | undefined;
         },
         options?: CallOptions,
-      ): Pages<EventDelivery> => list({ method: 'GET', path: '/projects/{project_id}/eventdeliveries', query, options }),
+      ): Pages<EventDelivery> =>
+        list({ method: 'GET', path: '/projects/{project_id}/eventdeliveries', query, options }),
       /** Shows an event delivery. */
       get: (id: string, options?: CallOptions): Promise<EventDelivery> =>
-        call({ method: 'GET', path: '/projects/{project_id}/eventdeliveries/{id}', parameters: { id: id }, options }),
+        call({
+          method: 'GET',
+          path: '/projects/{project_id}/eventdeliveries/{id}',
+          parameters: { id: id },
+          options,
+        }),
       /** Shows the event of a delivery as its endpoint gets it. */
       getEvent: (id: string, options?: CallOptions): Promise<SentEvent> =>
-        call({ method: 'GET', path: '/projects/{project_id}/eventdeliveries/{id}/event', parameters: { id: id }, options }),
+        call({
+          method: 'GET',
+          path: '/projects/{project_id}/eventdeliveries/{id}/event',
+          parameters: { id: id },
+          options,
+        }),
       /** Lists the attempts of a delivery, newest first. */
       listDeliveryAttempts: (
         id: string,
         options?: CallOptions,
       ): Promise<{
         readonly content: readonly DeliveryAttempt[];
-      }> => call({ method: 'GET', path: '/projects/{project_id}/eventdeliveries/{id}/deliveryattempts', parameters: { id: id }, options }),
+      }> =>
+        call({
+          method: 'GET',
+          path: '/projects/{project_id}/eventdeliveries/{id}/deliveryattempts',
+          parameters: { id: id },
+          options,
+        }),
       /** Shows a delivery attempt. */
-      getDeliveryAttempt: (id: string, attemptId: string, options?: CallOptions): Promise<DeliveryAttempt> =>
+      getDeliveryAttempt: (
+        id: string,
+        attemptId: string,
+        options?: CallOptions,
+      ): Promise<DeliveryAttempt> =>
         call({
           method: 'GET',
           path: '/projects/{project_id}/eventdeliveries/{id}/deliveryattempts/{attempt_id}',
@@ -2573,7 +2943,13 @@ export function resources({ call, list }: Caller) {
         },
         options?: CallOptions,
       ): Promise<EventDelivery> =>
-        call({ method: 'PUT', path: '/projects/{project_id}/eventdeliveries/{id}/resend', parameters: { id: id }, query, options }),
+        call({
+          method: 'PUT',
+          path: '/projects/{project_id}/eventdeliveries/{id}/resend',
+          parameters: { id: id },
+          query,
+          options,
+        }),
       /** Sends the selected deliveries again: those that failed, or of another status. Works for up to 10 s; `next` says where to go on. */
       batchRetry: (
         query: {
@@ -2589,10 +2965,21 @@ export function resources({ call, list }: Caller) {
           readonly event_type?: string | undefined;
         },
         options?: CallOptions,
-      ): Promise<BatchRetry> => call({ method: 'POST', path: '/projects/{project_id}/eventdeliveries/batchretry', query, options }),
+      ): Promise<BatchRetry> =>
+        call({
+          method: 'POST',
+          path: '/projects/{project_id}/eventdeliveries/batchretry',
+          query,
+          options,
+        }),
       /** Sends up to 200 deliveries again, delivered ones included, with a result for each. */
       forceResend: (body: Resend, options?: CallOptions): Promise<Resent> =>
-        call({ method: 'POST', path: '/projects/{project_id}/eventdeliveries/forceresend', body, options }),
+        call({
+          method: 'POST',
+          path: '/projects/{project_id}/eventdeliveries/forceresend',
+          body,
+          options,
+        }),
     },
     quarantine: {
       /** Lists messages that could not be accepted, by their time. */
@@ -2611,16 +2998,37 @@ export function resources({ call, list }: Caller) {
           readonly code?: string | undefined;
         },
         options?: CallOptions,
-      ): Pages<QuarantinedMessage> => list({ method: 'GET', path: '/projects/{project_id}/quarantine', query, options }),
+      ): Pages<QuarantinedMessage> =>
+        list({ method: 'GET', path: '/projects/{project_id}/quarantine', query, options }),
       /** Shows a quarantined message with its bytes. */
       get: (id: string, options?: CallOptions): Promise<WholeQuarantinedMessage> =>
-        call({ method: 'GET', path: '/projects/{project_id}/quarantine/{id}', parameters: { id: id }, options }),
+        call({
+          method: 'GET',
+          path: '/projects/{project_id}/quarantine/{id}',
+          parameters: { id: id },
+          options,
+        }),
       /** Stores bytes for a quarantined message to be replayed with; those that came are kept. */
-      update: (id: string, body: QuarantineEdit, options?: CallOptions): Promise<WholeQuarantinedMessage> =>
-        call({ method: 'PUT', path: '/projects/{project_id}/quarantine/{id}', parameters: { id: id }, body, options }),
+      update: (
+        id: string,
+        body: QuarantineEdit,
+        options?: CallOptions,
+      ): Promise<WholeQuarantinedMessage> =>
+        call({
+          method: 'PUT',
+          path: '/projects/{project_id}/quarantine/{id}',
+          parameters: { id: id },
+          body,
+          options,
+        }),
       /** Marks a quarantined message as not worth keeping. */
       discard: (id: string, options?: CallOptions): Promise<WholeQuarantinedMessage> =>
-        call({ method: 'PUT', path: '/projects/{project_id}/quarantine/{id}/discard', parameters: { id: id }, options }),
+        call({
+          method: 'PUT',
+          path: '/projects/{project_id}/quarantine/{id}/discard',
+          parameters: { id: id },
+          options,
+        }),
       /** Replays a quarantined message with the present function of its source: its events are created, or it stays with the new reason. */
       replay: (
         id: string,
@@ -2630,7 +3038,13 @@ export function resources({ call, list }: Caller) {
         },
         options?: CallOptions,
       ): Promise<ReplayedMessage> =>
-        call({ method: 'PUT', path: '/projects/{project_id}/quarantine/{id}/replay', parameters: { id: id }, query, options }),
+        call({
+          method: 'PUT',
+          path: '/projects/{project_id}/quarantine/{id}/replay',
+          parameters: { id: id },
+          query,
+          options,
+        }),
       /** Replays the selected quarantined messages, oldest first. Works for up to 10 s; `next` says where to go on. */
       batchReplay: (
         query: {
@@ -2644,7 +3058,13 @@ export function resources({ call, list }: Caller) {
           readonly code?: string | undefined;
         },
         options?: CallOptions,
-      ): Promise<ReplayedMessages> => call({ method: 'POST', path: '/projects/{project_id}/quarantine/batchreplay', query, options }),
+      ): Promise<ReplayedMessages> =>
+        call({
+          method: 'POST',
+          path: '/projects/{project_id}/quarantine/batchreplay',
+          query,
+          options,
+        }),
       /** Discards the selected quarantined messages, oldest first. Works for up to 10 s; `next` says where to go on. */
       batchDiscard: (
         query: {
@@ -2658,7 +3078,13 @@ export function resources({ call, list }: Caller) {
           readonly code?: string | undefined;
         },
         options?: CallOptions,
-      ): Promise<DiscardedMessages> => call({ method: 'POST', path: '/projects/{project_id}/quarantine/batchdiscard', query, options }),
+      ): Promise<DiscardedMessages> =>
+        call({
+          method: 'POST',
+          path: '/projects/{project_id}/quarantine/batchdiscard',
+          query,
+          options,
+        }),
     },
     instance: {
       /** Lists the installed plugins, and why those that are inactive are. */
@@ -2674,7 +3100,8 @@ export function resources({ call, list }: Caller) {
         readonly content: readonly InstanceFeatureFlag[];
       }> => call({ method: 'GET', path: '/instance/feature-flags', options }),
       /** Shows the licence in force. */
-      getLicense: (options?: CallOptions): Promise<InstanceLicense> => call({ method: 'GET', path: '/instance/license', options }),
+      getLicense: (options?: CallOptions): Promise<InstanceLicense> =>
+        call({ method: 'GET', path: '/instance/license', options }),
       /** Lists the settings of the server with their origins; secrets are masked. */
       listSettings: (
         options?: CallOptions,
@@ -2682,7 +3109,8 @@ export function resources({ call, list }: Caller) {
         readonly content: readonly InstanceSetting[];
       }> => call({ method: 'GET', path: '/instance/settings', options }),
       /** Shows the state of the server that answers and of its components, and the agents of the instance. */
-      getHealth: (options?: CallOptions): Promise<InstanceHealth> => call({ method: 'GET', path: '/instance/health', options }),
+      getHealth: (options?: CallOptions): Promise<InstanceHealth> =>
+        call({ method: 'GET', path: '/instance/health', options }),
     },
   };
 }

@@ -25,28 +25,35 @@ export async function verify<Payload = unknown>(
   secrets: string | readonly string[],
   { toleranceSeconds = TOLERANCE_SECONDS, now = Date.now() }: VerifyOptions = {},
 ): Promise<Payload> {
-  const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => valueOf(headers, name)) as [
-    string,
-    string,
-    string,
-  ];
-  if (!/^\d+$/.test(timestamp)) throw new VerificationError('The header webhook-timestamp is not a number of seconds.');
+  const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map(
+    (name) => valueOf(headers, name),
+  ) as [string, string, string];
+  if (!/^\d+$/.test(timestamp))
+    throw new VerificationError('The header webhook-timestamp is not a number of seconds.');
   const ageSeconds = Math.abs(now / 1000 - Number(timestamp));
   if (ageSeconds > toleranceSeconds)
     throw new VerificationError(
       `The request is ${Math.round(ageSeconds)} seconds off: it may be a repetition, or the clock of this machine is wrong.`,
     );
-  const text = typeof body === 'string' ? body : new TextDecoder('utf-8', { ignoreBOM: true }).decode(body);
+  const text =
+    typeof body === 'string' ? body : new TextDecoder('utf-8', { ignoreBOM: true }).decode(body);
   const prefix = new TextEncoder().encode(`${id}.${timestamp}.`);
   const content = typeof body === 'string' ? new TextEncoder().encode(body) : body;
   const signed = new Uint8Array(prefix.length + content.length);
   signed.set(prefix);
   signed.set(content, prefix.length);
   for (const secret of [secrets].flat()) {
-    const key = await crypto.subtle.importKey('raw', bytesOf(secret), { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);
+    const key = await crypto.subtle.importKey(
+      'raw',
+      bytesOf(secret),
+      { name: 'HMAC', hash: 'SHA-256' },
+      false,
+      ['verify'],
+    );
     for (const signature of signatures.split(' ')) {
       const [version, base64 = ''] = signature.split(',');
-      if (version === 'v1' && (await crypto.subtle.verify('HMAC', key, fromBase64(base64), signed))) return JSON.parse(text) as Payload;
+      if (version === 'v1' && (await crypto.subtle.verify('HMAC', key, fromBase64(base64), signed)))
+        return JSON.parse(text) as Payload;
     }
   }
   throw new VerificationError('No signature of the request is by one of these secrets.');
@@ -63,7 +70,9 @@ function valueOf(headers: Parameters<typeof verify>[1], name: string): string {
 
 function bytesOf(secret: string): Uint8Array<ArrayBuffer> {
   if (secret === '') throw new TypeError('The secret is empty.');
-  return secret.startsWith('whsec_') ? fromBase64(secret.slice('whsec_'.length)) : new TextEncoder().encode(secret);
+  return secret.startsWith('whsec_')
+    ? fromBase64(secret.slice('whsec_'.length))
+    : new TextEncoder().encode(secret);
 }
 
 /** Returns no bytes for invalid base64. */

@@ -1,9 +1,20 @@
-import { type LoopShares, type ProjectPace, ProjectTurns, workOfEvents } from '@gateway/core/process';
+import {
+  type LoopShares,
+  type ProjectPace,
+  ProjectTurns,
+  workOfEvents,
+} from '@gateway/core/process';
 import { Stage } from '@gateway/core/queue';
 import type { Handle } from '@gateway/plugin';
 import type { IngestMeasure } from './message/telemetry.js';
 import type { IngestSource } from './message/ingest-source.js';
-import { checkNesting, decodeMessage, type IngestMessage, parseIngestMessage, parseTransformOutput } from './message/parse-message.js';
+import {
+  checkNesting,
+  decodeMessage,
+  type IngestMessage,
+  parseIngestMessage,
+  parseTransformOutput,
+} from './message/parse-message.js';
 import type { ReadyMessage } from './message/ready-message.js';
 import { readingFailed, type Rejection } from './message/reject-codes.js';
 import { SourceMessage, type SourceMessageOptions } from './message/source-message.js';
@@ -71,7 +82,10 @@ export class Pipeline {
 
   /** Returns the `handle` of a source. `current` returns the source when a message arrives. */
   handle(current: () => IngestSource): Handle {
-    return (message) => new Promise((resolve) => this.#stage.push(new SourceMessage(current(), message, this.options, resolve)));
+    return (message) =>
+      new Promise((resolve) =>
+        this.#stage.push(new SourceMessage(current(), message, this.options, resolve)),
+      );
   }
 
   /** Settles messages that have not passed the throttle as `later`; the others continue. */
@@ -99,7 +113,10 @@ export class Pipeline {
     this.#isAsking = true;
     // Messages that pass in this turn no longer wait.
     await Promise.resolve();
-    this.#granted = await this.options.throttle.take(Math.min(this.#stage.waiting, TURN_MAX), this.#stop.signal);
+    this.#granted = await this.options.throttle.take(
+      Math.min(this.#stage.waiting, TURN_MAX),
+      this.#stop.signal,
+    );
     this.#isAsking = false;
     this.#stage.wake();
   }
@@ -110,12 +127,17 @@ export class Pipeline {
     const { maxMessageBytes, transformer } = this.options;
     const text = decodeMessage(message.body, maxMessageBytes);
     if (bodyFunction === null)
-      return this.#accept(incoming, [text], (text) => (typeof text === 'string' ? parseIngestMessage(text) : text));
+      return this.#accept(incoming, [text], (text) =>
+        typeof text === 'string' ? parseIngestMessage(text) : text,
+      );
     const refused = typeof text === 'string' ? checkNesting(text) : text;
     if (refused && refused.code !== 'not_utf8') return this.#reject(incoming, refused);
     trace?.transforming();
-    transformer.push(source, bodyFunction, typeof text === 'string' ? text : message.body, (transformed) =>
-      this.#transformed(incoming, transformed),
+    transformer.push(
+      source,
+      bodyFunction,
+      typeof text === 'string' ? text : message.body,
+      (transformed) => this.#transformed(incoming, transformed),
     );
   }
 
@@ -124,7 +146,10 @@ export class Pipeline {
       incoming.source = transformed.source;
       return this.#pass(incoming);
     }
-    incoming.trace?.transformed(transformed.kind, transformed.kind === 'refused' ? transformed.rejection.code : undefined);
+    incoming.trace?.transformed(
+      transformed.kind,
+      transformed.kind === 'refused' ? transformed.rejection.code : undefined,
+    );
     switch (transformed.kind) {
       case 'results': {
         const settled = incoming.whenSettled();
@@ -143,13 +168,18 @@ export class Pipeline {
   #parse(incoming: SourceMessage, results: readonly string[]): void {
     if (results.length === 0) return incoming.settle('dropped');
     const characters = results.reduce((sum, { length }) => sum + length, 0);
-    if (results.length <= RESULTS_AT_ONCE && characters <= CHARACTERS_AT_ONCE) return this.#accept(incoming, results, parseTransformOutput);
+    if (results.length <= RESULTS_AT_ONCE && characters <= CHARACTERS_AT_ONCE)
+      return this.#accept(incoming, results, parseTransformOutput);
     const { projectId } = incoming;
     const steps = this.#acceptInSteps(incoming, results, parseTransformOutput);
     void this.#parsing.run(projectId, () => this.options.loopShares.runInSlices(projectId, steps));
   }
 
-  #accept<Text>(incoming: SourceMessage, texts: readonly Text[], parse: (text: Text) => IngestMessage | Rejection): void {
+  #accept<Text>(
+    incoming: SourceMessage,
+    texts: readonly Text[],
+    parse: (text: Text) => IngestMessage | Rejection,
+  ): void {
     const steps = this.#acceptInSteps(incoming, texts, parse);
     while (!steps.next().done);
   }

@@ -7,11 +7,22 @@
  * for await (const { outcome, rule } of results) console.log(outcome, rule);
  * ```
  */
-import { PluginError, type MetricsPlugin, type PluginKind, type SourcePlugin, type TracerPlugin } from '@gateway/plugin';
+import {
+  PluginError,
+  type MetricsPlugin,
+  type PluginKind,
+  type SourcePlugin,
+  type TracerPlugin,
+} from '@gateway/plugin';
 import { MetricsBench, type MetricsRig } from './metrics/bench.js';
 import { metricsRules as metrics } from './metrics/rules.js';
 import { listed } from './run/rule.js';
-import { runSuite, type ConformanceOptions, type Openable, type RuleResult } from './run/run-rules.js';
+import {
+  runSuite,
+  type ConformanceOptions,
+  type Openable,
+  type RuleResult,
+} from './run/run-rules.js';
 import { acknowledgingRules } from './source/acknowledging.js';
 import { SourceBench } from './source/bench.js';
 import { endingRules } from './source/ending.js';
@@ -32,10 +43,22 @@ export type { KillableReader, ReaderOptions } from './source/reader-process.js';
 export type { BreakablePlace, Place, SentMessage, SourceRig } from './source/rig.js';
 export type { ReceivedSpan, Receiver, TracerRig } from './tracer/bench.js';
 
-const source = { ...readingRules, ...windowRules, ...acknowledgingRules, ...endingRules, ...failingRules, ...lagRules, ...processRules };
+const source = {
+  ...readingRules,
+  ...windowRules,
+  ...acknowledgingRules,
+  ...endingRules,
+  ...failingRules,
+  ...lagRules,
+  ...processRules,
+};
 const tracer = { ...spanRules, ...lifecycleRules };
 
-export const [sourceRules, tracerRules, metricsRules] = [listed(source), listed(tracer), listed(metrics)];
+export const [sourceRules, tracerRules, metricsRules] = [
+  listed(source),
+  listed(tracer),
+  listed(metrics),
+];
 
 /**
  * Runs every rule on a source plugin. Takes up to half a minute, depending on the broker.
@@ -46,7 +69,12 @@ export function sourceConformance<Connection>(
   rig: Openable<SourceRig<Connection>>,
   options: ConformanceOptions = {},
 ): AsyncIterable<RuleResult> {
-  return runSuite({ rules: source, bench: SourceBench }, plugin as SourcePlugin, rig as Openable<SourceRig>, options);
+  return runSuite(
+    { rules: source, bench: SourceBench },
+    plugin as SourcePlugin,
+    rig as Openable<SourceRig>,
+    options,
+  );
 }
 
 /**
@@ -58,7 +86,12 @@ export function tracerConformance<Settings>(
   rig: Openable<TracerRig<Settings>>,
   options: ConformanceOptions = {},
 ): AsyncIterable<RuleResult> {
-  return runSuite({ rules: tracer, bench: TracerBench }, plugin as TracerPlugin, rig as Openable<TracerRig>, { ...options, atOnce: 1 });
+  return runSuite(
+    { rules: tracer, bench: TracerBench },
+    plugin as TracerPlugin,
+    rig as Openable<TracerRig>,
+    { ...options, atOnce: 1 },
+  );
 }
 
 /** Runs every rule on a metrics backend, like `sourceConformance`. */
@@ -67,7 +100,12 @@ export function metricsConformance<Settings>(
   rig: Openable<MetricsRig<Settings>>,
   options: ConformanceOptions = {},
 ): AsyncIterable<RuleResult> {
-  return runSuite({ rules: metrics, bench: MetricsBench }, plugin as MetricsPlugin, rig as Openable<MetricsRig>, options);
+  return runSuite(
+    { rules: metrics, bench: MetricsBench },
+    plugin as MetricsPlugin,
+    rig as Openable<MetricsRig>,
+    options,
+  );
 }
 
 const kinds = {
@@ -82,13 +120,23 @@ const kinds = {
  * @param rig the default export of its `conformance` module: a rig or a function that opens one
  * @throws `PluginError` if either is invalid
  */
-export function conformance(kind: PluginKind, plugin: unknown, rig: unknown, options: ConformanceOptions = {}): AsyncIterable<RuleResult> {
+export function conformance(
+  kind: PluginKind,
+  plugin: unknown,
+  rig: unknown,
+  options: ConformanceOptions = {},
+): AsyncIterable<RuleResult> {
   const { run, functions } = kinds[kind];
-  const missing = functions.filter((name) => typeof (plugin as Record<string, unknown> | null | undefined)?.[name] !== 'function');
+  const missing = functions.filter(
+    (name) => typeof (plugin as Record<string, unknown> | null | undefined)?.[name] !== 'function',
+  );
   if (missing.length > 0) {
-    throw new PluginError(`The default export of this ${kind} plugin has no function \`${missing.join('` and no function `')}\`.`, {
-      fix: `Export { ${functions.join(', ')} } as the default, as the contract of a ${kind} says.`,
-    });
+    throw new PluginError(
+      `The default export of this ${kind} plugin has no function \`${missing.join('` and no function `')}\`.`,
+      {
+        fix: `Export { ${functions.join(', ')} } as the default, as the contract of a ${kind} says.`,
+      },
+    );
   }
   if (typeof rig !== 'function' && (typeof rig !== 'object' || rig === null)) {
     throw new PluginError('The conformance module has no rig as its default export.', {

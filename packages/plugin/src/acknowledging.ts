@@ -23,7 +23,10 @@ export class Batches<Entry> {
   #isClosed = false;
   readonly #onIdle: (() => void)[] = [];
 
-  constructor(send: (entries: Entry[]) => Promise<void>, { most = Infinity, afterMs = 0, atOnce = 1 }: BatchOptions = {}) {
+  constructor(
+    send: (entries: Entry[]) => Promise<void>,
+    { most = Infinity, afterMs = 0, atOnce = 1 }: BatchOptions = {},
+  ) {
     this.#send = send;
     this.#options = { most, afterMs, atOnce };
   }

@@ -13,7 +13,10 @@ export class PluginError extends Error {
    */
   readonly said: string | undefined;
 
-  constructor(message: string, options: { fix: string; cause?: unknown; said?: string | undefined }) {
+  constructor(
+    message: string,
+    options: { fix: string; cause?: unknown; said?: string | undefined },
+  ) {
     super(message, { cause: options.cause });
     this.name = 'PluginError';
     this.fix = options.fix;
@@ -34,15 +37,24 @@ export class ErrorChain {
     const errors = new Set<Error>();
     for (let at = error; at instanceof Error && !errors.has(at); at = at.cause) errors.add(at);
     this.errors = [...errors];
-    this.messages = errors.size > 0 ? this.errors.map(({ message }) => message).join('\n') : String(error);
-    const labelled = this.errors as readonly (Error & { code?: unknown; Code?: unknown; type?: unknown })[];
-    this.#labels = new Set(labelled.flatMap(({ name, code, Code, type }) => [name, code, Code, type]));
+    this.messages =
+      errors.size > 0 ? this.errors.map(({ message }) => message).join('\n') : String(error);
+    const labelled = this.errors as readonly (Error & {
+      code?: unknown;
+      Code?: unknown;
+      type?: unknown;
+    })[];
+    this.#labels = new Set(
+      labelled.flatMap(({ name, code, Code, type }) => [name, code, Code, type]),
+    );
     this.#text = [this.messages, ...this.#labels].join('\n');
   }
 
   /** True if an error has one of these names, codes or types, or matches an expression. */
   has(...signs: readonly (string | RegExp)[]): boolean {
-    return signs.some((sign) => (typeof sign === 'string' ? this.#labels.has(sign) : sign.test(this.#text)));
+    return signs.some((sign) =>
+      typeof sign === 'string' ? this.#labels.has(sign) : sign.test(this.#text),
+    );
   }
 }
 
@@ -50,20 +62,35 @@ export type NetworkFault = keyof typeof NETWORK_FAULTS;
 
 /** The first match counts. */
 const NETWORK_FAULTS = {
-  wrongHost: [[/ERR_TLS_CERT_ALTNAME_INVALID|does not match certificate/], 'The certificate of <place> is for another host name.'],
-  expired: [[/CERT_HAS_EXPIRED|certificate has expired/], 'The certificate of <place> has expired.'],
+  wrongHost: [
+    [/ERR_TLS_CERT_ALTNAME_INVALID|does not match certificate/],
+    'The certificate of <place> is for another host name.',
+  ],
+  expired: [
+    [/CERT_HAS_EXPIRED|certificate has expired/],
+    'The certificate of <place> has expired.',
+  ],
   untrusted: [
     [/self-signed certificate|unable to (verify|get)|SELF_SIGNED|UNABLE_TO_|CERT_/i],
     'The certificate of <place> is not signed by <authority>.',
   ],
   noTls: [
-    ['EPROTO', /ERR_SSL_WRONG_VERSION_NUMBER|before secure TLS connection|wrong version number|packet length too long/i],
+    [
+      'EPROTO',
+      /ERR_SSL_WRONG_VERSION_NUMBER|before secure TLS connection|wrong version number|packet length too long/i,
+    ],
     '<place> does not speak TLS on this port.',
   ],
   unresolved: [[/ENOTFOUND|EAI_AGAIN/], 'The host name of <place> cannot be resolved.'],
   refused: [[/ECONNREFUSED/], 'Nothing listens on <place>.'],
-  silent: [['TimeoutError', /Connection timeout|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/], '<place> does not answer.'],
-} as const satisfies Record<string, readonly [signs: readonly (string | RegExp)[], sentence: string]>;
+  silent: [
+    ['TimeoutError', /Connection timeout|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/],
+    '<place> does not answer.',
+  ],
+} as const satisfies Record<
+  string,
+  readonly [signs: readonly (string | RegExp)[], sentence: string]
+>;
 
 /**
  * Explains an error of the network, the proxy or TLS; undefined for any other error.
@@ -73,23 +100,36 @@ const NETWORK_FAULTS = {
  */
 export function explainNetwork(
   chain: ErrorChain,
-  { place, authority, fixes }: { place: string; authority: string; fixes: Readonly<Record<NetworkFault, string>> },
+  {
+    place,
+    authority,
+    fixes,
+  }: { place: string; authority: string; fixes: Readonly<Record<NetworkFault, string>> },
 ): PluginError | undefined {
   // The proxy (`delivery.proxy`) failed, not the server.
   const proxy = chain.errors.find(({ name }) => name === 'ProxyError');
   if (proxy) {
-    const fix = 'Check delivery.proxy (--proxy, GATEWAY_PROXY), that the proxy runs, and that its rules allow this host.';
+    const fix =
+      'Check delivery.proxy (--proxy, GATEWAY_PROXY), that the proxy runs, and that its rules allow this host.';
     return new PluginError(proxy.message, { fix, cause: chain.errors[0] });
   }
   // The gateway's guard refused the address.
   if (chain.has('RefusedAddressError', /is in a private or reserved network/)) {
-    const fix = 'Give a public address, or let an operator allow the network with source.allowed_networks.';
-    return new PluginError(`${place} is in a network that sources may not reach.`, { fix, cause: chain.errors[0] });
+    const fix =
+      'Give a public address, or let an operator allow the network with source.allowed_networks.';
+    return new PluginError(`${place} is in a network that sources may not reach.`, {
+      fix,
+      cause: chain.errors[0],
+    });
   }
   for (const [fault, [signs, sentence]] of Object.entries(NETWORK_FAULTS)) {
     if (!chain.has(...signs)) continue;
-    const isAlone = fault === 'untrusted' && chain.has('UNABLE_TO_VERIFY_LEAF_SIGNATURE', /unable to verify the first certificate/);
-    const signedBy = isAlone ? `${authority}, or it does not send the intermediate certificate that signed it` : authority;
+    const isAlone =
+      fault === 'untrusted' &&
+      chain.has('UNABLE_TO_VERIFY_LEAF_SIGNATURE', /unable to verify the first certificate/);
+    const signedBy = isAlone
+      ? `${authority}, or it does not send the intermediate certificate that signed it`
+      : authority;
     const message = sentence.replace('<place>', place).replace('<authority>', signedBy);
     return new PluginError(message, { fix: fixes[fault as NetworkFault], cause: chain.errors[0] });
   }

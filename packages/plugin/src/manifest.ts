@@ -35,7 +35,12 @@ export interface PluginManifest {
   /** A flag that must be enabled; declared with `flags`. */
   readonly featureFlag?: string;
   /** Declared by this plugin. */
-  readonly flags?: Readonly<Record<string, { readonly summary: string; readonly stability: 'experimental' | 'beta' | 'stable' }>>;
+  readonly flags?: Readonly<
+    Record<
+      string,
+      { readonly summary: string; readonly stability: 'experimental' | 'beta' | 'stable' }
+    >
+  >;
   /**
    * ESM module with the rig as its default export, for `gateway plugins test`; need not be
    * published.

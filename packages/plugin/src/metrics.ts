@@ -20,7 +20,11 @@ export type Labels = Readonly<Record<string, string>>;
  * `@gateway/plugin-conformance` tests these rules.
  */
 export interface MetricsPlugin<Settings = Record<string, unknown>> {
-  start(series: Readonly<Record<string, Series>>, settings: Settings, host: MetricsHost): Promise<Metrics>;
+  start(
+    series: Readonly<Record<string, Series>>,
+    settings: Settings,
+    host: MetricsHost,
+  ): Promise<Metrics>;
 }
 
 /** Services of the gateway for a backend. */

@@ -27,7 +27,10 @@ import { AsyncLocalStorage } from 'node:async_hooks';
  *
  * `sourceConformance` of `@gateway/plugin-conformance` tests these rules.
  */
-export interface SourcePlugin<Connection = Record<string, unknown>, Settings = Readonly<Record<string, unknown>>> {
+export interface SourcePlugin<
+  Connection = Record<string, unknown>,
+  Settings = Readonly<Record<string, unknown>>,
+> {
   /**
    * Checks within ten seconds that the queue or topic exists and is readable, and disconnects. May
    * resolve with advice for the operator.
@@ -221,7 +224,11 @@ export class InFlight {
   /** An empty reader always has capacity, so stalled readers do not stop it. */
   get hasRoom(): boolean {
     if (this.#messages === 0) return true;
-    return this.#messages < this.#most && this.#bytes < IN_FLIGHT_BYTES && bytesOfAgent < AGENT_IN_FLIGHT_BYTES;
+    return (
+      this.#messages < this.#most &&
+      this.#bytes < IN_FLIGHT_BYTES &&
+      bytesOfAgent < AGENT_IN_FLIGHT_BYTES
+    );
   }
 
   /** Counts a message. Call the returned function once, when it settles. */

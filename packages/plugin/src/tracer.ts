@@ -38,9 +38,12 @@ const API = Symbol.for('opentelemetry.js.api.1');
 export function refuseSecondTracer(): void {
   const registered = (globalThis as { [API]?: { readonly trace?: unknown } })[API]?.trace;
   if (registered === undefined) return;
-  throw new PluginError('Another tracer is registered in this process, and a second one would receive no spans.', {
-    fix: 'Omit tracer.type, or remove the other tracer: look for an agent in NODE_OPTIONS.',
-  });
+  throw new PluginError(
+    'Another tracer is registered in this process, and a second one would receive no spans.',
+    {
+      fix: 'Omit tracer.type, or remove the other tracer: look for an agent in NODE_OPTIONS.',
+    },
+  );
 }
 
 const LOG_EVERY_MS = 60_000;
@@ -65,7 +68,10 @@ export function outages(log: PluginLog | undefined, fields: Readonly<Record<stri
       if (isOut || Date.now() - outageLoggedAt < LOG_EVERY_MS) return;
       isOut = true;
       outageLoggedAt = Date.now();
-      log?.warn(fields, `Spans do not arrive and are lost; a line follows when they arrive again. ${reason.trim()}`);
+      log?.warn(
+        fields,
+        `Spans do not arrive and are lost; a line follows when they arrive again. ${reason.trim()}`,
+      );
     },
     /** Spans did not fit in a queue. Logged once a minute, but not during an outage. */
     dropped: (count: number): void => {
@@ -79,7 +85,11 @@ export function outages(log: PluginLog | undefined, fields: Readonly<Record<stri
     worked: (): void => {
       if (!isOut) return;
       log?.info(
-        { ...fields, ...(lost > 0 && { lost }), away_seconds: Math.round((Date.now() - outageLoggedAt) / 1000) },
+        {
+          ...fields,
+          ...(lost > 0 && { lost }),
+          away_seconds: Math.round((Date.now() - outageLoggedAt) / 1000),
+        },
         'Spans arrive again.',
       );
       [isOut, lost] = [false, 0];

@@ -1,3 +1,9 @@
 export { Sandbox, type TransformFunction } from './parent/sandbox.js';
 export { DEFAULT_LIMITS, type SandboxLimits, type Payload } from './protocol/protocol.js';
-export { REFUSALS, SandboxError, type CheckResult, type RefusalCode, type TransformResult } from './protocol/result.js';
+export {
+  REFUSALS,
+  SandboxError,
+  type CheckResult,
+  type RefusalCode,
+  type TransformResult,
+} from './protocol/result.js';

@@ -3,9 +3,20 @@ import type { Config } from '@gateway/core/config';
 import { explainDatabaseError, GatewayError, networkReason } from '@gateway/core/errors';
 import { maskUrls, type Log } from '@gateway/core/logging';
 import { backoffMs, repeat } from '@gateway/core/process';
-import { dispatcherOf, ProxyError, withAuthorities, type RequestDispatcher } from '@gateway/core/http';
+import {
+  dispatcherOf,
+  ProxyError,
+  withAuthorities,
+  type RequestDispatcher,
+} from '@gateway/core/http';
 import type { Database } from '@gateway/store/postgres';
-import { closeUnposted, hasUnposted, lockBilling, markPosted, type UsageDay } from '@gateway/store/usage';
+import {
+  closeUnposted,
+  hasUnposted,
+  lockBilling,
+  markPosted,
+  type UsageDay,
+} from '@gateway/store/usage';
 
 export interface Billing {
   /** Why records are not posted, or null. */
@@ -35,7 +46,15 @@ class NotPosted extends Error {
  * server at a time. A server that dies before it records a post leaves it to be repeated with the
  * same Idempotency-Key and body. Throws `billing_setting` if a setting is missing.
  */
-export function startBilling({ config, database, log }: { config: Config; database: Database; log: Log }): Billing | undefined {
+export function startBilling({
+  config,
+  database,
+  log,
+}: {
+  config: Config;
+  database: Database;
+  log: Log;
+}): Billing | undefined {
   const { enabled, url, api_key: apiKey } = config.billing;
   if (!enabled) return undefined;
   if (url === undefined) throw new GatewayError('billing_setting', { setting: 'url' });
@@ -57,8 +76,15 @@ export function startBilling({ config, database, log }: { config: Config; databa
       return INTERVAL_MS;
     } catch (error) {
       if (signal.aborted) throw error;
-      const reason = error instanceof NotPosted ? error.message : explainDatabaseError(error, config.database).message;
-      if (problem === null) log.warn({ url: maskUrls(url) }, `Usage could not be posted to billing.url and is posted later: ${reason}.`);
+      const reason =
+        error instanceof NotPosted
+          ? error.message
+          : explainDatabaseError(error, config.database).message;
+      if (problem === null)
+        log.warn(
+          { url: maskUrls(url) },
+          `Usage could not be posted to billing.url and is posted later: ${reason}.`,
+        );
       problem = `Usage waits to be posted to ${maskUrls(url)}: ${reason}.`;
       return backoffMs(++failures, BACKOFF);
     }
@@ -118,7 +144,10 @@ async function postUnposted(posting: Posting): Promise<{ posted: number; rejecte
   }
 }
 
-async function post({ organisation_id, day, events, deliveries, bytes }: UsageDay, { dispatcher, url, apiKey }: Posting): Promise<void> {
+async function post(
+  { organisation_id, day, events, deliveries, bytes }: UsageDay,
+  { dispatcher, url, apiKey }: Posting,
+): Promise<void> {
   const status = await statusOf(url, {
     // `request` only calls `dispatch`.
     dispatcher: dispatcher as Dispatcher,
@@ -134,11 +163,18 @@ async function post({ organisation_id, day, events, deliveries, bytes }: UsageDa
   if (status >= 200 && status < 300) return;
   // These statuses concern the key, the rate or the URL, so every record; any other 4xx concerns
   // this one.
-  if (status < 400 || status >= 500 || [401, 403, 404, 405, 407, 408, 429].includes(status)) throw new NotPosted(`it answered ${status}`);
-  throw new NotPosted(`it answered ${status} to the record of organisation ${organisation_id} on ${day}`, true);
+  if (status < 400 || status >= 500 || [401, 403, 404, 405, 407, 408, 429].includes(status))
+    throw new NotPosted(`it answered ${status}`);
+  throw new NotPosted(
+    `it answered ${status} to the record of organisation ${organisation_id} on ${day}`,
+    true,
+  );
 }
 
-async function statusOf(url: string, options: NonNullable<Parameters<typeof request>[1]>): Promise<number> {
+async function statusOf(
+  url: string,
+  options: NonNullable<Parameters<typeof request>[1]>,
+): Promise<number> {
   try {
     const { statusCode, body } = await request(url, options);
     await body.dump();
@@ -147,6 +183,8 @@ async function statusOf(url: string, options: NonNullable<Parameters<typeof requ
     const { name, message } = error as Error;
     // A failure of the proxy, not of billing.url.
     const known = error instanceof ProxyError ? message : networkReason(error);
-    throw new NotPosted(maskUrls(known ?? (/Timeout/.test(name) ? 'no answer in time' : message)).replace(/\.$/, ''));
+    throw new NotPosted(
+      maskUrls(known ?? (/Timeout/.test(name) ? 'no answer in time' : message)).replace(/\.$/, ''),
+    );
   }
 }

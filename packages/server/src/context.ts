@@ -28,7 +28,8 @@ import { bodyRoom } from './http/body-room.js';
 
 const PACE_SECONDS = 1;
 
-export interface ContextParts extends IntakeParts, Pick<ServerContext, 'links' | 'oidc' | 'billing'> {
+export interface ContextParts
+  extends IntakeParts, Pick<ServerContext, 'links' | 'oidc' | 'billing'> {
   readonly seals: Sealer;
 }
 
@@ -39,7 +40,13 @@ export function openContext(
 ): ServerContext {
   const { config, database, kv, plugins, log, links } = given;
   const catalogue = eventTypeCatalogue(database.pool);
-  const functions = openFunctions({ config, database, catalogue, log, ...(sandbox && { sandbox }) });
+  const functions = openFunctions({
+    config,
+    database,
+    catalogue,
+    log,
+    ...(sandbox && { sandbox }),
+  });
   if (!sandbox) lifecycle.add('functions', () => functions.close());
   const keyUse = startKeyUse((used) => recordKeyUse(database.pool, used), log);
   lifecycle.add('key use', () => keyUse.close());
@@ -52,17 +59,24 @@ export function openContext(
     events: new EventCreator({ writer, configCache, database }),
     requirePace(projectId) {
       const { events_per_second: limit } = config.limits;
-      if (pace.isOver(projectId)) throw new GatewayError('too_many_events', { limit, retryAfterSeconds: PACE_SECONDS });
+      if (pace.isOver(projectId))
+        throw new GatewayError('too_many_events', { limit, retryAfterSeconds: PACE_SECONDS });
     },
     catalogue,
     signalPending: (events) => void signalPending(given, events),
     functions,
     probeHealth: healthProbe(given),
     ask: askDatabase(given),
-    receive: bodyRoom({ messageBytes: largestBody(config), timeoutSeconds: config.server.http.body_timeout_seconds }),
+    receive: bodyRoom({
+      messageBytes: largestBody(config),
+      timeoutSeconds: config.server.http.body_timeout_seconds,
+    }),
     takeShare: requestShares(config.server.project_concurrency),
     keyUse,
-    sessions: sessionCookies({ isHttps: links.isHttps, key: derivedKey(config.encryption_key, 'csrf tokens') }),
+    sessions: sessionCookies({
+      isHttps: links.isHttps,
+      key: derivedKey(config.encryption_key, 'csrf tokens'),
+    }),
     addressOf,
     ...kvUsers(config, { database, kv, plugins, log, addressOf }),
   };
@@ -80,7 +94,13 @@ function kvUsers(
     plugins: { meter },
     log,
     addressOf,
-  }: { database: Database; kv: Kv; plugins: ActivatedPlugins; log: Log; addressOf: ServerContext['addressOf'] },
+  }: {
+    database: Database;
+    kv: Kv;
+    plugins: ActivatedPlugins;
+    log: Log;
+    addressOf: ServerContext['addressOf'];
+  },
 ): Pick<ServerContext, 'records' | 'limit' | 'portalLimit' | 'tests' | 'functionTests' | 'logins'> {
   const { cache, limiter, connection_tests, function_tests } = config.server;
   const uses = [
@@ -90,7 +110,10 @@ function kvUsers(
   const shared = kvFallback(kv, { place: config.kv, log, meanwhile: uses.join(', and ') });
   const kvFor = (provider: typeof cache) => (provider === 'kv' ? shared : undefined);
   return {
-    records: recordCache(database, { kv: kvFor(cache), key: derivedKey(config.encryption_key, 'cache of the server') }),
+    records: recordCache(database, {
+      kv: kvFor(cache),
+      key: derivedKey(config.encryption_key, 'cache of the server'),
+    }),
     limit: requestLimit({ ratePerSecond: config.api_rate_limit, kv: kvFor(limiter) }),
     portalLimit: requestLimit({
       ratePerSecond: config.portal.requests_per_second,
@@ -98,7 +121,12 @@ function kvUsers(
       kv: kvFor(limiter),
       code: 'too_many_portal_requests',
     }),
-    tests: requestLimit({ ratePerSecond: connection_tests, burst: TESTS_AT_ONCE, kv: kvFor(limiter), code: 'too_many_tests' }),
+    tests: requestLimit({
+      ratePerSecond: connection_tests,
+      burst: TESTS_AT_ONCE,
+      kv: kvFor(limiter),
+      code: 'too_many_tests',
+    }),
     functionTests: requestLimit({
       ratePerSecond: function_tests,
       burst: TESTS_AT_ONCE,

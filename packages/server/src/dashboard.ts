@@ -52,7 +52,9 @@ export function serveDashboard(rootPath: string, frameAncestors: readonly string
     ctx.etag = etag;
     ctx.set({
       'cache-control': 'no-cache',
-      'content-security-policy': path.startsWith(`${rootPath}/portal/`) ? policies.portal : policies.others,
+      'content-security-policy': path.startsWith(`${rootPath}/portal/`)
+        ? policies.portal
+        : policies.others,
       'referrer-policy': 'same-origin',
       'x-content-type-options': 'nosniff',
     });
@@ -64,18 +66,27 @@ export function serveDashboard(rootPath: string, frameAncestors: readonly string
 
 function isPage(path: string, rootPath: string): boolean {
   if (path === rootPath) return true;
-  return path.startsWith(`${rootPath}/`) && !/^\/(api|healthz|metrics)(\/|$)/.test(path.slice(rootPath.length));
+  return (
+    path.startsWith(`${rootPath}/`) &&
+    !/^\/(api|healthz|metrics)(\/|$)/.test(path.slice(rootPath.length))
+  );
 }
 
 const read = new Map<string, Buffer>();
 
 function sendAsset(ctx: Context, name: string, names: ReadonlySet<string>): void {
-  const [encoding, ending] = ENCODINGS.find(([it, end]) => names.has(name + end) && ctx.acceptsEncodings(it) === it) ?? [undefined, ''];
+  const [encoding, ending] = ENCODINGS.find(
+    ([it, end]) => names.has(name + end) && ctx.acceptsEncodings(it) === it,
+  ) ?? [undefined, ''];
   const bytes = read.get(name + ending) ?? readFileSync(new URL(`assets/${name}${ending}`, site));
   read.set(name + ending, bytes);
   ctx.status = 200;
   ctx.type = name.slice(name.lastIndexOf('.'));
-  ctx.set({ 'cache-control': FOREVER, 'x-content-type-options': 'nosniff', vary: 'accept-encoding' });
+  ctx.set({
+    'cache-control': FOREVER,
+    'x-content-type-options': 'nosniff',
+    vary: 'accept-encoding',
+  });
   if (encoding) ctx.set('content-encoding', encoding);
   ctx.etag = name + ending;
   if (ctx.fresh) ctx.status = 304;

@@ -11,7 +11,10 @@ import { routes } from './routes/index.js';
 export const openIntake: OpenIntake = (parts, lifecycle) => {
   const { config } = parts;
   const seals = sealer(config.encryption_key);
-  const context = openContext({ ...parts, seals, links: linksOf(config), oidc: undefined, billing: undefined }, lifecycle);
+  const context = openContext(
+    { ...parts, seals, links: linksOf(config), oidc: undefined, billing: undefined },
+    lifecycle,
+  );
   const pages = { ingest: ingestRouter(context), documents: undefined, dashboard: undefined };
   const bringing = routes.filter(({ isGrouped }) => isGrouped);
   const app = createApp(bringing, pages, context, () => false).callback();

@@ -24,7 +24,9 @@ export function inTurn(app: RequestListener): RequestListener {
 
 /** Accepts bodies as large as the settings allow. */
 export function listenerOptions(config: Config): ServerOptions {
-  const bodySeconds = config.server.http.body_timeout_seconds + Math.ceil(largestBody(config) / BODY_BYTES_PER_SECOND);
+  const bodySeconds =
+    config.server.http.body_timeout_seconds +
+    Math.ceil(largestBody(config) / BODY_BYTES_PER_SECOND);
   return {
     // Limits bodies that no route reads; other slow bodies get an answer earlier.
     requestTimeout: REQUEST_TIMEOUT_MS + 1000 * bodySeconds,
@@ -35,7 +37,15 @@ export function listenerOptions(config: Config): ServerOptions {
 /** Listens, with TLS if `tls` is given; its files are reloaded when they change. */
 export async function serve(
   app: RequestListener,
-  { config, tls, log }: { config: Config; tls: Omit<Parameters<typeof reloadCertificates>[1], 'log'> | undefined; log: Log },
+  {
+    config,
+    tls,
+    log,
+  }: {
+    config: Config;
+    tls: Omit<Parameters<typeof reloadCertificates>[1], 'log'> | undefined;
+    log: Log;
+  },
 ): Promise<{ port: number; close(): Promise<void> }> {
   const { http } = config.server;
   const { port, bind } = http;

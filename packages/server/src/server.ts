@@ -63,7 +63,10 @@ export async function startServer({
   const close = () => lifecycle.close({ deadlineMs: CLOSE_MS });
   try {
     if (oidc) lifecycle.add('oidc', () => oidc.close());
-    const database = openDatabase(config.database, { poolSize: config.database.max_open_connections, name: 'gateway-server' });
+    const database = openDatabase(config.database, {
+      poolSize: config.database.max_open_connections,
+      name: 'gateway-server',
+    });
     lifecycle.add('database', () => database.close());
     lifecycle.add('process series', showProcess(plugins, 'server'));
     lifecycle.add('pool series', exportPoolMetrics(plugins.meter, database));
@@ -72,7 +75,11 @@ export async function startServer({
     if (!givenKv) lifecycle.add('kv', () => kv.close());
     const connecting = retryKv(() => kv.ping(), KV_PATIENCE_MS).catch(() => undefined);
     await requireReady(database, config.database);
-    const configCache = new ConfigCache(database, { intervalMs: config.agent.interval_seconds * 1000, verifyMs: VERIFY_MS, log });
+    const configCache = new ConfigCache(database, {
+      intervalMs: config.agent.interval_seconds * 1000,
+      verifyMs: VERIFY_MS,
+      log,
+    });
     lifecycle.add('config cache', () => configCache.close());
     await configCache.start();
     const usage = startUsageCounter({ pool: database.pool, log });
@@ -97,15 +104,40 @@ export async function startServer({
     });
     lifecycle.add('event writer', () => writer.stop());
     let closing = false;
-    const context = openContext({ config, database, kv, plugins, log, links, seals, oidc, billing, configCache, pace, writer }, lifecycle);
+    const context = openContext(
+      {
+        config,
+        database,
+        kv,
+        plugins,
+        log,
+        links,
+        seals,
+        oidc,
+        billing,
+        configCache,
+        pace,
+        writer,
+      },
+      lifecycle,
+    );
     const pages = {
       ingest: ingestRouter(context),
-      documents: documentRouter(routes, { rootPath: config.root_path, hasBasic: context.credentials.basic }),
-      dashboard: config.dashboard.enabled ? serveDashboard(config.root_path, config.portal.frame_ancestors) : undefined,
+      documents: documentRouter(routes, {
+        rootPath: config.root_path,
+        hasBasic: context.credentials.basic,
+      }),
+      dashboard: config.dashboard.enabled
+        ? serveDashboard(config.root_path, config.portal.frame_ancestors)
+        : undefined,
     };
     const app = createApp(routes, pages, context, () => closing).callback();
     if (config.server.pulladdr !== undefined) {
-      const place = { address: config.server.pulladdr, key: 'server.pulladdr', env: 'GATEWAY_PULLADDR' };
+      const place = {
+        address: config.server.pulladdr,
+        key: 'server.pulladdr',
+        env: 'GATEWAY_PULLADDR',
+      };
       const metrics = await serveMetrics(place, metricsResponse(context));
       lifecycle.add('metrics', () => metrics.close());
     }
@@ -136,5 +168,10 @@ function signalDue(
       log.debug({ error }, 'KV is away: agents are notified by Postgres.');
       return notifyDue(database.pool, [...new Set(events.map(({ projectId }) => projectId))]);
     })
-    .catch((error: unknown) => log.debug({ error }, 'Agents could not be notified; they find what is due a few seconds later.'));
+    .catch((error: unknown) =>
+      log.debug(
+        { error },
+        'Agents could not be notified; they find what is due a few seconds later.',
+      ),
+    );
 }

@@ -17,15 +17,25 @@ export interface TlsFiles {
 }
 
 const FLAGS = {
-  certificate: { setting: 'server.http.ssl_cert_file (GATEWAY_SSL_CERT_FILE)', flag: '--ssl-cert-file' },
+  certificate: {
+    setting: 'server.http.ssl_cert_file (GATEWAY_SSL_CERT_FILE)',
+    flag: '--ssl-cert-file',
+  },
   key: { setting: 'server.http.ssl_key_file (GATEWAY_SSL_KEY_FILE)', flag: '--ssl-key-file' },
 } as const;
 
 /** Undefined without `server.http.ssl`. Throws `tls_incomplete`. */
-export function tlsFiles({ ssl, ssl_cert_file: certificate, ssl_key_file: key }: Config['server']['http']): TlsFiles | undefined {
+export function tlsFiles({
+  ssl,
+  ssl_cert_file: certificate,
+  ssl_key_file: key,
+}: Config['server']['http']): TlsFiles | undefined {
   if (ssl) {
     if (certificate && key) return { certificate, key };
-    const missing = [...(certificate ? [] : ['ssl_cert_file']), ...(key ? [] : ['ssl_key_file'])].map((name) => `server.http.${name}`);
+    const missing = [
+      ...(certificate ? [] : ['ssl_cert_file']),
+      ...(key ? [] : ['ssl_key_file']),
+    ].map((name) => `server.http.${name}`);
     throw new GatewayError('tls_incomplete', {
       sentence: `server.http.ssl is set, but ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} not`,
       fix: 'name PEM files with --ssl-cert-file (GATEWAY_SSL_CERT_FILE) and --ssl-key-file (GATEWAY_SSL_KEY_FILE)',
@@ -41,13 +51,20 @@ export function tlsFiles({ ssl, ssl_cert_file: certificate, ssl_key_file: key }:
 
 /** Reads a certificate chain and its key. Throws `tls_file`, also for a key that does not match. */
 export function readTlsPair(files: TlsFiles): TlsPair {
-  const { cert, key } = readClientCertificate({ path: files.certificate, ...FLAGS.certificate }, { path: files.key, ...FLAGS.key });
+  const { cert, key } = readClientCertificate(
+    { path: files.certificate, ...FLAGS.certificate },
+    { path: files.key, ...FLAGS.key },
+  );
   const options = { cert, key, minVersion: 'TLSv1.2' } as const;
   try {
     createSecureContext(options);
   } catch (cause) {
     const reason = (cause as Error).message;
-    throw new GatewayError('tls_file', { what: 'certificate', path: files.certificate, reason, ...FLAGS.certificate }, { cause });
+    throw new GatewayError(
+      'tls_file',
+      { what: 'certificate', path: files.certificate, reason, ...FLAGS.certificate },
+      { cause },
+    );
   }
   return { options, expiresAt: new Date(new X509Certificate(cert).validTo) };
 }
@@ -64,7 +81,12 @@ const POLL_MS = 5_000;
  */
 export function reloadCertificates(
   server: Server,
-  { files, inUse, log, pollMs = POLL_MS }: { files: TlsFiles; inUse: TlsPair; log: Log; pollMs?: number },
+  {
+    files,
+    inUse,
+    log,
+    pollMs = POLL_MS,
+  }: { files: TlsFiles; inUse: TlsPair; log: Log; pollMs?: number },
 ): () => void {
   let present = '';
   let logged = '';
@@ -72,7 +94,8 @@ export function reloadCertificates(
     present = pair.options.cert + pair.options.key;
     logged = '';
     const expiredAt = pair.expiresAt.toISOString();
-    if (pair.expiresAt <= new Date()) log.warn({ expired_at: expiredAt }, 'The certificate has expired: clients refuse it.');
+    if (pair.expiresAt <= new Date())
+      log.warn({ expired_at: expiredAt }, 'The certificate has expired: clients refuse it.');
   };
   const reload = () => {
     try {
@@ -83,7 +106,11 @@ export function reloadCertificates(
       use(pair);
     } catch (error) {
       if (!isGatewayError(error)) throw error;
-      if (error.message !== logged) log.warn({ code: error.code, fix: error.fix }, `The certificate in use stays: ${error.message}.`);
+      if (error.message !== logged)
+        log.warn(
+          { code: error.code, fix: error.fix },
+          `The certificate in use stays: ${error.message}.`,
+        );
       logged = error.message;
     }
   };

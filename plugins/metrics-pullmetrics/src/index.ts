@@ -12,9 +12,13 @@ export default plugin;
 
 function start(series: Readonly<Record<string, Series>>): Metrics {
   const metrics = new Map(Object.entries(series).map(([name, row]) => [name, metricOf(name, row)]));
-  const find = <Type extends Metric>(name: string, type: new (...options: never[]) => Type): Type => {
+  const find = <Type extends Metric>(
+    name: string,
+    type: new (...options: never[]) => Type,
+  ): Type => {
     const metric = metrics.get(name);
-    if (!(metric instanceof type)) throw new Error(`${name} is not a ${type.name.toLowerCase()} of the table of series`);
+    if (!(metric instanceof type))
+      throw new Error(`${name} is not a ${type.name.toLowerCase()} of the table of series`);
     return metric;
   };
   const render = renderer(metrics, series);

@@ -48,8 +48,14 @@ const AT_ONCE = 10;
 const BLANK_LINE = Buffer.from('\n');
 
 /** All values are from the same moment, although rendering yields. */
-export function renderer(metrics: ReadonlyMap<string, Metric>, series: Readonly<Record<string, Series>>): () => Promise<string> {
-  const shown = [...metrics].map(([name, metric]) => ({ metric, lines: linesOf(name, series[name]!) }));
+export function renderer(
+  metrics: ReadonlyMap<string, Metric>,
+  series: Readonly<Record<string, Series>>,
+): () => Promise<string> {
+  const shown = [...metrics].map(([name, metric]) => ({
+    metric,
+    lines: linesOf(name, series[name]!),
+  }));
   // Reused: allocating 3 MB takes longer than filling them. Concurrent renderings allocate another.
   let spare: Text | undefined;
   return async () => {
@@ -78,11 +84,17 @@ function linesOf(name: string, { type, help, buckets = [] }: Series): Lines {
   const head = Buffer.from(`# HELP ${name} ${escaped(help)}\n# TYPE ${name} ${type}\n`);
   if (type !== 'histogram') return { head, starts: [{ name }], beginnings: new Map() };
   const bounds = [...buckets.map(String), '+Inf'].map((le) => ({ name: `${name}_bucket`, le }));
-  return { head, starts: [...bounds, { name: `${name}_sum` }, { name: `${name}_count` }], beginnings: new Map() };
+  return {
+    head,
+    starts: [...bounds, { name: `${name}_sum` }, { name: `${name}_count` }],
+    beginnings: new Map(),
+  };
 }
 
 function snapshot(metric: Metric, lines: Lines): Snapshot {
-  const { hashMap } = metric as unknown as { hashMap: Readonly<Record<string, Entry | HistogramEntry>> };
+  const { hashMap } = metric as unknown as {
+    hashMap: Readonly<Record<string, Entry | HistogramEntry>>;
+  };
   const keys = Object.keys(hashMap);
   const { starts } = lines;
   const values = new Float64Array(keys.length * starts.length);
@@ -96,7 +108,12 @@ function snapshot(metric: Metric, lines: Lines): Snapshot {
 }
 
 /** Buckets are cumulative; the last one, +Inf, is the count. */
-function putHistogram(values: Float64Array, from: number, { bucketValues, sum, count }: HistogramEntry, starts: Lines['starts']): void {
+function putHistogram(
+  values: Float64Array,
+  from: number,
+  { bucketValues, sum, count }: HistogramEntry,
+  starts: Lines['starts'],
+): void {
   const last = starts.length - 3;
   let below = 0;
   for (let at = 0; at < last; at++) values[from + at] = below += bucketValues[starts[at]!.le!]!;
@@ -105,7 +122,12 @@ function putHistogram(values: Float64Array, from: number, { bucketValues, sum, c
   values[from + last + 2] = count;
 }
 
-function render(text: Text, { lines, keys, labels, values }: Snapshot, from: number, to: number): void {
+function render(
+  text: Text,
+  { lines, keys, labels, values }: Snapshot,
+  from: number,
+  to: number,
+): void {
   for (let at = from; at < to; at++) {
     const beginnings = beginningsOf(lines, keys[at]!, labels[at]!);
     for (let line = 0; line < beginnings.length; line++) {
@@ -115,10 +137,16 @@ function render(text: Text, { lines, keys, labels, values }: Snapshot, from: num
   }
 }
 
-function beginningsOf({ starts, beginnings }: Lines, key: string, labels: Labels): readonly Uint8Array[] {
+function beginningsOf(
+  { starts, beginnings }: Lines,
+  key: string,
+  labels: Labels,
+): readonly Uint8Array[] {
   const known = beginnings.get(key);
   if (known) return known;
-  const given = Object.entries(labels).map(([name, value]) => `${name}="${escaped(String(value)).replaceAll('"', '\\"')}"`);
+  const given = Object.entries(labels).map(
+    ([name, value]) => `${name}="${escaped(String(value)).replaceAll('"', '\\"')}"`,
+  );
   const made = starts.map(({ name, le }) => {
     const all = [...(le === undefined ? [] : [`le="${le}"`]), ...given].join(',');
     return Buffer.from(`${name}${all === '' ? '' : `{${all}}`} `);
@@ -193,5 +221,9 @@ class Text {
 }
 
 function numberText(value: number): string {
-  return Number.isFinite(value) || Number.isNaN(value) ? String(value) : value > 0 ? '+Inf' : '-Inf';
+  return Number.isFinite(value) || Number.isNaN(value)
+    ? String(value)
+    : value > 0
+      ? '+Inf'
+      : '-Inf';
 }

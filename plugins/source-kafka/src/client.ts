@@ -32,7 +32,15 @@ export function openClient(
   const socketFactory: ISocketFactory = ({ host, port, ssl, onConnect }) => {
     if (isClosed) throw new Error('the source was closed');
     const socket = ssl
-      ? tls.connect({ host, port, ...(net.isIP(host) === 0 && { servername: host.replace(/\.$/, '') }), ...ssl }, onConnect)
+      ? tls.connect(
+          {
+            host,
+            port,
+            ...(net.isIP(host) === 0 && { servername: host.replace(/\.$/, '') }),
+            ...ssl,
+          },
+          onConnect,
+        )
       : net.connect({ host, port }, onConnect);
     socket.setNoDelay(true);
     limitAnswers(socket, options.answerMaxBytes ?? ANSWER_MAX_BYTES);
@@ -47,7 +55,11 @@ export function openClient(
     connectionTimeout: CONNECTION_TIMEOUT_MS,
     authenticationTimeout: CONNECTION_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    retry: { retries: Math.max(options.retries, connection.brokers.length - 1), initialRetryTime: 100, maxRetryTime: 1000 },
+    retry: {
+      retries: Math.max(options.retries, connection.brokers.length - 1),
+      initialRetryTime: 100,
+      maxRetryTime: 1000,
+    },
     socketFactory,
     logLevel: logLevel.INFO,
     logCreator: options.logTo,
@@ -81,7 +93,9 @@ function limitAnswers(socket: net.Socket, maxBytes: number): void {
         left = head.readInt32BE();
         head = Buffer.alloc(0);
         if (left < 0 || left > maxBytes) {
-          socket.destroy(new Error(`The answer of the broker has ${left} bytes, more than ${maxBytes}.`));
+          socket.destroy(
+            new Error(`The answer of the broker has ${left} bytes, more than ${maxBytes}.`),
+          );
           return;
         }
       }
@@ -91,7 +105,15 @@ function limitAnswers(socket: net.Socket, maxBytes: number): void {
 }
 
 /** All other fields (requests, responses, stacks) are dropped. */
-const FIELDS = ['broker', 'groupId', 'memberId', 'topic', 'partition', 'retryCount', 'retryTime'] as const;
+const FIELDS = [
+  'broker',
+  'groupId',
+  'memberId',
+  'topic',
+  'partition',
+  'retryCount',
+  'retryTime',
+] as const;
 
 /**
  * Adapts the log of kafkajs, which retries errors or makes `run` reject, so they become warnings.
@@ -122,7 +144,9 @@ export interface Cluster {
   addTargetTopic(topic: string): Promise<void>;
   refreshMetadata(): Promise<void>;
   findTopicPartitionMetadata(topic: string): readonly { readonly partitionId: number }[];
-  fetchTopicsOffset(of: readonly (Topic & { readonly fromBeginning: boolean })[]): Promise<readonly TopicOffsets[]>;
+  fetchTopicsOffset(
+    of: readonly (Topic & { readonly fromBeginning: boolean })[],
+  ): Promise<readonly TopicOffsets[]>;
   findGroupCoordinator(of: { readonly groupId: string }): Promise<Coordinator>;
 }
 
@@ -171,8 +195,13 @@ export async function withCluster(
 }
 
 function clusterOf(kafka: Kafka): Cluster {
-  const create = Object.getOwnPropertySymbols(kafka).find(({ description }) => description === 'private:Kafka:createCluster')!;
-  const of = kafka as unknown as Record<symbol, (options: { allowAutoTopicCreation: boolean }) => Cluster>;
+  const create = Object.getOwnPropertySymbols(kafka).find(
+    ({ description }) => description === 'private:Kafka:createCluster',
+  )!;
+  const of = kafka as unknown as Record<
+    symbol,
+    (options: { allowAutoTopicCreation: boolean }) => Cluster
+  >;
   return of[create]!({ allowAutoTopicCreation: false });
 }
 
@@ -180,31 +209,46 @@ function clusterOf(kafka: Kafka): Cluster {
 export async function currentTopicId(
   connection: Connection,
   groupId: string,
-  { clientId, signal, log }: { readonly clientId: string; readonly signal: AbortSignal; readonly log: PluginLog },
+  {
+    clientId,
+    signal,
+    log,
+  }: { readonly clientId: string; readonly signal: AbortSignal; readonly log: PluginLog },
 ): Promise<string | undefined> {
   let id: string | undefined;
   const ask = async (cluster: Cluster) => {
     await cluster.connect();
     id = await topicId(await cluster.findGroupCoordinator({ groupId }), connection.topic_name);
   };
-  await withCluster(connection, { clientId: `${clientId}-topic`, signal }, ask).catch((error: unknown) =>
-    log.debug({ error }, 'the id of the topic could not be read'),
+  await withCluster(connection, { clientId: `${clientId}-topic`, signal }, ask).catch(
+    (error: unknown) => log.debug({ error }, 'the id of the topic could not be read'),
   );
   return id;
 }
 
 /** Returns committed offsets by partition; -1 for none. */
-export async function committedOffsets(cluster: Cluster, topic: string, groupId: string): Promise<ReadonlyMap<number, bigint>> {
-  const partitions = cluster.findTopicPartitionMetadata(topic).map(({ partitionId }) => ({ partition: partitionId }));
+export async function committedOffsets(
+  cluster: Cluster,
+  topic: string,
+  groupId: string,
+): Promise<ReadonlyMap<number, bigint>> {
+  const partitions = cluster
+    .findTopicPartitionMetadata(topic)
+    .map(({ partitionId }) => ({ partition: partitionId }));
   const coordinator = await cluster.findGroupCoordinator({ groupId });
   const { responses } = await coordinator.offsetFetch({ groupId, topics: [{ topic, partitions }] });
-  return new Map(responses[0]?.partitions.map(({ partition, offset }) => [partition, BigInt(offset)]));
+  return new Map(
+    responses[0]?.partitions.map(({ partition, offset }) => [partition, BigInt(offset)]),
+  );
 }
 
 /** Private members of kafkajs 2.2.4, the pinned version. */
 interface RequestQueue {
   readonly pending: readonly unknown[];
-  readonly inflight: ReadonlyMap<number, { sentAt: number; requestTimeout: number; timeoutRequest(): void }>;
+  readonly inflight: ReadonlyMap<
+    number,
+    { sentAt: number; requestTimeout: number; timeoutRequest(): void }
+  >;
   readonly enforceRequestTimeout: boolean;
   requestTimeoutIntervalId?: NodeJS.Timeout;
   isConnected(): boolean;
@@ -237,17 +281,26 @@ interface Metadata {
 }
 
 /** Counts brokers and partitions of a topic, by the kafkajs method that requests them. */
-const NAMED: Readonly<Record<string, (answer: never) => { brokers?: number; partitions: number }>> = {
-  metadata: ({ brokers, topicMetadata }: Metadata) => ({
-    brokers: brokers.length,
-    partitions: topicMetadata.reduce((most, { partitionMetadata }) => Math.max(most, partitionMetadata.length), 0),
-  }),
-  listOffsets: ({ responses }: { responses: readonly Offsets[] }) => ({
-    partitions: responses.reduce((sum, { partitions }) => sum + Math.max(1, partitions.length), 0),
-  }),
-  // Four bytes each; names and the leader's additions are much smaller.
-  syncGroup: ({ memberAssignment }: { memberAssignment: Buffer }) => ({ partitions: Math.floor(memberAssignment.length / 8) }),
-};
+const NAMED: Readonly<Record<string, (answer: never) => { brokers?: number; partitions: number }>> =
+  {
+    metadata: ({ brokers, topicMetadata }: Metadata) => ({
+      brokers: brokers.length,
+      partitions: topicMetadata.reduce(
+        (most, { partitionMetadata }) => Math.max(most, partitionMetadata.length),
+        0,
+      ),
+    }),
+    listOffsets: ({ responses }: { responses: readonly Offsets[] }) => ({
+      partitions: responses.reduce(
+        (sum, { partitions }) => sum + Math.max(1, partitions.length),
+        0,
+      ),
+    }),
+    // Four bytes each; names and the leader's additions are much smaller.
+    syncGroup: ({ memberAssignment }: { memberAssignment: Buffer }) => ({
+      partitions: Math.floor(memberAssignment.length / 8),
+    }),
+  };
 
 let isPatched = false;
 
@@ -267,12 +320,20 @@ function patchKafkajs(): void {
  */
 function keepShortSessions(): void {
   const { prototype } = createRequire(import.meta.url)('kafkajs/src/network/connection') as {
-    prototype: { isAuthenticated(): boolean; reauthenticationThreshold: number; readonly sessionLifetime: { toNumber(): number } };
+    prototype: {
+      isAuthenticated(): boolean;
+      reauthenticationThreshold: number;
+      readonly sessionLifetime: { toNumber(): number };
+    };
   };
   const { isAuthenticated } = prototype;
   prototype.isAuthenticated = function () {
     const lifetimeMs = this.sessionLifetime.toNumber();
-    if (lifetimeMs > 0) this.reauthenticationThreshold = Math.min(this.reauthenticationThreshold, Math.floor(lifetimeMs / 2));
+    if (lifetimeMs > 0)
+      this.reauthenticationThreshold = Math.min(
+        this.reauthenticationThreshold,
+        Math.floor(lifetimeMs / 2),
+      );
     return isAuthenticated.call(this);
   };
 }
@@ -287,7 +348,8 @@ function limitNamed(): void {
       const answer = await ask.apply(this, asked);
       const { brokers = 0, partitions } = named(answer);
       if (brokers > BROKERS_MAX) throw new CrowdedClusterError(`more than ${BROKERS_MAX} brokers`);
-      if (partitions > PARTITIONS_MAX) throw new CrowdedClusterError(`more than ${PARTITIONS_MAX} partitions of one topic`);
+      if (partitions > PARTITIONS_MAX)
+        throw new CrowdedClusterError(`more than ${PARTITIONS_MAX} partitions of one topic`);
       return answer;
     };
   }
@@ -299,7 +361,9 @@ function limitNamed(): void {
  * patched, 0.25 %. https://github.com/tulios/kafkajs/issues/1751
  */
 function patchRequestQueue(): void {
-  const { prototype } = createRequire(import.meta.url)('kafkajs/src/network/requestQueue') as { prototype: RequestQueue };
+  const { prototype } = createRequire(import.meta.url)('kafkajs/src/network/requestQueue') as {
+    prototype: RequestQueue;
+  };
   const schedule = prototype.scheduleCheckPendingRequests;
   prototype.scheduleCheckPendingRequests = function (this: RequestQueue) {
     if (this.pending.length > 0) schedule.call(this);

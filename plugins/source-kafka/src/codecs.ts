@@ -15,7 +15,10 @@ export class BatchTooLargeError extends Error {
 }
 
 /** Fails if the result exceeds `maxOutputLength` bytes. */
-type Decompress = (batch: Buffer, options: { readonly maxOutputLength: number }) => Buffer | Promise<Buffer>;
+type Decompress = (
+  batch: Buffer,
+  options: { readonly maxOutputLength: number },
+) => Buffer | Promise<Buffer>;
 
 /**
  * Available since Node.js 22.15:
@@ -58,7 +61,9 @@ export function addCodecs(): void {
           // The batch is fetched again after the decoded part is read. If nothing is decoded, the
           // pause delays the next fetch.
           if (fetch.isEmpty) await sleep(FULL_MS);
-          throw Object.assign(new Error('There is no room for this batch now'), { name: 'KafkaJSPartialMessageError' });
+          throw Object.assign(new Error('There is no room for this batch now'), {
+            name: 'KafkaJSPartialMessageError',
+          });
         }
       },
     };
@@ -66,7 +71,10 @@ export function addCodecs(): void {
   }
 }
 
-async function decompressZstdHere(batch: Buffer, { maxOutputLength }: { readonly maxOutputLength: number }): Promise<Buffer> {
+async function decompressZstdHere(
+  batch: Buffer,
+  { maxOutputLength }: { readonly maxOutputLength: number },
+): Promise<Buffer> {
   // Few topics need it.
   const { decompressZstd } = await import('./zstd.js');
   return decompressZstd(batch, maxOutputLength);
@@ -80,10 +88,14 @@ const FRAME_MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00]
 const FRAME_HEADER_BYTES = 16;
 
 /** A batch is a frame of length-prefixed blocks or, from other clients, one block. */
-async function decompressSnappy(batch: Buffer, { maxOutputLength }: { readonly maxOutputLength: number }): Promise<Buffer> {
+async function decompressSnappy(
+  batch: Buffer,
+  { maxOutputLength }: { readonly maxOutputLength: number },
+): Promise<Buffer> {
   // Few topics need it.
   const { default: snappy } = await import('snappyjs');
-  if (!batch.subarray(0, FRAME_MAGIC.length).equals(FRAME_MAGIC)) return snappy.uncompress(batch, maxOutputLength);
+  if (!batch.subarray(0, FRAME_MAGIC.length).equals(FRAME_MAGIC))
+    return snappy.uncompress(batch, maxOutputLength);
   const blocks: Buffer[] = [];
   let left = maxOutputLength;
   for (let at = FRAME_HEADER_BYTES; at < batch.length;) {

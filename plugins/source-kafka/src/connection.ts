@@ -33,7 +33,12 @@ export type Settings = { readonly default_credentials?: boolean };
  * none.
  */
 export function mayLogIn({ auth = {} }: Connection, settings: Settings): void {
-  if (auth.type !== 'aws_msk_iam' || auth.access_key_id !== undefined || settings.default_credentials !== false) return;
+  if (
+    auth.type !== 'aws_msk_iam' ||
+    auth.access_key_id !== undefined ||
+    settings.default_credentials !== false
+  )
+    return;
   throw new PluginError(
     'The source has no access key, and source.kafka.default_credentials keeps it from the credentials of the process.',
     {
@@ -58,7 +63,9 @@ export function clusterConfig({ brokers, auth = {} }: Connection) {
   if (cert !== undefined || key !== undefined) checkIdentity(auth);
   return {
     brokers: [...brokers],
-    ...(tls && { ssl: { ...(ca !== undefined && { ca: [ca] }), ...(cert !== undefined && { cert, key }) } }),
+    ...(tls && {
+      ssl: { ...(ca !== undefined && { ca: [ca] }), ...(cert !== undefined && { cert, key }) },
+    }),
     ...(sasl && { sasl }),
   };
 }
@@ -66,9 +73,12 @@ export function clusterConfig({ brokers, auth = {} }: Connection) {
 /** Node.js accepts a broken certificate and then trusts no server. */
 function checkAuthority(ca: string, tls: boolean | undefined): void {
   if (!tls) {
-    throw new PluginError('auth.ca is given, but auth.tls is off, so the certificate authority would not be used.', {
-      fix: 'Set auth.tls to true, or omit auth.ca.',
-    });
+    throw new PluginError(
+      'auth.ca is given, but auth.tls is off, so the certificate authority would not be used.',
+      {
+        fix: 'Set auth.tls to true, or omit auth.ca.',
+      },
+    );
   }
   try {
     new X509Certificate(ca);
@@ -81,15 +91,27 @@ function checkAuthority(ca: string, tls: boolean | undefined): void {
 }
 
 /** Node.js reports a wrong certificate or key only when it connects, without the field. */
-function checkIdentity({ client_cert: cert = '', client_key: key = '', tls }: Auth, now = new Date()): void {
-  const refuse = (message: string, fix: string, cause?: unknown) => new PluginError(message, { fix, cause });
-  if (!tls) throw refuse('auth.client_cert is given, but auth.tls is off, so it would not be shown.', 'Set auth.tls to true.');
+function checkIdentity(
+  { client_cert: cert = '', client_key: key = '', tls }: Auth,
+  now = new Date(),
+): void {
+  const refuse = (message: string, fix: string, cause?: unknown) =>
+    new PluginError(message, { fix, cause });
+  if (!tls)
+    throw refuse(
+      'auth.client_cert is given, but auth.tls is off, so it would not be shown.',
+      'Set auth.tls to true.',
+    );
   let own: X509Certificate;
   let privateKey: KeyObject;
   try {
     own = new X509Certificate(cert);
   } catch (cause) {
-    throw refuse('auth.client_cert is not a PEM certificate.', 'Paste the whole file, from BEGIN CERTIFICATE to END CERTIFICATE.', cause);
+    throw refuse(
+      'auth.client_cert is not a PEM certificate.',
+      'Paste the whole file, from BEGIN CERTIFICATE to END CERTIFICATE.',
+      cause,
+    );
   }
   try {
     privateKey = createPrivateKey(key);
@@ -97,21 +119,34 @@ function checkIdentity({ client_cert: cert = '', client_key: key = '', tls }: Au
     const isLocked = key.includes('ENCRYPTED');
     throw refuse(
       `auth.client_key ${isLocked ? 'is locked with a passphrase' : 'is not a PEM private key'}.`,
-      isLocked ? 'Give it without one: openssl pkey -in client.key' : 'Paste the whole file, from BEGIN PRIVATE KEY to END PRIVATE KEY.',
+      isLocked
+        ? 'Give it without one: openssl pkey -in client.key'
+        : 'Paste the whole file, from BEGIN PRIVATE KEY to END PRIVATE KEY.',
     );
   }
   if (!own.checkPrivateKey(privateKey)) {
-    const fix = 'Give the key that the certificate was requested with, and the own certificate first in auth.client_cert.';
-    throw refuse('auth.client_key is not the key of the first certificate in auth.client_cert.', fix);
+    const fix =
+      'Give the key that the certificate was requested with, and the own certificate first in auth.client_cert.';
+    throw refuse(
+      'auth.client_key is not the key of the first certificate in auth.client_cert.',
+      fix,
+    );
   }
   const expiresAt = new Date(own.validTo);
   if (expiresAt <= now)
-    throw refuse(`auth.client_cert expired at ${expiresAt.toISOString()}.`, 'Give a new certificate, and its key, in auth.client_key.');
+    throw refuse(
+      `auth.client_cert expired at ${expiresAt.toISOString()}.`,
+      'Give a new certificate, and its key, in auth.client_key.',
+    );
   try {
     createSecureContext({ cert, key });
   } catch (cause) {
     const { reason = 'OpenSSL refuses it' } = cause as { reason?: string };
-    throw refuse(`auth.client_cert cannot be used for TLS: ${reason}.`, 'Give another certificate.', cause);
+    throw refuse(
+      `auth.client_cert cannot be used for TLS: ${reason}.`,
+      'Give another certificate.',
+      cause,
+    );
   }
 }
 
@@ -119,16 +154,24 @@ function checkIdentity({ client_cert: cert = '', client_key: key = '', tls }: Au
 const MSK_BROKER = /\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?:\d+$/;
 
 function mskIam({ region, tls, ...auth }: Auth, brokers: readonly string[]): MskIam {
-  const named = region ?? brokers.map((broker) => MSK_BROKER.exec(broker)?.[1]).find((found) => found !== undefined);
+  const named =
+    region ??
+    brokers.map((broker) => MSK_BROKER.exec(broker)?.[1]).find((found) => found !== undefined);
   if (named === undefined) {
-    throw new PluginError('auth.type is "aws_msk_iam", but auth.region is missing, and no host name in brokers names a region.', {
-      fix: 'Set auth.region to the region of the cluster, such as eu-west-1.',
-    });
+    throw new PluginError(
+      'auth.type is "aws_msk_iam", but auth.region is missing, and no host name in brokers names a region.',
+      {
+        fix: 'Set auth.region to the region of the cluster, such as eu-west-1.',
+      },
+    );
   }
   if (!tls) {
-    throw new PluginError('auth.type is "aws_msk_iam", but auth.tls is off. MSK offers IAM only over TLS.', {
-      fix: 'Set auth.tls to true.',
-    });
+    throw new PluginError(
+      'auth.type is "aws_msk_iam", but auth.tls is off. MSK offers IAM only over TLS.',
+      {
+        fix: 'Set auth.tls to true.',
+      },
+    );
   }
   return { ...auth, region: named };
 }
@@ -149,15 +192,26 @@ function saslOf(auth: Auth, brokers: readonly string[]): SASLOptions | Mechanism
   if (type === 'oauthbearer') {
     const { token_endpoint, client_id, client_secret, scope, extensions } = auth;
     if (token_endpoint && client_id && client_secret) {
-      const client = { token_endpoint, client_id, client_secret, ...(scope !== undefined && { scope }) };
+      const client = {
+        token_endpoint,
+        client_id,
+        client_secret,
+        ...(scope !== undefined && { scope }),
+      };
       return oauthBearer(clientCredentials(client), extensions);
     }
-    throw new PluginError('auth.type is "oauthbearer", but auth.token_endpoint, auth.client_id or auth.client_secret is missing.', {
-      fix: 'Give all three.',
-    });
+    throw new PluginError(
+      'auth.type is "oauthbearer", but auth.token_endpoint, auth.client_id or auth.client_secret is missing.',
+      {
+        fix: 'Give all three.',
+      },
+    );
   }
   if (!username || !password) {
-    throw new PluginError(`auth.type is "${type}", but auth.username or auth.password is missing.`, { fix: 'Give both.' });
+    throw new PluginError(
+      `auth.type is "${type}", but auth.username or auth.password is missing.`,
+      { fix: 'Give both.' },
+    );
   }
   if (type === 'plain') return { mechanism: 'plain', username, password };
   if (hash === undefined) {
@@ -166,7 +220,9 @@ function saslOf(auth: Auth, brokers: readonly string[]): SASLOptions | Mechanism
     });
   }
   const login = { username, password };
-  return hash === 'SHA256' ? { mechanism: 'scram-sha-256', ...login } : { mechanism: 'scram-sha-512', ...login };
+  return hash === 'SHA256'
+    ? { mechanism: 'scram-sha-256', ...login }
+    : { mechanism: 'scram-sha-512', ...login };
 }
 
 /** Returns Kafka's name of the mechanism. */

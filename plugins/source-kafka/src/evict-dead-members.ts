@@ -11,8 +11,14 @@ const DEADLINE_MS = 2_000;
  * before a member of this run joins. Never rejects: on failure sessions time out, and no offset is
  * known.
  */
-export async function evictDeadMembers(connection: Connection, context: SourceContext): Promise<ReadonlyMap<number, bigint>> {
-  const place = { clientId: `${context.clientId}-start`, signal: AbortSignal.any([context.signal, AbortSignal.timeout(DEADLINE_MS)]) };
+export async function evictDeadMembers(
+  connection: Connection,
+  context: SourceContext,
+): Promise<ReadonlyMap<number, bigint>> {
+  const place = {
+    clientId: `${context.clientId}-start`,
+    signal: AbortSignal.any([context.signal, AbortSignal.timeout(DEADLINE_MS)]),
+  };
   const group = groupOf(connection, context.sourceId);
   let committed: ReadonlyMap<number, bigint> = new Map();
   const look = async (cluster: Cluster) => {
@@ -23,7 +29,10 @@ export async function evictDeadMembers(connection: Connection, context: SourceCo
     committed = await committedOffsets(cluster, connection.topic_name, group);
   };
   await withCluster(connection, place, look).catch((error: unknown) =>
-    context.log.debug({ error }, 'dead members could not be removed from the group, or its offsets not be read'),
+    context.log.debug(
+      { error },
+      'dead members could not be removed from the group, or its offsets not be read',
+    ),
   );
   return committed;
 }
@@ -35,7 +44,10 @@ async function evict(cluster: Cluster, groupId: string, context: SourceContext):
   for (const { memberId, clientId } of groups.flatMap(({ members }) => members)) {
     if (!isDead(clientId, context.clientId)) continue;
     await coordinator.leaveGroup({ groupId, memberId });
-    context.log.info({ group: groupId, member: memberId }, 'a member of a killed process was removed from the group');
+    context.log.info(
+      { group: groupId, member: memberId },
+      'a member of a killed process was removed from the group',
+    );
   }
 }
 
@@ -43,14 +55,19 @@ async function evict(cluster: Cluster, groupId: string, context: SourceContext):
  * True if a client id is of an ended process: an earlier run with this pid (as in containers), or a
  * pid without a process. Client ids of this machine differ only in pid and worker number.
  */
-export function isDead(clientId: string, own: string, isAlive: (pid: number) => boolean = isProcess): boolean {
+export function isDead(
+  clientId: string,
+  own: string,
+  isAlive: (pid: number) => boolean = isProcess,
+): boolean {
   const [, withoutWorker = ''] = /^(.+?)(?:-\d{1,3})?$/.exec(clientId) ?? [];
   if (clientId === own || withoutWorker === own) return true;
   const at = own.lastIndexOf(`-${process.pid}-`);
   if (at < 0) return false;
   const [head, tail] = [own.slice(0, at + 1), own.slice(at + `-${process.pid}`.length)];
   for (const id of [clientId, withoutWorker]) {
-    if (!id.startsWith(head) || !id.endsWith(tail) || id.length <= head.length + tail.length) continue;
+    if (!id.startsWith(head) || !id.endsWith(tail) || id.length <= head.length + tail.length)
+      continue;
     const pid = id.slice(head.length, -tail.length);
     if (/^\d+$/.test(pid) && Number(pid) !== process.pid) return !isAlive(Number(pid));
   }

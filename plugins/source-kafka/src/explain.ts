@@ -7,7 +7,8 @@ import { SOURCE_MAX_BYTES } from './memory.js';
 const NETWORK_FIXES = {
   wrongHost: 'Use a host name in brokers that the certificate names.',
   expired: 'Renew it on the cluster.',
-  untrusted: 'Set auth.ca to the PEM certificate of the authority that signed the certificates of the brokers.',
+  untrusted:
+    'Set auth.ca to the PEM certificate of the authority that signed the certificates of the brokers.',
   noTls: 'Set auth.tls to false, or give the port of the TLS listener.',
   unresolved: 'Check brokers, and the name service of this machine.',
   refused: 'Check the host and port in brokers, and that the broker runs.',
@@ -15,7 +16,11 @@ const NETWORK_FIXES = {
 };
 
 /** Explains a kafkajs error: what failed, where, and the field to change. */
-export function explain(error: unknown, connection: Connection, group: string | undefined): PluginError {
+export function explain(
+  error: unknown,
+  connection: Connection,
+  group: string | undefined,
+): PluginError {
   const { topic_name: topic, auth = {} } = connection;
   const chain = new ErrorChain(error);
   const known = chain.errors.find((it) => it instanceof PluginError);
@@ -33,44 +38,62 @@ export function explain(error: unknown, connection: Connection, group: string | 
     return because(`${broker} does not offer the mechanism ${mechanismOf(auth)}.`, fix);
   }
   if (is('ILLEGAL_SASL_STATE')) {
-    const fix = 'Omit auth.type, auth.username and auth.password, or give the port of the SASL listener.';
+    const fix =
+      'Omit auth.type, auth.username and auth.password, or give the port of the SASL listener.';
     return because(`${broker} does not ask for a user name on this port.`, fix);
   }
   if (is('KafkaJSSASLAuthenticationError', 'SASL_AUTHENTICATION_FAILED')) {
     if (isIam) {
       const fix =
         'Check auth.secret_key, auth.region and the clock of this machine, and let the identity use kafka-cluster:Connect on the cluster.';
-      return because(`${broker} refused ${userOf(auth)} (IAM).`, auth.access_key_id ? fix : fix.replace('auth.secret_key, ', ''));
+      return because(
+        `${broker} refused ${userOf(auth)} (IAM).`,
+        auth.access_key_id ? fix : fix.replace('auth.secret_key, ', ''),
+      );
     }
     if (auth.type === 'oauthbearer') {
       const settings = 'sasl.oauthbearer.jwks.endpoint.url, expected.issuer and expected.audience';
       const fix = `Check that the cluster trusts tokens of auth.token_endpoint (${settings}), and that auth.scope asks for what it requires.`;
       return because(`${broker} refused the token of ${userOf(auth)} (OAUTHBEARER).`, fix);
     }
-    const fix = 'Check auth.username and auth.password, and that auth.type and auth.hash match how this user was created on the cluster.';
+    const fix =
+      'Check auth.username and auth.password, and that auth.type and auth.hash match how this user was created on the cluster.';
     return because(`${broker} refused the user "${auth.username}" (${mechanismOf(auth)}).`, fix);
   }
   // TLS 1.3 brokers verify certificates after the client has connected.
-  if (is(/alert (certificate required|bad certificate|unknown ca|certificate (unknown|expired|revoked)|unsupported certificate)/i)) {
+  if (
+    is(
+      /alert (certificate required|bad certificate|unknown ca|certificate (unknown|expired|revoked)|unsupported certificate)/i,
+    )
+  ) {
     if (auth.client_cert === undefined) {
-      const fix = 'Set auth.client_cert and auth.client_key, or give the port of a listener without ssl.client.auth.';
+      const fix =
+        'Set auth.client_cert and auth.client_key, or give the port of a listener without ssl.client.auth.';
       return because(`${broker} asks for a client certificate, and the source has none.`, fix);
     }
-    const fix = 'Add the authority that signed it to the truststore of the cluster, or give another certificate and key.';
+    const fix =
+      'Add the authority that signed it to the truststore of the cluster, or give another certificate and key.';
     return because(`${broker} refused the certificate in auth.client_cert.`, fix);
   }
   const authority = auth.ca === undefined ? 'a public authority' : 'the authority in auth.ca';
   const network = explainNetwork(chain, { place: broker, authority, fixes: NETWORK_FIXES });
   if (network) return network;
   if (is('UNKNOWN_TOPIC_OR_PARTITION')) {
-    return because(`The topic "${topic}" does not exist on the cluster.`, 'Check topic_name, or create the topic.');
+    return because(
+      `The topic "${topic}" does not exist on the cluster.`,
+      'Check topic_name, or create the topic.',
+    );
   }
   if (is('TOPIC_AUTHORIZATION_FAILED')) {
-    const rights = isIam ? 'kafka-cluster:DescribeTopic and kafka-cluster:ReadData' : 'Describe and Read';
+    const rights = isIam
+      ? 'kafka-cluster:DescribeTopic and kafka-cluster:ReadData'
+      : 'Describe and Read';
     return because(`${user} may not read the topic "${topic}".`, `Give it ${rights} on the topic.`);
   }
   if (is('GROUP_AUTHORIZATION_FAILED')) {
-    const rights = isIam ? 'kafka-cluster:DescribeGroup and kafka-cluster:AlterGroup' : 'Describe and Read';
+    const rights = isIam
+      ? 'kafka-cluster:DescribeGroup and kafka-cluster:AlterGroup'
+      : 'Describe and Read';
     const fix = `Give it ${rights} on the group, or set consumer_group_id to a group that it may use.`;
     return because(`${user} may not use the consumer group "${group}".`, fix);
   }
@@ -97,29 +120,49 @@ export function explain(error: unknown, connection: Connection, group: string | 
   }
   const crowded = chain.errors.find((it) => it instanceof CrowdedClusterError);
   if (crowded) {
-    return because(`The cluster behind ${broker} names ${crowded.message}.`, 'Check brokers: no cluster in use has so many.');
+    return because(
+      `The cluster behind ${broker} names ${crowded.message}.`,
+      'Check brokers: no cluster in use has so many.',
+    );
   }
   if (is('KafkaJSRequestTimeoutError', 'REQUEST_TIMED_OUT')) {
-    return because(`${broker} is connected, but does not answer.`, 'Check the health and load of the cluster.');
+    return because(
+      `${broker} is connected, but does not answer.`,
+      'Check the health and load of the cluster.',
+    );
   }
-  if (is('KafkaJSNoBrokerAvailableError', 'KafkaJSGroupCoordinatorNotFound', 'GROUP_COORDINATOR_NOT_AVAILABLE')) {
+  if (
+    is(
+      'KafkaJSNoBrokerAvailableError',
+      'KafkaJSGroupCoordinatorNotFound',
+      'GROUP_COORDINATOR_NOT_AVAILABLE',
+    )
+  ) {
     const message = `The cluster behind ${broker} has no broker for this consumer group at present.`;
     return because(message, 'Check the health of the cluster (__consumer_offsets).');
   }
   // TLS alerts, for example, begin with bytes that are no length.
-  if (is(/answer of the broker has/)) return because(`${broker} does not answer as a Kafka broker does.`, closedFix(auth));
+  if (is(/answer of the broker has/))
+    return because(`${broker} does not answer as a Kafka broker does.`, closedFix(auth));
   if (is('KafkaJSConnectionClosedError', /Closed connection|Connection closed|ECONNRESET|EPIPE/)) {
     return because(`${broker} closed the connection.`, closedFix(auth));
   }
   const [message] = chain.messages.split('\n');
   const fix = 'Check the health of the cluster and the log of the broker.';
-  return new PluginError(`Reading the topic "${topic}" from ${broker} failed.`, { fix, cause: error, said: message });
+  return new PluginError(`Reading the topic "${topic}" from ${broker} failed.`, {
+    fix,
+    cause: error,
+    said: message,
+  });
 }
 
 /** Advises if there are more members than partitions. */
 export function idleMembers(topic: string, partitions: number, workers = 1): Advice | undefined {
   if (workers === 1 || workers <= partitions) return undefined;
-  const [has, idle] = [`${partitions} ${partitions === 1 ? 'partition' : 'partitions'}`, workers - partitions];
+  const [has, idle] = [
+    `${partitions} ${partitions === 1 ? 'partition' : 'partitions'}`,
+    workers - partitions,
+  ];
   return {
     message: `The source asks for ${workers} workers, but the topic "${topic}" has ${has}: ${idle} of them ${idle === 1 ? 'is' : 'are'} idle.`,
     fix: `Lower workers to ${partitions}, or give the topic ${workers} partitions.`,
@@ -127,9 +170,17 @@ export function idleMembers(topic: string, partitions: number, workers = 1): Adv
 }
 
 /** Describes the login identity. */
-export function userOf({ type, username, client_id: client, access_key_id: key, role_arn: role, client_cert: cert }: Auth): string {
+export function userOf({
+  type,
+  username,
+  client_id: client,
+  access_key_id: key,
+  role_arn: role,
+  client_cert: cert,
+}: Auth): string {
   if (role !== undefined) return `the role ${role}`;
-  if (type === 'aws_msk_iam') return key === undefined ? 'the credentials of this process' : `the access key ${key}`;
+  if (type === 'aws_msk_iam')
+    return key === undefined ? 'the credentials of this process' : `the access key ${key}`;
   if (client !== undefined) return `the client "${client}"`;
   if (username !== undefined) return `the user "${username}"`;
   return cert === undefined ? 'the anonymous user' : 'the owner of the client certificate';
@@ -137,7 +188,8 @@ export function userOf({ type, username, client_id: client, access_key_id: key, 
 
 /** Closing without an error usually means that TLS or a login is expected. */
 function closedFix({ tls, type }: Auth): string {
-  if (!tls && !type) return 'This port may want TLS or a login: set auth.tls, or auth.type with auth.username and auth.password.';
+  if (!tls && !type)
+    return 'This port may want TLS or a login: set auth.tls, or auth.type with auth.username and auth.password.';
   if (!tls) return 'This port may want TLS: set auth.tls to true.';
   if (!type) return 'This port may want a login: set auth.type, auth.username and auth.password.';
   return 'Check the log of the broker.';
@@ -151,7 +203,11 @@ const HOST_MAX = 260;
  * it.
  */
 function brokerOf({ errors }: ErrorChain, { brokers }: Connection): string {
-  const broker = errors.map((error) => (error as { broker?: unknown }).broker).findLast((it) => typeof it === 'string');
+  const broker = errors
+    .map((error) => (error as { broker?: unknown }).broker)
+    .findLast((it) => typeof it === 'string');
   if (broker === undefined) return brokers.join(', ');
-  return brokers.includes(broker) ? broker : `${broker.slice(0, HOST_MAX)} (an address that the cluster advertises)`;
+  return brokers.includes(broker)
+    ? broker
+    : `${broker.slice(0, HOST_MAX)} (an address that the cluster advertises)`;
 }

@@ -1,4 +1,13 @@
-import { Batches, ErrorChain, InFlight, PluginError, settles, type Handle, type Message, type SourceContext } from '@gateway/plugin';
+import {
+  Batches,
+  ErrorChain,
+  InFlight,
+  PluginError,
+  settles,
+  type Handle,
+  type Message,
+  type SourceContext,
+} from '@gateway/plugin';
 import type { Consumer, ConsumerGroupJoinEvent, EachBatchPayload } from 'kafkajs';
 import { logTo, openClient, type Client } from './client.js';
 import { groupOf, type Connection } from './connection.js';
@@ -47,7 +56,12 @@ const FINAL_COMMIT_MS = 2_000;
 const DISCONNECT_MS = 3_000;
 
 /** Commit errors for an earlier generation of the group. */
-const STALE = ['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID', 'NOT_COORDINATOR_FOR_GROUP'];
+const STALE = [
+  'REBALANCE_IN_PROGRESS',
+  'ILLEGAL_GENERATION',
+  'UNKNOWN_MEMBER_ID',
+  'NOT_COORDINATOR_FOR_GROUP',
+];
 
 /** Shared by the members of a run. */
 export interface SharedByMembers {
@@ -125,7 +139,11 @@ export class GroupMember implements ReaderContext {
     this.handle = handle;
     this.#group = groupOf(connection, context.sourceId);
     this.#context = context;
-    this.#client = openClient(connection, { clientId, retries: RETRIES, logTo: logTo(context.log, () => !this.#isClosed) });
+    this.#client = openClient(connection, {
+      clientId,
+      retries: RETRIES,
+      logTo: logTo(context.log, () => !this.#isClosed),
+    });
     this.#consumer = this.#client.kafka.consumer({
       groupId: this.#group,
       sessionTimeout: SESSION_MS,
@@ -191,8 +209,14 @@ export class GroupMember implements ReaderContext {
     this.#wakeReaders();
     // A member that never connected has no group to leave.
     if (!this.#isConnected) this.#client.destroy();
-    if (!(await settles(this.#consumer.disconnect(), this.#isConnected ? DISCONNECT_MS : 0)) && this.#isConnected)
-      this.#context.log.warn({ group: this.#group }, 'the brokers did not let the consumer leave in time; its connections are cut');
+    if (
+      !(await settles(this.#consumer.disconnect(), this.#isConnected ? DISCONNECT_MS : 0)) &&
+      this.#isConnected
+    )
+      this.#context.log.warn(
+        { group: this.#group },
+        'the brokers did not let the consumer leave in time; its connections are cut',
+      );
     // Connections that kafkajs is still opening outlive its `disconnect`.
     this.#client.destroy();
     for (const fetch of this.#fetches.values()) fetch.release();
@@ -200,12 +224,21 @@ export class GroupMember implements ReaderContext {
   }
 
   /** Hands over a fetch as the window permits. The partition's next fetch waits for this. */
-  async #readBatch({ batch, resolveOffset, heartbeat, isRunning, commitOffsetsIfNecessary }: EachBatchPayload): Promise<void> {
+  async #readBatch({
+    batch,
+    resolveOffset,
+    heartbeat,
+    isRunning,
+    commitOffsetsIfNecessary,
+  }: EachBatchPayload): Promise<void> {
     this.#commitOnce = commitOffsetsIfNecessary;
     const reader = this.#readers.get(batch.partition);
     if (!reader) return;
     // Missing in the types of kafkajs. A gap after it is due to compaction or transactions.
-    this.#lookForLost(reader, BigInt((batch as unknown as { fetchedOffset: string }).fetchedOffset));
+    this.#lookForLost(
+      reader,
+      BigInt((batch as unknown as { fetchedOffset: string }).fetchedOffset),
+    );
     let last: string | undefined;
     const isAssigned = () => this.#readers.get(reader.partition) === reader;
     try {
@@ -289,9 +322,14 @@ export class GroupMember implements ReaderContext {
   #assign({ memberAssignment, memberId }: ConsumerGroupJoinEvent['payload']): void {
     const partitions = memberAssignment[this.topic] ?? [];
     this.#wakeReaders();
-    this.#readers = new Map(partitions.map((partition) => [partition, new PartitionReader(partition, this)]));
+    this.#readers = new Map(
+      partitions.map((partition) => [partition, new PartitionReader(partition, this)]),
+    );
     for (const partition of partitions) this.#context.lost?.(String(partition), 0);
-    this.#context.log.info({ group: this.#group, member: memberId, partitions }, 'partitions assigned');
+    this.#context.log.info(
+      { group: this.#group, member: memberId, partitions },
+      'partitions assigned',
+    );
   }
 
   #wakeReaders(): void {
@@ -330,7 +368,11 @@ export class GroupMember implements ReaderContext {
     if (due.length === 0 || !this.#commitOnce) return;
     try {
       const metadata = this.#metadata ?? null;
-      const partitions = due.map(({ reader: { partition }, through }) => ({ partition, offset: String(BigInt(through) + 1n), metadata }));
+      const partitions = due.map(({ reader: { partition }, through }) => ({
+        partition,
+        offset: String(BigInt(through) + 1n),
+        metadata,
+      }));
       await this.#commitOnce({ topics: [{ topic: this.topic, partitions }] });
       for (const { reader, through } of due) {
         reader.committed(through);
@@ -339,12 +381,20 @@ export class GroupMember implements ReaderContext {
     } catch (error) {
       if (this.#isClosed) return;
       const { log } = this.#context;
-      const fields = { topic: this.topic, group: this.#group, error: error instanceof Error ? error.message : String(error) };
+      const fields = {
+        topic: this.topic,
+        group: this.#group,
+        error: error instanceof Error ? error.message : String(error),
+      };
       if (new ErrorChain(error).has(...STALE))
-        log.debug(fields, 'offsets of an earlier assignment were not committed; their messages are read again');
+        log.debug(
+          fields,
+          'offsets of an earlier assignment were not committed; their messages are read again',
+        );
       else log.warn(fields, 'offsets were not committed; trying again');
       // Brokers accept no offsets between a rebalance and the assignment. Draining retries sooner.
-      for (const { reader } of due) this.#commits.add(reader, this.#isDraining ? COMMIT_MS : TICK_MS);
+      for (const { reader } of due)
+        this.#commits.add(reader, this.#isDraining ? COMMIT_MS : TICK_MS);
     }
   }
 
@@ -354,16 +404,22 @@ export class GroupMember implements ReaderContext {
     const now = performance.now();
     if (now - this.#seenAt > STALL_MS) {
       this.#fail(
-        new PluginError(`Reading the topic "${this.topic}" stalled for ${STALL_MS / 1000} seconds: no poll and no heartbeat.`, {
-          fix: 'The source restarts by itself; if it happens often, check the health of the cluster.',
-        }),
+        new PluginError(
+          `Reading the topic "${this.topic}" stalled for ${STALL_MS / 1000} seconds: no poll and no heartbeat.`,
+          {
+            fix: 'The source restarts by itself; if it happens often, check the health of the cluster.',
+          },
+        ),
       );
     }
     if (this.#rejectedAt !== undefined && now - this.#rejectedAt > REJECTION_MS) {
       this.#fail(
-        new PluginError(`A message of the topic "${this.topic}" was not accepted, and the messages behind it cannot be committed.`, {
-          fix: 'The source restarts by itself at the last committed offset.',
-        }),
+        new PluginError(
+          `A message of the topic "${this.topic}" was not accepted, and the messages behind it cannot be committed.`,
+          {
+            fix: 'The source restarts by itself at the last committed offset.',
+          },
+        ),
       );
     }
   }

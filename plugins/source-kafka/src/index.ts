@@ -47,9 +47,17 @@ const JOIN_AT_ONCE = 16;
  * Looks up the topic and the configured consumer group. Resolves with advice if members would be
  * idle. Throws a `PluginError`.
  */
-async function check(connection: Connection, context: CheckContext<Settings>): Promise<Advice | void> {
+async function check(
+  connection: Connection,
+  context: CheckContext<Settings>,
+): Promise<Advice | void> {
   mayLogIn(connection, context.settings);
-  const client = openClient(connection, { clientId: 'gateway-check', retries: 2, logTo: silent, answerMaxBytes: CHECK_ANSWER_MAX_BYTES });
+  const client = openClient(connection, {
+    clientId: 'gateway-check',
+    retries: 2,
+    logTo: silent,
+    answerMaxBytes: CHECK_ANSWER_MAX_BYTES,
+  });
   const admin = client.kafka.admin();
   const signal = AbortSignal.any([context.signal, AbortSignal.timeout(CHECK_MS)]);
   try {
@@ -61,9 +69,12 @@ async function check(connection: Connection, context: CheckContext<Settings>): P
   } catch (error) {
     context.signal.throwIfAborted();
     if (!signal.aborted) throw explain(error, connection, connection.consumer_group_id);
-    throw new PluginError(`${connection.brokers.join(', ')} did not answer within ${CHECK_MS / 1000} seconds.`, {
-      fix: 'Check brokers, and that a firewall lets this machine reach them and the addresses that they advertise.',
-    });
+    throw new PluginError(
+      `${connection.brokers.join(', ')} did not answer within ${CHECK_MS / 1000} seconds.`,
+      {
+        fix: 'Check brokers, and that a firewall lets this machine reach them and the addresses that they advertise.',
+      },
+    );
   } finally {
     await settles(admin.disconnect(), CHECK_CLOSE_MS);
     client.destroy();
@@ -75,9 +86,12 @@ async function lookUp(admin: Admin, connection: Connection): Promise<number> {
   // The only request that never creates a topic, regardless of auto.create.topics.enable.
   if (!(await admin.listTopics()).includes(connection.topic_name)) {
     const who = userOf(connection.auth ?? {});
-    throw new PluginError(`There is no topic "${connection.topic_name}" on ${connection.brokers.join(', ')} that ${who} may see.`, {
-      fix: 'Check topic_name; create the topic; or give the user Describe and Read on it.',
-    });
+    throw new PluginError(
+      `There is no topic "${connection.topic_name}" on ${connection.brokers.join(', ')} that ${who} may see.`,
+      {
+        fix: 'Check topic_name; create the topic; or give the user Describe and Read on it.',
+      },
+    );
   }
   const partitions = await admin.fetchTopicOffsets(connection.topic_name);
   // The default is derived from the source id, unknown before the source is saved.
@@ -89,10 +103,19 @@ async function lookUp(admin: Admin, connection: Connection): Promise<number> {
  * Reads with `context.workers` group members until the signal aborts. Rejects with a `PluginError`
  * if one fails.
  */
-async function run(connection: Connection, handle: Handle, context: SourceContext<Settings>): Promise<void> {
+async function run(
+  connection: Connection,
+  handle: Handle,
+  context: SourceContext<Settings>,
+): Promise<void> {
   context.report('connecting');
   const members: GroupMember[] = [];
-  let shared: SharedByMembers = { memory: new SourceMemory(), committed: new Map(), startsAt: new Map(), topicId: undefined };
+  let shared: SharedByMembers = {
+    memory: new SourceMemory(),
+    committed: new Map(),
+    startsAt: new Map(),
+    topicId: undefined,
+  };
   const aborted = whenAborted(context.signal);
   const ended = new AbortController();
   const over = AbortSignal.any([context.signal, ended.signal]);
@@ -106,7 +129,8 @@ async function run(connection: Connection, handle: Handle, context: SourceContex
     while (members.length < workers && !over.aborted) {
       const before = members.length;
       while (members.length < Math.min(workers, before + JOIN_AT_ONCE)) {
-        const clientId = members.length === 0 ? context.clientId : `${context.clientId}-${members.length + 1}`;
+        const clientId =
+          members.length === 0 ? context.clientId : `${context.clientId}-${members.length + 1}`;
         members.push(new GroupMember(connection, handle, context, clientId, shared));
       }
       const added = members.slice(before);
@@ -135,7 +159,9 @@ async function run(connection: Connection, handle: Handle, context: SourceContex
       resized = resized.then(() => resize(workers));
       resized.catch(fail);
     });
-    reset = Promise.race([first, whenAborted(over)]).then(() => offsetsReset(connection, context, shared.committed, over));
+    reset = Promise.race([first, whenAborted(over)]).then(() =>
+      offsetsReset(connection, context, shared.committed, over),
+    );
     reset.catch(() => {});
     await Promise.race([aborted, reset, failed]);
     await Promise.all(members.map((member) => member.drain()));

@@ -38,7 +38,8 @@ export function decompressLz4(frames: Buffer, maxBytes: number): Buffer {
     if (magic !== FRAME_MAGIC) throw new RangeError('This is not an LZ4 frame');
     const flags = frames[skip(1)]!;
     const sizeId = (frames[skip(1)]! >> 4) & 0b111;
-    if (flags >> 6 !== VERSION) throw new RangeError(`An LZ4 frame has the unknown version ${flags >> 6}`);
+    if (flags >> 6 !== VERSION)
+      throw new RangeError(`An LZ4 frame has the unknown version ${flags >> 6}`);
     if (flags & 0b1) throw new RangeError('An LZ4 frame needs a dictionary');
     if (sizeId < 4) throw new RangeError(`An LZ4 frame has the unknown block size ${sizeId}`);
     const blockMaxBytes = 1 << (8 + 2 * sizeId);
@@ -60,7 +61,10 @@ export function decompressLz4(frames: Buffer, maxBytes: number): Buffer {
         if (block.length > blockMaxBytes) throw blockTooLarge();
         length += block.copy(content, length);
       }
-      if (length > maxBytes) throw Object.assign(new RangeError('LZ4 frames hold too much'), { code: 'ERR_BUFFER_TOO_LARGE' });
+      if (length > maxBytes)
+        throw Object.assign(new RangeError('LZ4 frames hold too much'), {
+          code: 'ERR_BUFFER_TOO_LARGE',
+        });
       if (flags & 0b1_0000) skip(4);
     }
     if (flags & 0b100) skip(4);
@@ -102,11 +106,13 @@ function decodeBlock(block: Buffer, to: Buffer, at: number, from: number, most: 
     const high = block[next++];
     if (low === undefined || high === undefined) throw truncated();
     const back = low | (high << 8);
-    if (back === 0 || at - back < from) throw new RangeError('An LZ4 block repeats bytes before its beginning');
+    if (back === 0 || at - back < from)
+      throw new RangeError('An LZ4 block repeats bytes before its beginning');
     const repeated = length(token & 0b1111) + MIN_MATCH_BYTES;
     if (at + repeated > most) throw blockTooLarge();
     // An overlapping match is copied byte by byte.
-    if (repeated < FEW || back < repeated) for (let k = 0; k < repeated; k++) to[at + k] = to[at - back + k]!;
+    if (repeated < FEW || back < repeated)
+      for (let k = 0; k < repeated; k++) to[at + k] = to[at - back + k]!;
     else to.copyWithin(at, at - back, at - back + repeated);
     at += repeated;
   }

@@ -31,7 +31,10 @@ export async function mskToken(iam: MskIam): Promise<Token> {
     throw explained(error, iam);
   });
   const now = new Date();
-  const endsAt = Math.min(now.getTime() + EXPIRES_IN_SECONDS * 1000, credentials.expiration?.getTime() ?? Infinity);
+  const endsAt = Math.min(
+    now.getTime() + EXPIRES_IN_SECONDS * 1000,
+    credentials.expiration?.getTime() ?? Infinity,
+  );
   const url = `${presigned(`kafka.${iam.region}.amazonaws.com`, iam.region, credentials, now)}&User-Agent=gateway`;
   return { value: Buffer.from(url).toString('base64url'), askedAt: now.getTime(), endsAt };
 }
@@ -40,7 +43,12 @@ export async function mskToken(iam: MskIam): Promise<Token> {
  * Signs `GET https://<host>/?Action=kafka-cluster:Connect`:
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
  */
-function presigned(host: string, region: string, { accessKeyId, secretAccessKey, sessionToken }: Credentials, now: Date): string {
+function presigned(
+  host: string,
+  region: string,
+  { accessKeyId, secretAccessKey, sessionToken }: Credentials,
+  now: Date,
+): string {
   const time = now.toISOString().replaceAll(/[-:]|\.\d+/g, '');
   const scope = [time.slice(0, 8), region, SERVICE, 'aws4_request'];
   const query = Object.entries({
@@ -56,12 +64,16 @@ function presigned(host: string, region: string, { accessKeyId, secretAccessKey,
     .join('&');
   const request = ['GET', '/', query, `host:${host}`, '', 'host', sha256('')].join('\n');
   const key = scope.reduce<string | Buffer>(hmac, `AWS4${secretAccessKey}`);
-  const signature = hmac(key, ['AWS4-HMAC-SHA256', time, scope.join('/'), sha256(request)].join('\n')).toString('hex');
+  const signature = hmac(
+    key,
+    ['AWS4-HMAC-SHA256', time, scope.join('/'), sha256(request)].join('\n'),
+  ).toString('hex');
   return `https://${host}/?${query}&X-Amz-Signature=${signature}`;
 }
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
-const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest();
+const hmac = (key: string | Buffer, text: string) =>
+  createHmac('sha256', key).update(text).digest();
 
 /**
  * Uses the connection's credentials, else the process's: environment, profile, web identity,
@@ -74,20 +86,35 @@ async function credentialsOf({
   role_arn: role,
   external_id,
 }: MskIam): Promise<Credentials> {
-  const keys = key !== undefined && secret !== undefined ? { accessKeyId: key, secretAccessKey: secret } : undefined;
+  const keys =
+    key !== undefined && secret !== undefined
+      ? { accessKeyId: key, secretAccessKey: secret }
+      : undefined;
   if (keys && role === undefined) return keys;
   // The SDK warns about Node.js versions that it will drop; the gateway chooses the version.
   process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
-  const { fromNodeProviderChain, fromTemporaryCredentials } = await import('@aws-sdk/credential-providers');
+  const { fromNodeProviderChain, fromTemporaryCredentials } =
+    await import('@aws-sdk/credential-providers');
   const clientConfig = { region };
   const ofProcess = fromNodeProviderChain({ clientConfig });
   if (role === undefined) return asProcess(ofProcess);
-  const params = { RoleArn: role, RoleSessionName: 'gateway', ...(external_id !== undefined && { ExternalId: external_id }) };
-  return fromTemporaryCredentials({ params, clientConfig, masterCredentials: keys ?? (() => asProcess(ofProcess)) })();
+  const params = {
+    RoleArn: role,
+    RoleSessionName: 'gateway',
+    ...(external_id !== undefined && { ExternalId: external_id }),
+  };
+  return fromTemporaryCredentials({
+    params,
+    clientConfig,
+    masterCredentials: keys ?? (() => asProcess(ofProcess)),
+  })();
 }
 
 /** Explains why there are no credentials. */
-function explained(error: unknown, { region, access_key_id: key, role_arn: role }: MskIam): PluginError {
+function explained(
+  error: unknown,
+  { region, access_key_id: key, role_arn: role }: MskIam,
+): PluginError {
   const chain = new ErrorChain(error);
   const because = (message: string, fix: string) => new PluginError(message, { fix, cause: error });
   const [reason = ''] = chain.messages.split('\n');
@@ -103,8 +130,23 @@ function explained(error: unknown, { region, access_key_id: key, role_arn: role 
     return because(`${keys} may not assume the role ${role}.`, fix);
   }
   const check = 'Check auth.region, and that this machine reaches STS.';
-  const fixes = { wrongHost: check, expired: check, untrusted: check, noTls: check, unresolved: check, refused: check, silent: check };
-  const network = explainNetwork(chain, { place: `STS in ${region}`, authority: 'a known authority', fixes });
-  const fix = key === undefined ? 'Check where this process has them from.' : 'Check auth.access_key_id and auth.secret_key.';
+  const fixes = {
+    wrongHost: check,
+    expired: check,
+    untrusted: check,
+    noTls: check,
+    unresolved: check,
+    refused: check,
+    silent: check,
+  };
+  const network = explainNetwork(chain, {
+    place: `STS in ${region}`,
+    authority: 'a known authority',
+    fixes,
+  });
+  const fix =
+    key === undefined
+      ? 'Check where this process has them from.'
+      : 'Check auth.access_key_id and auth.secret_key.';
   return network ?? new PluginError(`${keys} cannot be used.`, { fix, cause: error, said: reason });
 }

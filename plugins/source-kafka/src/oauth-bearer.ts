@@ -11,7 +11,14 @@ const ANSWER_MAX_BYTES = 256 * 1024;
  * https://www.rfc-editor.org/rfc/rfc6749#section-5.2. Other parts of a response are not shown: the
  * endpoint may be any server.
  */
-const REFUSALS = ['invalid_request', 'invalid_client', 'invalid_grant', 'unauthorized_client', 'unsupported_grant_type', 'invalid_scope'];
+const REFUSALS = [
+  'invalid_request',
+  'invalid_client',
+  'invalid_grant',
+  'unauthorized_client',
+  'unsupported_grant_type',
+  'invalid_scope',
+];
 /** Default lifetime. */
 const EXPIRES_IN_SECONDS = 300;
 
@@ -28,7 +35,10 @@ export interface ClientCredentials {
  * response: it takes a rejection for success, and the next request fails for no apparent reason.
  * @param extensions for the broker (RFC 7628, 3.1), such as the cluster behind a shared address
  */
-export function oauthBearer(tokenOf: () => Promise<string>, extensions: Readonly<Record<string, string>> = {}): Mechanism {
+export function oauthBearer(
+  tokenOf: () => Promise<string>,
+  extensions: Readonly<Record<string, string>> = {},
+): Mechanism {
   const pairs = Object.entries(extensions).map(([name, value]) => `${name}=${value}${SEPARATOR}`);
   return {
     mechanism: 'oauthbearer',
@@ -51,7 +61,10 @@ function framed(message: string) {
   return { encode: () => Buffer.concat([length, bytes]) };
 }
 
-const text = { decode: (framedBytes: Buffer) => framedBytes.subarray(4), parse: (bytes: Buffer) => bytes.toString() };
+const text = {
+  decode: (framedBytes: Buffer) => framedBytes.subarray(4),
+  parse: (bytes: Buffer) => bytes.toString(),
+};
 
 /** Gets tokens by the client credentials grant (RFC 6749, 4.4). Rejects with a `PluginError`. */
 export function clientCredentials(client: ClientCredentials): () => Promise<string> {
@@ -79,11 +92,17 @@ export function renewed(ask: () => Promise<Token>): () => Promise<string> {
   };
   return async () => {
     const isFresh = token && performance.now() < freshUntilMs;
-    return (isFresh ? token! : await (asking ??= askNow().finally(() => (asking = undefined)))).value;
+    return (isFresh ? token! : await (asking ??= askNow().finally(() => (asking = undefined))))
+      .value;
   };
 }
 
-async function askForToken({ token_endpoint: endpoint, client_id: id, client_secret: secret, scope }: ClientCredentials): Promise<Token> {
+async function askForToken({
+  token_endpoint: endpoint,
+  client_id: id,
+  client_secret: secret,
+  scope,
+}: ClientCredentials): Promise<Token> {
   const place = `The token endpoint ${endpoint}`;
   const encoded = (part: string) => new URLSearchParams({ '': part }).toString().slice(1);
   const askedAt = Date.now();
@@ -92,8 +111,14 @@ async function askForToken({ token_endpoint: endpoint, client_id: id, client_sec
   try {
     const response = await fetch(endpoint, {
       method: 'POST',
-      headers: { authorization: `Basic ${btoa(`${encoded(id)}:${encoded(secret)}`)}`, accept: 'application/json' },
-      body: new URLSearchParams({ grant_type: 'client_credentials', ...(scope !== undefined && { scope }) }),
+      headers: {
+        authorization: `Basic ${btoa(`${encoded(id)}:${encoded(secret)}`)}`,
+        accept: 'application/json',
+      },
+      body: new URLSearchParams({
+        grant_type: 'client_credentials',
+        ...(scope !== undefined && { scope }),
+      }),
       redirect: 'error',
       signal: AbortSignal.timeout(REQUEST_MS),
     });
@@ -101,8 +126,11 @@ async function askForToken({ token_endpoint: endpoint, client_id: id, client_sec
     answer = await jsonOf(response);
   } catch (cause) {
     throw (
-      explainNetwork(new ErrorChain(cause), { place: endpoint, authority: 'a known authority', fixes: NETWORK_FIXES }) ??
-      failed(place, cause)
+      explainNetwork(new ErrorChain(cause), {
+        place: endpoint,
+        authority: 'a known authority',
+        fixes: NETWORK_FIXES,
+      }) ?? failed(place, cause)
     );
   }
   const { access_token: value, expires_in: expiresIn, error } = answer;
@@ -116,11 +144,15 @@ async function askForToken({ token_endpoint: endpoint, client_id: id, client_sec
       fix: 'Check auth.client_id, auth.client_secret and auth.scope, that the client may use the client credentials grant, and that this is the token endpoint.',
     });
   }
-  throw new PluginError(`${place} gave no token: ${reason}.`, { fix: 'Check the health of the identity provider.' });
+  throw new PluginError(`${place} gave no token: ${reason}.`, {
+    fix: 'Check the health of the identity provider.',
+  });
 }
 
 /** Returns an empty object if invalid or too long. */
-async function jsonOf(response: Response): Promise<{ access_token?: unknown; expires_in?: unknown; error?: unknown }> {
+async function jsonOf(
+  response: Response,
+): Promise<{ access_token?: unknown; expires_in?: unknown; error?: unknown }> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
@@ -135,7 +167,8 @@ async function jsonOf(response: Response): Promise<{ access_token?: unknown; exp
   }
 }
 
-const trusted = 'Give it a certificate that this machine trusts (NODE_EXTRA_CA_CERTS names further authorities).';
+const trusted =
+  'Give it a certificate that this machine trusts (NODE_EXTRA_CA_CERTS names further authorities).';
 const NETWORK_FIXES = {
   wrongHost: trusted,
   expired: trusted,
@@ -148,5 +181,9 @@ const NETWORK_FIXES = {
 
 function failed(place: string, cause: unknown): PluginError {
   const [reason] = new ErrorChain(cause).messages.split('\n').slice(-1);
-  return new PluginError(`${place} could not be asked for a token.`, { fix: 'Check auth.token_endpoint.', cause, said: reason });
+  return new PluginError(`${place} could not be asked for a token.`, {
+    fix: 'Check auth.token_endpoint.',
+    cause,
+    said: reason,
+  });
 }

@@ -40,7 +40,9 @@ export class PartitionReader {
    * False while the window is full, and forever after a `later`: no later offset can be committed.
    */
   get hasRoom(): boolean {
-    return !this.#hasRejected && this.#prefix.size < this.#context.window && this.#context.hasRoom();
+    return (
+      !this.#hasRejected && this.#prefix.size < this.#context.window && this.#context.hasRoom()
+    );
   }
 
   /** The offset after the last record, handed over or skipped; undefined before the first. */

@@ -16,18 +16,30 @@ export interface Broker {
 
 interface OffsetsAsked {
   readonly groupId: string;
-  readonly topics: readonly { readonly topic: string; readonly partitions: readonly { readonly partition: number }[] }[];
+  readonly topics: readonly {
+    readonly topic: string;
+    readonly partitions: readonly { readonly partition: number }[];
+  }[];
 }
 
 interface OffsetsAnswer {
   readonly responses: readonly {
     readonly topic: string;
-    readonly partitions: readonly { readonly partition: number; offset: string; readonly metadata: string | null }[];
+    readonly partitions: readonly {
+      readonly partition: number;
+      offset: string;
+      readonly metadata: string | null;
+    }[];
   }[];
 }
 
 interface Request {
-  readonly request: { readonly apiKey: number; readonly apiVersion: number; readonly apiName: string; encode(): Promise<unknown> };
+  readonly request: {
+    readonly apiKey: number;
+    readonly apiVersion: number;
+    readonly apiName: string;
+    encode(): Promise<unknown>;
+  };
   readonly response: {
     decode(answer: Buffer): Promise<{ readonly id: string | undefined }>;
     parse(decoded: { readonly id: string | undefined }): Promise<string | undefined>;
@@ -67,8 +79,13 @@ export function idToCommit(id: string | undefined): string | undefined {
  * Returns a topic's id, formatted as by Kafka's tools; undefined before Kafka 2.8 or without access
  * to the topic.
  */
-export async function topicId({ versions, connectionPool }: Broker, topic: string): Promise<string | undefined> {
-  return (versions[METADATA]?.maxVersion ?? 0) < WITH_IDS ? undefined : connectionPool.send(asking(topic));
+export async function topicId(
+  { versions, connectionPool }: Broker,
+  topic: string,
+): Promise<string | undefined> {
+  return (versions[METADATA]?.maxVersion ?? 0) < WITH_IDS
+    ? undefined
+    : connectionPool.send(asking(topic));
 }
 
 /**
@@ -88,7 +105,9 @@ function asking(topic: string): Request {
     return Promise.resolve(encoder.writeBuffer(Buffer.alloc(4)));
   };
   const decode = (answer: Buffer) => {
-    const decoder = new (load('kafkajs/src/protocol/decoder') as new (bytes: Buffer) => Decoder)(answer);
+    const decoder = new (load('kafkajs/src/protocol/decoder') as new (bytes: Buffer) => Decoder)(
+      answer,
+    );
     decoder.readTaggedFields();
     decoder.readInt32(); // throttle_time_ms
     decoder.readUVarIntArray(() => {
@@ -127,7 +146,9 @@ export function forgetOffsetsOfEarlierTopics(): void {
     for (const { topic, partitions } of answer.responses) {
       const marked = partitions.filter(({ metadata }) => metadata?.startsWith(PREFIX));
       const current = marked.length > 0 ? idToCommit(await topicId(this, topic)) : undefined;
-      if (current !== undefined) for (const partition of marked) if (partition.metadata !== current) partition.offset = NO_OFFSET;
+      if (current !== undefined)
+        for (const partition of marked)
+          if (partition.metadata !== current) partition.offset = NO_OFFSET;
     }
     return answer;
   };

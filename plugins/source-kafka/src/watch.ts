@@ -1,6 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs from 'kafkajs';
-import { type PartitionOffsets, type WatchContext, PluginError, type SourceContext } from '@gateway/plugin';
+import {
+  type PartitionOffsets,
+  type WatchContext,
+  PluginError,
+  type SourceContext,
+} from '@gateway/plugin';
 import { committedOffsets, withCluster, type Cluster } from './client.js';
 import { groupOf, type Connection } from './connection.js';
 import { explain, idleMembers } from './explain.js';
@@ -10,7 +15,10 @@ const OFFSETS_EVERY_MS = 2_000;
 
 interface Found {
   /** Messages after the committed offset, and the range to read, by partition. */
-  readonly lags: ReadonlyMap<number, { readonly messages: number; readonly offsets: PartitionOffsets }>;
+  readonly lags: ReadonlyMap<
+    number,
+    { readonly messages: number; readonly offsets: PartitionOffsets }
+  >;
   /** Partitions without a member. */
   readonly unread: readonly number[];
 }
@@ -31,12 +39,17 @@ export async function watch(connection: Connection, context: WatchContext): Prom
     while (!signal.aborted) {
       const found = await look(cluster, topic, group);
       if (signal.aborted) return;
-      for (const [partition, { messages, offsets }] of found.lags) context.lag(String(partition), messages, offsets);
-      for (const partition of before?.lags.keys() ?? []) if (!found.lags.has(partition)) context.lag(String(partition), null);
+      for (const [partition, { messages, offsets }] of found.lags)
+        context.lag(String(partition), messages, offsets);
+      for (const partition of before?.lags.keys() ?? [])
+        if (!found.lags.has(partition)) context.lag(String(partition), null);
       // The group may have rebalanced meanwhile.
       const unread = found.unread.filter((partition) => before?.unread.includes(partition));
       const idle = idleMembers(topic, found.lags.size, context.workers);
-      const advice = [...(unread.length > 0 ? [unreadSentence(topic, unread, group)] : []), ...(idle ? [idle.message, idle.fix] : [])];
+      const advice = [
+        ...(unread.length > 0 ? [unreadSentence(topic, unread, group)] : []),
+        ...(idle ? [idle.message, idle.fix] : []),
+      ];
       context.advise(advice.join(' ') || null);
       before = found;
       await sleep(LAG_EVERY_MS, undefined, { signal }).catch(() => {});
@@ -52,7 +65,9 @@ export async function watch(connection: Connection, context: WatchContext): Prom
 async function look(cluster: Cluster, topic: string, groupId: string): Promise<Found> {
   // A topic may have grown or been recreated.
   await cluster.refreshMetadata();
-  const partitions = cluster.findTopicPartitionMetadata(topic).map(({ partitionId }) => ({ partition: partitionId }));
+  const partitions = cluster
+    .findTopicPartitionMetadata(topic)
+    .map(({ partitionId }) => ({ partition: partitionId }));
   const endsOf = async (fromBeginning: boolean) => {
     const [ends] = await cluster.fetchTopicsOffset([{ topic, partitions, fromBeginning }]);
     return new Map(ends?.partitions.map(({ partition, offset }) => [partition, BigInt(offset)]));
@@ -70,14 +85,20 @@ async function look(cluster: Cluster, topic: string, groupId: string): Promise<F
   }
   const coordinator = await cluster.findGroupCoordinator({ groupId });
   const { groups } = await coordinator.describeGroups({ groupIds: [groupId] });
-  const read = new Set(groups.flatMap(({ members }) => members.flatMap((member) => partitionsOf(member.memberAssignment, topic))));
+  const read = new Set(
+    groups.flatMap(({ members }) =>
+      members.flatMap((member) => partitionsOf(member.memberAssignment, topic)),
+    ),
+  );
   const unread = [...lags.keys()].filter((partition) => !read.has(partition));
   return { lags, unread: unread.sort((a, b) => a - b) };
 }
 
 /** A joining member has no assignment. */
 function partitionsOf(assignment: Buffer, topic: string): readonly number[] {
-  return assignment.length === 0 ? [] : (kafkajs.AssignerProtocol.MemberAssignment.decode(assignment)?.assignment[topic] ?? []);
+  return assignment.length === 0
+    ? []
+    : (kafkajs.AssignerProtocol.MemberAssignment.decode(assignment)?.assignment[topic] ?? []);
 }
 
 function unreadSentence(topic: string, partitions: readonly number[], group: string): string {
@@ -97,7 +118,9 @@ export async function oldestOffset(
     await cluster.connect();
     await cluster.addTargetTopic(topic);
     await cluster.refreshMetadata();
-    const [found] = await cluster.fetchTopicsOffset([{ topic, partitions: [{ partition }], fromBeginning: true }]);
+    const [found] = await cluster.fetchTopicsOffset([
+      { topic, partitions: [{ partition }], fromBeginning: true },
+    ]);
     oldest = found?.partitions[0] && BigInt(found.partitions[0].offset);
   });
   return oldest;
@@ -142,9 +165,12 @@ export async function offsetsReset(
       });
       if (signal.aborted) return;
       if (reset)
-        throw new PluginError(`${reset}: the topic "${topic}" was created anew, or offsets were reset.`, {
-          fix: 'Nothing is to be done: the source restarts there by itself.',
-        });
+        throw new PluginError(
+          `${reset}: the topic "${topic}" was created anew, or offsets were reset.`,
+          {
+            fix: 'Nothing is to be done: the source restarts there by itself.',
+          },
+        );
       await sleep(OFFSETS_EVERY_MS, undefined, { signal }).catch(() => {});
     }
   };

@@ -36,27 +36,39 @@ export function decompressZstd(frames: Buffer, maxBytes: number): Buffer {
 }
 
 /** Returns the end and the memory of a frame; 0 for a skippable one. */
-function readFrame(frames: Buffer, start: number): { readonly end: number; readonly windowBytes: number } {
+function readFrame(
+  frames: Buffer,
+  start: number,
+): { readonly end: number; readonly windowBytes: number } {
   const need = (end: number) => {
     if (end > frames.length) throw new RangeError('A Zstandard frame is truncated');
     return end;
   };
   need(start + 8);
   const magic = frames.readUInt32LE(start);
-  if (magic >>> 4 === SKIPPABLE_MAGIC >>> 4) return { end: need(start + 8 + frames.readUInt32LE(start + 4)), windowBytes: 0 };
+  if (magic >>> 4 === SKIPPABLE_MAGIC >>> 4)
+    return { end: need(start + 8 + frames.readUInt32LE(start + 4)), windowBytes: 0 };
   if (magic !== FRAME_MAGIC) throw new RangeError('This is not a Zstandard frame');
   const descriptor = frames.readUInt8(start + 4);
   const isSingleSegment = (descriptor & IS_SINGLE_SEGMENT) !== 0;
   const sizeBytes = [isSingleSegment ? 1 : 0, 2, 4, 8][descriptor >> 6]!;
   const sizeAt = start + 5 + (isSingleSegment ? 0 : 1) + [0, 1, 2, 4][descriptor & 3]!;
   let at = need(sizeAt + sizeBytes);
-  const windowBytes = isSingleSegment ? contentSize(frames, sizeAt, sizeBytes) : windowSize(frames.readUInt8(start + 5));
+  const windowBytes = isSingleSegment
+    ? contentSize(frames, sizeAt, sizeBytes)
+    : windowSize(frames.readUInt8(start + 5));
   for (let isLast = false; !isLast;) {
-    const header = frames.readUIntLE(need(at + BLOCK_HEADER_BYTES) - BLOCK_HEADER_BYTES, BLOCK_HEADER_BYTES);
+    const header = frames.readUIntLE(
+      need(at + BLOCK_HEADER_BYTES) - BLOCK_HEADER_BYTES,
+      BLOCK_HEADER_BYTES,
+    );
     isLast = (header & 1) === 1;
     at = need(at + BLOCK_HEADER_BYTES + (((header >> 1) & 3) === RLE ? 1 : header >> 3));
   }
-  return { end: need(at + (descriptor & HAS_CHECKSUM ? CHECKSUM_BYTES : 0)), windowBytes: Math.max(1, windowBytes) };
+  return {
+    end: need(at + (descriptor & HAS_CHECKSUM ? CHECKSUM_BYTES : 0)),
+    windowBytes: Math.max(1, windowBytes),
+  };
 }
 
 function contentSize(frames: Buffer, at: number, bytes: number): number {
@@ -70,5 +82,7 @@ function windowSize(descriptor: number): number {
 }
 
 function tooLarge(maxBytes: number): RangeError {
-  return Object.assign(new RangeError(`Zstandard frames hold more than ${maxBytes} bytes`), { code: 'ERR_BUFFER_TOO_LARGE' });
+  return Object.assign(new RangeError(`Zstandard frames hold more than ${maxBytes} bytes`), {
+    code: 'ERR_BUFFER_TOO_LARGE',
+  });
 }

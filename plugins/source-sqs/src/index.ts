@@ -1,7 +1,22 @@
-import { PluginError, settles, type Advice, type CheckContext, type Handle, type SourceContext, type SourcePlugin } from '@gateway/plugin';
+import {
+  PluginError,
+  settles,
+  type Advice,
+  type CheckContext,
+  type Handle,
+  type SourceContext,
+  type SourcePlugin,
+} from '@gateway/plugin';
 import { explain, placeOf } from './explain.js';
 import { reportLag, Poller } from './poller.js';
-import { named, openClient, openQueue, type Connection, type Queue, type Settings } from './queue.js';
+import {
+  named,
+  openClient,
+  openQueue,
+  type Connection,
+  type Queue,
+  type Settings,
+} from './queue.js';
 import { openSettlement } from './settlement.js';
 
 export type { Connection } from './queue.js';
@@ -31,10 +46,13 @@ async function check(given: Connection, context: CheckContext<Settings>): Promis
   } catch (error) {
     context.signal.throwIfAborted();
     if (!signal.aborted) throw explain(error, connection);
-    throw new PluginError(`${placeOf(connection)} did not answer within ${CHECK_DEADLINE_MS / 1000} seconds.`, {
-      fix: 'Check endpoint and default_region, and that a firewall lets this machine reach it.',
-      cause: error,
-    });
+    throw new PluginError(
+      `${placeOf(connection)} did not answer within ${CHECK_DEADLINE_MS / 1000} seconds.`,
+      {
+        fix: 'Check endpoint and default_region, and that a firewall lets this machine reach it.',
+        cause: error,
+      },
+    );
   } finally {
     client.destroy();
   }
@@ -44,7 +62,11 @@ async function check(given: Connection, context: CheckContext<Settings>): Promis
  * Reads with `context.workers` pollers until the signal aborts. Rejects with a `PluginError` if one
  * fails.
  */
-async function run(given: Connection, handle: Handle, context: SourceContext<Settings>): Promise<void> {
+async function run(
+  given: Connection,
+  handle: Handle,
+  context: SourceContext<Settings>,
+): Promise<void> {
   context.report('connecting');
   const connection = named(given);
   const client = openClient(connection, context.settings, { attempts: ATTEMPTS });
@@ -83,8 +105,14 @@ async function read(
   fail: (error: unknown) => void,
 ): Promise<void> {
   const settlement = openSettlement(queue, context.log);
-  const pollers = Array.from({ length: context.workers }, () => new Poller(queue, settlement, handle, context.window));
-  const extending = setInterval(() => pollers.forEach((poller) => poller.extend()), queue.visibilitySeconds * 250);
+  const pollers = Array.from(
+    { length: context.workers },
+    () => new Poller(queue, settlement, handle, context.window),
+  );
+  const extending = setInterval(
+    () => pollers.forEach((poller) => poller.extend()),
+    queue.visibilitySeconds * 250,
+  );
   const ends = await Promise.allSettled(pollers.map((poller) => poller.poll(signal).catch(fail)));
   const failed = ends.find((end) => end.status === 'rejected');
   const idle = Promise.all(pollers.map((poller) => poller.idle()));

@@ -1,6 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Message as Received } from '@aws-sdk/client-sqs';
-import { acknowledges, InFlight, type Handle, type Message, type SourceContext } from '@gateway/plugin';
+import {
+  acknowledges,
+  InFlight,
+  type Handle,
+  type Message,
+  type SourceContext,
+} from '@gateway/plugin';
 import { BATCH_SIZE, type Queue } from './queue.js';
 import type { Settlement } from './settlement.js';
 
@@ -96,17 +102,22 @@ export class Poller {
 
   async #pollOnce(signal: AbortSignal): Promise<void> {
     const began = performance.now();
-    const receive = (poll: AbortSignal) => this.#queue.receive(this.#window - this.#inFlight.size, poll);
+    const receive = (poll: AbortSignal) =>
+      this.#queue.receive(this.#window - this.#inFlight.size, poll);
     const messages = await untilAborted(signal, receive, { graceMs: LAST_POLL_MS });
     for (const message of messages ?? []) this.#take(message, signal);
-    if (messages?.length === 0 && performance.now() - began < SHORT_POLL_MS) await pause(PAUSE_MS, signal);
+    if (messages?.length === 0 && performance.now() - began < SHORT_POLL_MS)
+      await pause(PAUSE_MS, signal);
   }
 
   #take(received: Received, signal: AbortSignal): void {
     const { ReceiptHandle: receiptHandle = '' } = received;
     if (signal.aborted) return this.#settlement.release(receiptHandle);
     const message = toMessage(received);
-    this.#unsettled.set(receiptHandle, { close: this.#inFlight.open(message), extendAt: this.#extendAt() });
+    this.#unsettled.set(receiptHandle, {
+      close: this.#inFlight.open(message),
+      extendAt: this.#extendAt(),
+    });
     this.#handle(message).then(
       (outcome) => this.#settle(receiptHandle, acknowledges(outcome)),
       // The contract excludes this. A released message is not lost.
@@ -135,8 +146,14 @@ function toMessage({ MessageId, Body = '', Attributes, MessageAttributes }: Rece
     if (StringValue !== undefined) headers[name] = StringValue;
     else if (BinaryValue !== undefined) headers[name] = Buffer.from(BinaryValue).toString('base64');
   }
-  if (Attributes?.AWSTraceHeader !== undefined) headers['x-amzn-trace-id'] = Attributes.AWSTraceHeader;
-  return { coordinates: MessageId ?? '', timestamp: Number(Attributes?.SentTimestamp) || 0, body: Buffer.from(Body), headers };
+  if (Attributes?.AWSTraceHeader !== undefined)
+    headers['x-amzn-trace-id'] = Attributes.AWSTraceHeader;
+  return {
+    coordinates: MessageId ?? '',
+    timestamp: Number(Attributes?.SentTimestamp) || 0,
+    body: Buffer.from(Body),
+    headers,
+  };
 }
 
 /** The queue updates its count this often, and requests are billed. */
@@ -147,7 +164,10 @@ const QUEUE = '';
  * Reports waiting messages periodically if there is `lag`. Returns a function that stops this and
  * reports null.
  */
-export function reportLag(queue: Pick<Queue, 'waiting'>, { lag, log }: Pick<SourceContext, 'lag' | 'log'>): () => Promise<void> {
+export function reportLag(
+  queue: Pick<Queue, 'waiting'>,
+  { lag, log }: Pick<SourceContext, 'lag' | 'log'>,
+): () => Promise<void> {
   if (!lag) return () => Promise.resolve();
   const stopping = new AbortController();
   const { signal } = stopping;

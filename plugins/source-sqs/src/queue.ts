@@ -53,7 +53,11 @@ export type Settings = { readonly default_credentials?: boolean };
  * Creates a silent SDK client. `attempts` includes the first.
  * @throws `PluginError` if the settings forbid the credentials of the process and there is no key
  */
-export function openClient(connection: Connection, settings: Settings, { attempts }: { attempts: number }): SQSClient {
+export function openClient(
+  connection: Connection,
+  settings: Settings,
+  { attempts }: { attempts: number },
+): SQSClient {
   // The SDK warns about Node.js versions that it will drop; the gateway chooses the version.
   process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
   const agent = { keepAlive: true, maxSockets: SOCKETS_MAX };
@@ -62,7 +66,10 @@ export function openClient(connection: Connection, settings: Settings, { attempt
     ...credentialsOf(connection, settings),
     maxAttempts: attempts,
     // Queue URLs of a compatible server may only resolve inside its network.
-    ...(connection.endpoint !== undefined && { endpoint: connection.endpoint, useQueueUrlAsEndpoint: false }),
+    ...(connection.endpoint !== undefined && {
+      endpoint: connection.endpoint,
+      useQueueUrlAsEndpoint: false,
+    }),
     requestHandler: {
       httpAgent: agent,
       httpsAgent: agent,
@@ -78,10 +85,19 @@ export function openClient(connection: Connection, settings: Settings, { attempt
  * container, instance. They assume the role, if any.
  */
 function credentialsOf(
-  { access_key_id: key, secret_key: secret, role_arn: role, external_id: externalId, default_region: region }: Connection,
+  {
+    access_key_id: key,
+    secret_key: secret,
+    role_arn: role,
+    external_id: externalId,
+    default_region: region,
+  }: Connection,
   settings: Settings,
 ) {
-  const keys = key !== undefined && secret !== undefined ? { accessKeyId: key, secretAccessKey: secret } : undefined;
+  const keys =
+    key !== undefined && secret !== undefined
+      ? { accessKeyId: key, secretAccessKey: secret }
+      : undefined;
   if (keys === undefined && settings.default_credentials === false) {
     throw new PluginError(
       'The source has no access key, and source.sqs.default_credentials keeps it from the credentials of the process.',
@@ -93,7 +109,11 @@ function credentialsOf(
   const ofProcess = fromNodeProviderChain({ clientConfig: { region } });
   const credentials = keys ?? (() => asProcess(ofProcess));
   if (role === undefined) return { credentials };
-  const params = { RoleArn: role, RoleSessionName: 'gateway', ...(externalId !== undefined && { ExternalId: externalId }) };
+  const params = {
+    RoleArn: role,
+    RoleSessionName: 'gateway',
+    ...(externalId !== undefined && { ExternalId: externalId }),
+  };
   return { credentials: fromTemporaryCredentials({ params, masterCredentials: credentials }) };
 }
 
@@ -111,36 +131,65 @@ export function named(connection: Connection): Connection & { readonly owner?: s
   const [, ofArn, ofAccount, ofQueue] = /^arn:[^:]+:sqs:([^:]*):(\d*):(.+)$/.exec(given) ?? [];
   // URL parsers reject some hosts of compatible servers.
   const [, origin, host = '', path] = /^(https?:\/\/([^/:]+)(?::\d+)?)\/(.+)$/.exec(given) ?? [];
-  const [name = given, account] = ofQueue === undefined ? (path?.split('/').reverse() ?? []) : [ofQueue, ofAccount];
-  const isAt = ofArn ?? REGIONS.map((pattern) => pattern.exec(host)?.[1]).find((it) => it !== undefined);
+  const [name = given, account] =
+    ofQueue === undefined ? (path?.split('/').reverse() ?? []) : [ofQueue, ofAccount];
+  const isAt =
+    ofArn ?? REGIONS.map((pattern) => pattern.exec(host)?.[1]).find((it) => it !== undefined);
   if (isAt !== undefined && isAt !== region) {
     throw new PluginError(`The queue ${given} is in ${isAt}, but default_region is ${region}.`, {
       fix: 'Set default_region to the region of the queue.',
     });
   }
-  if (origin !== undefined && connection.endpoint === undefined && !/(^|\.)amazonaws\.com(\.cn)?$/.test(host)) {
+  if (
+    origin !== undefined &&
+    connection.endpoint === undefined &&
+    !/(^|\.)amazonaws\.com(\.cn)?$/.test(host)
+  ) {
     const fix = `Set endpoint to ${origin}, or give the URL that AWS shows for the queue.`;
-    throw new PluginError(`The URL of the queue is one of ${host}, which is not SQS, and the source has no endpoint.`, { fix });
+    throw new PluginError(
+      `The URL of the queue is one of ${host}, which is not SQS, and the source has no endpoint.`,
+      { fix },
+    );
   }
-  return { ...connection, queue_name: name, ...(isAt !== undefined && account && { owner: account }) };
+  return {
+    ...connection,
+    queue_name: name,
+    ...(isAt !== undefined && account && { owner: account }),
+  };
 }
 
 /** Reads the visibility timeout and the redrive policy of the queue. */
-export async function openQueue(client: SQSClient, { queue_name: name, owner }: ReturnType<typeof named>, abortSignal: AbortSignal) {
-  const lookUp = new GetQueueUrlCommand({ QueueName: name, ...(owner !== undefined && { QueueOwnerAWSAccountId: owner }) });
+export async function openQueue(
+  client: SQSClient,
+  { queue_name: name, owner }: ReturnType<typeof named>,
+  abortSignal: AbortSignal,
+) {
+  const lookUp = new GetQueueUrlCommand({
+    QueueName: name,
+    ...(owner !== undefined && { QueueOwnerAWSAccountId: owner }),
+  });
   const { QueueUrl } = await client.send(lookUp, { abortSignal });
   const { Attributes } = await client.send(
-    new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['VisibilityTimeout', 'RedrivePolicy'] }),
+    new GetQueueAttributesCommand({
+      QueueUrl,
+      AttributeNames: ['VisibilityTimeout', 'RedrivePolicy'],
+    }),
     { abortSignal },
   );
-  const visibilitySeconds = Math.min(Number(Attributes?.['VisibilityTimeout']) || VISIBILITY_MAX_SECONDS, VISIBILITY_MAX_SECONDS);
+  const visibilitySeconds = Math.min(
+    Number(Attributes?.['VisibilityTimeout']) || VISIBILITY_MAX_SECONDS,
+    VISIBILITY_MAX_SECONDS,
+  );
   return {
     advice: redriveAdvice(name, Attributes?.['RedrivePolicy']),
     /** Seconds for which a received message is hidden unless extended. */
     visibilitySeconds,
     /** Approximate number of messages without delayed and received ones. */
     async waiting(signal: AbortSignal): Promise<number> {
-      const command = new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['ApproximateNumberOfMessages'] });
+      const command = new GetQueueAttributesCommand({
+        QueueUrl,
+        AttributeNames: ['ApproximateNumberOfMessages'],
+      });
       const { Attributes: counted } = await client.send(command, { abortSignal: signal });
       return Number(counted?.['ApproximateNumberOfMessages'] ?? 0);
     },
@@ -154,20 +203,35 @@ export async function openQueue(client: SQSClient, { queue_name: name, owner }: 
         MessageSystemAttributeNames: ['SentTimestamp', 'AWSTraceHeader'],
         MessageAttributeNames: ['All'],
       });
-      const { Messages = [] } = await client.send(command, { abortSignal: signal, requestTimeout: POLL_TIMEOUT_MS });
+      const { Messages = [] } = await client.send(command, {
+        abortSignal: signal,
+        requestTimeout: POLL_TIMEOUT_MS,
+      });
       return Messages;
     },
     /** Deletes up to ten messages. Returns the failures. */
     async delete(receiptHandles: readonly string[]): Promise<Failed[]> {
-      const entries = receiptHandles.map((ReceiptHandle, index) => ({ Id: String(index), ReceiptHandle }));
-      return failures((await client.send(new DeleteMessageBatchCommand({ QueueUrl, Entries: entries }))).Failed);
+      const entries = receiptHandles.map((ReceiptHandle, index) => ({
+        Id: String(index),
+        ReceiptHandle,
+      }));
+      return failures(
+        (await client.send(new DeleteMessageBatchCommand({ QueueUrl, Entries: entries }))).Failed,
+      );
     },
     /** Hides up to ten messages from now on; zero releases. Returns the failures. */
-    async hide(messages: readonly { readonly receiptHandle: string; readonly seconds: number }[]): Promise<Failed[]> {
-      const entries = messages.map(({ receiptHandle: ReceiptHandle, seconds: VisibilityTimeout }, index) => {
-        return { Id: String(index), ReceiptHandle, VisibilityTimeout };
-      });
-      return failures((await client.send(new ChangeMessageVisibilityBatchCommand({ QueueUrl, Entries: entries }))).Failed);
+    async hide(
+      messages: readonly { readonly receiptHandle: string; readonly seconds: number }[],
+    ): Promise<Failed[]> {
+      const entries = messages.map(
+        ({ receiptHandle: ReceiptHandle, seconds: VisibilityTimeout }, index) => {
+          return { Id: String(index), ReceiptHandle, VisibilityTimeout };
+        },
+      );
+      return failures(
+        (await client.send(new ChangeMessageVisibilityBatchCommand({ QueueUrl, Entries: entries })))
+          .Failed,
+      );
     },
   };
 }
@@ -191,5 +255,9 @@ function redriveAdvice(queue: string, policy: string | undefined): Advice | unde
 }
 
 function failures(failed: BatchResultErrorEntry[] = []): Failed[] {
-  return failed.map(({ Id, Code, SenderFault }) => ({ index: Number(Id), code: Code ?? 'unknown', isFinal: SenderFault === true }));
+  return failed.map(({ Id, Code, SenderFault }) => ({
+    index: Number(Id),
+    code: Code ?? 'unknown',
+    isFinal: SenderFault === true,
+  }));
 }

@@ -16,11 +16,19 @@ export function openSettlement(queue: Queue, log: PluginLog) {
   const batching = { most: BATCH_SIZE, atOnce: BATCHES_AT_ONCE };
   const deletes = new Batches<string>(async (handles) => {
     const lost = await sendAll(handles, queue.delete);
-    if (lost) log.warn({ messages: lost }, 'settled messages were not deleted from the queue and will come again as duplicates');
+    if (lost)
+      log.warn(
+        { messages: lost },
+        'settled messages were not deleted from the queue and will come again as duplicates',
+      );
   }, batching);
   const visibilities = new Batches<{ receiptHandle: string; seconds: number }>(async (entries) => {
     const lost = await sendAll(entries, queue.hide);
-    if (lost) log.warn({ messages: lost }, 'the visibility of messages was not changed; they come again when it has expired');
+    if (lost)
+      log.warn(
+        { messages: lost },
+        'the visibility of messages was not changed; they come again when it has expired',
+      );
   }, batching);
   return {
     /** Deletes a settled message. */
@@ -28,7 +36,8 @@ export function openSettlement(queue: Queue, log: PluginLog) {
     /** Releases a message to another reader immediately. */
     release: (receiptHandle: string) => visibilities.add({ receiptHandle, seconds: 0 }),
     /** Hides an unsettled message for the full time from now. */
-    extend: (receiptHandle: string) => visibilities.add({ receiptHandle, seconds: queue.visibilitySeconds }),
+    extend: (receiptHandle: string) =>
+      visibilities.add({ receiptHandle, seconds: queue.visibilitySeconds }),
     /** Resolves when all requests so far are done. */
     idle: async () => void (await Promise.all([deletes.idle(), visibilities.idle()])),
   };

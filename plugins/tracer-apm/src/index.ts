@@ -1,7 +1,15 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
-import { outages, PluginError, refuseSecondTracer, settles, type PluginLog, type TracerContext, type TracerPlugin } from '@gateway/plugin';
+import {
+  outages,
+  PluginError,
+  refuseSecondTracer,
+  settles,
+  type PluginLog,
+  type TracerContext,
+  type TracerPlugin,
+} from '@gateway/plugin';
 import { context as contexts, diag, trace, type Span, type SpanStatus } from '@opentelemetry/api';
 import apm from 'elastic-apm-node';
 
@@ -65,9 +73,12 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
 function serverOf(agentUrl: string): URL {
   const url = URL.canParse(agentUrl) ? new URL(agentUrl) : undefined;
   if (url && /^https?:$/.test(url.protocol) && /^https?:\/\//i.test(agentUrl)) return url;
-  throw new PluginError(`tracer.apm.agent_url is "${agentUrl.replace(/\/\/[^/]*@/, '//')}", which is not the URL of an APM server.`, {
-    fix: 'Set it to a URL such as http://apm:8200 (GATEWAY_APM_AGENT_URL, --apm-agent-url).',
-  });
+  throw new PluginError(
+    `tracer.apm.agent_url is "${agentUrl.replace(/\/\/[^/]*@/, '//')}", which is not the URL of an APM server.`,
+    {
+      fix: 'Set it to a URL such as http://apm:8200 (GATEWAY_APM_AGENT_URL, --apm-agent-url).',
+    },
+  );
 }
 
 /** The agent would send the command line, whose flags may be secrets. */
@@ -97,7 +108,9 @@ let isPatched = false;
 function patchSpanStatus(): void {
   if (isPatched) return;
   isPatched = true;
-  const { OTelSpan } = createRequire(import.meta.url)('elastic-apm-node/lib/opentelemetry-bridge/OTelSpan') as {
+  const { OTelSpan } = createRequire(import.meta.url)(
+    'elastic-apm-node/lib/opentelemetry-bridge/OTelSpan',
+  ) as {
     OTelSpan: { prototype: { setStatus(code: unknown): Span } };
   };
   const { setStatus } = OTelSpan.prototype;
@@ -118,7 +131,12 @@ function serverRecovery(server: URL, recovered: () => void): { watch(): void; st
   };
   const look = (message: unknown) => {
     const { request, response } = message as { request: ClientRequest; response: IncomingMessage };
-    if (request.getHeader('host') !== server.host || !request.path.includes('/intake/') || (response.statusCode ?? 500) >= 300) return;
+    if (
+      request.getHeader('host') !== server.host ||
+      !request.path.includes('/intake/') ||
+      (response.statusCode ?? 500) >= 300
+    )
+      return;
     stop();
     recovered();
   };

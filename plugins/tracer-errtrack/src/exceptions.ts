@@ -38,7 +38,10 @@ function errorOf(attributes: Readonly<Record<string, unknown>>): Error {
 }
 
 /** One issue per kind of error: messages may name a host, and ids vary. */
-function fingerprintOf({ name, attributes }: ReadableSpan, { name: type, stack, message }: Error): string[] {
+function fingerprintOf(
+  { name, attributes }: ReadableSpan,
+  { name: type, stack, message }: Error,
+): string[] {
   const kind = KIND.flatMap((key) => textOf(attributes[key]) ?? []);
   if (kind.length === 0 && stack) return ['{{ default }}', name];
   return [...new Set([name, type, ...(kind.length > 0 ? kind : [message])])];
@@ -49,15 +52,20 @@ function tagsOf(span: ReadableSpan): Record<string, string> {
   const tags: Record<string, string> = {};
   for (const [key, value] of Object.entries(ownAttributes(span))) {
     const text = textOf(value);
-    if (TAG.test(key) && text && text.length <= TAG_VALUE_MAX && !text.includes('\n')) tags[key] = text;
+    if (TAG.test(key) && text && text.length <= TAG_VALUE_MAX && !text.includes('\n'))
+      tags[key] = text;
   }
   return tags;
 }
 
 function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    ? String(value)
+    : undefined;
 }
 
 function ownAttributes({ attributes }: ReadableSpan): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(attributes).filter(([key]) => !key.startsWith('sentry.')));
+  return Object.fromEntries(
+    Object.entries(attributes).filter(([key]) => !key.startsWith('sentry.')),
+  );
 }

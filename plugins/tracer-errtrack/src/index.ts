@@ -1,4 +1,11 @@
-import { outages, PluginError, refuseSecondTracer, type PluginLog, type TracerContext, type TracerPlugin } from '@gateway/plugin';
+import {
+  outages,
+  PluginError,
+  refuseSecondTracer,
+  type PluginLog,
+  type TracerContext,
+  type TracerPlugin,
+} from '@gateway/plugin';
 import { context as contexts, trace } from '@opentelemetry/api';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import {
@@ -44,7 +51,10 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
   reportOutages(client, context);
   // https://docs.sentry.io/platforms/javascript/guides/node/opentelemetry/custom-setup/
   const provider = new BasicTracerProvider({
-    resource: resourceFromAttributes({ 'service.name': context.serviceName, 'service.version': context.serviceVersion }),
+    resource: resourceFromAttributes({
+      'service.name': context.serviceName,
+      'service.version': context.serviceVersion,
+    }),
     sampler: samplerOf(settings.sample_rate),
     spanProcessors: [new SentrySpanProcessor({ client }), exceptions],
   });
@@ -62,7 +72,10 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
   });
 }
 
-function clientOf(settings: Settings, { serviceName, serviceVersion, environment }: TracerContext): Sentry.NodeClient {
+function clientOf(
+  settings: Settings,
+  { serviceName, serviceVersion, environment }: TracerContext,
+): Sentry.NodeClient {
   const client = Sentry.init({
     dsn: settings.dsn,
     tracesSampleRate: settings.sample_rate,
@@ -86,8 +99,10 @@ function reportOutages(client: Sentry.NodeClient, { log }: TracerContext): void 
   const host = client.getDsn()?.host ?? '';
   const outage = outages(log, { tracer: 'errtrack', host });
   client.on('afterSendEvent', (_event, { statusCode }) => {
-    if (statusCode === undefined) outage.failed(`${host} cannot be reached, or does not take so many.`, 1);
-    else if (statusCode >= 400) outage.failed(`${host} refuses spans and errors with ${statusCode}.`, 1);
+    if (statusCode === undefined)
+      outage.failed(`${host} cannot be reached, or does not take so many.`, 1);
+    else if (statusCode >= 400)
+      outage.failed(`${host} refuses spans and errors with ${statusCode}.`, 1);
     else outage.worked();
   });
 }
@@ -121,7 +136,8 @@ function debugInto(log: PluginLog | undefined): () => void {
   const into =
     (level: 'info' | 'warn') =>
     (...words: unknown[]) => {
-      if (debug.isEnabled()) log[level]({ tracer: 'errtrack', debug: true }, words.map(textOf).join(' '));
+      if (debug.isEnabled())
+        log[level]({ tracer: 'errtrack', debug: true }, words.map(textOf).join(' '));
     };
   Object.assign(debug, { log: into('info'), warn: into('warn'), error: into('warn') });
   return () => {

@@ -20,16 +20,22 @@ const ADDRESS = /^(?:(https?):\/\/)?((?:[^\s:/@]+|\[[0-9a-f:.]+\]):\d{1,5})\/?$/
 export function collectorOf(settings: Settings) {
   const [, scheme, address] = ADDRESS.exec(settings.collector_url) ?? [];
   if (address === undefined) {
-    throw new PluginError(`tracer.otel.collector_url is "${settings.collector_url}", which is not the address of a collector.`, {
-      fix: 'Set it to <host>:<port> (GATEWAY_OTEL_COLLECTOR_URL, --otel-collector-url), for example collector:4317.',
-    });
+    throw new PluginError(
+      `tracer.otel.collector_url is "${settings.collector_url}", which is not the address of a collector.`,
+      {
+        fix: 'Set it to <host>:<port> (GATEWAY_OTEL_COLLECTOR_URL, --otel-collector-url), for example collector:4317.',
+      },
+    );
   }
-  const plain = scheme?.toLowerCase() === 'http' || (scheme === undefined && settings.insecure_skip_verify);
+  const plain =
+    scheme?.toLowerCase() === 'http' || (scheme === undefined && settings.insecure_skip_verify);
   return {
     url: `${plain ? 'http' : 'https'}://${address}`,
     credentials: plain
       ? credentials.createInsecure()
-      : credentials.createSsl(authoritiesOf(settings), null, null, { rejectUnauthorized: !settings.insecure_skip_verify }),
+      : credentials.createSsl(authoritiesOf(settings), null, null, {
+          rejectUnauthorized: !settings.insecure_skip_verify,
+        }),
     metadata: metadataOf(settings),
   };
 }
@@ -56,17 +62,26 @@ function authoritiesOf({ ca_file: path }: Settings): Buffer | null {
   } catch {
     throw refused('a certificate in it is damaged');
   }
-  return Buffer.from([...(getCACertificates?.('default') ?? tls.rootCertificates), ...added].join('\n'));
+  return Buffer.from(
+    [...(getCACertificates?.('default') ?? tls.rootCertificates), ...added].join('\n'),
+  );
 }
 
-function metadataOf({ otel_auth: { header_name: name, header_value: value } = {} }: Settings): Metadata {
+function metadataOf({
+  otel_auth: { header_name: name, header_value: value } = {},
+}: Settings): Metadata {
   const metadata = new Metadata();
   if (!name && !value) return metadata;
   if (!name || !value) {
-    const [given, missing] = name ? ['header_name', 'header_value'] : ['header_value', 'header_name'];
-    throw new PluginError(`tracer.otel.otel_auth.${given} is set, but tracer.otel.otel_auth.${missing} is not.`, {
-      fix: 'Set both or neither.',
-    });
+    const [given, missing] = name
+      ? ['header_name', 'header_value']
+      : ['header_value', 'header_name'];
+    throw new PluginError(
+      `tracer.otel.otel_auth.${given} is set, but tracer.otel.otel_auth.${missing} is not.`,
+      {
+        fix: 'Set both or neither.',
+      },
+    );
   }
   try {
     metadata.set(name, value);

@@ -12,7 +12,14 @@ import {
 } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-grpc';
 import { core, node, resources, type tracing } from '@opentelemetry/sdk-node';
-import { outages, refuseSecondTracer, type Outages, type PluginLog, type TracerContext, type TracerPlugin } from '@gateway/plugin';
+import {
+  outages,
+  refuseSecondTracer,
+  type Outages,
+  type PluginLog,
+  type TracerContext,
+  type TracerPlugin,
+} from '@gateway/plugin';
 import { collectorOf, type Collector, type Settings } from './collector.js';
 import { explainFailure } from './failure.js';
 
@@ -44,7 +51,9 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
   listenToTheSdk(outage, context.log);
   const provider = new node.NodeTracerProvider({
     resource: resourceOf(context),
-    sampler: new node.ParentBasedSampler({ root: new node.TraceIdRatioBasedSampler(settings.sample_rate) }),
+    sampler: new node.ParentBasedSampler({
+      root: new node.TraceIdRatioBasedSampler(settings.sample_rate),
+    }),
     spanProcessors: [
       new node.BatchSpanProcessor(exporterTo(collector, settings.collector_url, outage), {
         maxQueueSize: QUEUE_MAX,
@@ -73,7 +82,11 @@ function exporterTo(collector: Collector, given: string, outage: Outages): traci
     export: (spans, done) =>
       exporter.export(spans, (result) => {
         if (result.code === core.ExportResultCode.SUCCESS) outage.worked();
-        else outage.failed(explainFailure(result.error?.message ?? 'the collector did not take them', given), spans.length);
+        else
+          outage.failed(
+            explainFailure(result.error?.message ?? 'the collector did not take them', given),
+            spans.length,
+          );
         done(result);
       }),
     forceFlush: () => exporter.forceFlush(),
@@ -85,7 +98,11 @@ function exporterTo(collector: Collector, given: string, outage: Outages): traci
  * https://opentelemetry.io/docs/specs/semconv/resource/. OTEL_RESOURCE_ATTRIBUTES may override the
  * environment.
  */
-function resourceOf({ serviceName, serviceVersion, environment }: TracerContext): resources.Resource {
+function resourceOf({
+  serviceName,
+  serviceVersion,
+  environment,
+}: TracerContext): resources.Resource {
   const given = resources.detectResources({ detectors: [resources.envDetector] });
   const named = given.attributes[ENVIRONMENT] ?? given.attributes[OLD_ENVIRONMENT] ?? environment;
   const own = resources.resourceFromAttributes({
@@ -129,12 +146,15 @@ export function activeContext(): ContextManager {
     active: () => storage.getStore() ?? ROOT_CONTEXT,
     with(context, work, self, ...args) {
       const run = () => work.apply(self as ThisParameterType<typeof work>, args);
-      return storage.getStore() === undefined && !trace.getSpan(context) ? run() : storage.run(context, run);
+      return storage.getStore() === undefined && !trace.getSpan(context)
+        ? run()
+        : storage.run(context, run);
     },
     bind(context, target) {
       if (typeof target !== 'function') return target;
       const work = target as unknown as (...args: unknown[]) => unknown;
-      return ((...args: unknown[]) => manager.with(context, work, undefined, ...args)) as unknown as typeof target;
+      return ((...args: unknown[]) =>
+        manager.with(context, work, undefined, ...args)) as unknown as typeof target;
     },
     enable: () => manager,
     disable() {

@@ -11,7 +11,13 @@ const key = suite('agent/config/require-key');
 
 const { open } = sealer(ENCRYPTION_KEY);
 const other = sealer(Buffer.alloc(32, 1).toString('base64'));
-const plain = { url: 'https://example.com', owner_id: null, status: 'active', status_reason: null, authentication: null } as const;
+const plain = {
+  url: 'https://example.com',
+  owner_id: null,
+  status: 'active',
+  status_reason: null,
+  authentication: null,
+} as const;
 const ID = newId();
 const good = secretRecord(makeSecret(), null, ID);
 const lost = { ...good, value: other.seal('x', ['endpoints', ID, 'secrets']) };
@@ -49,11 +55,14 @@ key('a key that opens no secret is refused', () => {
   );
 });
 
-key('a key that opens one is taken, and so is any where there is nothing that this version can open', () => {
-  requireKey(projects([lost], [], [good]), open);
-  requireKey(projects([]), open);
-  requireKey([], open);
-  requireKey(projects([{ ...good, value: 'sealed:v9:abc' }]), open);
-});
+key(
+  'a key that opens one is taken, and so is any where there is nothing that this version can open',
+  () => {
+    requireKey(projects([lost], [], [good]), open);
+    requireKey(projects([]), open);
+    requireKey([], open);
+    requireKey(projects([{ ...good, value: 'sealed:v9:abc' }]), open);
+  },
+);
 
 key.run();

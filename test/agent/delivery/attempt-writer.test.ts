@@ -27,7 +27,10 @@ interface Scene {
 
 async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   const postgres = await proxy({ port: Number(new URL(db.url).port) });
-  const database = openDatabase(agentConfig(db.url, {}, postgres.port).database, { poolSize: 2, name: 'gateway-agent' });
+  const database = openDatabase(agentConfig(db.url, {}, postgres.port).database, {
+    poolSize: 2,
+    name: 'gateway-agent',
+  });
   const { log, lines } = keptLog();
   const recorded: (readonly AttemptRecord[])[] = [];
   const attemptWriter = new AttemptWriter({
@@ -46,7 +49,11 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
     return deliveries;
   };
   try {
-    await within(test({ attemptWriter, postgres, database, recorded, lines, held }), 60_000, 'the test');
+    await within(
+      test({ attemptWriter, postgres, database, recorded, lines, held }),
+      60_000,
+      'the test',
+    );
   } finally {
     postgres.restore();
     attemptWriter.stop();
@@ -56,7 +63,8 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   }
 }
 
-const stored = async () => (await db.rows<{ n: number }>('select count(*)::int as n from delivery_attempts'))[0]!.n;
+const stored = async () =>
+  (await db.rows<{ n: number }>('select count(*)::int as n from delivery_attempts'))[0]!.n;
 
 record('attempts are written in batches of what has piled up, each told once', () =>
   scene(async ({ attemptWriter, recorded, held }) => {
@@ -74,7 +82,8 @@ record('attempts are written in batches of what has piled up, each told once', (
 record('a batch holds few attempts whose response bodies are large', () =>
   scene(async ({ attemptWriter, recorded, held }) => {
     const responseBody = 'x'.repeat(900_000);
-    for (const delivery of await held(7)) attemptWriter.push({ ...attempt(delivery), responseBody });
+    for (const delivery of await held(7))
+      attemptWriter.push({ ...attempt(delivery), responseBody });
     await within(attemptWriter.settled(), 20_000, 'the records');
     assert.is(await stored(), 7);
     assert.equal(recorded.map((list) => list.length).sort(), [1, 2, 2, 2]);
@@ -86,7 +95,10 @@ record('a single attempt is written without waiting for others', () =>
     const [delivery] = await held(1);
     const { setTimeout } = globalThis;
     const lingers: unknown[] = [];
-    globalThis.setTimeout = ((...given: Parameters<typeof setTimeout>) => (lingers.push(given[1]), setTimeout(...given))) as never;
+    globalThis.setTimeout = ((...given: Parameters<typeof setTimeout>) => (
+      lingers.push(given[1]),
+      setTimeout(...given)
+    )) as never;
     try {
       attemptWriter.push(attempt(delivery!));
     } finally {
@@ -111,30 +123,38 @@ record('while Postgres is away attempts wait, and are written when it is back', 
   }),
 );
 
-record('an attempt that Postgres refuses is recorded without its details, the others as they are', () =>
-  scene(async ({ attemptWriter, recorded, lines, held }) => {
-    const deliveries = await held(40);
-    const attempts = deliveries.map((delivery, n) =>
-      attempt(delivery, n % 13 === 5 ? { status: 'retry', dueInMs: NaN, responseBody: 'secret' } : {}),
-    );
-    for (const one of attempts) attemptWriter.push(one);
-    await within(attemptWriter.settled(), 20_000, 'the records');
-    assert.is(await stored(), 40);
-    assert.is(recorded.flat().length, 40);
-    const rows = await db.rows<{ status: string; reason: string | null; n: number }>(
-      'select status, reason, count(*)::int as n from event_deliveries group by 1, 2 order by 1',
-    );
-    assert.equal(
-      rows.map(({ status, n }) => [status, n]),
-      [
-        ['success', 37],
-        ['failure', 3],
-      ],
-    );
-    assert.match(rows[1]!.reason ?? '', /could not be recorded as it was/);
-    assert.is(lines.filter(({ level }) => level === 'error').length, 3);
-    assert.equal(await db.rows(`select from delivery_attempts where response_body = 'secret'`), []);
-  }),
+record(
+  'an attempt that Postgres refuses is recorded without its details, the others as they are',
+  () =>
+    scene(async ({ attemptWriter, recorded, lines, held }) => {
+      const deliveries = await held(40);
+      const attempts = deliveries.map((delivery, n) =>
+        attempt(
+          delivery,
+          n % 13 === 5 ? { status: 'retry', dueInMs: NaN, responseBody: 'secret' } : {},
+        ),
+      );
+      for (const one of attempts) attemptWriter.push(one);
+      await within(attemptWriter.settled(), 20_000, 'the records');
+      assert.is(await stored(), 40);
+      assert.is(recorded.flat().length, 40);
+      const rows = await db.rows<{ status: string; reason: string | null; n: number }>(
+        'select status, reason, count(*)::int as n from event_deliveries group by 1, 2 order by 1',
+      );
+      assert.equal(
+        rows.map(({ status, n }) => [status, n]),
+        [
+          ['success', 37],
+          ['failure', 3],
+        ],
+      );
+      assert.match(rows[1]!.reason ?? '', /could not be recorded as it was/);
+      assert.is(lines.filter(({ level }) => level === 'error').length, 3);
+      assert.equal(
+        await db.rows(`select from delivery_attempts where response_body = 'secret'`),
+        [],
+      );
+    }),
 );
 
 record('an attempt that succeeded stays a success, whatever is wrong with its details', () =>
@@ -142,7 +162,9 @@ record('an attempt that succeeded stays a success, whatever is wrong with its de
     const [delivery] = await held(1);
     attemptWriter.push(attempt(delivery!, { number: 1_000_000, durationMs: 3 }));
     await within(attemptWriter.settled(), 20_000, 'the record');
-    assert.equal(await db.rows('select status, attempts from event_deliveries'), [{ status: 'success', attempts: 32_767 }]);
+    assert.equal(await db.rows('select status, attempts from event_deliveries'), [
+      { status: 'success', attempts: 32_767 },
+    ]);
   }),
 );
 

@@ -27,7 +27,12 @@ const strategies: Strategy[] = (['linear', 'exponential'] as const).flatMap((typ
   [1, 10, 333, 86_400].flatMap((duration) =>
     [0, 1, 10, 100, 1000].flatMap((retry_count) => [
       { type, duration, retry_count },
-      ...[1, 60, 7200, 604_800].map((max_seconds) => ({ type, duration, retry_count, max_seconds })),
+      ...[1, 60, 7200, 604_800].map((max_seconds) => ({
+        type,
+        duration,
+        retry_count,
+        max_seconds,
+      })),
     ]),
   ),
 );
@@ -35,21 +40,34 @@ const asked = [null, 0, 1, 30, 3_600, 86_400, 999_999_999];
 const corners = [0, 0.25, 0.5, 0.999_999];
 
 /** Every delay of a policy, for a given jitter. */
-function waits(strategy: Strategy, retryAfter: number | null, random: () => number): (number | null)[] {
-  return Array.from({ length: strategy.retry_count + 2 }, (_, n) => nextAttemptInMs(strategy, n + 1, retryAfter, random));
+function waits(
+  strategy: Strategy,
+  retryAfter: number | null,
+  random: () => number,
+): (number | null)[] {
+  return Array.from({ length: strategy.retry_count + 2 }, (_, n) =>
+    nextAttemptInMs(strategy, n + 1, retryAfter, random),
+  );
 }
 
-schedule('there are as many waits as retries, each a whole number of milliseconds, none negative', () => {
-  for (const strategy of strategies) {
-    for (const retryAfter of asked) {
-      for (const corner of corners) {
-        const all = waits(strategy, retryAfter, () => corner);
-        assert.ok(all.slice(0, strategy.retry_count).every((wait) => wait !== null && Number.isSafeInteger(wait) && wait >= 0));
-        assert.equal(all.slice(strategy.retry_count), [null, null]);
+schedule(
+  'there are as many waits as retries, each a whole number of milliseconds, none negative',
+  () => {
+    for (const strategy of strategies) {
+      for (const retryAfter of asked) {
+        for (const corner of corners) {
+          const all = waits(strategy, retryAfter, () => corner);
+          assert.ok(
+            all
+              .slice(0, strategy.retry_count)
+              .every((wait) => wait !== null && Number.isSafeInteger(wait) && wait >= 0),
+          );
+          assert.equal(all.slice(strategy.retry_count), [null, null]);
+        }
       }
     }
-  }
-});
+  },
+);
 
 schedule('with the same draw no wait is shorter than the one before', () => {
   for (const strategy of strategies) {
@@ -62,11 +80,17 @@ schedule('with the same draw no wait is shorter than the one before', () => {
 
 schedule('linear waits the same time, whatever is drawn', () => {
   const strategy: Strategy = { type: 'linear', duration: 30, retry_count: 5 };
-  for (const corner of corners) assert.equal(waits(strategy, null, () => corner).slice(0, 5), Array(5).fill(30_000));
+  for (const corner of corners)
+    assert.equal(waits(strategy, null, () => corner).slice(0, 5), Array(5).fill(30_000));
 });
 
 schedule('exponential doubles up to its cap, and the draw decides the upper half alone', () => {
-  const strategy: Strategy = { type: 'exponential', duration: 10, retry_count: 8, max_seconds: 300 };
+  const strategy: Strategy = {
+    type: 'exponential',
+    duration: 10,
+    retry_count: 8,
+    max_seconds: 300,
+  };
   const full = [10, 20, 40, 80, 160, 300, 300, 300].map((seconds) => seconds * 1000);
   assert.equal(
     waits(strategy, null, () => 0).slice(0, 8),
@@ -99,13 +123,25 @@ schedule('what the endpoint asks for prolongs a wait, never shortens it, and end
 schedule('an answer that was cut is recorded by its status, with a remark', () => {
   const remark = 'example.com closed the connection in the middle of its answer.';
   const classify = (status: number) => {
-    const attempt = { endpoint: cachedEndpoint({}), delivery: delivery(), startedAtMs: 0, trace: undefined, transformedData: undefined };
+    const attempt = {
+      endpoint: cachedEndpoint({}),
+      delivery: delivery(),
+      startedAtMs: 0,
+      trace: undefined,
+      transformedData: undefined,
+    };
     const answer = { status, headers: {}, body: 'hal', failure: null, remark };
     const record = classifyResponse({ ...attempt, done: () => undefined }, answer, Date.now(), 5);
     return [record.status, record.httpStatus, record.errorClass, record.error, record.responseBody];
   };
   assert.equal(classify(200), ['success', 200, null, remark, 'hal']);
-  assert.equal(classify(503), ['retry', 503, 'status', `The endpoint answered 503. ${remark}`, 'hal']);
+  assert.equal(classify(503), [
+    'retry',
+    503,
+    'status',
+    `The endpoint answered 503. ${remark}`,
+    'hal',
+  ]);
 });
 
 schedule('Retry-After is seconds or a date', () => {
@@ -167,7 +203,8 @@ const { open } = sealer(ENCRYPTION_KEY);
 const SECRET = makeSecret();
 const data = '{ "id":9007199254740993, "price":1.10 }';
 
-const endpoint = (fields: Partial<Endpoint> = {}) => cachedEndpoint({ sealedSecrets: [secretRecord(SECRET)], ...fields });
+const endpoint = (fields: Partial<Endpoint> = {}) =>
+  cachedEndpoint({ sealedSecrets: [secretRecord(SECRET)], ...fields });
 
 function delivery(headers: Record<string, string> = {}): HeldDelivery {
   return {
@@ -191,7 +228,12 @@ function delivery(headers: Record<string, string> = {}): HeldDelivery {
 const builder = () => new RequestBuilder({ open, version: '1.2.3' });
 
 /** Returns headers by name; fails on a repeated name. */
-function headersOf(of: Endpoint, headers: Record<string, string> = {}, nowMs = Date.now(), by = builder()): Record<string, string> {
+function headersOf(
+  of: Endpoint,
+  headers: Record<string, string> = {},
+  nowMs = Date.now(),
+  by = builder(),
+): Record<string, string> {
   const { headers: list } = by.build(of, delivery(headers), nowMs);
   const found: Record<string, string> = {};
   for (let k = 0; k < list.length; k += 2) {
@@ -218,18 +260,29 @@ schedule('it says what it is, and a library of Standard Webhooks verifies it', (
   assert.not.throws(() => new Webhook(SECRET).verify(data, headers));
 });
 
-schedule('during a rotation the old and the new secret verify, and the plain signature is of the new one', () => {
-  const newest = makeSecret();
-  const rotating = endpoint({ sealedSecrets: [secretRecord(newest), secretRecord(SECRET, new Date(Date.now() + 60_000))] });
-  const headers = headersOf(rotating);
-  for (const secret of [newest, SECRET]) assert.not.throws(() => new Webhook(secret).verify(data, headers));
-  assert.is(headers['x-gateway-signature'], createHmac('sha256', newest).update(data).digest('hex'));
-});
+schedule(
+  'during a rotation the old and the new secret verify, and the plain signature is of the new one',
+  () => {
+    const newest = makeSecret();
+    const rotating = endpoint({
+      sealedSecrets: [secretRecord(newest), secretRecord(SECRET, new Date(Date.now() + 60_000))],
+    });
+    const headers = headersOf(rotating);
+    for (const secret of [newest, SECRET])
+      assert.not.throws(() => new Webhook(secret).verify(data, headers));
+    assert.is(
+      headers['x-gateway-signature'],
+      createHmac('sha256', newest).update(data).digest('hex'),
+    );
+  },
+);
 
 schedule('a secret signs until it expires, although it was opened before', () => {
   const newest = makeSecret();
   const nowMs = Date.now();
-  const rotating = endpoint({ sealedSecrets: [secretRecord(newest), secretRecord(SECRET, new Date(nowMs + 1_000))] });
+  const rotating = endpoint({
+    sealedSecrets: [secretRecord(newest), secretRecord(SECRET, new Date(nowMs + 1_000))],
+  });
   const by = builder();
   assert.is(headersOf(rotating, {}, nowMs, by)['webhook-signature']?.split(' ').length, 2);
   const after = headersOf(rotating, {}, nowMs + 1_000, by);
@@ -241,7 +294,10 @@ schedule('a secret signs until it expires, although it was opened before', () =>
 schedule('an endpoint whose secrets have all expired is not sent to unsigned', () => {
   const expired = endpoint({ sealedSecrets: [secretRecord(SECRET, new Date(Date.now() - 1))] });
   assert.throws(() => builder().build(expired, delivery(), Date.now()), /no live secret/);
-  assert.throws(() => builder().build(endpoint({ sealedSecrets: [] }), delivery(), Date.now()), /no live secret/);
+  assert.throws(
+    () => builder().build(endpoint({ sealedSecrets: [] }), delivery(), Date.now()),
+    /no live secret/,
+  );
 });
 
 schedule('the plain signature has the name, hash and encoding of the project', () => {
@@ -252,59 +308,103 @@ schedule('the plain signature has the name, hash and encoding of the project', (
     ['SHA512', 'base64'],
   ] as const) {
     const headers = headersOf(endpoint({ signature: { header: 'X-Shop-Hmac', hash, encoding } }));
-    assert.is(headers['x-shop-hmac'], createHmac(hash.toLowerCase(), SECRET).update(data).digest(encoding));
+    assert.is(
+      headers['x-shop-hmac'],
+      createHmac(hash.toLowerCase(), SECRET).update(data).digest(encoding),
+    );
     assert.is(headers['x-gateway-signature'], undefined);
   }
 });
 
 schedule('headers of the event travel with it', () => {
-  const headers = headersOf(endpoint(), { 'x-shop': '7', traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' });
+  const headers = headersOf(endpoint(), {
+    'x-shop': '7',
+    traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+  });
   assert.is(headers['x-shop'], '7');
   assert.is(headers['traceparent'], '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01');
 });
 
 schedule('headers of the event override nothing that the gateway or the endpoint sets', () => {
-  const authentication = { type: 'api_key', api_key: { header_name: 'X-Api-Key', header_value: sealed('right') } } as const;
-  const mine = endpoint({ sealedAuthentication: authentication, signature: { header: 'X-Shop-Hmac', hash: 'SHA256', encoding: 'hex' } });
+  const authentication = {
+    type: 'api_key',
+    api_key: { header_name: 'X-Api-Key', header_value: sealed('right') },
+  } as const;
+  const mine = endpoint({
+    sealedAuthentication: authentication,
+    signature: { header: 'X-Shop-Hmac', hash: 'SHA256', encoding: 'hex' },
+  });
   const forged = Object.fromEntries(
-    ['webhook-id', 'webhook-timestamp', 'webhook-signature', 'x-shop-hmac', 'x-api-key'].map((name) => [name, 'forged']),
+    ['webhook-id', 'webhook-timestamp', 'webhook-signature', 'x-shop-hmac', 'x-api-key'].map(
+      (name) => [name, 'forged'],
+    ),
   );
   const headers = headersOf(mine, forged);
   assert.not.ok(Object.values(headers).includes('forged'));
   assert.is(headers['x-api-key'], 'right');
 });
 
-schedule('an endpoint authenticates with an API key, with basic credentials or with a bearer token', () => {
-  const apiKey = { type: 'api_key', api_key: { header_name: 'X-Api-Key', header_value: sealed('hunter2') } } as const;
-  assert.is(headersOf(endpoint({ sealedAuthentication: apiKey }))['x-api-key'], 'hunter2');
-  const basic = { type: 'basic', basic: { username: 'shop', password: sealed('häsli:2') } } as const;
-  assert.is(
-    headersOf(endpoint({ sealedAuthentication: basic }))['authorization'],
-    `Basic ${Buffer.from('shop:häsli:2').toString('base64')}`,
-  );
-  const bearer = { type: 'bearer', bearer: { token: sealed('abc.def') } } as const;
-  assert.is(headersOf(endpoint({ sealedAuthentication: bearer }), { authorization: 'Bearer forged' })['authorization'], 'Bearer abc.def');
-});
+schedule(
+  'an endpoint authenticates with an API key, with basic credentials or with a bearer token',
+  () => {
+    const apiKey = {
+      type: 'api_key',
+      api_key: { header_name: 'X-Api-Key', header_value: sealed('hunter2') },
+    } as const;
+    assert.is(headersOf(endpoint({ sealedAuthentication: apiKey }))['x-api-key'], 'hunter2');
+    const basic = {
+      type: 'basic',
+      basic: { username: 'shop', password: sealed('häsli:2') },
+    } as const;
+    assert.is(
+      headersOf(endpoint({ sealedAuthentication: basic }))['authorization'],
+      `Basic ${Buffer.from('shop:häsli:2').toString('base64')}`,
+    );
+    const bearer = { type: 'bearer', bearer: { token: sealed('abc.def') } } as const;
+    assert.is(
+      headersOf(endpoint({ sealedAuthentication: bearer }), { authorization: 'Bearer forged' })[
+        'authorization'
+      ],
+      'Bearer abc.def',
+    );
+  },
+);
 
-schedule('a secret that was sealed with another key is refused in a sentence without any of it', () => {
-  const foreign = sealer(Buffer.alloc(32, 1).toString('base64')).seal(SECRET, ['endpoints', endpoint().id, 'secrets']);
-  const wrong = endpoint({ sealedSecrets: [{ ...secretRecord(SECRET), value: foreign }] });
-  let message = '';
-  try {
-    builder().build(wrong, delivery(), Date.now());
-  } catch (error) {
-    message = (error as Error).message;
-  }
-  assert.ok(message.length > 10);
-  assert.not.ok(message.includes(foreign.slice(12)) || message.includes(SECRET));
-});
+schedule(
+  'a secret that was sealed with another key is refused in a sentence without any of it',
+  () => {
+    const foreign = sealer(Buffer.alloc(32, 1).toString('base64')).seal(SECRET, [
+      'endpoints',
+      endpoint().id,
+      'secrets',
+    ]);
+    const wrong = endpoint({ sealedSecrets: [{ ...secretRecord(SECRET), value: foreign }] });
+    let message = '';
+    try {
+      builder().build(wrong, delivery(), Date.now());
+    } catch (error) {
+      message = (error as Error).message;
+    }
+    assert.ok(message.length > 10);
+    assert.not.ok(message.includes(foreign.slice(12)) || message.includes(SECRET));
+  },
+);
 
-schedule('a secret or an authentication that was moved here from another endpoint in the database is not used', () => {
-  const secret = endpoint({ id: newId() });
-  assert.throws(() => builder().build(secret, delivery(), Date.now()), /cannot be decrypted/);
-  const token = { type: 'bearer', bearer: { token: sealed('abc.def', ['endpoints', newId(), 'authentication']) } } as const;
-  assert.throws(() => builder().build(endpoint({ sealedAuthentication: token }), delivery(), Date.now()), /cannot be decrypted/);
-});
+schedule(
+  'a secret or an authentication that was moved here from another endpoint in the database is not used',
+  () => {
+    const secret = endpoint({ id: newId() });
+    assert.throws(() => builder().build(secret, delivery(), Date.now()), /cannot be decrypted/);
+    const token = {
+      type: 'bearer',
+      bearer: { token: sealed('abc.def', ['endpoints', newId(), 'authentication']) },
+    } as const;
+    assert.throws(
+      () => builder().build(endpoint({ sealedAuthentication: token }), delivery(), Date.now()),
+      /cannot be decrypted/,
+    );
+  },
+);
 
 schedule('secrets are opened once per endpoint, and again when the endpoint has changed', () => {
   let opened = 0;
@@ -319,32 +419,69 @@ schedule('secrets are opened once per endpoint, and again when the endpoint has 
 });
 
 schedule('the content type and user agent of the message replace those of the gateway', () => {
-  const headers = headersOf(endpoint(), { 'content-type': 'application/cloudevents+json', 'user-agent': 'shop/7' });
-  assert.equal([headers['content-type'], headers['user-agent']], ['application/cloudevents+json', 'shop/7']);
+  const headers = headersOf(endpoint(), {
+    'content-type': 'application/cloudevents+json',
+    'user-agent': 'shop/7',
+  });
+  assert.equal(
+    [headers['content-type'], headers['user-agent']],
+    ['application/cloudevents+json', 'shop/7'],
+  );
 });
 
 schedule(
   'whatever headers a broker message has, each name stands once in the request, and nothing splits a line or forges what the gateway sets',
   () => {
-    const own = ['Webhook-Id', 'WEBHOOK-SIGNATURE', 'webhook-timestamp', 'X-Gateway-Signature', 'Content-Type', 'User-Agent', 'X-Api-Key'];
-    const connection = ['Host', 'Connection', 'TE', 'Transfer-Encoding', 'Content-Length', 'Upgrade', 'Trailer', 'Expect', 'Keep-Alive'];
+    const own = [
+      'Webhook-Id',
+      'WEBHOOK-SIGNATURE',
+      'webhook-timestamp',
+      'X-Gateway-Signature',
+      'Content-Type',
+      'User-Agent',
+      'X-Api-Key',
+    ];
+    const connection = [
+      'Host',
+      'Connection',
+      'TE',
+      'Transfer-Encoding',
+      'Content-Length',
+      'Upgrade',
+      'Trailer',
+      'Expect',
+      'Keep-Alive',
+    ];
     const names = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.string(),
-      fc.constantFrom(...own, ...connection, '__proto__', 'constructor', 'x-a\r\nx-evil', 'X-A', 'x-a'),
+      fc.constantFrom(
+        ...own,
+        ...connection,
+        '__proto__',
+        'constructor',
+        'x-a\r\nx-evil',
+        'X-A',
+        'x-a',
+      ),
     );
     const values = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.string(),
       fc.constantFrom('forged', 'a\r\nx-evil: 1', '\0', '\ud800', 'é', '€'),
     );
-    const authentication = { type: 'api_key', api_key: { header_name: 'X-Api-Key', header_value: sealed('right') } } as const;
+    const authentication = {
+      type: 'api_key',
+      api_key: { header_name: 'X-Api-Key', header_value: sealed('right') },
+    } as const;
     const mine = endpoint({ sealedAuthentication: authentication });
     const by = builder();
     fc.assert(
       fc.property(fc.array(fc.tuple(names, values)), (pairs) => {
         // The headers as read back from the database.
-        const travelling = JSON.parse(JSON.stringify(travellingHeaders(Object.fromEntries(pairs), {}))) as Record<string, string>;
+        const travelling = JSON.parse(
+          JSON.stringify(travellingHeaders(Object.fromEntries(pairs), {})),
+        ) as Record<string, string>;
         const { headers } = by.build(mine, delivery(travelling), Date.now());
         const seen = new Set<string>();
         for (let k = 0; k < headers.length; k += 2) {
@@ -352,7 +489,8 @@ schedule(
           assert.ok(isHeaderName(name) && isHeaderValue(value), JSON.stringify([name, value]));
           assert.not.ok(seen.has(name.toLowerCase()), name);
           seen.add(name.toLowerCase());
-          if (own.some((it) => it.toLowerCase() === name.toLowerCase())) assert.is.not(value, 'forged', name);
+          if (own.some((it) => it.toLowerCase() === name.toLowerCase()))
+            assert.is.not(value, 'forged', name);
         }
         for (const name of connection) assert.not.ok(seen.has(name.toLowerCase()), name);
       }),
@@ -367,14 +505,21 @@ const now = () => Math.floor(Date.now() / 1000);
 
 /** The headers that the Standard Webhooks library reads. */
 function headers(signature: string, timestamp: number, id = ID): Record<string, string> {
-  return { 'webhook-id': id, 'webhook-timestamp': String(timestamp), 'webhook-signature': signature };
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': signature,
+  };
 }
 
 schedule('the library of Standard Webhooks verifies what is signed', () => {
   const secret = makeSecret();
   const timestamp = now();
   const signature = standardSignature([signingKey(secret)], ID, timestamp, body);
-  assert.equal(new Webhook(secret).verify(body, headers(signature, timestamp)), JSON.parse(body.toString()));
+  assert.equal(
+    new Webhook(secret).verify(body, headers(signature, timestamp)),
+    JSON.parse(body.toString()),
+  );
   assert.is(signature, new Webhook(secret).sign(ID, new Date(timestamp * 1000), body.toString()));
 });
 
@@ -383,7 +528,9 @@ schedule('it refuses another body, id, time or secret', () => {
   const timestamp = now();
   const signature = standardSignature([signingKey(secret)], ID, timestamp, body);
   const webhook = new Webhook(secret);
-  assert.throws(() => webhook.verify(Buffer.concat([body, Buffer.from(' ')]), headers(signature, timestamp)));
+  assert.throws(() =>
+    webhook.verify(Buffer.concat([body, Buffer.from(' ')]), headers(signature, timestamp)),
+  );
   assert.throws(() => webhook.verify(body, headers(signature, timestamp + 1)));
   assert.throws(() => webhook.verify(body, headers(signature, timestamp, ID.replace('1', '2'))));
   assert.throws(() => new Webhook(makeSecret()).verify(body, headers(signature, timestamp)));
@@ -392,38 +539,57 @@ schedule('it refuses another body, id, time or secret', () => {
 schedule('with two secrets both verify, newest first', () => {
   const [newest, oldest] = [makeSecret(), makeSecret()];
   const timestamp = now();
-  const signature = standardSignature([signingKey(newest), signingKey(oldest)], ID, timestamp, body);
+  const signature = standardSignature(
+    [signingKey(newest), signingKey(oldest)],
+    ID,
+    timestamp,
+    body,
+  );
   assert.is(signature.split(' ').length, 2);
-  for (const secret of [newest, oldest]) assert.not.throws(() => new Webhook(secret).verify(body, headers(signature, timestamp)));
+  for (const secret of [newest, oldest])
+    assert.not.throws(() => new Webhook(secret).verify(body, headers(signature, timestamp)));
   assert.is(signature.split(' ')[0], standardSignature([signingKey(newest)], ID, timestamp, body));
 });
 
-schedule('a secret that was given as a text signs with its UTF-8 bytes, and the library verifies by them', () => {
-  const timestamp = now();
-  const signature = standardSignature([signingKey('endpoint-sécret')], ID, timestamp, body);
-  const receiver = new Webhook(Buffer.from('endpoint-sécret'), { format: 'raw' });
-  assert.not.throws(() => receiver.verify(body, headers(signature, timestamp)));
-});
+schedule(
+  'a secret that was given as a text signs with its UTF-8 bytes, and the library verifies by them',
+  () => {
+    const timestamp = now();
+    const signature = standardSignature([signingKey('endpoint-sécret')], ID, timestamp, body);
+    const receiver = new Webhook(Buffer.from('endpoint-sécret'), { format: 'raw' });
+    assert.not.throws(() => receiver.verify(body, headers(signature, timestamp)));
+  },
+);
 
 schedule('keys of every length that the standard allows verify', () => {
   for (let bytes = 24; bytes <= 64; bytes++) {
     const secret = `whsec_${Buffer.alloc(bytes, bytes).toString('base64')}`;
     const timestamp = now();
     assert.not.throws(
-      () => new Webhook(secret).verify(body, headers(standardSignature([signingKey(secret)], ID, timestamp, body), timestamp)),
+      () =>
+        new Webhook(secret).verify(
+          body,
+          headers(standardSignature([signingKey(secret)], ID, timestamp, body), timestamp),
+        ),
       `${bytes} bytes`,
     );
   }
 });
 
-schedule('the plain signature is the HMAC of the body alone, keyed with the whole text of the secret', () => {
-  const secret = makeSecret();
-  for (const hash of ['SHA256', 'SHA512'] as const) {
-    for (const encoding of ['hex', 'base64'] as const) {
-      const expected = createHmac(hash.toLowerCase(), secret).update(body).digest(encoding);
-      assert.is(plainSignature(signingKey(secret), body, { header: 'X-Any', hash, encoding }), expected);
+schedule(
+  'the plain signature is the HMAC of the body alone, keyed with the whole text of the secret',
+  () => {
+    const secret = makeSecret();
+    for (const hash of ['SHA256', 'SHA512'] as const) {
+      for (const encoding of ['hex', 'base64'] as const) {
+        const expected = createHmac(hash.toLowerCase(), secret).update(body).digest(encoding);
+        assert.is(
+          plainSignature(signingKey(secret), body, { header: 'X-Any', hash, encoding }),
+          expected,
+        );
+      }
     }
-  }
-});
+  },
+);
 
 schedule.run();

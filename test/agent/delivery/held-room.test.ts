@@ -34,7 +34,13 @@ const roomOf = (deliveries = 4_000) => new HeldRoom({ bytes: 32 * MB, deliveries
  * Adds deliveries for `endpoints` endpoints of each project in rotation until no capacity remains.
  * Returns the added deliveries.
  */
-function fill(room: HeldRoom, projects: readonly string[], endpoints: number, answers = false, of = body): HeldDelivery[] {
+function fill(
+  room: HeldRoom,
+  projects: readonly string[],
+  endpoints: number,
+  answers = false,
+  of = body,
+): HeldDelivery[] {
   const added: HeldDelivery[] = [];
   for (let before = -1; before < added.length;) {
     before = added.length;
@@ -58,17 +64,26 @@ rooms('a project alone has nearly all, and without an answer leaves the reserve'
 
 for (const endpoints of [1, 100])
   for (const projects of [1, 2, 10])
-    rooms(`beside ${projects} projects that fill it by ${endpoints} endpoints others have room`, () => {
-      const room = roomOf();
-      const names = Array.from({ length: projects }, (_, n) => `attacker ${n}`);
-      const held = fill(room, names, endpoints).length;
-      assert.ok(held <= 25, `${held} MB held`);
-      assert.ok(room.has(delivery('neighbour', 'answers'), true));
-      assert.ok(room.ofProject('neighbour', true).bytes > 4 * MB);
-      assert.ok(room.has(delivery('neighbour', 'unknown'), false), 'also the first of an unknown endpoint');
-      assert.ok(fill(room, ['neighbour'], 5, true).length >= 6, 'and not only one');
-      assert.not.ok(room.has(delivery(names[0]!, 'another'), false), 'another endpoint is no way out');
-    });
+    rooms(
+      `beside ${projects} projects that fill it by ${endpoints} endpoints others have room`,
+      () => {
+        const room = roomOf();
+        const names = Array.from({ length: projects }, (_, n) => `attacker ${n}`);
+        const held = fill(room, names, endpoints).length;
+        assert.ok(held <= 25, `${held} MB held`);
+        assert.ok(room.has(delivery('neighbour', 'answers'), true));
+        assert.ok(room.ofProject('neighbour', true).bytes > 4 * MB);
+        assert.ok(
+          room.has(delivery('neighbour', 'unknown'), false),
+          'also the first of an unknown endpoint',
+        );
+        assert.ok(fill(room, ['neighbour'], 5, true).length >= 6, 'and not only one');
+        assert.not.ok(
+          room.has(delivery(names[0]!, 'another'), false),
+          'another endpoint is no way out',
+        );
+      },
+    );
 
 rooms('many small deliveries are bounded like few large ones', () => {
   const small = Buffer.alloc(10);
@@ -95,21 +110,24 @@ rooms('what is larger than all goes out when its project holds nothing', () => {
   assert.is(room.left, 4_000);
 });
 
-rooms('a project is busy while its endpoints have room for a commit, and never by endpoints that hang', () => {
-  for (const others of [0, 1, 5]) {
+rooms(
+  'a project is busy while its endpoints have room for a commit, and never by endpoints that hang',
+  () => {
+    for (const others of [0, 1, 5]) {
+      const room = roomOf();
+      const names = Array.from({ length: others }, (_, n) => `other ${n}`);
+      fill(room, ['hangs', ...names], 10);
+      assert.not.ok(['hangs', ...names].some((name) => room.isBusy(name)));
+    }
     const room = roomOf();
-    const names = Array.from({ length: others }, (_, n) => `other ${n}`);
-    fill(room, ['hangs', ...names], 10);
-    assert.not.ok(['hangs', ...names].some((name) => room.isBusy(name)));
-  }
-  const room = roomOf();
-  let held = 0;
-  for (; !room.isBusy('a'); held++) room.add(delivery('a', 'a/1'));
-  assert.is(held, 22);
-  for (; room.has(delivery('a', 'a/1'), true); held++) room.add(delivery('a', 'a/1'));
-  assert.is(held, 27);
-  assert.not.ok(room.isBusy('b'));
-});
+    let held = 0;
+    for (; !room.isBusy('a'); held++) room.add(delivery('a', 'a/1'));
+    assert.is(held, 22);
+    for (; room.has(delivery('a', 'a/1'), true); held++) room.add(delivery('a', 'a/1'));
+    assert.is(held, 27);
+    assert.not.ok(room.isBusy('b'));
+  },
+);
 
 rooms('a project that holds nothing gets one into the reserve, not a batch', () => {
   const room = roomOf();

@@ -81,7 +81,12 @@ queue('an endpoint is slow as long as its oldest request is', () => {
 
 function inFlightOf(maxOutstanding = 10): InFlight {
   const releaser = { release: () => undefined };
-  return new InFlight({ lease: { agentId: 1 }, releaser, maxOutstanding, maxOutstandingBytes: 32 * 1024 * 1024 });
+  return new InFlight({
+    lease: { agentId: 1 },
+    releaser,
+    maxOutstanding,
+    maxOutstandingBytes: 32 * 1024 * 1024,
+  });
 }
 
 queue('what is reserved takes room until it is held and recorded, or cancelled', () => {
@@ -115,19 +120,27 @@ queue('an endpoint has the reserve while it answers, and no longer when a reques
   assert.not.ok(inFlight.hasRoomFor(its));
 });
 
-queue('who waits for room of a project or an endpoint is told once, when something of it is recorded', () => {
-  const inFlight = inFlightOf();
-  const told: string[] = [];
-  inFlight.onRoom((projectId) => told.push(projectId));
-  inFlight.hold([delivery(1), delivery(2), { ...delivery(3), projectId: 'other', endpointId: 'b' }, { ...delivery(4), endpointId: 'c' }]);
-  inFlight.awaitRoom('p');
-  inFlight.recorded([delivery(3)]);
-  assert.equal(told, []);
-  inFlight.recorded([delivery(1), delivery(2)]);
-  assert.equal(told, ['p']);
-  inFlight.awaitRoom('c');
-  inFlight.release([delivery(4)]);
-  assert.equal(told, ['p', 'p']);
-});
+queue(
+  'who waits for room of a project or an endpoint is told once, when something of it is recorded',
+  () => {
+    const inFlight = inFlightOf();
+    const told: string[] = [];
+    inFlight.onRoom((projectId) => told.push(projectId));
+    inFlight.hold([
+      delivery(1),
+      delivery(2),
+      { ...delivery(3), projectId: 'other', endpointId: 'b' },
+      { ...delivery(4), endpointId: 'c' },
+    ]);
+    inFlight.awaitRoom('p');
+    inFlight.recorded([delivery(3)]);
+    assert.equal(told, []);
+    inFlight.recorded([delivery(1), delivery(2)]);
+    assert.equal(told, ['p']);
+    inFlight.awaitRoom('c');
+    inFlight.release([delivery(4)]);
+    assert.equal(told, ['p', 'p']);
+  },
+);
 
 queue.run();

@@ -32,11 +32,16 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   const running = await runAgent({ db });
   await running.wiring.claimer.stop();
   const postgres = await proxy({ port: Number(new URL(db.url).port) });
-  const database = openDatabase(agentConfig(db.url, {}, postgres.port).database, { poolSize: 2, name: 'gateway-agent' });
+  const database = openDatabase(agentConfig(db.url, {}, postgres.port).database, {
+    poolSize: 2,
+    name: 'gateway-agent',
+  });
   const { log, lines } = keptLog();
   const releaser = new DeliveryReleaser({ database, dueTimes: new DueTimes(), log });
   try {
-    const { id: endpointId } = await makeEndpoint(db, running.projectId, { url: 'https://example.com' });
+    const { id: endpointId } = await makeEndpoint(db, running.projectId, {
+      url: 'https://example.com',
+    });
     await within(test({ running, postgres, releaser, endpointId, lines }), 60_000, 'the test');
   } finally {
     postgres.restore();
@@ -56,28 +61,40 @@ give('what is given back is as it was asked: due, later, held or discarded', () 
     releaser.release(held.slice(4, 6), Infinity);
     releaser.discard(held.slice(6), 'The endpoint was deleted.');
     await within(releaser.settled(), 20_000, 'the end');
-    assert.equal(await states(running, endpointId), { 'scheduled due': 2, 'scheduled later': 2, 'scheduled held': 2, discarded: 2 });
+    assert.equal(await states(running, endpointId), {
+      'scheduled due': 2,
+      'scheduled later': 2,
+      'scheduled held': 2,
+      discarded: 2,
+    });
   }),
 );
 
-give('what was claimed under several ids of the agent is given back under each, and other agents are told what is due', () =>
-  scene(async ({ running, releaser, endpointId }) => {
-    const held = await hold(running, endpointId, 4);
-    const [mine, earlier] = [held.slice(0, 2), held.slice(2).map((delivery) => ({ ...delivery, agentId: 1_000_000 }))];
-    await db.rows('update event_deliveries set claimed_by = 1000000 where id = any ($1)', [earlier.map(({ id }) => id)]);
-    const client = await db.connect();
-    const told: (string | undefined)[] = [];
-    client.on('notification', ({ payload }) => told.push(payload));
-    try {
-      await client.query('listen gateway_due');
-      releaser.release([...mine, ...earlier], 0);
-      await within(releaser.settled(), 20_000, 'the end');
-      await until('the word', () => told.includes(running.projectId));
-      assert.equal(await states(running, endpointId), { 'scheduled due': 4 });
-    } finally {
-      await client.end();
-    }
-  }),
+give(
+  'what was claimed under several ids of the agent is given back under each, and other agents are told what is due',
+  () =>
+    scene(async ({ running, releaser, endpointId }) => {
+      const held = await hold(running, endpointId, 4);
+      const [mine, earlier] = [
+        held.slice(0, 2),
+        held.slice(2).map((delivery) => ({ ...delivery, agentId: 1_000_000 })),
+      ];
+      await db.rows('update event_deliveries set claimed_by = 1000000 where id = any ($1)', [
+        earlier.map(({ id }) => id),
+      ]);
+      const client = await db.connect();
+      const told: (string | undefined)[] = [];
+      client.on('notification', ({ payload }) => told.push(payload));
+      try {
+        await client.query('listen gateway_due');
+        releaser.release([...mine, ...earlier], 0);
+        await within(releaser.settled(), 20_000, 'the end');
+        await until('the word', () => told.includes(running.projectId));
+        assert.equal(await states(running, endpointId), { 'scheduled due': 4 });
+      } finally {
+        await client.end();
+      }
+    }),
 );
 
 give('what comes while something is being written is written too', () =>

@@ -7,7 +7,12 @@ import { settleDeliveries } from '#store/deliveries/settle-deliveries';
 import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
 import { registerAgent } from '#store/deliveries/agents';
 import { consumersOf } from '#agent/delivery/scheduler';
-import { endpoint as receiver, type Answer, type Endpoint, type ReceivedRequest } from '../../support/endpoint.js';
+import {
+  endpoint as receiver,
+  type Answer,
+  type Endpoint,
+  type ReceivedRequest,
+} from '../../support/endpoint.js';
 import { askingServers, nameServer } from '../../support/name-server.js';
 import { until, within } from '../../support/until.js';
 import { empty } from '../../store/batches.js';
@@ -32,7 +37,10 @@ interface Scene {
   push(endpointId: string, count?: number): Promise<string[]>;
 }
 
-async function scene(test: (scene: Scene) => Promise<void>, settings: Readonly<Record<string, unknown>> = {}): Promise<void> {
+async function scene(
+  test: (scene: Scene) => Promise<void>,
+  settings: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
   const running = await runAgent({ db, settings });
   const opened: Endpoint[] = [];
   try {
@@ -42,7 +50,10 @@ async function scene(test: (scene: Scene) => Promise<void>, settings: Readonly<R
         open: async (fields = {}, answer = {}) => {
           const at = await receiver(answer);
           opened.push(at);
-          const { id, secret } = await makeEndpoint(db, running.projectId, { url: at.url, ...fields });
+          const { id, secret } = await makeEndpoint(db, running.projectId, {
+            url: at.url,
+            ...fields,
+          });
           await running.configCache.refresh();
           return { id, secret, at };
         },
@@ -63,11 +74,18 @@ async function scene(test: (scene: Scene) => Promise<void>, settings: Readonly<R
   }
 }
 
-async function become(running: RunningAgent, endpointId: string, expected: Record<string, number>): Promise<void> {
+async function become(
+  running: RunningAgent,
+  endpointId: string,
+  expected: Record<string, number>,
+): Promise<void> {
   let last: unknown;
   const same = async () => {
     last = await states(running, endpointId);
-    return JSON.stringify(Object.entries(last as object).sort()) === JSON.stringify(Object.entries(expected).sort());
+    return (
+      JSON.stringify(Object.entries(last as object).sort()) ===
+      JSON.stringify(Object.entries(expected).sort())
+    );
   };
   await until(`${JSON.stringify(expected)}`, same).catch((error: Error) => {
     throw new Error(`${error.message}; found ${JSON.stringify(last)}`);
@@ -88,7 +106,11 @@ const attemptsOf = (id: string) =>
   );
 
 const reasonOf = async (id: string) =>
-  (await db.rows<{ reason: string | null }>('select reason from event_deliveries where id = $1', [id]))[0]!.reason;
+  (
+    await db.rows<{ reason: string | null }>('select reason from event_deliveries where id = $1', [
+      id,
+    ])
+  )[0]!.reason;
 
 /** A delayed response that counts concurrent requests. */
 function counting(delayMs: number): { answer: () => Promise<Answer>; most: () => number } {
@@ -109,40 +131,55 @@ const RETRY_AT_ONCE = { type: 'linear', duration: 1, retry_count: 3 } as const;
 
 deliver('a delivery arrives signed, is recorded with its attempt, and frees its room', () =>
   scene(async ({ running, open, push }) => {
-    const { id, secret, at } = await open({}, { answer: { status: 201, body: 'thanks', headers: { 'x-id': '7' } } });
+    const { id, secret, at } = await open(
+      {},
+      { answer: { status: 201, body: 'thanks', headers: { 'x-id': '7' } } },
+    );
     const [delivery] = await push(id);
     const [request] = await at.received(1);
     assert.is(request!.headers['webhook-id'], delivery);
     assert.equal(new Webhook(secret).verify(request!.body, { ...request!.headers }), { n: 1 });
     await become(running, id, { success: 1 });
     assert.equal(await attemptsOf(delivery!), [
-      { number: 1, http_status: 201, error_class: null, error: null, response_body: 'thanks', url: at.url },
+      {
+        number: 1,
+        http_status: 201,
+        error_class: null,
+        error: null,
+        response_body: 'thanks',
+        url: at.url,
+      },
     ]);
     await until('the room to be free', () => running.wiring.inFlight.size === 0);
     assert.is(running.wiring.inFlight.room, 4000);
   }),
 );
 
-deliver('no more requests are under way to an endpoint than it allows, or than the setting says', () =>
-  scene(
-    async ({ running, open, push }) => {
-      const [three, five] = [counting(30), counting(30)];
-      const own = await open({ concurrency: 3 }, { answer: three.answer });
-      const other = await open({}, { answer: five.answer });
-      await Promise.all([push(own.id, 60), push(other.id, 60)]);
-      await become(running, own.id, { success: 60 });
-      await become(running, other.id, { success: 60 });
-      assert.equal([three.most(), five.most()], [3, 5]);
-    },
-    { delivery: { allowed_networks: ['127.0.0.0/8'], endpoint_concurrency: 5 } },
-  ),
+deliver(
+  'no more requests are under way to an endpoint than it allows, or than the setting says',
+  () =>
+    scene(
+      async ({ running, open, push }) => {
+        const [three, five] = [counting(30), counting(30)];
+        const own = await open({ concurrency: 3 }, { answer: three.answer });
+        const other = await open({}, { answer: five.answer });
+        await Promise.all([push(own.id, 60), push(other.id, 60)]);
+        await become(running, own.id, { success: 60 });
+        await become(running, other.id, { success: 60 });
+        assert.equal([three.most(), five.most()], [3, 5]);
+      },
+      { delivery: { allowed_networks: ['127.0.0.0/8'], endpoint_concurrency: 5 } },
+    ),
 );
 
 deliver('no more requests are under way than the agent has consumers', () =>
   scene(
     async ({ running, open, push }) => {
       const both = counting(20);
-      const [one, other] = [await open({}, { answer: both.answer }), await open({}, { answer: both.answer })];
+      const [one, other] = [
+        await open({}, { answer: both.answer }),
+        await open({}, { answer: both.answer }),
+      ];
       await Promise.all([push(one.id, 20), push(other.id, 20)]);
       await become(running, one.id, { success: 20 });
       await become(running, other.id, { success: 20 });
@@ -152,90 +189,119 @@ deliver('no more requests are under way than the agent has consumers', () =>
   ),
 );
 
-deliver('an endpoint with thousands waiting does not stand in front of others, however few consumers there are', () =>
-  scene(
-    async ({ open, push }) => {
-      const order: string[] = [];
-      const noted = (name: string) => ({ answer: () => (order.push(name), {}) });
-      const busy = await open({}, noted('busy'));
-      const others = await Promise.all([1, 2, 3].map((n) => open({}, noted(`other ${n}`))));
-      await push(busy.id, 3000);
-      await busy.at.received(10);
-      for (const { id } of others) await push(id, 2);
-      await Promise.all(others.map(({ at }) => at.received(2)));
-      // The busy endpoint continues while the pushed deliveries are committed; afterwards the lanes
-      // take turns.
-      const first = order.findIndex((name) => name === 'other 3');
-      const last = order.findLastIndex((name) => name === 'other 3');
-      const between = order.slice(first, last).filter((name) => name === 'busy').length;
-      assert.ok(between <= 12, `${between} of the busy endpoint in between`);
-      assert.ok(busy.at.requests.length < 3000, 'the busy endpoint was served to its end first');
-    },
-    { consumer_pool_size: 2 },
-  ),
+deliver(
+  'an endpoint with thousands waiting does not stand in front of others, however few consumers there are',
+  () =>
+    scene(
+      async ({ open, push }) => {
+        const order: string[] = [];
+        const noted = (name: string) => ({ answer: () => (order.push(name), {}) });
+        const busy = await open({}, noted('busy'));
+        const others = await Promise.all([1, 2, 3].map((n) => open({}, noted(`other ${n}`))));
+        await push(busy.id, 3000);
+        await busy.at.received(10);
+        for (const { id } of others) await push(id, 2);
+        await Promise.all(others.map(({ at }) => at.received(2)));
+        // The busy endpoint continues while the pushed deliveries are committed; afterwards the lanes
+        // take turns.
+        const first = order.findIndex((name) => name === 'other 3');
+        const last = order.findLastIndex((name) => name === 'other 3');
+        const between = order.slice(first, last).filter((name) => name === 'busy').length;
+        assert.ok(between <= 12, `${between} of the busy endpoint in between`);
+        assert.ok(busy.at.requests.length < 3000, 'the busy endpoint was served to its end first');
+      },
+      { consumer_pool_size: 2 },
+    ),
 );
 
-deliver('lanes take turns: with one consumer, two endpoints with much waiting are served alternately', () =>
-  scene(
-    async ({ running, open }) => {
-      const order: string[] = [];
-      const noted = (name: string) => ({ answer: () => (order.push(name), {}) });
-      const [a, b, c] = [await open({}, noted('a')), await open({}, noted('b')), await open({}, noted('c'))];
-      const held = await Promise.all([a, b, c].map(({ id }) => hold(running, id, 50)));
-      running.wiring.inFlight.hold(held.flat());
-      await until('all requests', () => order.length === 150);
-      for (const name of ['a', 'b', 'c']) {
-        const share = order.slice(0, 75).filter((one) => one === name).length;
-        assert.ok(share >= 20 && share <= 30, `${share} of the first 75 requests went to ${name}`);
-      }
-      for (const { id } of [a, b, c]) await become(running, id, { success: 50 });
-    },
-    { consumer_pool_size: 1 },
-  ),
+deliver(
+  'lanes take turns: with one consumer, two endpoints with much waiting are served alternately',
+  () =>
+    scene(
+      async ({ running, open }) => {
+        const order: string[] = [];
+        const noted = (name: string) => ({ answer: () => (order.push(name), {}) });
+        const [a, b, c] = [
+          await open({}, noted('a')),
+          await open({}, noted('b')),
+          await open({}, noted('c')),
+        ];
+        const held = await Promise.all([a, b, c].map(({ id }) => hold(running, id, 50)));
+        running.wiring.inFlight.hold(held.flat());
+        await until('all requests', () => order.length === 150);
+        for (const name of ['a', 'b', 'c']) {
+          const share = order.slice(0, 75).filter((one) => one === name).length;
+          assert.ok(
+            share >= 20 && share <= 30,
+            `${share} of the first 75 requests went to ${name}`,
+          );
+        }
+        for (const { id } of [a, b, c]) await become(running, id, { success: 50 });
+      },
+      { consumer_pool_size: 1 },
+    ),
 );
 
-deliver('an endpoint that hangs keeps little in memory, the rest waits in Postgres, and its neighbours get theirs', () =>
-  scene(async ({ running, open, push }) => {
-    const hanging = await open({ timeout_ms: 20_000, strategy: RETRY_AT_ONCE }, { answer: { hang: true } });
-    const neighbours = await Promise.all(Array.from({ length: 10 }, () => open()));
-    await push(hanging.id, 400);
-    for (const { id } of neighbours) await push(id, 5);
-    for (const { id } of neighbours) await become(running, id, { success: 5 });
-    // Fifty are in flight, a hundred wait here.
-    await become(running, hanging.id, { processing: 150, 'scheduled later': 250 });
-    assert.not.ok(running.wiring.backpressure.admits(hanging.id));
-    assert.equal(
-      running.wiring.backpressure.saturated().map(({ projectId, endpointId }) => ({ projectId, endpointId })),
-      [{ projectId: running.projectId, endpointId: hanging.id }],
-    );
-    assert.equal(running.wiring.inFlight.counts(), { waiting: 100, sending: 50, recording: 0 });
-    assert.ok(running.wiring.backpressure.admits(neighbours[0]!.id));
-    for (const { id } of neighbours) await push(id, 5);
-    for (const { id } of neighbours) await become(running, id, { success: 10 });
-    hanging.at.answer({});
-    await hanging.at.close();
-  }),
+deliver(
+  'an endpoint that hangs keeps little in memory, the rest waits in Postgres, and its neighbours get theirs',
+  () =>
+    scene(async ({ running, open, push }) => {
+      const hanging = await open(
+        { timeout_ms: 20_000, strategy: RETRY_AT_ONCE },
+        { answer: { hang: true } },
+      );
+      const neighbours = await Promise.all(Array.from({ length: 10 }, () => open()));
+      await push(hanging.id, 400);
+      for (const { id } of neighbours) await push(id, 5);
+      for (const { id } of neighbours) await become(running, id, { success: 5 });
+      // Fifty are in flight, a hundred wait here.
+      await become(running, hanging.id, { processing: 150, 'scheduled later': 250 });
+      assert.not.ok(running.wiring.backpressure.admits(hanging.id));
+      assert.equal(
+        running.wiring.backpressure
+          .saturated()
+          .map(({ projectId, endpointId }) => ({ projectId, endpointId })),
+        [{ projectId: running.projectId, endpointId: hanging.id }],
+      );
+      assert.equal(running.wiring.inFlight.counts(), { waiting: 100, sending: 50, recording: 0 });
+      assert.ok(running.wiring.backpressure.admits(neighbours[0]!.id));
+      for (const { id } of neighbours) await push(id, 5);
+      for (const { id } of neighbours) await become(running, id, { success: 10 });
+      hanging.at.answer({});
+      await hanging.at.close();
+    }),
 );
 
-deliver('beside endpoints that hang, one that answers goes on as fast as it answers, however many wait for a consumer', () =>
-  scene(
-    async ({ open, push }) => {
-      const neighbour = await open();
-      await push(neighbour.id, 1);
-      await neighbour.at.received(1);
-      const hanging = await Promise.all(Array.from({ length: 40 }, () => open({ timeout_ms: 60_000 }, { answer: { hang: true } })));
-      await Promise.all(hanging.map(({ id }) => push(id, 2)));
-      await until('those that hang to have three quarters', () => hanging.reduce((sum, { at }) => sum + at.requests.length, 0) >= 15);
-      await push(neighbour.id, 300);
-      // Two per poll of the scheduler, twice a second, would take longer.
-      await until('its deliveries', () => neighbour.at.requests.length === 301, { withinMs: 20_000 });
-      for (const { at } of hanging) {
-        at.answer({});
-        await at.close();
-      }
-    },
-    { consumer_pool_size: 20 },
-  ),
+deliver(
+  'beside endpoints that hang, one that answers goes on as fast as it answers, however many wait for a consumer',
+  () =>
+    scene(
+      async ({ open, push }) => {
+        const neighbour = await open();
+        await push(neighbour.id, 1);
+        await neighbour.at.received(1);
+        const hanging = await Promise.all(
+          Array.from({ length: 40 }, () =>
+            open({ timeout_ms: 60_000 }, { answer: { hang: true } }),
+          ),
+        );
+        await Promise.all(hanging.map(({ id }) => push(id, 2)));
+        await until(
+          'those that hang to have three quarters',
+          () => hanging.reduce((sum, { at }) => sum + at.requests.length, 0) >= 15,
+        );
+        await push(neighbour.id, 300);
+        // Two per poll of the scheduler, twice a second, would take longer.
+        await until('its deliveries', () => neighbour.at.requests.length === 301, {
+          withinMs: 20_000,
+        });
+        for (const { at } of hanging) {
+          at.answer({});
+          await at.close();
+        }
+      },
+      { consumer_pool_size: 20 },
+    ),
 );
 
 for (const [kind, answersFirst] of [
@@ -245,7 +311,9 @@ for (const [kind, answersFirst] of [
   deliver(`many endpoints ${kind} and hang all at once leave consumers to others`, () =>
     scene(
       async ({ running, open, push }) => {
-        const hanging = await Promise.all(Array.from({ length: 10 }, () => open({ timeout_ms: 30_000 })));
+        const hanging = await Promise.all(
+          Array.from({ length: 10 }, () => open({ timeout_ms: 30_000 })),
+        );
         const neighbour = await open();
         if (answersFirst) {
           for (const { id } of hanging) await push(id);
@@ -294,40 +362,53 @@ deliver(
           [id],
         );
         assert.equal(waiting, { attempts: 0, reason: WAIT_REASONS.breaker });
-        const later = running.wiring.backpressure.newWait(running.configCache.endpoint(running.projectId, id)!);
+        const later = running.wiring.backpressure.newWait(
+          running.configCache.endpoint(running.projectId, id)!,
+        );
         assert.is(later?.reason, 'breaker', 'new ones wait too');
         await push(neighbour.id, 3);
         await become(running, neighbour.id, { success: 3 });
         isBad = false;
         await become(running, id, { success: 50 });
-        assert.is(at.requests.length, before + 50, 'those that failed were sent twice, all others once');
+        assert.is(
+          at.requests.length,
+          before + 50,
+          'those that failed were sent twice, all others once',
+        );
         assert.is(running.wiring.circuitBreakers.gate(id), undefined);
-        const sentences = running.lines.filter(({ sentence }) => sentence.startsWith('The circuit breaker')).map(({ level }) => level);
+        const sentences = running.lines
+          .filter(({ sentence }) => sentence.startsWith('The circuit breaker'))
+          .map(({ level }) => level);
         assert.equal(sentences, ['warn', 'info']);
       },
       { circuit_breaker: { error_timeout: 1 } },
     ),
 );
 
-deliver('what is due while the breaker is open is put off where it stands, and does not keep the claimer from others', () =>
-  scene(
-    async ({ running, open, push }) => {
-      const bad = await open({ strategy: { type: 'linear', duration: 1, retry_count: 5 } }, { answer: { status: 500 } });
-      await push(bad.id, 10);
-      await until('the breaker to open', () => running.wiring.circuitBreakers.gate(bad.id));
-      await until('its deliveries to be put off', async () => {
-        const [row] = await db.rows<{ n: number }>(
-          `select count(*)::int as n from event_deliveries where endpoint_id = $1 and status = 'retry' and attempts = 1 and reason = $2
-           and next_attempt_at > now() + interval '10 seconds'`,
-          [bad.id, WAIT_REASONS.breaker],
+deliver(
+  'what is due while the breaker is open is put off where it stands, and does not keep the claimer from others',
+  () =>
+    scene(
+      async ({ running, open, push }) => {
+        const bad = await open(
+          { strategy: { type: 'linear', duration: 1, retry_count: 5 } },
+          { answer: { status: 500 } },
         );
-        return row?.n === 10;
-      });
-      assert.is(bad.at.requests.length, 10);
-      assert.equal(running.wiring.inFlight.counts(), { waiting: 0, sending: 0, recording: 0 });
-    },
-    { circuit_breaker: { error_timeout: 30 } },
-  ),
+        await push(bad.id, 10);
+        await until('the breaker to open', () => running.wiring.circuitBreakers.gate(bad.id));
+        await until('its deliveries to be put off', async () => {
+          const [row] = await db.rows<{ n: number }>(
+            `select count(*)::int as n from event_deliveries where endpoint_id = $1 and status = 'retry' and attempts = 1 and reason = $2
+           and next_attempt_at > now() + interval '10 seconds'`,
+            [bad.id, WAIT_REASONS.breaker],
+          );
+          return row?.n === 10;
+        });
+        assert.is(bad.at.requests.length, 10);
+        assert.equal(running.wiring.inFlight.counts(), { waiting: 0, sending: 0, recording: 0 });
+      },
+      { circuit_breaker: { error_timeout: 30 } },
+    ),
 );
 
 deliver('draining releases what waits and lets requests end', () =>
@@ -366,12 +447,18 @@ deliver('pausing holds what waits, activating sends it', () =>
     const { projectId, configCache } = running;
     let answer: (of: Answer) => void = () => undefined;
     const first = new Promise<Answer>((resolve) => (answer = resolve));
-    const { id, at } = await open({ concurrency: 1 }, { answer: (_, number) => (number === 0 ? first : {}) });
+    const { id, at } = await open(
+      { concurrency: 1 },
+      { answer: (_, number) => (number === 0 ? first : {}) },
+    );
     await push(id, 5);
     await at.received(1);
     await setEndpointStatus(db.knex, projectId, id, { status: 'paused', reason: 'By hand.' });
     await settleDeliveries(db.pool, { projectId, endpointId: id });
-    await until('the agent to know', () => configCache.endpoint(projectId, id)?.status === 'paused');
+    await until(
+      'the agent to know',
+      () => configCache.endpoint(projectId, id)?.status === 'paused',
+    );
     answer({});
     await become(running, id, { success: 1, 'scheduled held': 4 });
 
@@ -388,7 +475,10 @@ deliver('an agent that is late to hear of an activation leaves nothing held', ()
     wiring.start();
     const { id, at } = await open();
     await setEndpointStatus(db.knex, projectId, id, { status: 'paused', reason: 'By hand.' });
-    await until('the agent to know', () => configCache.endpoint(projectId, id)?.status === 'paused');
+    await until(
+      'the agent to know',
+      () => configCache.endpoint(projectId, id)?.status === 'paused',
+    );
     await push(id, 2);
     await become(running, id, { 'scheduled held': 2 });
     await setEndpointStatus(db.knex, projectId, id, { status: 'active', reason: null });
@@ -397,25 +487,32 @@ deliver('an agent that is late to hear of an activation leaves nothing held', ()
   }),
 );
 
-deliver('to an endpoint that is inactive or deleted nothing is sent: its deliveries are discarded with the reason', () =>
-  scene(async ({ running, open, push }) => {
-    const { projectId, configCache } = running;
-    const [inactive, deleted] = [await open(), await open()];
-    await setEndpointStatus(db.knex, projectId, inactive.id, { status: 'inactive', reason: 'It answered 410 Gone.' });
-    await deleteEndpoint(db.knex, projectId, deleted.id);
-    await until(
-      'the agent to know',
-      () => configCache.endpoint(projectId, inactive.id)?.status === 'inactive' && !configCache.endpoint(projectId, deleted.id),
-    );
-    const [first] = await push(inactive.id, 3);
-    const [second] = await push(deleted.id, 3);
-    await become(running, inactive.id, { discarded: 3 });
-    await become(running, deleted.id, { discarded: 3 });
-    assert.is(await reasonOf(first!), 'The endpoint is inactive: It answered 410 Gone.');
-    assert.is(await reasonOf(second!), 'The endpoint was deleted.');
-    assert.is(inactive.at.requests.length + deleted.at.requests.length, 0);
-    await until('the room to be free', () => running.wiring.inFlight.size === 0);
-  }),
+deliver(
+  'to an endpoint that is inactive or deleted nothing is sent: its deliveries are discarded with the reason',
+  () =>
+    scene(async ({ running, open, push }) => {
+      const { projectId, configCache } = running;
+      const [inactive, deleted] = [await open(), await open()];
+      await setEndpointStatus(db.knex, projectId, inactive.id, {
+        status: 'inactive',
+        reason: 'It answered 410 Gone.',
+      });
+      await deleteEndpoint(db.knex, projectId, deleted.id);
+      await until(
+        'the agent to know',
+        () =>
+          configCache.endpoint(projectId, inactive.id)?.status === 'inactive' &&
+          !configCache.endpoint(projectId, deleted.id),
+      );
+      const [first] = await push(inactive.id, 3);
+      const [second] = await push(deleted.id, 3);
+      await become(running, inactive.id, { discarded: 3 });
+      await become(running, deleted.id, { discarded: 3 });
+      assert.is(await reasonOf(first!), 'The endpoint is inactive: It answered 410 Gone.');
+      assert.is(await reasonOf(second!), 'The endpoint was deleted.');
+      assert.is(inactive.at.requests.length + deleted.at.requests.length, 0);
+      await until('the room to be free', () => running.wiring.inFlight.size === 0);
+    }),
 );
 
 deliver('an endpoint that answers 410 is deactivated, and gets nothing more', () =>
@@ -423,15 +520,22 @@ deliver('an endpoint that answers 410 is deactivated, and gets nothing more', ()
     let goOn = () => {};
     const known = new Promise<void>((resolve) => (goOn = resolve));
     // The second request is in flight until the agent knows the response to the first.
-    const { id, at } = await open({ concurrency: 1 }, { answer: async (_, n) => (n > 0 && (await known), { status: 410 }) });
+    const { id, at } = await open(
+      { concurrency: 1 },
+      { answer: async (_, n) => (n > 0 && (await known), { status: 410 }) },
+    );
     await push(id, 200);
     await until('the endpoint to be inactive', async () => {
-      const [row] = await db.rows<{ status: string; status_reason: string }>('select status, status_reason from endpoints where id = $1', [
-        id,
-      ]);
+      const [row] = await db.rows<{ status: string; status_reason: string }>(
+        'select status, status_reason from endpoints where id = $1',
+        [id],
+      );
       return row?.status === 'inactive' && row.status_reason === 'It answered 410 Gone.';
     });
-    await until('the agent to know', () => running.configCache.endpoint(running.projectId, id)?.status === 'inactive');
+    await until(
+      'the agent to know',
+      () => running.configCache.endpoint(running.projectId, id)?.status === 'inactive',
+    );
     goOn();
     await until('the deliveries to end', async () => {
       const found = await states(running, id);
@@ -439,7 +543,10 @@ deliver('an endpoint that answers 410 is deactivated, and gets nothing more', ()
     });
     assert.ok(at.requests.length <= 2, `${at.requests.length} requests`);
     const [first] = at.requests;
-    assert.is(await reasonOf(first!.headers['webhook-id']!), 'The endpoint answered 410 Gone and was deactivated.');
+    assert.is(
+      await reasonOf(first!.headers['webhook-id']!),
+      'The endpoint answered 410 Gone and was deactivated.',
+    );
     assert.equal(
       (await attemptsOf(first!.headers['webhook-id']!)).map(({ http_status: status }) => status),
       [410],
@@ -447,43 +554,77 @@ deliver('an endpoint that answers 410 is deactivated, and gets nothing more', ()
   }),
 );
 
-deliver('requests that were under way when an endpoint answered 410 do not deactivate it again', () =>
-  scene(async ({ running, open, push }) => {
-    const { id, at } = await open({ concurrency: 20 }, { answer: { status: 410, delayMs: 50 } });
-    const version = async () => Number(await readConfigVersion(running.database.pool));
-    const before = await version();
-    await push(id, 20);
-    await become(running, id, { failure: 20 });
-    assert.is(at.requests.length, 20);
-    assert.is(await version(), before + 1);
-  }),
+deliver(
+  'requests that were under way when an endpoint answered 410 do not deactivate it again',
+  () =>
+    scene(async ({ running, open, push }) => {
+      const { id, at } = await open({ concurrency: 20 }, { answer: { status: 410, delayMs: 50 } });
+      const version = async () => Number(await readConfigVersion(running.database.pool));
+      const before = await version();
+      await push(id, 20);
+      await become(running, id, { failure: 20 });
+      assert.is(at.requests.length, 20);
+      assert.is(await version(), before + 1);
+    }),
 );
 
-deliver('what fails is tried again, with one id and the number of the attempt, until it arrives', () =>
-  scene(async ({ running, open, push }) => {
-    const { id, at } = await open(
-      { strategy: RETRY_AT_ONCE },
-      { answer: [{ status: 500, body: 'no' }, { status: 429 }, { status: 200, body: 'yes' }] },
-    );
-    const [delivery] = await push(id);
-    await become(running, id, { success: 1 });
-    assert.equal(await attemptsOf(delivery!), [
-      { number: 1, http_status: 500, error_class: 'status', error: 'The endpoint answered 500.', response_body: 'no', url: at.url },
-      { number: 2, http_status: 429, error_class: 'status', error: 'The endpoint answered 429.', response_body: null, url: at.url },
-      { number: 3, http_status: 200, error_class: null, error: null, response_body: 'yes', url: at.url },
-    ]);
-    assert.equal(new Set(at.requests.map(({ headers }) => headers['webhook-id'])), new Set([delivery]));
-    assert.is(await reasonOf(delivery!), null);
-  }),
+deliver(
+  'what fails is tried again, with one id and the number of the attempt, until it arrives',
+  () =>
+    scene(async ({ running, open, push }) => {
+      const { id, at } = await open(
+        { strategy: RETRY_AT_ONCE },
+        { answer: [{ status: 500, body: 'no' }, { status: 429 }, { status: 200, body: 'yes' }] },
+      );
+      const [delivery] = await push(id);
+      await become(running, id, { success: 1 });
+      assert.equal(await attemptsOf(delivery!), [
+        {
+          number: 1,
+          http_status: 500,
+          error_class: 'status',
+          error: 'The endpoint answered 500.',
+          response_body: 'no',
+          url: at.url,
+        },
+        {
+          number: 2,
+          http_status: 429,
+          error_class: 'status',
+          error: 'The endpoint answered 429.',
+          response_body: null,
+          url: at.url,
+        },
+        {
+          number: 3,
+          http_status: 200,
+          error_class: null,
+          error: null,
+          response_body: 'yes',
+          url: at.url,
+        },
+      ]);
+      assert.equal(
+        new Set(at.requests.map(({ headers }) => headers['webhook-id'])),
+        new Set([delivery]),
+      );
+      assert.is(await reasonOf(delivery!), null);
+    }),
 );
 
 deliver('when no retry is left the delivery has failed, and says why', () =>
   scene(async ({ running, open, push }) => {
-    const { id, at } = await open({ strategy: { type: 'linear', duration: 1, retry_count: 1 } }, { answer: { status: 503 } });
+    const { id, at } = await open(
+      { strategy: { type: 'linear', duration: 1, retry_count: 1 } },
+      { answer: { status: 503 } },
+    );
     const [delivery] = await push(id);
     await become(running, id, { failure: 1 });
     assert.is(at.requests.length, 2);
-    assert.is(await reasonOf(delivery!), 'No retry is left after attempt 2. The endpoint answered 503.');
+    assert.is(
+      await reasonOf(delivery!),
+      'No retry is left after attempt 2. The endpoint answered 503.',
+    );
     const single = await open(
       { strategy: { type: 'linear', duration: 1, retry_count: 0 } },
       { answer: { status: 301, headers: { location: at.url } } },
@@ -497,10 +638,18 @@ deliver('when no retry is left the delivery has failed, and says why', () =>
 
 deliver('the wait that an endpoint asks for with Retry-After is kept', () =>
   scene(async ({ running, open, push }) => {
-    const { id } = await open({ strategy: RETRY_AT_ONCE }, { answer: { status: 503, headers: { 'Retry-After': '3600' } } });
+    const { id } = await open(
+      { strategy: RETRY_AT_ONCE },
+      { answer: { status: 503, headers: { 'Retry-After': '3600' } } },
+    );
     const dated = await open(
       { strategy: RETRY_AT_ONCE },
-      { answer: () => ({ status: 503, headers: { 'Retry-After': new Date(Date.now() + 7_200_000).toUTCString() } }) },
+      {
+        answer: () => ({
+          status: 503,
+          headers: { 'Retry-After': new Date(Date.now() + 7_200_000).toUTCString() },
+        }),
+      },
     );
     await Promise.all([push(id), push(dated.id)]);
     await become(running, id, { 'retry later': 1 });
@@ -522,7 +671,10 @@ deliver('the wait that an endpoint asks for with Retry-After is kept', () =>
  * A server that closes each connection at its nth request without a response. `requests` counts the
  * received requests.
  */
-async function withLosses(nth: number, test: (scene: Scene & { endpointId: string; requests(): number }) => Promise<void>): Promise<void> {
+async function withLosses(
+  nth: number,
+  test: (scene: Scene & { endpointId: string; requests(): number }) => Promise<void>,
+): Promise<void> {
   const sockets = new Set<net.Socket>();
   let requests = 0;
   const server = net.createServer((socket) => {
@@ -561,124 +713,159 @@ deliver('a reset of a fresh connection is one request, one attempt, and waits fo
   }),
 );
 
-deliver('a reused connection that ends without a byte is tried again at once, and both requests stand in the log', () =>
-  withLosses(2, async ({ running, push, endpointId, requests }) => {
-    await push(endpointId);
-    await become(running, endpointId, { success: 1 });
-    const [id] = await push(endpointId);
-    await become(running, endpointId, { success: 2 });
-    assert.equal(
-      (await attemptsOf(id!)).map(({ number, error_class: failure }) => [number, failure]),
-      [
-        [1, 'reset'],
-        [2, null],
-      ],
-    );
-    assert.is(requests(), 3);
-  }),
+deliver(
+  'a reused connection that ends without a byte is tried again at once, and both requests stand in the log',
+  () =>
+    withLosses(2, async ({ running, push, endpointId, requests }) => {
+      await push(endpointId);
+      await become(running, endpointId, { success: 1 });
+      const [id] = await push(endpointId);
+      await become(running, endpointId, { success: 2 });
+      assert.equal(
+        (await attemptsOf(id!)).map(({ number, error_class: failure }) => [number, failure]),
+        [
+          [1, 'reset'],
+          [2, null],
+        ],
+      );
+      assert.is(requests(), 3);
+    }),
 );
 
-deliver('a request that cannot be sent is a failed attempt with its reason, and is retried: the setting may be corrected', () =>
-  scene(async ({ running, open, push }) => {
-    const { id, secret, at } = await open({ strategy: RETRY_AT_ONCE });
-    await updateEndpoint(db.knex, running.projectId, id, { secrets: [secretRecord('whsec_x', new Date(0), id)] });
-    await running.configCache.refresh();
-    const [delivery] = await push(id);
-    await until('the first attempt', async () => (await attemptsOf(delivery!)).length > 0);
-    await updateEndpoint(db.knex, running.projectId, id, { secrets: [secretRecord(secret, null, id)] });
-    await become(running, id, { success: 1 });
-    const [first] = await attemptsOf(delivery!);
-    assert.equal([first!.http_status, first!.error_class], [null, 'unsendable']);
-    assert.match(first!.error ?? '', 'no live secret');
-    assert.ok(at.requests.length === 1);
-  }),
-);
-
-deliver('many deliveries to an address that is refused at once are an attempt each, with that reason', () =>
-  scene(async ({ running, open, push }) => {
-    const strategy = { type: 'linear', duration: 3600, retry_count: 1 } as const;
-    const { id } = await open({ strategy, url: 'http://10.0.0.1/hooks' });
-    await push(id, 3000);
-    await become(running, id, { 'retry later': 3000 });
-    const classes = await running.db.rows(
-      `select error_class, count(*)::int as n from delivery_attempts where endpoint_id = $1 group by 1`,
-      [id],
-    );
-    assert.equal(classes, [{ error_class: 'refused_address', n: 3000 }]);
-  }),
-);
-
-deliver('each kind of failure is told by its class, and no address outside the allowed networks is reached', () =>
-  scene(async ({ running, open, push }) => {
-    const strategy = { type: 'linear', duration: 3600, retry_count: 1 } as const;
-    const hanging = await open({ strategy, timeout_ms: 200 }, { answer: { hang: true } });
-    const closing = await open({ strategy }, { answer: { close: true } });
-    const inner = await open({ strategy, url: 'http://10.0.0.1/hooks' });
-    const unknown = await open({ strategy, url: 'http://no-such-host.invalid/' });
-    const secure = await open({ strategy, url: closing.at.url.replace('http:', 'https:') });
-    const expected = [
-      [hanging.id, 'timeout'],
-      [closing.id, 'reset'],
-      [inner.id, 'refused_address'],
-      [unknown.id, 'dns'],
-    ] as const;
-    for (const [id, errorClass] of expected) {
+deliver(
+  'a request that cannot be sent is a failed attempt with its reason, and is retried: the setting may be corrected',
+  () =>
+    scene(async ({ running, open, push }) => {
+      const { id, secret, at } = await open({ strategy: RETRY_AT_ONCE });
+      await updateEndpoint(db.knex, running.projectId, id, {
+        secrets: [secretRecord('whsec_x', new Date(0), id)],
+      });
+      await running.configCache.refresh();
       const [delivery] = await push(id);
-      await become(running, id, { 'retry later': 1 });
-      const [attempt] = await attemptsOf(delivery!);
-      assert.equal([attempt!.error_class, attempt!.http_status], [errorClass, null]);
-      assert.ok(attempt!.error);
-    }
-    await push(secure.id);
-    await become(running, secure.id, { 'retry later': 1 });
-  }),
+      await until('the first attempt', async () => (await attemptsOf(delivery!)).length > 0);
+      await updateEndpoint(db.knex, running.projectId, id, {
+        secrets: [secretRecord(secret, null, id)],
+      });
+      await become(running, id, { success: 1 });
+      const [first] = await attemptsOf(delivery!);
+      assert.equal([first!.http_status, first!.error_class], [null, 'unsendable']);
+      assert.match(first!.error ?? '', 'no live secret');
+      assert.ok(at.requests.length === 1);
+    }),
 );
 
-deliver('delivery.lookups_per_project: names beyond it wait without an attempt, and those of other projects do not', async () => {
-  const servers = await nameServer((name) => (name.startsWith('silent') ? 'silence' : ['127.0.0.1']));
-  const strategy = { type: 'linear', duration: 3600, retry_count: 1 } as const;
-  const inside = () =>
-    scene(
-      async ({ running, open, push }) => {
-        const at = await receiver();
-        try {
-          const to = (name: string) => open({ strategy, url: at.url.replace('127.0.0.1', name) });
-          const [silent, slow, late] = [await to('silent1.test'), await to('silent2.test'), await to('late.test')];
-          const theirs = await makeEndpoint(db, await makeProject(db), { url: at.url.replace('127.0.0.1', 'theirs.test') });
-          await running.configCache.refresh();
-          await push(silent.id);
-          await push(slow.id);
-          const [delivery] = await push(late.id);
-          running.wiring.inFlight.hold(await hold({ ...running, projectId: theirs.project_id }, theirs.id, 1));
-          await become(running, theirs.id, { success: 1 });
-          await become(running, late.id, { 'scheduled later': 1 });
-          assert.is(await reasonOf(delivery!), WAIT_REASONS.lookup);
-          assert.equal(await attemptsOf(delivery!), []);
-          assert.is(at.requests.length, 1);
-          for (const { id } of [silent, slow]) await become(running, id, { 'retry later': 1 });
-          const [told] = await db.rows<{ error: string }>(`select error from delivery_attempts where error_class = 'dns' limit 1`);
-          assert.match(told!.error, /^silent\d\.test cannot be looked up: no name server answered within 5000 ms/);
-          await become(running, late.id, { success: 1 });
-          assert.is((await attemptsOf(delivery!))[0]!.number, 1);
-        } finally {
-          await at.close();
-        }
-      },
-      { delivery: { allowed_networks: ['127.0.0.0/8'], lookups_per_project: 2 } },
+deliver(
+  'many deliveries to an address that is refused at once are an attempt each, with that reason',
+  () =>
+    scene(async ({ running, open, push }) => {
+      const strategy = { type: 'linear', duration: 3600, retry_count: 1 } as const;
+      const { id } = await open({ strategy, url: 'http://10.0.0.1/hooks' });
+      await push(id, 3000);
+      await become(running, id, { 'retry later': 3000 });
+      const classes = await running.db.rows(
+        `select error_class, count(*)::int as n from delivery_attempts where endpoint_id = $1 group by 1`,
+        [id],
+      );
+      assert.equal(classes, [{ error_class: 'refused_address', n: 3000 }]);
+    }),
+);
+
+deliver(
+  'each kind of failure is told by its class, and no address outside the allowed networks is reached',
+  () =>
+    scene(async ({ running, open, push }) => {
+      const strategy = { type: 'linear', duration: 3600, retry_count: 1 } as const;
+      const hanging = await open({ strategy, timeout_ms: 200 }, { answer: { hang: true } });
+      const closing = await open({ strategy }, { answer: { close: true } });
+      const inner = await open({ strategy, url: 'http://10.0.0.1/hooks' });
+      const unknown = await open({ strategy, url: 'http://no-such-host.invalid/' });
+      const secure = await open({ strategy, url: closing.at.url.replace('http:', 'https:') });
+      const expected = [
+        [hanging.id, 'timeout'],
+        [closing.id, 'reset'],
+        [inner.id, 'refused_address'],
+        [unknown.id, 'dns'],
+      ] as const;
+      for (const [id, errorClass] of expected) {
+        const [delivery] = await push(id);
+        await become(running, id, { 'retry later': 1 });
+        const [attempt] = await attemptsOf(delivery!);
+        assert.equal([attempt!.error_class, attempt!.http_status], [errorClass, null]);
+        assert.ok(attempt!.error);
+      }
+      await push(secure.id);
+      await become(running, secure.id, { 'retry later': 1 });
+    }),
+);
+
+deliver(
+  'delivery.lookups_per_project: names beyond it wait without an attempt, and those of other projects do not',
+  async () => {
+    const servers = await nameServer((name) =>
+      name.startsWith('silent') ? 'silence' : ['127.0.0.1'],
     );
-  try {
-    await askingServers([servers.address], inside);
-  } finally {
-    await servers.close();
-  }
-});
+    const strategy = { type: 'linear', duration: 3600, retry_count: 1 } as const;
+    const inside = () =>
+      scene(
+        async ({ running, open, push }) => {
+          const at = await receiver();
+          try {
+            const to = (name: string) => open({ strategy, url: at.url.replace('127.0.0.1', name) });
+            const [silent, slow, late] = [
+              await to('silent1.test'),
+              await to('silent2.test'),
+              await to('late.test'),
+            ];
+            const theirs = await makeEndpoint(db, await makeProject(db), {
+              url: at.url.replace('127.0.0.1', 'theirs.test'),
+            });
+            await running.configCache.refresh();
+            await push(silent.id);
+            await push(slow.id);
+            const [delivery] = await push(late.id);
+            running.wiring.inFlight.hold(
+              await hold({ ...running, projectId: theirs.project_id }, theirs.id, 1),
+            );
+            await become(running, theirs.id, { success: 1 });
+            await become(running, late.id, { 'scheduled later': 1 });
+            assert.is(await reasonOf(delivery!), WAIT_REASONS.lookup);
+            assert.equal(await attemptsOf(delivery!), []);
+            assert.is(at.requests.length, 1);
+            for (const { id } of [silent, slow]) await become(running, id, { 'retry later': 1 });
+            const [told] = await db.rows<{ error: string }>(
+              `select error from delivery_attempts where error_class = 'dns' limit 1`,
+            );
+            assert.match(
+              told!.error,
+              /^silent\d\.test cannot be looked up: no name server answered within 5000 ms/,
+            );
+            await become(running, late.id, { success: 1 });
+            assert.is((await attemptsOf(delivery!))[0]!.number, 1);
+          } finally {
+            await at.close();
+          }
+        },
+        { delivery: { allowed_networks: ['127.0.0.0/8'], lookups_per_project: 2 } },
+      );
+    try {
+      await askingServers([servers.address], inside);
+    } finally {
+      await servers.close();
+    }
+  },
+);
 
 deliver('a whole response is kept up to the cap, whatever bytes it has', () =>
   scene(
     async ({ running, open, push }) => {
       const { id } = await open(
         {},
-        { answer: { body: Buffer.concat([Buffer.from('a\0b\x1ec\xff'), Buffer.alloc(5_000, 'x')]), headers: { 'x-odd': 'é' } } },
+        {
+          answer: {
+            body: Buffer.concat([Buffer.from('a\0b\x1ec\xff'), Buffer.alloc(5_000, 'x')]),
+            headers: { 'x-odd': 'é' },
+          },
+        },
       );
       const [delivery] = await push(id);
       await become(running, id, { success: 1 });
@@ -707,25 +894,29 @@ deliver('an attempt that Postgres refuses does not hold up the attempts beside i
   }),
 );
 
-deliver('an agent that lost what it held sends no more of what waits, and leaves it to those who have it', () =>
-  scene(async ({ running, open, push }) => {
-    let answer: (of: Answer) => void = () => undefined;
-    const first = new Promise<Answer>((resolve) => (answer = resolve));
-    const { id, at } = await open({ concurrency: 1 }, { answer: (_: ReceivedRequest, number: number) => (number === 0 ? first : {}) });
-    await push(id, 4);
-    const [request] = await at.received(1);
-    const other = await registerAgent(db.pool, 'other', 60_000);
-    await db.rows('update event_deliveries set claimed_by = $2 where endpoint_id = $1 and id <> $3', [
-      id,
-      other,
-      request!.headers['webhook-id'],
-    ]);
-    running.wiring.inFlight.releaseWaiting();
-    answer({});
-    await become(running, id, { success: 1, processing: 3 });
-    assert.is(at.requests.length, 1);
-    await until('the room to be free', () => running.wiring.inFlight.size === 0);
-  }),
+deliver(
+  'an agent that lost what it held sends no more of what waits, and leaves it to those who have it',
+  () =>
+    scene(async ({ running, open, push }) => {
+      let answer: (of: Answer) => void = () => undefined;
+      const first = new Promise<Answer>((resolve) => (answer = resolve));
+      const { id, at } = await open(
+        { concurrency: 1 },
+        { answer: (_: ReceivedRequest, number: number) => (number === 0 ? first : {}) },
+      );
+      await push(id, 4);
+      const [request] = await at.received(1);
+      const other = await registerAgent(db.pool, 'other', 60_000);
+      await db.rows(
+        'update event_deliveries set claimed_by = $2 where endpoint_id = $1 and id <> $3',
+        [id, other, request!.headers['webhook-id']],
+      );
+      running.wiring.inFlight.releaseWaiting();
+      answer({});
+      await become(running, id, { success: 1, processing: 3 });
+      assert.is(at.requests.length, 1);
+      await until('the room to be free', () => running.wiring.inFlight.size === 0);
+    }),
 );
 
 deliver('what was committed under an earlier id of the agent is not sent, but given back', () =>
@@ -772,7 +963,10 @@ deliver('a project has its own policy and header, an endpoint its own over it', 
   const at = await receiver({ answer: { status: 500 } });
   try {
     const byProject = await makeEndpoint(db, projectId, { url: at.url });
-    const own = await makeEndpoint(db, projectId, { url: at.url, strategy: { type: 'linear', duration: 1, retry_count: 0 } });
+    const own = await makeEndpoint(db, projectId, {
+      url: at.url,
+      strategy: { type: 'linear', duration: 1, retry_count: 0 },
+    });
     await running.configCache.refresh();
     for (const { id } of [byProject, own]) running.wiring.inFlight.hold(await hold(running, id, 1));
     await become(running, byProject.id, { 'retry later': 1 });
@@ -785,31 +979,36 @@ deliver('a project has its own policy and header, an endpoint its own over it', 
   }
 });
 
-deliver('what is held is bounded in bytes as well: with large bodies there is no room although there are few', () =>
-  scene(async ({ running, open }) => {
-    const { id, at } = await open({}, { answer: { hang: true } });
-    const { inFlight } = running.wiring;
-    const held = await hold(running, id, 5);
-    const large = held.map((delivery) => ({ ...delivery, body: Buffer.alloc(8 * 1024 * 1024) }));
-    inFlight.hold(large.slice(0, 3));
-    assert.ok(inFlight.room > 0);
-    inFlight.hold(large.slice(3));
-    assert.is(inFlight.room, 0);
-    await at.received(5);
-    inFlight.recorded(large);
-    assert.ok(inFlight.room > 0, 'and it is free again');
-  }),
+deliver(
+  'what is held is bounded in bytes as well: with large bodies there is no room although there are few',
+  () =>
+    scene(async ({ running, open }) => {
+      const { id, at } = await open({}, { answer: { hang: true } });
+      const { inFlight } = running.wiring;
+      const held = await hold(running, id, 5);
+      const large = held.map((delivery) => ({ ...delivery, body: Buffer.alloc(8 * 1024 * 1024) }));
+      inFlight.hold(large.slice(0, 3));
+      assert.ok(inFlight.room > 0);
+      inFlight.hold(large.slice(3));
+      assert.is(inFlight.room, 0);
+      await at.received(5);
+      inFlight.recorded(large);
+      assert.ok(inFlight.room > 0, 'and it is free again');
+    }),
 );
 
 const GIB = 2 ** 30;
 
-deliver('the setting counts whatever the machine is; 0 is what cores and memory suggest, and never none', () => {
-  const small = { cores: 1, memoryBytes: GIB / 4 };
-  assert.is(consumersOf(7, small), 7);
-  assert.is(consumersOf(0, { cores: 2, memoryBytes: 16 * GIB }), 500);
-  assert.is(consumersOf(0, { cores: 8, memoryBytes: 16 * GIB }), 2_000);
-  assert.is(consumersOf(0, small), 128, 'memory bounds it');
-  assert.is(consumersOf(0, { cores: 1, memoryBytes: 1 }), 1);
-});
+deliver(
+  'the setting counts whatever the machine is; 0 is what cores and memory suggest, and never none',
+  () => {
+    const small = { cores: 1, memoryBytes: GIB / 4 };
+    assert.is(consumersOf(7, small), 7);
+    assert.is(consumersOf(0, { cores: 2, memoryBytes: 16 * GIB }), 500);
+    assert.is(consumersOf(0, { cores: 8, memoryBytes: 16 * GIB }), 2_000);
+    assert.is(consumersOf(0, small), 128, 'memory bounds it');
+    assert.is(consumersOf(0, { cores: 1, memoryBytes: 1 }), 1);
+  },
+);
 
 deliver.run();

@@ -9,7 +9,11 @@ const startMs = Date.parse('2026-01-01T00:00:00Z');
 /** Attempts at intervals of one second. */
 function attempts(
   count: number,
-  { status = 'retry', from = 0, endpoints = 1 }: { status?: 'retry' | 'success'; from?: number; endpoints?: number } = {},
+  {
+    status = 'retry',
+    from = 0,
+    endpoints = 1,
+  }: { status?: 'retry' | 'success'; from?: number; endpoints?: number } = {},
 ) {
   return Array.from({ length: count }, (_, k) => ({
     status,

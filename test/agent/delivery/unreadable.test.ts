@@ -19,16 +19,32 @@ const db = await migratedDatabase();
 unreadable.after(() => db.close());
 
 const other = sealer(randomBytes(32).toString('base64'));
-const secret = (value: string) => [{ id: newId(), value, created_at: new Date().toISOString(), expires_at: null }];
+const secret = (value: string) => [
+  { id: newId(), value, created_at: new Date().toISOString(), expires_at: null },
+];
 
 /**
  * Values that a newer release can save, by column of an endpoint, and this release's reason why it
  * cannot read them.
  */
-const newer: Readonly<Record<string, readonly [column: string, value: (endpointId: string) => unknown, reason: RegExp]>> = {
-  'a secret in another format': ['secrets', () => secret('sealed:v9:abc'), /a secret is sealed in a way that this version does not know/],
-  'a secret of another key': ['secrets', (id) => secret(other.seal('whsec_x', ['endpoints', id, 'secrets'])), /cannot be decrypted/],
-  'another authentication': ['authentication', () => ({ type: 'spiffe', spiffe: {} }), /its authentication "spiffe" is not known/],
+const newer: Readonly<
+  Record<string, readonly [column: string, value: (endpointId: string) => unknown, reason: RegExp]>
+> = {
+  'a secret in another format': [
+    'secrets',
+    () => secret('sealed:v9:abc'),
+    /a secret is sealed in a way that this version does not know/,
+  ],
+  'a secret of another key': [
+    'secrets',
+    (id) => secret(other.seal('whsec_x', ['endpoints', id, 'secrets'])),
+    /cannot be decrypted/,
+  ],
+  'another authentication': [
+    'authentication',
+    () => ({ type: 'spiffe', spiffe: {} }),
+    /its authentication "spiffe" is not known/,
+  ],
   'an authentication of other fields': [
     'authentication',
     () => ({ type: 'bearer', tokens: [] }),
@@ -46,50 +62,74 @@ const newer: Readonly<Record<string, readonly [column: string, value: (endpointI
   ],
 };
 
-const scene = (test: (scene: Scene & { messages: Messages; reason: () => string }) => Promise<void>) =>
+const scene = (
+  test: (scene: Scene & { messages: Messages; reason: () => string }) => Promise<void>,
+) =>
   withAgent(db, async (given) => {
     const { wiring, database, configCache, kv, projectId } = given.running;
     const health = new Health();
-    const stop = reportHealth(wiring, { config: agentConfig(db.url), configCache, database, health, kv, log: wiring.log });
+    const stop = reportHealth(wiring, {
+      config: agentConfig(db.url),
+      configCache,
+      database,
+      health,
+      kv,
+      log: wiring.log,
+    });
     try {
-      await test({ ...given, messages: new Messages(projectId), reason: () => health.of('unreadable')?.reason ?? '' });
+      await test({
+        ...given,
+        messages: new Messages(projectId),
+        reason: () => health.of('unreadable')?.reason ?? '',
+      });
     } finally {
       stop();
     }
   });
 
 for (const [what, [column, value, reason]] of Object.entries(newer))
-  unreadable(`${what}: no attempt is made, whoever can read the endpoint delivers, and health says so`, () =>
-    scene(async ({ running, messages, at, endpointId, reason: told }) => {
-      const { configCache, wiring } = running;
-      const [before] = await db.rows<{ value: string | null }>(`select ${column}::text as value from endpoints where id = $1`, [
-        endpointId,
-      ]);
-      const set = async (text: string | null) => {
-        await db.rows(`update endpoints set ${column} = $2::jsonb where id = $1`, [endpointId, text]);
+  unreadable(
+    `${what}: no attempt is made, whoever can read the endpoint delivers, and health says so`,
+    () =>
+      scene(async ({ running, messages, at, endpointId, reason: told }) => {
+        const { configCache, wiring } = running;
+        const [before] = await db.rows<{ value: string | null }>(
+          `select ${column}::text as value from endpoints where id = $1`,
+          [endpointId],
+        );
+        const set = async (text: string | null) => {
+          await db.rows(`update endpoints set ${column} = $2::jsonb where id = $1`, [
+            endpointId,
+            text,
+          ]);
+          await configCache.refresh();
+        };
+        await set(JSON.stringify(value(endpointId)));
+        const { id: readable } = await makeEndpoint(db, running.projectId, { url: at.url });
+        await makeSubscription(db, running.projectId, { endpointId: readable });
         await configCache.refresh();
-      };
-      await set(JSON.stringify(value(endpointId)));
-      const { id: readable } = await makeEndpoint(db, running.projectId, { url: at.url });
-      await makeSubscription(db, running.projectId, { endpointId: readable });
-      await configCache.refresh();
-      for (const message of messages.many(3)) wiring.eventWriter.push(message);
-      await delivered(running, readable, 3, 'the neighbour to be sent to');
-      await until('health to tell', () => reason.test(told()));
-      assert.match(told(), endpointId);
-      await until('the deliveries to be left', async () => (await states(running, endpointId))['scheduled due'] === 3);
-      // Neither scan for due deliveries takes them.
-      wiring.claimer.checkAll();
-      wiring.claimer.overdue(running.projectId);
-      await until('the claim', async () => (await states(running, readable))['success'] === 3);
-      assert.equal(await states(running, endpointId), { 'scheduled due': 3 });
-      await set(before!.value);
-      wiring.claimer.checkAll();
-      await delivered(running, endpointId, 3);
-      assert.equal(await db.rows('select distinct attempts from event_deliveries'), [{ attempts: 1 }]);
-      assert.is(at.requests.length, 6);
-      await until('health to be well', () => told() === '');
-    }),
+        for (const message of messages.many(3)) wiring.eventWriter.push(message);
+        await delivered(running, readable, 3, 'the neighbour to be sent to');
+        await until('health to tell', () => reason.test(told()));
+        assert.match(told(), endpointId);
+        await until(
+          'the deliveries to be left',
+          async () => (await states(running, endpointId))['scheduled due'] === 3,
+        );
+        // Neither scan for due deliveries takes them.
+        wiring.claimer.checkAll();
+        wiring.claimer.overdue(running.projectId);
+        await until('the claim', async () => (await states(running, readable))['success'] === 3);
+        assert.equal(await states(running, endpointId), { 'scheduled due': 3 });
+        await set(before!.value);
+        wiring.claimer.checkAll();
+        await delivered(running, endpointId, 3);
+        assert.equal(await db.rows('select distinct attempts from event_deliveries'), [
+          { attempts: 1 },
+        ]);
+        assert.is(at.requests.length, 6);
+        await until('health to be well', () => told() === '');
+      }),
   );
 
 unreadable('a signature of another hash: nothing is signed with a wrong one', () =>
@@ -101,8 +141,13 @@ unreadable('a signature of another hash: nothing is signed with a wrong one', ()
     };
     await set({ signature: { header: 'x-signature', hash: 'SHA3', encoding: 'hex' } });
     wiring.eventWriter.push(messages.ready({}));
-    await until('the delivery to be left', async () => (await states(running, endpointId))['scheduled due'] === 1);
-    await until('health to tell', () => /its signature hash "SHA3" is not known to this version/.test(reason()));
+    await until(
+      'the delivery to be left',
+      async () => (await states(running, endpointId))['scheduled due'] === 1,
+    );
+    await until('health to tell', () =>
+      /its signature hash "SHA3" is not known to this version/.test(reason()),
+    );
     await set({});
     wiring.claimer.checkAll();
     await delivered(running, endpointId, 1);
@@ -110,29 +155,34 @@ unreadable('a signature of another hash: nothing is signed with a wrong one', ()
   }),
 );
 
-unreadable('a filter with an operator of a newer release: events that subscriptions decide on wait, and others go', () =>
-  scene(async ({ running, messages, at, endpointId, reason }) => {
-    const { configCache, wiring, projectId } = running;
-    const subscription = await makeSubscription(db, projectId, { endpointId });
-    const set = async (filter: object) => {
-      await db.rows('update subscriptions set filter = $2 where id = $1', [subscription, filter]);
-      await configCache.refresh();
-    };
-    await set({ body: { a: { $resembles: 1 } } });
-    wiring.eventWriter.push(messages.ready({}));
-    wiring.eventWriter.push(messages.ready({ endpointId }));
-    await at.received(1);
-    const statuses = () => db.rows('select status, endpoint_id is null as by_subscription from events order by 2');
-    assert.equal(await statuses(), [
-      { status: 'processed', by_subscription: false },
-      { status: 'pending', by_subscription: true },
-    ]);
-    assert.equal(configCache.unroutable, [projectId]);
-    await until('health to tell', () => reason().includes(`the filter of subscription ${subscription}`));
-    await set({});
-    wiring.start();
-    await delivered(running, endpointId, 3, 'a delivery of each subscription');
-  }),
+unreadable(
+  'a filter with an operator of a newer release: events that subscriptions decide on wait, and others go',
+  () =>
+    scene(async ({ running, messages, at, endpointId, reason }) => {
+      const { configCache, wiring, projectId } = running;
+      const subscription = await makeSubscription(db, projectId, { endpointId });
+      const set = async (filter: object) => {
+        await db.rows('update subscriptions set filter = $2 where id = $1', [subscription, filter]);
+        await configCache.refresh();
+      };
+      await set({ body: { a: { $resembles: 1 } } });
+      wiring.eventWriter.push(messages.ready({}));
+      wiring.eventWriter.push(messages.ready({ endpointId }));
+      await at.received(1);
+      const statuses = () =>
+        db.rows('select status, endpoint_id is null as by_subscription from events order by 2');
+      assert.equal(await statuses(), [
+        { status: 'processed', by_subscription: false },
+        { status: 'pending', by_subscription: true },
+      ]);
+      assert.equal(configCache.unroutable, [projectId]);
+      await until('health to tell', () =>
+        reason().includes(`the filter of subscription ${subscription}`),
+      );
+      await set({});
+      wiring.start();
+      await delivered(running, endpointId, 3, 'a delivery of each subscription');
+    }),
 );
 
 unreadable.run();

@@ -7,9 +7,20 @@ import type { BreakerRecord } from '#store/kv/circuit-breakers';
 
 const breaker = suite('agent/flow-control/circuit-breaker-state');
 
-const policy: BreakerPolicy = { threshold: 0.5, minimumRequests: 10, windowMs: 60_000, openMs: 1_000, openMaxMs: 8_000 };
+const policy: BreakerPolicy = {
+  threshold: 0.5,
+  minimumRequests: 10,
+  windowMs: 60_000,
+  openMs: 1_000,
+  openMaxMs: 8_000,
+};
 
-function after(requests: number, failures: number, record?: BreakerRecord, nowMs = 0): BreakerRecord {
+function after(
+  requests: number,
+  failures: number,
+  record?: BreakerRecord,
+  nowMs = 0,
+): BreakerRecord {
   return counted(record, { projectId: 'p', requests, failures }, policy, nowMs);
 }
 
@@ -20,67 +31,97 @@ breaker('it opens when enough requests were made and enough of them have failed'
   assert.is(after(10, 4).state, 'closed');
   assert.is(after(10, 5).state, 'open');
   assert.is(after(5, 2, after(5, 3)).state, 'open');
-  const { requests, failures, since_ms: sinceMs, until_ms: untilMs } = after(8, 8, after(4, 0), 500);
+  const {
+    requests,
+    failures,
+    since_ms: sinceMs,
+    until_ms: untilMs,
+  } = after(8, 8, after(4, 0), 500);
   assert.equal([requests, failures, sinceMs, untilMs], [12, 8, 500, 1_500]);
 });
 
-breaker('what was counted before the window does not matter, nor does a window that is full of good requests', () => {
-  assert.is(after(5, 5, after(9, 9), policy.windowMs - 1).state, 'open');
-  assert.is(after(5, 5, after(9, 9), policy.windowMs).state, 'closed');
-  assert.is(after(10, 10, after(1_000_000, 1), 1).state, 'open');
-});
+breaker(
+  'what was counted before the window does not matter, nor does a window that is full of good requests',
+  () => {
+    assert.is(after(5, 5, after(9, 9), policy.windowMs - 1).state, 'open');
+    assert.is(after(5, 5, after(9, 9), policy.windowMs).state, 'closed');
+    assert.is(after(10, 10, after(1_000_000, 1), 1).state, 'open');
+  },
+);
 
 breaker('while it is not closed nothing is counted', () => {
   assert.is(after(50, 0, open, 10), open);
   assert.is(after(50, 50, open, 10), open);
 });
 
-breaker('one probe is let through when its time has come, and another one when nothing was heard of it', () => {
-  assert.is(probing(after(1, 1), 'a', 500, 0), undefined);
-  assert.is(probing(open, 'a', 500, open.until_ms - 1), undefined);
-  const half = probing(open, 'a', 500, open.until_ms)!;
-  assert.equal([half.state, half.by, half.until_ms - open.until_ms], ['half_open', 'a', 500]);
-  assert.is(probing(half, 'b', 500, half.until_ms - 1), undefined);
-  assert.is(probing(half, 'b', 500, half.until_ms)?.by, 'b');
-});
+breaker(
+  'one probe is let through when its time has come, and another one when nothing was heard of it',
+  () => {
+    assert.is(probing(after(1, 1), 'a', 500, 0), undefined);
+    assert.is(probing(open, 'a', 500, open.until_ms - 1), undefined);
+    const half = probing(open, 'a', 500, open.until_ms)!;
+    assert.equal([half.state, half.by, half.until_ms - open.until_ms], ['half_open', 'a', 500]);
+    assert.is(probing(half, 'b', 500, half.until_ms - 1), undefined);
+    assert.is(probing(half, 'b', 500, half.until_ms)?.by, 'b');
+  },
+);
 
-breaker('each failed probe doubles the time until the next, up to the most, and it is open since it first opened', () => {
-  let record: BreakerRecord = open;
-  const waits: number[] = [];
-  for (let n = 0; n < 6; n++) {
-    const nowMs = record.until_ms;
-    record = opened(probing(record, 'a', 500, nowMs)!, policy, nowMs);
-    waits.push(record.until_ms - nowMs);
-    assert.equal([record.state, record.since_ms, record.by], ['open', 0, undefined]);
-  }
-  assert.equal(waits, [2_000, 4_000, 8_000, 8_000, 8_000, 8_000]);
-});
+breaker(
+  'each failed probe doubles the time until the next, up to the most, and it is open since it first opened',
+  () => {
+    let record: BreakerRecord = open;
+    const waits: number[] = [];
+    for (let n = 0; n < 6; n++) {
+      const nowMs = record.until_ms;
+      record = opened(probing(record, 'a', 500, nowMs)!, policy, nowMs);
+      waits.push(record.until_ms - nowMs);
+      assert.equal([record.state, record.since_ms, record.by], ['open', 0, undefined]);
+    }
+    assert.equal(waits, [2_000, 4_000, 8_000, 8_000, 8_000, 8_000]);
+  },
+);
 
-breaker('a good probe restarts the count; a breaker that opens again soon stays open for longer', () => {
-  const half = probing(open, 'a', 500, 1_000)!;
-  const again = closed(half, policy, 1_100);
-  assert.equal([again.state, again.requests, again.failures, again.since_ms, again.by], ['closed', 0, 0, 1_100, undefined]);
-  const soon = after(10, 10, again, 1_200);
-  assert.equal([soon.state, soon.until_ms - 1_200], ['open', 2_000]);
-  const late = after(10, 10, again, again.forget_ms);
-  assert.equal([late.state, late.until_ms - again.forget_ms], ['open', 1_000]);
-});
+breaker(
+  'a good probe restarts the count; a breaker that opens again soon stays open for longer',
+  () => {
+    const half = probing(open, 'a', 500, 1_000)!;
+    const again = closed(half, policy, 1_100);
+    assert.equal(
+      [again.state, again.requests, again.failures, again.since_ms, again.by],
+      ['closed', 0, 0, 1_100, undefined],
+    );
+    const soon = after(10, 10, again, 1_200);
+    assert.equal([soon.state, soon.until_ms - 1_200], ['open', 2_000]);
+    const late = after(10, 10, again, again.forget_ms);
+    assert.equal([late.state, late.until_ms - again.forget_ms], ['open', 1_000]);
+  },
+);
 
 breaker('a record is kept while it counts or remembers a trip', () => {
   const counting = after(1, 1);
   assert.equal([isSpent(counting, 0), isSpent(counting, policy.windowMs)], [false, true]);
   assert.not.ok(isSpent(open, 1e9));
   const again = closed(open, policy, 1_000);
-  assert.equal([isSpent(again, again.forget_ms - 1), isSpent(again, again.forget_ms)], [false, true]);
+  assert.equal(
+    [isSpent(again, again.forget_ms - 1), isSpent(again, again.forget_ms)],
+    [false, true],
+  );
 });
 
-breaker('failures of the endpoint count, answers of one that is there do not, and what never reached it tells nothing', () => {
-  const status = (httpStatus: number) => verdictOf({ errorClass: httpStatus < 300 ? null : 'status', httpStatus });
-  assert.equal([200, 204, 301, 400, 401, 404, 410, 422].map(status), Array(8).fill('good'));
-  assert.equal([408, 429, 500, 502, 503, 504].map(status), Array(6).fill('bad'));
-  const failing = (errorClass: string) => verdictOf({ errorClass, httpStatus: null });
-  assert.equal(['dns', 'connect', 'tls', 'timeout', 'reset', 'protocol'].map(failing), Array(6).fill('bad'));
-  assert.equal(['refused_address', 'unsendable', 'proxy'].map(failing), [null, null, null]);
-});
+breaker(
+  'failures of the endpoint count, answers of one that is there do not, and what never reached it tells nothing',
+  () => {
+    const status = (httpStatus: number) =>
+      verdictOf({ errorClass: httpStatus < 300 ? null : 'status', httpStatus });
+    assert.equal([200, 204, 301, 400, 401, 404, 410, 422].map(status), Array(8).fill('good'));
+    assert.equal([408, 429, 500, 502, 503, 504].map(status), Array(6).fill('bad'));
+    const failing = (errorClass: string) => verdictOf({ errorClass, httpStatus: null });
+    assert.equal(
+      ['dns', 'connect', 'tls', 'timeout', 'reset', 'protocol'].map(failing),
+      Array(6).fill('bad'),
+    );
+    assert.equal(['refused_address', 'unsendable', 'proxy'].map(failing), [null, null, null]);
+  },
+);
 
 breaker.run();

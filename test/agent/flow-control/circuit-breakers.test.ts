@@ -15,7 +15,13 @@ import { keptLog } from '../running.js';
 
 const circuitBreakers = suite('agent/flow-control/circuit-breakers');
 
-const policy: BreakerPolicy = { threshold: 0.5, minimumRequests: 10, windowMs: 60_000, openMs: 300, openMaxMs: 1_000 };
+const policy: BreakerPolicy = {
+  threshold: 0.5,
+  minimumRequests: 10,
+  windowMs: 60_000,
+  openMs: 300,
+  openMaxMs: 1_000,
+};
 const endpoint = { projectId: 'p', id: 'e', timeoutMs: 500 } as Endpoint;
 
 interface Agent {
@@ -25,7 +31,11 @@ interface Agent {
   readonly closings: string[];
 }
 
-function agentOn(kv: Kv, name: string, policyOf: () => BreakerPolicy | undefined = () => policy): Agent {
+function agentOn(
+  kv: Kv,
+  name: string,
+  policyOf: () => BreakerPolicy | undefined = () => policy,
+): Agent {
   const { log, lines } = keptLog();
   const [trips, closings]: [Trip[], string[]] = [[], []];
   const made = new CircuitBreakers({
@@ -40,7 +50,10 @@ function agentOn(kv: Kv, name: string, policyOf: () => BreakerPolicy | undefined
   return { circuitBreakers: made, trips, lines, closings };
 }
 
-async function scene(kvs: readonly [Kv, Kv], test: (one: Agent, other: Agent) => Promise<void>): Promise<void> {
+async function scene(
+  kvs: readonly [Kv, Kv],
+  test: (one: Agent, other: Agent) => Promise<void>,
+): Promise<void> {
   const [one, other] = [agentOn(kvs[0], 'one'), agentOn(kvs[1], 'other')];
   try {
     await within(test(one, other), 60_000, 'the test');
@@ -75,18 +88,25 @@ function each(behaviour: string, test: (one: Agent, other: Agent, kv: Kv) => Pro
   });
 }
 
-each('one agent opens it at once, the other learns of it, and one line and one trip tell', async (one, other) => {
-  // Successes before the first failure are not recorded.
-  attempts(one, 100, 1);
-  attempts(one, 5, 3);
-  assert.is(state(one), undefined);
-  attempts(one, 0, 1);
-  assert.is(state(one), 'open');
-  await until('the other to know', () => state(other) !== undefined);
-  assert.equal([one.trips.length, other.trips.length], [1, 0]);
-  assert.equal([one.trips[0]!.isFirst, one.trips[0]!.error], [true, 'refused']);
-  assert.is(one.lines.filter(({ level, sentence }) => level === 'warn' && sentence.includes('is open')).length, 1);
-});
+each(
+  'one agent opens it at once, the other learns of it, and one line and one trip tell',
+  async (one, other) => {
+    // Successes before the first failure are not recorded.
+    attempts(one, 100, 1);
+    attempts(one, 5, 3);
+    assert.is(state(one), undefined);
+    attempts(one, 0, 1);
+    assert.is(state(one), 'open');
+    await until('the other to know', () => state(other) !== undefined);
+    assert.equal([one.trips.length, other.trips.length], [1, 0]);
+    assert.equal([one.trips[0]!.isFirst, one.trips[0]!.error], [true, 'refused']);
+    assert.is(
+      one.lines.filter(({ level, sentence }) => level === 'warn' && sentence.includes('is open'))
+        .length,
+      1,
+    );
+  },
+);
 
 each('what each agent sees is too little alone, and enough together', async (one, other, kv) => {
   attempts(one, 0, 6);
@@ -97,26 +117,36 @@ each('what each agent sees is too little alone, and enough together', async (one
   assert.is(one.trips.length + other.trips.length, 1);
 });
 
-each('one agent alone is granted the probe; a bad one opens it again, a good one closes it for all', async (one, other, kv) => {
-  attempts(one, 0, 10);
-  await until('both to know', () => states(one, other).every((it) => it === 'due'));
-  const granted = await Promise.all([one.circuitBreakers.probe(endpoint), other.circuitBreakers.probe(endpoint)]);
-  assert.is(granted.filter(Boolean).length, 1);
-  assert.is(await one.circuitBreakers.probe(endpoint), false);
-  const [prober, idle] = granted[0] ? [one, other] : [other, one];
-  assert.is(state(prober), 'half_open');
-  await idle.circuitBreakers.probed(endpoint, true, '');
-  assert.is((await readBreakers(kv)).get(endpoint.id)?.state, 'half_open', 'an outcome of somebody who does not probe counts for nothing');
-  await prober.circuitBreakers.probed(endpoint, false, 'refused');
-  assert.is(state(prober), 'open');
-  assert.is(prober.trips.at(-1)?.isFirst, false);
+each(
+  'one agent alone is granted the probe; a bad one opens it again, a good one closes it for all',
+  async (one, other, kv) => {
+    attempts(one, 0, 10);
+    await until('both to know', () => states(one, other).every((it) => it === 'due'));
+    const granted = await Promise.all([
+      one.circuitBreakers.probe(endpoint),
+      other.circuitBreakers.probe(endpoint),
+    ]);
+    assert.is(granted.filter(Boolean).length, 1);
+    assert.is(await one.circuitBreakers.probe(endpoint), false);
+    const [prober, idle] = granted[0] ? [one, other] : [other, one];
+    assert.is(state(prober), 'half_open');
+    await idle.circuitBreakers.probed(endpoint, true, '');
+    assert.is(
+      (await readBreakers(kv)).get(endpoint.id)?.state,
+      'half_open',
+      'an outcome of somebody who does not probe counts for nothing',
+    );
+    await prober.circuitBreakers.probed(endpoint, false, 'refused');
+    assert.is(state(prober), 'open');
+    assert.is(prober.trips.at(-1)?.isFirst, false);
 
-  await until('the next probe', () => states(one, other).every((it) => it === 'due'));
-  assert.ok(await idle.circuitBreakers.probe(endpoint));
-  await idle.circuitBreakers.probed(endpoint, true, '');
-  await until('both to know', () => states(one, other).every((it) => it === undefined));
-  assert.equal(idle.closings, [endpoint.id]);
-});
+    await until('the next probe', () => states(one, other).every((it) => it === 'due'));
+    assert.ok(await idle.circuitBreakers.probe(endpoint));
+    await idle.circuitBreakers.probed(endpoint, true, '');
+    await until('both to know', () => states(one, other).every((it) => it === undefined));
+    assert.equal(idle.closings, [endpoint.id]);
+  },
+);
 
 each('whoever probes and is not heard of again is followed by another', async (one, other) => {
   attempts(one, 0, 10);
@@ -134,42 +164,54 @@ each('an operator closes it for all', async (one, other, kv) => {
   assert.not.ok(await resetBreaker(kv, endpoint.id));
 });
 
-circuitBreakers('an endpoint that answers well is not even remembered, and one without a policy never opens', async () => {
-  const kv = new MemoryKv();
-  await scene([kv, kv], async (one) => {
-    attempts(one, 1_000, 0);
-    const none = agentOn(kv, 'none', () => undefined);
-    attempts(none, 0, 1_000);
-    assert.equal([state(none), none.circuitBreakers.notClosed()], [undefined, []]);
-    await none.circuitBreakers.stop();
-    assert.is((await readBreakers(kv)).size, 0);
-  });
-});
-
-circuitBreakers('while KV is away an agent goes by what it sees itself, and tells the others when KV is back', async () => {
-  const own = await redis();
-  const away = await proxy({ port: own.connection.port });
-  const kvs = [await openRedisKv(own.connection, { port: away.port }), await openRedisKv(own.connection)] as const;
-  try {
-    await scene(kvs, async (one, other) => {
-      away.cut();
-      attempts(one, 0, 10);
-      assert.is(state(one), 'open');
-      await until('its own probe', async () => state(one) === 'due' && (await one.circuitBreakers.probe(endpoint)));
-      await one.circuitBreakers.probed(endpoint, false, 'refused');
-      assert.is(state(one), 'open');
-      assert.is(state(other), undefined);
-      away.restore();
-      await until('the other to learn of it', () => state(other) !== undefined);
-      // KV can lose everything at any time.
-      await own.client.flushdb();
-      await until('both to forget', () => states(one, other).every((it) => it === undefined));
+circuitBreakers(
+  'an endpoint that answers well is not even remembered, and one without a policy never opens',
+  async () => {
+    const kv = new MemoryKv();
+    await scene([kv, kv], async (one) => {
+      attempts(one, 1_000, 0);
+      const none = agentOn(kv, 'none', () => undefined);
+      attempts(none, 0, 1_000);
+      assert.equal([state(none), none.circuitBreakers.notClosed()], [undefined, []]);
+      await none.circuitBreakers.stop();
+      assert.is((await readBreakers(kv)).size, 0);
     });
-  } finally {
-    await Promise.all(kvs.map((kv) => kv.close()));
-    await away.close();
-    await own.close();
-  }
-});
+  },
+);
+
+circuitBreakers(
+  'while KV is away an agent goes by what it sees itself, and tells the others when KV is back',
+  async () => {
+    const own = await redis();
+    const away = await proxy({ port: own.connection.port });
+    const kvs = [
+      await openRedisKv(own.connection, { port: away.port }),
+      await openRedisKv(own.connection),
+    ] as const;
+    try {
+      await scene(kvs, async (one, other) => {
+        away.cut();
+        attempts(one, 0, 10);
+        assert.is(state(one), 'open');
+        await until(
+          'its own probe',
+          async () => state(one) === 'due' && (await one.circuitBreakers.probe(endpoint)),
+        );
+        await one.circuitBreakers.probed(endpoint, false, 'refused');
+        assert.is(state(one), 'open');
+        assert.is(state(other), undefined);
+        away.restore();
+        await until('the other to learn of it', () => state(other) !== undefined);
+        // KV can lose everything at any time.
+        await own.client.flushdb();
+        await until('both to forget', () => states(one, other).every((it) => it === undefined));
+      });
+    } finally {
+      await Promise.all(kvs.map((kv) => kv.close()));
+      await away.close();
+      await own.close();
+    }
+  },
+);
 
 circuitBreakers.run();

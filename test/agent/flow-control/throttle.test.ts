@@ -16,7 +16,10 @@ const never = new AbortController().signal;
 async function scene(test: (kvs: [Kv, Kv], away: Proxy) => Promise<void>): Promise<void> {
   const own = await redis();
   const away = await proxy({ port: own.connection.port });
-  const kvs: [Kv, Kv] = [await openRedisKv(own.connection, { port: away.port }), await openRedisKv(own.connection, { port: away.port })];
+  const kvs: [Kv, Kv] = [
+    await openRedisKv(own.connection, { port: away.port }),
+    await openRedisKv(own.connection, { port: away.port }),
+  ];
   try {
     await within(test(kvs, away), 60_000, 'the test');
   } finally {
@@ -36,7 +39,12 @@ async function take(from: Throttle, forMs: number): Promise<number> {
 
 throttle('a rate of nothing is no limit', async () => {
   const { log } = keptLog();
-  const unlimited = new Throttle({ kv: new MemoryKv(), ratePerSecond: 0, lease: { agents: 1 }, log });
+  const unlimited = new Throttle({
+    kv: new MemoryKv(),
+    ratePerSecond: 0,
+    lease: { agents: 1 },
+    log,
+  });
   assert.ok(unlimited.unlimited);
   for (let n = 0; n < 100; n++) assert.is(await unlimited.take(1_000_000, never), 1_000_000);
 });
@@ -45,9 +53,13 @@ throttle('two agents keep to one rate together', () =>
   scene(async (kvs) => {
     const rate = 100;
     const { log } = keptLog();
-    const agents = kvs.map((kv) => new Throttle({ kv, ratePerSecond: rate, lease: { agents: 2 }, log }));
+    const agents = kvs.map(
+      (kv) => new Throttle({ kv, ratePerSecond: rate, lease: { agents: 2 }, log }),
+    );
     const startedAtMs = performance.now();
-    const taken = (await Promise.all(agents.map((agent) => take(agent, 3_000)))).reduce((sum, n) => sum + n);
+    const taken = (await Promise.all(agents.map((agent) => take(agent, 3_000)))).reduce(
+      (sum, n) => sum + n,
+    );
     const seconds = (performance.now() - startedAtMs) / 1000;
     // The bucket starts with one second's worth.
     assert.ok(taken <= rate * (seconds + 1) + 1, `${taken} in ${seconds} s`);

@@ -47,11 +47,21 @@ clock(
 
             const health = new Health();
             const { log, lines } = keptLog();
-            const stop = reportHealth(wiring, { config: agentConfig(db.url), configCache, database, health, kv, log });
+            const stop = reportHealth(wiring, {
+              config: agentConfig(db.url),
+              configCache,
+              database,
+              health,
+              kv,
+              log,
+            });
             try {
               const { state, reason } = health.of('clock')!;
               assert.is(state, 'degraded');
-              assert.match(reason!, new RegExp(`^The clock of ${hostname()} is 3[56]\\d\\d s ${way} that of Postgres`));
+              assert.match(
+                reason!,
+                new RegExp(`^The clock of ${hostname()} is 3[56]\\d\\d s ${way} that of Postgres`),
+              );
               assert.equal(
                 lines
                   .filter(({ sentence }) => sentence.includes('clock'))
@@ -114,14 +124,17 @@ clock('a step of the clock while Postgres is asked moves nothing', () => {
   }
 });
 
-clock('a slow answer moves nothing that it does not contradict, whatever the wall clock says', () => {
-  const it = new Clock();
-  for (const stepMs of [3_600_000, -3_600_000]) {
-    shift(stepMs);
-    it.adjust(realNow() - 1_000, performance.now() - 2_000);
-    assert.ok(Math.abs(it.now() - realNow()) < 100, `${it.now() - realNow()} ms off`);
-  }
-});
+clock(
+  'a slow answer moves nothing that it does not contradict, whatever the wall clock says',
+  () => {
+    const it = new Clock();
+    for (const stepMs of [3_600_000, -3_600_000]) {
+      shift(stepMs);
+      it.adjust(realNow() - 1_000, performance.now() - 2_000);
+      assert.ok(Math.abs(it.now() - realNow()) < 100, `${it.now() - realNow()} ms off`);
+    }
+  },
+);
 
 clock(
   'when the clock is set nothing is signed until Postgres has been asked again, also what waits for a token or a function',

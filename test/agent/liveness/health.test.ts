@@ -39,13 +39,26 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   const at = await receiver();
   const states = new Health();
   const { database, configCache, kv, wiring } = running;
-  const stop = reportHealth(wiring, { config: agentConfig(url.href), configCache, database, health: states, kv, log: keptLog().log });
+  const stop = reportHealth(wiring, {
+    config: agentConfig(url.href),
+    configCache,
+    database,
+    health: states,
+    kv,
+    log: keptLog().log,
+  });
   try {
     const { id } = await makeEndpoint(db, running.projectId, { url: at.url });
     await makeSubscription(db, running.projectId, { endpointId: id });
     await configCache.refresh();
     const reasonOf = (component: string) => () => states.of(component)?.reason;
-    await test({ running, messages: new Messages(running.projectId), role, reason: reasonOf('postgres'), projects: reasonOf('projects') });
+    await test({
+      running,
+      messages: new Messages(running.projectId),
+      role,
+      reason: reasonOf('postgres'),
+      projects: reasonOf('projects'),
+    });
   } finally {
     await db.rows(`alter role ${role} connection limit -1`);
     await db.rows(`grant all on all tables in schema public to ${role}`);
@@ -59,7 +72,11 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
 }
 
 /** Waits for the reason, ends the fault, and waits until the agent is healthy again. */
-async function told({ reason }: Scene, expected: RegExp, end: () => Promise<unknown>): Promise<void> {
+async function told(
+  { reason }: Scene,
+  expected: RegExp,
+  end: () => Promise<unknown>,
+): Promise<void> {
   try {
     await until('the reason', () => expected.test(reason() ?? ''), { withinMs: 30_000 });
   } catch {
@@ -74,7 +91,10 @@ beside('a project that cannot be loaded is named with the reason, until it can b
   scene(async ({ running, projects }) => {
     await running.db.rows(`update projects set config = 'null' where id = $1`, [running.projectId]);
     await until('the reason', () => projects()?.includes(running.projectId));
-    assert.match(projects()!, /^Cannot be loaded: .+ \(Cannot read properties of null.+\)\. Each is tried again when it is changed/);
+    assert.match(
+      projects()!,
+      /^Cannot be loaded: .+ \(Cannot read properties of null.+\)\. Each is tried again when it is changed/,
+    );
     await running.db.rows(`update projects set config = '{}' where id = $1`, [running.projectId]);
     await until('health to be well', () => projects() === undefined);
   }),
@@ -86,43 +106,60 @@ beside('a right that is missing is named, whichever statement fails, until it is
     for (const table of ['events', 'delivery_attempts']) {
       await running.db.rows(`revoke insert on ${table} from ${role}`);
       running.wiring.eventWriter.push(messages.ready());
-      const sentence = new RegExp(`does not allow the user ${role} what the gateway does: permission denied for table ${table}`);
+      const sentence = new RegExp(
+        `does not allow the user ${role} what the gateway does: permission denied for table ${table}`,
+      );
       await told(it, sentence, () => running.db.rows(`grant insert on ${table} to ${role}`));
     }
     assert.equal(messages.counts, { accepted: 2 });
   }),
 );
 
-beside('a statement that Postgres cancels for its time is not taken for a Postgres that cannot be reached', () =>
-  scene(async (it) => {
-    const { running, messages } = it;
-    const blocker = new pg.Client({ connectionString: running.db.url.replace(/\/\/[^@]*@/, '//postgres@') });
-    await blocker.connect();
-    await blocker.query('begin; lock table events in access exclusive mode');
-    running.wiring.eventWriter.push(messages.ready());
-    await told(it, /cancelled a statement: it took longer than statement_timeout/, () => blocker.end());
-    await until('its outcome', () => messages.outcomes.length === 1);
-  }),
+beside(
+  'a statement that Postgres cancels for its time is not taken for a Postgres that cannot be reached',
+  () =>
+    scene(async (it) => {
+      const { running, messages } = it;
+      const blocker = new pg.Client({
+        connectionString: running.db.url.replace(/\/\/[^@]*@/, '//postgres@'),
+      });
+      await blocker.connect();
+      await blocker.query('begin; lock table events in access exclusive mode');
+      running.wiring.eventWriter.push(messages.ready());
+      await told(it, /cancelled a statement: it took longer than statement_timeout/, () =>
+        blocker.end(),
+      );
+      await until('its outcome', () => messages.outcomes.length === 1);
+    }),
 );
 
 beside('the limit that leaves no connection is named', () =>
   scene(async (it) => {
     const { running, role } = it;
     await running.db.rows(`alter role ${role} connection limit 0`);
-    await running.db.rows('select pg_terminate_backend(pid) from pg_stat_activity where usename = $1', [role]);
+    await running.db.rows(
+      'select pg_terminate_backend(pid) from pg_stat_activity where usename = $1',
+      [role],
+    );
     await told(it, /no free connections: the connection limit of the role is used up/, () =>
       running.db.rows(`alter role ${role} connection limit -1`),
     );
   }),
 );
 
-beside('a pool whose connections are all in use is not taken for a Postgres that cannot be reached', () =>
-  scene(async (it) => {
-    const clients = await Promise.all(Array.from({ length: 8 }, () => it.running.database.pool.connect()));
-    await told(it, /no connection to Postgres .* became free in time: all those of this process are in use/, () =>
-      Promise.resolve(clients.forEach((client) => client.release())),
-    );
-  }),
+beside(
+  'a pool whose connections are all in use is not taken for a Postgres that cannot be reached',
+  () =>
+    scene(async (it) => {
+      const clients = await Promise.all(
+        Array.from({ length: 8 }, () => it.running.database.pool.connect()),
+      );
+      await told(
+        it,
+        /no connection to Postgres .* became free in time: all those of this process are in use/,
+        () => Promise.resolve(clients.forEach((client) => client.release())),
+      );
+    }),
 );
 
 health.run();

@@ -41,7 +41,10 @@ function scene(
       (given) => {
         const heldBy: HeldBy = async (agentId, count) => {
           const ids = (await hold(given.running, given.endpointId, count)).map(({ id }) => id);
-          await db.rows('update event_deliveries set claimed_by = $2 where id = any ($1)', [ids, agentId]);
+          await db.rows('update event_deliveries set claimed_by = $2 where id = any ($1)', [
+            ids,
+            agentId,
+          ]);
           return ids;
         };
         return test({ ...given, db, heldBy, kept });
@@ -51,16 +54,21 @@ function scene(
   );
 }
 
-const agents = async (db: Migrated) => (await db.rows<{ id: number }>('select id from agents order by id')).map(({ id }) => id);
+const agents = async (db: Migrated) =>
+  (await db.rows<{ id: number }>('select id from agents order by id')).map(({ id }) => id);
 const expire = (db: Migrated, agentId: number) =>
-  db.rows(`update agents set started_at = now() - interval '2 min', expires_at = now() - interval '1 s' where id = $1`, [agentId]);
+  db.rows(
+    `update agents set started_at = now() - interval '2 min', expires_at = now() - interval '1 s' where id = $1`,
+    [agentId],
+  );
 
 beside('an agent enters, is renewed as long as it beats, and leaves', () =>
   onDatabase(async (db) => {
     const running = await runAgent({ db });
     const id = running.wiring.lease.agentId;
     assert.equal(await agents(db), [id]);
-    const expiry = async () => (await db.rows<{ at: Date }>('select expires_at as at from agents'))[0]!.at.getTime();
+    const expiry = async () =>
+      (await db.rows<{ at: Date }>('select expires_at as at from agents'))[0]!.at.getTime();
     const before = await expiry();
     await until('a heartbeat', async () => (await expiry()) > before);
     await running.wiring.heartbeat.stop();
@@ -79,11 +87,16 @@ beside('deliveries that an agent gave back after their project was deleted are d
     const [one] = await hold(earlier, id, 1);
     await earlier.close();
     await deleteProject(db.knex, earlier.projectId);
-    await db.rows(`update event_deliveries set status = 'retry', claimed_by = null, next_attempt_at = now() where id = $1`, [one!.id]);
+    await db.rows(
+      `update event_deliveries set status = 'retry', claimed_by = null, next_attempt_at = now() where id = $1`,
+      [one!.id],
+    );
     const running = await runAgent({ db });
     running.wiring.start();
     await until('the delivery to be discarded', async () => {
-      const [row] = await db.rows<{ status: string; reason: string }>('select status, reason from event_deliveries');
+      const [row] = await db.rows<{ status: string; reason: string }>(
+        'select status, reason from event_deliveries',
+      );
       return row?.status === 'discarded' && row.reason === 'The project was deleted.';
     });
     await running.close();
@@ -113,9 +126,15 @@ beside('what an agent held that stopped sending heartbeats is delivered by anoth
     await expire(db, dead);
     await delivered(running, endpointId, 20);
     assert.equal(at.requests.map(({ headers }) => headers['webhook-id']).sort(), [...ids].sort());
-    assert.equal(await db.rows('select distinct recovered from event_deliveries'), [{ recovered: 1 }]);
+    assert.equal(await db.rows('select distinct recovered from event_deliveries'), [
+      { recovered: 1 },
+    ]);
     assert.equal(await agents(db), [running.wiring.lease.agentId]);
-    assert.ok(running.lines.some(({ sentence }) => sentence.startsWith('Deliveries of a dead agent are due again')));
+    assert.ok(
+      running.lines.some(({ sentence }) =>
+        sentence.startsWith('Deliveries of a dead agent are due again'),
+      ),
+    );
     assert.is(kept.value('gateway_deliveries_recovered_total'), 20);
   }),
 );
@@ -132,7 +151,8 @@ beside('a dead agent is found when its lease has ended, and not before', () =>
         const rows = await db.rows<{ id: number; at: Date; over: boolean }>(
           'select id, expires_at as at, expires_at <= now() as over from agents',
         );
-        if (rows.some(({ id, over }) => id === dead && over)) for (const { id, at } of rows) if (id !== dead) beats.add(at.getTime());
+        if (rows.some(({ id, over }) => id === dead && over))
+          for (const { id, at } of rows) if (id !== dead) beats.add(at.getTime());
         return rows.every(({ id }) => id !== dead);
       });
       console.log(`    found ${Date.now() - enteredAt} ms after it had entered for 3,000 ms`);
@@ -144,26 +164,30 @@ beside('a dead agent is found when its lease has ended, and not before', () =>
   }),
 );
 
-beside('agents that were cut off from Postgres together take nothing from one another when it is back', () =>
-  scene(async ({ db, running, postgres, heldBy }) => {
-    const other = await runAgent({ db, port: postgres.port, projectId: running.projectId });
-    try {
-      const leases = [running.wiring.lease, other.wiring.lease];
-      const ids = leases.map(({ agentId }) => agentId);
-      for (const id of ids) await heldBy(id, 2);
-      postgres.cut();
-      await until('their leases to end', () => leases.every(({ isHeld }) => !isHeld));
-      postgres.restore();
-      await until('their beats', () => leases.every(({ isHeld }) => isHeld));
-      assert.equal(
-        leases.map(({ agentId }) => agentId),
-        ids,
-      );
-      assert.equal(await db.rows('select distinct recovered from event_deliveries'), [{ recovered: 0 }]);
-    } finally {
-      await other.close();
-    }
-  }),
+beside(
+  'agents that were cut off from Postgres together take nothing from one another when it is back',
+  () =>
+    scene(async ({ db, running, postgres, heldBy }) => {
+      const other = await runAgent({ db, port: postgres.port, projectId: running.projectId });
+      try {
+        const leases = [running.wiring.lease, other.wiring.lease];
+        const ids = leases.map(({ agentId }) => agentId);
+        for (const id of ids) await heldBy(id, 2);
+        postgres.cut();
+        await until('their leases to end', () => leases.every(({ isHeld }) => !isHeld));
+        postgres.restore();
+        await until('their beats', () => leases.every(({ isHeld }) => isHeld));
+        assert.equal(
+          leases.map(({ agentId }) => agentId),
+          ids,
+        );
+        assert.equal(await db.rows('select distinct recovered from event_deliveries'), [
+          { recovered: 0 },
+        ]);
+      } finally {
+        await other.close();
+      }
+    }),
 );
 
 beside('what a living agent holds is left to it', () =>
@@ -187,7 +211,9 @@ beside('what an agent held that left no trace is found when the next one starts'
       const { id: endpointId } = await makeEndpoint(db, first.projectId, { url: at.url });
       await first.configCache.refresh();
       const held = await hold(first, endpointId, 5);
-      await db.rows('update event_deliveries set claimed_by = 999999 where id = any ($1)', [held.map(({ id }) => id)]);
+      await db.rows('update event_deliveries set claimed_by = 999999 where id = any ($1)', [
+        held.map(({ id }) => id),
+      ]);
       const second = await runAgent({ db, projectId: first.projectId });
       await at.received(5);
       await second.close();
@@ -198,37 +224,50 @@ beside('what an agent held that left no trace is found when the next one starts'
   }),
 );
 
-beside('an agent that was taken for dead goes on under a new id, and releases what nobody has claimed', () =>
-  scene(async ({ db, running, at, endpointId }) => {
-    const { lease, inFlight } = running.wiring;
-    at.answer({ hang: true });
-    await db.rows('update endpoints set concurrency = 1 where id = $1', [endpointId]);
-    await running.configCache.refresh();
-    const held = await hold(running, endpointId, 10);
-    inFlight.hold(held);
-    await at.received(1);
-    const before = lease.agentId;
-    const other = await registerAgent(db.pool, 'other', 60_000);
-    const taken = held.slice(-3).map(({ id }) => id);
-    await db.rows('update event_deliveries set claimed_by = $2 where id = any ($1)', [taken, other]);
-    await db.rows('delete from agents where id = $1', [before]);
-    await until('a new id', () => lease.agentId !== before && lease.agentId !== 0);
-    const holders = () =>
-      db.rows<{ claimed_by: number; n: number }>('select claimed_by, count(*)::int as n from event_deliveries group by 1 order by 1');
-    await until('the rest under the new id', async () => (await holders()).some((row) => row.claimed_by === lease.agentId && row.n === 6));
-    assert.equal(await holders(), [
-      { claimed_by: before, n: 1 },
-      { claimed_by: other, n: 3 },
-      { claimed_by: lease.agentId, n: 6 },
-    ]);
-    // The claim is committed before the response arrives.
-    await until('what was claimed to be held', () => inFlight.size === 7);
-    assert.is(at.requests.length, 1);
-    assert.ok(running.lines.some(({ level, sentence }) => level === 'warn' && sentence.includes('taken for dead')));
-    assert.equal(await agents(db), [other, lease.agentId]);
-    at.answer({});
-    await at.close();
-  }),
+beside(
+  'an agent that was taken for dead goes on under a new id, and releases what nobody has claimed',
+  () =>
+    scene(async ({ db, running, at, endpointId }) => {
+      const { lease, inFlight } = running.wiring;
+      at.answer({ hang: true });
+      await db.rows('update endpoints set concurrency = 1 where id = $1', [endpointId]);
+      await running.configCache.refresh();
+      const held = await hold(running, endpointId, 10);
+      inFlight.hold(held);
+      await at.received(1);
+      const before = lease.agentId;
+      const other = await registerAgent(db.pool, 'other', 60_000);
+      const taken = held.slice(-3).map(({ id }) => id);
+      await db.rows('update event_deliveries set claimed_by = $2 where id = any ($1)', [
+        taken,
+        other,
+      ]);
+      await db.rows('delete from agents where id = $1', [before]);
+      await until('a new id', () => lease.agentId !== before && lease.agentId !== 0);
+      const holders = () =>
+        db.rows<{ claimed_by: number; n: number }>(
+          'select claimed_by, count(*)::int as n from event_deliveries group by 1 order by 1',
+        );
+      await until('the rest under the new id', async () =>
+        (await holders()).some((row) => row.claimed_by === lease.agentId && row.n === 6),
+      );
+      assert.equal(await holders(), [
+        { claimed_by: before, n: 1 },
+        { claimed_by: other, n: 3 },
+        { claimed_by: lease.agentId, n: 6 },
+      ]);
+      // The claim is committed before the response arrives.
+      await until('what was claimed to be held', () => inFlight.size === 7);
+      assert.is(at.requests.length, 1);
+      assert.ok(
+        running.lines.some(
+          ({ level, sentence }) => level === 'warn' && sentence.includes('taken for dead'),
+        ),
+      );
+      assert.equal(await agents(db), [other, lease.agentId]);
+      at.answer({});
+      await at.close();
+    }),
 );
 
 beside('while Postgres is away the failure is known, and over when it is back', () =>
@@ -266,7 +305,9 @@ beside('events that have just been accepted are left to the queues', () =>
       await db.rows(`update events set accepted_at = now() - interval '20 s'`);
       await until(
         'some beats',
-        async () => (await db.rows(`select from agents where expires_at > started_at + interval '11 s'`)).length === 1,
+        async () =>
+          (await db.rows(`select from agents where expires_at > started_at + interval '11 s'`))
+            .length === 1,
       );
       assert.is(at.requests.length, 0);
       assert.equal(await db.rows('select distinct status from events'), [{ status: 'pending' }]);

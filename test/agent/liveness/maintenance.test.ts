@@ -29,9 +29,89 @@ async function daysOfEvents(): Promise<string[]> {
   return rows.map(({ day }) => day);
 }
 
-maintenance('an agent drops old days when it starts, tells each, and tells which it keeps because they are not finished', async () => {
-  await acceptEvents(db.pool, batch([pendingEvent({ occurredAtMs: Date.now() - 8 * DAY_MS })]));
-  await db.rows(`drop table events_${dayOf(7).replaceAll('-', '')}`);
+maintenance(
+  'an agent drops old days when it starts, tells each, and tells which it keeps because they are not finished',
+  async () => {
+    await acceptEvents(db.pool, batch([pendingEvent({ occurredAtMs: Date.now() - 8 * DAY_MS })]));
+    await db.rows(`drop table events_${dayOf(7).replaceAll('-', '')}`);
+    const { log, lines } = keptLog();
+    const kept = keptMetrics();
+    const stop = await startMaintenance(agentConfig(db.url, { retention: { days: 7 } }), {
+      database: db,
+      log,
+      meter: kept.meter,
+    });
+    assert.ok(
+      (await daysOfEvents()).includes(dayOf(7).replaceAll('-', '')),
+      'the coming days are there at once',
+    );
+    const about = (sentence: string) =>
+      lines
+        .filter((line) => line.sentence.includes(sentence))
+        .map(({ fields }) => (fields as { day: string }).day);
+    const lastRun = () => kept.value('gateway_retention_last_run_timestamp_seconds', {}) ?? 0;
+    await until('it to have come to an end', () => lastRun() > 0);
+    await stop();
+    assert.ok(Math.abs(lastRun() - Date.now() / 1000) < 60);
+    assert.equal(
+      ['partitions_dropped', 'rows_deleted', 'failures'].map((name) =>
+        kept.value(`gateway_retention_${name}_total`, {}),
+      ),
+      [1, 0, 0],
+    );
+    assert.equal([about('was dropped'), about('is kept')], [[dayOf(-9)], [dayOf(-8)]]);
+    const days = await daysOfEvents();
+    assert.equal(
+      [-9, -8, -7, -6].map((day) => days.includes(dayOf(day).replaceAll('-', ''))),
+      [false, true, true, true],
+    );
+  },
+);
+
+maintenance(
+  'days that a project keeps for longer are told once, and what is deleted beside them is counted',
+  async () => {
+    const { id: projectId } = await makeProject(db, 'orders', { retention: { days: 30 } });
+    const occurredAtMs = Date.now() - 9 * DAY_MS;
+    await acceptEvents(
+      db.pool,
+      batch([newEvent({ occurredAtMs }), newEvent({ occurredAtMs, projectId })]),
+    );
+    await db.rows(`update events set accepted_at = occurred_at`);
+    const { log, lines } = keptLog();
+    const kept = keptMetrics();
+    const stop = await startMaintenance(agentConfig(db.url, { retention: { days: 7 } }), {
+      database: db,
+      log,
+      meter: kept.meter,
+    });
+    await until(
+      'it to have come to an end',
+      () => kept.value('gateway_retention_last_run_timestamp_seconds', {}) !== undefined,
+    );
+    await stop();
+    assert.is(kept.value('gateway_retention_rows_deleted_total', {}), 1);
+    assert.equal(
+      lines
+        .map(({ fields, sentence }) => [fields, sentence])
+        .filter(([, sentence]) => !/dropped/.test(sentence as string)),
+      [
+        [
+          { rows: 1 },
+          'Finished rows older than retention.days (7), or than their projects keep, were deleted.',
+        ],
+        [
+          { days: 1 },
+          'Days older than retention.days (7) are kept: some projects in them keep events for longer.',
+        ],
+      ],
+    );
+    assert.equal(await db.rows('select project_id from events'), [{ project_id: projectId }]);
+  },
+);
+
+maintenance('a retention that fails is counted, and told with its reason', async () => {
+  await db.rows('alter table quarantined_messages rename to away');
   const { log, lines } = keptLog();
   const kept = keptMetrics();
   const stop = await startMaintenance(agentConfig(db.url, { retention: { days: 7 } }), {
@@ -39,51 +119,6 @@ maintenance('an agent drops old days when it starts, tells each, and tells which
     log,
     meter: kept.meter,
   });
-  assert.ok((await daysOfEvents()).includes(dayOf(7).replaceAll('-', '')), 'the coming days are there at once');
-  const about = (sentence: string) =>
-    lines.filter((line) => line.sentence.includes(sentence)).map(({ fields }) => (fields as { day: string }).day);
-  const lastRun = () => kept.value('gateway_retention_last_run_timestamp_seconds', {}) ?? 0;
-  await until('it to have come to an end', () => lastRun() > 0);
-  await stop();
-  assert.ok(Math.abs(lastRun() - Date.now() / 1000) < 60);
-  assert.equal(
-    ['partitions_dropped', 'rows_deleted', 'failures'].map((name) => kept.value(`gateway_retention_${name}_total`, {})),
-    [1, 0, 0],
-  );
-  assert.equal([about('was dropped'), about('is kept')], [[dayOf(-9)], [dayOf(-8)]]);
-  const days = await daysOfEvents();
-  assert.equal(
-    [-9, -8, -7, -6].map((day) => days.includes(dayOf(day).replaceAll('-', ''))),
-    [false, true, true, true],
-  );
-});
-
-maintenance('days that a project keeps for longer are told once, and what is deleted beside them is counted', async () => {
-  const { id: projectId } = await makeProject(db, 'orders', { retention: { days: 30 } });
-  const occurredAtMs = Date.now() - 9 * DAY_MS;
-  await acceptEvents(db.pool, batch([newEvent({ occurredAtMs }), newEvent({ occurredAtMs, projectId })]));
-  await db.rows(`update events set accepted_at = occurred_at`);
-  const { log, lines } = keptLog();
-  const kept = keptMetrics();
-  const stop = await startMaintenance(agentConfig(db.url, { retention: { days: 7 } }), { database: db, log, meter: kept.meter });
-  await until('it to have come to an end', () => kept.value('gateway_retention_last_run_timestamp_seconds', {}) !== undefined);
-  await stop();
-  assert.is(kept.value('gateway_retention_rows_deleted_total', {}), 1);
-  assert.equal(
-    lines.map(({ fields, sentence }) => [fields, sentence]).filter(([, sentence]) => !/dropped/.test(sentence as string)),
-    [
-      [{ rows: 1 }, 'Finished rows older than retention.days (7), or than their projects keep, were deleted.'],
-      [{ days: 1 }, 'Days older than retention.days (7) are kept: some projects in them keep events for longer.'],
-    ],
-  );
-  assert.equal(await db.rows('select project_id from events'), [{ project_id: projectId }]);
-});
-
-maintenance('a retention that fails is counted, and told with its reason', async () => {
-  await db.rows('alter table quarantined_messages rename to away');
-  const { log, lines } = keptLog();
-  const kept = keptMetrics();
-  const stop = await startMaintenance(agentConfig(db.url, { retention: { days: 7 } }), { database: db, log, meter: kept.meter });
   await until('it to have failed', () => kept.value('gateway_retention_failures_total', {}) === 1);
   await stop();
   await db.rows('alter table away rename to quarantined_messages');
@@ -94,11 +129,14 @@ maintenance('with retention.enabled off nothing is dropped', async () => {
   await acceptEvents(db.pool, batch([newEvent({ occurredAtMs: Date.now() - 400 * DAY_MS })]));
   const before = await daysOfEvents();
   const { log, lines } = keptLog();
-  const stop = await startMaintenance(agentConfig(db.url, { retention: { days: 1, enabled: false } }), {
-    database: db,
-    log,
-    meter: createMeter(undefined),
-  });
+  const stop = await startMaintenance(
+    agentConfig(db.url, { retention: { days: 1, enabled: false } }),
+    {
+      database: db,
+      log,
+      meter: createMeter(undefined),
+    },
+  );
   await stop();
   assert.equal(await daysOfEvents(), before);
   assert.equal(lines, []);

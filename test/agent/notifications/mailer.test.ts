@@ -16,7 +16,8 @@ const mail = suite('agent/notifications/mailer');
 const MAIL = { to: ['admin@example.com'], subject: 'Grüße', text: 'Ein Endpunkt schläft.\n' };
 
 function configOf(settings: Readonly<Record<string, unknown>>): Config {
-  return resolveConfig({ env: {}, file: { smtp: { from: 'gateway@example.com', ...settings } } }).config;
+  return resolveConfig({ env: {}, file: { smtp: { from: 'gateway@example.com', ...settings } } })
+    .config;
 }
 
 function mailerOf(settings: Readonly<Record<string, unknown>>): Mailer {
@@ -33,7 +34,10 @@ async function refusal(work: () => unknown, code: ErrorCode): Promise<GatewayErr
   throw new Error(`nothing was refused; expected ${code}`);
 }
 
-async function on(options: Parameters<typeof smtp>[0], test: (server: Smtp) => Promise<void>): Promise<void> {
+async function on(
+  options: Parameters<typeof smtp>[0],
+  test: (server: Smtp) => Promise<void>,
+): Promise<void> {
   const server = await smtp(options);
   try {
     await test(server);
@@ -66,28 +70,37 @@ mail('an e-mail is sent over STARTTLS, with a login, from the address of the set
   }),
 );
 
-mail('smtps:// and smtp.ssl speak TLS from the first byte; smtp.port wins over the port of smtp.url', () =>
-  on({ tls: 'implicit' }, async (server) => {
-    await mailerOf({ url: `smtps://localhost:${server.port}`, ca_file: server.ca }).send(MAIL);
-    await mailerOf({ url: 'smtp://localhost:1', port: server.port, ssl: true, ca_file: server.ca }).send(MAIL);
-    assert.equal(
-      server.mails.map(({ secure }) => secure),
-      [true, true],
-    );
-  }),
+mail(
+  'smtps:// and smtp.ssl speak TLS from the first byte; smtp.port wins over the port of smtp.url',
+  () =>
+    on({ tls: 'implicit' }, async (server) => {
+      await mailerOf({ url: `smtps://localhost:${server.port}`, ca_file: server.ca }).send(MAIL);
+      await mailerOf({
+        url: 'smtp://localhost:1',
+        port: server.port,
+        ssl: true,
+        ca_file: server.ca,
+      }).send(MAIL);
+      assert.equal(
+        server.mails.map(({ secure }) => secure),
+        [true, true],
+      );
+    }),
 );
 
-mail('without STARTTLS on offer the e-mail goes unencrypted; recipients in bcc are in no header', () =>
-  on({ tls: 'none' }, async (server) => {
-    await mailerOf({ url: `smtp://127.0.0.1:${server.port}` }).send({
-      bcc: ['reader@example.com', 'other@example.com'],
-      subject: 's',
-      text: 't',
-    });
-    const [sent] = server.mails;
-    assert.equal([sent?.secure, sent?.to], [false, ['reader@example.com', 'other@example.com']]);
-    assert.not.match(JSON.stringify(sent?.headers), 'reader@example.com');
-  }),
+mail(
+  'without STARTTLS on offer the e-mail goes unencrypted; recipients in bcc are in no header',
+  () =>
+    on({ tls: 'none' }, async (server) => {
+      await mailerOf({ url: `smtp://127.0.0.1:${server.port}` }).send({
+        bcc: ['reader@example.com', 'other@example.com'],
+        subject: 's',
+        text: 't',
+      });
+      const [sent] = server.mails;
+      assert.equal([sent?.secure, sent?.to], [false, ['reader@example.com', 'other@example.com']]);
+      assert.not.match(JSON.stringify(sent?.headers), 'reader@example.com');
+    }),
 );
 
 mail('a provider gives server and ways of its own', () =>
@@ -97,7 +110,10 @@ mail('a provider gives server and ways of its own', () =>
     assert.is(server.mails[0]?.secure, false);
     assert.is(mailerOf({ provider: 'SendGrid' }).server, 'smtp.sendgrid.net:587');
     assert.is(mailerOf({ provider: 'Gmail' }).server, 'smtp.gmail.com:465');
-    assert.is(mailerOf({ provider: 'Gmail', url: 'mail.example.com' }).server, 'mail.example.com:587');
+    assert.is(
+      mailerOf({ provider: 'Gmail', url: 'mail.example.com' }).server,
+      'mail.example.com:587',
+    );
   }),
 );
 
@@ -110,7 +126,10 @@ mail('the port follows from TLS when nothing names one', () => {
 
 mail('settings that cannot be are refused with what is wrong and what to set', async () => {
   const unknown = await refusal(() => mailerOf({ provider: 'SendGird' }), 'smtp_setting');
-  assert.is(unknown.message, 'smtp.provider names "SendGird", which is not a known provider; did you mean SendGrid?');
+  assert.is(
+    unknown.message,
+    'smtp.provider names "SendGird", which is not a known provider; did you mean SendGrid?',
+  );
   assert.match(unknown.fix, /--smtp-provider .*Mailgun, .*Postmark, /);
   for (const [url, sentence] of [
     ['https://mail.example.com', 'smtp.url has the scheme https, which is not smtp or smtps'],
@@ -119,13 +138,17 @@ mail('settings that cannot be are refused with what is wrong and what to set', a
   ] as const)
     assert.is((await refusal(() => mailerOf({ url }), 'smtp_setting')).message, sentence);
   const away = path.join(tempFolder('mail'), 'ca.pem');
-  assert.match((await refusal(() => mailerOf({ url: 'a', ca_file: away }), 'tls_file')).message, /ca.pem.*there is no such file/);
+  assert.match(
+    (await refusal(() => mailerOf({ url: 'a', ca_file: away }), 'tls_file')).message,
+    /ca.pem.*there is no such file/,
+  );
   fs.writeFileSync(away, 'no certificate');
   const { message, fix } = await refusal(() => mailerOf({ url: 'a', ca_file: away }), 'tls_file');
   assert.match(message, 'holds no PEM certificate');
   assert.match(fix, 'smtp.ca_file');
   assert.match(
-    (await refusal(() => createMailer(resolveConfig({ env: {}, file: {} }).config), 'smtp_setting')).message,
+    (await refusal(() => createMailer(resolveConfig({ env: {}, file: {} }).config), 'smtp_setting'))
+      .message,
     'smtp.from is not set',
   );
   assert.match((await refusal(() => mailerOf({}), 'smtp_setting')).message, 'smtp.url is not set');
@@ -140,16 +163,28 @@ mail('e-mails are sent when the settings name a server and a sender', () => {
 
 mail('a server that is away is named with its settings', async () => {
   const port = await freePort();
-  const error = await refusal(() => mailerOf({ url: `127.0.0.1:${port}` }).verify(), 'smtp_unreachable');
-  assert.is(error.message, `the SMTP server at 127.0.0.1:${port} cannot be reached: nothing listens there`);
+  const error = await refusal(
+    () => mailerOf({ url: `127.0.0.1:${port}` }).verify(),
+    'smtp_unreachable',
+  );
+  assert.is(
+    error.message,
+    `the SMTP server at 127.0.0.1:${port} cannot be reached: nothing listens there`,
+  );
   assert.match(error.fix, '--smtp-url');
-  const nowhere = await refusal(() => mailerOf({ url: 'smtp.invalid' }).verify(), 'smtp_unreachable');
+  const nowhere = await refusal(
+    () => mailerOf({ url: 'smtp.invalid' }).verify(),
+    'smtp_unreachable',
+  );
   assert.match(nowhere.message, /the host name could not be resolved|no such host/);
 });
 
 mail('a certificate that is not trusted is refused, over STARTTLS and over TLS', async () => {
   await on({}, async (server) => {
-    const error = await refusal(() => mailerOf({ url: `127.0.0.1:${server.port}` }).send(MAIL), 'smtp_tls');
+    const error = await refusal(
+      () => mailerOf({ url: `127.0.0.1:${server.port}` }).send(MAIL),
+      'smtp_tls',
+    );
     assert.match(
       error.message,
       /TLS with the SMTP server at 127.0.0.1:\d+ failed: its certificate is signed by an unknown authority, or it does not send the intermediate certificate that signed it$/,
@@ -158,11 +193,17 @@ mail('a certificate that is not trusted is refused, over STARTTLS and over TLS',
     assert.is(server.mails.length, 0);
   });
   await on({ tls: 'implicit' }, async (server) => {
-    const error = await refusal(() => mailerOf({ url: `smtps://127.0.0.1:${server.port}` }).verify(), 'smtp_tls');
+    const error = await refusal(
+      () => mailerOf({ url: `smtps://127.0.0.1:${server.port}` }).verify(),
+      'smtp_tls',
+    );
     assert.match(error.message, 'its certificate is signed by an unknown authority');
   });
   await on({}, async (server) => {
-    const error = await refusal(() => mailerOf({ url: `smtps://127.0.0.1:${server.port}`, ca_file: server.ca }).verify(), 'smtp_tls');
+    const error = await refusal(
+      () => mailerOf({ url: `smtps://127.0.0.1:${server.port}`, ca_file: server.ca }).verify(),
+      'smtp_tls',
+    );
     assert.match(error.message, 'it does not speak TLS there');
   });
 });
@@ -170,7 +211,10 @@ mail('a certificate that is not trusted is refused, over STARTTLS and over TLS',
 mail('a login that is refused is told without the password', () =>
   on({ login: { user: 'gateway', password: 'right' } }, async (server) => {
     const settings = { url: `127.0.0.1:${server.port}`, ca_file: server.ca };
-    const error = await refusal(() => mailerOf({ ...settings, username: 'gateway', password: 'hunter2' }).verify(), 'smtp_login');
+    const error = await refusal(
+      () => mailerOf({ ...settings, username: 'gateway', password: 'hunter2' }).verify(),
+      'smtp_login',
+    );
     assert.match(error.message, /refused the login of gateway: 535 .*Invalid username or password/);
     assert.not.match(`${error.message} ${error.fix}`, 'hunter2');
     assert.match(error.fix, '--smtp-password');
@@ -183,12 +227,20 @@ mail('a sender and recipients that are refused are told apart; one of several is
   on({ refuses: ['gateway@example.com', 'gone@example.com'] }, async (server) => {
     const settings = { url: `127.0.0.1:${server.port}`, ca_file: server.ca };
     const sender = await refusal(() => mailerOf(settings).send(MAIL), 'smtp_refused');
-    assert.match(sender.message, /refused the sender gateway@example.com: 550 gateway@example.com is not wanted$/);
+    assert.match(
+      sender.message,
+      /refused the sender gateway@example.com: 550 gateway@example.com is not wanted$/,
+    );
     assert.match(sender.fix, '--smtp-from');
     const from = mailerOf({ ...settings, from: 'other@example.com' });
-    const nobody = await refusal(() => from.send({ ...MAIL, to: ['gone@example.com'] }), 'smtp_refused');
+    const nobody = await refusal(
+      () => from.send({ ...MAIL, to: ['gone@example.com'] }),
+      'smtp_refused',
+    );
     assert.match(nobody.message, 'refused every recipient: 550');
-    assert.equal(await from.send({ ...MAIL, to: ['gone@example.com', 'here@example.com'] }), { refused: ['gone@example.com'] });
+    assert.equal(await from.send({ ...MAIL, to: ['gone@example.com', 'here@example.com'] }), {
+      refused: ['gone@example.com'],
+    });
     assert.equal(server.mails[0]?.to, ['here@example.com']);
   }),
 );

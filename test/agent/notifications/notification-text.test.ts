@@ -7,7 +7,8 @@ const text = suite('agent/notifications/notification-text');
 
 const CONFIG = { host: 'gateway.example.com', root_path: '/gw', env: 'production' };
 
-const notificationText = (one: ClaimedNotification, config: Parameters<typeof textOf>[1]) => textOf([one], config);
+const notificationText = (one: ClaimedNotification, config: Parameters<typeof textOf>[1]) =>
+  textOf([one], config);
 
 function claimed(fields: Partial<ClaimedNotification>): ClaimedNotification {
   return {
@@ -29,7 +30,13 @@ function claimed(fields: Partial<ClaimedNotification>): ClaimedNotification {
 
 text('an endpoint that is failing: what, where, since when, why, and what to do', () => {
   const { subject, text: body } = notificationText(
-    claimed({ facts: { failures: 10, since: '2025-03-31T14:00:00.000Z', error: 'The endpoint answered 500.' } }),
+    claimed({
+      facts: {
+        failures: 10,
+        since: '2025-03-31T14:00:00.000Z',
+        error: 'The endpoint answered 500.',
+      },
+    }),
     CONFIG,
   );
   assert.is(subject, '[gateway] Endpoint warehouse of project orders is failing');
@@ -38,9 +45,18 @@ text('an endpoint that is failing: what, where, since when, why, and what to do'
     body,
     'Organisation: Shop Ltd\nProject:      orders (p-1)\nEndpoint:     warehouse (e-1)\nURL:          https://********@example.com/hooks\n',
   );
-  assert.match(body, 'Link:         https://gateway.example.com/gw/api/v1/projects/p-1/endpoints/e-1\n');
-  assert.match(body, 'Last error:   The endpoint answered 500.\nSince:        2025-03-31 14:00:00 UTC\n');
-  assert.match(body, '  gateway retry --status failure --time 24h --project-id p-1 --endpoint-id e-1\n');
+  assert.match(
+    body,
+    'Link:         https://gateway.example.com/gw/api/v1/projects/p-1/endpoints/e-1\n',
+  );
+  assert.match(
+    body,
+    'Last error:   The endpoint answered 500.\nSince:        2025-03-31 14:00:00 UTC\n',
+  );
+  assert.match(
+    body,
+    '  gateway retry --status failure --time 24h --project-id p-1 --endpoint-id e-1\n',
+  );
   assert.match(body, 'environment production');
   assert.not.match(body, 'hunter2');
 });
@@ -50,19 +66,32 @@ text('a disabled endpoint, a source, a licence each say what to do', () => {
   assert.is(disabled.subject, '[gateway] Endpoint warehouse of project orders is disabled');
   assert.match(disabled.text, 'PUT /api/v1/projects/p-1/endpoints/e-1/activate');
   assert.match(disabled.text, '2025-03-31 14:05:09 UTC');
-  const source = notificationText(claimed({ kind: 'source_failing', url: null, facts: { error: 'The broker is away.' } }), CONFIG);
+  const source = notificationText(
+    claimed({ kind: 'source_failing', url: null, facts: { error: 'The broker is away.' } }),
+    CONFIG,
+  );
   assert.is(source.subject, '[gateway] Source warehouse of project orders is failing');
   assert.match(source.text, 'Last error:   The broker is away.');
   const paused = notificationText(
-    claimed({ kind: 'source_failing', url: null, facts: { error: 'It overran.', resumes_at: '2025-03-31T16:06:09.5+02:00' } }),
+    claimed({
+      kind: 'source_failing',
+      url: null,
+      facts: { error: 'It overran.', resumes_at: '2025-03-31T16:06:09.5+02:00' },
+    }),
     CONFIG,
   );
   assert.is(paused.subject, '[gateway] Source warehouse of project orders is paused');
-  assert.match(paused.text, 'Reason:       It overran.\nSince:        2025-03-31 14:05:09 UTC\nTried again:  2025-03-31 14:06:09 UTC\n');
+  assert.match(
+    paused.text,
+    'Reason:       It overran.\nSince:        2025-03-31 14:05:09 UTC\nTried again:  2025-03-31 14:06:09 UTC\n',
+  );
   assert.match(paused.text, 'POST /api/v1/projects/p-1/sources/e-1/resume');
   const instance = { projectId: null, project: null, organisation: null, name: null, url: null };
   const facts = { licensee: 'Shop Ltd', expires_at: '2025-04-30T00:00:00.000Z' };
-  const expiring = notificationText(claimed({ ...instance, kind: 'licence_expiring', facts }), CONFIG);
+  const expiring = notificationText(
+    claimed({ ...instance, kind: 'licence_expiring', facts }),
+    CONFIG,
+  );
   assert.is(expiring.subject, '[gateway] The licence of Shop Ltd expires on 2025-04-30');
   assert.match(expiring.text, 'gateway license show');
   assert.is(
@@ -73,14 +102,19 @@ text('a disabled endpoint, a source, a licence each say what to do', () => {
 
 text('without a public name there is no link; a name cannot break a line', () => {
   const { host: _, ...without } = CONFIG;
-  const { subject, text: body } = notificationText(claimed({ name: 'a\r\nBcc:\u202e x@example.com' }), without);
+  const { subject, text: body } = notificationText(
+    claimed({ name: 'a\r\nBcc:\u202e x@example.com' }),
+    without,
+  );
   assert.not.match(body, 'Link:');
   assert.not.match(subject, '\n');
   assert.match(body, 'Endpoint:     a Bcc: x@example.com (e-1)');
 });
 
 text('several notifications share one e-mail, which lists fifty', () => {
-  const many = Array.from({ length: 52 }, (_, n) => claimed({ subject: `e-${n}`, name: `shop ${n}` }));
+  const many = Array.from({ length: 52 }, (_, n) =>
+    claimed({ subject: `e-${n}`, name: `shop ${n}` }),
+  );
   const { subject, text: body } = textOf(many, CONFIG);
   assert.is(subject, '[gateway] 52 endpoints are failing, organisation Shop Ltd');
   assert.match(body, /^52 endpoints are failing\. Their last/);

@@ -39,14 +39,22 @@ interface Scene {
  * reads the queue `q`.
  */
 async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
-  const [db, at, server] = await Promise.all([migratedDatabase(), receiver(), smtp({ tls: 'none' })]);
+  const [db, at, server] = await Promise.all([
+    migratedDatabase(),
+    receiver(),
+    smtp({ tls: 'none' }),
+  ]);
   const broker = new Broker();
   const started: { close(): Promise<void> }[] = [];
   let sent = 0;
   try {
     const projectId = await makeProject(db);
     const strategy = { type: 'linear', duration: 1, retry_count: 0 } as const;
-    const { id: endpointId } = await makeEndpoint(db, projectId, { url: at.url, name: 'warehouse', strategy });
+    const { id: endpointId } = await makeEndpoint(db, projectId, {
+      url: at.url,
+      name: 'warehouse',
+      strategy,
+    });
     await makeSubscription(db, projectId, { endpointId });
     await makeSource(db, projectId, { queue: 'q' });
     const start: Scene['start'] = async (settings = {}) => {
@@ -56,18 +64,30 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
         notifications: { endpoint_failures: 3, source_seconds: 1, quiet_seconds: 0 },
         ...settings,
       });
-      const running = await within(startAgent({ config, plugins: pluginsOf(broker.plugins()), log }), 30_000, 'the agent to start');
+      const running = await within(
+        startAgent({ config, plugins: pluginsOf(broker.plugins()), log }),
+        30_000,
+        'the agent to start',
+      );
       let closed: Promise<void> | undefined;
       const it = { port: running.port, lines, close: () => (closed ??= running.close()) };
       started.push(it);
       return it;
     };
     const send = async (count: number) => {
-      for (let k = 0; k < count; k++) await broker.queue('q').send({ event_type: 'a', data: { secret: 'of-an-event' } });
+      for (let k = 0; k < count; k++)
+        await broker.queue('q').send({ event_type: 'a', data: { secret: 'of-an-event' } });
       sent += count;
-      await until('the attempts', async () => (await db.rows('select from delivery_attempts')).length === sent);
+      await until(
+        'the attempts',
+        async () => (await db.rows('select from delivery_attempts')).length === sent,
+      );
     };
-    await within(test({ db, broker, server, at, projectId, endpointId, start, send }), 75_000, 'the test');
+    await within(
+      test({ db, broker, server, at, projectId, endpointId, start, send }),
+      75_000,
+      'the test',
+    );
   } finally {
     await Promise.all(started.map((it) => within(it.close(), 40_000, 'an agent to close')));
     await Promise.all([at.close(), server.close()]);
@@ -75,75 +95,106 @@ async function scene(test: (scene: Scene) => Promise<void>): Promise<void> {
   }
 }
 
-const adminOf = async (db: Migrated) => (await db.rows<{ email: string }>('select email from users'))[0]!.email;
+const adminOf = async (db: Migrated) =>
+  (await db.rows<{ email: string }>('select email from users'))[0]!.email;
 const subjects = ({ mails }: Smtp) => mails.map(({ headers }) => headers['subject']);
 
-notify('an endpoint that fails repeatedly is notified once, and again after it has recovered and fails again', () =>
-  scene(async ({ db, server, at, endpointId, start, send }) => {
-    await start();
-    at.answer({ status: 500 });
-    await send(5);
-    const [mail] = await server.received(1);
-    assert.equal([mail?.to, mail?.from], [[await adminOf(db)], 'gateway@example.com']);
-    assert.is(mail?.headers['subject'], '[gateway] Endpoint warehouse of project shop is failing');
-    assert.match(mail?.text ?? '', `warehouse (${endpointId})`);
-    assert.match(mail?.text ?? '', 'The endpoint answered 500.');
-    assert.not.match(mail?.text ?? '', 'of-an-event');
-    at.answer({ status: 200 });
-    await send(1);
-    at.answer({ status: 500 });
-    await send(4);
-    await server.received(2);
-    assert.is(subjects(server).length, 2);
-  }),
+notify(
+  'an endpoint that fails repeatedly is notified once, and again after it has recovered and fails again',
+  () =>
+    scene(async ({ db, server, at, endpointId, start, send }) => {
+      await start();
+      at.answer({ status: 500 });
+      await send(5);
+      const [mail] = await server.received(1);
+      assert.equal([mail?.to, mail?.from], [[await adminOf(db)], 'gateway@example.com']);
+      assert.is(
+        mail?.headers['subject'],
+        '[gateway] Endpoint warehouse of project shop is failing',
+      );
+      assert.match(mail?.text ?? '', `warehouse (${endpointId})`);
+      assert.match(mail?.text ?? '', 'The endpoint answered 500.');
+      assert.not.match(mail?.text ?? '', 'of-an-event');
+      at.answer({ status: 200 });
+      await send(1);
+      at.answer({ status: 500 });
+      await send(4);
+      await server.received(2);
+      assert.is(subjects(server).length, 2);
+    }),
 );
 
-notify('two agents that see the same failure notify once: an endpoint that is gone, a source that cannot be read', () =>
-  scene(async ({ db, broker, server, at, projectId, start, send }) => {
-    await Promise.all([start(), start()]);
-    at.answer({ status: 410 });
-    await send(1);
-    const [gone] = await server.received(1);
-    assert.is(gone?.headers['subject'], '[gateway] Endpoint warehouse of project shop is disabled');
-    broker.queue('q').fail(new PluginError('The broker refused the password.', { fix: 'Check the field password.' }));
-    const mails = await server.received(2);
-    assert.is(mails[1]?.headers['subject'], '[gateway] Source q of project shop is failing');
-    assert.match(mails[1]?.text ?? '', 'The broker refused the password. Check the field password.');
-    broker.queue('q').failure = undefined;
-    await until('both to read', () => broker.queue('q').readers === 2);
-    await until('the end on record', async () => (await db.rows(`select from notifications where ended_at is null`)).length === 0);
-    assert.is(subjects(server).length, 2);
-    assert.is((await db.rows('select from notifications where project_id = $1', [projectId])).length, 2);
-  }),
+notify(
+  'two agents that see the same failure notify once: an endpoint that is gone, a source that cannot be read',
+  () =>
+    scene(async ({ db, broker, server, at, projectId, start, send }) => {
+      await Promise.all([start(), start()]);
+      at.answer({ status: 410 });
+      await send(1);
+      const [gone] = await server.received(1);
+      assert.is(
+        gone?.headers['subject'],
+        '[gateway] Endpoint warehouse of project shop is disabled',
+      );
+      broker
+        .queue('q')
+        .fail(
+          new PluginError('The broker refused the password.', { fix: 'Check the field password.' }),
+        );
+      const mails = await server.received(2);
+      assert.is(mails[1]?.headers['subject'], '[gateway] Source q of project shop is failing');
+      assert.match(
+        mails[1]?.text ?? '',
+        'The broker refused the password. Check the field password.',
+      );
+      broker.queue('q').failure = undefined;
+      await until('both to read', () => broker.queue('q').readers === 2);
+      await until(
+        'the end on record',
+        async () =>
+          (await db.rows(`select from notifications where ended_at is null`)).length === 0,
+      );
+      assert.is(subjects(server).length, 2);
+      assert.is(
+        (await db.rows('select from notifications where project_id = $1', [projectId])).length,
+        2,
+      );
+    }),
 );
 
-notify('messages that a broker deleted are notified by partition, and those of the next hour together after it', () =>
-  scene(async ({ db, broker, server, start }) => {
-    await start();
-    const queue = broker.queue('q');
-    await until('it to be read', () => queue.lost);
-    queue.lost!('3', 5);
-    const [mail] = await server.received(1);
-    assert.is(mail?.headers['subject'], '[gateway] Source q of project shop has lost messages');
-    assert.match(mail?.text ?? '', 'Partition:    3\nMessages:     up to 5\n');
-    queue.lost!('3', 2);
-    queue.lost!('4', 1);
-    const [, other] = await server.received(2);
-    assert.match(other?.text ?? '', 'Partition:    4\nMessages:     up to 1\n');
-    await db.rows(`update notifications set created_at = now() - interval '61 minutes'`);
-    queue.lost!('3', 1);
-    const [, , later] = await server.received(3);
-    assert.match(later?.text ?? '', 'Partition:    3\nMessages:     up to 3\n');
-  }),
+notify(
+  'messages that a broker deleted are notified by partition, and those of the next hour together after it',
+  () =>
+    scene(async ({ db, broker, server, start }) => {
+      await start();
+      const queue = broker.queue('q');
+      await until('it to be read', () => queue.lost);
+      queue.lost!('3', 5);
+      const [mail] = await server.received(1);
+      assert.is(mail?.headers['subject'], '[gateway] Source q of project shop has lost messages');
+      assert.match(mail?.text ?? '', 'Partition:    3\nMessages:     up to 5\n');
+      queue.lost!('3', 2);
+      queue.lost!('4', 1);
+      const [, other] = await server.received(2);
+      assert.match(other?.text ?? '', 'Partition:    4\nMessages:     up to 1\n');
+      await db.rows(`update notifications set created_at = now() - interval '61 minutes'`);
+      queue.lost!('3', 1);
+      const [, , later] = await server.received(3);
+      assert.match(later?.text ?? '', 'Partition:    3\nMessages:     up to 3\n');
+    }),
 );
 
 notify('while the SMTP server is away notifications wait, and the agent says so and works', () =>
   scene(async ({ db, at, start, send }) => {
     const port = await freePort();
-    const { lines, port: agentPort } = await start({ smtp: { url: `127.0.0.1:${port}`, from: 'gateway@example.com' } });
+    const { lines, port: agentPort } = await start({
+      smtp: { url: `127.0.0.1:${port}`, from: 'gateway@example.com' },
+    });
     at.answer({ status: 410 });
     await send(1);
-    const warning = await until('the warning', () => lines.find(({ sentence }) => sentence.startsWith('Notifications wait')));
+    const warning = await until('the warning', () =>
+      lines.find(({ sentence }) => sentence.startsWith('Notifications wait')),
+    );
     assert.is(
       warning.sentence,
       `Notifications wait, because the SMTP server at 127.0.0.1:${port} cannot be reached: nothing listens there.`,
@@ -154,8 +205,14 @@ notify('while the SMTP server is away notifications wait, and the agent says so 
     const late = await smtp({ tls: 'none', port });
     try {
       await late.received(1);
-      await until('the end on record', async () => (await db.rows(`select from notifications where status = 'sent'`)).length === 1);
-      assert.is(lines.filter(({ sentence }) => sentence.startsWith('Notifications wait')).length, 1);
+      await until(
+        'the end on record',
+        async () => (await db.rows(`select from notifications where status = 'sent'`)).length === 1,
+      );
+      assert.is(
+        lines.filter(({ sentence }) => sentence.startsWith('Notifications wait')).length,
+        1,
+      );
     } finally {
       await late.close();
     }
@@ -167,15 +224,26 @@ notify('waiting notifications of one kind share an e-mail', () =>
     const names = ['one', 'two', 'three'];
     const failing = [];
     for (const name of names) {
-      const { id: subject } = await makeEndpoint(db, projectId, { url: 'https://example.com', name });
-      failing.push({ kind: 'endpoint_failing', projectId, subject, facts: { failures: 3, error: `The error of ${name}.` } } as const);
+      const { id: subject } = await makeEndpoint(db, projectId, {
+        url: 'https://example.com',
+        name,
+      });
+      failing.push({
+        kind: 'endpoint_failing',
+        projectId,
+        subject,
+        facts: { failures: 3, error: `The error of ${name}.` },
+      } as const);
     }
     await raiseNotifications(db.pool, failing, { agentId: 0, quietSeconds: 0 });
     await start();
     const [mail] = await server.received(1);
     assert.is(mail?.headers['subject'], '[gateway] 3 endpoints are failing, organisation Acme');
     for (const name of names) assert.match(mail?.text ?? '', `The error of ${name}.`);
-    await until('all on record', async () => (await db.rows(`select from notifications where status = 'sent'`)).length === 3);
+    await until(
+      'all on record',
+      async () => (await db.rows(`select from notifications where status = 'sent'`)).length === 3,
+    );
     assert.is(server.mails.length, 1);
   }),
 );
@@ -183,11 +251,15 @@ notify('waiting notifications of one kind share an e-mail', () =>
 notify('an SMTP server that hangs does not hold up the end of an agent', () =>
   scene(async ({ start }) => {
     const sockets: net.Socket[] = [];
-    const mute = net.createServer((socket) => void sockets.push(socket.on('error', () => undefined)));
+    const mute = net.createServer(
+      (socket) => void sockets.push(socket.on('error', () => undefined)),
+    );
     mute.on('connection', (socket) => socket.write('220 mute.example.com\r\n'));
     const port = await loopback(mute);
     try {
-      const { close } = await start({ smtp: { url: `127.0.0.1:${port}`, from: 'gateway@example.com' } });
+      const { close } = await start({
+        smtp: { url: `127.0.0.1:${port}`, from: 'gateway@example.com' },
+      });
       await until('the agent to connect', () => sockets.length > 0);
       // The mailer alone would wait for half a minute.
       await within(close(), 15_000, 'the agent to close');
@@ -198,27 +270,38 @@ notify('an SMTP server that hangs does not hold up the end of an agent', () =>
   }),
 );
 
-notify('a licence that is about to expire is told once to whom the settings name, by the shortest time that is left', () =>
-  scene(async ({ server, start }) => {
-    const { publicKey, privateKey } = generateKeyPairSync('ed25519');
-    const expires = new Date(Date.now() + 5 * 86_400_000).toISOString();
-    const body = Buffer.from(JSON.stringify({ organisation: 'Shop Ltd', entitlements: [], expires_at: expires })).toString('base64url');
-    const settings = {
-      license_key: `${body}.${sign(null, Buffer.from(body), privateKey).toString('base64url')}`,
-      license_public_key: publicKey.export({ type: 'spki', format: 'pem' }) as string,
-      smtp: { url: `127.0.0.1:${server.port}`, from: 'gateway@example.com', to: ['ops@example.com'] },
-    };
-    const [first] = await Promise.all([start(settings), start(settings)]);
-    const [mail] = await server.received(1);
-    assert.equal(
-      [mail?.to, mail?.headers['subject']],
-      [['ops@example.com'], `[gateway] The licence of Shop Ltd expires on ${expires.slice(0, 10)}`],
-    );
-    assert.ok(first.lines.some(({ sentence }) => sentence === 'The licence is about to expire.'));
-    await first.close();
-    await start(settings);
-    assert.is(subjects(server).length, 1);
-  }),
+notify(
+  'a licence that is about to expire is told once to whom the settings name, by the shortest time that is left',
+  () =>
+    scene(async ({ server, start }) => {
+      const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+      const expires = new Date(Date.now() + 5 * 86_400_000).toISOString();
+      const body = Buffer.from(
+        JSON.stringify({ organisation: 'Shop Ltd', entitlements: [], expires_at: expires }),
+      ).toString('base64url');
+      const settings = {
+        license_key: `${body}.${sign(null, Buffer.from(body), privateKey).toString('base64url')}`,
+        license_public_key: publicKey.export({ type: 'spki', format: 'pem' }) as string,
+        smtp: {
+          url: `127.0.0.1:${server.port}`,
+          from: 'gateway@example.com',
+          to: ['ops@example.com'],
+        },
+      };
+      const [first] = await Promise.all([start(settings), start(settings)]);
+      const [mail] = await server.received(1);
+      assert.equal(
+        [mail?.to, mail?.headers['subject']],
+        [
+          ['ops@example.com'],
+          `[gateway] The licence of Shop Ltd expires on ${expires.slice(0, 10)}`,
+        ],
+      );
+      assert.ok(first.lines.some(({ sentence }) => sentence === 'The licence is about to expire.'));
+      await first.close();
+      await start(settings);
+      assert.is(subjects(server).length, 1);
+    }),
 );
 
 notify('without an SMTP server the same stands in the log, and the outbox stays empty', () =>
@@ -240,41 +323,51 @@ notify('without an SMTP server the same stands in the log, and the outbox stays 
   }),
 );
 
-notify('events of sources and deliveries that succeed are counted, and kept when the agent closes', () =>
-  scene(async ({ db, broker, at, start, send }) => {
-    const { close } = await start();
-    await send(2);
-    at.answer({ status: 500 });
-    await send(1);
-    const message = { coordinates: 'memory/0/twice', timestamp: Date.now() };
-    for (let k = 0; k < 2; k++) await broker.queue('q').send('{"event_type":"a","data":{}}', message);
-    await close();
-    const bytes = '{"secret":"of-an-event"}'.length * 3 + 2;
-    assert.equal(
-      (await listUsage(db.pool, { days: 2 })).map((it) => [it.events, it.deliveries, it.bytes]),
-      [[4, 2, bytes]],
-    );
-  }),
+notify(
+  'events of sources and deliveries that succeed are counted, and kept when the agent closes',
+  () =>
+    scene(async ({ db, broker, at, start, send }) => {
+      const { close } = await start();
+      await send(2);
+      at.answer({ status: 500 });
+      await send(1);
+      const message = { coordinates: 'memory/0/twice', timestamp: Date.now() };
+      for (let k = 0; k < 2; k++)
+        await broker.queue('q').send('{"event_type":"a","data":{}}', message);
+      await close();
+      const bytes = '{"secret":"of-an-event"}'.length * 3 + 2;
+      assert.equal(
+        (await listUsage(db.pool, { days: 2 })).map((it) => [it.events, it.deliveries, it.bytes]),
+        [[4, 2, bytes]],
+      );
+    }),
 );
 
-notify('a success that a forced end leaves unrecorded is not counted: the agent that recovers the delivery counts it', async () => {
-  const db = await migratedDatabase();
-  const { wiring, projectId, close } = await runAgent({ db });
-  wiring.attemptWriter.stop();
-  wiring.attemptWriter.push({
-    projectId,
-    id: newId(),
-    endpointId: newId(),
-    status: 'success',
-    dueInMs: null,
-    agentId: wiring.lease.agentId,
-  } as AttemptRecord);
-  await close();
-  assert.equal(await listUsage(db.pool, { days: 2 }), []);
-  await db.close();
-});
+notify(
+  'a success that a forced end leaves unrecorded is not counted: the agent that recovers the delivery counts it',
+  async () => {
+    const db = await migratedDatabase();
+    const { wiring, projectId, close } = await runAgent({ db });
+    wiring.attemptWriter.stop();
+    wiring.attemptWriter.push({
+      projectId,
+      id: newId(),
+      endpointId: newId(),
+      status: 'success',
+      dueInMs: null,
+      agentId: wiring.lease.agentId,
+    } as AttemptRecord);
+    await close();
+    assert.equal(await listUsage(db.pool, { days: 2 }), []);
+    await db.close();
+  },
+);
 
-function attempt(endpointId: string, error: string | null = null, fields: Partial<AttemptRecord> = {}): AttemptRecord {
+function attempt(
+  endpointId: string,
+  error: string | null = null,
+  fields: Partial<AttemptRecord> = {},
+): AttemptRecord {
   return {
     projectId: 'p',
     endpointId,
@@ -289,24 +382,38 @@ function attempt(endpointId: string, error: string | null = null, fields: Partia
 /** A notifier without a database, and its log about failing endpoints. */
 function notifier(threshold: number) {
   const { log, lines } = keptLog();
-  const config = agentConfig('postgres://localhost:5432/none', { notifications: { endpoint_failures: threshold } });
-  const it = new Notifier({ config, log, mailer: undefined } as unknown as ConstructorParameters<typeof Notifier>[0]);
+  const config = agentConfig('postgres://localhost:5432/none', {
+    notifications: { endpoint_failures: threshold },
+  });
+  const it = new Notifier({ config, log, mailer: undefined } as unknown as ConstructorParameters<
+    typeof Notifier
+  >[0]);
   return { it, logged: () => lines.map(({ fields }) => fields) };
 }
 
-notify('an endpoint is due once, when as many attempts as the setting says have failed in a row', () => {
-  const { it, logged } = notifier(3);
-  it.recorded([attempt('a', 'one'), attempt('b', 'other'), attempt('a', 'two')]);
-  assert.equal(logged(), []);
-  it.recorded([attempt('a', 'three'), attempt('a', 'four')]);
-  assert.equal(logged(), [{ project_id: 'p', endpoint_id: 'a', failures: 3, last_error: 'three' }]);
-  it.tripped({ projectId: 'p', endpointId: 'a', isFirst: true, failures: 9, error: 'five' });
-  assert.is(logged().length, 1);
-});
+notify(
+  'an endpoint is due once, when as many attempts as the setting says have failed in a row',
+  () => {
+    const { it, logged } = notifier(3);
+    it.recorded([attempt('a', 'one'), attempt('b', 'other'), attempt('a', 'two')]);
+    assert.equal(logged(), []);
+    it.recorded([attempt('a', 'three'), attempt('a', 'four')]);
+    assert.equal(logged(), [
+      { project_id: 'p', endpoint_id: 'a', failures: 3, last_error: 'three' },
+    ]);
+    it.tripped({ projectId: 'p', endpointId: 'a', isFirst: true, failures: 9, error: 'five' });
+    assert.is(logged().length, 1);
+  },
+);
 
 notify('a success restarts the count, and a 410 does not count', () => {
   const { it, logged } = notifier(2);
-  it.recorded([attempt('a', 'e'), attempt('a'), attempt('a', 'e'), attempt('a', 'gone', { httpStatus: 410 })]);
+  it.recorded([
+    attempt('a', 'e'),
+    attempt('a'),
+    attempt('a', 'e'),
+    attempt('a', 'gone', { httpStatus: 410 }),
+  ]);
   assert.equal(logged(), []);
   it.recorded([attempt('a', 'e')]);
   assert.is(logged().length, 1);
@@ -324,7 +431,14 @@ notify('a failure keeps the time of the first and the error of the last', () => 
   const it = new Failures();
   it.fail('p', 'a', 'one', 7);
   it.fail('p', 'a', 'two', 8);
-  assert.equal(it.get('a'), { projectId: 'p', id: 'a', sinceMs: 7, failures: 2, error: 'two', isDue: false });
+  assert.equal(it.get('a'), {
+    projectId: 'p',
+    id: 'a',
+    sinceMs: 7,
+    failures: 2,
+    error: 'two',
+    isDue: false,
+  });
 });
 
 notify('what has an open notification recovers once, also when another agent raised it', () => {

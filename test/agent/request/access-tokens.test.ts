@@ -10,7 +10,11 @@ import { newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
 import { ProjectPace } from '#core/process/project-pace';
 import type { AttemptRecord } from '#store/deliveries/delivery-attempts';
-import { endpoint as receiverOf, type Endpoint as Receiver, type Script } from '../../support/endpoint.js';
+import {
+  endpoint as receiverOf,
+  type Endpoint as Receiver,
+  type Script,
+} from '../../support/endpoint.js';
 import { within } from '../../support/until.js';
 import { cachedEndpoint, ENCRYPTION_KEY, makeSecret, sealed, secretRecord } from '../records.js';
 
@@ -24,7 +28,11 @@ interface Scene {
 }
 
 /** Runs a test with an endpoint that requires a token, and a token server with this script. */
-async function withTokens(script: Script, test: (scene: Scene) => Promise<void>, allowedNetworks = ['127.0.0.0/8']): Promise<void> {
+async function withTokens(
+  script: Script,
+  test: (scene: Scene) => Promise<void>,
+  allowedNetworks = ['127.0.0.0/8'],
+): Promise<void> {
   const sender = new Sender({ allowedNetworks, maxResponseBytes: 50_000, lookupsPerProject: 32 });
   const [receiver, server] = [await receiverOf(), await receiverOf({ answer: script })];
   const { open } = sealer(ENCRYPTION_KEY);
@@ -44,7 +52,12 @@ async function withTokens(script: Script, test: (scene: Scene) => Promise<void>,
       receiver,
       server,
       endpoint: (oauth2 = {}) => {
-        const client = { url: `${server.url}/token`, client_id: 'shop & co', client_secret: sealed('s3:cret'), ...oauth2 };
+        const client = {
+          url: `${server.url}/token`,
+          client_id: 'shop & co',
+          client_secret: sealed('s3:cret'),
+          ...oauth2,
+        };
         return cachedEndpoint({
           url: receiver.url,
           sealedSecrets: [secretRecord(makeSecret())],
@@ -53,7 +66,9 @@ async function withTokens(script: Script, test: (scene: Scene) => Promise<void>,
       },
       attempt: (of) => {
         const recorded = new Promise<AttemptRecord>((resolve) =>
-          runner.run(of, delivery(), performance.now(), (record) => resolve(record as AttemptRecord)),
+          runner.run(of, delivery(), performance.now(), (record) =>
+            resolve(record as AttemptRecord),
+          ),
         );
         return within(recorded, 20_000, 'the attempt to end');
       },
@@ -82,23 +97,39 @@ function delivery(): HeldDelivery {
   };
 }
 
-const token = (text: unknown, rest: object = {}) => ({ body: JSON.stringify({ access_token: text, token_type: 'Bearer', ...rest }) });
+const token = (text: unknown, rest: object = {}) => ({
+  body: JSON.stringify({ access_token: text, token_type: 'Bearer', ...rest }),
+});
 
-tokens('a token is requested by client credentials, sent in place of what the event says, and kept', () =>
-  withTokens(token('abc', { expires_in: 3600 }), async ({ receiver, server, endpoint, attempt }) => {
-    const one = endpoint({ scope: 'hooks.write', audience: 'https://shop' });
-    assert.is((await attempt(one)).status, 'success');
-    await Promise.all([attempt(one), attempt(one)]);
-    assert.is(server.requests.length, 1);
-    const { method, url, headers, body } = server.requests[0]!;
-    assert.equal([method, url, headers['content-type']], ['POST', '/token', 'application/x-www-form-urlencoded']);
-    assert.is(body.toString(), 'grant_type=client_credentials&scope=hooks.write&audience=https%3A%2F%2Fshop');
-    assert.is(Buffer.from(headers['authorization']!.slice(6), 'base64').toString(), 'shop+%26+co:s3%3Acret');
-    assert.equal(
-      receiver.requests.map((it) => it.headers['authorization']),
-      ['Bearer abc', 'Bearer abc', 'Bearer abc'],
-    );
-  }),
+tokens(
+  'a token is requested by client credentials, sent in place of what the event says, and kept',
+  () =>
+    withTokens(
+      token('abc', { expires_in: 3600 }),
+      async ({ receiver, server, endpoint, attempt }) => {
+        const one = endpoint({ scope: 'hooks.write', audience: 'https://shop' });
+        assert.is((await attempt(one)).status, 'success');
+        await Promise.all([attempt(one), attempt(one)]);
+        assert.is(server.requests.length, 1);
+        const { method, url, headers, body } = server.requests[0]!;
+        assert.equal(
+          [method, url, headers['content-type']],
+          ['POST', '/token', 'application/x-www-form-urlencoded'],
+        );
+        assert.is(
+          body.toString(),
+          'grant_type=client_credentials&scope=hooks.write&audience=https%3A%2F%2Fshop',
+        );
+        assert.is(
+          Buffer.from(headers['authorization']!.slice(6), 'base64').toString(),
+          'shop+%26+co:s3%3Acret',
+        );
+        assert.equal(
+          receiver.requests.map((it) => it.headers['authorization']),
+          ['Bearer abc', 'Bearer abc', 'Bearer abc'],
+        );
+      },
+    ),
 );
 
 tokens('attempts that begin together share one request', () =>
@@ -111,63 +142,85 @@ tokens('attempts that begin together share one request', () =>
 );
 
 tokens('a token that expires, or that the endpoint rejects, is replaced', () =>
-  withTokens([token('first', { expires_in: '0.2' }), token('second'), token('third')], async ({ receiver, endpoint, attempt }) => {
-    const one = endpoint();
-    await attempt(one);
-    await new Promise((resolve) => setTimeout(resolve, 250));
-    await attempt(one);
-    receiver.answer([{ status: 401 }, {}]);
-    assert.is((await attempt(one)).httpStatus, 401);
-    await attempt(one);
-    assert.equal(
-      receiver.requests.map((it) => it.headers['authorization']),
-      ['Bearer first', 'Bearer second', 'Bearer second', 'Bearer third'],
-    );
-  }),
+  withTokens(
+    [token('first', { expires_in: '0.2' }), token('second'), token('third')],
+    async ({ receiver, endpoint, attempt }) => {
+      const one = endpoint();
+      await attempt(one);
+      await new Promise((resolve) => setTimeout(resolve, 250));
+      await attempt(one);
+      receiver.answer([{ status: 401 }, {}]);
+      assert.is((await attempt(one)).httpStatus, 401);
+      await attempt(one);
+      assert.equal(
+        receiver.requests.map((it) => it.headers['authorization']),
+        ['Bearer first', 'Bearer second', 'Bearer second', 'Bearer third'],
+      );
+    },
+  ),
 );
 
-tokens('without a token nothing is sent, and the attempt says why in words of our own', async () => {
-  const cases: readonly [Script, string, RegExp][] = [
-    [
-      { status: 401, body: '{"error":"invalid_client","error_description":"<b>"}' },
-      'unsendable',
-      /answered 401 invalid_client\. Check url, client_id/,
-    ],
-    [{ status: 400, body: `{"error":"${'x'.repeat(100)} secret"}` }, 'unsendable', /answered 400\. Check/],
-    [token(7), 'unsendable', /no access_token that a header can carry/],
-    [token('a\r\nb'), 'unsendable', /no access_token that a header can carry/],
-    [token('x'.repeat(20_000)), 'unsendable', /no access_token that a header can carry/],
-    [{ body: 'null' }, 'unsendable', /no access_token/],
-    [{ body: '<html>' }, 'unsendable', /no access_token/],
-    [{ status: 302, headers: { location: 'http://169.254.169.254/' } }, 'status', /a redirect to .* are not followed/],
-    [{ close: true }, 'reset', /closed the connection/],
-  ];
-  for (const [script, errorClass, sentence] of cases)
-    await withTokens(script, async ({ receiver, server, endpoint, attempt }) => {
-      const record = await attempt(endpoint());
-      assert.equal([record.status, record.errorClass, record.httpStatus, record.responseBody], ['retry', errorClass, null, '']);
-      assert.match(record.error!, sentence);
-      assert.match(record.error!, `No access token from 127.0.0.1:${server.port}: `);
-      assert.is(receiver.requests.length, 0);
-    });
-});
+tokens(
+  'without a token nothing is sent, and the attempt says why in words of our own',
+  async () => {
+    const cases: readonly [Script, string, RegExp][] = [
+      [
+        { status: 401, body: '{"error":"invalid_client","error_description":"<b>"}' },
+        'unsendable',
+        /answered 401 invalid_client\. Check url, client_id/,
+      ],
+      [
+        { status: 400, body: `{"error":"${'x'.repeat(100)} secret"}` },
+        'unsendable',
+        /answered 400\. Check/,
+      ],
+      [token(7), 'unsendable', /no access_token that a header can carry/],
+      [token('a\r\nb'), 'unsendable', /no access_token that a header can carry/],
+      [token('x'.repeat(20_000)), 'unsendable', /no access_token that a header can carry/],
+      [{ body: 'null' }, 'unsendable', /no access_token/],
+      [{ body: '<html>' }, 'unsendable', /no access_token/],
+      [
+        { status: 302, headers: { location: 'http://169.254.169.254/' } },
+        'status',
+        /a redirect to .* are not followed/,
+      ],
+      [{ close: true }, 'reset', /closed the connection/],
+    ];
+    for (const [script, errorClass, sentence] of cases)
+      await withTokens(script, async ({ receiver, server, endpoint, attempt }) => {
+        const record = await attempt(endpoint());
+        assert.equal(
+          [record.status, record.errorClass, record.httpStatus, record.responseBody],
+          ['retry', errorClass, null, ''],
+        );
+        assert.match(record.error!, sentence);
+        assert.match(record.error!, `No access token from 127.0.0.1:${server.port}: `);
+        assert.is(receiver.requests.length, 0);
+      });
+  },
+);
 
-tokens('the token server is held to the addresses of endpoints, and a secret of another endpoint is not sent', async () => {
-  await withTokens(
-    token('abc'),
-    async ({ server, endpoint, attempt }) => {
-      assert.is((await attempt(endpoint())).errorClass, 'refused_address');
+tokens(
+  'the token server is held to the addresses of endpoints, and a secret of another endpoint is not sent',
+  async () => {
+    await withTokens(
+      token('abc'),
+      async ({ server, endpoint, attempt }) => {
+        assert.is((await attempt(endpoint())).errorClass, 'refused_address');
+        assert.is(server.requests.length, 0);
+      },
+      [],
+    );
+    await withTokens(token('abc'), async ({ server, endpoint, attempt }) => {
+      const foreign = endpoint({
+        client_secret: sealed('s', ['endpoints', newId(), 'authentication']),
+      });
+      const unsent = (await attempt(foreign)) as unknown as { unsent: string; reason: string };
+      assert.is(unsent.unsent, 'unreadable');
+      assert.match(unsent.reason, /cannot be decrypted/);
       assert.is(server.requests.length, 0);
-    },
-    [],
-  );
-  await withTokens(token('abc'), async ({ server, endpoint, attempt }) => {
-    const foreign = endpoint({ client_secret: sealed('s', ['endpoints', newId(), 'authentication']) });
-    const unsent = (await attempt(foreign)) as unknown as { unsent: string; reason: string };
-    assert.is(unsent.unsent, 'unreadable');
-    assert.match(unsent.reason, /cannot be decrypted/);
-    assert.is(server.requests.length, 0);
-  });
-});
+    });
+  },
+);
 
 tokens.run();

@@ -22,17 +22,30 @@ const MANY = `x-a: ${'y'.repeat(1_000)}\r\n`;
  * Bytes, status and body; a remark if a part is missing. The connection is closed afterwards,
  * unless `open`.
  */
-type Row = readonly [bytes: string, status: number | null, body: string, remark?: RegExp | null, open?: 'open'];
+type Row = readonly [
+  bytes: string,
+  status: number | null,
+  body: string,
+  remark?: RegExp | null,
+  open?: 'open',
+];
 
 const CLOSED = /closed the connection in the middle of its answer\.$/;
 const UNREADABLE = /cannot be read/;
-const SILENT = /^The endpoint began to answer 200, and its response was not complete within 2000 ms\.$/;
+const SILENT =
+  /^The endpoint began to answer 200, and its response was not complete within 2000 ms\.$/;
 
 const CORPUS: Readonly<Record<string, Row>> = {
   plain: [OK + SIZED, 200, 'ok', null, 'open'],
   'a 204 with a length and a body': [`HTTP/1.1 204 No Content\r\n${SIZED}`, 204, '', null, 'open'],
   'a 204 with chunks': [`HTTP/1.1 204 No Content\r\n${CHUNKED}${CHUNKS}`, 204, '', null, 'open'],
-  'a 304 with a length': ['HTTP/1.1 304 Not Modified\r\ncontent-length: 2\r\n\r\n', 304, '', null, 'open'],
+  'a 304 with a length': [
+    'HTTP/1.1 304 Not Modified\r\ncontent-length: 2\r\n\r\n',
+    304,
+    '',
+    null,
+    'open',
+  ],
   'a 205 with a body': [`HTTP/1.1 205 Reset Content\r\n${SIZED}`, 205, 'ok', null, 'open'],
   'a folded field': [`${OK}x-a: b\r\n \t c\r\n${SIZED}`, 200, 'ok', null, 'open'],
   'a folded first field': [`${OK} x-a: b\r\n${SIZED}`, 200, 'ok', null, 'open'],
@@ -56,7 +69,13 @@ const CORPUS: Readonly<Record<string, Row>> = {
   'a broken chunk': [`${OK}${CHUNKED}\r\nzz\r\nok\r\n0\r\n\r\n`, 200, '', UNREADABLE, 'open'],
   'chunks with bare line feeds': [`${OK}${CHUNKED}\r\n2\nok\n0\n\n`, 200, '', UNREADABLE, 'open'],
   trailers: [`${OK}${CHUNKED}\r\n2\r\nok\r\n0\r\nx: y\r\n\r\n`, 200, 'ok', null, 'open'],
-  'folded trailers': [`${OK}${CHUNKED}\r\n2\r\nok\r\n0\r\nx: y\r\n z\r\n\r\n`, 200, 'ok', UNREADABLE, 'open'],
+  'folded trailers': [
+    `${OK}${CHUNKED}\r\n2\r\nok\r\n0\r\nx: y\r\n z\r\n\r\n`,
+    200,
+    'ok',
+    UNREADABLE,
+    'open',
+  ],
   'chunks without an end': [`${OK}${CHUNKED}\r\n2\r\nok`, 200, 'ok', CLOSED],
   'a body that is too short': [`${OK}content-length: 20\r\n\r\nok`, 200, 'ok', CLOSED],
   'nothing after the status line': [OK, 200, '', CLOSED],
@@ -64,7 +83,13 @@ const CORPUS: Readonly<Record<string, Row>> = {
   'an end within the status line': ['HTTP/1.1 200', null, ''],
   'silence after the status line': [OK, 200, '', SILENT, 'open'],
   'silence within the body': [`${OK}content-length: 3\r\n\r\nok`, 200, 'ok', SILENT, 'open'],
-  'a blank before the colon': [`${OK}x-a : b\r\ncontent-length : 2\r\n\r\nok`, 200, 'ok', null, 'open'],
+  'a blank before the colon': [
+    `${OK}x-a : b\r\ncontent-length : 2\r\n\r\nok`,
+    200,
+    'ok',
+    null,
+    'open',
+  ],
   'a line without a colon': [`${OK}nonsense\r\n${SIZED}`, 200, 'ok', null, 'open'],
   'a field without a name': [`${OK}: b\r\n${SIZED}`, 200, 'ok', null, 'open'],
   'a name that is no token': [`${OK}x (a): b\r\n${SIZED}`, 200, 'ok', null, 'open'],
@@ -85,14 +110,38 @@ const CORPUS: Readonly<Record<string, Row>> = {
   'a status of two digits': [`HTTP/1.1 20 OK\r\n${SIZED}`, null, '', null, 'open'],
   'an empty line before the status line': [`\r\n${OK}${SIZED}`, 200, 'ok', null, 'open'],
   'HTTP/0.9': ['ok\n', null, '', null, 'open'],
-  'folded fields of an informational answer': [`HTTP/1.1 103 Early\r\nx: a\r\n b\r\n\r\n${OK}${SIZED}`, 200, 'ok', null, 'open'],
-  'an informational answer with bare line feeds': [`HTTP/1.1 100 Continue\n\n${OK}${SIZED}`, 200, 'ok', null, 'open'],
+  'folded fields of an informational answer': [
+    `HTTP/1.1 103 Early\r\nx: a\r\n b\r\n\r\n${OK}${SIZED}`,
+    200,
+    'ok',
+    null,
+    'open',
+  ],
+  'an informational answer with bare line feeds': [
+    `HTTP/1.1 100 Continue\n\n${OK}${SIZED}`,
+    200,
+    'ok',
+    null,
+    'open',
+  ],
   'an unasked 101': [`HTTP/1.1 101 Switching\r\n\r\n${OK}${SIZED}`, 200, 'ok', null, 'open'],
   'a body that is not gzip': [`${OK}content-encoding: gzip\r\n${SIZED}`, 200, '', null, 'open'],
-  'an unknown content coding': [`${OK}content-encoding: other\r\n${SIZED}`, 200, '(2 bytes with content-encoding other)', null, 'open'],
+  'an unknown content coding': [
+    `${OK}content-encoding: other\r\n${SIZED}`,
+    200,
+    '(2 bytes with content-encoding other)',
+    null,
+    'open',
+  ],
   'a field of 90 KB': [`${OK}x-a: ${'y'.repeat(90_000)}\r\n${SIZED}`, 200, 'ok', null, 'open'],
   'fields of 290 KB': [OK + MANY.repeat(285) + SIZED, 200, 'ok', null, 'open'],
-  'fields of 400 KB': [OK + MANY.repeat(400) + SIZED, 200, '', /headers are larger than 300 KB/, 'open'],
+  'fields of 400 KB': [
+    OK + MANY.repeat(400) + SIZED,
+    200,
+    '',
+    /headers are larger than 300 KB/,
+    'open',
+  ],
   '3000 fields': [OK + 'x: y\r\n'.repeat(3_000) + SIZED, 200, 'ok', null, 'open'],
   'a 503 that is cut': ['HTTP/1.1 503 Busy\r\nretry-after: 7\r\n', 503, '', CLOSED],
 };
@@ -106,7 +155,10 @@ interface Served {
  * Answers the first request of each connection, with the row numbered in its path; a second request
  * gets 500, because none may be sent on the connection.
  */
-async function serve(rows: readonly Row[], write: (socket: net.Socket, bytes: Buffer) => void): Promise<Served> {
+async function serve(
+  rows: readonly Row[],
+  write: (socket: net.Socket, bytes: Buffer) => void,
+): Promise<Served> {
   const sockets = new Set<net.Socket>();
   const server = net.createServer((socket) => {
     let isAnswered = false;
@@ -132,11 +184,20 @@ async function serve(rows: readonly Row[], write: (socket: net.Socket, bytes: Bu
   };
 }
 
-async function withSender(test: (post: (url: string, timeoutMs?: number) => Promise<Answer>) => Promise<void>): Promise<void> {
-  const sender = new Sender({ allowedNetworks: ['127.0.0.0/8'], maxResponseBytes: 1_000, lookupsPerProject: 32 });
+async function withSender(
+  test: (post: (url: string, timeoutMs?: number) => Promise<Answer>) => Promise<void>,
+): Promise<void> {
+  const sender = new Sender({
+    allowedNetworks: ['127.0.0.0/8'],
+    maxResponseBytes: 1_000,
+    lookupsPerProject: 32,
+  });
   const request = { projectId: 'p', headers: [], body: Buffer.from('{}') };
   try {
-    await test((url, timeoutMs = 10_000) => new Promise((resolve) => sender.send({ ...request, url, timeoutMs }, resolve)));
+    await test(
+      (url, timeoutMs = 10_000) =>
+        new Promise((resolve) => sender.send({ ...request, url, timeoutMs }, resolve)),
+    );
   } finally {
     await sender.close();
   }
@@ -160,12 +221,18 @@ for (const [how, write] of Object.entries(ways)) {
     const served = await serve(rows, write);
     await withSender(async (post) => {
       const got = await Promise.all(
-        rows.map(([, , , remark], number) => post(`${served.url}/${number}`, remark === SILENT ? 2_000 : undefined)),
+        rows.map(([, , , remark], number) =>
+          post(`${served.url}/${number}`, remark === SILENT ? 2_000 : undefined),
+        ),
       );
       for (const [number, { status, body, failure, remark }] of got.entries()) {
         const [, expectedStatus, expectedBody, expectedRemark] = rows[number]!;
         assert.equal([status, body], [expectedStatus, expectedBody], names[number]);
-        assert.is(failure === null, expectedStatus !== null, `${names[number]}: ${failure?.message}`);
+        assert.is(
+          failure === null,
+          expectedStatus !== null,
+          `${names[number]}: ${failure?.message}`,
+        );
         if (expectedRemark) assert.match(remark ?? '', expectedRemark, names[number]);
         else if (expectedStatus !== null) assert.is(remark, undefined, names[number]);
       }
@@ -177,30 +244,49 @@ for (const [how, write] of Object.entries(ways)) {
 answers('curl reads no status that is not read here', async () => {
   const served = await serve(rows, (socket, bytes) => socket.write(bytes));
   const args = rows.flatMap((_, number) => ['-o', '/dev/null', `${served.url}/${number}`]);
-  const all = ['-s', '-Z', '--parallel-max', '100', '-m', '2', '-0', '-d', '{}', '-w', '%{url} %{http_code}\\n', ...args];
-  const { stdout } = await promisify(execFile)('curl', all).catch((error: { code?: unknown; stdout?: string }) => ({
-    stdout: error.stdout ?? '',
-  }));
+  const all = [
+    '-s',
+    '-Z',
+    '--parallel-max',
+    '100',
+    '-m',
+    '2',
+    '-0',
+    '-d',
+    '{}',
+    '-w',
+    '%{url} %{http_code}\\n',
+    ...args,
+  ];
+  const { stdout } = await promisify(execFile)('curl', all).catch(
+    (error: { code?: unknown; stdout?: string }) => ({
+      stdout: error.stdout ?? '',
+    }),
+  );
   await served.close();
   const read = [...stdout.matchAll(/\/(\d+) (\d+)$/gm)];
   assert.is(read.length, rows.length, 'curl is not there, or has not asked for all');
   for (const [, number, status] of read) {
     // curl prints 000 without a status, and accepts an unsolicited 101.
-    if (status !== '000' && status !== '101') assert.is(rows[Number(number)]![1], Number(status), names[Number(number)]);
+    if (status !== '000' && status !== '101')
+      assert.is(rows[Number(number)]![1], Number(status), names[Number(number)]);
   }
 });
 
-answers('a folded field is one value, and a connection is not used again after an answer that was mended', async () => {
-  const served = await serve(rows, (socket, bytes) => socket.write(bytes));
-  await withSender(async (post) => {
-    const number = names.indexOf('a folded field');
-    for (let n = 0; n < 3; n++) {
-      const { status, headers } = await post(`${served.url}/${number}`);
-      assert.equal([status, headers['x-a']], [200, 'b c']);
-    }
-  });
-  await served.close();
-});
+answers(
+  'a folded field is one value, and a connection is not used again after an answer that was mended',
+  async () => {
+    const served = await serve(rows, (socket, bytes) => socket.write(bytes));
+    await withSender(async (post) => {
+      const number = names.indexOf('a folded field');
+      for (let n = 0; n < 3; n++) {
+        const { status, headers } = await post(`${served.url}/${number}`);
+        assert.equal([status, headers['x-a']], [200, 'b c']);
+      }
+    });
+    await served.close();
+  },
+);
 
 answers('bytes that come while a connection is idle are the answer to no request', async () => {
   let connections = 0;
@@ -217,19 +303,34 @@ answers('bytes that come while a connection is idle are the answer to no request
   server.close();
 });
 
-answers('an answer counts that comes before the request is sent whole, though the connection is reset', async () => {
-  const server = net.createServer((socket) => {
-    socket.on('error', () => undefined);
-    socket.once('data', () => socket.write(`HTTP/1.1 413 Too Large\r\n${SIZED}`, () => socket.resetAndDestroy()));
-  });
-  const port = await loopback(server);
-  const sender = new Sender({ allowedNetworks: ['127.0.0.0/8'], maxResponseBytes: 1_000, lookupsPerProject: 32 });
-  const request = { projectId: 'p', url: `http://127.0.0.1:${port}/`, headers: [], body: Buffer.alloc(5_000_000), timeoutMs: 5_000 };
-  const { status, body } = await new Promise<Answer>((resolve) => sender.send(request, resolve));
-  assert.equal([status, body], [413, 'ok']);
-  await sender.close();
-  server.close();
-});
+answers(
+  'an answer counts that comes before the request is sent whole, though the connection is reset',
+  async () => {
+    const server = net.createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () =>
+        socket.write(`HTTP/1.1 413 Too Large\r\n${SIZED}`, () => socket.resetAndDestroy()),
+      );
+    });
+    const port = await loopback(server);
+    const sender = new Sender({
+      allowedNetworks: ['127.0.0.0/8'],
+      maxResponseBytes: 1_000,
+      lookupsPerProject: 32,
+    });
+    const request = {
+      projectId: 'p',
+      url: `http://127.0.0.1:${port}/`,
+      headers: [],
+      body: Buffer.alloc(5_000_000),
+      timeoutMs: 5_000,
+    };
+    const { status, body } = await new Promise<Answer>((resolve) => sender.send(request, resolve));
+    assert.equal([status, body], [413, 'ok']);
+    await sender.close();
+    server.close();
+  },
+);
 
 answers('another protocol is named', async () => {
   const settings = '\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64';
@@ -239,8 +340,14 @@ answers('another protocol is named', async () => {
       /^What 127\.0\.0\.1:\d+ answers cannot be read: it speaks HTTP\/2 only, and endpoints are called with HTTP\/1\.1\.$/,
     ],
     GOAWAY: ['\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01', /HTTP\/2 only/],
-    TLS: ['\x15\x03\x01\0\x02\x02\x16', /: it speaks TLS, so its URL has to begin with https:\/\/\.$/],
-    SSH: ['SSH-2.0-OpenSSH_9.2\r\n', /: it begins with "SSH-2\.0-OpenSSH_9\.2", which is not HTTP\/1\.1\.$/],
+    TLS: [
+      '\x15\x03\x01\0\x02\x02\x16',
+      /: it speaks TLS, so its URL has to begin with https:\/\/\.$/,
+    ],
+    SSH: [
+      'SSH-2.0-OpenSSH_9.2\r\n',
+      /: it begins with "SSH-2\.0-OpenSSH_9\.2", which is not HTTP\/1\.1\.$/,
+    ],
     'nothing known': ['\xff\xfe', /: it is not HTTP\/1\.1\.$/],
   };
   const all = Object.values(kinds);
@@ -260,9 +367,15 @@ answers('another protocol is named', async () => {
 
 answers('an answer that asks for TLS is named', async () => {
   const page = '<html><center>The plain HTTP request was sent to HTTPS port</center></html>';
-  const served = await serve([[`HTTP/1.1 400 Bad Request\r\n\r\n${page}`, 400, page]], (socket, bytes) => socket.write(bytes));
+  const served = await serve(
+    [[`HTTP/1.1 400 Bad Request\r\n\r\n${page}`, 400, page]],
+    (socket, bytes) => socket.write(bytes),
+  );
   await withSender(async (post) => {
-    assert.match((await post(`${served.url}/0`)).remark ?? '', /^127\.0\.0\.1:\d+ speaks TLS, so its URL has to begin with https:\/\/\.$/);
+    assert.match(
+      (await post(`${served.url}/0`)).remark ?? '',
+      /^127\.0\.0\.1:\d+ speaks TLS, so its URL has to begin with https:\/\/\.$/,
+    );
   });
   await served.close();
 });

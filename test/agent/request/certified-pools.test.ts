@@ -24,7 +24,10 @@ pools.after(async () => {
 });
 
 /** Sends sequential requests with one sender, each with the certificate of this name. */
-async function post(names: readonly (string | undefined)[], options: Partial<SenderOptions> = {}): Promise<Answer[]> {
+async function post(
+  names: readonly (string | undefined)[],
+  options: Partial<SenderOptions> = {},
+): Promise<Answer[]> {
   const sender = new Sender({
     allowedNetworks: ['127.0.0.0/8'],
     maxResponseBytes: 100,
@@ -43,7 +46,13 @@ async function post(names: readonly (string | undefined)[], options: Partial<Sen
   try {
     for (const name of names) {
       const certificate = name === undefined ? undefined : certificates[name];
-      answers.push(await within(new Promise<Answer>((done) => sender.send({ ...request, certificate }, done)), 15_000, 'an answer'));
+      answers.push(
+        await within(
+          new Promise<Answer>((done) => sender.send({ ...request, certificate }, done)),
+          15_000,
+          'an answer',
+        ),
+      );
       await setImmediate();
     }
     return answers;
@@ -58,29 +67,38 @@ const seen = async (work: () => Promise<unknown>) => {
   return at.requests.slice(before);
 };
 
-pools('an endpoint that requires a certificate gets that of the request, and one without is refused', async () => {
-  const [without, ...others] = await post([undefined, 'acme', 'globex', 'acme']);
-  assert.is(without?.status, null);
-  assert.match(without?.failure?.message ?? '', /it (requires|may require) a client certificate\.$/);
-  assert.equal(
-    others.map(({ status }) => status),
-    [200, 200, 200],
-  );
-});
+pools(
+  'an endpoint that requires a certificate gets that of the request, and one without is refused',
+  async () => {
+    const [without, ...others] = await post([undefined, 'acme', 'globex', 'acme']);
+    assert.is(without?.status, null);
+    assert.match(
+      without?.failure?.message ?? '',
+      /it (requires|may require) a client certificate\.$/,
+    );
+    assert.equal(
+      others.map(({ status }) => status),
+      [200, 200, 200],
+    );
+  },
+);
 
-pools('connections are kept for the next request with the same certificate, and for no other', async () => {
-  const requests = await seen(() => post(['acme', 'acme', 'globex', 'acme', 'globex']));
-  assert.equal(
-    requests.map(({ client }) => client),
-    ['acme', 'acme', 'globex', 'acme', 'globex'],
-  );
-  const [a, , b] = requests.map(({ connection }) => connection);
-  assert.equal(
-    requests.map(({ connection }) => connection),
-    [a, a, b, a, b],
-  );
-  assert.is.not(a, b);
-});
+pools(
+  'connections are kept for the next request with the same certificate, and for no other',
+  async () => {
+    const requests = await seen(() => post(['acme', 'acme', 'globex', 'acme', 'globex']));
+    assert.equal(
+      requests.map(({ client }) => client),
+      ['acme', 'acme', 'globex', 'acme', 'globex'],
+    );
+    const [a, , b] = requests.map(({ connection }) => connection);
+    assert.equal(
+      requests.map(({ connection }) => connection),
+      [a, a, b, a, b],
+    );
+    assert.is.not(a, b);
+  },
+);
 
 pools('behind a proxy the endpoint sees the certificate too', async () => {
   const proxy = await httpProxy({});
@@ -95,35 +113,42 @@ pools('behind a proxy the endpoint sees the certificate too', async () => {
   }
 });
 
-pools('beyond the limit the pool that was used longest ago is closed, and opened again when it is needed', async () => {
-  const opened: string[] = [];
-  const closed: string[] = [];
-  let name = '';
-  const bounded = new CertifiedPools({
-    max: 2,
-    authorities: undefined,
-    open: () => {
-      const own = name;
-      opened.push(own);
-      return { dispatch: () => true, close: async () => void closed.push(own), destroy: async () => void closed.push(own) };
-    },
-  });
-  const use = (id: string) => bounded.of({ ...certificates['acme']!, id: (name = id) });
-  const first = use('a');
-  use('b');
-  assert.is(use('a'), first);
-  use('c');
-  assert.equal([opened, closed], [['a', 'b', 'c'], ['b']]);
-  use('b');
-  assert.equal(
-    [opened, closed],
-    [
-      ['a', 'b', 'c', 'b'],
-      ['b', 'a'],
-    ],
-  );
-  await bounded.destroy();
-  assert.equal(closed.slice(2).sort(), ['b', 'c']);
-});
+pools(
+  'beyond the limit the pool that was used longest ago is closed, and opened again when it is needed',
+  async () => {
+    const opened: string[] = [];
+    const closed: string[] = [];
+    let name = '';
+    const bounded = new CertifiedPools({
+      max: 2,
+      authorities: undefined,
+      open: () => {
+        const own = name;
+        opened.push(own);
+        return {
+          dispatch: () => true,
+          close: async () => void closed.push(own),
+          destroy: async () => void closed.push(own),
+        };
+      },
+    });
+    const use = (id: string) => bounded.of({ ...certificates['acme']!, id: (name = id) });
+    const first = use('a');
+    use('b');
+    assert.is(use('a'), first);
+    use('c');
+    assert.equal([opened, closed], [['a', 'b', 'c'], ['b']]);
+    use('b');
+    assert.equal(
+      [opened, closed],
+      [
+        ['a', 'b', 'c', 'b'],
+        ['b', 'a'],
+      ],
+    );
+    await bounded.destroy();
+    assert.equal(closed.slice(2).sort(), ['b', 'c']);
+  },
+);
 
 pools.run();

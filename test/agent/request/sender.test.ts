@@ -14,18 +14,36 @@ const send = suite('agent/request/sender');
 const LOOPBACK = ['127.0.0.0/8', '::1'];
 const CAP = 1000;
 
-type Post = (url: string, request?: Partial<Request> & { readonly responsePace?: ProjectPace }) => Promise<Answer>;
+type Post = (
+  url: string,
+  request?: Partial<Request> & { readonly responsePace?: ProjectPace },
+) => Promise<Answer>;
 
 /** Runs a test with a new sender; `post` sends a request and returns its only answer. */
-async function withSender(test: (post: Post) => Promise<void>, options: Partial<SenderOptions> = {}): Promise<void> {
-  const sender = new Sender({ allowedNetworks: LOOPBACK, maxResponseBytes: CAP, lookupsPerProject: 32, ...options });
+async function withSender(
+  test: (post: Post) => Promise<void>,
+  options: Partial<SenderOptions> = {},
+): Promise<void> {
+  const sender = new Sender({
+    allowedNetworks: LOOPBACK,
+    maxResponseBytes: CAP,
+    lookupsPerProject: 32,
+    ...options,
+  });
   let answers = 0;
   let requests = 0;
   const post: Post = (url, { responsePace, ...request } = {}) => {
     requests++;
     const answered = new Promise<Answer>((resolve) =>
       sender.send(
-        { projectId: 'p', url, headers: ['content-type', 'application/json'], body: Buffer.from('{}'), timeoutMs: 20_000, ...request },
+        {
+          projectId: 'p',
+          url,
+          headers: ['content-type', 'application/json'],
+          body: Buffer.from('{}'),
+          timeoutMs: 20_000,
+          ...request,
+        },
         (answer) => {
           answers++;
           resolve(answer);
@@ -43,7 +61,10 @@ async function withSender(test: (post: Post) => Promise<void>, options: Partial<
   assert.is(answers, requests, 'every request is answered exactly once');
 }
 
-async function withEndpoint(options: Parameters<typeof endpoint>[0], test: (receiver: Endpoint) => Promise<void>): Promise<void> {
+async function withEndpoint(
+  options: Parameters<typeof endpoint>[0],
+  test: (receiver: Endpoint) => Promise<void>,
+): Promise<void> {
   const receiver = await endpoint(options);
   try {
     await test(receiver);
@@ -53,7 +74,10 @@ async function withEndpoint(options: Parameters<typeof endpoint>[0], test: (rece
 }
 
 /** Runs a test with a server that answers each connection's first bytes by hand. */
-async function withSocket(answer: (socket: net.Socket, connection: number) => void, test: (url: string) => Promise<void>): Promise<void> {
+async function withSocket(
+  answer: (socket: net.Socket, connection: number) => void,
+  test: (url: string) => Promise<void>,
+): Promise<void> {
   const sockets = new Set<net.Socket>();
   let connections = 0;
   const server = net.createServer((socket) => {
@@ -72,15 +96,23 @@ async function withSocket(answer: (socket: net.Socket, connection: number) => vo
 }
 
 send('status, headers and body of the response are captured', () =>
-  withEndpoint({ answer: { status: 418, headers: { 'X-Teapot': 'yes', 'retry-after': '7' }, body: 'short and stout: é' } }, (receiver) =>
-    withSender(async (post) => {
-      const answer = await post(`${receiver.url}/hooks?a=1`);
-      assert.is(answer.status, 418);
-      assert.is(answer.headers['x-teapot'], 'yes');
-      assert.is(answer.headers['retry-after'], '7');
-      assert.is(answer.body, 'short and stout: é');
-      assert.is(answer.failure, null);
-    }),
+  withEndpoint(
+    {
+      answer: {
+        status: 418,
+        headers: { 'X-Teapot': 'yes', 'retry-after': '7' },
+        body: 'short and stout: é',
+      },
+    },
+    (receiver) =>
+      withSender(async (post) => {
+        const answer = await post(`${receiver.url}/hooks?a=1`);
+        assert.is(answer.status, 418);
+        assert.is(answer.headers['x-teapot'], 'yes');
+        assert.is(answer.headers['retry-after'], '7');
+        assert.is(answer.body, 'short and stout: é');
+        assert.is(answer.failure, null);
+      }),
   ),
 );
 
@@ -88,7 +120,10 @@ send('the request is a POST of the exact bytes with the headers as given', () =>
   withEndpoint({}, (receiver) =>
     withSender(async (post) => {
       const body = Buffer.from('{ "id":9007199254740993 }');
-      await post(`${receiver.url}/hooks?a=%20b&c`, { body, headers: ['Content-Type', 'application/json', 'X-Shop', 'Jos\xe9'] });
+      await post(`${receiver.url}/hooks?a=%20b&c`, {
+        body,
+        headers: ['Content-Type', 'application/json', 'X-Shop', 'Jos\xe9'],
+      });
       const [request] = receiver.requests;
       assert.is(request?.method, 'POST');
       assert.is(request?.url, '/hooks?a=%20b&c');
@@ -103,7 +138,12 @@ send('the request is a POST of the exact bytes with the headers as given', () =>
 send('redirects are not followed', () =>
   withEndpoint({}, (other) =>
     withEndpoint(
-      { answer: (_, number) => ({ status: [301, 302, 303, 307, 308][number] ?? 200, headers: { location: other.url } }) },
+      {
+        answer: (_, number) => ({
+          status: [301, 302, 303, 307, 308][number] ?? 200,
+          headers: { location: other.url },
+        }),
+      },
       (receiver) =>
         withSender(async (post) => {
           for (const status of [301, 302, 303, 307, 308]) {
@@ -122,10 +162,18 @@ send('redirects are not followed', () =>
 
 send('of a redirect no more is told than the beginning of where to, and a 304 is no redirect', () =>
   withEndpoint(
-    { answer: (_, number) => (number === 0 ? { status: 302, headers: { location: `http://x/${'y'.repeat(5_000)}` } } : { status: 304 }) },
+    {
+      answer: (_, number) =>
+        number === 0
+          ? { status: 302, headers: { location: `http://x/${'y'.repeat(5_000)}` } }
+          : { status: 304 },
+    },
     (receiver) =>
       withSender(async (post) => {
-        assert.match((await post(receiver.url)).failure?.message ?? '', /a redirect to http:\/\/x\/y{191}…\. Redirects/);
+        assert.match(
+          (await post(receiver.url)).failure?.message ?? '',
+          /a redirect to http:\/\/x\/y{191}…\. Redirects/,
+        );
         assert.is((await post(receiver.url)).failure, null);
       }),
   ),
@@ -146,10 +194,19 @@ send('of a body no more is kept than the cap, and the connection is used again',
 );
 
 send('with a cap of nothing no body is kept', () =>
-  withEndpoint({ answer: { body: gzipSync('x'), headers: { 'content-encoding': 'gzip' } } }, (receiver) =>
-    withSender(async (post) => assert.equal([(await post(receiver.url)).body, (await post(receiver.url)).status], ['', 200]), {
-      maxResponseBytes: 0,
-    }),
+  withEndpoint(
+    { answer: { body: gzipSync('x'), headers: { 'content-encoding': 'gzip' } } },
+    (receiver) =>
+      withSender(
+        async (post) =>
+          assert.equal(
+            [(await post(receiver.url)).body, (await post(receiver.url)).status],
+            ['', 200],
+          ),
+        {
+          maxResponseBytes: 0,
+        },
+      ),
   ),
 );
 
@@ -186,9 +243,16 @@ send('compressed bodies are read, whatever the case of their encoding', () =>
       ['identity', Buffer.from(text)],
     ];
     for (const [encoding, body] of encodings) {
-      await withEndpoint({ answer: { body, headers: { 'content-encoding': encoding } } }, async (receiver) => {
-        assert.equal(await post(receiver.url).then(({ body, failure }) => [body, failure]), [text, null], encoding);
-      });
+      await withEndpoint(
+        { answer: { body, headers: { 'content-encoding': encoding } } },
+        async (receiver) => {
+          assert.equal(
+            await post(receiver.url).then(({ body, failure }) => [body, failure]),
+            [text, null],
+            encoding,
+          );
+        },
+      );
     }
   }),
 );
@@ -206,9 +270,12 @@ send('a body that expands to a gigabyte gives the cap and no more, and takes no 
       const before = peakMb();
       for (const [encoding, body] of bombs) {
         // The cap exceeds the size of the compressed body, so that the whole bomb arrives.
-        await withEndpoint({ answer: { body, headers: { 'content-encoding': encoding } } }, async (receiver) => {
-          assert.is((await post(receiver.url)).body.length, 1024 * 1024, encoding);
-        });
+        await withEndpoint(
+          { answer: { body, headers: { 'content-encoding': encoding } } },
+          async (receiver) => {
+            assert.is((await post(receiver.url)).body.length, 1024 * 1024, encoding);
+          },
+        );
       }
       assert.ok(peakMb() - before < 60, `${peakMb() - before} MB more than before`);
     },
@@ -228,11 +295,15 @@ for (const [what, body, headers] of [
           async (post) => {
             const responsePace = new ProjectPace(100_000, 1);
             const lengths = async (projectId: string, count: number, url = receiver.url) => {
-              const answers = await Promise.all(Array.from({ length: count }, () => post(url, { projectId, responsePace })));
+              const answers = await Promise.all(
+                Array.from({ length: count }, () => post(url, { projectId, responsePace })),
+              );
               return answers.map((answer) => answer.body.length).sort((a, b) => b - a);
             };
             assert.equal(await lengths('p', 5), [50_000, 50_000, 50_000, 1_000, 1_000]);
-            await withEndpoint({ answer: { body: 'short' } }, async ({ url }) => assert.equal(await lengths('p', 1, url), [5]));
+            await withEndpoint({ answer: { body: 'short' } }, async ({ url }) =>
+              assert.equal(await lengths('p', 1, url), [5]),
+            );
             assert.equal(await lengths('q', 1), [50_000]);
           },
           { maxResponseBytes: 50_000 },
@@ -241,14 +312,17 @@ for (const [what, body, headers] of [
   );
 
 send('what a response may have had and did not is not counted', () =>
-  withEndpoint({ answer: { body: gzipSync('x'.repeat(2000)), headers: { 'content-encoding': 'gzip' } } }, (receiver) =>
-    withSender(
-      async (post) => {
-        const responsePace = new ProjectPace(100_000, 1);
-        for (let k = 0; k < 20; k++) assert.is((await post(receiver.url, { responsePace })).body.length, 2000);
-      },
-      { maxResponseBytes: 50_000 },
-    ),
+  withEndpoint(
+    { answer: { body: gzipSync('x'.repeat(2000)), headers: { 'content-encoding': 'gzip' } } },
+    (receiver) =>
+      withSender(
+        async (post) => {
+          const responsePace = new ProjectPace(100_000, 1);
+          for (let k = 0; k < 20; k++)
+            assert.is((await post(receiver.url, { responsePace })).body.length, 2000);
+        },
+        { maxResponseBytes: 50_000 },
+      ),
   ),
 );
 
@@ -258,22 +332,35 @@ function gzipBomb(): Buffer {
 
 send('of a body whose compression is broken, cut off or unknown the delivery does not fail', () =>
   withSender(async (post) => {
-    const whole = gzipSync('x'.repeat(500) + Array.from({ length: 500 }, (_, n) => String(n)).join());
+    const whole = gzipSync(
+      'x'.repeat(500) + Array.from({ length: 500 }, (_, n) => String(n)).join(),
+    );
     const cases: [string, Buffer, RegExp][] = [
       ['gzip', Buffer.from('this is no gzip'), /^$/],
       ['gzip', whole.subarray(0, whole.length - 200), /^x{100}/],
-      ['gzip', Buffer.concat([whole.subarray(0, 60), Buffer.alloc(200, 0xff)]), /^x{500}0,1,2,3,4,5,/],
+      [
+        'gzip',
+        Buffer.concat([whole.subarray(0, 60), Buffer.alloc(200, 0xff)]),
+        /^x{500}0,1,2,3,4,5,/,
+      ],
       ['br', Buffer.from('this is no brotli'), /^$/],
       ['deflate', deflateRawSync('raw'), /^$/],
       ['zstd', Buffer.from('whatever'), /^\(8 bytes with content-encoding zstd\)$/],
-      ['gzip, gzip', gzipSync(gzipSync('twice')), /^\(\d+ bytes with content-encoding gzip, gzip\)$/],
+      [
+        'gzip, gzip',
+        gzipSync(gzipSync('twice')),
+        /^\(\d+ bytes with content-encoding gzip, gzip\)$/,
+      ],
     ];
     for (const [encoding, body, expected] of cases) {
-      await withEndpoint({ answer: { body, headers: { 'content-encoding': encoding } } }, async (receiver) => {
-        const answer = await post(receiver.url);
-        assert.equal([answer.status, answer.failure], [200, null], encoding);
-        assert.match(answer.body, expected, encoding);
-      });
+      await withEndpoint(
+        { answer: { body, headers: { 'content-encoding': encoding } } },
+        async (receiver) => {
+          const answer = await post(receiver.url);
+          assert.equal([answer.status, answer.failure], [200, null], encoding);
+          assert.match(answer.body, expected, encoding);
+        },
+      );
     }
   }),
 );
@@ -292,51 +379,74 @@ send('connections are kept alive and used again, one for each request that is un
 
 send('answers without a body and interim answers are whole', () =>
   withSocket(
-    (socket) => socket.write('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 204 No Content\r\nx-a: b\r\n\r\n'),
+    (socket) =>
+      socket.write(
+        'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 204 No Content\r\nx-a: b\r\n\r\n',
+      ),
     (url) =>
       withSender(async (post) => {
         const answer = await post(url);
         assert.equal(
-          [answer.status, answer.body, answer.headers['x-a'], answer.headers['link'], answer.failure],
+          [
+            answer.status,
+            answer.body,
+            answer.headers['x-a'],
+            answer.headers['link'],
+            answer.failure,
+          ],
           [204, '', 'b', undefined, null],
         );
       }),
   ),
 );
 
-send('informational answers that nobody asked for are skipped, however their bytes arrive', async () => {
-  const interim = [100, 102, 103, 100].map((status) => `HTTP/1.1 ${status} Interim\r\nlink: </a>\r\n\r\n`).join('');
-  const bytes = `${interim}HTTP/1.1 200 OK\r\ncontent-length: 22\r\n\r\nHTTP/1.1 100 is a body`;
-  const pieces = {
-    'in one piece': [bytes],
-    'byte by byte': Array.from(bytes),
-    'with the answer later': [interim, bytes.slice(interim.length)],
-  };
-  for (const [how, all] of Object.entries(pieces)) {
-    await withSocket(
-      (socket) => {
-        socket.setNoDelay(true);
-        const next = (n: number) => void (n < all.length && socket.write(all[n]!, () => setImmediate(next, n + 1)));
-        next(0);
-      },
-      (url) =>
-        withSender(async (post) => {
-          const { status, body, headers, failure } = await post(url);
-          assert.equal([status, body, headers['link'], failure], [200, 'HTTP/1.1 100 is a body', undefined, null], how);
-        }),
-    );
-  }
-});
+send(
+  'informational answers that nobody asked for are skipped, however their bytes arrive',
+  async () => {
+    const interim = [100, 102, 103, 100]
+      .map((status) => `HTTP/1.1 ${status} Interim\r\nlink: </a>\r\n\r\n`)
+      .join('');
+    const bytes = `${interim}HTTP/1.1 200 OK\r\ncontent-length: 22\r\n\r\nHTTP/1.1 100 is a body`;
+    const pieces = {
+      'in one piece': [bytes],
+      'byte by byte': Array.from(bytes),
+      'with the answer later': [interim, bytes.slice(interim.length)],
+    };
+    for (const [how, all] of Object.entries(pieces)) {
+      await withSocket(
+        (socket) => {
+          socket.setNoDelay(true);
+          const next = (n: number) =>
+            void (n < all.length && socket.write(all[n]!, () => setImmediate(next, n + 1)));
+          next(0);
+        },
+        (url) =>
+          withSender(async (post) => {
+            const { status, body, headers, failure } = await post(url);
+            assert.equal(
+              [status, body, headers['link'], failure],
+              [200, 'HTTP/1.1 100 is a body', undefined, null],
+              how,
+            );
+          }),
+      );
+    }
+  },
+);
 
 send('informational answers without end are a failure of the protocol', async () => {
   const cases = [
     ['HTTP/1.1 100 Continue\r\n\r\n', 'more than 16 informational answers (1xx)'],
-    [`HTTP/1.1 103 Early Hints\r\nlink: ${'x'.repeat(20_000)}`, 'its headers are larger than 300 KB'],
+    [
+      `HTTP/1.1 103 Early Hints\r\nlink: ${'x'.repeat(20_000)}`,
+      'its headers are larger than 300 KB',
+    ],
   ] as const;
   for (const [endless, reason] of cases) {
     await withSocket(
       (socket) => {
-        const pour = () => void (!socket.destroyed && socket.write(endless, () => setImmediate(pour)));
+        const pour = () =>
+          void (!socket.destroyed && socket.write(endless, () => setImmediate(pour)));
         pour();
       },
       (url) =>
@@ -361,7 +471,10 @@ send('an endpoint that accepts and never answers is a timeout', () =>
   withEndpoint({ answer: { hang: true } }, (receiver) =>
     withSender(async (post) => {
       const { status, failure } = await post(receiver.url, { timeoutMs: 150 });
-      assert.equal([status, failure?.class, failure?.message], [null, 'timeout', 'No complete response within 150 ms.']);
+      assert.equal(
+        [status, failure?.class, failure?.message],
+        [null, 'timeout', 'No complete response within 150 ms.'],
+      );
       await until('the connection to be given up', () => receiver.connections.open === 0);
     }),
   ),
@@ -374,7 +487,10 @@ send('an answer that never ends has its status, and a remark', () =>
       withSender(async (post) => {
         const { status, failure, body, remark } = await post(url, { timeoutMs: 150 });
         assert.equal([status, failure, body], [200, null, 'half']);
-        assert.is(remark, 'The endpoint began to answer 200, and its response was not complete within 150 ms.');
+        assert.is(
+          remark,
+          'The endpoint began to answer 200, and its response was not complete within 150 ms.',
+        );
       }),
   ),
 );
@@ -395,7 +511,10 @@ send('a connection that ends before the answer is a reset, in the middle of it a
     await withEndpoint({ answer: { close: true } }, async (receiver) => {
       const { status, failure } = await post(receiver.url);
       assert.equal([status, failure?.class], [null, 'reset']);
-      assert.is(failure?.message, `127.0.0.1:${receiver.port} closed the connection without an answer.`);
+      assert.is(
+        failure?.message,
+        `127.0.0.1:${receiver.port} closed the connection without an answer.`,
+      );
     });
     await withSocket(
       (socket) => socket.resetAndDestroy(),
@@ -411,7 +530,10 @@ send('a connection that ends before the answer is a reset, in the middle of it a
       async (url) => {
         const { status, failure, remark } = await post(url);
         assert.equal([status, failure], [200, null]);
-        assert.is(remark, `${new URL(url).host} closed the connection in the middle of its answer.`);
+        assert.is(
+          remark,
+          `${new URL(url).host} closed the connection in the middle of its answer.`,
+        );
       },
     );
   }),
@@ -441,7 +563,9 @@ send('a name that does not resolve is a failure of DNS', () =>
  * this machine.
  */
 async function withNames(test: (servers: NameServer) => Promise<void>): Promise<void> {
-  const servers = await nameServer((name) => (name.startsWith('silent') ? 'silence' : ['127.0.0.1']));
+  const servers = await nameServer((name) =>
+    name.startsWith('silent') ? 'silence' : ['127.0.0.1'],
+  );
   try {
     await askingServers([servers.address], () => test(servers));
   } finally {
@@ -449,46 +573,62 @@ async function withNames(test: (servers: NameServer) => Promise<void>): Promise<
   }
 }
 
-const SILENT = 'cannot be looked up: no name server answered within 5000 ms. Check the name servers of its domain.';
+const SILENT =
+  'cannot be looked up: no name server answered within 5000 ms. Check the name servers of its domain.';
 
-send('names whose servers are silent fail by themselves, and hold up no request of another project', () =>
-  withEndpoint({}, (receiver) =>
-    withNames(() =>
-      withSender(async (post) => {
-        const to = (name: string, projectId: string) => post(`http://${name}.test:${receiver.port}/`, { projectId });
-        const silent = Promise.all(Array.from({ length: 40 }, (_, n) => to(`silent${n}`, 'noisy')));
-        const others = await Promise.race([silent, Promise.all(Array.from({ length: 20 }, (_, n) => to(`n${n}`, `p${n}`)))]);
-        assert.equal(
-          others.map(({ status }) => status),
-          Array(20).fill(200),
-        );
-        const answers = await silent;
-        const failed = answers.filter(({ isUnsent }) => !isUnsent);
-        assert.is(failed.length, 32);
-        for (const [n, { failure }] of failed.entries()) assert.equal(failure, { class: 'dns', message: `silent${n}.test ${SILENT}` });
-        assert.is(receiver.requests.length, 20);
-      }),
-    ),
-  ),
-);
-
-send('a request whose name was not looked up for want of a place is unsent, also when its time ends first', () =>
-  withEndpoint({}, (receiver) =>
-    withNames(() =>
-      withSender(
-        async (post) => {
-          const to = (name: string, timeoutMs: number) => post(`http://${name}.test:${receiver.port}/`, { timeoutMs });
-          assert.is((await to('open', 20_000)).status, 200);
-          const silent = to('silent', 1_500);
-          const unsent = await Promise.all([to('waits', 20_000), to('hurries', 500)]);
-          assert.ok(unsent.every(({ isUnsent }) => isUnsent));
-          assert.equal((await silent).failure, { class: 'dns', message: `silent.test ${SILENT.replace('5000', '1500')}` });
-          assert.is((await to('open', 20_000)).status, 200, 'an open connection needs no lookup');
-        },
-        { lookupsPerProject: 1 },
+send(
+  'names whose servers are silent fail by themselves, and hold up no request of another project',
+  () =>
+    withEndpoint({}, (receiver) =>
+      withNames(() =>
+        withSender(async (post) => {
+          const to = (name: string, projectId: string) =>
+            post(`http://${name}.test:${receiver.port}/`, { projectId });
+          const silent = Promise.all(
+            Array.from({ length: 40 }, (_, n) => to(`silent${n}`, 'noisy')),
+          );
+          const others = await Promise.race([
+            silent,
+            Promise.all(Array.from({ length: 20 }, (_, n) => to(`n${n}`, `p${n}`))),
+          ]);
+          assert.equal(
+            others.map(({ status }) => status),
+            Array(20).fill(200),
+          );
+          const answers = await silent;
+          const failed = answers.filter(({ isUnsent }) => !isUnsent);
+          assert.is(failed.length, 32);
+          for (const [n, { failure }] of failed.entries())
+            assert.equal(failure, { class: 'dns', message: `silent${n}.test ${SILENT}` });
+          assert.is(receiver.requests.length, 20);
+        }),
       ),
     ),
-  ),
+);
+
+send(
+  'a request whose name was not looked up for want of a place is unsent, also when its time ends first',
+  () =>
+    withEndpoint({}, (receiver) =>
+      withNames(() =>
+        withSender(
+          async (post) => {
+            const to = (name: string, timeoutMs: number) =>
+              post(`http://${name}.test:${receiver.port}/`, { timeoutMs });
+            assert.is((await to('open', 20_000)).status, 200);
+            const silent = to('silent', 1_500);
+            const unsent = await Promise.all([to('waits', 20_000), to('hurries', 500)]);
+            assert.ok(unsent.every(({ isUnsent }) => isUnsent));
+            assert.equal((await silent).failure, {
+              class: 'dns',
+              message: `silent.test ${SILENT.replace('5000', '1500')}`,
+            });
+            assert.is((await to('open', 20_000)).status, 200, 'an open connection needs no lookup');
+          },
+          { lookupsPerProject: 1 },
+        ),
+      ),
+    ),
 );
 
 send('a certificate that nobody vouches for is a failure of TLS', () =>
@@ -497,7 +637,10 @@ send('a certificate that nobody vouches for is a failure of TLS', () =>
       for (const url of [receiver.url, receiver.url.replace('localhost', '127.0.0.1')]) {
         const { status, failure } = await post(url);
         assert.equal([status, failure?.class], [null, 'tls']);
-        assert.match(failure?.message ?? '', /^No secure connection to \S+:\d+: its certificate is .+\.$/);
+        assert.match(
+          failure?.message ?? '',
+          /^No secure connection to \S+:\d+: its certificate is .+\.$/,
+        );
       }
       assert.is(receiver.requests.length, 0);
     }),
@@ -527,36 +670,44 @@ send('an answer that is not HTTP is a failure of the protocol', () =>
   }),
 );
 
-send('headers of an answer that are too large cost no delivery, and the remark does not quote them', () =>
-  withSocket(
-    (socket) => socket.write(`HTTP/1.1 200 OK\r\nx-a: ${'hunter2'.repeat(50_000)}\r\n\r\n`),
-    (url) =>
-      withSender(async (post) => {
-        const { status, failure, remark } = await post(url);
-        assert.equal([status, failure], [200, null]);
-        assert.is(remark, `What ${new URL(url).host} answers cannot be read: its headers are larger than 300 KB.`);
-      }),
-  ),
+send(
+  'headers of an answer that are too large cost no delivery, and the remark does not quote them',
+  () =>
+    withSocket(
+      (socket) => socket.write(`HTTP/1.1 200 OK\r\nx-a: ${'hunter2'.repeat(50_000)}\r\n\r\n`),
+      (url) =>
+        withSender(async (post) => {
+          const { status, failure, remark } = await post(url);
+          assert.equal([status, failure], [200, null]);
+          assert.is(
+            remark,
+            `What ${new URL(url).host} answers cannot be read: its headers are larger than 300 KB.`,
+          );
+        }),
+    ),
 );
 
-send('an answer that announces more than is kept costs its connection as soon as enough is there', () => {
-  let sent = 0;
-  return withSocket(
-    (socket) => {
-      const piece = Buffer.alloc(10_000, 'x');
-      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n');
-      // Slow enough that the deadline precedes further data.
-      const timer = setInterval(() => socket.write(piece) && (sent += piece.length), 20);
-      socket.once('close', () => clearInterval(timer));
-    },
-    (url) =>
-      withSender(async (post) => {
-        const answer = await post(url);
-        assert.equal([answer.status, answer.failure, answer.body.length], [200, null, CAP]);
-        assert.ok(sent < 200_000, `${sent} bytes were read`);
-      }),
-  );
-});
+send(
+  'an answer that announces more than is kept costs its connection as soon as enough is there',
+  () => {
+    let sent = 0;
+    return withSocket(
+      (socket) => {
+        const piece = Buffer.alloc(10_000, 'x');
+        socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n');
+        // Slow enough that the deadline precedes further data.
+        const timer = setInterval(() => socket.write(piece) && (sent += piece.length), 20);
+        socket.once('close', () => clearInterval(timer));
+      },
+      (url) =>
+        withSender(async (post) => {
+          const answer = await post(url);
+          assert.equal([answer.status, answer.failure, answer.body.length], [200, null, CAP]);
+          assert.ok(sent < 200_000, `${sent} bytes were read`);
+        }),
+    );
+  },
+);
 
 send('what HTTP cannot carry is unsendable, and says so without a request', () =>
   withEndpoint({}, (receiver) =>
@@ -616,7 +767,10 @@ send('a name is refused for the address behind it, and the sentence tells both',
         (await post('http://localhost:1/')).failure?.message ?? '',
         /^localhost resolves to .*127\.0\.0\.1.*, which is in a private or reserved network/,
       );
-      assert.match((await post('http://10.0.0.1/')).failure?.message ?? '', /^10\.0\.0\.1 is in a private or reserved network/);
+      assert.match(
+        (await post('http://10.0.0.1/')).failure?.message ?? '',
+        /^10\.0\.0\.1 is in a private or reserved network/,
+      );
       for (const host of ['10.0.0.1', '168.63.129.16', '192.88.99.1'])
         assert.is((await post(`https://${host}/`)).failure?.class, 'refused_address', host);
     },
@@ -630,7 +784,10 @@ send('what an operator allows is reached, by address and by name, and nothing be
       async (post) => {
         assert.is((await post(receiver.url)).status, 200);
         assert.is((await post(receiver.url.replace('127.0.0.1', 'localhost'))).status, 200);
-        assert.is((await post(`http://127.0.0.2:${receiver.port}`)).failure?.class, 'refused_address');
+        assert.is(
+          (await post(`http://127.0.0.2:${receiver.port}`)).failure?.class,
+          'refused_address',
+        );
       },
       { allowedNetworks: ['127.0.0.1/32'] },
     ),
@@ -639,11 +796,22 @@ send('what an operator allows is reached, by address and by name, and nothing be
 
 send('closing ends what is under way, and each request is answered', async () => {
   await withEndpoint({ answer: { hang: true } }, async (receiver) => {
-    const sender = new Sender({ allowedNetworks: LOOPBACK, maxResponseBytes: CAP, lookupsPerProject: 32 });
+    const sender = new Sender({
+      allowedNetworks: LOOPBACK,
+      maxResponseBytes: CAP,
+      lookupsPerProject: 32,
+    });
     const answers: Answer[] = [];
     for (let n = 0; n < 3; n++)
-      sender.send({ projectId: 'p', url: receiver.url, headers: [], body: Buffer.from('{}'), timeoutMs: 60_000 }, (answer) =>
-        answers.push(answer),
+      sender.send(
+        {
+          projectId: 'p',
+          url: receiver.url,
+          headers: [],
+          body: Buffer.from('{}'),
+          timeoutMs: 60_000,
+        },
+        (answer) => answers.push(answer),
       );
     await receiver.received(3);
     await sender.close();

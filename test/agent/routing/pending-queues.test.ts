@@ -36,7 +36,10 @@ async function scene(
       db,
       (given) => {
         const put: Put = async (count, fields = {}) => {
-          const events = await acceptPending(db, count, { projectId: given.running.projectId, ...fields });
+          const events = await acceptPending(db, count, {
+            projectId: given.running.projectId,
+            ...fields,
+          });
           await kv.queue('create-event').push(events.map(encodeSignal));
           return events;
         };
@@ -67,7 +70,13 @@ queues('signals lead to deliveries, through one queue or through both, and are d
 queues('a signal that names nothing is dropped, and its neighbours are routed', () =>
   scene(async ({ running, at, put }) => {
     const queue = running.kv.queue('create-event');
-    await queue.push(['', 'nonsense', 'a b', `${newId()} ${newId()}`, `${newId()} x'; drop table events; --`]);
+    await queue.push([
+      '',
+      'nonsense',
+      'a b',
+      `${newId()} ${newId()}`,
+      `${newId()} x'; drop table events; --`,
+    ]);
     await put(5);
     await queue.push(['more nonsense']);
     running.wiring.start();
@@ -79,7 +88,8 @@ queues('a signal that names nothing is dropped, and its neighbours are routed', 
 queues('a signal that comes twice makes one delivery', () =>
   scene(async ({ running, at, endpointId, put }) => {
     const events = await put(20);
-    for (let n = 0; n < 3; n++) await running.kv.queue('create-event').push(events.map(encodeSignal));
+    for (let n = 0; n < 3; n++)
+      await running.kv.queue('create-event').push(events.map(encodeSignal));
     running.wiring.start();
     await until('both queues to be empty', () => bothEmpty(running));
     await delivered(running, endpointId, 20);
@@ -103,7 +113,9 @@ queues('while Postgres is away signals wait, and are worked on when it is back',
     await put(10);
     postgres.cut();
     running.wiring.start();
-    await until('a failure', () => running.lines.some(({ sentence }) => sentence.includes('A queue cannot be worked on')));
+    await until('a failure', () =>
+      running.lines.some(({ sentence }) => sentence.includes('A queue cannot be worked on')),
+    );
     assert.not.ok(await bothEmpty(running));
     postgres.restore();
     await delivered(running, endpointId, 10);
@@ -111,26 +123,34 @@ queues('while Postgres is away signals wait, and are worked on when it is back',
   }),
 );
 
-queues('limits.routing_work: events of a project whose filters compare more wait their time, and nobody else does', () =>
-  scene(
-    async ({ running, at, endpointId, put }) => {
-      const eager = await makeProject(db);
-      const { id } = await makeEndpoint(db, eager, { url: at.url });
-      const list = Array.from({ length: 150 }, (_, n) => n);
-      await makeSubscription(db, eager, { endpointId: id, filter: { body: { absent: { $nin: list } } } });
-      await running.configCache.refresh();
-      running.wiring.start();
-      await put(5, { projectId: eager });
-      await until('a delivery of theirs', () => at.requests.length > 0);
-      await put(50);
-      await delivered(running, endpointId, 50);
-      const theirs = await db.rows<{ n: number }>('select count(*)::int as n from event_deliveries where endpoint_id = $1', [id]);
-      assert.ok(theirs[0]!.n < 5, `${theirs[0]!.n} were routed at once`);
-      await delivered(running, id, 5);
-      await until('both queues to be empty', () => bothEmpty(running));
-    },
-    { limits: { routing_work: 100 } },
-  ),
+queues(
+  'limits.routing_work: events of a project whose filters compare more wait their time, and nobody else does',
+  () =>
+    scene(
+      async ({ running, at, endpointId, put }) => {
+        const eager = await makeProject(db);
+        const { id } = await makeEndpoint(db, eager, { url: at.url });
+        const list = Array.from({ length: 150 }, (_, n) => n);
+        await makeSubscription(db, eager, {
+          endpointId: id,
+          filter: { body: { absent: { $nin: list } } },
+        });
+        await running.configCache.refresh();
+        running.wiring.start();
+        await put(5, { projectId: eager });
+        await until('a delivery of theirs', () => at.requests.length > 0);
+        await put(50);
+        await delivered(running, endpointId, 50);
+        const theirs = await db.rows<{ n: number }>(
+          'select count(*)::int as n from event_deliveries where endpoint_id = $1',
+          [id],
+        );
+        assert.ok(theirs[0]!.n < 5, `${theirs[0]!.n} were routed at once`);
+        await delivered(running, id, 5);
+        await until('both queues to be empty', () => bothEmpty(running));
+      },
+      { limits: { routing_work: 100 } },
+    ),
 );
 
 queues('a large body that no filter of its project matches is looked at once', () =>
@@ -141,45 +161,54 @@ queues('a large body that no filter of its project matches is looked at once', (
       await makeSubscription(db, eager, { endpointId: id, filter: { body: { a: 1 } } });
       await running.configCache.refresh();
       running.wiring.start();
-      const [large] = await put(1, { projectId: eager, data: JSON.stringify({ text: 'x'.repeat(200_000) }) });
+      const [large] = await put(1, {
+        projectId: eager,
+        data: JSON.stringify({ text: 'x'.repeat(200_000) }),
+      });
       await put(5);
       await delivered(running, endpointId, 5);
       const outcomes = () => db.rows('select outcome from events where id = $1', [large!.id]);
-      await until('its outcome', async () => (await outcomes())[0]?.['outcome'] === 'no_subscription', { withinMs: 5_000 });
+      await until(
+        'its outcome',
+        async () => (await outcomes())[0]?.['outcome'] === 'no_subscription',
+        { withinMs: 5_000 },
+      );
       await until('both queues to be empty', () => bothEmpty(running));
     },
     { limits: { routing_work: 1_000 } },
   ),
 );
 
-queues('events do not wait for the large bodies of others, which are routed one after the other', () =>
-  scene(async ({ running, at, endpointId, put }) => {
-    const eager = await makeProject(db);
-    const { id } = await makeEndpoint(db, eager, { url: at.url });
-    await makeSubscription(db, eager, { endpointId: id, filter: { body: { a: 1 } } });
-    await running.configCache.refresh();
-    const { planner } = running.wiring;
-    const routeInSteps = planner.routeInSteps.bind(planner);
-    let isHeld = true;
-    let [begun, most] = [0, 0];
-    planner.routeInSteps = function* (project, event) {
-      if (event.data.length > BODY_AT_ONCE_MAX) {
-        most = Math.max(most, ++begun);
-        while (isHeld) yield;
-        begun--;
-      }
-      return yield* routeInSteps(project, event);
-    };
-    running.wiring.start();
-    await put(5, { projectId: eager, data: JSON.stringify({ a: 1, text: 'x'.repeat(100_000) }) });
-    await put(50);
-    await delivered(running, endpointId, 50);
-    assert.is(at.requests.length, 50);
-    isHeld = false;
-    await delivered(running, id, 5);
-    assert.is(most, 1);
-    await until('both queues to be empty', () => bothEmpty(running));
-  }),
+queues(
+  'events do not wait for the large bodies of others, which are routed one after the other',
+  () =>
+    scene(async ({ running, at, endpointId, put }) => {
+      const eager = await makeProject(db);
+      const { id } = await makeEndpoint(db, eager, { url: at.url });
+      await makeSubscription(db, eager, { endpointId: id, filter: { body: { a: 1 } } });
+      await running.configCache.refresh();
+      const { planner } = running.wiring;
+      const routeInSteps = planner.routeInSteps.bind(planner);
+      let isHeld = true;
+      let [begun, most] = [0, 0];
+      planner.routeInSteps = function* (project, event) {
+        if (event.data.length > BODY_AT_ONCE_MAX) {
+          most = Math.max(most, ++begun);
+          while (isHeld) yield;
+          begun--;
+        }
+        return yield* routeInSteps(project, event);
+      };
+      running.wiring.start();
+      await put(5, { projectId: eager, data: JSON.stringify({ a: 1, text: 'x'.repeat(100_000) }) });
+      await put(50);
+      await delivered(running, endpointId, 50);
+      assert.is(at.requests.length, 50);
+      isHeld = false;
+      await delivered(running, id, 5);
+      assert.is(most, 1);
+      await until('both queues to be empty', () => bothEmpty(running));
+    }),
 );
 
 queues('limits.routing_work: events with many deliveries wait their time, and all are made', () =>
@@ -194,7 +223,10 @@ queues('limits.routing_work: events with many deliveries wait their time, and al
       await put(20, { endpointId });
       await delivered(running, endpointId, 20);
       const made = async () => {
-        const [row] = await db.rows<{ n: number }>('select count(*)::int as n from event_deliveries where project_id = $1', [wide]);
+        const [row] = await db.rows<{ n: number }>(
+          'select count(*)::int as n from event_deliveries where project_id = $1',
+          [wide],
+        );
         return row!.n;
       };
       assert.ok((await made()) < 50, 'all were routed at once');

@@ -21,11 +21,15 @@ pending.after(() => db.close());
 
 type Put = (count: number, fields?: Partial<NewEvent>) => Promise<NewEvent[]>;
 
-function scene(test: (scene: Scene & { put: Put }) => Promise<void>, settings: Readonly<Record<string, unknown>> = {}): Promise<void> {
+function scene(
+  test: (scene: Scene & { put: Put }) => Promise<void>,
+  settings: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
   return withAgent(
     db,
     (given) => {
-      const put: Put = (count, fields = {}) => acceptPending(db, count, { projectId: given.running.projectId, ...fields });
+      const put: Put = (count, fields = {}) =>
+        acceptPending(db, count, { projectId: given.running.projectId, ...fields });
       return test({ ...given, put });
     },
     { settings },
@@ -33,10 +37,27 @@ function scene(test: (scene: Scene & { put: Put }) => Promise<void>, settings: R
 }
 
 /** A router of the running agent, or of another agent that shares its memory. */
-function router({ wiring, database, configCache }: RunningAgent, agentId = wiring.lease.agentId, claimsFirstAttempts = true) {
+function router(
+  { wiring, database, configCache }: RunningAgent,
+  agentId = wiring.lease.agentId,
+  claimsFirstAttempts = true,
+) {
   const { inFlight, backpressure, dueTimes } = wiring;
-  const planner = new DeliveryPlanner({ inFlight, backpressure, dueTimes, routingPace: new ProjectPace(0), claimsFirstAttempts });
-  return new PendingRouter({ database, configCache, inFlight, planner, lease: { agentId }, loopShares: new LoopShares(0) });
+  const planner = new DeliveryPlanner({
+    inFlight,
+    backpressure,
+    dueTimes,
+    routingPace: new ProjectPace(0),
+    claimsFirstAttempts,
+  });
+  return new PendingRouter({
+    database,
+    configCache,
+    inFlight,
+    planner,
+    lease: { agentId },
+    loopShares: new LoopShares(0),
+  });
 }
 
 pending('pending events are read, routed and delivered', () =>
@@ -49,38 +70,57 @@ pending('pending events are read, routed and delivered', () =>
     assert.is(requests[0]!.body.toString(), '{ "id":9007199254740993 }');
     assert.is(requests[0]!.headers['x-shop'], '7');
     assert.equal(await router(running).read(events), []);
-    assert.equal(await db.rows('select distinct status, outcome from events'), [{ status: 'processed', outcome: 'routed' }]);
+    assert.equal(await db.rows('select distinct status, outcome from events'), [
+      { status: 'processed', outcome: 'routed' },
+    ]);
   }),
 );
 
-pending('two routers with the same events, in whatever order they have them, make each delivery once', () =>
-  scene(async ({ running, at, endpointId, put }) => {
-    for (let round = 0; round < 5; round++) {
-      const read = await router(running).read(await put(200));
-      const shuffled = [read, read.toReversed(), [...read.slice(100), ...read.slice(0, 100)], read.toReversed()];
-      await Promise.all(shuffled.map((events) => router(running).route(events)));
-    }
-    await delivered(running, endpointId, 1000);
-    assert.is(at.requests.length, 1000);
-  }),
+pending(
+  'two routers with the same events, in whatever order they have them, make each delivery once',
+  () =>
+    scene(async ({ running, at, endpointId, put }) => {
+      for (let round = 0; round < 5; round++) {
+        const read = await router(running).read(await put(200));
+        const shuffled = [
+          read,
+          read.toReversed(),
+          [...read.slice(100), ...read.slice(0, 100)],
+          read.toReversed(),
+        ];
+        await Promise.all(shuffled.map((events) => router(running).route(events)));
+      }
+      await delivered(running, endpointId, 1000);
+      assert.is(at.requests.length, 1000);
+    }),
 );
 
-pending('an endpoint that is as new as the event is found: nothing fails because the config cache is out of date', () =>
-  scene(async ({ running, at, put }) => {
-    await db.rows('alter table endpoints disable trigger all');
-    const { id } = await makeEndpoint(db, running.projectId, { url: at.url, owner_id: 'new' });
-    await db.rows('alter table endpoints enable trigger all');
-    await changeUntold(db);
-    assert.is(running.configCache.endpoint(running.projectId, id), undefined);
-    await router(running).route(await router(running).read([...(await put(1, { endpointId: id })), ...(await put(1, { ownerId: 'new' }))]));
-    await at.received(2);
-    assert.equal(await db.rows('select distinct outcome from events'), [{ outcome: 'routed' }]);
-  }),
+pending(
+  'an endpoint that is as new as the event is found: nothing fails because the config cache is out of date',
+  () =>
+    scene(async ({ running, at, put }) => {
+      await db.rows('alter table endpoints disable trigger all');
+      const { id } = await makeEndpoint(db, running.projectId, { url: at.url, owner_id: 'new' });
+      await db.rows('alter table endpoints enable trigger all');
+      await changeUntold(db);
+      assert.is(running.configCache.endpoint(running.projectId, id), undefined);
+      await router(running).route(
+        await router(running).read([
+          ...(await put(1, { endpointId: id })),
+          ...(await put(1, { ownerId: 'new' })),
+        ]),
+      );
+      await at.received(2);
+      assert.equal(await db.rows('select distinct outcome from events'), [{ outcome: 'routed' }]);
+    }),
 );
 
 pending('what nobody is to get is recorded with its reason', () =>
   scene(async ({ running, put }) => {
-    const events = [...(await put(1, { ownerId: 'nobody' })), ...(await put(1, { endpointId: 'nobody' }))];
+    const events = [
+      ...(await put(1, { ownerId: 'nobody' })),
+      ...(await put(1, { endpointId: 'nobody' })),
+    ];
     await router(running).route(await router(running).read(events));
     const rows = await db.rows('select status, outcome from events order by outcome');
     assert.equal(rows, [
@@ -100,17 +140,32 @@ pending('an event of a project that cannot be loaded waits, and is routed when i
     );
     await running.configCache.refresh();
     assert.equal(running.configCache.unloaded, [projectId]);
-    await router(running).route(await router(running).read([...(await put(1, { projectId })), ...(await put(1))]));
-    const statuses = () => db.rows('select project_id = $1 as is_unloaded, status, outcome from events order by 1', [projectId]);
+    await router(running).route(
+      await router(running).read([...(await put(1, { projectId })), ...(await put(1))]),
+    );
+    const statuses = () =>
+      db.rows('select project_id = $1 as is_unloaded, status, outcome from events order by 1', [
+        projectId,
+      ]);
     assert.equal(await statuses(), [
       { is_unloaded: false, status: 'processed', outcome: 'routed' },
       { is_unloaded: true, status: 'pending', outcome: null },
     ]);
-    assert.equal(await readStalePending(running.database.pool, 0, 10, running.configCache.unloaded), [], 'nobody asks for it in vain');
+    assert.equal(
+      await readStalePending(running.database.pool, 0, 10, running.configCache.unloaded),
+      [],
+      'nobody asks for it in vain',
+    );
     await db.rows(`update projects set config = '{}' where id = $1`, [projectId]);
     await running.configCache.refresh();
-    await router(running).route(await readStalePending(running.database.pool, 0, 10, running.configCache.unloaded));
-    assert.equal((await statuses())[1], { is_unloaded: true, status: 'processed', outcome: 'no_subscription' });
+    await router(running).route(
+      await readStalePending(running.database.pool, 0, 10, running.configCache.unloaded),
+    );
+    assert.equal((await statuses())[1], {
+      is_unloaded: true,
+      status: 'processed',
+      outcome: 'no_subscription',
+    });
   }),
 );
 
@@ -131,7 +186,9 @@ pending('what there is no room for is left to be claimed', () =>
 pending('an agent for retries leaves the deliveries to others', () =>
   scene(
     async ({ running, endpointId, put }) => {
-      await router(running, running.wiring.lease.agentId, false).route(await router(running).read(await put(4)));
+      await router(running, running.wiring.lease.agentId, false).route(
+        await router(running).read(await put(4)),
+      );
       assert.equal(await states(running, endpointId), { 'scheduled due': 4 });
     },
     { agent: { mode: 'retry' } },

@@ -10,77 +10,101 @@ import { cachedEndpoint } from '../records.js';
 
 const routing = suite('agent/routing/plan-deliveries');
 
-const endpoint = (id: string, fields: Partial<Endpoint> = {}) => cachedEndpoint({ projectId: 'p', id, ...fields });
+const endpoint = (id: string, fields: Partial<Endpoint> = {}) =>
+  cachedEndpoint({ projectId: 'p', id, ...fields });
 
-routing('a paused or inactive endpoint is a target like others: its delivery row says what became of it', () => {
-  const endpoints = [endpoint('a', { status: 'paused' }), endpoint('b', { status: 'inactive' })];
-  const resting = routedProject(endpoints, [{ id: 's', endpoint_id: 'a', event_types: ['*'], filter: null }], () => undefined);
-  const event = { eventType: 'a', messageType: 'single', endpointId: null, ownerId: null, headers: {}, data: '{}' } as const;
-  const targetsOf = (fields: object) => route(resting, { ...event, ...fields }).targets.map((it) => it.endpoint.id);
-  assert.equal(targetsOf({ messageType: 'broadcast' }), ['a', 'b']);
-  assert.equal(targetsOf({ endpointId: 'b' }), ['b']);
-  assert.equal(targetsOf({}), ['a']);
-});
+routing(
+  'a paused or inactive endpoint is a target like others: its delivery row says what became of it',
+  () => {
+    const endpoints = [endpoint('a', { status: 'paused' }), endpoint('b', { status: 'inactive' })];
+    const resting = routedProject(
+      endpoints,
+      [{ id: 's', endpoint_id: 'a', event_types: ['*'], filter: null }],
+      () => undefined,
+    );
+    const event = {
+      eventType: 'a',
+      messageType: 'single',
+      endpointId: null,
+      ownerId: null,
+      headers: {},
+      data: '{}',
+    } as const;
+    const targetsOf = (fields: object) =>
+      route(resting, { ...event, ...fields }).targets.map((it) => it.endpoint.id);
+    assert.equal(targetsOf({ messageType: 'broadcast' }), ['a', 'b']);
+    assert.equal(targetsOf({ endpointId: 'b' }), ['b']);
+    assert.equal(targetsOf({}), ['a']);
+  },
+);
 
-routing('a delivery is claimed while there is room for it; at a paused endpoint it is held, and at an inactive one discarded', () => {
-  const id = (last: number) => `019ab3c4-0000-7000-8000-00000000001${last}`;
-  const reserved = new Set<string>();
-  const planner = new DeliveryPlanner({
-    inFlight: {
-      hold: () => undefined,
-      hasRoomFor: ({ endpointId }) => endpointId !== id(4),
-      reserve: ({ id: deliveryId }) => void reserved.add(deliveryId),
-      cancel: (deliveries) => deliveries.forEach((one) => reserved.delete(one.id)),
-    },
-    backpressure: { newWait: () => undefined },
-    dueTimes: { add: () => undefined },
-    routingPace: new ProjectPace(0),
-    claimsFirstAttempts: true,
-  });
-  const plan = planner.plan(1, 2);
-  const event = {
-    projectId: '019ab3c4-0000-7000-8000-000000000001',
-    id: '019ab3c4-0000-8000-8000-000000000002',
-    occurredAtMs: 0,
-    eventType: 'order.paid',
-    sourceId: null,
-    headers: {},
-    data: '{}',
-  };
-  const targets = [
-    endpoint(id(1), { status: 'paused' }),
-    endpoint(id(2), { status: 'inactive' }),
-    ...[3, 4, 5, 6].map((n) => endpoint(id(n))),
-  ];
-  planner.add(
-    plan,
-    event,
-    targets.map((it) => ({ endpoint: it, subscriptionId: null })),
-  );
-  assert.equal(
-    plan.deliveries.map(({ status, dueInMs }) => [status, dueInMs]),
-    [
-      ['scheduled', Infinity],
-      ['discarded', 0],
-      ['processing', 0],
-      ['scheduled', 0],
-      ['processing', 0],
-      ['scheduled', 0],
-    ],
-  );
-  assert.equal(
-    plan.held.map(({ endpointId }) => endpointId),
-    [id(3), id(5)],
-  );
-  planner.handOver(plan, ({ endpointId }) => endpointId === id(3));
-  assert.equal([...reserved], [plan.held[0]!.id], 'what was not new takes no room');
-  planner.drop(plan);
-  assert.is(reserved.size, 0);
-});
+routing(
+  'a delivery is claimed while there is room for it; at a paused endpoint it is held, and at an inactive one discarded',
+  () => {
+    const id = (last: number) => `019ab3c4-0000-7000-8000-00000000001${last}`;
+    const reserved = new Set<string>();
+    const planner = new DeliveryPlanner({
+      inFlight: {
+        hold: () => undefined,
+        hasRoomFor: ({ endpointId }) => endpointId !== id(4),
+        reserve: ({ id: deliveryId }) => void reserved.add(deliveryId),
+        cancel: (deliveries) => deliveries.forEach((one) => reserved.delete(one.id)),
+      },
+      backpressure: { newWait: () => undefined },
+      dueTimes: { add: () => undefined },
+      routingPace: new ProjectPace(0),
+      claimsFirstAttempts: true,
+    });
+    const plan = planner.plan(1, 2);
+    const event = {
+      projectId: '019ab3c4-0000-7000-8000-000000000001',
+      id: '019ab3c4-0000-8000-8000-000000000002',
+      occurredAtMs: 0,
+      eventType: 'order.paid',
+      sourceId: null,
+      headers: {},
+      data: '{}',
+    };
+    const targets = [
+      endpoint(id(1), { status: 'paused' }),
+      endpoint(id(2), { status: 'inactive' }),
+      ...[3, 4, 5, 6].map((n) => endpoint(id(n))),
+    ];
+    planner.add(
+      plan,
+      event,
+      targets.map((it) => ({ endpoint: it, subscriptionId: null })),
+    );
+    assert.equal(
+      plan.deliveries.map(({ status, dueInMs }) => [status, dueInMs]),
+      [
+        ['scheduled', Infinity],
+        ['discarded', 0],
+        ['processing', 0],
+        ['scheduled', 0],
+        ['processing', 0],
+        ['scheduled', 0],
+      ],
+    );
+    assert.equal(
+      plan.held.map(({ endpointId }) => endpointId),
+      [id(3), id(5)],
+    );
+    planner.handOver(plan, ({ endpointId }) => endpointId === id(3));
+    assert.equal([...reserved], [plan.held[0]!.id], 'what was not new takes no room');
+    planner.drop(plan);
+    assert.is(reserved.size, 0);
+  },
+);
 
 const planning = (perSecond = 0) =>
   new DeliveryPlanner({
-    inFlight: { hold: () => undefined, hasRoomFor: () => true, reserve: () => undefined, cancel: () => undefined },
+    inFlight: {
+      hold: () => undefined,
+      hasRoomFor: () => true,
+      reserve: () => undefined,
+      cancel: () => undefined,
+    },
     backpressure: { newWait: () => undefined },
     dueTimes: { add: () => undefined },
     routingPace: new ProjectPace(perSecond),
@@ -88,8 +112,17 @@ const planning = (perSecond = 0) =>
   });
 
 /** A project with one endpoint, `a`, and a subscription with a filter per event type. */
-function filtered(filters: Readonly<Record<string, { body?: Record<string, unknown>; headers?: Record<string, unknown> }>>): Project {
-  const rows = Object.entries(filters).map(([type, filter]) => ({ id: type, endpoint_id: 'a', event_types: [type], filter }));
+function filtered(
+  filters: Readonly<
+    Record<string, { body?: Record<string, unknown>; headers?: Record<string, unknown> }>
+  >,
+): Project {
+  const rows = Object.entries(filters).map(([type, filter]) => ({
+    id: type,
+    endpoint_id: 'a',
+    event_types: [type],
+    filter,
+  }));
   return {
     id: 'p',
     type: 'outgoing',
@@ -104,11 +137,16 @@ function filtered(filters: Readonly<Record<string, { body?: Record<string, unkno
 /** An event with 60,000 members, the slowest to parse. */
 const LARGE: RoutableEvent = {
   ...{ eventType: 'member', messageType: 'single', endpointId: null, ownerId: null, headers: {} },
-  data: JSON.stringify({ a: Object.fromEntries(Array.from({ length: 60_000 }, (_, n) => [`k${n}`, n])) }),
+  data: JSON.stringify({
+    a: Object.fromEntries(Array.from({ length: 60_000 }, (_, n) => [`k${n}`, n])),
+  }),
 };
 
 /** The number of steps and the outcome; undefined if the event remains pending. */
-function stepsOf(planner: DeliveryPlanner, ...given: Parameters<DeliveryPlanner['routeInSteps']>): [number, string | undefined] {
+function stepsOf(
+  planner: DeliveryPlanner,
+  ...given: Parameters<DeliveryPlanner['routeInSteps']>
+): [number, string | undefined] {
   const routed = planner.routeInSteps(...given);
   for (let steps = 1; ; steps++) {
     const { done, value } = routed.next();
@@ -116,32 +154,43 @@ function stepsOf(planner: DeliveryPlanner, ...given: Parameters<DeliveryPlanner[
   }
 }
 
-routing('a large body that a filter asks for is parsed in steps, and not with the events of others', () => {
-  const project = filtered({
-    member: { body: { 'a.k59999': 59_999 } },
-    size: { body: { a: { $in: Array.from({ length: 190 }, () => ({})) } } },
-    header: { headers: { tenant: 'x' }, body: { a: 1 } },
-  });
-  const planner = planning();
-  assert.is(planner.route(project, LARGE), undefined);
-  const [steps, outcome] = stepsOf(planner, project, LARGE);
-  assert.ok(steps > 50, `${steps} steps`);
-  assert.is(outcome, 'routed');
-  assert.is(stepsOf(planner, project, { ...LARGE, eventType: 'size' })[1], 'no_subscription');
-  // A body that no filter needs is not parsed, whatever its size.
-  const data = 'x'.repeat(BODY_AT_ONCE_MAX + 1);
-  for (const fields of [{ eventType: 'header' }, { endpointId: 'a' }, { messageType: 'broadcast' as const }, { eventType: 'other' }]) {
-    assert.ok(planner.route(project, { ...LARGE, ...fields, data }));
-    assert.is(stepsOf(planner, project, { ...LARGE, ...fields, data })[0], 1);
-  }
-});
+routing(
+  'a large body that a filter asks for is parsed in steps, and not with the events of others',
+  () => {
+    const project = filtered({
+      member: { body: { 'a.k59999': 59_999 } },
+      size: { body: { a: { $in: Array.from({ length: 190 }, () => ({})) } } },
+      header: { headers: { tenant: 'x' }, body: { a: 1 } },
+    });
+    const planner = planning();
+    assert.is(planner.route(project, LARGE), undefined);
+    const [steps, outcome] = stepsOf(planner, project, LARGE);
+    assert.ok(steps > 50, `${steps} steps`);
+    assert.is(outcome, 'routed');
+    assert.is(stepsOf(planner, project, { ...LARGE, eventType: 'size' })[1], 'no_subscription');
+    // A body that no filter needs is not parsed, whatever its size.
+    const data = 'x'.repeat(BODY_AT_ONCE_MAX + 1);
+    for (const fields of [
+      { eventType: 'header' },
+      { endpointId: 'a' },
+      { messageType: 'broadcast' as const },
+      { eventType: 'other' },
+    ]) {
+      assert.ok(planner.route(project, { ...LARGE, ...fields, data }));
+      assert.is(stepsOf(planner, project, { ...LARGE, ...fields, data })[0], 1);
+    }
+  },
+);
 
-routing('one large body of a project is parsed at a time, and counts before the next one begins', () => {
-  const project = filtered({ member: { body: { a: 1 } } });
-  const planner = planning(1_000);
-  planner.routeInSteps(project, LARGE).next();
-  assert.equal(planner.postponed, ['p']);
-  assert.equal(stepsOf(planner, project, LARGE), [1, undefined]);
-});
+routing(
+  'one large body of a project is parsed at a time, and counts before the next one begins',
+  () => {
+    const project = filtered({ member: { body: { a: 1 } } });
+    const planner = planning(1_000);
+    planner.routeInSteps(project, LARGE).next();
+    assert.equal(planner.postponed, ['p']);
+    assert.equal(stepsOf(planner, project, LARGE), [1, undefined]);
+  },
+);
 
 routing.run();

@@ -18,7 +18,10 @@ interface Scene {
   readonly db: Migrated;
   readonly broker: Broker;
   readonly source: SourceRow;
-  start(transform?: object, more?: object): Promise<{ port: number; lines: ReturnType<typeof keptLog>['lines']; close(): Promise<void> }>;
+  start(
+    transform?: object,
+    more?: object,
+  ): Promise<{ port: number; lines: ReturnType<typeof keptLog>['lines']; close(): Promise<void> }>;
   stored(): Promise<SourceRow>;
   quarantined(): Promise<string[]>;
 }
@@ -34,14 +37,21 @@ async function scene(bodyFunction: string, test: (scene: Scene) => Promise<void>
       const { log, lines } = keptLog();
       const limits = { deadline_ms: 20, pause_overruns: 3, pause_seconds: 3600, ...transform };
       const config = agentConfig(db.url, { transform: limits, ...more });
-      const running = await within(startAgent({ config, plugins: pluginsOf(broker.plugins()), log }), 30_000, 'the agent to start');
+      const running = await within(
+        startAgent({ config, plugins: pluginsOf(broker.plugins()), log }),
+        30_000,
+        'the agent to start',
+      );
       let closed: Promise<void> | undefined;
       const it = { port: running.port, lines, close: () => (closed ??= running.close()) };
       started.push(it);
       return it;
     };
     const stored = async () => (await findSource(db.knex, projectId, source.id))!;
-    const quarantined = async () => (await db.rows<{ code: string }>('select code from quarantined_messages')).map(({ code }) => code);
+    const quarantined = async () =>
+      (await db.rows<{ code: string }>('select code from quarantined_messages')).map(
+        ({ code }) => code,
+      );
     await within(test({ db, broker, source, start, stored, quarantined }), 75_000, 'the test');
   } finally {
     await Promise.all(started.map((it) => within(it.close(), 40_000, 'an agent to close')));
@@ -49,42 +59,51 @@ async function scene(bodyFunction: string, test: (scene: Scene) => Promise<void>
   }
 }
 
-pauses('a source whose function overruns again and again is paused for all agents, and a corrected function reads it at once', () =>
-  scene(LOOP, async ({ db, broker, source, start, stored, quarantined }) => {
-    const [one, two] = await Promise.all([start(), start()]);
-    const queue = broker.queue('q');
-    await until('both to read', () => queue.readers === 2);
-    const outcomes = Array.from({ length: 60 }, (_, n) => queue.send({ n }));
-    await until('the pause', async () => (await stored()).paused_at);
-    await until('nobody to read', () => queue.readers === 0);
+pauses(
+  'a source whose function overruns again and again is paused for all agents, and a corrected function reads it at once',
+  () =>
+    scene(LOOP, async ({ db, broker, source, start, stored, quarantined }) => {
+      const [one, two] = await Promise.all([start(), start()]);
+      const queue = broker.queue('q');
+      await until('both to read', () => queue.readers === 2);
+      const outcomes = Array.from({ length: 60 }, (_, n) => queue.send({ n }));
+      await until('the pause', async () => (await stored()).paused_at);
+      await until('nobody to read', () => queue.readers === 0);
 
-    const { pause_reason: reason, paused_by: by, pauses: count } = await stored();
-    assert.match(
-      reason ?? '',
-      /^\d+ of \d+ calls of its transform function overran within \d+ s; of the last one: The function did not answer/,
-    );
-    assert.equal([typeof by, count], ['string', 1]);
-    const codes = await quarantined();
-    assert.ok(codes.length >= 3 && codes.length <= 20, `${codes.length} messages were given to it`);
-    assert.ok(codes.every((code) => code === 'transform_timeout'));
-    assert.is(queue.waiting, 60 - codes.length, 'the others stay with their broker');
-    const told = [one, two].flatMap(({ lines }) => lines.filter(({ sentence }) => sentence.startsWith('A source is paused')));
-    assert.is(told.length, 1, 'one of them says so');
-    for (const { port } of [one, two]) {
-      const health = await fetch(`http://127.0.0.1:${port}/healthz?ready`);
-      assert.is(health.status, 200);
+      const { pause_reason: reason, paused_by: by, pauses: count } = await stored();
       assert.match(
-        await health.text(),
-        /"name":"source q","state":"degraded","reason":"Paused until 20[^"]+Z, and then tried again by itself: \d+ of/,
+        reason ?? '',
+        /^\d+ of \d+ calls of its transform function overran within \d+ s; of the last one: The function did not answer/,
       );
-    }
+      assert.equal([typeof by, count], ['string', 1]);
+      const codes = await quarantined();
+      assert.ok(
+        codes.length >= 3 && codes.length <= 20,
+        `${codes.length} messages were given to it`,
+      );
+      assert.ok(codes.every((code) => code === 'transform_timeout'));
+      assert.is(queue.waiting, 60 - codes.length, 'the others stay with their broker');
+      const told = [one, two].flatMap(({ lines }) =>
+        lines.filter(({ sentence }) => sentence.startsWith('A source is paused')),
+      );
+      assert.is(told.length, 1, 'one of them says so');
+      for (const { port } of [one, two]) {
+        const health = await fetch(`http://127.0.0.1:${port}/healthz?ready`);
+        assert.is(health.status, 200);
+        assert.match(
+          await health.text(),
+          /"name":"source q","state":"degraded","reason":"Paused until 20[^"]+Z, and then tried again by itself: \d+ of/,
+        );
+      }
 
-    await updateSource(db.knex, source.project_id, source.id, { body_function: GOOD }, 0);
-    await within(Promise.all(outcomes), 20_000, 'the messages that were left');
-    assert.is((await db.rows('select from events')).length, 60 - codes.length);
-    const healthOf = async (port: number) => (await fetch(`http://127.0.0.1:${port}/healthz?ready`)).text();
-    for (const { port } of [one, two]) await until('health to be well', async () => !(await healthOf(port)).includes('degraded'));
-  }),
+      await updateSource(db.knex, source.project_id, source.id, { body_function: GOOD }, 0);
+      await within(Promise.all(outcomes), 20_000, 'the messages that were left');
+      assert.is((await db.rows('select from events')).length, 60 - codes.length);
+      const healthOf = async (port: number) =>
+        (await fetch(`http://127.0.0.1:${port}/healthz?ready`)).text();
+      for (const { port } of [one, two])
+        await until('health to be well', async () => !(await healthOf(port)).includes('degraded'));
+    }),
 );
 
 pauses('a corrected function takes over what was read, also when the source is not paused', () =>
@@ -109,11 +128,14 @@ pauses(
       const other = await makeSource(db, source.project_id, { queue: 'r', bodyFunction: LOOP });
       const sources = [source, other];
       await start({ deadline_ms: 100, pause_seconds: 5 });
-      const change = (id: string, text: string) => updateSource(db.knex, source.project_id, id, { body_function: text }, 5);
-      for (let n = 0; n < 100; n++) for (const queue of ['q', 'r']) void broker.queue(queue).send({ n });
+      const change = (id: string, text: string) =>
+        updateSource(db.knex, source.project_id, id, { body_function: text }, 5);
+      for (let n = 0; n < 100; n++)
+        for (const queue of ['q', 'r']) void broker.queue(queue).send({ n });
       let over = false;
       const changing = (async () => {
-        for (let n = 0; !over; n++) for (const { id } of sources) await change(id, `${LOOP} // ${n}`);
+        for (let n = 0; !over; n++)
+          for (const { id } of sources) await change(id, `${LOOP} // ${n}`);
       })();
       const rows = () =>
         db.rows<{ pause_reason: string; ms: string }>(
@@ -133,56 +155,75 @@ pauses(
       }
       for (const { id } of sources) await change(id, GOOD);
       assert.ok((await stored()).paused_at, 'nor does a good function');
-      await until('all messages', async () => (await db.rows('select from events')).length + (await quarantined()).length === 200);
+      await until(
+        'all messages',
+        async () =>
+          (await db.rows('select from events')).length + (await quarantined()).length === 200,
+      );
       assert.ok((await quarantined()).length < 20);
     }),
 );
 
-pauses('a pause ends by itself: the function is tried again, and paused for longer when it still overruns', () =>
-  scene(LOOP, async ({ broker, start, stored, quarantined }) => {
-    await start({ pause_seconds: 1 });
-    const queue = broker.queue('q');
-    for (let n = 0; n < 200; n++) void queue.send({ n });
-    await until('the second pause', async () => {
-      const { paused_at: pausedAt, pauses: count } = await stored();
-      return pausedAt && count === 2;
-    });
-    const { paused_at: pausedAt, resumes_at: resumesAt } = await stored();
-    assert.is(resumesAt!.getTime() - pausedAt!.getTime(), 2000);
-    // A message is quarantined after the call that pauses its source.
-    await until('the messages of both pauses', async () => (await quarantined()).length >= 6);
-  }),
+pauses(
+  'a pause ends by itself: the function is tried again, and paused for longer when it still overruns',
+  () =>
+    scene(LOOP, async ({ broker, start, stored, quarantined }) => {
+      await start({ pause_seconds: 1 });
+      const queue = broker.queue('q');
+      for (let n = 0; n < 200; n++) void queue.send({ n });
+      await until('the second pause', async () => {
+        const { paused_at: pausedAt, pauses: count } = await stored();
+        return pausedAt && count === 2;
+      });
+      const { paused_at: pausedAt, resumes_at: resumesAt } = await stored();
+      assert.is(resumesAt!.getTime() - pausedAt!.getTime(), 2000);
+      // A message is quarantined after the call that pauses its source.
+      await until('the messages of both pauses', async () => (await quarantined()).length >= 6);
+    }),
 );
 
-pauses('a person resumes a source as it is: it is tried again, and the count of its pauses restarts', () =>
-  scene(LOOP, async ({ db, broker, source, start, stored, quarantined }) => {
-    await start();
-    const queue = broker.queue('q');
-    for (let n = 0; n < 100; n++) void queue.send({ n });
-    await until('the pause', async () => (await stored()).paused_at);
-    await until('nobody to read', () => queue.readers === 0);
-    const before = (await quarantined()).length;
-    await resumeSource(db.knex, source.project_id, source.id);
-    await until('it to be read', async () => (await quarantined()).length > before);
-    await until('the next pause', async () => (await stored()).paused_at);
-    assert.is((await stored()).pauses, 1);
-  }),
+pauses(
+  'a person resumes a source as it is: it is tried again, and the count of its pauses restarts',
+  () =>
+    scene(LOOP, async ({ db, broker, source, start, stored, quarantined }) => {
+      await start();
+      const queue = broker.queue('q');
+      for (let n = 0; n < 100; n++) void queue.send({ n });
+      await until('the pause', async () => (await stored()).paused_at);
+      await until('nobody to read', () => queue.readers === 0);
+      const before = (await quarantined()).length;
+      await resumeSource(db.knex, source.project_id, source.id);
+      await until('it to be read', async () => (await quarantined()).length > before);
+      await until('the next pause', async () => (await stored()).paused_at);
+      assert.is((await stored()).pauses, 1);
+    }),
 );
 
 pauses('what a function throws is cheap: every message is quarantined, and nothing is paused', () =>
-  scene('function transform() { throw new Error("odd"); }', async ({ broker, start, stored, quarantined }) => {
-    await start();
-    await within(Promise.all(Array.from({ length: 100 }, (_, n) => broker.queue('q').send({ n }))), 30_000, 'all messages');
-    assert.equal(new Set(await quarantined()), new Set(['transform_threw']));
-    assert.is((await stored()).paused_at, null);
-    assert.is(broker.queue('q').readers, 1);
-  }),
+  scene(
+    'function transform() { throw new Error("odd"); }',
+    async ({ broker, start, stored, quarantined }) => {
+      await start();
+      await within(
+        Promise.all(Array.from({ length: 100 }, (_, n) => broker.queue('q').send({ n }))),
+        30_000,
+        'all messages',
+      );
+      assert.equal(new Set(await quarantined()), new Set(['transform_threw']));
+      assert.is((await stored()).paused_at, null);
+      assert.is(broker.queue('q').readers, 1);
+    },
+  ),
 );
 
 pauses('with transform.pause_overruns 0 nothing is paused', () =>
   scene(LOOP, async ({ broker, start, stored, quarantined }) => {
     await start({ pause_overruns: 0 });
-    await within(Promise.all(Array.from({ length: 12 }, (_, n) => broker.queue('q').send({ n }))), 60_000, 'all messages');
+    await within(
+      Promise.all(Array.from({ length: 12 }, (_, n) => broker.queue('q').send({ n }))),
+      60_000,
+      'all messages',
+    );
     assert.is((await quarantined()).length, 12);
     assert.is((await stored()).paused_at, null);
   }),
@@ -207,7 +248,10 @@ pauses('people are told by e-mail, once', async () => {
   const server = await smtp({ tls: 'none' });
   try {
     await scene(LOOP, async ({ broker, start, stored }) => {
-      await start({ pause_seconds: 1 }, { smtp: { url: `127.0.0.1:${server.port}`, from: 'gateway@example.com' } });
+      await start(
+        { pause_seconds: 1 },
+        { smtp: { url: `127.0.0.1:${server.port}`, from: 'gateway@example.com' } },
+      );
       for (let n = 0; n < 200; n++) void broker.queue('q').send({ n });
       const [mail] = await server.received(1);
       assert.is(mail?.headers['subject'], '[gateway] Source q of project shop is paused');

@@ -14,13 +14,26 @@ import { silentLog } from '#core/logging/log';
 import { Health } from '#core/process/health';
 import { deleteProject } from '#store/config/projects';
 import { findEventMessage } from '#store/events/kept-messages';
-import { deleteSource, pauseSourceByPerson, resumeSource, type SourceRow, updateSource } from '#store/config/sources';
+import {
+  deleteSource,
+  pauseSourceByPerson,
+  resumeSource,
+  type SourceRow,
+  updateSource,
+} from '#store/config/sources';
 import { empty, lockAwaited } from '../../store/batches.js';
 import { migratedDatabase } from '../../store/migrated.js';
 import { type Endpoint, endpoint as receiver } from '../../support/endpoint.js';
 import { until, within } from '../../support/until.js';
 import { Broker } from '../memory-source.js';
-import { ENCRYPTION_KEY, makeEndpoint, makeProject, makeSource, makeSubscription, sealedFirst } from '../records.js';
+import {
+  ENCRYPTION_KEY,
+  makeEndpoint,
+  makeProject,
+  makeSource,
+  makeSubscription,
+  sealedFirst,
+} from '../records.js';
 import { runAgent, type RunningAgent } from '../running.js';
 
 const sources = suite('agent/sources/source-runner');
@@ -110,7 +123,11 @@ async function scene(
 }
 
 const GOOD = { event_type: 'order.paid', data: { n: 1 } };
-const connection = (queue: string) => ({ type: 'memory', workers: 1, memory: { queue, password: sealedFirst('hunter2') } });
+const connection = (queue: string) => ({
+  type: 'memory',
+  workers: 1,
+  memory: { queue, password: sealedFirst('hunter2') },
+});
 
 sources('a source is read with its connection opened, and its messages are delivered', () =>
   scene(async ({ running, broker, at, start }) => {
@@ -126,142 +143,172 @@ sources('a source is read with its connection opened, and its messages are deliv
   }),
 );
 
-sources('an agent is starting until each of its sources is read or has failed once, and never again', () =>
-  scene(async ({ running, broker, start }) => {
-    await makeSource(db, running.projectId, { queue: 'good' });
-    await makeSource(db, running.projectId, { queue: 'bad' });
-    broker.queue('bad').fail(new PluginError('No such queue.', { fix: 'Make it.' }));
-    const { sources: it } = start();
-    await until('both to be known', () => running.configCache.sources.length === 2);
-    await until('the end of the start', () => !it.isStarting);
-    assert.is(broker.queue('good').readers, 1);
-    assert.is(broker.queue('bad').connections, 1);
-    await makeSource(db, running.projectId, { queue: 'later' });
-    await until('the later one to be read', () => {
-      assert.not(it.isStarting);
-      return broker.queue('later').readers === 1;
-    });
-  }),
+sources(
+  'an agent is starting until each of its sources is read or has failed once, and never again',
+  () =>
+    scene(async ({ running, broker, start }) => {
+      await makeSource(db, running.projectId, { queue: 'good' });
+      await makeSource(db, running.projectId, { queue: 'bad' });
+      broker.queue('bad').fail(new PluginError('No such queue.', { fix: 'Make it.' }));
+      const { sources: it } = start();
+      await until('both to be known', () => running.configCache.sources.length === 2);
+      await until('the end of the start', () => !it.isStarting);
+      assert.is(broker.queue('good').readers, 1);
+      assert.is(broker.queue('bad').connections, 1);
+      await makeSource(db, running.projectId, { queue: 'later' });
+      await until('the later one to be read', () => {
+        assert.not(it.isStarting);
+        return broker.queue('later').readers === 1;
+      });
+    }),
 );
 
-sources('a source that a person has paused is not read, its messages stay with their broker, and it goes on when it is resumed', () =>
-  scene(async ({ running, broker, start }) => {
-    const { project_id: projectId, id } = await makeSource(db, running.projectId, { queue: 'q' });
-    const { health } = start();
-    const queue = broker.queue('q');
-    await until('a reader', () => queue.readers === 1);
-    await pauseSourceByPerson(db.knex, projectId, id, 'user ada');
-    await until('nobody to read', () => queue.readers === 0);
-    const sent = queue.send(GOOD);
-    await until('health to tell', () => health.components[0]?.state === 'degraded');
-    assert.is(health.components[0]?.reason, 'Paused until a person resumes it: It was paused over the management API.');
-    assert.is(start().health.components[0]?.state, 'degraded', 'an agent that starts does not read it either');
-    assert.is(queue.waiting, 1);
-    await resumeSource(db.knex, projectId, id);
-    assert.is(await within(sent, 10_000, 'the message'), 'accepted');
-  }),
-);
-
-sources('what a plugin tells of its lag stands as long as its run, and it is not asked when nobody wants to know', async () => {
-  const lags = new SourceLags();
-  await scene(
-    async ({ running, broker, start, change }) => {
-      const source = await makeSource(db, running.projectId, { queue: 'q' });
-      start();
+sources(
+  'a source that a person has paused is not read, its messages stay with their broker, and it goes on when it is resumed',
+  () =>
+    scene(async ({ running, broker, start }) => {
+      const { project_id: projectId, id } = await makeSource(db, running.projectId, { queue: 'q' });
+      const { health } = start();
       const queue = broker.queue('q');
       await until('a reader', () => queue.readers === 1);
-      queue.lag?.('0', 7);
-      assert.equal(lags.lags(), [{ projectId: running.projectId, sourceId: source.id, partition: '0', messages: 7 }]);
-      await change(source, { is_disabled: true });
-      await until('the lag to be forgotten', () => lags.lags().length === 0);
-      assert.is(queue.readers, 0);
-      queue.lag?.('0', 7);
-      assert.equal(lags.lags(), [], 'a run that has ended tells nothing');
-    },
-    { lags },
-  );
-  await scene(async ({ running, broker, start }) => {
-    await makeSource(db, running.projectId, { queue: 'q' });
-    start();
-    await until('a reader', () => broker.queue('q').readers === 1);
-    assert.is(broker.queue('q').lag, undefined);
-  });
-});
-
-sources('messages that the broker deleted before they were read are counted by partition, and shown in health beside advice', () =>
-  scene(async ({ running, broker, start }) => {
-    await makeSource(db, running.projectId, { queue: 'q' });
-    const { health, counted } = start();
-    const queue = broker.queue('q');
-    await until('it to be read', () => health.state === 'ok' && queue.lost);
-    for (const [partition, messages] of [
-      ['0', 5],
-      ['1', 2],
-      ['0', 1],
-      ['0', -1],
-      ['0', NaN],
-      ['0', 0],
-    ] as const)
-      queue.lost!(partition, messages);
-    assert.equal(counted, [
-      ['0', 5],
-      ['1', 2],
-      ['0', 1],
-      ['0', 0],
-    ]);
-    assert.is(health.state, 'degraded');
-    assert.match(health.components[0]?.reason ?? '', 'The broker has deleted up to 8 messages of 2 partitions before they were read.');
-  }),
+      await pauseSourceByPerson(db.knex, projectId, id, 'user ada');
+      await until('nobody to read', () => queue.readers === 0);
+      const sent = queue.send(GOOD);
+      await until('health to tell', () => health.components[0]?.state === 'degraded');
+      assert.is(
+        health.components[0]?.reason,
+        'Paused until a person resumes it: It was paused over the management API.',
+      );
+      assert.is(
+        start().health.components[0]?.state,
+        'degraded',
+        'an agent that starts does not read it either',
+      );
+      assert.is(queue.waiting, 1);
+      await resumeSource(db.knex, projectId, id);
+      assert.is(await within(sent, 10_000, 'the message'), 'accepted');
+    }),
 );
 
-sources('a source that cannot be read has a lag and an age, and what its plugin advises is shown once it is read', async () => {
-  const lags = new SourceLags();
-  let watched: WatchContext | undefined;
-  const watch: SourcePlugin['watch'] = (_connection, context) => whenAborted((watched = context).signal);
-  await scene(
-    async ({ running, broker, start, change }) => {
-      const queue = broker.queue('q');
-      queue.failure = new PluginError('No such queue.', { fix: 'Make it.' });
-      const source = await makeSource(db, running.projectId, { queue: 'q' });
-      const { health } = start();
-      await until('it to be down', () => health.state === 'down' && watched);
-      watched!.lag('0', 7);
-      watched!.advise('Add a partition.');
-      assert.equal(lags.lags(), [{ projectId: running.projectId, sourceId: source.id, partition: '0', messages: 7 }]);
-      const age = () => lags.ages()[0]!.seconds;
-      const before = age();
-      await until('the age to grow', () => age() > before + 0.1);
-      assert.is(health.state, 'down');
-      queue.failure = undefined;
-      await until('it to be read', () => health.components[0]?.reason === 'Add a partition.');
-      assert.is(health.state, 'degraded');
-      const unread = age();
-      assert.is(await queue.send(GOOD), 'accepted');
-      assert.ok(age() < unread, 'the age starts again with a message');
-      watched!.advise(null);
-      assert.is(health.state, 'ok');
-      await change(source, { is_disabled: true });
-      await until('it to be forgotten', () => lags.ages().length === 0);
-      assert.ok(watched!.signal.aborted);
-      assert.is(queue.lag, undefined, 'run is not asked for what watch reports');
-    },
-    { lags, watch },
-  );
-});
-
-sources('sources whose workers are too many for their project have one reader each, the newest first', () =>
-  scene(async ({ running, broker, start }) => {
-    const stored = { first: 8, second: 3, third: 1 };
-    for (const [queue, workers] of Object.entries(stored)) await makeSource(db, running.projectId, { queue, workers });
-    await running.configCache.refresh();
-    start();
-    const queues = Object.keys(stored).map((name) => broker.queue(name));
-    await until('readers', () => queues.every(({ readers }) => readers === 1));
-    assert.equal(
-      queues.map(({ workers }) => workers),
-      [[8], [1], [1]],
+sources(
+  'what a plugin tells of its lag stands as long as its run, and it is not asked when nobody wants to know',
+  async () => {
+    const lags = new SourceLags();
+    await scene(
+      async ({ running, broker, start, change }) => {
+        const source = await makeSource(db, running.projectId, { queue: 'q' });
+        start();
+        const queue = broker.queue('q');
+        await until('a reader', () => queue.readers === 1);
+        queue.lag?.('0', 7);
+        assert.equal(lags.lags(), [
+          { projectId: running.projectId, sourceId: source.id, partition: '0', messages: 7 },
+        ]);
+        await change(source, { is_disabled: true });
+        await until('the lag to be forgotten', () => lags.lags().length === 0);
+        assert.is(queue.readers, 0);
+        queue.lag?.('0', 7);
+        assert.equal(lags.lags(), [], 'a run that has ended tells nothing');
+      },
+      { lags },
     );
-  }),
+    await scene(async ({ running, broker, start }) => {
+      await makeSource(db, running.projectId, { queue: 'q' });
+      start();
+      await until('a reader', () => broker.queue('q').readers === 1);
+      assert.is(broker.queue('q').lag, undefined);
+    });
+  },
+);
+
+sources(
+  'messages that the broker deleted before they were read are counted by partition, and shown in health beside advice',
+  () =>
+    scene(async ({ running, broker, start }) => {
+      await makeSource(db, running.projectId, { queue: 'q' });
+      const { health, counted } = start();
+      const queue = broker.queue('q');
+      await until('it to be read', () => health.state === 'ok' && queue.lost);
+      for (const [partition, messages] of [
+        ['0', 5],
+        ['1', 2],
+        ['0', 1],
+        ['0', -1],
+        ['0', NaN],
+        ['0', 0],
+      ] as const)
+        queue.lost!(partition, messages);
+      assert.equal(counted, [
+        ['0', 5],
+        ['1', 2],
+        ['0', 1],
+        ['0', 0],
+      ]);
+      assert.is(health.state, 'degraded');
+      assert.match(
+        health.components[0]?.reason ?? '',
+        'The broker has deleted up to 8 messages of 2 partitions before they were read.',
+      );
+    }),
+);
+
+sources(
+  'a source that cannot be read has a lag and an age, and what its plugin advises is shown once it is read',
+  async () => {
+    const lags = new SourceLags();
+    let watched: WatchContext | undefined;
+    const watch: SourcePlugin['watch'] = (_connection, context) =>
+      whenAborted((watched = context).signal);
+    await scene(
+      async ({ running, broker, start, change }) => {
+        const queue = broker.queue('q');
+        queue.failure = new PluginError('No such queue.', { fix: 'Make it.' });
+        const source = await makeSource(db, running.projectId, { queue: 'q' });
+        const { health } = start();
+        await until('it to be down', () => health.state === 'down' && watched);
+        watched!.lag('0', 7);
+        watched!.advise('Add a partition.');
+        assert.equal(lags.lags(), [
+          { projectId: running.projectId, sourceId: source.id, partition: '0', messages: 7 },
+        ]);
+        const age = () => lags.ages()[0]!.seconds;
+        const before = age();
+        await until('the age to grow', () => age() > before + 0.1);
+        assert.is(health.state, 'down');
+        queue.failure = undefined;
+        await until('it to be read', () => health.components[0]?.reason === 'Add a partition.');
+        assert.is(health.state, 'degraded');
+        const unread = age();
+        assert.is(await queue.send(GOOD), 'accepted');
+        assert.ok(age() < unread, 'the age starts again with a message');
+        watched!.advise(null);
+        assert.is(health.state, 'ok');
+        await change(source, { is_disabled: true });
+        await until('it to be forgotten', () => lags.ages().length === 0);
+        assert.ok(watched!.signal.aborted);
+        assert.is(queue.lag, undefined, 'run is not asked for what watch reports');
+      },
+      { lags, watch },
+    );
+  },
+);
+
+sources(
+  'sources whose workers are too many for their project have one reader each, the newest first',
+  () =>
+    scene(async ({ running, broker, start }) => {
+      const stored = { first: 8, second: 3, third: 1 };
+      for (const [queue, workers] of Object.entries(stored))
+        await makeSource(db, running.projectId, { queue, workers });
+      await running.configCache.refresh();
+      start();
+      const queues = Object.keys(stored).map((name) => broker.queue(name));
+      await until('readers', () => queues.every(({ readers }) => readers === 1));
+      assert.equal(
+        queues.map(({ workers }) => workers),
+        [[8], [1], [1]],
+      );
+    }),
 );
 
 sources(
@@ -270,7 +317,8 @@ sources(
     scene(async ({ running, broker, start }) => {
       const [followed, restarted] = [broker.queue('followed'), broker.queue('restarted')];
       followed.follows = true;
-      for (const queue of ['followed', 'restarted']) await makeSource(db, running.projectId, { queue, workers: 3 });
+      for (const queue of ['followed', 'restarted'])
+        await makeSource(db, running.projectId, { queue, workers: 3 });
       await running.configCache.refresh();
       const { sources: it, lease, health } = start();
       await until('readers', () => followed.readers + restarted.readers === 2);
@@ -283,7 +331,11 @@ sources(
       lease.readers = [-1];
       it.share(at + 12_000);
       it.share(at + 21_000);
-      assert.equal([followed.workers, restarted.workers], [[3], [3]], 'an agent that restarts changes nothing');
+      assert.equal(
+        [followed.workers, restarted.workers],
+        [[3], [3]],
+        'an agent that restarts changes nothing',
+      );
       it.share(at + 22_000);
       await until('the new connection', () => restarted.connections === 2);
       it.share(at + 23_000);
@@ -304,35 +356,46 @@ sources(
 const reused = { coordinates: 'orders/0/7', timestamp: Date.UTC(2026, 0, 1) };
 const numbered = (n: number) => ({ event_type: 'order.paid', data: { n } });
 
-sources('another message at the same coordinates and time is accepted, and each of them is known when it comes again', () =>
-  scene(async ({ running, broker, at, start }) => {
-    await makeSource(db, running.projectId, { queue: 'q' });
-    start();
-    const queue = broker.queue('q');
-    const outcomes = [];
-    for (const n of [1, 2, 1, 2, 3]) outcomes.push(await queue.send(numbered(n), reused));
-    assert.equal(outcomes, ['accepted', 'accepted', 'duplicate', 'duplicate', 'accepted']);
-    const atOnce = await Promise.all([4, 5, 4].map((n) => queue.send(numbered(n), { ...reused, coordinates: 'orders/0/8' })));
-    assert.equal(atOnce.sort(), ['accepted', 'accepted', 'duplicate']);
-    await at.received(5);
-    const bodies = at.requests.map(({ body }) => (JSON.parse(body.toString()) as { n: number }).n);
-    assert.equal(bodies.sort(), [1, 2, 3, 4, 5]);
-  }),
+sources(
+  'another message at the same coordinates and time is accepted, and each of them is known when it comes again',
+  () =>
+    scene(async ({ running, broker, at, start }) => {
+      await makeSource(db, running.projectId, { queue: 'q' });
+      start();
+      const queue = broker.queue('q');
+      const outcomes = [];
+      for (const n of [1, 2, 1, 2, 3]) outcomes.push(await queue.send(numbered(n), reused));
+      assert.equal(outcomes, ['accepted', 'accepted', 'duplicate', 'duplicate', 'accepted']);
+      const atOnce = await Promise.all(
+        [4, 5, 4].map((n) => queue.send(numbered(n), { ...reused, coordinates: 'orders/0/8' })),
+      );
+      assert.equal(atOnce.sort(), ['accepted', 'accepted', 'duplicate']);
+      await at.received(5);
+      const bodies = at.requests.map(
+        ({ body }) => (JSON.parse(body.toString()) as { n: number }).n,
+      );
+      assert.equal(bodies.sort(), [1, 2, 3, 4, 5]);
+    }),
 );
 
-sources('of what a function makes of a message, only those events get an id of their own whose id another message has', () =>
-  scene(async ({ running, broker, start }) => {
-    const bodyFunction = `function transform(payload) { return payload.map((n) => ({ event_type: 'a', data: { n } })) }`;
-    await makeSource(db, running.projectId, { queue: 'q', bodyFunction });
-    start();
-    const queue = broker.queue('q');
-    for (const body of [[1], [2, 3], [2, 3], [1]]) await queue.send(body, reused);
-    const rows = await db.rows<{ data: string }>('select data from events where project_id = $1 order by data', [running.projectId]);
-    assert.equal(
-      rows.map(({ data }) => data),
-      ['{"n":1}', '{"n":2}', '{"n":3}'],
-    );
-  }),
+sources(
+  'of what a function makes of a message, only those events get an id of their own whose id another message has',
+  () =>
+    scene(async ({ running, broker, start }) => {
+      const bodyFunction = `function transform(payload) { return payload.map((n) => ({ event_type: 'a', data: { n } })) }`;
+      await makeSource(db, running.projectId, { queue: 'q', bodyFunction });
+      start();
+      const queue = broker.queue('q');
+      for (const body of [[1], [2, 3], [2, 3], [1]]) await queue.send(body, reused);
+      const rows = await db.rows<{ data: string }>(
+        'select data from events where project_id = $1 order by data',
+        [running.projectId],
+      );
+      assert.equal(
+        rows.map(({ data }) => data),
+        ['{"n":1}', '{"n":2}', '{"n":3}'],
+      );
+    }),
 );
 
 sources(
@@ -366,8 +429,15 @@ sources('messages at the same coordinates and time are all kept in quarantine, e
     const queue = broker.queue('q');
     for (const outcome of ['quarantined', 'duplicate'])
       for (const body of ['one', 'two']) assert.is(await queue.send(body, reused), outcome);
-    await Promise.all(['three', 'four', 'three'].map((body) => queue.send(body, { ...reused, coordinates: 'orders/0/8' })));
-    const rows = await db.rows<{ raw: Buffer }>('select raw from quarantined_messages where project_id = $1', [running.projectId]);
+    await Promise.all(
+      ['three', 'four', 'three'].map((body) =>
+        queue.send(body, { ...reused, coordinates: 'orders/0/8' }),
+      ),
+    );
+    const rows = await db.rows<{ raw: Buffer }>(
+      'select raw from quarantined_messages where project_id = $1',
+      [running.projectId],
+    );
     assert.equal(rows.map(({ raw }) => raw.toString()).sort(), ['four', 'one', 'three', 'two']);
   }),
 );
@@ -375,8 +445,16 @@ sources('messages at the same coordinates and time are all kept in quarantine, e
 /** Event data and the stored bytes of their messages. */
 async function keptOf(running: RunningAgent): Promise<[data: string, raw: string | undefined][]> {
   const { projectId } = running;
-  const rows = await db.rows<{ id: string; data: string }>('select id, data from events where project_id = $1 order by data', [projectId]);
-  return Promise.all(rows.map(async ({ id, data }) => [data, (await findEventMessage(db.pool, projectId, id))?.raw?.toString()]));
+  const rows = await db.rows<{ id: string; data: string }>(
+    'select id, data from events where project_id = $1 order by data',
+    [projectId],
+  );
+  return Promise.all(
+    rows.map(async ({ id, data }) => [
+      data,
+      (await findEventMessage(db.pool, projectId, id))?.raw?.toString(),
+    ]),
+  );
 }
 
 sources(
@@ -391,14 +469,18 @@ sources(
       start();
       const queue = broker.queue('q');
       const outcomes = [];
-      for (const body of [[1], [2, 3], [2, 3], [], 'null']) outcomes.push(await queue.send(body, reused));
+      for (const body of [[1], [2, 3], [2, 3], [], 'null'])
+        outcomes.push(await queue.send(body, reused));
       assert.equal(outcomes, ['accepted', 'accepted', 'duplicate', 'dropped', 'quarantined']);
       assert.equal(await keptOf(running), [
         ['{"n":1}', '[1]'],
         ['{"n":2}', '[2,3]'],
         ['{"n":3}', '[2,3]'],
       ]);
-      const [stored] = await db.rows('select count(*)::int as n from event_messages where project_id = $1', [running.projectId]);
+      const [stored] = await db.rows(
+        'select count(*)::int as n from event_messages where project_id = $1',
+        [running.projectId],
+      );
       assert.equal(stored, { n: 2 });
     }),
 );
@@ -410,7 +492,8 @@ sources('whether messages are kept changes for the next message, without a new c
     start();
     for (const [n, keep] of [false, true, false].entries()) {
       await change(source, { keep_messages: keep });
-      const known = () => running.configCache.sources.find(({ id }) => id === source.id)?.keep_messages === keep;
+      const known = () =>
+        running.configCache.sources.find(({ id }) => id === source.id)?.keep_messages === keep;
       await until('the agent to know', known);
       await queue.send(numbered(n));
     }
@@ -463,7 +546,10 @@ sources('a changed function is used for the next message, without a new connecti
       await change(source, {
         body_function: `function transform(payload) { return { event_type: 'a', data: { version: ${n}, payload } } }`,
       });
-      const reader = () => running.configCache.sources.find(({ id }) => id === source.id)?.body_function?.includes(`version: ${n}`);
+      const reader = () =>
+        running.configCache.sources
+          .find(({ id }) => id === source.id)
+          ?.body_function?.includes(`version: ${n}`);
       await until('the agent to know', reader);
       assert.is(await queue.send('x'), 'accepted');
       await at.received(n);
@@ -474,7 +560,10 @@ sources('a changed function is used for the next message, without a new connecti
     );
     assert.is(queue.connections, 1);
     await change(source, { body_function: null, name: 'another name' });
-    await until('the function to be gone', () => running.configCache.sources.find(({ id }) => id === source.id)?.body_function === null);
+    await until(
+      'the function to be gone',
+      () => running.configCache.sources.find(({ id }) => id === source.id)?.body_function === null,
+    );
     assert.is(await queue.send(GOOD), 'accepted');
     assert.is(queue.connections, 1);
   }),
@@ -486,7 +575,10 @@ sources('a changed connection is a new one, after the old one is closed', () =>
     start();
     await until('the old one to be read', () => broker.queue('old').readers === 1);
     await change(source, { pub_sub: connection('new') });
-    assert.is(await within(broker.queue('new').send(GOOD), 20_000, 'a message of the new one'), 'accepted');
+    assert.is(
+      await within(broker.queue('new').send(GOOD), 20_000, 'a message of the new one'),
+      'accepted',
+    );
     assert.is(broker.queue('old').readers, 0);
     assert.is(broker.queue('new').connections, 1);
   }),
@@ -495,13 +587,18 @@ sources('a changed connection is a new one, after the old one is closed', () =>
 sources('a source that fails is tried again, and health tells why and what to do', () =>
   scene(async ({ running, broker, start }) => {
     const queue = broker.queue('q');
-    queue.failure = new PluginError('The broker refused the password.', { fix: 'Check the field password.' });
+    queue.failure = new PluginError('The broker refused the password.', {
+      fix: 'Check the field password.',
+    });
     await makeSource(db, running.projectId, { queue: 'q', name: 'orders' });
     const { health } = start();
     await until('the failure to be told', () => health.state === 'down');
     const [component] = health.components;
     assert.match(component!.name, /orders/);
-    assert.is(component!.reason, 'The broker refused the password. Check the field password. Trying again.');
+    assert.is(
+      component!.reason,
+      'The broker refused the password. Check the field password. Trying again.',
+    );
     await until('another try', () => queue.connections >= 3);
     queue.failure = undefined;
     assert.is(await within(queue.send(GOOD), 40_000, 'the message'), 'accepted');
@@ -515,7 +612,9 @@ sources('a source that is thrown out in the middle of its work loses nothing', (
     await makeSource(db, running.projectId, { queue: 'q' });
     start();
     await until('a reader', () => queue.readers === 1);
-    const outcomes = Array.from({ length: 300 }, (_, n) => queue.send({ event_type: 'a', data: { n } }));
+    const outcomes = Array.from({ length: 300 }, (_, n) =>
+      queue.send({ event_type: 'a', data: { n } }),
+    );
     queue.fail(new PluginError('The connection broke.', { fix: 'Wait.' }));
     await until('it to be thrown out', () => queue.readers === 0);
     queue.failure = undefined;
@@ -532,26 +631,40 @@ sources('a kind that no plugin knows is told with the kinds that are known', () 
     await running.configCache.refresh();
     const { health } = start();
     await until('the failure to be told', () => health.state === 'down');
-    assert.match(health.components[0]!.reason ?? '', 'There is no active source plugin named "rabbit"; active are: memory.');
+    assert.match(
+      health.components[0]!.reason ?? '',
+      'There is no active source plugin named "rabbit"; active are: memory.',
+    );
   }),
 );
 
 sources('what a server said is told to the operator, and not to the tenant', () => {
   const told = new Set<unknown>();
-  const source = (_: unknown, state: unknown, reason: unknown) => void (state === 'failing' && reason && told.add(reason));
+  const source = (_: unknown, state: unknown, reason: unknown) =>
+    void (state === 'failing' && reason && told.add(reason));
   return scene(
     async ({ running, broker, start }) => {
       await makeSource(db, running.projectId, { queue: 'q' });
       await running.configCache.refresh();
       const queue = broker.queue('q');
-      queue.fail(new PluginError('The broker failed.', { fix: 'Wait.', said: 'words from inside'.padEnd(10_000, '!') }));
+      queue.fail(
+        new PluginError('The broker failed.', {
+          fix: 'Wait.',
+          said: 'words from inside'.padEnd(10_000, '!'),
+        }),
+      );
       const { health } = start();
       const reason = () => health.components[0]?.reason ?? '';
-      await until('the failure to be told', () => reason().includes('The broker failed. The answer: words from inside!'));
+      await until('the failure to be told', () =>
+        reason().includes('The broker failed. The answer: words from inside!'),
+      );
       assert.ok(reason().length < 700);
       queue.fail(new Error('words of a library'));
       await until('the next failure to be told', () => reason().includes('words of a library'));
-      assert.equal([...told], ['The broker failed. Wait.', 'It cannot be read; the logs of the agents say why.']);
+      assert.equal(
+        [...told],
+        ['The broker failed. Wait.', 'It cannot be read; the logs of the agents say why.'],
+      );
     },
     { notifier: { source, lost: () => undefined } },
   );
@@ -560,13 +673,22 @@ sources('what a server said is told to the operator, and not to the tenant', () 
 sources('a secret that cannot be opened is told without any of it, and no connection is made', () =>
   scene(async ({ running, broker, start, change }) => {
     const source = await makeSource(db, running.projectId, { queue: 'q' });
-    const foreign = sealer(Buffer.alloc(32, 1).toString('base64')).seal('hunter2', ['sources', source.id, 'password']);
-    await change(source, { pub_sub: { type: 'memory', memory: { queue: 'q', password: foreign } } });
+    const foreign = sealer(Buffer.alloc(32, 1).toString('base64')).seal('hunter2', [
+      'sources',
+      source.id,
+      'password',
+    ]);
+    await change(source, {
+      pub_sub: { type: 'memory', memory: { queue: 'q', password: foreign } },
+    });
     await running.configCache.refresh();
     const { health } = start();
     await until('the failure to be told', () => health.state === 'down');
     const reason = health.components[0]!.reason ?? '';
-    assert.ok(reason.length > 10 && !reason.includes(foreign.slice(10, 30)) && !reason.includes('hunter2'), reason);
+    assert.ok(
+      reason.length > 10 && !reason.includes(foreign.slice(10, 30)) && !reason.includes('hunter2'),
+      reason,
+    );
     assert.is(broker.queue('q').connections, 0);
   }),
 );
@@ -634,31 +756,35 @@ sources('two agents in one process read the same source, each with a connection 
   }),
 );
 
-sources('stopping waits for what is in flight, also of a connection that is just being replaced', () =>
-  scene(async ({ running, broker, start, change }) => {
-    const source = await makeSource(db, running.projectId, { queue: 'old' });
-    const { sources: it } = start();
-    await until('a reader', () => broker.queue('old').readers === 1);
-    const blocker = await db.connect();
-    try {
-      await blocker.query('begin');
-      await blocker.query('lock table events in share row exclusive mode');
-      const outcome = broker.queue('old').send(GOOD);
-      await lockAwaited(db, 'the commit to wait');
-      await change(source, { pub_sub: connection('new') });
-      await until('the agent to know', () => JSON.stringify(running.configCache.sources).includes('"new"'));
-      let stopped = false;
-      const stopping = it.stop().then(() => (stopped = true));
-      await new Promise((resolve) => setTimeout(resolve, 300));
-      assert.not.ok(stopped, 'it did not wait for the message that is in flight');
-      await blocker.query('commit');
-      assert.is(await within(outcome, 20_000, 'the outcome'), 'accepted');
-      await within(stopping, 20_000, 'the stop');
-      assert.is(broker.queue('new').connections, 0);
-    } finally {
-      await blocker.end();
-    }
-  }),
+sources(
+  'stopping waits for what is in flight, also of a connection that is just being replaced',
+  () =>
+    scene(async ({ running, broker, start, change }) => {
+      const source = await makeSource(db, running.projectId, { queue: 'old' });
+      const { sources: it } = start();
+      await until('a reader', () => broker.queue('old').readers === 1);
+      const blocker = await db.connect();
+      try {
+        await blocker.query('begin');
+        await blocker.query('lock table events in share row exclusive mode');
+        const outcome = broker.queue('old').send(GOOD);
+        await lockAwaited(db, 'the commit to wait');
+        await change(source, { pub_sub: connection('new') });
+        await until('the agent to know', () =>
+          JSON.stringify(running.configCache.sources).includes('"new"'),
+        );
+        let stopped = false;
+        const stopping = it.stop().then(() => (stopped = true));
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        assert.not.ok(stopped, 'it did not wait for the message that is in flight');
+        await blocker.query('commit');
+        assert.is(await within(outcome, 20_000, 'the outcome'), 'accepted');
+        await within(stopping, 20_000, 'the stop');
+        assert.is(broker.queue('new').connections, 0);
+      } finally {
+        await blocker.end();
+      }
+    }),
 );
 
 sources.run();

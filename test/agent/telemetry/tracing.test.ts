@@ -57,7 +57,9 @@ function router({ wiring, database, configCache }: RunningAgent, agentId = wirin
 }
 
 async function put(running: RunningAgent, from: Producer | null, fields: Partial<NewEvent> = {}) {
-  const headers = JSON.stringify(from ? { 'x-shop': '"traceparent":"no"', traceparent: from.traceparent } : {});
+  const headers = JSON.stringify(
+    from ? { 'x-shop': '"traceparent":"no"', traceparent: from.traceparent } : {},
+  );
   const events = await acceptPending(db, 1, { projectId: running.projectId, headers, ...fields });
   return router(running).read(events);
 }
@@ -77,7 +79,12 @@ function hand(
     tracing: spans,
   });
   const source = { projectId, id: newId(), bodyFunction: null };
-  return pipeline.handle(() => source)({ coordinates, timestamp: Date.now(), body: Buffer.from(JSON.stringify(body)), headers });
+  return pipeline.handle(() => source)({
+    coordinates,
+    timestamp: Date.now(),
+    body: Buffer.from(JSON.stringify(body)),
+    headers,
+  });
 }
 
 interface Handed {
@@ -87,52 +94,73 @@ interface Handed {
   readonly ratePerSecond?: number;
 }
 
-traces('an event of the API that was created without a tracer begins its trace with its first attempt, and its retry stays in it', () =>
-  onTracedWay(async ({ running, at }) => {
-    at.answer([{ status: 500 }, { status: 200 }]);
-    const { id } = await makeEndpoint(db, running.projectId, {
-      url: at.url,
-      strategy: { type: 'linear', duration: 1, retry_count: 1 },
-    });
-    await running.configCache.refresh();
-    await router(running).route(await put(running, null, { endpointId: id, sourceId: null }));
-    const requests = await at.received(2);
-    const [first, second] = requests.map(({ headers }) => headers['traceparent']?.split('-') ?? []);
-    const found = await until('both attempts', async () => {
-      const attempts = await sent(({ traceId }) => traceId === first![1]);
-      return attempts.length === 2 && attempts;
-    });
-    assert.equal(
-      found.map(({ spanId, parentSpanId, links }) => [spanId, parentSpanId, links.length]),
-      [
-        [first![2], undefined, 0],
-        [second![2], first![2], 1],
-      ],
-    );
-  }),
+traces(
+  'an event of the API that was created without a tracer begins its trace with its first attempt, and its retry stays in it',
+  () =>
+    onTracedWay(async ({ running, at }) => {
+      at.answer([{ status: 500 }, { status: 200 }]);
+      const { id } = await makeEndpoint(db, running.projectId, {
+        url: at.url,
+        strategy: { type: 'linear', duration: 1, retry_count: 1 },
+      });
+      await running.configCache.refresh();
+      await router(running).route(await put(running, null, { endpointId: id, sourceId: null }));
+      const requests = await at.received(2);
+      const [first, second] = requests.map(
+        ({ headers }) => headers['traceparent']?.split('-') ?? [],
+      );
+      const found = await until('both attempts', async () => {
+        const attempts = await sent(({ traceId }) => traceId === first![1]);
+        return attempts.length === 2 && attempts;
+      });
+      assert.equal(
+        found.map(({ spanId, parentSpanId, links }) => [spanId, parentSpanId, links.length]),
+        [
+          [first![2], undefined, 0],
+          [second![2], first![2], 1],
+        ],
+      );
+    }),
 );
 
-traces('an attempt after one of a trace that is not recorded is in that trace, and is not recorded either', () => {
-  const from = producer({ sampled: false });
-  const trace = spans.attempting({ headers: {}, sourceId: newId(), traceparent: from.traceparent } as unknown as HeldDelivery);
-  assert.equal(trace, { traceparent: from.traceparent, tracestate: undefined, span: undefined });
-});
-
-traces('an event of a source that carries no trace context was decided on when it was read: its attempts begin no trace', () => {
-  const attempt = (fields: object) =>
-    spans.attempting({ headers: {}, sourceId: null, traceparent: null, ...fields } as unknown as HeldDelivery);
-  assert.is(attempt({ sourceId: newId() }), undefined);
-  assert.ok(attempt({})?.span);
-});
-
-traces('of an event whose trace is not recorded nothing is sent, and its trace context goes on as it is', () =>
-  onTracedWay(async ({ running, at }) => {
+traces(
+  'an attempt after one of a trace that is not recorded is in that trace, and is not recorded either',
+  () => {
     const from = producer({ sampled: false });
-    await router(running).route(await put(running, from));
-    const [request] = await at.received(1);
-    assert.is(request?.headers['traceparent'], from.traceparent);
-    assert.equal(await sent(of(from)), []);
-  }),
+    const trace = spans.attempting({
+      headers: {},
+      sourceId: newId(),
+      traceparent: from.traceparent,
+    } as unknown as HeldDelivery);
+    assert.equal(trace, { traceparent: from.traceparent, tracestate: undefined, span: undefined });
+  },
+);
+
+traces(
+  'an event of a source that carries no trace context was decided on when it was read: its attempts begin no trace',
+  () => {
+    const attempt = (fields: object) =>
+      spans.attempting({
+        headers: {},
+        sourceId: null,
+        traceparent: null,
+        ...fields,
+      } as unknown as HeldDelivery);
+    assert.is(attempt({ sourceId: newId() }), undefined);
+    assert.ok(attempt({})?.span);
+  },
+);
+
+traces(
+  'of an event whose trace is not recorded nothing is sent, and its trace context goes on as it is',
+  () =>
+    onTracedWay(async ({ running, at }) => {
+      const from = producer({ sampled: false });
+      await router(running).route(await put(running, from));
+      const [request] = await at.received(1);
+      assert.is(request?.headers['traceparent'], from.traceparent);
+      assert.equal(await sent(of(from)), []);
+    }),
 );
 
 traces('an event that names an endpoint that is not there is an error of routing', () =>
@@ -142,7 +170,12 @@ traces('an event that names an endpoint that is not there is an error of routing
     const [span, ...more] = await sent(of(from));
     assert.equal(more, []);
     assert.equal(
-      [span?.name, span?.parentSpanId, span?.attributes['gateway.outcome'], span?.attributes['gateway.queue']],
+      [
+        span?.name,
+        span?.parentSpanId,
+        span?.attributes['gateway.outcome'],
+        span?.attributes['gateway.queue'],
+      ],
       ['event.routing', from.spanId, 'unknown_endpoint', 'reconciler'],
     );
     assert.is(span?.status.code, 'error');
@@ -153,7 +186,10 @@ traces('matching fails when the project is gone, and when the route cannot be st
   onTracedWay(async ({ running }) => {
     const [gone, refused, named] = [producer(), producer(), producer()];
     await router(running).route(await put(running, gone, { projectId: newId() }));
-    const events = [...(await put(running, refused)), ...(await put(running, named, { endpointId: newId() }))];
+    const events = [
+      ...(await put(running, refused)),
+      ...(await put(running, named, { endpointId: newId() })),
+    ];
     await router(running, 2 ** 40)
       .route(events)
       .then(
@@ -162,7 +198,12 @@ traces('matching fails when the project is gone, and when the route cannot be st
       );
     const found = await sent((span) => of(gone)(span) || of(refused)(span) || of(named)(span));
     assert.equal(
-      found.map(({ name, parentSpanId, attributes, status }) => [name, parentSpanId, attributes['error.type'], status.code]),
+      found.map(({ name, parentSpanId, attributes, status }) => [
+        name,
+        parentSpanId,
+        attributes['error.type'],
+        status.code,
+      ]),
       [
         ['dynamic.event.subscription.matching.error', gone.spanId, 'unknown_project', 'error'],
         ['dynamic.event.subscription.matching.error', refused.spanId, '22003', 'error'],
@@ -184,41 +225,53 @@ traces('of two routers with the same event one tells of its route', () =>
   }),
 );
 
-traces('a message that Postgres refuses is an error of its creation, by what its event was to be', () =>
-  onTracedWay(async ({ running }) => {
-    await db.rows(`alter table events add constraint refused check (event_type <> 'refused')`);
-    try {
-      for (const [name, target] of [
-        ['dynamic.event.creation.error', {}],
-        ['event.creation.error', { owner_id: 'shop' }],
-      ] as const) {
-        const from = producer();
-        const body = { event_type: 'refused', data: {}, ...target };
-        assert.is(await hand(running, { body, headers: { traceparent: from.traceparent } }), 'quarantined');
-        const found = await sent(of(from));
-        assert.equal(found.map((span) => span.name).sort(), [name, 'ingest.message'].sort());
-        const error = found.find((span) => span.name === name);
-        assert.is(error?.attributes['gateway.code'], 'database_refused');
-        assert.is(error?.attributes['gateway.event_type'], 'refused');
-        assert.is(error?.status.message, 'Postgres refused the event as it is.');
+traces(
+  'a message that Postgres refuses is an error of its creation, by what its event was to be',
+  () =>
+    onTracedWay(async ({ running }) => {
+      await db.rows(`alter table events add constraint refused check (event_type <> 'refused')`);
+      try {
+        for (const [name, target] of [
+          ['dynamic.event.creation.error', {}],
+          ['event.creation.error', { owner_id: 'shop' }],
+        ] as const) {
+          const from = producer();
+          const body = { event_type: 'refused', data: {}, ...target };
+          assert.is(
+            await hand(running, { body, headers: { traceparent: from.traceparent } }),
+            'quarantined',
+          );
+          const found = await sent(of(from));
+          assert.equal(found.map((span) => span.name).sort(), [name, 'ingest.message'].sort());
+          const error = found.find((span) => span.name === name);
+          assert.is(error?.attributes['gateway.code'], 'database_refused');
+          assert.is(error?.attributes['gateway.event_type'], 'refused');
+          assert.is(error?.status.message, 'Postgres refused the event as it is.');
+        }
+      } finally {
+        await db.rows('alter table events drop constraint refused');
       }
-    } finally {
-      await db.rows('alter table events drop constraint refused');
-    }
-  }),
+    }),
 );
 
 traces('a message that waited for the ingest rate says so, and its steps lie within it', () =>
   onTracedWay(async ({ running }) => {
     const [before, from] = [producer(), producer()];
     const outcomes = [before, from].map(({ traceparent }) =>
-      hand(running, { body: { event_type: 'a', data: {} }, headers: { Traceparent: traceparent }, ratePerSecond: 1 }),
+      hand(running, {
+        body: { event_type: 'a', data: {} },
+        headers: { Traceparent: traceparent },
+        ratePerSecond: 1,
+      }),
     );
     assert.equal(await Promise.all(outcomes), ['accepted', 'accepted']);
     const found = await sent(of(from));
     const message = found.find(({ name }) => name === 'ingest.message');
     const throttle = found.find(({ name }) => name === 'ingest.throttle');
-    assert.ok(throttle && throttle.endedAt - throttle.startedAt > 200, 'one message a second passes');
+    assert.ok(
+      throttle && throttle.endedAt - throttle.startedAt > 200,
+      'one message a second passes',
+    );
     for (const name of ['ingest.throttle', 'dynamic.event.creation.success']) {
       const span = found.find((it) => it.name === name);
       assert.is(span?.parentSpanId, message?.spanId, name);
@@ -231,7 +284,13 @@ traces('a message that goes back to its broker leaves no trace', () =>
   onTracedWay(async ({ running }) => {
     const from = producer();
     running.wiring.eventWriter.stop();
-    assert.is(await hand(running, { body: { event_type: 'a', data: {} }, headers: { traceparent: from.traceparent } }), 'later');
+    assert.is(
+      await hand(running, {
+        body: { event_type: 'a', data: {} },
+        headers: { traceparent: from.traceparent },
+      }),
+      'later',
+    );
     assert.equal(await sent(of(from)), []);
   }),
 );

@@ -16,7 +16,10 @@ named('the longest command or topic at the beginning is what a line names', () =
   assert.is(namedCommand(['s', '--port', '1']).id, 'server');
   assert.is(namedCommand(['--db-host', 'agent']).id, '');
   assert.is(namedCommand(['constructor']).id, '');
-  assert.equal(namedCommand(['utils', 'quarantine', '--json', 'x']), { id: 'utils:quarantine', rest: ['--json', 'x'] });
+  assert.equal(namedCommand(['utils', 'quarantine', '--json', 'x']), {
+    id: 'utils:quarantine',
+    rest: ['--json', 'x'],
+  });
 });
 
 named('only what a line may be about is wanted, and everything when no word comes first', () => {
@@ -27,7 +30,8 @@ named('only what a line may be about is wanted, and everything when no word come
   assert.equal(wantedCommands(['help', '-h', 'version']), ['help', 'version']);
   assert.equal(wantedCommands(['help']), ['help']);
   assert.equal(wantedCommands(['agnet']), []);
-  for (const argv of [[], ['-h', 'agent'], ['completion', 'bash']]) assert.equal(wantedCommands(argv), all, argv.join(' '));
+  for (const argv of [[], ['-h', 'agent'], ['completion', 'bash']])
+    assert.equal(wantedCommands(argv), all, argv.join(' '));
 });
 
 named('the aliases are those that the commands carry', async () => {

@@ -9,12 +9,20 @@ const context = { command: 'server', flags: ['port', 'config'] };
 
 failure('an error of the table keeps its sentence, fix and status', () => {
   const error = new GatewayError('email_in_use', { email: 'a@b.c' });
-  assert.equal(failureOf(error, context), { sentence: error.message, fix: error.fix, exitStatus: 1 });
+  assert.equal(failureOf(error, context), {
+    sentence: error.message,
+    fix: error.fix,
+    exitStatus: 1,
+  });
 });
 
 failure('an error with a fix of its own keeps both', () => {
   const error = Object.assign(new Error('no such topic'), { fix: 'create it' });
-  assert.equal(failureOf(error, context), { sentence: 'no such topic', fix: 'create it', exitStatus: 1 });
+  assert.equal(failureOf(error, context), {
+    sentence: 'no such topic',
+    fix: 'create it',
+    exitStatus: 1,
+  });
 });
 
 failure('an error that nobody foresaw is a sentence without a stack, status 1', () => {
@@ -24,31 +32,49 @@ failure('an error that nobody foresaw is a sentence without a stack, status 1', 
   assert.is(failureOf(undefined, context).exitStatus, 1);
 });
 
-failure('a mistyped command is compared with those of as many words, and what follows is taken for its arguments', () => {
-  const told = (line: string) => {
-    try {
-      requireCommand(namedCommand(line.split(' ')));
-    } catch (error) {
-      return failureOf(error, context);
-    }
-    return undefined;
-  };
-  assert.equal(told('plugins instal ./mine'), {
-    sentence: 'there is no command plugins instal; did you mean plugins install?',
-    fix: 'run `gateway plugins --help` for its commands',
-    exitStatus: 2,
-  });
-  assert.is(told('utils quarantine lst')?.sentence, 'there is no command utils quarantine lst; did you mean utils quarantine list?');
-  assert.is(told('plugins x y')?.sentence, 'x y is not expected after gateway plugins');
-  assert.is(told('nonsense')?.sentence, 'there is no command nonsense');
-  assert.is(told('--db-host a')?.sentence, 'gateway needs a command');
-  assert.is(told('utils --json quarantine')?.sentence, '--json stands before the command, where only global flags may');
-  for (const right of ['plugins', 'plugins --json', 'utils explain x', 'utils', 'server --port 1'])
-    assert.is(told(right), undefined, right);
-});
+failure(
+  'a mistyped command is compared with those of as many words, and what follows is taken for its arguments',
+  () => {
+    const told = (line: string) => {
+      try {
+        requireCommand(namedCommand(line.split(' ')));
+      } catch (error) {
+        return failureOf(error, context);
+      }
+      return undefined;
+    };
+    assert.equal(told('plugins instal ./mine'), {
+      sentence: 'there is no command plugins instal; did you mean plugins install?',
+      fix: 'run `gateway plugins --help` for its commands',
+      exitStatus: 2,
+    });
+    assert.is(
+      told('utils quarantine lst')?.sentence,
+      'there is no command utils quarantine lst; did you mean utils quarantine list?',
+    );
+    assert.is(told('plugins x y')?.sentence, 'x y is not expected after gateway plugins');
+    assert.is(told('nonsense')?.sentence, 'there is no command nonsense');
+    assert.is(told('--db-host a')?.sentence, 'gateway needs a command');
+    assert.is(
+      told('utils --json quarantine')?.sentence,
+      '--json stands before the command, where only global flags may',
+    );
+    for (const right of [
+      'plugins',
+      'plugins --json',
+      'utils explain x',
+      'utils',
+      'server --port 1',
+    ])
+      assert.is(told(right), undefined, right);
+  },
+);
 
 failure('several lines are printed under one another', () => {
-  assert.is(printed({ sentence: 'one\ntwo', fix: 'three', exitStatus: 1 }), 'error: one\n       two\nfix:   three\n');
+  assert.is(
+    printed({ sentence: 'one\ntwo', fix: 'three', exitStatus: 1 }),
+    'error: one\n       two\nfix:   three\n',
+  );
 });
 
 failure.run();

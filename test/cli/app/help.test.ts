@@ -16,7 +16,9 @@ const folder = path.join(root, 'test/fixtures/help');
 useInstallation({ root, file: undefined });
 const config = await loadOclif();
 // Copies: help modifies the ids of oclif's commands.
-const commands = config.commands.filter(({ id }) => Object.hasOwn(summaries, id)).map((it) => ({ ...it }));
+const commands = config.commands
+  .filter(({ id }) => Object.hasOwn(summaries, id))
+  .map((it) => ({ ...it }));
 
 class PrintedHelp extends GatewayHelp {
   text = '';
@@ -32,15 +34,19 @@ async function helpOf(command: (typeof commands)[number]): Promise<string> {
 }
 
 /** Printed help by file name: of the program, each topic and each command. */
-const texts = new Map<string, string>([['gateway', rootHelp(80).replace(/(?<=VERSION\n {2}).*/, '<version>')]]);
-for (const topic of Object.keys(topics)) texts.set(topic.replaceAll(':', '-'), (await runGateway(topic.split(':'))).stdout);
+const texts = new Map<string, string>([
+  ['gateway', rootHelp(80).replace(/(?<=VERSION\n {2}).*/, '<version>')],
+]);
+for (const topic of Object.keys(topics))
+  texts.set(topic.replaceAll(':', '-'), (await runGateway(topic.split(':'))).stdout);
 const wholes = new Map<string, string>();
 for (const command of commands) wholes.set(command.id.replaceAll(':', '-'), await helpOf(command));
 
 /** The global flags are in one file, so that a new flag changes only that file. */
 const shared = /^GLOBAL FLAGS\n.*/ms.exec(wholes.get('bootstrap') ?? '')?.[0] ?? '';
 texts.set('global-flags', shared);
-for (const [name, text] of wholes) texts.set(name, text.replace(shared, 'GLOBAL FLAGS\n  as in global-flags.txt\n'));
+for (const [name, text] of wholes)
+  texts.set(name, text.replace(shared, 'GLOBAL FLAGS\n  as in global-flags.txt\n'));
 
 if (process.env['UPDATE_SNAPSHOTS']) {
   fs.rmSync(folder, { recursive: true, force: true });
@@ -61,7 +67,10 @@ for (const [name, text] of texts) {
 }
 
 help('there is no file for a command that is gone', () => {
-  assert.equal(fs.readdirSync(folder).sort(), [...texts.keys()].map((name) => `${name}.txt`).sort());
+  assert.equal(
+    fs.readdirSync(folder).sort(),
+    [...texts.keys()].map((name) => `${name}.txt`).sort(),
+  );
 });
 
 help('-h, --help and help print that', async () => {
@@ -83,20 +92,29 @@ for (const command of commands) {
   const { id, summary, description = '', examples, flags } = command;
   const name = id.replaceAll(':', ' ');
 
-  help(`gateway ${name} tells what it is for, in its summary, its description and every flag`, () => {
-    assert.is(summary, summaries[id as keyof typeof summaries]);
-    assert.ok(description !== '', `${name} has no description`);
-    for (const flag of Object.values(flags)) assert.ok(flag.summary, `--${flag.name} of ${name} has no summary`);
-  });
+  help(
+    `gateway ${name} tells what it is for, in its summary, its description and every flag`,
+    () => {
+      assert.is(summary, summaries[id as keyof typeof summaries]);
+      assert.ok(description !== '', `${name} has no description`);
+      for (const flag of Object.values(flags))
+        assert.ok(flag.summary, `--${flag.name} of ${name} has no summary`);
+    },
+  );
 
   help(`gateway ${name} has examples, and they parse`, async () => {
-    const lines = (typeof examples === 'string' ? [examples] : (examples ?? [])).map((it) => (typeof it === 'string' ? it : it.command));
+    const lines = (typeof examples === 'string' ? [examples] : (examples ?? [])).map((it) =>
+      typeof it === 'string' ? it : it.command,
+    );
     assert.ok(lines.length > 0, `${name} has no example`);
     for (const line of lines) {
       const [, typed = ''] = /<%= config\.bin %> ((?:(?! < )[^|>)])*)/.exec(line) ?? [];
-      const argv = [...typed.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, double, single, bare]) => double ?? single ?? bare ?? '');
+      const argv = [...typed.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
+        ([, double, single, bare]) => double ?? single ?? bare ?? '',
+      );
       const words = id.split(':').length;
-      if (argv[0] !== '--version') assert.is(namedCommand(argv).id, id, `${line} is of another command`);
+      if (argv[0] !== '--version')
+        assert.is(namedCommand(argv).id, id, `${line} is of another command`);
       else continue;
       const loaded = await command.load();
       const probe = new (loaded as unknown as Probe)(argv.slice(words), config);
@@ -107,4 +125,7 @@ for (const command of commands) {
 
 help.run();
 
-type Probe = new (argv: readonly string[], config: unknown) => { parse(command: unknown, argv: readonly string[]): Promise<unknown> };
+type Probe = new (
+  argv: readonly string[],
+  config: unknown,
+) => { parse(command: unknown, argv: readonly string[]): Promise<unknown> };

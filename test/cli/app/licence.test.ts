@@ -35,9 +35,16 @@ issue('a licence that is issued with a new key is in force where its public key 
   assert.is(fs.statSync(file('new.pem')).mode & 0o777, 0o600);
   const { token, publicKey: same } = issueLicence(file('new.pem'), fields);
   assert.is(publicKeyText(same), publicKeyText(publicKey));
-  const licence = readLicence({ token, publicKey: publicKeyText(publicKey), now: new Date('2026-12-01') });
+  const licence = readLicence({
+    token,
+    publicKey: publicKeyText(publicKey),
+    now: new Date('2026-12-01'),
+  });
   assert.is(licence.problem, undefined);
-  assert.equal([licence.kind, licence.organisation, [...licence.entitlements]], ['licensed', 'Acme', ['apm']]);
+  assert.equal(
+    [licence.kind, licence.organisation, [...licence.entitlements]],
+    ['licensed', 'Acme', ['apm']],
+  );
   assert.equal([licence.issuedAt, licence.expiresAt], [fields.issuedAt, fields.expiresAt]);
 });
 

@@ -30,7 +30,9 @@ async function settings(): Promise<{
 
 running.before(async () => {
   db = await database();
-  const { code, stderr } = await runGateway(['migrate', 'up'], { config: { database: db.connection } });
+  const { code, stderr } = await runGateway(['migrate', 'up'], {
+    config: { database: db.connection },
+  });
   assert.is(code, 0, stderr);
 });
 running.after(() => db.close());
@@ -67,7 +69,10 @@ running('the heap grows fourfold before all of it is marked', async () => {
   const folder = tempFolder('collecting');
   fs.writeFileSync(path.join(folder, 'collect.cjs'), collect);
   const config = await settings();
-  const it = gateway(['agent'], { config, env: { NODE_OPTIONS: `--require=${path.join(folder, 'collect.cjs')}` } });
+  const it = gateway(['agent'], {
+    config,
+    env: { NODE_OPTIONS: `--require=${path.join(folder, 'collect.cjs')}` },
+  });
   await it.healthy(config.server.http.agent_port);
   process.kill(it.pid, 'SIGUSR2');
   await it.line(/HeapController\] factor 4\.0 /);
@@ -75,17 +80,25 @@ running('the heap grows fourfold before all of it is marked', async () => {
   discard(folder);
 });
 
-running('without an encryption key neither starts, and the error says how to make one', async () => {
-  for (const command of ['server', 'agent']) {
-    const { encryption_key: _, ...config } = await settings();
-    const { code, stderr } = await runGateway([command], { config });
-    assert.is(code, 1);
-    assert.match(stderr, /error: no encryption key is set.*\nfix: {3}generate one with `openssl rand -base64 32` and set encryption_key/);
-  }
-});
+running(
+  'without an encryption key neither starts, and the error says how to make one',
+  async () => {
+    for (const command of ['server', 'agent']) {
+      const { encryption_key: _, ...config } = await settings();
+      const { code, stderr } = await runGateway([command], { config });
+      assert.is(code, 1);
+      assert.match(
+        stderr,
+        /error: no encryption key is set.*\nfix: {3}generate one with `openssl rand -base64 32` and set encryption_key/,
+      );
+    }
+  },
+);
 
 running('an encryption key of a wrong length is refused', async () => {
-  const { code, stderr } = await runGateway(['server'], { config: { ...(await settings()), encryption_key: 'c2hvcnQ=' } });
+  const { code, stderr } = await runGateway(['server'], {
+    config: { ...(await settings()), encryption_key: 'c2hvcnQ=' },
+  });
   assert.is(code, 1);
   assert.match(stderr, 'error: encryption_key holds 5 bytes; it must be exactly 32, in base64\n');
 });
@@ -101,17 +114,26 @@ running('a port that is taken is named with its flag, and nothing stays behind',
     const { code, stderr } = await runGateway([command], { config });
     holder.close();
     assert.is(code, 1);
-    assert.match(stderr, new RegExp(`error: port ${port} on 127.0.0.1 is already in use\\nfix: .*--port`));
+    assert.match(
+      stderr,
+      new RegExp(`error: port ${port} on 127.0.0.1 is already in use\\nfix: .*--port`),
+    );
   }
 });
 
 running('KV that is away at the start is one clear error', async () => {
-  const { code, stderr } = await runGateway(['agent', '--kv-type', 'redis', '--kv-host', '127.0.0.1', '--kv-port', '1'], {
-    config: await settings(),
-    withinMs: 60_000,
-  });
+  const { code, stderr } = await runGateway(
+    ['agent', '--kv-type', 'redis', '--kv-host', '127.0.0.1', '--kv-port', '1'],
+    {
+      config: await settings(),
+      withinMs: 60_000,
+    },
+  );
   assert.is(code, 1);
-  assert.match(stderr, /error: Redis at 127.0.0.1:1 cannot be reached: nothing listens there\nfix: .*--kv-host/);
+  assert.match(
+    stderr,
+    /error: Redis at 127.0.0.1:1 cannot be reached: nothing listens there\nfix: .*--kv-host/,
+  );
 });
 
 running('a forged licence is said and stops nothing', async () => {
@@ -123,43 +145,53 @@ running('a forged licence is said and stops nothing', async () => {
   assert.equal(await it.terminate(), { code: 0, signal: null });
 });
 
-running('a tracer of the plugin folder runs with its settings and is flushed at the end; one that is refused is a warning', async () => {
-  const { root, close } = installation({
-    'a-tracer': {
-      gateway: manifestOf({
-        kind: 'tracer',
-        name: 'mine',
-        settings: './settings.json',
-        featureFlag: 'mine',
-        flags: { mine: { summary: 'Mine.', stability: 'beta' } },
-      }),
-      files: {
-        'settings.json': JSON.stringify({ 'tracer.mine.url': { type: 'string', flag: 'mine-url', required: true, summary: 'Where to.' } }),
-        'plugin.js': `export default { start: async ({ url }, { serviceName }) => {
+running(
+  'a tracer of the plugin folder runs with its settings and is flushed at the end; one that is refused is a warning',
+  async () => {
+    const { root, close } = installation({
+      'a-tracer': {
+        gateway: manifestOf({
+          kind: 'tracer',
+          name: 'mine',
+          settings: './settings.json',
+          featureFlag: 'mine',
+          flags: { mine: { summary: 'Mine.', stability: 'beta' } },
+        }),
+        files: {
+          'settings.json': JSON.stringify({
+            'tracer.mine.url': {
+              type: 'string',
+              flag: 'mine-url',
+              required: true,
+              summary: 'Where to.',
+            },
+          }),
+          'plugin.js': `export default { start: async ({ url }, { serviceName }) => {
           console.error('tracing ' + serviceName + ' to ' + url);
           return { close: async () => console.error('flushed') };
         } };`,
-        'index.js': `export { default } from './plugin.js';`,
+          'index.js': `export { default } from './plugin.js';`,
+        },
       },
-    },
-  });
-  try {
-    const config = { ...(await settings()), plugins: { dir: root } };
-    const args = ['server', '--tracer-type=mine', '--mine-url=http://collector'];
-    const refused = gateway(args, { config });
-    const line = await refused.line('A plugin is inactive because the feature flag mine is off.');
-    assert.is((JSON.parse(line) as { level: string }).level, 'warn');
-    assert.is((await refused.terminate()).code, 0);
-    assert.not.match(refused.stderr, 'tracing');
+    });
+    try {
+      const config = { ...(await settings()), plugins: { dir: root } };
+      const args = ['server', '--tracer-type=mine', '--mine-url=http://collector'];
+      const refused = gateway(args, { config });
+      const line = await refused.line('A plugin is inactive because the feature flag mine is off.');
+      assert.is((JSON.parse(line) as { level: string }).level, 'warn');
+      assert.is((await refused.terminate()).code, 0);
+      assert.not.match(refused.stderr, 'tracing');
 
-    const traced = gateway([...args, '--enable-feature-flag=mine'], { config });
-    await traced.line('tracing gateway-server to http://collector');
-    await traced.healthy(config.server.http.port);
-    assert.is((await traced.terminate()).code, 0);
-    assert.match(traced.stderr, 'flushed');
-  } finally {
-    close();
-  }
-});
+      const traced = gateway([...args, '--enable-feature-flag=mine'], { config });
+      await traced.line('tracing gateway-server to http://collector');
+      await traced.healthy(config.server.http.port);
+      assert.is((await traced.terminate()).code, 0);
+      assert.match(traced.stderr, 'flushed');
+    } finally {
+      close();
+    }
+  },
+);
 
 running.run();

@@ -13,7 +13,11 @@ const run = suite('cli/app/run');
  * Expects a usage error: status 2, an empty standard output, one sentence and one fix on standard
  * error, no stack.
  */
-async function wrong(args: readonly string[], sentence: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
+async function wrong(
+  args: readonly string[],
+  sentence: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
   const { code, stdout, stderr } = await runGateway(args, { env });
   assert.is(stderr.split('\nfix:')[0], `error: ${sentence}`);
   assert.is(stdout, '');
@@ -24,7 +28,8 @@ async function wrong(args: readonly string[], sentence: string, env: Readonly<Re
 
 run('--help and help say the same as the command alone, and -h helps about one', async () => {
   const alone = await runGateway([]);
-  for (const args of [['--help'], ['-h'], ['help']]) assert.equal(await runGateway(args), alone, args.join(' '));
+  for (const args of [['--help'], ['-h'], ['help']])
+    assert.equal(await runGateway(args), alone, args.join(' '));
   const { stdout, code } = await runGateway(['agent', '-h']);
   assert.is(code, 0);
   for (const flag of [
@@ -38,7 +43,12 @@ run('--help and help say the same as the command alone, and -h helps about one',
   ]) {
     assert.match(stdout, flag);
   }
-  for (const text of ['[default: -1, which means 500', '[default: 10', '[default: 5008, env: AGENT_PORT]', 'EXAMPLES'])
+  for (const text of [
+    '[default: -1, which means 500',
+    '[default: 10',
+    '[default: 5008, env: AGENT_PORT]',
+    'EXAMPLES',
+  ])
     assert.match(stdout.replace(/\s+/g, ' '), text);
   assert.is((await runGateway(['help', 'agent'])).stdout, stdout);
 });
@@ -46,7 +56,8 @@ run('--help and help say the same as the command alone, and -h helps about one',
 run('help of a topic lists its commands', async () => {
   const { stdout, code } = await runGateway(['migrate']);
   assert.is(code, 0);
-  for (const command of ['migrate create', 'migrate down', 'migrate up']) assert.match(stdout, command);
+  for (const command of ['migrate create', 'migrate down', 'migrate up'])
+    assert.match(stdout, command);
 });
 
 run('version prints the version, by command and by flag', async () => {
@@ -58,12 +69,22 @@ run('global flags mean the same before the command as after it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-flags-'));
   writeFileSync(join(folder, 'mine.json'), '{ "env": "mine" }');
   try {
-    const global = ['--config', './mine.json', '--enable-feature-flag=pullmetrics', '--no-billing-enabled'];
+    const global = [
+      '--config',
+      './mine.json',
+      '--enable-feature-flag=pullmetrics',
+      '--no-billing-enabled',
+    ];
     const after = await runGateway(['config', '--origins', ...global], { folder });
     assert.is(after.code, 0, after.stderr);
     assert.match(after.stdout, '"mine"');
     assert.equal(await runGateway([...global, 'config', '--origins'], { folder }), after);
-    assert.equal(await runGateway([...global.slice(0, 2), 'config', ...global.slice(2), '--origins'], { folder }), after);
+    assert.equal(
+      await runGateway([...global.slice(0, 2), 'config', ...global.slice(2), '--origins'], {
+        folder,
+      }),
+      after,
+    );
     const checked = await runGateway(['config', ...global, 'check'], { folder });
     assert.equal(checked, await runGateway(['config', 'check', ...global], { folder }));
     const help = await runGateway(['server', '--help'], { folder });
@@ -84,15 +105,24 @@ run('a mistyped command is wrong use, with a suggestion', async () => {
   await wrong(['migrat', 'up'], 'there is no command migrat up; did you mean migrate up?');
   await wrong(['migrate', 'upp'], 'there is no command migrate upp; did you mean migrate up?');
   await wrong(['config', 'chekc'], 'there is no command config chekc; did you mean config check?');
-  await wrong(['utils', 'quarantine', 'lst'], 'there is no command utils quarantine lst; did you mean utils quarantine list?');
-  await wrong(['plugins', 'instal', './mine'], 'there is no command plugins instal; did you mean plugins install?');
+  await wrong(
+    ['utils', 'quarantine', 'lst'],
+    'there is no command utils quarantine lst; did you mean utils quarantine list?',
+  );
+  await wrong(
+    ['plugins', 'instal', './mine'],
+    'there is no command plugins instal; did you mean plugins install?',
+  );
   const stderr = await wrong(['help', 'confg'], 'there is no command confg; did you mean config?');
   assert.match(stderr, 'fix:   run `gateway` for the list of commands');
   await wrong(['deliveries'], 'there is no command deliveries');
 });
 
 run('a mistyped flag is wrong use, with a suggestion', async () => {
-  const stderr = await wrong(['server', '--prot', '5005'], '--prot is not a flag of gateway server; did you mean --port?');
+  const stderr = await wrong(
+    ['server', '--prot', '5005'],
+    '--prot is not a flag of gateway server; did you mean --port?',
+  );
   assert.match(stderr, 'fix:   run `gateway server --help` for its flags and arguments');
   await wrong(
     ['config', '--db-hots=x', '--nonsense'],
@@ -102,19 +132,34 @@ run('a mistyped flag is wrong use, with a suggestion', async () => {
     ['utils', 'quarantine', 'list', '--stats', 'x'],
     '--stats is not a flag of gateway utils quarantine list; did you mean --status?',
   );
-  await wrong(['--port', '1', 'server'], '--port stands before the command, where only global flags may');
-  await wrong(['migrate', '--max', '1', 'down'], '--max stands before the command, where only global flags may');
-  await wrong(['--db-host', 'a', 'migrat', 'up'], 'there is no command migrat up; did you mean migrate up?');
+  await wrong(
+    ['--port', '1', 'server'],
+    '--port stands before the command, where only global flags may',
+  );
+  await wrong(
+    ['migrate', '--max', '1', 'down'],
+    '--max stands before the command, where only global flags may',
+  );
+  await wrong(
+    ['--db-host', 'a', 'migrat', 'up'],
+    'there is no command migrat up; did you mean migrate up?',
+  );
   await wrong(['--db-host', 'a'], 'gateway needs a command');
   await wrong(['--db-host', 'a', 'migrate'], 'gateway migrate needs a command');
-  await wrong(['migrate', 'down', '--maxx', '1'], '--maxx is not a flag of gateway migrate down; did you mean --max?');
+  await wrong(
+    ['migrate', 'down', '--maxx', '1'],
+    '--maxx is not a flag of gateway migrate down; did you mean --max?',
+  );
 });
 
-run('a flag without its value, a value without its flag and a missing argument are wrong use', async () => {
-  await wrong(['config', '--db-host'], '--db-host needs a value');
-  await wrong(['config', 'extra'], 'extra is not expected after gateway config');
-  await wrong(['migrate', 'create'], 'gateway migrate create needs <name>');
-});
+run(
+  'a flag without its value, a value without its flag and a missing argument are wrong use',
+  async () => {
+    await wrong(['config', '--db-host'], '--db-host needs a value');
+    await wrong(['config', 'extra'], 'extra is not expected after gateway config');
+    await wrong(['migrate', 'create'], 'gateway migrate create needs <name>');
+  },
+);
 
 run('a wrong value of a flag is wrong use, and all of them are told at once', async () => {
   await wrong(
@@ -128,11 +173,15 @@ run('a wrong value of a flag is wrong use, and all of them are told at once', as
 });
 
 run('a command with a name that every object has is a command that is not known', async () => {
-  for (const command of ['constructor', 'toString']) await wrong([command], `there is no command ${command}`);
+  for (const command of ['constructor', 'toString'])
+    await wrong([command], `there is no command ${command}`);
 });
 
 run('a flag of the past is refused with its value, however that is written', async () => {
-  await wrong(['agent', '--feature-flag', 'experimental'], '--feature-flag=experimental is no longer valid');
+  await wrong(
+    ['agent', '--feature-flag', 'experimental'],
+    '--feature-flag=experimental is no longer valid',
+  );
 });
 
 run('a configuration file that cannot be used is named', async () => {
@@ -144,51 +193,61 @@ run('a configuration file that cannot be used is named', async () => {
   );
 });
 
-run('help loads no library that a command needs for its work, and no plugin; the list of commands not even a command', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-loads-'));
-  const seen = join(folder, 'hook.mjs');
-  writeFileSync(
-    seen,
-    `import { writeSync } from 'node:fs';\nexport const load = (url, context, next) => (writeSync(2, url + '\\n'), next(url, context));\n`,
-  );
-  const preload = join(folder, 'preload.mjs');
-  writeFileSync(preload, `import { register } from 'node:module';\nregister(${JSON.stringify(pathToFileURL(seen).href)});\n`);
-  const loaded = async (args: readonly string[]): Promise<string[]> => {
-    const { stderr, code } = await runGateway(args, { env: { NODE_OPTIONS: `--import ${pathToFileURL(preload).href}` } });
-    assert.is(code, 0);
-    return stderr.split('\n');
-  };
-  // The table of reject codes is allowed: help lists them.
-  const heavy =
-    /node_modules\/(knex|pg|ioredis|koa|undici|pino|ses|kafkajs|prom-client|elastic-apm-node|@aws-sdk|@sentry|@opentelemetry)\/|\/(store|server|agent|sandbox|plugins\/[^/]+)\/dist\/(?!model\/)/;
-  try {
-    const list = await loaded([]);
-    assert.ok(
-      list.some((url) => url.includes('/cli/dist/app/command-index.js')),
-      'the hook sees what is loaded',
+run(
+  'help loads no library that a command needs for its work, and no plugin; the list of commands not even a command',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'gateway-loads-'));
+    const seen = join(folder, 'hook.mjs');
+    writeFileSync(
+      seen,
+      `import { writeSync } from 'node:fs';\nexport const load = (url, context, next) => (writeSync(2, url + '\\n'), next(url, context));\n`,
     );
-    assert.equal(
-      list.filter((url) => heavy.test(url) || url.includes('@oclif')),
-      [],
+    const preload = join(folder, 'preload.mjs');
+    writeFileSync(
+      preload,
+      `import { register } from 'node:module';\nregister(${JSON.stringify(pathToFileURL(seen).href)});\n`,
     );
-    const help = await loaded(['server', '-h']);
-    assert.equal(
-      help.filter((url) => url.includes('/cli/dist/commands/')).map((url) => url.split('/commands/')[1]),
-      ['server.js'],
-      'no other command',
-    );
-    // A flag before the command prevents the look-up of a single command: all are loaded.
-    const all = await loaded(['-h', 'server']);
-    assert.ok(all.some((url) => url.includes('/cli/dist/commands/utils/quarantine/list.js')));
-    for (const urls of [help, all]) {
+    const loaded = async (args: readonly string[]): Promise<string[]> => {
+      const { stderr, code } = await runGateway(args, {
+        env: { NODE_OPTIONS: `--import ${pathToFileURL(preload).href}` },
+      });
+      assert.is(code, 0);
+      return stderr.split('\n');
+    };
+    // The table of reject codes is allowed: help lists them.
+    const heavy =
+      /node_modules\/(knex|pg|ioredis|koa|undici|pino|ses|kafkajs|prom-client|elastic-apm-node|@aws-sdk|@sentry|@opentelemetry)\/|\/(store|server|agent|sandbox|plugins\/[^/]+)\/dist\/(?!model\/)/;
+    try {
+      const list = await loaded([]);
+      assert.ok(
+        list.some((url) => url.includes('/cli/dist/app/command-index.js')),
+        'the hook sees what is loaded',
+      );
       assert.equal(
-        urls.filter((url) => heavy.test(url)),
+        list.filter((url) => heavy.test(url) || url.includes('@oclif')),
         [],
       );
+      const help = await loaded(['server', '-h']);
+      assert.equal(
+        help
+          .filter((url) => url.includes('/cli/dist/commands/'))
+          .map((url) => url.split('/commands/')[1]),
+        ['server.js'],
+        'no other command',
+      );
+      // A flag before the command prevents the look-up of a single command: all are loaded.
+      const all = await loaded(['-h', 'server']);
+      assert.ok(all.some((url) => url.includes('/cli/dist/commands/utils/quarantine/list.js')));
+      for (const urls of [help, all]) {
+        assert.equal(
+          urls.filter((url) => heavy.test(url)),
+          [],
+        );
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
     }
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-});
+  },
+);
 
 run.run();

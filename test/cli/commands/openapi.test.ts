@@ -41,14 +41,20 @@ async function extract(...args: string[]): Promise<Record<string, Extracted>> {
 }
 
 /** The server's Ajv in strict mode, which refuses keywords outside JSON Schema 2020-12. */
-const { Ajv2020 } = createRequire(new URL('../../../packages/server/package.json', import.meta.url))('ajv/dist/2020.js') as {
+const { Ajv2020 } = createRequire(
+  new URL('../../../packages/server/package.json', import.meta.url),
+)('ajv/dist/2020.js') as {
   Ajv2020: new (options: object) => { compile(schema: unknown): (value: unknown) => boolean };
 };
 
 function validator({ schema }: Extracted): (value: unknown) => boolean {
-  return new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allowUnionTypes: true, validateFormats: false }).compile(
-    schema,
-  );
+  return new Ajv2020({
+    strict: true,
+    strictTypes: false,
+    strictRequired: false,
+    allowUnionTypes: true,
+    validateFormats: false,
+  }).compile(schema);
 }
 
 let types: Record<string, Extracted>;
@@ -68,32 +74,47 @@ openapi('webhooks, x-webhooks and callbacks of several documents become event ty
     'put.accounts.id.holds.released.2',
   ]);
   const { summary, description, deprecated, content_type, source } = types['order.paid']!;
-  assert.equal([summary, description, deprecated], ['An order was paid.', 'Sent once, when the payment is settled.', false]);
+  assert.equal(
+    [summary, description, deprecated],
+    ['An order was paid.', 'Sent once, when the payment is settled.', false],
+  );
   assert.is(content_type, 'application/json');
   assert.match(source, /shop-3\.1\.yaml#\/webhooks\/order\.paid\/post$/);
-  assert.equal([types['customer.created']!.deprecated, types['customer.created']!.content_type], [true, 'application/json']);
+  assert.equal(
+    [types['customer.created']!.deprecated, types['customer.created']!.content_type],
+    [true, 'application/json'],
+  );
   assert.is(types['subscribe.onRefund']!.content_type, 'application/vnd.shop+json');
   assert.equal([types['ping']!.schema, types['ping']!.content_type], [null, null]);
 });
 
-openapi('a schema stands by itself: it takes what the document takes and refuses what it refuses', () => {
-  const line = { sku: 'a', quantity: 1 };
-  const order = { id: 'x', total: { amount: 5, currency: 'EUR' }, lines: [line], nullable: true, example: 'abc' };
-  const takes = validator(types['order.paid']!);
-  assert.ok(takes(order));
-  for (const wrong of [
-    { ...order, total: { amount: 5, currency: 'GBP' } },
-    { ...order, lines: [] },
-    { ...order, lines: [{ ...line, color: 'red' }] },
-    { ...order, lines: [{ ...line, quantity: 0 }] },
-    { ...order, nullable: 'no' },
-    { ...order, example: 'long' },
-  ])
-    assert.not.ok(takes(wrong), JSON.stringify(wrong));
-  const refund = validator(types['subscribe.onRefund']!);
-  assert.ok(refund({ refund: { amount: 1, currency: 'USD' }, reason: null }));
-  assert.not.ok(refund({ refund: { amount: 1.5, currency: 'USD' } }));
-});
+openapi(
+  'a schema stands by itself: it takes what the document takes and refuses what it refuses',
+  () => {
+    const line = { sku: 'a', quantity: 1 };
+    const order = {
+      id: 'x',
+      total: { amount: 5, currency: 'EUR' },
+      lines: [line],
+      nullable: true,
+      example: 'abc',
+    };
+    const takes = validator(types['order.paid']!);
+    assert.ok(takes(order));
+    for (const wrong of [
+      { ...order, total: { amount: 5, currency: 'GBP' } },
+      { ...order, lines: [] },
+      { ...order, lines: [{ ...line, color: 'red' }] },
+      { ...order, lines: [{ ...line, quantity: 0 }] },
+      { ...order, nullable: 'no' },
+      { ...order, example: 'long' },
+    ])
+      assert.not.ok(takes(wrong), JSON.stringify(wrong));
+    const refund = validator(types['subscribe.onRefund']!);
+    assert.ok(refund({ refund: { amount: 1, currency: 'USD' }, reason: null }));
+    assert.not.ok(refund({ refund: { amount: 1.5, currency: 'USD' } }));
+  },
+);
 
 openapi('a schema that contains itself stays as it is', () => {
   const takes = validator(types['category.moved']!);
@@ -110,7 +131,13 @@ openapi('the words of 3.0 become those of 2020-12', () => {
   const transfer = { amount: 1000, note: null, parent: null, attachment: 'aGk=', kind: 'instant' };
   assert.ok(takes(transfer));
   assert.ok(takes({ ...transfer, parent: { ...transfer, note: 'x' } }));
-  for (const wrong of [{ amount: 0 }, { amount: 1001 }, { note: 5 }, { parent: { amount: 1 } }, { kind: null }])
+  for (const wrong of [
+    { amount: 0 },
+    { amount: 1001 },
+    { note: 5 },
+    { parent: { amount: 1 } },
+    { kind: null },
+  ])
     assert.not.ok(takes({ ...transfer, ...wrong }), JSON.stringify(wrong));
   const hold = validator(types['put.accounts.id.holds.released']!);
   assert.ok(hold({ hold: null }));
@@ -128,20 +155,29 @@ openapi('two places that announce one name are named, and nothing is printed', a
 });
 
 openapi('a JSON document with one name twice is refused', async () => {
-  const twice = file('twice.json', '{ "openapi": "3.1.0", "webhooks": {\n "a": { "post": {} },\n "a": { "post": {} } } }');
+  const twice = file(
+    'twice.json',
+    '{ "openapi": "3.1.0", "webhooks": {\n "a": { "post": {} },\n "a": { "post": {} } } }',
+  );
   const { code, stderr } = await runGateway(['openapi', twice]);
   assert.is(code, 1);
   assert.match(stderr, 'it names webhooks.a twice, in the lines 2 and 3');
 });
 
-openapi('a file that is not there is refused, and a document without webhooks is an empty answer', async () => {
-  const missing = await runGateway(['openapi', join(folder, 'none.yaml')]);
-  assert.is(missing.code, 1);
-  assert.match(missing.stderr, 'none.yaml: it cannot be read: there is no such file or folder');
-  const { code, stdout, stderr } = await runGateway(['openapi', file('empty.yaml', 'openapi: 3.1.0\npaths: {}\n')]);
-  assert.equal([code, stdout], [0, '{}\n']);
-  assert.match(stderr, 'No webhooks, x-webhooks or callbacks are in');
-});
+openapi(
+  'a file that is not there is refused, and a document without webhooks is an empty answer',
+  async () => {
+    const missing = await runGateway(['openapi', join(folder, 'none.yaml')]);
+    assert.is(missing.code, 1);
+    assert.match(missing.stderr, 'none.yaml: it cannot be read: there is no such file or folder');
+    const { code, stdout, stderr } = await runGateway([
+      'openapi',
+      file('empty.yaml', 'openapi: 3.1.0\npaths: {}\n'),
+    ]);
+    assert.equal([code, stdout], [0, '{}\n']);
+    assert.match(stderr, 'No webhooks, x-webhooks or callbacks are in');
+  },
+);
 
 openapi('a reference to another host is refused, and nothing is fetched', async () => {
   const url = 'http://127.0.0.1:1/schemas.yaml';
@@ -159,44 +195,63 @@ openapi('--output writes the file and leaves standard output empty', async () =>
   assert.is(Object.keys(JSON.parse(readFileSync(path, 'utf8')) as object).length, 3);
 });
 
-openapi('with a project they are imported: created, then unchanged, then updated where something changed', async () => {
-  const db = await migratedDatabase();
-  try {
-    const config = { database: connectionOf(db.url) };
-    const projectId = await makeProject(db);
-    const run = (...args: string[]) => runGateway(['openapi', ...args, '--project-id', projectId], { config });
-    const first = await run(shop, bank);
-    assert.is(first.code, 0, first.stderr);
-    assert.match(first.stdout, /^RESULT +EVENT TYPE\ncreated +order\.paid\n/);
-    assert.match(first.stdout, '8 created, 0 updated, 0 unchanged');
-    const rows = () =>
-      db.rows<{ name: string; description: string; json_schema: object; deprecated_at: Date | null }>(
-        `select * from event_types order by name collate "C"`,
+openapi(
+  'with a project they are imported: created, then unchanged, then updated where something changed',
+  async () => {
+    const db = await migratedDatabase();
+    try {
+      const config = { database: connectionOf(db.url) };
+      const projectId = await makeProject(db);
+      const run = (...args: string[]) =>
+        runGateway(['openapi', ...args, '--project-id', projectId], { config });
+      const first = await run(shop, bank);
+      assert.is(first.code, 0, first.stderr);
+      assert.match(first.stdout, /^RESULT +EVENT TYPE\ncreated +order\.paid\n/);
+      assert.match(first.stdout, '8 created, 0 updated, 0 unchanged');
+      const rows = () =>
+        db.rows<{
+          name: string;
+          description: string;
+          json_schema: object;
+          deprecated_at: Date | null;
+        }>(`select * from event_types order by name collate "C"`);
+      const before = await rows();
+      assert.equal(
+        before.map((it) => [it.name, it.json_schema]),
+        Object.entries(types)
+          .map(([name, { schema }]) => [name, schema] as const)
+          .sort(([a], [b]) => (a < b ? -1 : 1)),
       );
-    const before = await rows();
-    assert.equal(
-      before.map((it) => [it.name, it.json_schema]),
-      Object.entries(types)
-        .map(([name, { schema }]) => [name, schema] as const)
-        .sort(([a], [b]) => (a < b ? -1 : 1)),
-    );
-    const [paid, , third, ping] = Object.keys(types).map((name) => before.find((it) => it.name === name));
-    assert.equal([ping?.description, third?.deprecated_at !== null, paid?.deprecated_at], ['Are you there?', true, null]);
-    assert.match((await run(shop, bank)).stdout, '0 created, 0 updated, 8 unchanged');
-    assert.equal(await rows(), before);
+      const [paid, , third, ping] = Object.keys(types).map((name) =>
+        before.find((it) => it.name === name),
+      );
+      assert.equal(
+        [ping?.description, third?.deprecated_at !== null, paid?.deprecated_at],
+        ['Are you there?', true, null],
+      );
+      assert.match((await run(shop, bank)).stdout, '0 created, 0 updated, 8 unchanged');
+      assert.equal(await rows(), before);
 
-    const changed = file('changed.yaml', 'openapi: 3.1.0\nwebhooks:\n  ping: { post: { summary: Still there?, deprecated: true } }\n');
-    assert.equal(JSON.parse((await run(changed, '--json')).stdout), [{ name: 'ping', result: 'updated' }]);
-    const now = (await rows()).find(({ name }) => name === 'ping');
-    assert.equal([now?.description, now?.deprecated_at !== null], ['Still there?', true]);
+      const changed = file(
+        'changed.yaml',
+        'openapi: 3.1.0\nwebhooks:\n  ping: { post: { summary: Still there?, deprecated: true } }\n',
+      );
+      assert.equal(JSON.parse((await run(changed, '--json')).stdout), [
+        { name: 'ping', result: 'updated' },
+      ]);
+      const now = (await rows()).find(({ name }) => name === 'ping');
+      assert.equal([now?.description, now?.deprecated_at !== null], ['Still there?', true]);
 
-    const { code, stderr } = await runGateway(['openapi', bank, '--project-id', newId()], { config });
-    assert.is(code, 1);
-    assert.match(stderr, /^error: project \S+ not found/);
-  } finally {
-    await db.close();
-  }
-});
+      const { code, stderr } = await runGateway(['openapi', bank, '--project-id', newId()], {
+        config,
+      });
+      assert.is(code, 1);
+      assert.match(stderr, /^error: project \S+ not found/);
+    } finally {
+      await db.close();
+    }
+  },
+);
 
 openapi('without a document, or with a project that is no id, it is wrong use', async () => {
   assert.is((await runGateway(['openapi'])).code, 2);

@@ -22,34 +22,64 @@ async function failures(count: number, status = 'failure') {
     projectId,
     Array.from({ length: count }, (_, k) => ({ atMs: now - k })),
   );
-  for (const eventId of events) await makeDelivery(db, { projectId, eventId, endpointId, status, attempts: 11 });
+  for (const eventId of events)
+    await makeDelivery(db, { projectId, eventId, endpointId, status, attempts: 11 });
   return { projectId, endpointId, events };
 }
 
 const run = (...args: readonly string[]) => runGateway(['retry', ...args], { config });
 
 async function scheduled(projectId: string): Promise<number> {
-  return (await db.rows(`select from event_deliveries where project_id = $1 and status = 'scheduled'`, [projectId])).length;
+  return (
+    await db.rows(`select from event_deliveries where project_id = $1 and status = 'scheduled'`, [
+      projectId,
+    ])
+  ).length;
 }
 
-retry('re-queues what failed, says how many on standard output, and a second run finds nothing', async () => {
-  const { projectId } = await failures(3);
-  const narrowed = ['--status', 'failure', '--time', '1h', '--project-id', projectId];
-  const first = await run(...narrowed);
-  assert.equal([first.code, first.stdout, first.stderr], [0, 're-queued 3 event deliveries\n', '']);
-  assert.is(await scheduled(projectId), 3);
-  const second = await run(...narrowed);
-  assert.equal([second.code, second.stdout], [0, 'nothing to re-queue: no event delivery of the last 1h has status failure\n']);
-});
+retry(
+  're-queues what failed, says how many on standard output, and a second run finds nothing',
+  async () => {
+    const { projectId } = await failures(3);
+    const narrowed = ['--status', 'failure', '--time', '1h', '--project-id', projectId];
+    const first = await run(...narrowed);
+    assert.equal(
+      [first.code, first.stdout, first.stderr],
+      [0, 're-queued 3 event deliveries\n', ''],
+    );
+    assert.is(await scheduled(projectId), 3);
+    const second = await run(...narrowed);
+    assert.equal(
+      [second.code, second.stdout],
+      [0, 'nothing to re-queue: no event delivery of the last 1h has status failure\n'],
+    );
+  },
+);
 
 retry('a dry run counts by project and endpoint and changes nothing', async () => {
   const it = await failures(2);
   const { id: other } = await makeEndpoint(db, it.projectId, { name: 'bank' });
-  await makeDelivery(db, { projectId: it.projectId, eventId: it.events[0]!, endpointId: other, status: 'failure' });
-  const narrowed = ['--status', 'failure', '--time', '1h', '--project-id', it.projectId, '--dry-run'];
+  await makeDelivery(db, {
+    projectId: it.projectId,
+    eventId: it.events[0]!,
+    endpointId: other,
+    status: 'failure',
+  });
+  const narrowed = [
+    '--status',
+    'failure',
+    '--time',
+    '1h',
+    '--project-id',
+    it.projectId,
+    '--dry-run',
+  ];
   const { code, stdout } = await run(...narrowed);
   assert.is(code, 0);
-  assert.match(stdout, /^PROJECT +ENDPOINT +DELIVERIES +OUTCOME\norders +shop +2 +re-queued\norders +bank +1 +re-queued\n\n/);
+  assert.match(
+    stdout,
+    /^PROJECT +ENDPOINT +DELIVERIES +OUTCOME\norders +shop +2 +re-queued\norders +bank +1 +re-queued\n\n/,
+  );
   assert.match(stdout, /\n3 event deliveries would be re-queued\n$/);
   const record = JSON.parse((await run(...narrowed, '--json')).stdout) as Record<string, unknown>;
   assert.equal([record['dry_run'], record['requeued'], record['stopped']], [true, 3, false]);
@@ -57,19 +87,34 @@ retry('a dry run counts by project and endpoint and changes nothing', async () =
   assert.is(await scheduled(it.projectId), 0);
 });
 
-retry('one delivery is one delivery, and what is held or skipped is told with the reason', async () => {
-  const it = await failures(1);
-  const { id: paused } = await makeEndpoint(db, it.projectId, { name: 'paused' });
-  const { id: inactive } = await makeEndpoint(db, it.projectId, { name: 'inactive' });
-  for (const endpointId of [paused, inactive])
-    await makeDelivery(db, { projectId: it.projectId, eventId: it.events[0]!, endpointId, status: 'failure' });
-  await setEndpointStatus(db.knex, it.projectId, paused, { status: 'paused', reason: null });
-  await setEndpointStatus(db.knex, it.projectId, inactive, { status: 'inactive', reason: null });
-  const { stdout, stderr } = await run('--status', 'failure', '--time', '1h', '--project-id', it.projectId);
-  assert.is(stdout, 're-queued 2 event deliveries\n');
-  assert.match(stderr, '1 event delivery held until the endpoint is no longer paused\n');
-  assert.match(stderr, '1 event delivery skipped: the endpoint is inactive; activate it first\n');
-});
+retry(
+  'one delivery is one delivery, and what is held or skipped is told with the reason',
+  async () => {
+    const it = await failures(1);
+    const { id: paused } = await makeEndpoint(db, it.projectId, { name: 'paused' });
+    const { id: inactive } = await makeEndpoint(db, it.projectId, { name: 'inactive' });
+    for (const endpointId of [paused, inactive])
+      await makeDelivery(db, {
+        projectId: it.projectId,
+        eventId: it.events[0]!,
+        endpointId,
+        status: 'failure',
+      });
+    await setEndpointStatus(db.knex, it.projectId, paused, { status: 'paused', reason: null });
+    await setEndpointStatus(db.knex, it.projectId, inactive, { status: 'inactive', reason: null });
+    const { stdout, stderr } = await run(
+      '--status',
+      'failure',
+      '--time',
+      '1h',
+      '--project-id',
+      it.projectId,
+    );
+    assert.is(stdout, 're-queued 2 event deliveries\n');
+    assert.match(stderr, '1 event delivery held until the endpoint is no longer paused\n');
+    assert.match(stderr, '1 event delivery skipped: the endpoint is inactive; activate it first\n');
+  },
+);
 
 retry('what was delivered is delivered again with --force only', async () => {
   const { projectId, events } = await failures(2, 'success');
@@ -78,21 +123,38 @@ retry('what was delivered is delivered again with --force only', async () => {
   assert.is(refused.code, 2);
   assert.match(refused.stderr, /their endpoints get them a second time\nfix: {3}add --force/);
   const dry = await run(...narrowed, '--dry-run');
-  assert.equal([dry.code, dry.stdout], [0, '1 event delivery would be re-queued\n'], 'a dry run sends nothing');
+  assert.equal(
+    [dry.code, dry.stdout],
+    [0, '1 event delivery would be re-queued\n'],
+    'a dry run sends nothing',
+  );
   assert.is((await run(...narrowed, '--force')).stdout, 're-queued 1 event delivery\n');
   assert.is(await scheduled(projectId), 1);
 });
 
 retry('--status takes every status in any case, and only success asks for --force', async () => {
   const statuses = ['scheduled', 'processing', 'retry', 'failure', 'discarded', 'success'];
-  const all = await db.rows<{ status: string }>('select unnest(enum_range(null::event_delivery_status))::text as status');
+  const all = await db.rows<{ status: string }>(
+    'select unnest(enum_range(null::event_delivery_status))::text as status',
+  );
   assert.equal(all.map(({ status }) => status).sort(), [...statuses].sort());
   for (const status of statuses) {
     const { projectId } = await failures(1, status);
-    await db.rows(`update event_deliveries set next_attempt_at = next_attempt_at + interval '1 hour' where project_id = $1`, [projectId]);
+    await db.rows(
+      `update event_deliveries set next_attempt_at = next_attempt_at + interval '1 hour' where project_id = $1`,
+      [projectId],
+    );
     const force = status === 'success' ? ['--force'] : [];
     const typed = `${status[0]!.toUpperCase()}${status.slice(1)}`;
-    const { code, stdout, stderr } = await run('--status', typed, '--time', '30m1h', '--project-id', projectId, ...force);
+    const { code, stdout, stderr } = await run(
+      '--status',
+      typed,
+      '--time',
+      '30m1h',
+      '--project-id',
+      projectId,
+      ...force,
+    );
     assert.is(code, 0, stderr);
     assert.is(stdout, 're-queued 1 event delivery\n', status);
   }
@@ -105,18 +167,34 @@ retry('what an agent is sending is skipped with its reason', async () => {
      update event_deliveries set claimed_by = a.id from a where project_id = $1`,
     [projectId],
   );
-  const { stdout, stderr } = await run('--status', 'processing', '--time', '1h', '--project-id', projectId);
+  const { stdout, stderr } = await run(
+    '--status',
+    'processing',
+    '--time',
+    '1h',
+    '--project-id',
+    projectId,
+  );
   assert.is(stdout, 're-queued 0 event deliveries\n');
   assert.match(stderr, '1 event delivery skipped: held by a running agent');
 });
 
 retry('wrong use is told with what is allowed', async () => {
   for (const [args, sentence] of [
-    [[], /^error: gateway retry needs --status and --time\nfix:.*failure, discarded, retry, scheduled, processing, success/],
+    [
+      [],
+      /^error: gateway retry needs --status and --time\nfix:.*failure, discarded, retry, scheduled, processing, success/,
+    ],
     [['--status', 'failure'], /^error: gateway retry needs --time\n/],
-    [['--status', 'failur', '--time', '1h'], /must be one of failure, discarded, .*, not "failur"; did you mean failure\?/],
+    [
+      ['--status', 'failur', '--time', '1h'],
+      /must be one of failure, discarded, .*, not "failur"; did you mean failure\?/,
+    ],
     [['--status', 'failure', '--time', '2x'], /--time must be a duration, not "2x"\nfix: .*1h30m/],
-    [['--status', 'failure', '--time', '1h', '--endpoint-id', 'x'], /--endpoint-id must be an id, not "x"/],
+    [
+      ['--status', 'failure', '--time', '1h', '--endpoint-id', 'x'],
+      /--endpoint-id must be an id, not "x"/,
+    ],
   ] as const) {
     const { code, stderr } = await run(...args);
     assert.is(code, 2, stderr);
@@ -126,10 +204,20 @@ retry('wrong use is told with what is allowed', async () => {
 
 retry('an id that is not there is an error and not nothing', async () => {
   for (const flag of ['--project-id', '--event-id', '--endpoint-id']) {
-    const { code, stdout, stderr } = await run('--status', 'failure', '--time', '1h', flag, '019ab3c4-5d6e-7f70-9123-456789abcdef');
+    const { code, stdout, stderr } = await run(
+      '--status',
+      'failure',
+      '--time',
+      '1h',
+      flag,
+      '019ab3c4-5d6e-7f70-9123-456789abcdef',
+    );
     assert.is(code, 1);
     assert.is(stdout, '');
-    assert.match(stderr, /^error: (project|event|endpoint) 019ab3c4-5d6e-7f70-9123-456789abcdef not found\n/);
+    assert.match(
+      stderr,
+      /^error: (project|event|endpoint) 019ab3c4-5d6e-7f70-9123-456789abcdef not found\n/,
+    );
   }
 });
 
@@ -146,44 +234,59 @@ async function many(count: number): Promise<string> {
   return projectId;
 }
 
-retry('when it fails on the way it says how many were done, and the next run does the rest', async () => {
-  const projectId = await many(2_500);
-  const narrowed = ['--status', 'failure', '--time', '1h', '--project-id', projectId];
-  await db.rows(`create function refuse() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$`);
-  const [last] = await db.rows<{ id: string }>('select id from event_deliveries where project_id = $1 order by id desc limit 1', [
-    projectId,
-  ]);
-  await db.rows(
-    `create trigger refuse before update on event_deliveries for each row when (old.id = '${last!.id}') execute function refuse()`,
-  );
-  const { code, stdout, stderr } = await run(...narrowed);
-  await db.rows('drop function refuse cascade');
-  assert.equal([code, stdout], [1, '']);
-  assert.match(stderr, 're-queued 2,000 event deliveries before it failed; running it again goes on with the rest\n');
-  assert.is(await scheduled(projectId), 2_000);
-  assert.is((await run(...narrowed)).stdout, 're-queued 500 event deliveries\n');
-});
+retry(
+  'when it fails on the way it says how many were done, and the next run does the rest',
+  async () => {
+    const projectId = await many(2_500);
+    const narrowed = ['--status', 'failure', '--time', '1h', '--project-id', projectId];
+    await db.rows(
+      `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$`,
+    );
+    const [last] = await db.rows<{ id: string }>(
+      'select id from event_deliveries where project_id = $1 order by id desc limit 1',
+      [projectId],
+    );
+    await db.rows(
+      `create trigger refuse before update on event_deliveries for each row when (old.id = '${last!.id}') execute function refuse()`,
+    );
+    const { code, stdout, stderr } = await run(...narrowed);
+    await db.rows('drop function refuse cascade');
+    assert.equal([code, stdout], [1, '']);
+    assert.match(
+      stderr,
+      're-queued 2,000 event deliveries before it failed; running it again goes on with the rest\n',
+    );
+    assert.is(await scheduled(projectId), 2_000);
+    assert.is((await run(...narrowed)).stdout, 're-queued 500 event deliveries\n');
+  },
+);
 
-retry('Ctrl-C ends it between two commits, with status 130 and how many were done; the next run does the rest', async () => {
-  const projectId = await many(2_501);
-  const narrowed = ['--status', 'failure', '--time', '1h', '--project-id', projectId];
-  const blocker = await db.connect();
-  try {
-    // Blocks the first batch, so that the signal arrives in the middle of it.
-    await blocker.query('begin');
-    await blocker.query('select from endpoints where project_id = $1 for update', [projectId]);
-    const running = gateway(['retry', ...narrowed], { config });
-    await lockAwaited(db, 'the first batch');
-    process.kill(running.pid, 'SIGINT');
-    await blocker.query('commit');
-    assert.equal(await running.ended, { code: 130, signal: null });
-    assert.is(running.stdout, 're-queued 1,000 event deliveries\n');
-    assert.match(running.stderr, 'stopped before the end; what was re-queued stays so, and running it again goes on with the rest\n');
-    assert.is(await scheduled(projectId), 1_000);
-  } finally {
-    await blocker.end();
-  }
-  assert.is((await run(...narrowed)).stdout, 're-queued 1,501 event deliveries\n');
-});
+retry(
+  'Ctrl-C ends it between two commits, with status 130 and how many were done; the next run does the rest',
+  async () => {
+    const projectId = await many(2_501);
+    const narrowed = ['--status', 'failure', '--time', '1h', '--project-id', projectId];
+    const blocker = await db.connect();
+    try {
+      // Blocks the first batch, so that the signal arrives in the middle of it.
+      await blocker.query('begin');
+      await blocker.query('select from endpoints where project_id = $1 for update', [projectId]);
+      const running = gateway(['retry', ...narrowed], { config });
+      await lockAwaited(db, 'the first batch');
+      process.kill(running.pid, 'SIGINT');
+      await blocker.query('commit');
+      assert.equal(await running.ended, { code: 130, signal: null });
+      assert.is(running.stdout, 're-queued 1,000 event deliveries\n');
+      assert.match(
+        running.stderr,
+        'stopped before the end; what was re-queued stays so, and running it again goes on with the rest\n',
+      );
+      assert.is(await scheduled(projectId), 1_000);
+    } finally {
+      await blocker.end();
+    }
+    assert.is((await run(...narrowed)).stdout, 're-queued 1,501 event deliveries\n');
+  },
+);
 
 retry.run();

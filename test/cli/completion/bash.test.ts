@@ -7,7 +7,14 @@ const bash = suite('cli/completion/bash');
 
 let script = '';
 bash.before(async () => {
-  const { stdout, stderr, code } = await runGateway(['completion', 'bash', '--db-port', '1', '--kv-port', '1']);
+  const { stdout, stderr, code } = await runGateway([
+    'completion',
+    'bash',
+    '--db-port',
+    '1',
+    '--kv-port',
+    '1',
+  ]);
   assert.equal([code, stderr], [0, '']);
   script = stdout;
 });
@@ -37,7 +44,10 @@ bash('flags are completed, those of plugins included, also after other flags and
   assert.equal(offered('gateway', 'agent', '--port', '1', '--mo'), ['--mode']);
   assert.equal(offered('gateway', 'agent', '--port', '=', '1', '--no-such', '--mo'), ['--mode']);
   assert.equal(offered('gateway', 'utils', 'quarantine', 'show', 'qrn_1', '--js'), ['--json']);
-  assert.equal(offered('gateway', 'server', '--errtrack-d'), ['--errtrack-debug', '--errtrack-dsn']);
+  assert.equal(offered('gateway', 'server', '--errtrack-d'), [
+    '--errtrack-debug',
+    '--errtrack-dsn',
+  ]);
   assert.equal(offered('gateway', 'server', '--mo'), []);
 });
 
@@ -47,7 +57,11 @@ bash('values are completed where they are known, and files where they are not', 
   assert.equal(offered('gateway', 'agent', '--mode', '='), ['default', 'events', 'retry']);
   assert.equal(offered('gateway', 'server', '--kv-type', 'in'), ['in-memory']);
   assert.equal(offered('gateway', 'server', '--enable-feature-flag', ''), ['pullmetrics']);
-  assert.equal(offered('gateway', 'server', '--config', ''), [], 'nothing of ours, so that -o default completes a file');
+  assert.equal(
+    offered('gateway', 'server', '--config', ''),
+    [],
+    'nothing of ours, so that -o default completes a file',
+  );
   assert.match(runShell('bash', `${script}\ncomplete -p gateway`), '-o default');
 });
 

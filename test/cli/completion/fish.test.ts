@@ -22,7 +22,10 @@ function offered(line: string): string[] {
 }
 
 fish('commands, topics and the commands of a topic are completed, with their summaries', () => {
-  assert.match(runShell('fish', `${script}\ncomplete -C 'gateway mig'`), 'migrate\tDatabase migrations.');
+  assert.match(
+    runShell('fish', `${script}\ncomplete -C 'gateway mig'`),
+    'migrate\tDatabase migrations.',
+  );
   assert.equal(offered('gateway migrate '), ['create', 'down', 'status', 'up']);
   assert.equal(offered('gateway config '), ['check', 'schema']);
   assert.equal(offered('gateway utils quarantine d'), ['discard']);

@@ -45,7 +45,9 @@ const lines = {
   'gateway agent --port 1 --errtrack-ds': 'gateway agent --port 1 --errtrack-dsn',
 };
 
-zsh('completes commands, flags and values when the script is sourced', () => completes(`compinit -u -D; source ${file}`, lines));
+zsh('completes commands, flags and values when the script is sourced', () =>
+  completes(`compinit -u -D; source ${file}`, lines),
+);
 
 zsh('completes them when the script stands in a folder of fpath', () =>
   completes(`fpath=(${join(file, '..')} $fpath); compinit -u -D`, lines),

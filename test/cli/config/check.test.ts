@@ -21,7 +21,9 @@ const { root, close } = installation({
       }),
     },
   },
-  'licensed-package': { gateway: manifestOf({ kind: 'tracer', name: 'licensed', entitlement: 'licensed' }) },
+  'licensed-package': {
+    gateway: manifestOf({ kind: 'tracer', name: 'licensed', entitlement: 'licensed' }),
+  },
 });
 const discovery = discover({ root });
 check.after(close);
@@ -36,7 +38,11 @@ function checked(
     writeFileSync(file, text);
     const found = checkConfig({ rows: discovery.rows, file, env, flags }, discovery);
     const bare = (problems: CheckedConfig['problems']) =>
-      problems.map((it) => ({ ...it, origin: it.origin.replace(file, 'file'), sentence: it.sentence.replaceAll(file, 'file') }));
+      problems.map((it) => ({
+        ...it,
+        origin: it.origin.replace(file, 'file'),
+        sentence: it.sentence.replaceAll(file, 'file'),
+      }));
     return { ...found, problems: bare(found.problems), warnings: bare(found.warnings) };
   } finally {
     rmSync(folder, { recursive: true });
@@ -45,17 +51,23 @@ function checked(
 
 const sentences = (problems: CheckedConfig['problems']) => problems.map(({ sentence }) => sentence);
 
-check('what is right has no problems, and tells the plugins and how many settings are given', () => {
-  const found = checked(JSON.stringify({ encryption_key: key, kv: { port: 1 } }), { env: { AGENT_PORT: '7' }, flags: { 'db-host': 'a' } });
-  assert.equal([found.problems, found.warnings, found.given], [[], [], 4]);
-  assert.equal(
-    found.plugins.map(({ name, state, reason }) => [name, state, reason]),
-    [
-      ['mine', 'inactive', 'not selected'],
-      ['licensed', 'inactive', 'not selected'],
-    ],
-  );
-});
+check(
+  'what is right has no problems, and tells the plugins and how many settings are given',
+  () => {
+    const found = checked(JSON.stringify({ encryption_key: key, kv: { port: 1 } }), {
+      env: { AGENT_PORT: '7' },
+      flags: { 'db-host': 'a' },
+    });
+    assert.equal([found.problems, found.warnings, found.given], [[], [], 4]);
+    assert.equal(
+      found.plugins.map(({ name, state, reason }) => [name, state, reason]),
+      [
+        ['mine', 'inactive', 'not selected'],
+        ['licensed', 'inactive', 'not selected'],
+      ],
+    );
+  },
+);
 
 check('mistakes of every kind are told at once, those in the file with their line', () => {
   const text = `{
@@ -67,7 +79,10 @@ check('mistakes of every kind are told at once, those in the file with their lin
   },
   "tracer": { "type": "mine", "mine": { "rate": 2 } }
 }`;
-  const { problems } = checked(text, { env: { AGENT_PORT: 'x', GATEWAY_FEATURE_FLAG: '1' }, flags: { 'db-port': '0' } });
+  const { problems } = checked(text, {
+    env: { AGENT_PORT: 'x', GATEWAY_FEATURE_FLAG: '1' },
+    flags: { 'db-port': '0' },
+  });
   assert.equal(
     problems.map((it) => [it.key, it.origin]),
     [
@@ -97,27 +112,38 @@ check('no contradiction is made up from the default of a setting that is wrong',
 });
 
 check('the lines of both keys of a setting are told when their values differ', () => {
-  const { problems } = checked(`{ "encryption_key": "${key}",\n"metrics": {\n"query_timeout": 7 },\n"query_timeout": 8 }`);
+  const { problems } = checked(
+    `{ "encryption_key": "${key}",\n"metrics": {\n"query_timeout": 7 },\n"query_timeout": 8 }`,
+  );
   const both = 'query_timeout (from file:4) and metrics.query_timeout (from file:3)';
   const sentence = `${both} are the same setting and have different values; remove one of them`;
   assert.equal(problems, [{ key: 'query_timeout', origin: 'file:4', sentence }]);
 });
 
-check('a file that is no JSON is one problem, and flags and variables are checked all the same', () => {
-  const { problems, file } = checked('{ "kv": }', { env: { AGENT_PORT: 'x' } });
-  assert.equal([problems.length, file], [2, undefined]);
-  assert.match(problems[0]!.sentence, 'the configuration file file is not a JSON object: line 1, column 9: unexpected "}"');
-  assert.is(problems[1]!.key, 'server.http.agent_port');
-});
+check(
+  'a file that is no JSON is one problem, and flags and variables are checked all the same',
+  () => {
+    const { problems, file } = checked('{ "kv": }', { env: { AGENT_PORT: 'x' } });
+    assert.equal([problems.length, file], [2, undefined]);
+    assert.match(
+      problems[0]!.sentence,
+      'the configuration file file is not a JSON object: line 1, column 9: unexpected "}"',
+    );
+    assert.is(problems[1]!.key, 'server.http.agent_port');
+  },
+);
 
-check('a plugin that is asked for and cannot be had is a warning, and a problem with plugins.strict', () => {
-  const file = { encryption_key: key, tracer: { type: 'licensed' } };
-  const { problems, warnings } = checked(JSON.stringify(file));
-  assert.equal([problems, warnings.length], [[], 1]);
-  assert.match(warnings[0]!.sentence, /^licensed: .*licence/);
-  const strict = checked(JSON.stringify({ ...file, plugins: { strict: true } }));
-  assert.equal([strict.problems, strict.warnings], [warnings, []]);
-});
+check(
+  'a plugin that is asked for and cannot be had is a warning, and a problem with plugins.strict',
+  () => {
+    const file = { encryption_key: key, tracer: { type: 'licensed' } };
+    const { problems, warnings } = checked(JSON.stringify(file));
+    assert.equal([problems, warnings.length], [[], 1]);
+    assert.match(warnings[0]!.sentence, /^licensed: .*licence/);
+    const strict = checked(JSON.stringify({ ...file, plugins: { strict: true } }));
+    assert.equal([strict.problems, strict.warnings], [warnings, []]);
+  },
+);
 
 check('a missing encryption key and a licence that is not in force are warnings', () => {
   const { problems, warnings } = checked('{ "license_key": "forged" }');

@@ -5,7 +5,10 @@ import { parseTopic } from '#cli/dev/flags';
 const flags = suite('cli/dev/flags');
 
 flags('a topic has a broker or several', () => {
-  assert.equal(parseTopic('localhost:9092/orders'), { brokers: ['localhost:9092'], name: 'orders' });
+  assert.equal(parseTopic('localhost:9092/orders'), {
+    brokers: ['localhost:9092'],
+    name: 'orders',
+  });
   assert.equal(parseTopic('a.example:9092,b.example:9093/shop.orders_v1-x'), {
     brokers: ['a.example:9092', 'b.example:9093'],
     name: 'shop.orders_v1-x',

@@ -20,32 +20,51 @@ const instance = suite('cli/dev/instance');
  */
 const BEFORE_RECONCILER_MS = 4_000;
 
-instance('an event that is made over the API is delivered at once: server and agent share their KV', async () => {
-  const db = await database();
-  const folder = tempFolder('instance');
-  fs.chmodSync(folder, 0o755); // if started by root, Postgres runs as another user
-  process.chdir(folder);
-  const { rows } = useInstallation({ root, file: undefined });
-  const ports = await choosePorts({});
-  const state = await openState({ isFresh: false });
-  const lifecycle = new Lifecycle(silentLog);
-  const settings = resolveSettings(state, ports, {}, rows);
-  const resolved = {
-    ...settings,
-    config: { ...settings.config, database: { ...settings.config.database, ...db.connection, password: '' } },
-  };
-  try {
-    const tell = () => undefined;
-    const { api, project, inbox } = await startInstance({ state, ports, resolved, log: silentLog, lifecycle, tell });
-    const event = { event_type: 'order.paid', data: { n: 1 }, endpoint_id: state.record.endpoint_id };
-    await api.call('POST', `${project}/events`, event);
-    const { body } = await until('the delivery', () => inbox.receipts[0], { withinMs: BEFORE_RECONCILER_MS });
-    assert.equal(JSON.parse(body), { n: 1 });
-  } finally {
-    await lifecycle.close({ deadlineMs: 20_000 });
-    state.unlock();
-    await db.close();
-  }
-});
+instance(
+  'an event that is made over the API is delivered at once: server and agent share their KV',
+  async () => {
+    const db = await database();
+    const folder = tempFolder('instance');
+    fs.chmodSync(folder, 0o755); // if started by root, Postgres runs as another user
+    process.chdir(folder);
+    const { rows } = useInstallation({ root, file: undefined });
+    const ports = await choosePorts({});
+    const state = await openState({ isFresh: false });
+    const lifecycle = new Lifecycle(silentLog);
+    const settings = resolveSettings(state, ports, {}, rows);
+    const resolved = {
+      ...settings,
+      config: {
+        ...settings.config,
+        database: { ...settings.config.database, ...db.connection, password: '' },
+      },
+    };
+    try {
+      const tell = () => undefined;
+      const { api, project, inbox } = await startInstance({
+        state,
+        ports,
+        resolved,
+        log: silentLog,
+        lifecycle,
+        tell,
+      });
+      const event = {
+        event_type: 'order.paid',
+        data: { n: 1 },
+        endpoint_id: state.record.endpoint_id,
+      };
+      await api.call('POST', `${project}/events`, event);
+      const { body } = await until('the delivery', () => inbox.receipts[0], {
+        withinMs: BEFORE_RECONCILER_MS,
+      });
+      assert.equal(JSON.parse(body), { n: 1 });
+    } finally {
+      await lifecycle.close({ deadlineMs: 20_000 });
+      state.unlock();
+      await db.close();
+    }
+  },
+);
 
 instance.run();

@@ -18,7 +18,13 @@ function signature(by: Buffer | string = key, signed = `${id}.${timestamp}.${bod
 
 /** The sentence for a single signature; fails if a receiver would accept it. */
 function refusal(given: string, received = body): string {
-  const delivery = { id, timestamp, signature: given, plainSignature: '', body: Buffer.from(received) };
+  const delivery = {
+    id,
+    timestamp,
+    signature: given,
+    plainSignature: '',
+    body: Buffer.from(received),
+  };
   const { valid, verdicts } = verifyDelivery(delivery, secret, { toleranceMs: 300_000 });
   assert.not.ok(valid, given);
   return verdicts[0]!.sentence;
@@ -26,7 +32,11 @@ function refusal(given: string, received = body): string {
 
 for (const [name, given, sentence] of [
   ['a line break was added', `${body}\n`, 'without the line break at its end'],
-  ['JSON was serialised again', JSON.stringify(JSON.parse(body), null, 2), 'when its JSON is serialised again'],
+  [
+    'JSON was serialised again',
+    JSON.stringify(JSON.parse(body), null, 2),
+    'when its JSON is serialised again',
+  ],
   ['a byte order mark was added', `\ufeff${body}`, 'without the byte order mark'],
   ['something else was signed', '{}', 'another secret, or of another id, timestamp or body'],
 ] as const) {
@@ -36,20 +46,33 @@ for (const [name, given, sentence] of [
 }
 
 verify('a key that was not decoded and a signature of the body alone are explained', () => {
-  assert.match(refusal(`v1,${signature(secret).toString('base64')}`), 'the text of the secret instead of the bytes');
-  assert.match(refusal(`v1,${signature(secret, body).toString('base64')}`), 'give it as --plain-signature');
+  assert.match(
+    refusal(`v1,${signature(secret).toString('base64')}`),
+    'the text of the secret instead of the bytes',
+  );
+  assert.match(
+    refusal(`v1,${signature(secret, body).toString('base64')}`),
+    'give it as --plain-signature',
+  );
 });
 
-verify('a signature that is right but written otherwise is refused, as the library of receivers does', () => {
-  const right = signature().toString('base64');
-  const receiver = new Webhook(secret);
-  const headers = (value: string) => ({ 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': value });
-  receiver.verify(body, headers(`v1,${right}`));
-  for (const written of [right.replace('=', ''), `${right}!`, signature().toString('hex')]) {
-    assert.throws(() => receiver.verify(body, headers(`v1,${written}`)));
-    assert.match(refusal(`v1,${written}`), 'it is right but written');
-  }
-});
+verify(
+  'a signature that is right but written otherwise is refused, as the library of receivers does',
+  () => {
+    const right = signature().toString('base64');
+    const receiver = new Webhook(secret);
+    const headers = (value: string) => ({
+      'webhook-id': id,
+      'webhook-timestamp': timestamp,
+      'webhook-signature': value,
+    });
+    receiver.verify(body, headers(`v1,${right}`));
+    for (const written of [right.replace('=', ''), `${right}!`, signature().toString('hex')]) {
+      assert.throws(() => receiver.verify(body, headers(`v1,${written}`)));
+      assert.match(refusal(`v1,${written}`), 'it is right but written');
+    }
+  },
+);
 
 verify('a signature by a secret that was given as a text is good', () => {
   const given = `v1,${signature('an old secret').toString('base64')}`;

@@ -12,13 +12,22 @@ const known: FlagTable = {
 
 flags('a flag of the table can be enabled', () => {
   const rows = withFlags(settings, known);
-  const { config } = resolveConfig({ env: { GATEWAY_ENABLE_FEATURE_FLAG: 'pullmetrics,dashboards' }, file: {}, rows });
+  const { config } = resolveConfig({
+    env: { GATEWAY_ENABLE_FEATURE_FLAG: 'pullmetrics,dashboards' },
+    file: {},
+    rows,
+  });
   assert.equal(config.enable_feature_flag, ['pullmetrics', 'dashboards']);
 });
 
 flags('an unknown flag is an error that lists the known ones and suggests one', () => {
   try {
-    resolveConfig({ env: {}, file: {}, flags: { 'enable-feature-flag': ['pullmetric'] }, rows: withFlags(settings, known) });
+    resolveConfig({
+      env: {},
+      file: {},
+      flags: { 'enable-feature-flag': ['pullmetric'] },
+      rows: withFlags(settings, known),
+    });
     assert.unreachable('pullmetric is not a flag');
   } catch (error) {
     assert.ok(isGatewayError(error));
@@ -32,7 +41,12 @@ flags('an unknown flag is an error that lists the known ones and suggests one', 
 
 flags('without any flag in the table none can be enabled', () => {
   assert.throws(
-    () => resolveConfig({ env: { GATEWAY_ENABLE_FEATURE_FLAG: 'x' }, file: {}, rows: withFlags(settings, {}) }),
+    () =>
+      resolveConfig({
+        env: { GATEWAY_ENABLE_FEATURE_FLAG: 'x' },
+        file: {},
+        rows: withFlags(settings, {}),
+      }),
     /names "x", which is not a feature flag \(known: none\)/,
   );
 });

@@ -12,19 +12,25 @@ parsing('a number of a text may have a sign, a fraction and an exponent, and not
     ['1', '-1', '+1', '.5', '1e3', ' 2.5 '].map(read),
     [1, -1, 1, 0.5, 1000, 2.5].map((value) => ({ value })),
   );
-  for (const text of ['', '0x10', '1_000', 'Infinity', 'NaN', '1,5', '1 2']) assert.ok('wrong' in read(text), text);
+  for (const text of ['', '0x10', '1_000', 'Infinity', 'NaN', '1,5', '1 2'])
+    assert.ok('wrong' in read(text), text);
 });
 
 parsing('an integer has no fraction and is exact', () => {
   const read = (given: unknown) => parseSetting({ type: 'integer', summary }, given, true);
   assert.equal(read('1e3'), { value: 1000 });
-  for (const given of ['1.5', '9007199254740993', true, [1]]) assert.ok('wrong' in read(given), String(given));
+  for (const given of ['1.5', '9007199254740993', true, [1]])
+    assert.ok('wrong' in read(given), String(given));
 });
 
 parsing('the file holds real types: a number in quotes is a mistake there', () => {
   assert.equal(parseSetting({ type: 'integer', summary }, 5, false), { value: 5 });
-  assert.equal(parseSetting({ type: 'integer', summary }, '5', false), { wrong: 'must be an integer, not "5"' });
-  assert.equal(parseSetting({ type: 'boolean', summary }, 'true', false), { wrong: 'must be true or false, not "true"' });
+  assert.equal(parseSetting({ type: 'integer', summary }, '5', false), {
+    wrong: 'must be an integer, not "5"',
+  });
+  assert.equal(parseSetting({ type: 'boolean', summary }, 'true', false), {
+    wrong: 'must be true or false, not "true"',
+  });
 });
 
 parsing('bounds belong to what is accepted', () => {
@@ -42,7 +48,9 @@ parsing('an option is taken in any case, and is then as the table writes it', ()
   assert.equal(parseSetting(row, 'In-Memory', false), { value: 'in-memory' });
   assert.equal(parseSetting({ ...row, type: 'list' }, ['KV', 'kv'], false), { value: ['kv'] });
   assert.equal(parseSetting(settings['tracer.type'], 'OTEL', true), { value: 'otel' });
-  assert.equal(parseSetting(settings['metrics.metrics_backend'], 'PullMetrics', true), { value: 'pullmetrics' });
+  assert.equal(parseSetting(settings['metrics.metrics_backend'], 'PullMetrics', true), {
+    value: 'pullmetrics',
+  });
 });
 
 parsing('truth has a few spellings', () => {
@@ -63,8 +71,19 @@ parsing('a network is an address and a length that fits it', () => {
   const row = { type: 'list', format: 'cidr', summary } as const;
   const good = ['10.0.0.0/8', '192.168.1.7/32', '0.0.0.0/0', '::1/128', 'fd00::/8'];
   assert.equal(parseSetting(row, good, false), { value: good });
-  for (const bad of ['10.0.0.0', '10.0.0.0/33', '10.0.0/8', '10.0.0.0/8/8', 'fd00::/129', 'localhost/8', '/8', '10.0.0.0/-1']) {
-    assert.equal(parseSetting(row, [bad], false), { wrong: `must hold networks such as 10.0.0.0/8, not ${JSON.stringify(bad)}` });
+  for (const bad of [
+    '10.0.0.0',
+    '10.0.0.0/33',
+    '10.0.0/8',
+    '10.0.0.0/8/8',
+    'fd00::/129',
+    'localhost/8',
+    '/8',
+    '10.0.0.0/-1',
+  ]) {
+    assert.equal(parseSetting(row, [bad], false), {
+      wrong: `must hold networks such as 10.0.0.0/8, not ${JSON.stringify(bad)}`,
+    });
   }
 });
 

@@ -7,7 +7,12 @@ const rows: SettingsTable = settings;
 const COMMANDS = ['agent', 'bootstrap', 'config', 'server'];
 
 table('the settings of the specification have its keys, variables and flags', () => {
-  const wanted: [key: string, env: string | undefined, command: string | undefined, flag: string | undefined][] = [
+  const wanted: [
+    key: string,
+    env: string | undefined,
+    command: string | undefined,
+    flag: string | undefined,
+  ][] = [
     ['instance_ingest_rate', 'GATEWAY_INSTANCE_INGEST_RATE', undefined, undefined],
     ['enable_feature_flag', 'GATEWAY_ENABLE_FEATURE_FLAG', 'config', 'enable-feature-flag'],
     ['metrics.enabled', 'GATEWAY_METRICS_ENABLED', undefined, undefined],
@@ -47,20 +52,30 @@ table('the defaults of the specification', () => {
 
 table('every command takes the global flags for the database and KV', () => {
   const names = ['database', 'host', 'password', 'scheme', 'type', 'username', 'port'];
-  const global = ['config', 'bootstrap'].map((command) => new Set(Object.values(rows).flatMap((row) => flagsOf(row, command))));
+  const global = ['config', 'bootstrap'].map(
+    (command) => new Set(Object.values(rows).flatMap((row) => flagsOf(row, command))),
+  );
   for (const flags of global) {
-    for (const name of [...names.map((it) => `db-${it}`), ...names.map((it) => `kv-${it}`), 'db-options']) assert.ok(flags.has(name), name);
+    for (const name of [
+      ...names.map((it) => `db-${it}`),
+      ...names.map((it) => `kv-${it}`),
+      'db-options',
+    ])
+      assert.ok(flags.has(name), name);
   }
 });
 
-table('every setting has a variable of its own, and every flag of a command means one setting', () => {
-  const names = Object.entries(rows).map(([key, row]) => envOf(key, row));
-  assert.is(new Set(names).size, names.length);
-  for (const command of COMMANDS) {
-    const flags = Object.values(rows).flatMap((row) => flagsOf(row, command));
-    assert.is(new Set(flags).size, flags.length, command);
-  }
-});
+table(
+  'every setting has a variable of its own, and every flag of a command means one setting',
+  () => {
+    const names = Object.entries(rows).map(([key, row]) => envOf(key, row));
+    assert.is(new Set(names).size, names.length);
+    for (const command of COMMANDS) {
+      const flags = Object.values(rows).flatMap((row) => flagsOf(row, command));
+      assert.is(new Set(flags).size, flags.length, command);
+    }
+  },
+);
 
 table('no setting is the group of another', () => {
   const keys = Object.keys(rows);
@@ -97,7 +112,8 @@ table('these settings hold secrets, and no others', () => {
 table('a default is a value that the row itself accepts', async () => {
   const { parseSetting } = await import('#core/config/parse-value');
   for (const [key, row] of Object.entries(rows)) {
-    if (row.default !== undefined) assert.equal(parseSetting(row, row.default, false), { value: row.default }, key);
+    if (row.default !== undefined)
+      assert.equal(parseSetting(row, row.default, false), { value: row.default }, key);
   }
 });
 
@@ -105,7 +121,10 @@ table('a time has a largest value, and one that a timer is set with fits into it
   const LONGEST_TIMER_SECONDS = 2_147_483;
   for (const [key, row] of Object.entries(rows)) {
     if (!/_(seconds|ms)$|^query_timeout$/.test(key)) continue;
-    const most = key === 'ingest.idempotency_window_seconds' ? Infinity : LONGEST_TIMER_SECONDS * (key.endsWith('_ms') ? 1000 : 1);
+    const most =
+      key === 'ingest.idempotency_window_seconds'
+        ? Infinity
+        : LONGEST_TIMER_SECONDS * (key.endsWith('_ms') ? 1000 : 1);
     assert.ok(row.max !== undefined && row.max <= most, `${key}: ${row.max}`);
   }
 });

@@ -17,13 +17,16 @@ apikey('a key matches its own hash only', () => {
   const two = newApiKey();
   assert.ok(matchesApiKey(one.key, one.hash));
   assert.not.ok(matchesApiKey(two.key, one.hash));
-  assert.not.ok(matchesApiKey(`${one.key.slice(0, -1)}${one.key.endsWith('A') ? 'B' : 'A'}`, one.hash));
+  assert.not.ok(
+    matchesApiKey(`${one.key.slice(0, -1)}${one.key.endsWith('A') ? 'B' : 'A'}`, one.hash),
+  );
   assert.not.ok(matchesApiKey(one.key, one.hash.subarray(1)));
 });
 
 apikey('what does not look like a key has no mask', () => {
   const { key } = newApiKey();
-  for (const text of ['', 'gw_', `${key}x`, key.slice(1), key.toUpperCase(), ` ${key}`]) assert.is(maskOfApiKey(text), undefined, text);
+  for (const text of ['', 'gw_', `${key}x`, key.slice(1), key.toUpperCase(), ` ${key}`])
+    assert.is(maskOfApiKey(text), undefined, text);
 });
 
 apikey.run();

@@ -55,7 +55,13 @@ sealing('a changed, cut or plain text does not open', () => {
       `byte ${i}`,
     );
   }
-  for (const text of ['secret', 'sealed:v2:', 'sealed:v2:AAAA', sealed.slice(0, -6), `sealed:v3:${sealed.slice(10)}`]) {
+  for (const text of [
+    'secret',
+    'sealed:v2:',
+    'sealed:v2:AAAA',
+    sealed.slice(0, -6),
+    `sealed:v3:${sealed.slice(10)}`,
+  ]) {
     assert.is(
       code(() => open(text, place)),
       'not_unsealable',
@@ -64,34 +70,40 @@ sealing('a changed, cut or plain text does not open', () => {
   }
 });
 
-sealing('a text opens in its place alone: in no other row, table or field, and not as one of the first version', () => {
-  const { seal, open } = sealer(key);
-  const [table, id, field] = place as [string, string, string];
-  const sealed = seal('secret', place);
-  for (const [text, other] of [
-    [sealed, [table, '0190c0de-0000-7000-8000-000000000003', field]],
-    [sealed, ['sources', id, field]],
-    [sealed, [table, id, 'authentication']],
-    [sealed, [table, id]],
-    [sealed.replace('v2', 'v1'), place],
-  ] as [string, Place][])
-    assert.is(
-      code(() => open(text, other)),
-      'not_unsealable',
-      other.join(),
-    );
-});
+sealing(
+  'a text opens in its place alone: in no other row, table or field, and not as one of the first version',
+  () => {
+    const { seal, open } = sealer(key);
+    const [table, id, field] = place as [string, string, string];
+    const sealed = seal('secret', place);
+    for (const [text, other] of [
+      [sealed, [table, '0190c0de-0000-7000-8000-000000000003', field]],
+      [sealed, ['sources', id, field]],
+      [sealed, [table, id, 'authentication']],
+      [sealed, [table, id]],
+      [sealed.replace('v2', 'v1'), place],
+    ] as [string, Place][])
+      assert.is(
+        code(() => open(text, other)),
+        'not_unsealable',
+        other.join(),
+      );
+  },
+);
 
-sealing('a text of the first version, which is bound to no place, still opens, and is bound when it is written again', () => {
-  const { open, bind } = sealer(key);
-  const first = sealedFirst('secret', key);
-  assert.ok(isSealed(first));
-  assert.is(open(first, place), 'secret');
-  const bound = bind(first, place);
-  assert.match(bound, /^sealed:v2:/);
-  assert.is(open(bound, place), 'secret');
-  assert.is(bind(bound, place), bound);
-});
+sealing(
+  'a text of the first version, which is bound to no place, still opens, and is bound when it is written again',
+  () => {
+    const { open, bind } = sealer(key);
+    const first = sealedFirst('secret', key);
+    assert.ok(isSealed(first));
+    assert.is(open(first, place), 'secret');
+    const bound = bind(first, place);
+    assert.match(bound, /^sealed:v2:/);
+    assert.is(open(bound, place), 'secret');
+    assert.is(bind(bound, place), bound);
+  },
+);
 
 sealing('a missing key and one of a wrong length are refused before anything is sealed', () => {
   for (const missing of [undefined, '', '  '])

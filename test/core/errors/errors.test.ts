@@ -26,7 +26,8 @@ table('every row makes a sentence and a fix, and has statuses that mean somethin
     const message = (row.message as (details: unknown) => string)(anything);
     const fix = (row.fix as (details: unknown) => string)(anything);
     assert.match(code, /^[a-z]+(_[a-z]+)*$/);
-    for (const text of [message, fix]) assert.ok(text !== '' && !/undefined|NaN|\[object/.test(text), `${code}: ${text}`);
+    for (const text of [message, fix])
+      assert.ok(text !== '' && !/undefined|NaN|\[object/.test(text), `${code}: ${text}`);
     assert.ok([1, 2].includes(row.exit), code);
     assert.ok(row.http >= 400 && row.http < 600, code);
   }
@@ -34,10 +35,20 @@ table('every row makes a sentence and a fix, and has statuses that mean somethin
 
 table('an error carries code, fix, statuses, details and cause', () => {
   const cause = new Error('connect ECONNREFUSED');
-  const error = new GatewayError('port_in_use', { port: 5005, bind: '0.0.0.0', setting: 'server.http.port', flag: '--port' }, { cause });
+  const error = new GatewayError(
+    'port_in_use',
+    { port: 5005, bind: '0.0.0.0', setting: 'server.http.port', flag: '--port' },
+    { cause },
+  );
   assert.is(error.message, 'port 5005 on 0.0.0.0 is already in use');
-  assert.is(error.fix, 'stop the process that listens there, or choose another port with --port or server.http.port');
-  assert.equal([error.code, error.exitStatus, error.httpStatus, error.cause, error.details.port], ['port_in_use', 1, 500, cause, 5005]);
+  assert.is(
+    error.fix,
+    'stop the process that listens there, or choose another port with --port or server.http.port',
+  );
+  assert.equal(
+    [error.code, error.exitStatus, error.httpStatus, error.cause, error.details.port],
+    ['port_in_use', 1, 500, cause, 5005],
+  );
   assert.is(`${error}`, `${error.message}\n${error.fix}`);
 });
 
@@ -52,7 +63,8 @@ table('an error is recognised by its code', () => {
 table('a missing encryption key says which setting it is and how to make one', () => {
   const { message, fix } = new GatewayError('encryption_key_missing');
   assert.match(message, 'no encryption key is set');
-  for (const part of ['encryption_key', 'GATEWAY_ENCRYPTION_KEY', 'openssl rand -base64 32']) assert.match(fix, part);
+  for (const part of ['encryption_key', 'GATEWAY_ENCRYPTION_KEY', 'openssl rand -base64 32'])
+    assert.match(fix, part);
 });
 
 table('a pending migration says what to run', () => {

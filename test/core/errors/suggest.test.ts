@@ -6,12 +6,21 @@ const suggest = suite('core/errors/suggest');
 const commands = ['agent', 'bootstrap', 'config', 'server', 'version'];
 
 suggest('one slip of the finger is recognised', () => {
-  const slips = { agnet: 'agent', agen: 'agent', sserver: 'server', configg: 'config', VERSION: 'version', bootsrap: 'bootstrap' };
-  for (const [typed, meant] of Object.entries(slips)) assert.is(nearest(typed, commands), meant, typed);
+  const slips = {
+    agnet: 'agent',
+    agen: 'agent',
+    sserver: 'server',
+    configg: 'config',
+    VERSION: 'version',
+    bootsrap: 'bootstrap',
+  };
+  for (const [typed, meant] of Object.entries(slips))
+    assert.is(nearest(typed, commands), meant, typed);
 });
 
 suggest('what is far from everything is left alone', () => {
-  for (const typed of ['', 'x', 'deliveries', 'ls']) assert.is(nearest(typed, commands), undefined, typed);
+  for (const typed of ['', 'x', 'deliveries', 'ls'])
+    assert.is(nearest(typed, commands), undefined, typed);
   assert.is(didYouMean('deliveries', commands), '');
 });
 

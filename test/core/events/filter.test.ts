@@ -12,28 +12,34 @@ function holds(document: Record<string, unknown>, ...values: unknown[]): boolean
 }
 
 filter('a value stands for equality, and all members must hold', () => {
-  assert.equal(holds({ a: 1, b: 'x' }, { a: 1, b: 'x', c: 0 }, { a: 1 }, { a: '1', b: 'x' }, { a: 2, b: 'x' }), [
-    true,
-    false,
-    false,
-    false,
-  ]);
+  assert.equal(
+    holds({ a: 1, b: 'x' }, { a: 1, b: 'x', c: 0 }, { a: 1 }, { a: '1', b: 'x' }, { a: 2, b: 'x' }),
+    [true, false, false, false],
+  );
   assert.equal(holds({ a: null }, { a: null }, {}, { a: 0 }), [true, false, false]);
   assert.equal(holds({ a: true }, { a: true }, { a: 1 }), [true, false]);
 });
 
 filter('lists and objects are equal by their content', () => {
-  assert.equal(holds({ a: [1, { b: 2 }] }, { a: [1, { b: 2 }] }, { a: [{ b: 2 }, 1] }, { a: [1] }, { a: { 0: 1, 1: { b: 2 } } }), [
-    true,
-    false,
-    false,
-    false,
-  ]);
-  assert.equal(holds({ a: { $eq: { x: 1, y: 2 } } }, { a: { y: 2, x: 1 } }, { a: { x: 1 } }, { a: { x: 1, y: 2, z: 3 } }), [
-    true,
-    false,
-    false,
-  ]);
+  assert.equal(
+    holds(
+      { a: [1, { b: 2 }] },
+      { a: [1, { b: 2 }] },
+      { a: [{ b: 2 }, 1] },
+      { a: [1] },
+      { a: { 0: 1, 1: { b: 2 } } },
+    ),
+    [true, false, false, false],
+  );
+  assert.equal(
+    holds(
+      { a: { $eq: { x: 1, y: 2 } } },
+      { a: { y: 2, x: 1 } },
+      { a: { x: 1 } },
+      { a: { x: 1, y: 2, z: 3 } },
+    ),
+    [true, false, false],
+  );
   assert.equal(holds({ a: { $eq: {} } }, { a: {} }, { a: [] }, { a: null }), [true, false, false]);
 });
 
@@ -46,21 +52,56 @@ filter('nested members are named by objects or by dots, list members by their nu
 });
 
 filter('a member that is missing matches nothing, and nothing is inherited', () => {
-  assert.equal(holds({ 'a.b.c': 1 }, {}, { a: null }, { a: 'text' }, { a: { b: [] } }, null, undefined, 7, 'a.b.c'), Array(8).fill(false));
+  assert.equal(
+    holds(
+      { 'a.b.c': 1 },
+      {},
+      { a: null },
+      { a: 'text' },
+      { a: { b: [] } },
+      null,
+      undefined,
+      7,
+      'a.b.c',
+    ),
+    Array(8).fill(false),
+  );
   assert.equal(holds({ constructor: { $exist: true } }, {}), [false]);
   assert.equal(holds({ toString: { $neq: 1 } }, {}), [true]);
-  assert.equal(holds({ ['__proto__.a']: 1 }, JSON.parse('{"__proto__":{"a":1}}'), {}), [true, false]);
+  assert.equal(holds({ ['__proto__.a']: 1 }, JSON.parse('{"__proto__":{"a":1}}'), {}), [
+    true,
+    false,
+  ]);
 });
 
 filter('order is that of numbers or of strings; other kinds have none', () => {
-  assert.equal(holds({ a: { $gt: 5 } }, { a: 6 }, { a: 5 }, { a: '6' }, { a: null }, {}), [true, false, false, false, false]);
-  assert.equal(holds({ a: { $gte: 5, $lt: 7 } }, { a: 5 }, { a: 6.99 }, { a: 7 }, { a: 4 }), [true, true, false, false]);
-  assert.equal(holds({ a: { $lte: 'b' } }, { a: 'a' }, { a: 'b' }, { a: 'c' }, { a: 1 }), [true, true, false, false]);
+  assert.equal(holds({ a: { $gt: 5 } }, { a: 6 }, { a: 5 }, { a: '6' }, { a: null }, {}), [
+    true,
+    false,
+    false,
+    false,
+    false,
+  ]);
+  assert.equal(holds({ a: { $gte: 5, $lt: 7 } }, { a: 5 }, { a: 6.99 }, { a: 7 }, { a: 4 }), [
+    true,
+    true,
+    false,
+    false,
+  ]);
+  assert.equal(holds({ a: { $lte: 'b' } }, { a: 'a' }, { a: 'b' }, { a: 'c' }, { a: 1 }), [
+    true,
+    true,
+    false,
+    false,
+  ]);
   assert.equal(holds({ a: { $gt: NaN } }, { a: 1 }), [false]);
 });
 
 filter('membership, inequality and existence', () => {
-  assert.equal(holds({ a: { $in: ['x', 2, [3]] } }, { a: 'x' }, { a: 2 }, { a: [3] }, { a: '2' }, {}), [true, true, true, false, false]);
+  assert.equal(
+    holds({ a: { $in: ['x', 2, [3]] } }, { a: 'x' }, { a: 2 }, { a: [3] }, { a: '2' }, {}),
+    [true, true, true, false, false],
+  );
   assert.equal(holds({ a: { $nin: ['x'] } }, { a: 'y' }, {}, { a: 'x' }), [true, true, false]);
   assert.equal(holds({ a: { $neq: 1 } }, { a: 2 }, {}, { a: 1 }), [true, true, false]);
   assert.equal(holds({ a: { $exist: true } }, { a: null }, {}), [true, false]);
@@ -68,12 +109,25 @@ filter('membership, inequality and existence', () => {
 });
 
 filter('alternatives and conjunctions nest, at every depth', () => {
-  const document = { $or: [{ type: 'a' }, { $and: [{ type: 'b' }, { amount: { $gte: 10 } }] }], live: true };
+  const document = {
+    $or: [{ type: 'a' }, { $and: [{ type: 'b' }, { amount: { $gte: 10 } }] }],
+    live: true,
+  };
   assert.equal(
-    holds(document, { type: 'a', live: true }, { type: 'b', amount: 10, live: true }, { type: 'b', amount: 9, live: true }, { type: 'a' }),
+    holds(
+      document,
+      { type: 'a', live: true },
+      { type: 'b', amount: 10, live: true },
+      { type: 'b', amount: 9, live: true },
+      { type: 'a' },
+    ),
     [true, true, false, false],
   );
-  assert.equal(holds({ a: { $or: [{ $gt: 10 }, { $lt: 0 }] } }, { a: 11 }, { a: -1 }, { a: 5 }), [true, true, false]);
+  assert.equal(holds({ a: { $or: [{ $gt: 10 }, { $lt: 0 }] } }, { a: 11 }, { a: -1 }, { a: 5 }), [
+    true,
+    true,
+    false,
+  ]);
   assert.equal(holds({ $or: [] }, {}), [false]);
   assert.equal(holds({ $and: [] }, {}), [true]);
 });
@@ -82,49 +136,77 @@ filter('an empty filter holds for everything', () => {
   assert.equal(holds({}, {}, { a: 1 }, null, 'x'), [true, true, true, true]);
 });
 
-filter('a mistake is refused with a sentence when the filter is compiled, not met when an event comes', () => {
-  assert.throws(() => compileFilter({ a: { $regex: '.*' } }), /\$regex is not an operator.*\$eq/);
-  assert.throws(() => compileFilter({ $or: { a: 1 } }), /\$or takes a list of filters/);
-  assert.throws(() => compileFilter({ $and: 'x' }), /\$and takes a list of filters/);
-  for (const operator of filterOperators) {
-    const operand = operator === '$exist' ? true : /or|and|in/.test(operator) ? [] : 1;
-    assert.type(compileFilter({ a: { [operator]: operand } }), 'function', operator);
-  }
-});
+filter(
+  'a mistake is refused with a sentence when the filter is compiled, not met when an event comes',
+  () => {
+    assert.throws(() => compileFilter({ a: { $regex: '.*' } }), /\$regex is not an operator.*\$eq/);
+    assert.throws(() => compileFilter({ $or: { a: 1 } }), /\$or takes a list of filters/);
+    assert.throws(() => compileFilter({ $and: 'x' }), /\$and takes a list of filters/);
+    for (const operator of filterOperators) {
+      const operand = operator === '$exist' ? true : /or|and|in/.test(operator) ? [] : 1;
+      assert.type(compileFilter({ a: { [operator]: operand } }), 'function', operator);
+    }
+  },
+);
 
 filter('a list of alternatives holds filters only', () => {
-  for (const wrong of [null, 1, 'x', ['a']]) assert.throws(() => compileFilter({ $or: [{ a: 1 }, wrong] }), /\$or takes a list of filters/);
+  for (const wrong of [null, 1, 'x', ['a']])
+    assert.throws(() => compileFilter({ $or: [{ a: 1 }, wrong] }), /\$or takes a list of filters/);
 });
 
 filter('operators that take a list or a yes or no refuse anything else', () => {
   for (const operator of ['$in', '$nin'])
-    assert.throws(() => compileFilter({ a: { [operator]: 'x' } }), new RegExp(`\\${operator} takes a list`));
+    assert.throws(
+      () => compileFilter({ a: { [operator]: 'x' } }),
+      new RegExp(`\\${operator} takes a list`),
+    );
   assert.throws(() => compileFilter({ a: { $exist: 'true' } }), /\$exist takes true or false/);
 });
 
 const { document } = fc.letrec<{ document: Record<string, unknown>; operand: unknown }>((tie) => ({
   document: fc.dictionary(
-    fc.oneof(fc.constantFrom(...filterOperators, 'a', 'b', 'a.b', 'a.0', '__proto__', 'constructor.name', '', '.'), fc.string()),
+    fc.oneof(
+      fc.constantFrom(
+        ...filterOperators,
+        'a',
+        'b',
+        'a.b',
+        'a.0',
+        '__proto__',
+        'constructor.name',
+        '',
+        '.',
+      ),
+      fc.string(),
+    ),
     tie('operand'),
     { maxKeys: 3 },
   ),
-  operand: fc.oneof({ depthSize: 'small' }, fc.jsonValue({ maxDepth: 2 }), fc.array(tie('document'), { maxLength: 3 }), tie('document')),
+  operand: fc.oneof(
+    { depthSize: 'small' },
+    fc.jsonValue({ maxDepth: 2 }),
+    fc.array(tie('document'), { maxLength: 3 }),
+    tie('document'),
+  ),
 }));
 
-filter('whatever a filter is and whatever it is asked about, it is refused with a sentence or answers yes or no', () => {
-  fc.assert(
-    fc.property(document, fc.jsonValue({ maxDepth: 4 }), (given, value) => {
-      let compiled;
-      try {
-        compiled = compileFilter(given);
-      } catch (error) {
-        return /^.+\.$/s.test((error as Error).message);
-      }
-      return typeof compiled(value, new FilterBudget()) === 'boolean';
-    }),
-    { seed, numRuns: 1_000 },
-  );
-});
+filter(
+  'whatever a filter is and whatever it is asked about, it is refused with a sentence or answers yes or no',
+  () => {
+    fc.assert(
+      fc.property(document, fc.jsonValue({ maxDepth: 4 }), (given, value) => {
+        let compiled;
+        try {
+          compiled = compileFilter(given);
+        } catch (error) {
+          return /^.+\.$/s.test((error as Error).message);
+        }
+        return typeof compiled(value, new FilterBudget()) === 'boolean';
+      }),
+      { seed, numRuns: 1_000 },
+    );
+  },
+);
 
 filter('what an object inherits is no member of it', () => {
   const inherited = JSON.parse('{"__proto__":{}}') as object;
@@ -149,35 +231,56 @@ filter('a value equals itself, $neq is the opposite of $eq, and $nin of $in', ()
   );
 });
 
-filter('the members of an object of the event are counted once, however many values it is compared with', () => {
-  const large = Object.fromEntries(Array.from({ length: 60_000 }, (_, n) => [`k${n}`, n]));
-  const empty = compileFilter({ a: { $in: Array.from({ length: 190 }, () => ({})) } });
-  const budget = new FilterBudget(60_000 + 11 * 192);
-  for (let n = 0; n < 11; n++) assert.is(empty({ a: large }, budget), false);
-  assert.throws(() => empty({ a: large }, budget), /compare more than 100000 values/);
-});
+filter(
+  'the members of an object of the event are counted once, however many values it is compared with',
+  () => {
+    const large = Object.fromEntries(Array.from({ length: 60_000 }, (_, n) => [`k${n}`, n]));
+    const empty = compileFilter({ a: { $in: Array.from({ length: 190 }, () => ({})) } });
+    const budget = new FilterBudget(60_000 + 11 * 192);
+    for (let n = 0; n < 11; n++) assert.is(empty({ a: large }, budget), false);
+    assert.throws(() => empty({ a: large }, budget), /compare more than 100000 values/);
+  },
+);
 
 filter('what a filter compares counts, in whatever operator', () => {
   const list = Array.from({ length: 50 }, (_, n) => [n]);
-  const documents = [{ $eq: list }, { $neq: list }, { $in: list }, { $nin: list }, { $or: list.map((a) => ({ a })) }];
+  const documents = [
+    { $eq: list },
+    { $neq: list },
+    { $in: list },
+    { $nin: list },
+    { $or: list.map((a) => ({ a })) },
+  ];
   for (const document of documents) {
     const compiled = compileFilter(document);
     const value = structuredClone(list);
     compiled(value, new FilterBudget(1_000));
-    assert.throws(() => compiled(value, new FilterBudget(40)), /compare more/, JSON.stringify(document));
+    assert.throws(
+      () => compiled(value, new FilterBudget(40)),
+      /compare more/,
+      JSON.stringify(document),
+    );
   }
 });
 
-filter('a filter has a bound on its bytes, its nodes and its depth, and each is told with the number', () => {
-  const refused = (document: Record<string, unknown>, sentence: RegExp) => assert.throws(() => compileFilter(document), sentence);
-  const nested = (depth: number): Record<string, unknown> => (depth === 1 ? {} : { a: nested(depth - 1) });
-  compileFilter(nested(20));
-  refused(nested(21), /nests objects or lists 21 deep or more; at most 20/);
-  compileFilter({ a: { $in: Array.from({ length: 198 }, () => 1) } });
-  refused({ a: { $in: Array.from({ length: 199 }, () => 1) } }, /has 201 nodes or more; at most 200/);
-  refused({ [Array.from({ length: 201 }, () => 'a').join('.')]: 1 }, /has 201 nodes/);
-  compileFilter({ a: 'x'.repeat(16_384 - 8) });
-  refused({ a: 'ü'.repeat(8_189) }, /has 16386 bytes of JSON; at most 16384/);
-});
+filter(
+  'a filter has a bound on its bytes, its nodes and its depth, and each is told with the number',
+  () => {
+    const refused = (document: Record<string, unknown>, sentence: RegExp) =>
+      assert.throws(() => compileFilter(document), sentence);
+    const nested = (depth: number): Record<string, unknown> =>
+      depth === 1 ? {} : { a: nested(depth - 1) };
+    compileFilter(nested(20));
+    refused(nested(21), /nests objects or lists 21 deep or more; at most 20/);
+    compileFilter({ a: { $in: Array.from({ length: 198 }, () => 1) } });
+    refused(
+      { a: { $in: Array.from({ length: 199 }, () => 1) } },
+      /has 201 nodes or more; at most 200/,
+    );
+    refused({ [Array.from({ length: 201 }, () => 'a').join('.')]: 1 }, /has 201 nodes/);
+    compileFilter({ a: 'x'.repeat(16_384 - 8) });
+    refused({ a: 'ü'.repeat(8_189) }, /has 16386 bytes of JSON; at most 16384/);
+  },
+);
 
 filter.run();

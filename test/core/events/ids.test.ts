@@ -9,29 +9,43 @@ const ENDPOINT = '0190c0de-0000-7000-8000-000000000002';
 const SUBSCRIPTION = '0190c0de-0000-7000-8000-000000000003';
 const YEAR_2200 = Date.UTC(2200, 0, 1);
 
-ids('an event has the same id on every redelivery, and another for other coordinates, source, time or ordinal', () => {
-  const id = eventId(SOURCE, 'orders/0/1', 1_700_000_000_000);
-  assert.is(eventId(SOURCE, 'orders/0/1', 1_700_000_000_000, 0), id);
-  const others = [
-    eventId(ENDPOINT, 'orders/0/1', 1_700_000_000_000),
-    eventId(SOURCE, 'orders/0/2', 1_700_000_000_000),
-    eventId(SOURCE, 'orders/0/1', 1_700_000_000_001),
-    eventId(SOURCE, 'orders/0/1', 1_700_000_000_000, 1),
-  ];
-  assert.is(new Set([id, ...others]).size, 5);
-});
+ids(
+  'an event has the same id on every redelivery, and another for other coordinates, source, time or ordinal',
+  () => {
+    const id = eventId(SOURCE, 'orders/0/1', 1_700_000_000_000);
+    assert.is(eventId(SOURCE, 'orders/0/1', 1_700_000_000_000, 0), id);
+    const others = [
+      eventId(ENDPOINT, 'orders/0/1', 1_700_000_000_000),
+      eventId(SOURCE, 'orders/0/2', 1_700_000_000_000),
+      eventId(SOURCE, 'orders/0/1', 1_700_000_000_001),
+      eventId(SOURCE, 'orders/0/1', 1_700_000_000_000, 1),
+    ];
+    assert.is(new Set([id, ...others]).size, 5);
+  },
+);
 
 ids('digits do not move from the coordinates into the ordinal', () => {
   assert.is.not(eventId(SOURCE, 'orders/0/1', 0, 11), eventId(SOURCE, 'orders/0/11', 0, 1));
 });
 
-ids('a delivery has the same id for the same event, endpoint and subscription, and keeps the time of its event', () => {
-  const event = eventId(SOURCE, 'orders/0/1', 1_700_000_000_000);
-  const id = eventDeliveryId(event, ENDPOINT, SUBSCRIPTION);
-  assert.is(eventDeliveryId(event, ENDPOINT, SUBSCRIPTION), id);
-  assert.is(timeOfId(id), 1_700_000_000_000);
-  assert.is(new Set([id, eventDeliveryId(event, ENDPOINT, null), eventDeliveryId(event, SUBSCRIPTION, SUBSCRIPTION), event]).size, 4);
-});
+ids(
+  'a delivery has the same id for the same event, endpoint and subscription, and keeps the time of its event',
+  () => {
+    const event = eventId(SOURCE, 'orders/0/1', 1_700_000_000_000);
+    const id = eventDeliveryId(event, ENDPOINT, SUBSCRIPTION);
+    assert.is(eventDeliveryId(event, ENDPOINT, SUBSCRIPTION), id);
+    assert.is(timeOfId(id), 1_700_000_000_000);
+    assert.is(
+      new Set([
+        id,
+        eventDeliveryId(event, ENDPOINT, null),
+        eventDeliveryId(event, SUBSCRIPTION, SUBSCRIPTION),
+        event,
+      ]).size,
+      4,
+    );
+  },
+);
 
 ids('every id is a UUID of its version and variant that begins with its time', () => {
   for (const timeMs of [0, 1, 255, 1_700_000_000_000, YEAR_2200]) {
@@ -47,11 +61,15 @@ ids('every id is a UUID of its version and variant that begins with its time', (
   }
 });
 
-ids('a hundred thousand events of one millisecond have distinct ids, and so have a hundred thousand new ids', () => {
-  const made = new Set<string>();
-  for (let n = 0; n < 100_000; n++) made.add(eventId(SOURCE, `orders/0/${n}`, 1_700_000_000_000)).add(newId(1_700_000_000_000));
-  assert.is(made.size, 200_000);
-});
+ids(
+  'a hundred thousand events of one millisecond have distinct ids, and so have a hundred thousand new ids',
+  () => {
+    const made = new Set<string>();
+    for (let n = 0; n < 100_000; n++)
+      made.add(eventId(SOURCE, `orders/0/${n}`, 1_700_000_000_000)).add(newId(1_700_000_000_000));
+    assert.is(made.size, 200_000);
+  },
+);
 
 ids('new ids of one millisecond sort in the order in which they were made', () => {
   const made = Array.from({ length: 100_000 }, () => newId(1_700_000_000_000));

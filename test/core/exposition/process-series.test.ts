@@ -35,37 +35,52 @@ shows('CPU time, memory and the start of the process are those of the process', 
     await kept.scrape();
     const used = kept.value('process_cpu_seconds_total')! - before;
     assert.ok(used >= 0.1 && used < 60, `a busy moment took ${used} s`);
-    assert.ok(Math.abs(kept.value('process_start_time_seconds')! - (Date.now() / 1000 - process.uptime())) < 2);
-    assert.ok(kept.value('process_resident_memory_bytes')! > kept.value('nodejs_heap_size_used_bytes')!);
+    assert.ok(
+      Math.abs(kept.value('process_start_time_seconds')! - (Date.now() / 1000 - process.uptime())) <
+        2,
+    );
+    assert.ok(
+      kept.value('process_resident_memory_bytes')! > kept.value('nodejs_heap_size_used_bytes')!,
+    );
   } finally {
     stop();
   }
 });
 
-shows('a blocked event loop is seen in the exposition after it, and not in the one after that', async () => {
-  const kept = keptMetrics();
-  const stop = showProcess(kept, 'agent');
-  try {
-    await turn();
-    await kept.scrape();
-    await turn();
-    block(400);
-    await turn();
-    await kept.scrape();
-    assert.ok(kept.value('nodejs_eventloop_lag_seconds', { percentile: '100' })! >= 0.3);
-    assert.ok(kept.value('nodejs_eventloop_utilization')! > 0, String(kept.value('nodejs_eventloop_utilization')));
-    // Other processes can delay this one too, so the value is polled.
-    const lag = (percentile: string) => kept.value('nodejs_eventloop_lag_seconds', { percentile })!;
-    await until('an exposition without it, in which what is no delay is not shown as one', async () => {
-      await turn();
+shows(
+  'a blocked event loop is seen in the exposition after it, and not in the one after that',
+  async () => {
+    const kept = keptMetrics();
+    const stop = showProcess(kept, 'agent');
+    try {
       await turn();
       await kept.scrape();
-      return lag('100') < 0.3 && lag('50') < 0.1;
-    });
-  } finally {
-    stop();
-  }
-});
+      await turn();
+      block(400);
+      await turn();
+      await kept.scrape();
+      assert.ok(kept.value('nodejs_eventloop_lag_seconds', { percentile: '100' })! >= 0.3);
+      assert.ok(
+        kept.value('nodejs_eventloop_utilization')! > 0,
+        String(kept.value('nodejs_eventloop_utilization')),
+      );
+      // Other processes can delay this one too, so the value is polled.
+      const lag = (percentile: string) =>
+        kept.value('nodejs_eventloop_lag_seconds', { percentile })!;
+      await until(
+        'an exposition without it, in which what is no delay is not shown as one',
+        async () => {
+          await turn();
+          await turn();
+          await kept.scrape();
+          return lag('100') < 0.3 && lag('50') < 0.1;
+        },
+      );
+    } finally {
+      stop();
+    }
+  },
+);
 
 shows('two parts in one process are both named, and its CPU time is counted once', async () => {
   const kept = keptMetrics();
@@ -77,7 +92,9 @@ shows('two parts in one process are both named, and its CPU time is counted once
     const counted = kept.value('process_cpu_seconds_total')!;
     assert.ok(counted >= before && counted <= usedSeconds() + 0.001, `${counted} s`);
     assert.equal(
-      kept.all('gateway_build_info').map(({ labels, value }) => [labels['process'], labels['node'], value]),
+      kept
+        .all('gateway_build_info')
+        .map(({ labels, value }) => [labels['process'], labels['node'], value]),
       [
         ['server', process.version, 1],
         ['agent', process.version, 1],

@@ -5,7 +5,12 @@ import { syncBuiltinESMExports } from 'node:module';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { LookupError, LookupsBusyError, Names } from '#core/http/names';
-import { askingServers, nameServer, type NameServer, type Said } from '../../support/name-server.js';
+import {
+  askingServers,
+  nameServer,
+  type NameServer,
+  type Said,
+} from '../../support/name-server.js';
 import { tempFolder } from '../../support/start/keep.js';
 import { within } from '../../support/until.js';
 
@@ -15,13 +20,19 @@ const folder = tempFolder('names');
 let files = 0;
 
 function machine(hosts = '', resolv = ''): { hosts: string; resolv: string } {
-  const at = { hosts: path.join(folder, `hosts-${++files}`), resolv: path.join(folder, `resolv-${files}`) };
+  const at = {
+    hosts: path.join(folder, `hosts-${++files}`),
+    resolv: path.join(folder, `resolv-${files}`),
+  };
   fs.writeFileSync(at.hosts, hosts);
   fs.writeFileSync(at.resolv, resolv);
   return at;
 }
 
-async function withServers(says: ((name: string, family: 4 | 6) => Said)[], test: (servers: NameServer[]) => Promise<void>): Promise<void> {
+async function withServers(
+  says: ((name: string, family: 4 | 6) => Said)[],
+  test: (servers: NameServer[]) => Promise<void>,
+): Promise<void> {
   const servers = await Promise.all(says.map(nameServer));
   try {
     await askingServers(
@@ -43,7 +54,10 @@ names('both families are asked for, each time anew', () =>
       const found = await own.addresses('a.test', 'p');
       assert.equal(addresses(found).sort(), ['192.0.2.1', '192.0.2.2', '2001:db8::1']);
       assert.ok(found.every(({ address, family }) => family === (address.includes(':') ? 6 : 4)));
-      assert.equal([...server!.asked].sort(), [...Array<string>(turn).fill('a.test 4'), ...Array<string>(turn).fill('a.test 6')]);
+      assert.equal([...server!.asked].sort(), [
+        ...Array<string>(turn).fill('a.test 4'),
+        ...Array<string>(turn).fill('a.test 6'),
+      ]);
     }
   }),
 );
@@ -57,7 +71,10 @@ names('a long answer comes over TCP', async () => {
 
 names('where one server answers with an error or not at all the next one is asked', () =>
   withServers(
-    [(name) => (name === 'silent.test' ? 'silence' : 'servfail'), (name) => (name === 'broken.test' ? 'servfail' : ['192.0.2.2'])],
+    [
+      (name) => (name === 'silent.test' ? 'silence' : 'servfail'),
+      (name) => (name === 'broken.test' ? 'servfail' : ['192.0.2.2']),
+    ],
     async () => {
       const own = new Names(10, machine());
       assert.equal(addresses(await own.addresses('a.test', 'p')), ['192.0.2.2']);
@@ -73,24 +90,40 @@ names('where one server answers with an error or not at all the next one is aske
 );
 
 names('a name that does not exist is told from one whose server is silent', () =>
-  withServers([(name) => (name.startsWith('no') ? 'nxdomain' : name.startsWith('empty') ? [] : 'silence')], async () => {
-    const own = new Names(10, machine());
-    const errors = await Promise.all(['no.test', 'empty.test', 'silent.test'].map((name) => failed(own.addresses(name, 'p'))));
-    assert.equal(
-      errors.map((error) => [(error as LookupError).code, (error as LookupError).message]),
-      [
-        ['ENOTFOUND', 'no.test cannot be looked up: there is no host of that name. Check its spelling and its DNS records.'],
-        ['ENOTFOUND', 'empty.test cannot be looked up: there is no host of that name. Check its spelling and its DNS records.'],
-        ['EAI_AGAIN', 'silent.test cannot be looked up: no name server answered within 5000 ms. Check the name servers of its domain.'],
-      ],
-    );
-  }),
+  withServers(
+    [(name) => (name.startsWith('no') ? 'nxdomain' : name.startsWith('empty') ? [] : 'silence')],
+    async () => {
+      const own = new Names(10, machine());
+      const errors = await Promise.all(
+        ['no.test', 'empty.test', 'silent.test'].map((name) => failed(own.addresses(name, 'p'))),
+      );
+      assert.equal(
+        errors.map((error) => [(error as LookupError).code, (error as LookupError).message]),
+        [
+          [
+            'ENOTFOUND',
+            'no.test cannot be looked up: there is no host of that name. Check its spelling and its DNS records.',
+          ],
+          [
+            'ENOTFOUND',
+            'empty.test cannot be looked up: there is no host of that name. Check its spelling and its DNS records.',
+          ],
+          [
+            'EAI_AGAIN',
+            'silent.test cannot be looked up: no name server answered within 5000 ms. Check the name servers of its domain.',
+          ],
+        ],
+      );
+    },
+  ),
 );
 
 names('a server that is silent to one family does not keep the addresses of the other', () =>
   withServers([(_, family) => (family === 6 ? 'silence' : ['192.0.2.1'])], async () => {
     const startedAtMs = performance.now();
-    assert.equal(addresses(await new Names(10, machine()).addresses('half.test', 'p')), ['192.0.2.1']);
+    assert.equal(addresses(await new Names(10, machine()).addresses('half.test', 'p')), [
+      '192.0.2.1',
+    ]);
     assert.ok(performance.now() - startedAtMs < 4_000);
   }),
 );
@@ -110,22 +143,44 @@ names('/etc/hosts comes first, is read again when it changes, and is not asked o
   }),
 );
 
-names('the search list of /etc/resolv.conf applies to names with fewer dots than ndots first, to others last', () =>
-  withServers(
-    [(name) => (name === 'hooks.shop.svc.cluster.test' || name === 'a.b.c.d.svc.cluster.test' ? ['192.0.2.1'] : 'nxdomain')],
-    async ([server]) => {
-      const own = new Names(10, machine('', 'domain old.test\nsearch cluster.test svc.cluster.test.\noptions timeout:1 ndots:3\n'));
-      const asked = async (name: string) => {
-        const before = server!.asked.length;
-        await failed(own.addresses(name, 'p'));
-        return server!.asked.slice(before).flatMap((question) => (question.endsWith(' 4') ? question.slice(0, -2) : []));
-      };
-      assert.equal(await asked('hooks.shop'), ['hooks.shop.cluster.test', 'hooks.shop.svc.cluster.test']);
-      assert.equal(await asked('a.b.c.d'), ['a.b.c.d', 'a.b.c.d.cluster.test', 'a.b.c.d.svc.cluster.test']);
-      assert.equal(await asked('hooks.shop.'), ['hooks.shop']);
-      assert.equal(await asked('x.y'), ['x.y.cluster.test', 'x.y.svc.cluster.test', 'x.y']);
-    },
-  ),
+names(
+  'the search list of /etc/resolv.conf applies to names with fewer dots than ndots first, to others last',
+  () =>
+    withServers(
+      [
+        (name) =>
+          name === 'hooks.shop.svc.cluster.test' || name === 'a.b.c.d.svc.cluster.test'
+            ? ['192.0.2.1']
+            : 'nxdomain',
+      ],
+      async ([server]) => {
+        const own = new Names(
+          10,
+          machine(
+            '',
+            'domain old.test\nsearch cluster.test svc.cluster.test.\noptions timeout:1 ndots:3\n',
+          ),
+        );
+        const asked = async (name: string) => {
+          const before = server!.asked.length;
+          await failed(own.addresses(name, 'p'));
+          return server!.asked
+            .slice(before)
+            .flatMap((question) => (question.endsWith(' 4') ? question.slice(0, -2) : []));
+        };
+        assert.equal(await asked('hooks.shop'), [
+          'hooks.shop.cluster.test',
+          'hooks.shop.svc.cluster.test',
+        ]);
+        assert.equal(await asked('a.b.c.d'), [
+          'a.b.c.d',
+          'a.b.c.d.cluster.test',
+          'a.b.c.d.svc.cluster.test',
+        ]);
+        assert.equal(await asked('hooks.shop.'), ['hooks.shop']);
+        assert.equal(await asked('x.y'), ['x.y.cluster.test', 'x.y.svc.cluster.test', 'x.y']);
+      },
+    ),
 );
 
 names('getaddrinfo is asked for nothing', () =>
@@ -136,7 +191,9 @@ names('getaddrinfo is asked for nothing', () =>
     syncBuiltinESMExports();
     try {
       const own = new Names(10, machine());
-      await Promise.all(['silent.test', 'no.test', 'localhost'].map((name) => failed(own.addresses(name, 'p'))));
+      await Promise.all(
+        ['silent.test', 'no.test', 'localhost'].map((name) => failed(own.addresses(name, 'p'))),
+      );
     } finally {
       Object.assign(dns, { lookup });
       syncBuiltinESMExports();
@@ -145,35 +202,59 @@ names('getaddrinfo is asked for nothing', () =>
   }),
 );
 
-names('an owner has no more names looked up than its share, the next ones wait in order, and other owners do not', () =>
-  withServers([(name) => (name.startsWith('silent') ? 'silence' : ['192.0.2.1'])], async ([server]) => {
-    const own = new Names(2, machine());
-    const silent = [1, 2].map((n) => failed(own.addresses(`silent${n}.test`, 'p')));
-    const late = failed(own.addresses('late.test', 'p'));
-    assert.equal(
-      ['silent1.test', 'silent2.test', 'late.test', 'x.test'].map((name) => own.stateOf(name, 'p')),
-      ['asking', 'asking', 'waiting', undefined],
-    );
-    assert.is(own.stateOf('late.test', 'q'), undefined);
-    assert.equal(addresses(await within(own.addresses('late.test', 'q'), 1_500, 'another owner')), ['192.0.2.1']);
-    // Connections that undici opens itself have no owner, and wait for none.
-    assert.equal(addresses(await within(own.addresses('late.test'), 1_500, 'no owner')), ['192.0.2.1']);
-    const refused = await late;
-    assert.instance(refused, LookupsBusyError);
-    assert.is(server!.asked.filter((question) => question === 'late.test 4').length, 2, 'its own question was never asked');
-    assert.ok((await Promise.all(silent)).every((error) => (error as Error).message.includes('no name server answered')));
-    assert.equal(own.stateOf('silent1.test', 'p'), undefined);
-    assert.equal(addresses(await own.addresses('late.test', 'p')), ['192.0.2.1']);
-  }),
+names(
+  'an owner has no more names looked up than its share, the next ones wait in order, and other owners do not',
+  () =>
+    withServers(
+      [(name) => (name.startsWith('silent') ? 'silence' : ['192.0.2.1'])],
+      async ([server]) => {
+        const own = new Names(2, machine());
+        const silent = [1, 2].map((n) => failed(own.addresses(`silent${n}.test`, 'p')));
+        const late = failed(own.addresses('late.test', 'p'));
+        assert.equal(
+          ['silent1.test', 'silent2.test', 'late.test', 'x.test'].map((name) =>
+            own.stateOf(name, 'p'),
+          ),
+          ['asking', 'asking', 'waiting', undefined],
+        );
+        assert.is(own.stateOf('late.test', 'q'), undefined);
+        assert.equal(
+          addresses(await within(own.addresses('late.test', 'q'), 1_500, 'another owner')),
+          ['192.0.2.1'],
+        );
+        // Connections that undici opens itself have no owner, and wait for none.
+        assert.equal(addresses(await within(own.addresses('late.test'), 1_500, 'no owner')), [
+          '192.0.2.1',
+        ]);
+        const refused = await late;
+        assert.instance(refused, LookupsBusyError);
+        assert.is(
+          server!.asked.filter((question) => question === 'late.test 4').length,
+          2,
+          'its own question was never asked',
+        );
+        assert.ok(
+          (await Promise.all(silent)).every((error) =>
+            (error as Error).message.includes('no name server answered'),
+          ),
+        );
+        assert.equal(own.stateOf('silent1.test', 'p'), undefined);
+        assert.equal(addresses(await own.addresses('late.test', 'p')), ['192.0.2.1']);
+      },
+    ),
 );
 
-names('a share of one is enough for many names whose servers answer, each asked once however many want it', () =>
-  withServers([() => ['192.0.2.1']], async ([server]) => {
-    const own = new Names(1, machine());
-    const wanted = Array.from({ length: 60 }, (_, n) => own.addresses(`n${n % 20}.test`, 'p'));
-    assert.ok((await Promise.all(wanted)).every((found) => addresses(found).join() === '192.0.2.1'));
-    assert.is(server!.asked.length, 40);
-  }),
+names(
+  'a share of one is enough for many names whose servers answer, each asked once however many want it',
+  () =>
+    withServers([() => ['192.0.2.1']], async ([server]) => {
+      const own = new Names(1, machine());
+      const wanted = Array.from({ length: 60 }, (_, n) => own.addresses(`n${n % 20}.test`, 'p'));
+      assert.ok(
+        (await Promise.all(wanted)).every((found) => addresses(found).join() === '192.0.2.1'),
+      );
+      assert.is(server!.asked.length, 40);
+    }),
 );
 
 names('lookups that begin in the work of an owner are its own', () =>

@@ -8,7 +8,13 @@ import type { buildConnector } from 'undici';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { LookupError, LookupsBusyError } from '#core/http/names';
-import { addressGuard, checkHost, guardedConnector, RefusedAddressError, sourceGuard } from '#core/http/ssrf-guard';
+import {
+  addressGuard,
+  checkHost,
+  guardedConnector,
+  RefusedAddressError,
+  sourceGuard,
+} from '#core/http/ssrf-guard';
 import { endpoint } from '../../support/endpoint.js';
 import { askingServers, nameServer } from '../../support/name-server.js';
 
@@ -113,9 +119,24 @@ guard('an IPv4 address counts as itself in every clothing of IPv6', () => {
 
 guard('a network that is allowed may be reached, and its neighbours may not', () => {
   const mayReach = addressGuard(['10.1.0.0/16', '127.0.0.1', 'fd00:1::/32']);
-  for (const address of ['10.1.0.1', '10.1.255.255', '127.0.0.1', '::ffff:127.0.0.1', '64:ff9b::a01:1', 'fd00:1::5', '8.8.8.8'])
+  for (const address of [
+    '10.1.0.1',
+    '10.1.255.255',
+    '127.0.0.1',
+    '::ffff:127.0.0.1',
+    '64:ff9b::a01:1',
+    'fd00:1::5',
+    '8.8.8.8',
+  ])
     assert.ok(mayReach(address), address);
-  for (const address of ['10.0.255.255', '10.2.0.0', '127.0.0.2', '::1', 'fd00:2::1', '::ffff:10.2.0.0'])
+  for (const address of [
+    '10.0.255.255',
+    '10.2.0.0',
+    '127.0.0.2',
+    '::1',
+    'fd00:2::1',
+    '::ffff:10.2.0.0',
+  ])
     assert.not.ok(mayReach(address), address);
 });
 
@@ -140,15 +161,29 @@ guard('a block that cannot be read is refused with what one looks like', () => {
     '10.0.0.0/8/8',
     '10.0.0.0/x',
   ]) {
-    assert.throws(() => addressGuard([network]), /is not a network in CIDR form, like 10\.0\.0\.0\/8/, network);
+    assert.throws(
+      () => addressGuard([network]),
+      /is not a network in CIDR form, like 10\.0\.0\.0\/8/,
+      network,
+    );
   }
 });
 
 const v4 = (...addresses: string[]) => addresses.map((address) => ({ address, family: 4 }));
 
 /** Connects to a name. Returns the connected address, or the error sentence. */
-function connection(connect: buildConnector.connector, name: string, port: number): Promise<string> {
-  const options = { hostname: name, host: `${name}:${port}`, protocol: 'http:', port: String(port), httpSocket: undefined } as never;
+function connection(
+  connect: buildConnector.connector,
+  name: string,
+  port: number,
+): Promise<string> {
+  const options = {
+    hostname: name,
+    host: `${name}:${port}`,
+    protocol: 'http:',
+    port: String(port),
+    httpSocket: undefined,
+  } as never;
   return new Promise((resolve) =>
     connect(options, (error, socket) => {
       resolve(error ? error.message : (socket.remoteAddress ?? ''));
@@ -157,38 +192,60 @@ function connection(connect: buildConnector.connector, name: string, port: numbe
   );
 }
 
-guard('a name that changes its mind is connected to the address that was looked at, and refused by the next look', async () => {
-  const receiver = await endpoint();
-  const answers = ['127.0.0.1', '127.0.0.2', '127.0.0.1', '10.0.0.1'];
-  let looks = 0;
-  try {
-    const connect = guardedConnector(addressGuard(['127.0.0.1/32']), () => Promise.resolve(v4(answers[looks++]!)), 5_000);
-    const seen: string[] = [];
-    for (const _ of answers) seen.push(await connection(connect, 'rebind.test', receiver.port));
-    assert.is(looks, answers.length, 'one look for each connection');
-    assert.equal([seen[0], seen[2]], ['127.0.0.1', '127.0.0.1']);
-    assert.match(seen[1]!, 'rebind.test resolves to 127.0.0.2, which is in a private or reserved network');
-    assert.match(seen[3]!, 'rebind.test resolves to 10.0.0.1, which is in a private or reserved network');
-  } finally {
-    await receiver.close();
-  }
-});
+guard(
+  'a name that changes its mind is connected to the address that was looked at, and refused by the next look',
+  async () => {
+    const receiver = await endpoint();
+    const answers = ['127.0.0.1', '127.0.0.2', '127.0.0.1', '10.0.0.1'];
+    let looks = 0;
+    try {
+      const connect = guardedConnector(
+        addressGuard(['127.0.0.1/32']),
+        () => Promise.resolve(v4(answers[looks++]!)),
+        5_000,
+      );
+      const seen: string[] = [];
+      for (const _ of answers) seen.push(await connection(connect, 'rebind.test', receiver.port));
+      assert.is(looks, answers.length, 'one look for each connection');
+      assert.equal([seen[0], seen[2]], ['127.0.0.1', '127.0.0.1']);
+      assert.match(
+        seen[1]!,
+        'rebind.test resolves to 127.0.0.2, which is in a private or reserved network',
+      );
+      assert.match(
+        seen[3]!,
+        'rebind.test resolves to 10.0.0.1, which is in a private or reserved network',
+      );
+    } finally {
+      await receiver.close();
+    }
+  },
+);
 
-guard('connections that are opened together are each to the address of their own name', async () => {
-  const receiver = net.createServer((socket) => socket.on('error', () => undefined));
-  await once(receiver.listen(0, '0.0.0.0'), 'listening');
-  const { port } = receiver.address() as net.AddressInfo;
-  try {
-    const connect = guardedConnector(addressGuard(['127.0.0.0/8']), (name) => Promise.resolve(v4(`127.0.0.${name.slice(1)}`)), 5_000);
-    const seen = await Promise.all(Array.from({ length: 20 }, (_, n) => connection(connect, `n${n + 1}`, port)));
-    assert.equal(
-      seen,
-      Array.from({ length: 20 }, (_, n) => `127.0.0.${n + 1}`),
-    );
-  } finally {
-    receiver.close();
-  }
-});
+guard(
+  'connections that are opened together are each to the address of their own name',
+  async () => {
+    const receiver = net.createServer((socket) => socket.on('error', () => undefined));
+    await once(receiver.listen(0, '0.0.0.0'), 'listening');
+    const { port } = receiver.address() as net.AddressInfo;
+    try {
+      const connect = guardedConnector(
+        addressGuard(['127.0.0.0/8']),
+        (name) => Promise.resolve(v4(`127.0.0.${name.slice(1)}`)),
+        5_000,
+      );
+      const seen = await Promise.all(
+        Array.from({ length: 20 }, (_, n) => connection(connect, `n${n + 1}`, port)),
+      );
+      assert.equal(
+        seen,
+        Array.from({ length: 20 }, (_, n) => `127.0.0.${n + 1}`),
+      );
+    } finally {
+      receiver.close();
+    }
+  },
+);
 
 guard('of several addresses of a name only those that may be reached are tried', async () => {
   // Listens on all addresses: the first one tried answers.
@@ -197,60 +254,111 @@ guard('of several addresses of a name only those that may be reached are tried',
   const { port } = receiver.address() as net.AddressInfo;
   const find = () => Promise.resolve(v4('127.0.0.2', '127.0.0.1', '127.0.0.3'));
   try {
-    assert.is(await connection(guardedConnector(addressGuard(['127.0.0.0/8']), find, 5_000), 'several.test', port), '127.0.0.2');
-    assert.is(await connection(guardedConnector(addressGuard(['127.0.0.1/32']), find, 5_000), 'several.test', port), '127.0.0.1');
+    assert.is(
+      await connection(
+        guardedConnector(addressGuard(['127.0.0.0/8']), find, 5_000),
+        'several.test',
+        port,
+      ),
+      '127.0.0.2',
+    );
+    assert.is(
+      await connection(
+        guardedConnector(addressGuard(['127.0.0.1/32']), find, 5_000),
+        'several.test',
+        port,
+      ),
+      '127.0.0.1',
+    );
   } finally {
     receiver.close();
   }
 });
 
-guard('through a proxy, which may choose any address of a name, one that may not be reached refuses the name', async () => {
-  const names: Record<string, string[]> = { 'public.test': ['8.8.8.8', '1.1.1.1'], 'mixed.test': ['8.8.8.8', '10.0.0.1'] };
-  const mayReach = addressGuard([]);
-  const find = (name: string) => Promise.resolve(v4(...names[name]!));
-  await checkHost('public.test', mayReach, find);
-  const refusal: unknown = await checkHost('mixed.test', mayReach, find).catch((error: unknown) => error);
-  assert.instance(refusal, RefusedAddressError);
-  assert.match((refusal as Error).message, 'mixed.test resolves to 8.8.8.8, 10.0.0.1, which is in a private or reserved network');
-});
+guard(
+  'through a proxy, which may choose any address of a name, one that may not be reached refuses the name',
+  async () => {
+    const names: Record<string, string[]> = {
+      'public.test': ['8.8.8.8', '1.1.1.1'],
+      'mixed.test': ['8.8.8.8', '10.0.0.1'],
+    };
+    const mayReach = addressGuard([]);
+    const find = (name: string) => Promise.resolve(v4(...names[name]!));
+    await checkHost('public.test', mayReach, find);
+    const refusal: unknown = await checkHost('mixed.test', mayReach, find).catch(
+      (error: unknown) => error,
+    );
+    assert.instance(refusal, RefusedAddressError);
+    assert.match(
+      (refusal as Error).message,
+      'mixed.test resolves to 8.8.8.8, 10.0.0.1, which is in a private or reserved network',
+    );
+  },
+);
 
 guard('to a proxy is left what has no address here, and not what was never looked up', async () => {
-  const failing = (error: Error) => checkHost('a.test', addressGuard([]), () => Promise.reject(error));
+  const failing = (error: Error) =>
+    checkHost('a.test', addressGuard([]), () => Promise.reject(error));
   await failing(new LookupError('a.test', 'ENOTFOUND'));
-  const busy: unknown = await failing(new LookupsBusyError('a.test')).catch((error: unknown) => error);
+  const busy: unknown = await failing(new LookupsBusyError('a.test')).catch(
+    (error: unknown) => error,
+  );
   assert.instance(busy, LookupsBusyError);
 });
 
-guard('a source whose names are silent does not keep another one from its own, over sockets and fetch', async () => {
-  const receiver = await endpoint();
-  const servers = await nameServer((name) => (name.startsWith('silent') ? 'silence' : ['127.0.0.1']));
-  const guarded = sourceGuard(['127.0.0.0/8']);
-  const reason = (error: Error): string => (error.cause instanceof Error ? reason(error.cause) : error.message);
-  const opened = (name: string) => {
-    const socket = net.connect(receiver.port, `${name}.test`);
-    return once(socket, 'connect').then(() => (socket.destroy(), 'open'), reason);
-  };
-  const fetched = (name: string) => fetch(`http://${name}.test:${receiver.port}`).then(({ status }) => `${status}`, reason);
-  const both = (name: string, count: number) =>
-    guarded(100, () => Promise.all(Array.from({ length: count }, (_, n) => [opened(`${name}-a${n}`), fetched(`${name}-b${n}`)]).flat()));
-  try {
-    await askingServers([servers.address], async () => {
-      const silent = both('silent', 8);
-      assert.equal(await Promise.race([both('broker', 1), silent]), ['open', '200']);
-      for (const said of await silent) assert.match(said, / cannot be looked up: no name server answered within 5000 ms\./);
-    });
-  } finally {
-    await Promise.all([servers.close(), receiver.close()]);
-  }
-});
+guard(
+  'a source whose names are silent does not keep another one from its own, over sockets and fetch',
+  async () => {
+    const receiver = await endpoint();
+    const servers = await nameServer((name) =>
+      name.startsWith('silent') ? 'silence' : ['127.0.0.1'],
+    );
+    const guarded = sourceGuard(['127.0.0.0/8']);
+    const reason = (error: Error): string =>
+      error.cause instanceof Error ? reason(error.cause) : error.message;
+    const opened = (name: string) => {
+      const socket = net.connect(receiver.port, `${name}.test`);
+      return once(socket, 'connect').then(() => (socket.destroy(), 'open'), reason);
+    };
+    const fetched = (name: string) =>
+      fetch(`http://${name}.test:${receiver.port}`).then(({ status }) => `${status}`, reason);
+    const both = (name: string, count: number) =>
+      guarded(100, () =>
+        Promise.all(
+          Array.from({ length: count }, (_, n) => [
+            opened(`${name}-a${n}`),
+            fetched(`${name}-b${n}`),
+          ]).flat(),
+        ),
+      );
+    try {
+      await askingServers([servers.address], async () => {
+        const silent = both('silent', 8);
+        assert.equal(await Promise.race([both('broker', 1), silent]), ['open', '200']);
+        for (const said of await silent)
+          assert.match(said, / cannot be looked up: no name server answered within 5000 ms\./);
+      });
+    } finally {
+      await Promise.all([servers.close(), receiver.close()]);
+    }
+  },
+);
 
 /**
  * A server on loopback, and each way in which a client library connects to it; a way returns its
  * error name.
  */
-async function ways(test: (of: { opened: () => Promise<string>[]; connections: () => number; port: number }) => Promise<void>) {
+async function ways(
+  test: (of: {
+    opened: () => Promise<string>[];
+    connections: () => number;
+    port: number;
+  }) => Promise<void>,
+) {
   let connections = 0;
-  const server = http.createServer((_request, response) => response.end('inside')).on('connection', () => connections++);
+  const server = http
+    .createServer((_request, response) => response.end('inside'))
+    .on('connection', () => connections++);
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as net.AddressInfo;
   const name = (error: Error): string => (error.cause ? name(error.cause as Error) : error.name);
@@ -269,12 +377,18 @@ async function ways(test: (of: { opened: () => Promise<string>[]; connections: (
     socket(() => new net.Socket().connect(port)),
     socket(() => net.connect({ port, host: 'localhost', autoSelectFamily: true })),
     new Promise<string>((done) => {
-      const session = http2.connect(`http://127.0.0.1:${port}`, () => (done('open'), session.destroy()));
+      const session = http2.connect(
+        `http://127.0.0.1:${port}`,
+        () => (done('open'), session.destroy()),
+      );
       session.on('error', (error) => done(name(error)));
     }),
     fetch(`http://127.0.0.1:${port}`).then(async (it) => (await it.text(), 'open'), name),
     new Promise<string>((done) => {
-      const request = http.get({ port, host: 'localhost', family: 4, agent }, (response) => (response.resume(), done('open')));
+      const request = http.get(
+        { port, host: 'localhost', family: 4, agent },
+        (response) => (response.resume(), done('open')),
+      );
       request.on('error', (error) => done(name(error)));
     }),
   ];
@@ -287,59 +401,70 @@ async function ways(test: (of: { opened: () => Promise<string>[]; connections: (
   }
 }
 
-guard('whichever way guarded work connects, loopback is refused, also later and where other work has a connection', () =>
-  ways(async ({ opened, connections }) => {
-    const open = await Promise.all(opened());
-    assert.equal([...new Set(open)], ['open']);
-    const before = connections();
-    const work = sourceGuard([]);
-    const refused = open.map(() => 'RefusedAddressError');
-    assert.equal(await Promise.all(work(100, opened)), refused);
-    const later = work(100, async () => {
-      await new Promise((done) => setTimeout(done, 1));
-      return Promise.all(opened());
-    });
-    assert.equal(await later, refused);
-    assert.is(connections(), before);
-    assert.equal(await Promise.all(sourceGuard(['127.0.0.0/8', '::1'])(100, opened)), open);
-    assert.equal(await Promise.all(work(100, () => asProcess(opened))), open);
-  }),
+guard(
+  'whichever way guarded work connects, loopback is refused, also later and where other work has a connection',
+  () =>
+    ways(async ({ opened, connections }) => {
+      const open = await Promise.all(opened());
+      assert.equal([...new Set(open)], ['open']);
+      const before = connections();
+      const work = sourceGuard([]);
+      const refused = open.map(() => 'RefusedAddressError');
+      assert.equal(await Promise.all(work(100, opened)), refused);
+      const later = work(100, async () => {
+        await new Promise((done) => setTimeout(done, 1));
+        return Promise.all(opened());
+      });
+      assert.equal(await later, refused);
+      assert.is(connections(), before);
+      assert.equal(await Promise.all(sourceGuard(['127.0.0.0/8', '::1'])(100, opened)), open);
+      assert.equal(await Promise.all(work(100, () => asProcess(opened))), open);
+    }),
 );
 
-guard('guarded work connects to the address of the very look-up, and of several to one that may be reached', () =>
-  ways(async ({ connections, port }) => {
-    const names: Record<string, string[][]> = {
-      'rebind.test': [['127.0.0.1'], ['127.0.0.2']],
-      'several.test': [['127.0.0.2', '127.0.0.1', '127.0.0.3']],
-    };
-    const servers = await nameServer((name, family) => (family === 4 ? names[name]!.shift()! : []));
-    const connect = async (host: string) => {
-      const socket = net.connect({ port, host });
-      return once(socket, 'connect').then(
-        () => (socket.destroy(), 'open'),
-        (error: Error) => error.message.replace(/ An operator.*/, ''),
+guard(
+  'guarded work connects to the address of the very look-up, and of several to one that may be reached',
+  () =>
+    ways(async ({ connections, port }) => {
+      const names: Record<string, string[][]> = {
+        'rebind.test': [['127.0.0.1'], ['127.0.0.2']],
+        'several.test': [['127.0.0.2', '127.0.0.1', '127.0.0.3']],
+      };
+      const servers = await nameServer((name, family) =>
+        family === 4 ? names[name]!.shift()! : [],
       );
-    };
-    const test = () =>
-      sourceGuard(['127.0.0.1/32'])(100, async () => {
-        assert.is(await connect('rebind.test'), 'open');
-        assert.is(await connect('rebind.test'), 'rebind.test resolves to 127.0.0.2, which is in a private or reserved network.');
-        assert.is(await (await fetch(`http://several.test:${port}`)).text(), 'inside');
-      });
-    await askingServers([servers.address], test).finally(() => servers.close());
-    assert.is(connections(), 2);
-  }),
+      const connect = async (host: string) => {
+        const socket = net.connect({ port, host });
+        return once(socket, 'connect').then(
+          () => (socket.destroy(), 'open'),
+          (error: Error) => error.message.replace(/ An operator.*/, ''),
+        );
+      };
+      const test = () =>
+        sourceGuard(['127.0.0.1/32'])(100, async () => {
+          assert.is(await connect('rebind.test'), 'open');
+          assert.is(
+            await connect('rebind.test'),
+            'rebind.test resolves to 127.0.0.2, which is in a private or reserved network.',
+          );
+          assert.is(await (await fetch(`http://several.test:${port}`)).text(), 'inside');
+        });
+      await askingServers([servers.address], test).finally(() => servers.close());
+      assert.is(connections(), 2);
+    }),
 );
 
 guard('guarded work opens no socket file', async () => {
-  const error = await sourceGuard(['127.0.0.0/8'])(100, () => once(net.connect('/var/run/docker.sock'), 'connect')).catch(
-    (it: Error) => it,
-  );
+  const error = await sourceGuard(['127.0.0.0/8'])(100, () =>
+    once(net.connect('/var/run/docker.sock'), 'connect'),
+  ).catch((it: Error) => it);
   assert.is((error as Error).name, 'RefusedAddressError');
 });
 
 guard('an HTTP answer to guarded work ends at its limit', async () => {
-  const server = http.createServer((_request, response) => void response.end(Buffer.alloc(100_000)));
+  const server = http.createServer(
+    (_request, response) => void response.end(Buffer.alloc(100_000)),
+  );
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as net.AddressInfo;
   const bytesOf = async (answer: Promise<AsyncIterable<Uint8Array>>) => {
@@ -351,8 +476,18 @@ guard('an HTTP answer to guarded work ends at its limit', async () => {
       return (error as Error).name;
     }
   };
-  const get = () => bytesOf(new Promise((done, failed) => http.get({ port, host: '127.0.0.1', agent: false }, done).on('error', failed)));
-  const fetched = () => bytesOf(fetch(`http://127.0.0.1:${port}`).then((response) => response.body as AsyncIterable<Uint8Array>));
+  const get = () =>
+    bytesOf(
+      new Promise((done, failed) =>
+        http.get({ port, host: '127.0.0.1', agent: false }, done).on('error', failed),
+      ),
+    );
+  const fetched = () =>
+    bytesOf(
+      fetch(`http://127.0.0.1:${port}`).then(
+        (response) => response.body as AsyncIterable<Uint8Array>,
+      ),
+    );
   try {
     const work = sourceGuard(['127.0.0.1']);
     for (const read of [get, fetched]) {

@@ -14,15 +14,26 @@ function parsed(text: string, pieceLength?: number): ParsedJson & { readonly ste
   }
 }
 
-parse(`what comes out is what JSON.parse makes of it, however small the pieces are (TEST_SEED=${seed})`, () => {
-  fc.assert(
-    fc.property(fc.jsonValue(), fc.integer({ min: 0, max: 40 }), fc.constantFrom('', ' ', '\n\t'), (value, pieceLength, indent) => {
-      const text = indent + JSON.stringify(value, null, indent) + indent;
-      assert.equal(JSON.stringify(parsed(text, pieceLength).value), JSON.stringify(JSON.parse(text)));
-    }),
-    { seed, numRuns: 2_000 },
-  );
-});
+parse(
+  `what comes out is what JSON.parse makes of it, however small the pieces are (TEST_SEED=${seed})`,
+  () => {
+    fc.assert(
+      fc.property(
+        fc.jsonValue(),
+        fc.integer({ min: 0, max: 40 }),
+        fc.constantFrom('', ' ', '\n\t'),
+        (value, pieceLength, indent) => {
+          const text = indent + JSON.stringify(value, null, indent) + indent;
+          assert.equal(
+            JSON.stringify(parsed(text, pieceLength).value),
+            JSON.stringify(JSON.parse(text)),
+          );
+        },
+      ),
+      { seed, numRuns: 2_000 },
+    );
+  },
+);
 
 parse('names and texts that look like something else are what they are', () => {
   for (const text of [
@@ -39,7 +50,10 @@ parse('names and texts that look like something else are what they are', () => {
     for (let pieceLength = 0; pieceLength < text.length + 2; pieceLength++) {
       const { value } = parsed(text, pieceLength);
       assert.equal(value, JSON.parse(text), `${text} in pieces of ${pieceLength}`);
-      assert.equal(Object.keys(Object(value) as object), Object.keys(Object(JSON.parse(text)) as object));
+      assert.equal(
+        Object.keys(Object(value) as object),
+        Object.keys(Object(JSON.parse(text)) as object),
+      );
     }
 });
 
@@ -52,7 +66,8 @@ parse('large objects come with their number of members, repeated names counted o
 });
 
 parse('no step parses more than a few kilobytes, whatever a megabyte is made of', () => {
-  const many = (count: number, of: (n: number) => string) => Array.from({ length: count }, (_, n) => of(n)).join(',');
+  const many = (count: number, of: (n: number) => string) =>
+    Array.from({ length: count }, (_, n) => of(n)).join(',');
   const members = `{${many(60_000, (n) => `"k${n}":${n}`)}}`;
   const texts = [
     members,

@@ -34,7 +34,15 @@ log('a line is JSON with level, time, process, fields and sentence', () => {
   assert.match(String(time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   assert.equal(
     { ...line, pid: 0, hostname: '' },
-    { level: 'warn', pid: 0, hostname: '', process: 'gateway-agent', source: 's1', count: 2, message: 'a sentence' },
+    {
+      level: 'warn',
+      pid: 0,
+      hostname: '',
+      process: 'gateway-agent',
+      source: 's1',
+      count: 2,
+      message: 'a sentence',
+    },
   );
 });
 
@@ -77,7 +85,11 @@ log('secrets do not reach the log, wherever in the fields they stand', () => {
     list: [{ token: 'hunter2' }],
   };
   it.info(
-    { ...secrets, url: 'postgres://ada:hunter2@db:5432/gateway', error: new Error('connect to redis://:hunter2@kv:6379 failed') },
+    {
+      ...secrets,
+      url: 'postgres://ada:hunter2@db:5432/gateway',
+      error: new Error('connect to redis://:hunter2@kv:6379 failed'),
+    },
     'x',
   );
   it.child({ authorization: 'Bearer hunter2', headers: { cookie: 'hunter2' } }).info({}, 'x');
@@ -88,46 +100,67 @@ log('secrets do not reach the log, wherever in the fields they stand', () => {
 
 const PLANTED = 'hunter2/hunter2@hunter2';
 
-log('secrets that stand in a text do not reach the log: in URLs, queries, JSON and headers, in fields, sentences and errors', () => {
-  for (const text of [
-    `postgres://ada:${PLANTED}@db:5432/gateway`,
-    `amqp://ada:hunter2@one:5672,amqp://eve:hunter2@two:5672`,
-    `https://hunter2@sentry.example/42 and https://example/hook?access_token=hunter2&n=1`,
-    `host=db password=hunter2 user=ada`,
-    `--db-password=hunter2`,
-    `{"sasl":{"username":"ada","password":"hunter2 \\" hunter2"}}`,
-    `authorization: Bearer hunter2hunter2hunter2`,
-    `Basic aHVudGVyMg.hunter2hunter2`,
-  ]) {
+log(
+  'secrets that stand in a text do not reach the log: in URLs, queries, JSON and headers, in fields, sentences and errors',
+  () => {
+    for (const text of [
+      `postgres://ada:${PLANTED}@db:5432/gateway`,
+      `amqp://ada:hunter2@one:5672,amqp://eve:hunter2@two:5672`,
+      `https://hunter2@sentry.example/42 and https://example/hook?access_token=hunter2&n=1`,
+      `host=db password=hunter2 user=ada`,
+      `--db-password=hunter2`,
+      `{"sasl":{"username":"ada","password":"hunter2 \\" hunter2"}}`,
+      `authorization: Bearer hunter2hunter2hunter2`,
+      `Basic aHVudGVyMg.hunter2hunter2`,
+    ]) {
+      const { lines, it } = recording();
+      it.info({ text, fix: [text] }, text);
+      it.warn(
+        {
+          error: new Error(text, {
+            cause: new AggregateError(
+              [new GatewayError('wrong_use', { sentence: text, fix: text })],
+              text,
+            ),
+          }),
+        },
+        'x',
+      );
+      assert.not.match(JSON.stringify(lines), 'hunter2', text);
+    }
     const { lines, it } = recording();
-    it.info({ text, fix: [text] }, text);
-    it.warn(
-      { error: new Error(text, { cause: new AggregateError([new GatewayError('wrong_use', { sentence: text, fix: text })], text) }) },
-      'x',
-    );
-    assert.not.match(JSON.stringify(lines), 'hunter2', text);
-  }
-  const { lines, it } = recording();
-  const harmless =
-    'see https://registry.example:4873/@scope/name, http://[::1]:80/a@b: Basic authentication, no password: token is missing';
-  it.info({}, harmless);
-  assert.is(lines[0]!['message'], harmless);
-});
+    const harmless =
+      'see https://registry.example:4873/@scope/name, http://[::1]:80/a@b: Basic authentication, no password: token is missing';
+    it.info({}, harmless);
+    assert.is(lines[0]!['message'], harmless);
+  },
+);
 
-log('the places of an error are its own: not what its sentence has like them, and not lost when the sentence was changed', () => {
-  const { lines, it } = recording();
-  const forged = Object.assign(new Error('invalid input: "x\n    at planted (x)"'), { severity: 'ERROR', code: '22P02' });
-  const changed = new Error('short');
-  changed.message = `select from nowhere where name = $1 - ${'long '.repeat(1_000)}`;
-  for (const error of [forged, changed]) it.warn({ error }, 'x');
-  assert.not.match(JSON.stringify(lines), 'planted');
-  for (const { error } of lines) assert.match((error as { stack: string }).stack, 'log.test.ts');
-});
+log(
+  'the places of an error are its own: not what its sentence has like them, and not lost when the sentence was changed',
+  () => {
+    const { lines, it } = recording();
+    const forged = Object.assign(new Error('invalid input: "x\n    at planted (x)"'), {
+      severity: 'ERROR',
+      code: '22P02',
+    });
+    const changed = new Error('short');
+    changed.message = `select from nowhere where name = $1 - ${'long '.repeat(1_000)}`;
+    for (const error of [forged, changed]) it.warn({ error }, 'x');
+    assert.not.match(JSON.stringify(lines), 'planted');
+    for (const { error } of lines) assert.match((error as { stack: string }).stack, 'log.test.ts');
+  },
+);
 
 log('an error of several errors tells each of them', () => {
   const { lines, it } = recording();
   it.warn(
-    { error: new AggregateError([new Error('connect ECONNREFUSED ::1:5432'), new Error('connect ECONNREFUSED 127.0.0.1:5432')]) },
+    {
+      error: new AggregateError([
+        new Error('connect ECONNREFUSED ::1:5432'),
+        new Error('connect ECONNREFUSED 127.0.0.1:5432'),
+      ]),
+    },
     'x',
   );
   const { errors } = lines[0]!['error'] as { errors: { message: string }[] };
@@ -164,20 +197,36 @@ log('the errors of libraries say nothing of the credentials that they were given
     maxAttempts: 1,
   });
   const database = (given: object) =>
-    new pg.Client({ host: postgres.hostname, port: Number(postgres.port), user: 'nobody', password, ...given });
+    new pg.Client({
+      host: postgres.hostname,
+      port: Number(postgres.port),
+      user: 'nobody',
+      password,
+      ...given,
+    });
   try {
     const headers = { authorization: `Bearer ${password}` };
     const errors = {
       'ioredis, refused': await caught(redis.call('AUTH', 'ada', password)),
       'ioredis, away': await caught(away.get('x')),
       kafkajs: await caught(kafka.admin().connect()),
-      'aws-sdk': await caught(queues.send(new ReceiveMessageCommand({ QueueUrl: `http://ada:${password}@127.0.0.1:${port}/q` }))),
+      'aws-sdk': await caught(
+        queues.send(
+          new ReceiveMessageCommand({ QueueUrl: `http://ada:${password}@127.0.0.1:${port}/q` }),
+        ),
+      ),
       'pg, refused': await caught(database({}).connect()),
       'pg, away': await caught(database({ host: 'localhost', port }).connect()),
-      undici: await caught(request(`http://ada:${password}@127.0.0.1:${port}/?token=${password}`, { headers })),
-      'undici, an invalid header': await caught(request(`http://127.0.0.1:${port}`, { headers: { authorization: `${password}\n` } })),
+      undici: await caught(
+        request(`http://ada:${password}@127.0.0.1:${port}/?token=${password}`, { headers }),
+      ),
+      'undici, an invalid header': await caught(
+        request(`http://127.0.0.1:${port}`, { headers: { authorization: `${password}\n` } }),
+      ),
       fetch: await caught(fetch(`http://127.0.0.1:${port}/?token=${password}`, { headers })),
-      'fetch, credentials in the URL': await caught(fetch(`http://ada:${password}@127.0.0.1:${port}`)),
+      'fetch, credentials in the URL': await caught(
+        fetch(`http://ada:${password}@127.0.0.1:${port}`),
+      ),
     };
     for (const [library, error] of Object.entries(errors)) {
       const { lines, it } = recording();
@@ -194,24 +243,42 @@ log('the errors of libraries say nothing of the credentials that they were given
   }
 });
 
-log('an error is spelled out: code, sentence, fix and cause, and a stack only when nobody foresaw it', () => {
-  const { lines, it } = recording();
-  const cause = new Error('ECONNREFUSED');
-  it.error({ error: new GatewayError('kv_unreachable', { host: 'kv', port: 6379, reason: 'nothing listens there' }, { cause }) }, 'x');
-  it.error({ error: new PluginError('no such topic', { fix: 'create it' }) }, 'x');
-  const [ours, plugins] = lines.map((line) => line['error'] as Record<string, unknown>);
-  assert.equal([ours!['code'], ours!['message']], ['kv_unreachable', 'Redis at kv:6379 cannot be reached: nothing listens there']);
-  assert.match(String(ours!['fix']), 'kv.host');
-  assert.is(ours!['stack'], undefined);
-  assert.match(String((ours!['cause'] as Record<string, unknown>)['stack']), 'ECONNREFUSED');
-  assert.equal([plugins!['message'], plugins!['fix']], ['no such topic', 'create it']);
-});
+log(
+  'an error is spelled out: code, sentence, fix and cause, and a stack only when nobody foresaw it',
+  () => {
+    const { lines, it } = recording();
+    const cause = new Error('ECONNREFUSED');
+    it.error(
+      {
+        error: new GatewayError(
+          'kv_unreachable',
+          { host: 'kv', port: 6379, reason: 'nothing listens there' },
+          { cause },
+        ),
+      },
+      'x',
+    );
+    it.error({ error: new PluginError('no such topic', { fix: 'create it' }) }, 'x');
+    const [ours, plugins] = lines.map((line) => line['error'] as Record<string, unknown>);
+    assert.equal(
+      [ours!['code'], ours!['message']],
+      ['kv_unreachable', 'Redis at kv:6379 cannot be reached: nothing listens there'],
+    );
+    assert.match(String(ours!['fix']), 'kv.host');
+    assert.is(ours!['stack'], undefined);
+    assert.match(String((ours!['cause'] as Record<string, unknown>)['stack']), 'ECONNREFUSED');
+    assert.equal([plugins!['message'], plugins!['fix']], ['no such topic', 'create it']);
+  },
+);
 
 log('fields that JSON cannot hold do not break a line', () => {
   const { lines, it } = recording();
   const circle: Record<string, unknown> = { n: 1n };
   circle['self'] = circle;
-  it.info({ circle, bytes: Buffer.alloc(10), at: new Date(0), nothing: undefined, none: null }, 'x');
+  it.info(
+    { circle, bytes: Buffer.alloc(10), at: new Date(0), nothing: undefined, none: null },
+    'x',
+  );
   assert.is(lines[0]!['bytes'], '10 bytes');
   assert.is(lines[0]!['at'], '1970-01-01T00:00:00.000Z');
   assert.is((lines[0]!['circle'] as Record<string, unknown>)['n'], '1');
@@ -244,7 +311,16 @@ log('an error says nothing of the content that it complains of', () => {
 log('the name of a constraint stays in an error of Postgres', () => {
   const { lines, it } = recording();
   const message = 'duplicate key value violates unique constraint "events_pkey"';
-  it.warn({ error: Object.assign(new Error(message), { severity: 'ERROR', code: '23505', detail: 'Key (id)=(planted)' }) }, 'x');
+  it.warn(
+    {
+      error: Object.assign(new Error(message), {
+        severity: 'ERROR',
+        code: '23505',
+        detail: 'Key (id)=(planted)',
+      }),
+    },
+    'x',
+  );
   assert.is((lines[0]!['error'] as Record<string, unknown>)['message'], message);
 });
 
@@ -258,10 +334,13 @@ log(
     }
     it.warn({}, 'another sentence');
     it.error({}, 'a flood');
-    const said = () => lines.filter((line) => line['message'] === 'a flood' && line['level'] === 'warn').length;
+    const said = () =>
+      lines.filter((line) => line['message'] === 'a flood' && line['level'] === 'warn').length;
     assert.is(said(), 5);
     assert.is(lines.length, 7);
-    const { left_out, like, level } = await until('the count of what was left out', () => lines.find((line) => 'left_out' in line));
+    const { left_out, like, level } = await until('the count of what was left out', () =>
+      lines.find((line) => 'left_out' in line),
+    );
     assert.equal([left_out, like, level], [9_995, 'a flood', 'warn']);
     it.warn({}, 'a flood');
     assert.is(said(), 6);
@@ -280,27 +359,36 @@ log('at debug nothing is left out', () => {
   assert.is(lines.filter((line) => line['level'] === 'warn').length, 100);
 });
 
-log('a flood of one source hides neither another source, nor an endpoint, nor another reason', () => {
-  const { lines, it } = recording('info', undefined, { lines: 5, windowMs: 60_000 });
-  const refused = Object.assign(new Error('x'), { code: 'ECONNREFUSED' });
-  const source = it.child({ source_id: 's1' });
-  for (let k = 0; k < 1_000; k++) source.warn({ error: refused }, 'a flood');
-  for (let k = 0; k < 2; k++) {
-    it.child({ source_id: 's2' }).warn({ error: refused }, 'a flood');
-    it.warn({ endpoint_id: 'e1', error: refused }, 'a flood');
-    source.warn({ error: new TypeError('x') }, 'a flood');
-  }
-  assert.equal(
-    lines.slice(5).map(({ source_id, endpoint_id, error }) => [source_id, endpoint_id, (error as { type: string }).type]),
-    [
-      ['s2', undefined, 'Error'],
-      [undefined, 'e1', 'Error'],
-      ['s1', undefined, 'TypeError'],
-    ],
-  );
-  for (let k = 0; k < 1_000; k++) it.warn({ source_id: `source ${k}` }, 'a flood');
-  assert.is(lines.length, 10, 'twice the limit, however many sources there are');
-});
+log(
+  'a flood of one source hides neither another source, nor an endpoint, nor another reason',
+  () => {
+    const { lines, it } = recording('info', undefined, { lines: 5, windowMs: 60_000 });
+    const refused = Object.assign(new Error('x'), { code: 'ECONNREFUSED' });
+    const source = it.child({ source_id: 's1' });
+    for (let k = 0; k < 1_000; k++) source.warn({ error: refused }, 'a flood');
+    for (let k = 0; k < 2; k++) {
+      it.child({ source_id: 's2' }).warn({ error: refused }, 'a flood');
+      it.warn({ endpoint_id: 'e1', error: refused }, 'a flood');
+      source.warn({ error: new TypeError('x') }, 'a flood');
+    }
+    assert.equal(
+      lines
+        .slice(5)
+        .map(({ source_id, endpoint_id, error }) => [
+          source_id,
+          endpoint_id,
+          (error as { type: string }).type,
+        ]),
+      [
+        ['s2', undefined, 'Error'],
+        [undefined, 'e1', 'Error'],
+        ['s1', undefined, 'TypeError'],
+      ],
+    );
+    for (let k = 0; k < 1_000; k++) it.warn({ source_id: `source ${k}` }, 'a flood');
+    assert.is(lines.length, 10, 'twice the limit, however many sources there are');
+  },
+);
 
 log('a process that ends in a flood tells how many lines it left out', () => {
   const script = `
@@ -308,7 +396,9 @@ log('a process that ends in a flood tells how many lines it left out', () => {
     const log = createLog({ level: 'info', name: 'gateway-agent', limit: { lines: 5, windowMs: 60_000 } });
     for (let k = 0; k < 12; k++) log.warn({}, 'a flood');
     process.exit(1);`;
-  const { stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
+  const { stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    encoding: 'utf8',
+  });
   const lines = stderr
     .trim()
     .split('\n')

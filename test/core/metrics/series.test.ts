@@ -23,21 +23,28 @@ table('the series of the specification have its names, types and labels', () => 
       'project, project_name, endpoint, status, event_type, source, organisation_id, organisation_name',
     ],
     ['gateway_event_delivery_queue_backlog_seconds', 'gauge', 'project, endpoint, source'],
-    ['gateway_event_delivery_attempts_total', 'gauge', 'project, endpoint, status, http_status_code'],
+    [
+      'gateway_event_delivery_attempts_total',
+      'gauge',
+      'project, endpoint, status, http_status_code',
+    ],
   ];
   for (const [name, type, labels] of specified) {
     assert.equal([rows[name]?.type, rows[name]?.labels.join(', ')], [type, labels], name);
   }
 });
 
-table('names are ours or those that Node programs share, help is a sentence, and buckets belong to histograms and rise', () => {
-  for (const [name, { type, help, buckets }] of Object.entries(rows)) {
-    assert.match(name, /^(gateway|process|nodejs)_[a-z_]+$/);
-    assert.match(help, /^[A-Z].*\.$/, name);
-    assert.is(buckets !== undefined, type === 'histogram', name);
-    assert.equal(buckets, buckets && [...buckets].sort((a, b) => a - b), name);
-  }
-});
+table(
+  'names are ours or those that Node programs share, help is a sentence, and buckets belong to histograms and rise',
+  () => {
+    for (const [name, { type, help, buckets }] of Object.entries(rows)) {
+      assert.match(name, /^(gateway|process|nodejs)_[a-z_]+$/);
+      assert.match(help, /^[A-Z].*\.$/, name);
+      assert.is(buckets !== undefined, type === 'histogram', name);
+      assert.equal(buckets, buckets && [...buckets].sort((a, b) => a - b), name);
+    }
+  },
+);
 
 table('every gauge by endpoint says how it is folded', () => {
   for (const [name, { type, labels, fold }] of Object.entries(rows)) {

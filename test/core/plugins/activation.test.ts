@@ -12,7 +12,12 @@ import { silentLog } from '#core/logging/log';
 import type { PluginState } from '#core/plugins/plugin-table';
 import type { TracerContext } from '@gateway/plugin';
 import { until, within } from '../../support/until.js';
-import { installation, manifestOf, type Installation, type PluginPackage } from '../plugin-packages.js';
+import {
+  installation,
+  manifestOf,
+  type Installation,
+  type PluginPackage,
+} from '../plugin-packages.js';
 
 const activation = suite('core/plugins/activation');
 const community = readLicence({ token: undefined, publicKey: undefined });
@@ -30,7 +35,13 @@ const SOURCE = `export default { check: async () => {}, run: async () => {} };`;
 
 const settings = {
   'tracer.mine.url': { type: 'string', required: true, env: 'MINE_URL', summary: 'Where to.' },
-  'tracer.mine.rate': { type: 'number', default: 1, max: 1, env: 'MINE_RATE', summary: 'How much.' },
+  'tracer.mine.rate': {
+    type: 'number',
+    default: 1,
+    max: 1,
+    env: 'MINE_RATE',
+    summary: 'How much.',
+  },
 };
 const tracer = (more: object = {}, api?: string): PluginPackage => ({
   gateway: manifestOf({ kind: 'tracer', name: 'mine', settings: './settings.json', ...more }, api),
@@ -69,7 +80,13 @@ async function started(
     flags = {},
     licence = community,
     deadlineMs,
-  }: { file?: object; env?: Record<string, string>; flags?: Record<string, string>; licence?: Licence; deadlineMs?: number } = {},
+  }: {
+    file?: object;
+    env?: Record<string, string>;
+    flags?: Record<string, string>;
+    licence?: Licence;
+    deadlineMs?: number;
+  } = {},
 ): Promise<Started> {
   const it = installation(packages);
   open.push(it);
@@ -93,46 +110,83 @@ function only({ table }: ActivatedPlugins): PluginState {
 
 const wanted = { file: { tracer: { type: 'mine', mine: { url: 'http://collector' } } } };
 
-activation('a tracer that passes every check is imported and started with its own settings', async () => {
-  const plugins = await started({ 'a-tracer': tracer() }, wanted);
-  assert.equal(only(plugins), { name: 'mine', kind: 'tracer', version: '1.2.3', from: 'the installation', state: 'active' });
-  assert.equal(plugins.imported, ['a-tracer']);
-  const seen = (globalThis as unknown as { gatewayTestTracer: { settings: unknown; context: TracerContext; closed: boolean } })
-    .gatewayTestTracer;
-  assert.equal(seen.settings, { url: 'http://collector', rate: 1 });
-  assert.is(seen.context.serviceName, 'gateway-agent');
-  assert.is(seen.context.log, silentLog, 'where it says that spans are lost');
-  assert.is(plugins.tracer?.name, 'mine');
-  await plugins.close();
-  assert.is(seen.closed, true);
-});
+activation(
+  'a tracer that passes every check is imported and started with its own settings',
+  async () => {
+    const plugins = await started({ 'a-tracer': tracer() }, wanted);
+    assert.equal(only(plugins), {
+      name: 'mine',
+      kind: 'tracer',
+      version: '1.2.3',
+      from: 'the installation',
+      state: 'active',
+    });
+    assert.equal(plugins.imported, ['a-tracer']);
+    const seen = (
+      globalThis as unknown as {
+        gatewayTestTracer: { settings: unknown; context: TracerContext; closed: boolean };
+      }
+    ).gatewayTestTracer;
+    assert.equal(seen.settings, { url: 'http://collector', rate: 1 });
+    assert.is(seen.context.serviceName, 'gateway-agent');
+    assert.is(seen.context.log, silentLog, 'where it says that spans are lost');
+    assert.is(plugins.tracer?.name, 'mine');
+    await plugins.close();
+    assert.is(seen.closed, true);
+  },
+);
 
 activation('a plugin of another API range is refused first of all', async () => {
-  const it = only(await started({ 'a-tracer': tracer({ featureFlag: 'off' }, '^1.0.0') }, { file: { tracer: { type: 'mine' } } }));
-  assert.is(it.reason, 'the tracer plugin mine (a-tracer 1.2.3) is written for plugin API ^1.0.0, but this gateway has 2.0.0');
-  assert.match(it.fix!, /^install a version of a-tracer for plugin API 2\.0\.0; if there is none, its author/);
+  const it = only(
+    await started(
+      { 'a-tracer': tracer({ featureFlag: 'off' }, '^1.0.0') },
+      { file: { tracer: { type: 'mine' } } },
+    ),
+  );
+  assert.is(
+    it.reason,
+    'the tracer plugin mine (a-tracer 1.2.3) is written for plugin API ^1.0.0, but this gateway has 2.0.0',
+  );
+  assert.match(
+    it.fix!,
+    /^install a version of a-tracer for plugin API 2\.0\.0; if there is none, its author/,
+  );
   assert.is(only(await started({ 'a-tracer': tracer({}, 'not a range') })).state, 'inactive');
 });
 
 /** The contract package without its code. */
 const contract = {
-  'node_modules/@gateway/plugin/package.json': readFileSync(new URL('../../../packages/plugin/package.json', import.meta.url), 'utf8'),
+  'node_modules/@gateway/plugin/package.json': readFileSync(
+    new URL('../../../packages/plugin/package.json', import.meta.url),
+    'utf8',
+  ),
   'node_modules/@gateway/plugin/dist/index.js': 'export {};',
 };
 
-activation('an import of what the plugin API no longer has names it, the version, and the way out', async () => {
-  const imports = {
-    "import { messageBytes } from '@gateway/plugin'; export default messageBytes;": 'messageBytes of @gateway/plugin',
-    "import it from '@gateway/plugin/conformance'; export default it;": '@gateway/plugin/conformance',
-  };
-  for (const [code, what] of Object.entries(imports)) {
-    const { gateway } = tracer({}, '*');
-    const files = { 'plugin.js': code, 'settings.json': JSON.stringify(settings), ...contract };
-    const it = only(await started({ 'a-tracer': { gateway, files } }, wanted));
-    assert.equal(it.reason, `importing a-tracer/index.js failed: it imports ${what}, which plugin API 2.0.0 does not have`);
-    assert.match(it.fix!, /^install a version of a-tracer for plugin API 2\.0\.0; its author narrows `gateway\.api`, which is \*/);
-  }
-});
+activation(
+  'an import of what the plugin API no longer has names it, the version, and the way out',
+  async () => {
+    const imports = {
+      "import { messageBytes } from '@gateway/plugin'; export default messageBytes;":
+        'messageBytes of @gateway/plugin',
+      "import it from '@gateway/plugin/conformance'; export default it;":
+        '@gateway/plugin/conformance',
+    };
+    for (const [code, what] of Object.entries(imports)) {
+      const { gateway } = tracer({}, '*');
+      const files = { 'plugin.js': code, 'settings.json': JSON.stringify(settings), ...contract };
+      const it = only(await started({ 'a-tracer': { gateway, files } }, wanted));
+      assert.equal(
+        it.reason,
+        `importing a-tracer/index.js failed: it imports ${what}, which plugin API 2.0.0 does not have`,
+      );
+      assert.match(
+        it.fix!,
+        /^install a version of a-tracer for plugin API 2\.0\.0; its author narrows `gateway\.api`, which is \*/,
+      );
+    }
+  },
+);
 
 activation('a plugin that is not selected is not looked at further', async () => {
   const plugins = await started({ 'a-tracer': tracer({ featureFlag: 'off' }) });
@@ -141,30 +195,54 @@ activation('a plugin that is not selected is not looked at further', async () =>
   assert.equal(plugins.imported, []);
 });
 
-activation('a plugin whose feature flag is off is refused before its licence is asked for', async () => {
-  const plugins = await started({ 'a-tracer': tracer({ featureFlag: 'mine', entitlement: 'mine' }) }, wanted);
-  assert.is(only(plugins).reason, 'the feature flag mine is off');
-  assert.match(only(plugins).fix ?? '', '--enable-feature-flag=mine');
-  assert.equal(plugins.imported, []);
-});
+activation(
+  'a plugin whose feature flag is off is refused before its licence is asked for',
+  async () => {
+    const plugins = await started(
+      { 'a-tracer': tracer({ featureFlag: 'mine', entitlement: 'mine' }) },
+      wanted,
+    );
+    assert.is(only(plugins).reason, 'the feature flag mine is off');
+    assert.match(only(plugins).fix ?? '', '--enable-feature-flag=mine');
+    assert.equal(plugins.imported, []);
+  },
+);
 
-activation('a plugin that the licence does not include is refused before its settings are looked at', async () => {
-  const plugins = await started({ 'a-tracer': tracer({ entitlement: 'mine' }) }, { file: { tracer: { type: 'mine' } } });
-  assert.is(only(plugins).reason, 'the community licence does not include mine');
-  assert.equal(plugins.imported, []);
-});
+activation(
+  'a plugin that the licence does not include is refused before its settings are looked at',
+  async () => {
+    const plugins = await started(
+      { 'a-tracer': tracer({ entitlement: 'mine' }) },
+      { file: { tracer: { type: 'mine' } } },
+    );
+    assert.is(only(plugins).reason, 'the community licence does not include mine');
+    assert.equal(plugins.imported, []);
+  },
+);
 
-activation('a plugin with wrong or missing settings is refused with all of them, before it is imported', async () => {
-  const plugins = await started({ 'a-tracer': tracer() }, { file: { tracer: { type: 'mine' } }, env: { MINE_RATE: '7' } });
-  assert.is(
-    only(plugins).reason,
-    'its settings are wrong: tracer.mine.rate must be at most 1, not "7" (from MINE_RATE); tracer.mine.url is not set',
-  );
-  assert.equal(plugins.imported, []);
-});
+activation(
+  'a plugin with wrong or missing settings is refused with all of them, before it is imported',
+  async () => {
+    const plugins = await started(
+      { 'a-tracer': tracer() },
+      { file: { tracer: { type: 'mine' } }, env: { MINE_RATE: '7' } },
+    );
+    assert.is(
+      only(plugins).reason,
+      'its settings are wrong: tracer.mine.rate must be at most 1, not "7" (from MINE_RATE); tracer.mine.url is not set',
+    );
+    assert.equal(plugins.imported, []);
+  },
+);
 
 activation('a plugin that throws while it is imported is refused, and the others run', async () => {
-  const broken = { ...tracer(), files: { ...tracer().files, 'plugin.js': `throw new Error('no such library');\nexport default {};` } };
+  const broken = {
+    ...tracer(),
+    files: {
+      ...tracer().files,
+      'plugin.js': `throw new Error('no such library');\nexport default {};`,
+    },
+  };
   const plugins = await started({ 'a-tracer': broken, 'a-source': source() }, wanted);
   assert.equal(
     plugins.table.map(({ name, state, reason }) => [name, state, reason]),
@@ -188,16 +266,19 @@ activation('a plugin whose module is not a plugin says which function is missing
   );
 });
 
-activation('a plugin that fails to start is refused with its own fix, and its place is free again', async () => {
-  const code = `export default { start: async () => { throw Object.assign(new Error('no answer'), { fix: 'start the collector' }); } };`;
-  const failing = { ...tracer(), files: { ...tracer().files, 'plugin.js': code } };
-  const it = only(await started({ 'a-tracer': failing }, wanted));
-  assert.is(it.reason, 'it failed to start: no answer');
-  assert.is(it.fix, 'start the collector');
-  const again = await started({ 'a-tracer': tracer() }, wanted);
-  assert.is(only(again).state, 'active');
-  await again.close();
-});
+activation(
+  'a plugin that fails to start is refused with its own fix, and its place is free again',
+  async () => {
+    const code = `export default { start: async () => { throw Object.assign(new Error('no answer'), { fix: 'start the collector' }); } };`;
+    const failing = { ...tracer(), files: { ...tracer().files, 'plugin.js': code } };
+    const it = only(await started({ 'a-tracer': failing }, wanted));
+    assert.is(it.reason, 'it failed to start: no answer');
+    assert.is(it.fix, 'start the collector');
+    const again = await started({ 'a-tracer': tracer() }, wanted);
+    assert.is(only(again).state, 'active');
+    await again.close();
+  },
+);
 
 /** Plugins that never become ready, and the reason. */
 const stuck: Readonly<Record<string, readonly [code: string, reason: string]>> = {
@@ -205,24 +286,38 @@ const stuck: Readonly<Record<string, readonly [code: string, reason: string]>> =
     `await new Promise(() => {});\nexport default { start: async () => ({ close: async () => {} }) };`,
     'importing a-tracer/index.js failed: it has not ended after 0.2 s; a top-level await may never settle',
   ],
-  'whose start': [`export default { start: () => new Promise(() => {}) };`, 'it failed to start: its start has not ended after 0.2 s'],
+  'whose start': [
+    `export default { start: () => new Promise(() => {}) };`,
+    'it failed to start: its start has not ended after 0.2 s',
+  ],
 };
 for (const [what, [code, reason]] of Object.entries(stuck)) {
-  activation(`a plugin ${what} never settles is inactive after a deadline, and the others run`, async () => {
-    const never = { ...tracer(), files: { ...tracer().files, 'plugin.js': code } };
-    const packages = { 'a-tracer': never, 'a-source': source(), 'some-metrics': metrics() };
-    const file = { ...wanted.file, enable_feature_flag: ['pullmetrics'], metrics: { enabled: true, metrics_backend: 'pullmetrics' } };
-    const { table, close } = await within(started(packages, { file, deadlineMs: 200 }), 5_000, 'the activation');
-    assert.equal(
-      table.map((it) => [it.name, it.state, it.reason]),
-      [
-        ['mine', 'inactive', reason],
-        ['kafka', 'active', undefined],
-        ['pullmetrics', 'active', undefined],
-      ],
-    );
-    await close();
-  });
+  activation(
+    `a plugin ${what} never settles is inactive after a deadline, and the others run`,
+    async () => {
+      const never = { ...tracer(), files: { ...tracer().files, 'plugin.js': code } };
+      const packages = { 'a-tracer': never, 'a-source': source(), 'some-metrics': metrics() };
+      const file = {
+        ...wanted.file,
+        enable_feature_flag: ['pullmetrics'],
+        metrics: { enabled: true, metrics_backend: 'pullmetrics' },
+      };
+      const { table, close } = await within(
+        started(packages, { file, deadlineMs: 200 }),
+        5_000,
+        'the activation',
+      );
+      assert.equal(
+        table.map((it) => [it.name, it.state, it.reason]),
+        [
+          ['mine', 'inactive', reason],
+          ['kafka', 'active', undefined],
+          ['pullmetrics', 'active', undefined],
+        ],
+      );
+      await close();
+    },
+  );
 }
 
 activation('a tracer that starts too late is closed again', async () => {
@@ -231,8 +326,12 @@ activation('a tracer that starts too late is closed again', async () => {
     return { close: async () => { globalThis.gatewayTestLate.closed = true; } };
   } };`;
   const late = { ...tracer(), files: { ...tracer().files, 'plugin.js': code } };
-  assert.is(only(await started({ 'a-tracer': late }, { ...wanted, deadlineMs: 50 })).state, 'inactive');
-  const seen = (globalThis as unknown as { gatewayTestLate: { start(): void; closed?: boolean } }).gatewayTestLate;
+  assert.is(
+    only(await started({ 'a-tracer': late }, { ...wanted, deadlineMs: 50 })).state,
+    'inactive',
+  );
+  const seen = (globalThis as unknown as { gatewayTestLate: { start(): void; closed?: boolean } })
+    .gatewayTestLate;
   seen.start();
   await until('the late tracer to be closed', () => seen.closed);
 });
@@ -243,7 +342,11 @@ activation('a source whose import took too long is active once it has ended', as
   const { load } = plugins.sources.get('kafka')!;
   await load().then(
     () => assert.unreachable('its import has not ended'),
-    (error: Error) => assert.match(error.message, /^importing a-source\/index.js failed: it has not ended after 0.05 s/),
+    (error: Error) =>
+      assert.match(
+        error.message,
+        /^importing a-source\/index.js failed: it has not ended after 0.05 s/,
+      ),
   );
   assert.is(only(plugins).state, 'inactive');
   const seen = globalThis as unknown as { gatewayTestSlow?: () => void };
@@ -257,7 +360,10 @@ activation('a source whose import took too long is active once it has ended', as
 activation('a second tracer in the process is refused until the first is closed', async () => {
   const first = await started({ 'a-tracer': tracer() }, wanted);
   const second = await started({ 'a-tracer': tracer() }, wanted);
-  assert.is(only(second).reason, 'the tracer mine is already active in this process, which can have only one; mine was not started');
+  assert.is(
+    only(second).reason,
+    'the tracer mine is already active in this process, which can have only one; mine was not started',
+  );
   assert.equal(second.imported, []);
   await first.close();
   const third = await started({ 'a-tracer': tracer() }, wanted);
@@ -268,7 +374,10 @@ activation('a second tracer in the process is refused until the first is closed'
 activation('a plugin that is configured and not installed is a row with a suggestion', async () => {
   const { table } = await started({ 'a-tracer': tracer() }, { file: { tracer: { type: 'mien' } } });
   assert.is(table[1]?.reason, 'no tracer plugin named mien is installed; did you mean mine?');
-  assert.is(table[1]?.fix, 'install it, or correct tracer.type (--tracer-type, GATEWAY_TRACER_PROVIDER)');
+  assert.is(
+    table[1]?.fix,
+    'install it, or correct tracer.type (--tracer-type, GATEWAY_TRACER_PROVIDER)',
+  );
 });
 
 activation('packages that discovery refused are rows too', async () => {
@@ -294,7 +403,10 @@ activation('a source is active at once and imported when it is first used', asyn
   assert.is(table[0]?.state, 'active');
   assert.equal(sources.get('kafka')?.connectionSchema, { type: 'object' });
   assert.equal(it.imported(), []);
-  const [one, two] = await Promise.all([sources.get('kafka')!.load(), sources.get('kafka')!.load()]);
+  const [one, two] = await Promise.all([
+    sources.get('kafka')!.load(),
+    sources.get('kafka')!.load(),
+  ]);
   assert.is(one, two);
   assert.type(one.run, 'function');
   assert.equal(it.imported(), ['a-source']);
@@ -322,154 +434,222 @@ activation('a plugin reaches no loopback address, and what it calls of core does
     const { port } = server.address() as AddressInfo;
     const opened = () =>
       new Promise((done) => {
-        const socket = connect(port, '127.0.0.1', () => done('open')).on('error', ({ name }) => done(name));
+        const socket = connect(port, '127.0.0.1', () => done('open')).on('error', ({ name }) =>
+          done(name),
+        );
         socket.on('connect', () => socket.destroy());
       });
     const stopping = new AbortController();
     const context = {
       log: silentLog,
       report: (done: (it: unknown) => void) => void opened().then(done),
-      onWorkers: (follow: (workers: number) => void) => void setImmediate(() => (follow(2), setImmediate(() => stopping.abort()))),
+      onWorkers: (follow: (workers: number) => void) =>
+        void setImmediate(() => (follow(2), setImmediate(() => stopping.abort()))),
       signal: stopping.signal,
     };
     const message = async (loaded: object, name: string) => {
       const work = (loaded as Record<string, (...given: unknown[]) => Promise<void>>)[name]!;
-      return work({ port }, ...(name === 'run' ? [opened] : []), context).catch((error: Error) => error.message);
+      return work({ port }, ...(name === 'run' ? [opened] : []), context).catch(
+        (error: Error) => error.message,
+      );
     };
     const it = await started({ 'a-source': source({}, code) });
     const refused = 'RefusedAddressError';
     const strict = await it.sources.get('kafka')!.load();
     assert.is(await message(strict, 'check'), refused);
     assert.is(await message(strict, 'run'), [refused, 'open', 'open', refused, refused].join());
-    const other = await started({ 'a-source': source({}, code) }, { file: { source: { allowed_networks: ['127.0.0.1/32'] } } });
+    const other = await started(
+      { 'a-source': source({}, code) },
+      { file: { source: { allowed_networks: ['127.0.0.1/32'] } } },
+    );
     assert.is(await message(await other.sources.get('kafka')!.load(), 'check'), 'open');
   } finally {
     server.close();
   }
 });
 
-activation('the connection of a source gets the defaults of its schema, in objects that are given too', async () => {
-  const code = `const seen = globalThis.gatewayTestConnections = [];
+activation(
+  'the connection of a source gets the defaults of its schema, in objects that are given too',
+  async () => {
+    const code = `const seen = globalThis.gatewayTestConnections = [];
     export default { check: async (it) => seen.push(it), run: async (it) => seen.push(it), watch: async (it) => seen.push(it) };`;
-  const auth = { type: 'object', properties: { tls: { type: 'boolean', default: false } } };
-  const schema = { type: 'object', properties: { group: { type: 'string', default: 'mine' }, auth, topic: { type: 'string' } } };
-  const { gateway, files } = source({}, code);
-  const it = await started({ 'a-source': { gateway, files: { ...files, 'connection.json': JSON.stringify(schema) } } });
-  const loaded: object = await it.sources.get('kafka')!.load();
-  const { check, run, watch } = loaded as Record<string, (...given: object[]) => Promise<void>>;
-  const context = { log: silentLog, signal: new AbortController().signal };
-  await check!({ auth: {} }, context);
-  await run!({ group: 'theirs' }, () => Promise.resolve('accepted'), context);
-  await watch!({}, context);
-  assert.equal((globalThis as unknown as { gatewayTestConnections: unknown[] }).gatewayTestConnections, [
-    { group: 'mine', auth: { tls: false } },
-    { group: 'theirs' },
-    { group: 'mine' },
-  ]);
-});
+    const auth = { type: 'object', properties: { tls: { type: 'boolean', default: false } } };
+    const schema = {
+      type: 'object',
+      properties: { group: { type: 'string', default: 'mine' }, auth, topic: { type: 'string' } },
+    };
+    const { gateway, files } = source({}, code);
+    const it = await started({
+      'a-source': { gateway, files: { ...files, 'connection.json': JSON.stringify(schema) } },
+    });
+    const loaded: object = await it.sources.get('kafka')!.load();
+    const { check, run, watch } = loaded as Record<string, (...given: object[]) => Promise<void>>;
+    const context = { log: silentLog, signal: new AbortController().signal };
+    await check!({ auth: {} }, context);
+    await run!({ group: 'theirs' }, () => Promise.resolve('accepted'), context);
+    await watch!({}, context);
+    assert.equal(
+      (globalThis as unknown as { gatewayTestConnections: unknown[] }).gatewayTestConnections,
+      [{ group: 'mine', auth: { tls: false } }, { group: 'theirs' }, { group: 'mine' }],
+    );
+  },
+);
 
 activation('a source that cannot be imported becomes inactive when that is seen', async () => {
-  const plugins = await started({ 'a-source': source({}, `throw new Error('no such library');\nexport default {};`) });
+  const plugins = await started({
+    'a-source': source({}, `throw new Error('no such library');\nexport default {};`),
+  });
   assert.is(only(plugins).state, 'active');
   await plugins.sources
     .get('kafka')!
     .load()
     .then(
       () => assert.unreachable('it cannot be imported'),
-      (error: Error) => assert.is(error.message, 'importing a-source/index.js failed: no such library'),
+      (error: Error) =>
+        assert.is(error.message, 'importing a-source/index.js failed: no such library'),
     );
   assert.is(only(plugins).state, 'inactive');
 });
 
-activation('metrics need the flag, the backend, enabled and the entitlement, and /metrics says which is missing', async () => {
-  const packages = { 'some-metrics': metrics() };
-  const licensed = (...entitlements: string[]): Licence => ({
-    kind: 'licensed',
-    organisation: 'Acme',
-    entitlements: new Set(entitlements),
-  });
-  const all = { enable_feature_flag: ['pullmetrics'], metrics: { enabled: true, metrics_backend: 'pullmetrics' } };
-  const body = async (options: Parameters<typeof started>[1]) => (await (await started(packages, options)).meter.expose()).body;
+activation(
+  'metrics need the flag, the backend, enabled and the entitlement, and /metrics says which is missing',
+  async () => {
+    const packages = { 'some-metrics': metrics() };
+    const licensed = (...entitlements: string[]): Licence => ({
+      kind: 'licensed',
+      organisation: 'Acme',
+      entitlements: new Set(entitlements),
+    });
+    const all = {
+      enable_feature_flag: ['pullmetrics'],
+      metrics: { enabled: true, metrics_backend: 'pullmetrics' },
+    };
+    const body = async (options: Parameters<typeof started>[1]) =>
+      (await (await started(packages, options)).meter.expose()).body;
 
-  assert.is(
-    await body({ licence: licensed() }),
-    '# no metrics: pullmetrics is inactive: 4 gates are closed: no metrics backend is selected, metrics.enabled is false, the feature flag pullmetrics is off, ' +
-      'the licence of Acme does not include pullmetrics; set metrics.metrics_backend to pullmetrics (--metrics-backend=pullmetrics, ' +
-      'GATEWAY_METRICS_BACKEND=pullmetrics), and set metrics.enabled to true (--metrics-enabled, GATEWAY_METRICS_ENABLED=true), and switch pullmetrics on with ' +
-      '--enable-feature-flag=pullmetrics or GATEWAY_ENABLE_FEATURE_FLAG=pullmetrics, and set license_key / GATEWAY_LICENSE_KEY to a licence that includes pullmetrics\n',
-  );
-  assert.match(await body({ file: { ...all, enable_feature_flag: [] } }), 'pullmetrics is inactive: the feature flag pullmetrics is off');
-  assert.match(
-    await body({ file: { ...all, metrics: { metrics_backend: 'pullmetrics' } } }),
-    'pullmetrics is inactive: metrics.enabled is false; set metrics.enabled to true',
-  );
-  assert.match(
-    await body({ file: all, licence: licensed('otel') }),
-    '# no metrics: pullmetrics is inactive: the licence of Acme does not include pullmetrics',
-  );
-  assert.match(
-    await body({ file: { ...all, metrics: { enabled: true, metrics_backend: 'pulmetrics' } } }),
-    'no metrics plugin named pulmetrics is installed; did you mean pullmetrics?',
-  );
-  assert.match(await body({ file: all }), /^\d+ series/);
-  assert.match(
-    await body({ flags: { 'metrics-backend': 'pullmetrics' }, env: { GATEWAY_ENABLE_FEATURE_FLAG: 'pullmetrics' } }),
-    /^\d+ series/,
-  );
-});
+    assert.is(
+      await body({ licence: licensed() }),
+      '# no metrics: pullmetrics is inactive: 4 gates are closed: no metrics backend is selected, metrics.enabled is false, the feature flag pullmetrics is off, ' +
+        'the licence of Acme does not include pullmetrics; set metrics.metrics_backend to pullmetrics (--metrics-backend=pullmetrics, ' +
+        'GATEWAY_METRICS_BACKEND=pullmetrics), and set metrics.enabled to true (--metrics-enabled, GATEWAY_METRICS_ENABLED=true), and switch pullmetrics on with ' +
+        '--enable-feature-flag=pullmetrics or GATEWAY_ENABLE_FEATURE_FLAG=pullmetrics, and set license_key / GATEWAY_LICENSE_KEY to a licence that includes pullmetrics\n',
+    );
+    assert.match(
+      await body({ file: { ...all, enable_feature_flag: [] } }),
+      'pullmetrics is inactive: the feature flag pullmetrics is off',
+    );
+    assert.match(
+      await body({ file: { ...all, metrics: { metrics_backend: 'pullmetrics' } } }),
+      'pullmetrics is inactive: metrics.enabled is false; set metrics.enabled to true',
+    );
+    assert.match(
+      await body({ file: all, licence: licensed('otel') }),
+      '# no metrics: pullmetrics is inactive: the licence of Acme does not include pullmetrics',
+    );
+    assert.match(
+      await body({ file: { ...all, metrics: { enabled: true, metrics_backend: 'pulmetrics' } } }),
+      'no metrics plugin named pulmetrics is installed; did you mean pullmetrics?',
+    );
+    assert.match(await body({ file: all }), /^\d+ series/);
+    assert.match(
+      await body({
+        flags: { 'metrics-backend': 'pullmetrics' },
+        env: { GATEWAY_ENABLE_FEATURE_FLAG: 'pullmetrics' },
+      }),
+      /^\d+ series/,
+    );
+  },
+);
 
-activation('a metrics backend may have the gauges of the moment set, and is closed with the process, once they were', async () => {
-  const code = `export default { start: async (series, settings, host) => {
+activation(
+  'a metrics backend may have the gauges of the moment set, and is closed with the process, once they were',
+  async () => {
+    const code = `export default { start: async (series, settings, host) => {
     const seen = globalThis.gatewayTestPush = [];
     return { add() {}, set: (name, labels, value) => seen.push(value), observe() {}, clear() {},
       expose: async () => { await host.collect(); return { contentType: 'text/plain', body: seen.join(' ') }; },
       close: async () => { seen.push('closed'); throw new Error('the collector is away'); } };
   } };`;
-  const plugins = await started(
-    { 'some-metrics': { ...metrics(), files: { 'plugin.js': code } } },
-    { file: { enable_feature_flag: ['pullmetrics'], metrics: { enabled: true, metrics_backend: 'pullmetrics' } } },
-  );
-  let moment = 0;
-  plugins.meter.collect(() => plugins.meter.set('gateway_sandbox_processes', {}, ++moment));
-  assert.is((await plugins.meter.expose()).body, '1 2', 'before the exposition, and when the backend asks');
-  await plugins.close();
-  assert.equal((globalThis as unknown as { gatewayTestPush: unknown[] }).gatewayTestPush, [1, 2, 3, 'closed']);
-});
+    const plugins = await started(
+      { 'some-metrics': { ...metrics(), files: { 'plugin.js': code } } },
+      {
+        file: {
+          enable_feature_flag: ['pullmetrics'],
+          metrics: { enabled: true, metrics_backend: 'pullmetrics' },
+        },
+      },
+    );
+    let moment = 0;
+    plugins.meter.collect(() => plugins.meter.set('gateway_sandbox_processes', {}, ++moment));
+    assert.is(
+      (await plugins.meter.expose()).body,
+      '1 2',
+      'before the exposition, and when the backend asks',
+    );
+    await plugins.close();
+    assert.equal((globalThis as unknown as { gatewayTestPush: unknown[] }).gatewayTestPush, [
+      1,
+      2,
+      3,
+      'closed',
+    ]);
+  },
+);
 
-activation('the label sets that reach a metrics backend are as many as the setting allows, and the others are one', async () => {
-  const code = `export default { start: async () => {
+activation(
+  'the label sets that reach a metrics backend are as many as the setting allows, and the others are one',
+  async () => {
+    const code = `export default { start: async () => {
     const seen = [];
     return { add: (name, { source }) => seen.push(source), set() {}, observe() {}, clear() {},
       expose: async () => ({ contentType: 'text/plain', body: seen.join(' ') }) };
   } };`;
-  const { meter } = await started(
-    { 'some-metrics': { ...metrics(), files: { 'plugin.js': code } } },
-    {
-      file: { enable_feature_flag: ['pullmetrics'], metrics: { enabled: true, metrics_backend: 'pullmetrics' } },
-      flags: { 'metrics-max-label-sets': '2' },
-    },
-  );
-  for (const name of ['a', 'b', 'c', 'd', 'a']) meter.add('gateway_ingest_total', { project: 'p', source: name });
-  assert.is((await meter.expose()).body, 'a b other other a');
-});
+    const { meter } = await started(
+      { 'some-metrics': { ...metrics(), files: { 'plugin.js': code } } },
+      {
+        file: {
+          enable_feature_flag: ['pullmetrics'],
+          metrics: { enabled: true, metrics_backend: 'pullmetrics' },
+        },
+        flags: { 'metrics-max-label-sets': '2' },
+      },
+    );
+    for (const name of ['a', 'b', 'c', 'd', 'a'])
+      meter.add('gateway_ingest_total', { project: 'p', source: name });
+    assert.is((await meter.expose()).body, 'a b other other a');
+  },
+);
 
-activation('without metrics the exposition is a comment that a scraper accepts, and counting does nothing', async () => {
-  const { meter, metrics: active } = await started({});
-  assert.is(active, undefined);
-  meter.add('gateway_ingest_total', { project: 'p', source: 's' });
-  const { contentType, body } = await meter.expose();
-  assert.match(contentType, 'text/plain; version=0.0.4');
-  assert.match(body, /^# [^\n]+\n$/);
-});
+activation(
+  'without metrics the exposition is a comment that a scraper accepts, and counting does nothing',
+  async () => {
+    const { meter, metrics: active } = await started({});
+    assert.is(active, undefined);
+    meter.add('gateway_ingest_total', { project: 'p', source: 's' });
+    const { contentType, body } = await meter.expose();
+    assert.match(contentType, 'text/plain; version=0.0.4');
+    assert.match(body, /^# [^\n]+\n$/);
+  },
+);
 
 activation('a licence that was signed entitles', async () => {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
-  const text = Buffer.from(JSON.stringify({ organisation: 'Acme', entitlements: ['mine'], expires_at: '2999-01-01T00:00:00Z' })).toString(
-    'base64url',
-  );
+  const text = Buffer.from(
+    JSON.stringify({
+      organisation: 'Acme',
+      entitlements: ['mine'],
+      expires_at: '2999-01-01T00:00:00Z',
+    }),
+  ).toString('base64url');
   const token = `${text}.${sign(null, Buffer.from(text), privateKey).toString('base64url')}`;
-  const licence = readLicence({ token, publicKey: String(publicKey.export({ type: 'spki', format: 'pem' })) });
-  const plugins = await started({ 'a-tracer': tracer({ entitlement: 'mine' }) }, { ...wanted, licence });
+  const licence = readLicence({
+    token,
+    publicKey: String(publicKey.export({ type: 'spki', format: 'pem' })),
+  });
+  const plugins = await started(
+    { 'a-tracer': tracer({ entitlement: 'mine' }) },
+    { ...wanted, licence },
+  );
   assert.is(only(plugins).state, 'active');
   await plugins.close();
 });

@@ -10,7 +10,12 @@ const discovery = suite('core/plugins/discovery');
 
 const row = (fields: object = {}) => ({ type: 'string', summary: 'A setting.', ...fields });
 const tracer = (name: string, settings?: object, more: object = {}): PluginPackage => ({
-  gateway: manifestOf({ kind: 'tracer', name, ...(settings ? { settings: './settings.json' } : {}), ...more }),
+  gateway: manifestOf({
+    kind: 'tracer',
+    name,
+    ...(settings ? { settings: './settings.json' } : {}),
+    ...more,
+  }),
   files: settings ? { 'settings.json': JSON.stringify(settings) } : {},
 });
 const source = (name: string): PluginPackage => ({
@@ -18,7 +23,10 @@ const source = (name: string): PluginPackage => ({
   files: { 'connection.json': '{ "type": "object" }' },
 });
 
-function found(packages: Readonly<Record<string, PluginPackage>>, options?: { unnamed?: readonly string[] }) {
+function found(
+  packages: Readonly<Record<string, PluginPackage>>,
+  options?: { unnamed?: readonly string[] },
+) {
   const it = installation(packages, options);
   try {
     const result = discover({ root: it.root });
@@ -41,13 +49,28 @@ discovery('manifests of the named packages are read, with settings, flags and co
   });
   assert.equal(refused, []);
   assert.equal(
-    plugins.map(({ kind, name, package: from, version, api }) => ({ kind, name, from, version, api })),
+    plugins.map(({ kind, name, package: from, version, api }) => ({
+      kind,
+      name,
+      from,
+      version,
+      api,
+    })),
     [
       { kind: 'tracer', name: 'mine', from: 'a-tracer', version: '1.2.3', api: `^${API_VERSION}` },
-      { kind: 'source', name: 'redis-streams', from: '@scope/a-source', version: '1.2.3', api: `^${API_VERSION}` },
+      {
+        kind: 'source',
+        name: 'redis-streams',
+        from: '@scope/a-source',
+        version: '1.2.3',
+        api: `^${API_VERSION}`,
+      },
     ],
   );
-  assert.equal(rows['tracer.mine.url'], { ...row({ env: 'MINE_URL', flag: 'mine-url' }), owner: 'the tracer plugin mine' });
+  assert.equal(rows['tracer.mine.url'], {
+    ...row({ env: 'MINE_URL', flag: 'mine-url' }),
+    owner: 'the tracer plugin mine',
+  });
   assert.equal(flags, { mine: { summary: 'Mine.', stability: 'beta', declaredBy: 'a-tracer' } });
   assert.equal(rows['enable_feature_flag']?.options, ['mine']);
   assert.equal(plugins[1]?.connectionSchema, { type: 'object' });
@@ -74,7 +97,9 @@ discovery('the plugin folder brings more, and says so', () => {
 
 discovery('a dependency is found in a node_modules further up, as Node does', () => {
   const it = installation({
-    gateway: { files: { 'package.json': '{ "name": "gateway", "dependencies": { "a-source": "*" } }' } },
+    gateway: {
+      files: { 'package.json': '{ "name": "gateway", "dependencies": { "a-source": "*" } }' },
+    },
     'a-source': source('kafka'),
   });
   const { plugins } = discover({ root: `${it.root}/node_modules/gateway` });
@@ -94,17 +119,26 @@ discovery('a plugin folder that is not there is no mistake', () => {
 const broken: Readonly<Record<string, [PluginPackage, string]>> = {
   'no manifest': [{ keywords: ['gateway-plugin'] }, 'gateway must be an object'],
   'no API range': [{ gateway: { plugins: [] } }, 'gateway.api must be a non-empty string'],
-  'no plugins': [{ gateway: { api: `^${API_VERSION}`, plugins: [] } }, 'gateway.plugins must be a list with at least one plugin'],
+  'no plugins': [
+    { gateway: { api: `^${API_VERSION}`, plugins: [] } },
+    'gateway.plugins must be a list with at least one plugin',
+  ],
   'an unknown kind': [
     { gateway: manifestOf({ kind: 'sink', name: 'x' }) },
     'gateway.plugins[0].kind must be one of source, tracer, metrics',
   ],
-  'no name': [{ gateway: manifestOf({ kind: 'tracer' }) }, 'gateway.plugins[0].name must be a non-empty string'],
+  'no name': [
+    { gateway: manifestOf({ kind: 'tracer' }) },
+    'gateway.plugins[0].name must be a non-empty string',
+  ],
   'a name with dots': [
     { gateway: manifestOf({ kind: 'tracer', name: 'a.b' }) },
     'gateway.plugins[0].name must be lower-case letters, digits and dashes',
   ],
-  'no module': [{ gateway: manifestOf({ kind: 'tracer', name: 'x', module: '' }) }, 'gateway.plugins[0].module must be a non-empty string'],
+  'no module': [
+    { gateway: manifestOf({ kind: 'tracer', name: 'x', module: '' }) },
+    'gateway.plugins[0].module must be a non-empty string',
+  ],
   'no connection': [
     { gateway: manifestOf({ kind: 'source', name: 'x' }) },
     'gateway.plugins[0].connection must name the JSON Schema of the connection',
@@ -121,7 +155,10 @@ const broken: Readonly<Record<string, [PluginPackage, string]>> = {
     tracer('x', undefined, { flags: { x: { summary: 'X.', stability: 'beta', on: true } } }),
     'gateway.plugins[0].flags.x has the field on, which flags do not have',
   ],
-  'a setting elsewhere': [tracer('x', { 'database.host': row() }), './settings.json: database.host must be below tracer.x'],
+  'a setting elsewhere': [
+    tracer('x', { 'database.host': row() }),
+    './settings.json: database.host must be below tracer.x',
+  ],
   'a further key elsewhere': [
     tracer('x', { 'tracer.x.y': row({ also: ['metrics.y'] }) }),
     './settings.json: tracer.x.y.also must be a list of keys below tracer',
@@ -142,7 +179,10 @@ const broken: Readonly<Record<string, [PluginPackage, string]>> = {
     tracer('x', { 'tracer.x.y': { type: 'string' } }),
     './settings.json: tracer.x.y.summary must be a non-empty string',
   ],
-  'settings that are not JSON': [{ ...tracer('x', {}), files: { 'settings.json': '{' } }, './settings.json cannot be read'],
+  'settings that are not JSON': [
+    { ...tracer('x', {}), files: { 'settings.json': '{' } },
+    './settings.json cannot be read',
+  ],
   'a module above the package': [
     { gateway: manifestOf({ kind: 'tracer', name: 'x', module: './lib/../../other/index.js' }) },
     'gateway.plugins[0].module names ./lib/../../other/index.js, which is outside the package; a plugin may name only files of its own package',
@@ -171,32 +211,47 @@ for (const [what, [it, sentence]] of Object.entries(broken)) {
     );
     assert.is(refused.length, 1);
     assert.is(refused[0]?.error.code, 'plugin_manifest_broken');
-    assert.match(refused[0]?.error.message ?? '', `the manifest of the plugin package broken is broken: ${sentence}`);
+    assert.match(
+      refused[0]?.error.message ?? '',
+      `the manifest of the plugin package broken is broken: ${sentence}`,
+    );
   });
 }
 
-discovery('a file that a symbolic link leads out of the package is refused, and a package that is a link itself is not', () => {
-  const it = installation({ linked: tracer('x', {}), moved: tracer('y') });
-  try {
-    const [linked, moved] = ['linked', 'moved'].map((name) => join(it.root, 'node_modules', name)) as [string, string];
-    writeFileSync(join(it.root, 'settings.json'), '{}');
-    rmSync(join(linked, 'settings.json'));
-    symlinkSync(join(it.root, 'settings.json'), join(linked, 'settings.json'));
-    renameSync(moved, join(it.root, 'elsewhere'));
-    symlinkSync(join(it.root, 'elsewhere'), moved);
-    const { plugins, refused } = discover({ root: it.root });
-    assert.equal(
-      plugins.map(({ name }) => name),
-      ['y'],
-    );
-    assert.match(refused[0]?.error.message ?? '', 'gateway.plugins[0].settings names ./settings.json, which is outside the package');
-  } finally {
-    it.close();
-  }
-});
+discovery(
+  'a file that a symbolic link leads out of the package is refused, and a package that is a link itself is not',
+  () => {
+    const it = installation({ linked: tracer('x', {}), moved: tracer('y') });
+    try {
+      const [linked, moved] = ['linked', 'moved'].map((name) =>
+        join(it.root, 'node_modules', name),
+      ) as [string, string];
+      writeFileSync(join(it.root, 'settings.json'), '{}');
+      rmSync(join(linked, 'settings.json'));
+      symlinkSync(join(it.root, 'settings.json'), join(linked, 'settings.json'));
+      renameSync(moved, join(it.root, 'elsewhere'));
+      symlinkSync(join(it.root, 'elsewhere'), moved);
+      const { plugins, refused } = discover({ root: it.root });
+      assert.equal(
+        plugins.map(({ name }) => name),
+        ['y'],
+      );
+      assert.match(
+        refused[0]?.error.message ?? '',
+        'gateway.plugins[0].settings names ./settings.json, which is outside the package',
+      );
+    } finally {
+      it.close();
+    }
+  },
+);
 
 discovery('fields of a manifest for another API are left to its range, which says so', () => {
-  const later = { api: '^9.0.0', plugins: [{ kind: 'tracer', name: 'x', module: './index.js', later: true }], later: true };
+  const later = {
+    api: '^9.0.0',
+    plugins: [{ kind: 'tracer', name: 'x', module: './index.js', later: true }],
+    later: true,
+  };
   const { plugins, refused } = found({ later: { gateway: later } });
   assert.equal(refused, []);
   assert.is(plugins[0]?.api, '^9.0.0');
@@ -224,7 +279,10 @@ const clashes: Readonly<Record<string, [Readonly<Record<string, PluginPackage>>,
     'the tracer plugin x claims the variable URL, which belongs to the tracer plugin x (tracer.x.a)',
   ],
   'a variable of another plugin': [
-    { one: tracer('a', { 'tracer.a.url': row({ env: 'URL' }) }), two: tracer('b', { 'tracer.b.url': row({ env: 'URL' }) }) },
+    {
+      one: tracer('a', { 'tracer.a.url': row({ env: 'URL' }) }),
+      two: tracer('b', { 'tracer.b.url': row({ env: 'URL' }) }),
+    },
     'the tracer plugin b claims the variable URL, which belongs to the tracer plugin a (tracer.a.url)',
   ],
   'a further key of another plugin': [
@@ -252,7 +310,8 @@ for (const [what, [packages, sentence]] of Object.entries(clashes)) {
     assert.not.ok(
       Object.values(rows).some(
         ({ owner }) =>
-          owner === `the ${refused[0]?.kind} plugin ${refused[0]?.name}` && plugins.every(({ name }) => name !== refused[0]?.name),
+          owner === `the ${refused[0]?.kind} plugin ${refused[0]?.name}` &&
+          plugins.every(({ name }) => name !== refused[0]?.name),
       ),
     );
   });

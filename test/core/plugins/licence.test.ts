@@ -14,16 +14,24 @@ import type { InstalledPlugin } from '#core/plugins/manifest';
 const licence = suite('core/plugins/licence');
 const ours = generateKeyPairSync('ed25519');
 const theirs = generateKeyPairSync('ed25519');
-const publicKey = ours.publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('base64');
+const publicKey = ours.publicKey
+  .export({ format: 'der', type: 'spki' })
+  .subarray(-32)
+  .toString('base64');
 const now = new Date('2026-11-20T00:00:00Z');
-const fields = { organisation: 'Acme', entitlements: ['apm', 'otel'], expires_at: '2027-01-01T00:00:00Z' };
+const fields = {
+  organisation: 'Acme',
+  entitlements: ['apm', 'otel'],
+  expires_at: '2027-01-01T00:00:00Z',
+};
 
 function token(content: unknown, key: KeyObject = ours.privateKey): string {
   const body = Buffer.from(JSON.stringify(content)).toString('base64url');
   return `${body}.${sign(null, Buffer.from(body), key).toString('base64url')}`;
 }
 
-const read = (text: string | undefined, key: string | undefined = publicKey) => readLicence({ token: text, publicKey: key, now });
+const read = (text: string | undefined, key: string | undefined = publicKey) =>
+  readLicence({ token: text, publicKey: key, now });
 
 /** Expects the community licence, and the reason. */
 function refused(it: Licence, code: string, sentence: string): void {
@@ -50,7 +58,10 @@ licence('a signed token entitles to exactly what it lists', () => {
 });
 
 licence('the public key may be PEM or the bare bytes', () => {
-  assert.is(read(token(fields), String(ours.publicKey.export({ format: 'pem', type: 'spki' }))).kind, 'licensed');
+  assert.is(
+    read(token(fields), String(ours.publicKey.export({ format: 'pem', type: 'spki' }))).kind,
+    'licensed',
+  );
 });
 
 licence('an expired token runs as community and says when it ended', () => {
@@ -62,16 +73,34 @@ licence('an expired token runs as community and says when it ended', () => {
 });
 
 const forged: Readonly<Record<string, [() => Licence, string]>> = {
-  'signed with another key': [() => read(token(fields, theirs.privateKey)), 'its signature is wrong'],
+  'signed with another key': [
+    () => read(token(fields, theirs.privateKey)),
+    'its signature is wrong',
+  ],
   'whose text was changed': [
-    () => read(`${Buffer.from(JSON.stringify({ ...fields, entitlements: ['all'] })).toString('base64url')}.${token(fields).split('.')[1]}`),
+    () =>
+      read(
+        `${Buffer.from(JSON.stringify({ ...fields, entitlements: ['all'] })).toString('base64url')}.${token(fields).split('.')[1]}`,
+      ),
     'its signature is wrong',
   ],
   'without signature': [() => read(token(fields).split('.')[0]), 'it is not a token of two parts'],
-  'with an empty signature': [() => read(`${token(fields).split('.')[0]}.`), 'it is not a token of two parts'],
-  'that is rubbish': [() => read('rubbish.rubbish'), 'it is damaged: a part of it is missing or was changed'],
-  'whose end was cut off': [() => read(token(fields).slice(0, -9)), 'it is damaged: a part of it is missing or was changed'],
-  'whose beginning was cut off': [() => read(token(fields).slice(9)), 'it is damaged: a part of it is missing or was changed'],
+  'with an empty signature': [
+    () => read(`${token(fields).split('.')[0]}.`),
+    'it is not a token of two parts',
+  ],
+  'that is rubbish': [
+    () => read('rubbish.rubbish'),
+    'it is damaged: a part of it is missing or was changed',
+  ],
+  'whose end was cut off': [
+    () => read(token(fields).slice(0, -9)),
+    'it is damaged: a part of it is missing or was changed',
+  ],
+  'whose beginning was cut off': [
+    () => read(token(fields).slice(9)),
+    'it is damaged: a part of it is missing or was changed',
+  ],
   'of three parts': [() => read(`${token(fields)}.x`), 'it is not a token of two parts'],
   'that names another key than ours': [
     () => read(token({ ...fields, key_id: publicKeyId(theirs.publicKey) }, theirs.privateKey)),
@@ -81,26 +110,53 @@ const forged: Readonly<Record<string, [() => Licence, string]>> = {
     () => read(token({ ...fields, key_id: publicKeyId(ours.publicKey) }, theirs.privateKey)),
     'its signature is wrong',
   ],
-  'whose time of issue is nonsense': [() => read(token({ ...fields, issued_at: 'yesterday' })), 'its issued_at is not a time'],
-  'without organisation': [() => read(token({ ...fields, organisation: 1 })), 'it has no organisation'],
-  'without entitlements': [() => read(token({ ...fields, entitlements: 'all' })), 'it has no list of entitlements'],
+  'whose time of issue is nonsense': [
+    () => read(token({ ...fields, issued_at: 'yesterday' })),
+    'its issued_at is not a time',
+  ],
+  'without organisation': [
+    () => read(token({ ...fields, organisation: 1 })),
+    'it has no organisation',
+  ],
+  'without entitlements': [
+    () => read(token({ ...fields, entitlements: 'all' })),
+    'it has no list of entitlements',
+  ],
   'without end': [() => read(token({ ...fields, expires_at: 'never' })), 'it has no expires_at'],
-  'whose text is no object': [() => read(token('x')), 'it is damaged: a part of it is missing or was changed'],
+  'whose text is no object': [
+    () => read(token('x')),
+    'it is damaged: a part of it is missing or was changed',
+  ],
   'that cannot be checked': [
     () => readLicence({ token: token(fields), publicKey: undefined, now }),
     'license_public_key is not set, so it cannot be checked',
   ],
-  'checked with a wrong key': [() => read(token(fields), 'abc'), 'license_public_key is not an Ed25519 public key'],
+  'checked with a wrong key': [
+    () => read(token(fields), 'abc'),
+    'license_public_key is not an Ed25519 public key',
+  ],
   'checked with a key of another sort': [
     () =>
-      read(token(fields), String(generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'pem', type: 'spki' }))),
+      read(
+        token(fields),
+        String(
+          generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({
+            format: 'pem',
+            type: 'spki',
+          }),
+        ),
+      ),
     'license_public_key is not an Ed25519 public key',
   ],
 };
 
 for (const [what, [reading, reason]] of Object.entries(forged)) {
   licence(`a token ${what} runs as community and says why`, () => {
-    refused(reading(), 'licence_invalid', `the licence is not valid: ${reason}; the community licence applies`);
+    refused(
+      reading(),
+      'licence_invalid',
+      `the licence is not valid: ${reason}; the community licence applies`,
+    );
   });
 }
 
@@ -119,23 +175,33 @@ licence('a clock that is a few minutes behind the issuer is no reason', () => {
 });
 
 licence('what is to be done about a wrong key names the setting of the key', () => {
-  for (const it of [read(token(fields), 'abc'), read(token({ ...fields, key_id: '00000000' }, theirs.privateKey))]) {
+  for (const it of [
+    read(token(fields), 'abc'),
+    read(token({ ...fields, key_id: '00000000' }, theirs.privateKey)),
+  ]) {
     assert.match(it.problem?.fix ?? '', 'GATEWAY_LICENSE_PUBLIC_KEY');
   }
   assert.match(read(token(fields, theirs.privateKey)).problem?.fix ?? '', 'GATEWAY_LICENSE_KEY');
-  assert.match(read(token({ ...fields, expires_at: '2026-11-19' })).problem?.fix ?? '', 'which says 2026-11-20T00:00:00.000Z');
-});
-
-licence('the known entitlements are those that plugins declare, and others of a token are unknown', () => {
-  const plugin = (entitlement?: string) => ({ manifest: { entitlement } }) as unknown as InstalledPlugin;
-  const plugins = [plugin('otel'), plugin('b'), plugin(), plugin('otel')];
-  assert.equal(knownEntitlements(plugins), ['b', 'otel']);
-  assert.equal(unknownEntitlements(read(token(fields)), plugins), ['apm']);
-  assert.equal(
-    unknownEntitlements(read(undefined), []),
-    [],
-    'what a plugin that is not installed would need is no mistake of the community licence',
+  assert.match(
+    read(token({ ...fields, expires_at: '2026-11-19' })).problem?.fix ?? '',
+    'which says 2026-11-20T00:00:00.000Z',
   );
 });
+
+licence(
+  'the known entitlements are those that plugins declare, and others of a token are unknown',
+  () => {
+    const plugin = (entitlement?: string) =>
+      ({ manifest: { entitlement } }) as unknown as InstalledPlugin;
+    const plugins = [plugin('otel'), plugin('b'), plugin(), plugin('otel')];
+    assert.equal(knownEntitlements(plugins), ['b', 'otel']);
+    assert.equal(unknownEntitlements(read(token(fields)), plugins), ['apm']);
+    assert.equal(
+      unknownEntitlements(read(undefined), []),
+      [],
+      'what a plugin that is not installed would need is no mistake of the community licence',
+    );
+  },
+);
 
 licence.run();

@@ -35,7 +35,12 @@ health('who knows better says since when, and that stays while the state does', 
   const since = new Date('2026-01-01T00:00:00Z');
   it.report('postgres', 'down', 'one reason', since);
   it.report('postgres', 'down', 'another reason', new Date('2026-01-01T00:00:09Z'));
-  assert.equal(it.of('postgres'), { name: 'postgres', state: 'down', reason: 'another reason', since });
+  assert.equal(it.of('postgres'), {
+    name: 'postgres',
+    state: 'down',
+    reason: 'another reason',
+    since,
+  });
   assert.is(it.of('nothing'), undefined);
 });
 
@@ -45,7 +50,10 @@ health('one line says whether it can work, and what is wrong since when, the wor
   assert.is(readySentence(true, false, it.components), 'ready');
   assert.is(readySentence(false, true, it.components), 'not ready: it is draining');
   it.report('kv', 'degraded', 'its memory is full.', new Date('2026-01-01T00:00:01Z'));
-  assert.is(readySentence(true, false, it.components), 'ready, but kv is degraded since 2026-01-01T00:00:01.000Z: its memory is full');
+  assert.is(
+    readySentence(true, false, it.components),
+    'ready, but kv is degraded since 2026-01-01T00:00:01.000Z: its memory is full',
+  );
   it.report('postgres', 'down', 'nothing listens there.', new Date('2026-01-01T00:00:02Z'));
   assert.is(
     readySentence(false, false, it.components),

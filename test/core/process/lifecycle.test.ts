@@ -8,7 +8,10 @@ import { createLog } from '#core/logging/log';
 
 const lifecycle = suite('core/process/lifecycle');
 
-function recorded(): { lines: { message: string; part?: string }[]; log: ReturnType<typeof createLog> } {
+function recorded(): {
+  lines: { message: string; part?: string }[];
+  log: ReturnType<typeof createLog>;
+} {
   const lines: { message: string; part?: string }[] = [];
   const log = createLog({
     level: 'debug',
@@ -58,7 +61,9 @@ lifecycle('after the deadline the rest is told to close and nobody waits', async
   await it.close({ deadlineMs: 20 });
   assert.equal(closed, ['second', 'first']);
   assert.equal(
-    lines.filter(({ message }) => message.startsWith('Closing took too long')).map(({ part }) => part),
+    lines
+      .filter(({ message }) => message.startsWith('Closing took too long'))
+      .map(({ part }) => part),
     ['hangs'],
   );
 });
@@ -86,7 +91,9 @@ async function waiting({ stubborn }: { stubborn: boolean }) {
     console.log('ready');
     console.log('got ' + (await signal));
     if (${!stubborn}) clearInterval(alive);`;
-  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const text: string[] = [];
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => text.push(chunk));
   await once(child.stdout, 'data');

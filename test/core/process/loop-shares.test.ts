@@ -14,16 +14,19 @@ shares('a project that is alone has the whole event loop', () => {
   assert.not(it.isOver('one'));
 });
 
-shares('beside another, one that used more than its share waits, and the other does not', async () => {
-  const it = new LoopShares(150);
-  it.run('other', compute(0.1));
-  it.run('one', compute(15));
-  assert.ok(it.isOver('one'));
-  assert.not(it.isOver('other'));
-  // A tenth of a second pays for 15 ms.
-  await new Promise((resolve) => setTimeout(resolve, 150));
-  assert.not(it.isOver('one'));
-});
+shares(
+  'beside another, one that used more than its share waits, and the other does not',
+  async () => {
+    const it = new LoopShares(150);
+    it.run('other', compute(0.1));
+    it.run('one', compute(15));
+    assert.ok(it.isOver('one'));
+    assert.not(it.isOver('other'));
+    // A tenth of a second pays for 15 ms.
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    assert.not(it.isOver('one'));
+  },
+);
 
 shares('limits.event_loop_ms of 0: none waits', () => {
   const it = new LoopShares(0);

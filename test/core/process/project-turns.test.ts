@@ -23,28 +23,31 @@ function deferred() {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-turns('work of a project begins when that before has ended, also by an error, and other projects do not wait', async () => {
-  const it = new ProjectTurns();
-  const begun: string[] = [];
-  const [first, second, other] = ['first', 'second', 'other'].map((name) => work(begun, name));
-  const results = [it.run('p', first!.run), it.run('p', second!.run), it.run('q', other!.run)];
-  await settled();
-  assert.equal(begun, ['first', 'other']);
-  first!.reject(new Error('a defect'));
-  const error = await results[0]!.catch((it: Error) => it);
-  assert.instance(error, Error);
-  await settled();
-  assert.equal(begun, ['first', 'other', 'second']);
-  let isIdle = false;
-  void it.idle().then(() => (isIdle = true));
-  other!.resolve('other');
-  await settled();
-  assert.not(isIdle);
-  second!.resolve('done');
-  assert.is(await results[1], 'done');
-  await settled();
-  assert.ok(isIdle);
-});
+turns(
+  'work of a project begins when that before has ended, also by an error, and other projects do not wait',
+  async () => {
+    const it = new ProjectTurns();
+    const begun: string[] = [];
+    const [first, second, other] = ['first', 'second', 'other'].map((name) => work(begun, name));
+    const results = [it.run('p', first!.run), it.run('p', second!.run), it.run('q', other!.run)];
+    await settled();
+    assert.equal(begun, ['first', 'other']);
+    first!.reject(new Error('a defect'));
+    const error = await results[0]!.catch((it: Error) => it);
+    assert.instance(error, Error);
+    await settled();
+    assert.equal(begun, ['first', 'other', 'second']);
+    let isIdle = false;
+    void it.idle().then(() => (isIdle = true));
+    other!.resolve('other');
+    await settled();
+    assert.not(isIdle);
+    second!.resolve('done');
+    assert.is(await results[1], 'done');
+    await settled();
+    assert.ok(isIdle);
+  },
+);
 
 turns('so much work of an owner runs at a time as is said', async () => {
   const it = new ProjectTurns(2);

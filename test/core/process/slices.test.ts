@@ -14,17 +14,20 @@ function* slow(steps: number): Generator<void, string> {
   return 'done';
 }
 
-slices('the event loop turns between the slices of long work, and the end is what it returns', async () => {
-  let turns = 0;
-  const turn = (): void => void (turns++, (next = setImmediate(turn)));
-  let next = setImmediate(turn);
-  const taken: number[] = [];
-  assert.is(await inSlices(slow(5), (ms) => taken.push(ms)), 'done');
-  clearImmediate(next);
-  assert.ok(turns >= 5, `${turns} turns`);
-  assert.is(taken.length, 6);
-  assert.ok(taken.slice(0, 5).every((ms) => ms >= SLICE_MS));
-});
+slices(
+  'the event loop turns between the slices of long work, and the end is what it returns',
+  async () => {
+    let turns = 0;
+    const turn = (): void => void (turns++, (next = setImmediate(turn)));
+    let next = setImmediate(turn);
+    const taken: number[] = [];
+    assert.is(await inSlices(slow(5), (ms) => taken.push(ms)), 'done');
+    clearImmediate(next);
+    assert.ok(turns >= 5, `${turns} turns`);
+    assert.is(taken.length, 6);
+    assert.ok(taken.slice(0, 5).every((ms) => ms >= SLICE_MS));
+  },
+);
 
 slices('a timer that is due fires between slices', async () => {
   let fired = false;

@@ -6,7 +6,10 @@ import { networkReason } from '#core/errors/connection-errors';
 
 const timing = suite('core/process/timing');
 
-function range(failures: number, options?: { baseMs?: number; capMs?: number }): { least: number; most: number } {
+function range(
+  failures: number,
+  options?: { baseMs?: number; capMs?: number },
+): { least: number; most: number } {
   const draws = Array.from({ length: 2_000 }, () => backoffMs(failures, options));
   return { least: Math.min(...draws), most: Math.max(...draws) };
 }
@@ -34,16 +37,23 @@ timing('waits differ, so that those who failed together do not come back togethe
 
 timing('work that settles in time settles it', async () => {
   assert.is(await withTimeout(Promise.resolve(7), 1_000), 7);
-  const error = await withTimeout(Promise.reject(new Error('broken')), 1_000).catch((it: unknown) => it);
+  const error = await withTimeout(Promise.reject(new Error('broken')), 1_000).catch(
+    (it: unknown) => it,
+  );
   assert.is((error as Error).message, 'broken');
 });
 
-timing('work that takes longer rejects with ETIMEDOUT, and what becomes of it goes unheard', async () => {
-  const late = wait(30).then(() => Promise.reject(new Error('too late to matter')));
-  const error = await withTimeout(late, 5, 'it was not done after 5 ms').catch((it: unknown) => it);
-  assert.is((error as Error).message, 'it was not done after 5 ms');
-  assert.is(networkReason(error), 'no answer in time');
-  await wait(50);
-});
+timing(
+  'work that takes longer rejects with ETIMEDOUT, and what becomes of it goes unheard',
+  async () => {
+    const late = wait(30).then(() => Promise.reject(new Error('too late to matter')));
+    const error = await withTimeout(late, 5, 'it was not done after 5 ms').catch(
+      (it: unknown) => it,
+    );
+    assert.is((error as Error).message, 'it was not done after 5 ms');
+    assert.is(networkReason(error), 'no answer in time');
+    await wait(50);
+  },
+);
 
 timing.run();

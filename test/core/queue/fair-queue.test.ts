@@ -13,7 +13,8 @@ interface Item {
 /** A queue with `counts` items per owner, pushed owner by owner. */
 function filled(counts: Readonly<Record<string, number>>): FairQueue<Item> {
   const it = new FairQueue<Item>();
-  for (const [owner, count] of Object.entries(counts)) for (let n = 0; n < count; n++) it.push(owner, { owner, n });
+  for (const [owner, count] of Object.entries(counts))
+    for (let n = 0; n < count; n++) it.push(owner, { owner, n });
   return it;
 }
 
@@ -54,32 +55,37 @@ queues('what does not fit keeps its place while others go on', () => {
   assert.is(names(it.take(10)), 'a2');
 });
 
-queues('nothing is lost or taken twice, and no owner gets more than one turn before another that waits', () => {
-  const step = fc.oneof(fc.constantFrom('a', 'b', 'c', 'd'), fc.integer({ min: 1, max: 9 }));
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-      const it = new FairQueue<Item>();
-      const waiting = new Map<string, number[]>();
-      for (const [n, owner] of steps.entries()) {
-        if (typeof owner === 'string') {
-          it.push(owner, { owner, n });
-          waiting.set(owner, [...(waiting.get(owner) ?? []), n]);
-          continue;
+queues(
+  'nothing is lost or taken twice, and no owner gets more than one turn before another that waits',
+  () => {
+    const step = fc.oneof(fc.constantFrom('a', 'b', 'c', 'd'), fc.integer({ min: 1, max: 9 }));
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+        const it = new FairQueue<Item>();
+        const waiting = new Map<string, number[]>();
+        for (const [n, owner] of steps.entries()) {
+          if (typeof owner === 'string') {
+            it.push(owner, { owner, n });
+            waiting.set(owner, [...(waiting.get(owner) ?? []), n]);
+            continue;
+          }
+          const most = owner;
+          const before = [...waiting.values()].flat().length;
+          const turns = new Map<string, number>();
+          const taken = it.take(most);
+          for (const { owner, n } of taken) {
+            assert.is(waiting.get(owner)!.shift(), n);
+            turns.set(owner, (turns.get(owner) ?? 0) + 1);
+          }
+          assert.equal([taken.length, it.size], [Math.min(most, before), before - taken.length]);
+          const ofWaiting = [...waiting].flatMap(([owner, left]) =>
+            left.length > 0 ? (turns.get(owner) ?? 0) : [],
+          );
+          assert.ok(Math.max(...turns.values()) - Math.min(Infinity, ...ofWaiting) <= 1, 'turns');
         }
-        const most = owner;
-        const before = [...waiting.values()].flat().length;
-        const turns = new Map<string, number>();
-        const taken = it.take(most);
-        for (const { owner, n } of taken) {
-          assert.is(waiting.get(owner)!.shift(), n);
-          turns.set(owner, (turns.get(owner) ?? 0) + 1);
-        }
-        assert.equal([taken.length, it.size], [Math.min(most, before), before - taken.length]);
-        const ofWaiting = [...waiting].flatMap(([owner, left]) => (left.length > 0 ? (turns.get(owner) ?? 0) : []));
-        assert.ok(Math.max(...turns.values()) - Math.min(Infinity, ...ofWaiting) <= 1, 'turns');
-      }
-    }),
-  );
-});
+      }),
+    );
+  },
+);
 
 queues.run();

@@ -16,7 +16,10 @@ const item = fc.record({
   owner: fc.constantFrom('a', 'b', 'c'),
   size: fc.integer({ min: 1, max: 8 }),
   kind: fc.integer({ min: 0, max: 1 }),
-  fate: fc.oneof({ arbitrary: fc.constant<Fate>('fine'), weight: 6 }, fc.constantFrom<Fate>('refused', 'replaced')),
+  fate: fc.oneof(
+    { arbitrary: fc.constant<Fate>('fine'), weight: 6 },
+    fc.constantFrom<Fate>('refused', 'replaced'),
+  ),
   /**
    * The time at which the gate opens for the item. If the gate does not announce it, the stage is
    * woken then.
@@ -44,13 +47,27 @@ const SETTLED_ASKED_MS = 60.5;
 const sorted = (numbers: readonly number[]) => [...numbers].sort((a, b) => a - b);
 
 /** Runs a scenario in virtual time, and checks each batch. Returns the observations. */
-async function play({ concurrency, capacity, lingers, workMs, outage, stopAtMs, items: drawn }: ValueOf<typeof scenario>) {
+async function play({
+  concurrency,
+  capacity,
+  lingers,
+  workMs,
+  outage,
+  stopAtMs,
+  items: drawn,
+}: ValueOf<typeof scenario>) {
   const time = new VirtualTime();
   const items: Item[] = drawn.map((one, n) => ({ ...one, n }));
   const began: Item[] = [];
-  const numbers = { done: [] as number[], givenUp: [] as number[], left: [] as number[], ended: [] as number[] };
+  const numbers = {
+    done: [] as number[],
+    givenUp: [] as number[],
+    left: [] as number[],
+    ended: [] as number[],
+  };
   let [underWay, calls, immediates, settledAtMs] = [0, 0, 0, Infinity];
-  const isOut = () => outage !== null && time.nowMs >= outage[0] && time.nowMs < outage[0] + outage[1];
+  const isOut = () =>
+    outage !== null && time.nowMs >= outage[0] && time.nowMs < outage[0] + outage[1];
   const isOpen = ({ opensAtMs }: Item) => time.nowMs >= opensAtMs;
   const replacements = new Set<Item>();
   const faults: unknown[] = [];
@@ -121,7 +138,8 @@ stages(
   () =>
     fc.assert(
       fc.asyncProperty(scenario, async (given) => {
-        const { items, began, done, givenUp, left, ended, stage, immediates, settledAtMs } = await play(given);
+        const { items, began, done, givenUp, left, ended, stage, immediates, settledAtMs } =
+          await play(given);
         const all = items.map(({ n }) => n);
         assert.equal(sorted(ended), all, 'each ends once');
         assert.equal(sorted([...done, ...givenUp, ...left]), all, 'each is done, given up or left');
@@ -130,10 +148,15 @@ stages(
           assert.equal([sorted(givenUp), left], [refused, []], 'only what is refused is not done');
           assert.ok(settledAtMs < Infinity, 'it settles');
         } else {
-          assert.ok(settledAtMs <= Math.max(SETTLED_ASKED_MS, given.stopAtMs + 20), `settled at ${settledAtMs} ms`);
+          assert.ok(
+            settledAtMs <= Math.max(SETTLED_ASKED_MS, given.stopAtMs + 20),
+            `settled at ${settledAtMs} ms`,
+          );
         }
         for (const owner of ['a', 'b', 'c']) {
-          const pushed = items.filter((one) => one.owner === owner).sort((a, b) => a.pushedAtMs - b.pushedAtMs);
+          const pushed = items
+            .filter((one) => one.owner === owner)
+            .sort((a, b) => a.pushedAtMs - b.pushedAtMs);
           const theirs = began.filter((one) => one.owner === owner);
           assert.equal(theirs, pushed.slice(0, theirs.length), `the order of ${owner}`);
         }
@@ -153,7 +176,10 @@ interface Scene {
 }
 
 /** Runs a test with a stage of numbers in virtual time: batches of three, one at a time. */
-async function scene(options: Partial<StageOptions<number>>, test: (scene: Scene) => Promise<void>): Promise<void> {
+async function scene(
+  options: Partial<StageOptions<number>>,
+  test: (scene: Scene) => Promise<void>,
+): Promise<void> {
   const time = new VirtualTime();
   const batches: (readonly number[])[] = [];
   const ends: ((error?: Error) => void)[] = [];
@@ -164,7 +190,9 @@ async function scene(options: Partial<StageOptions<number>>, test: (scene: Scene
     backoffMs: () => 100,
     work: (batch) => {
       batches.push(batch);
-      return new Promise((resolve, reject) => ends.push((error) => (error ? reject(error) : resolve())));
+      return new Promise((resolve, reject) =>
+        ends.push((error) => (error ? reject(error) : resolve())),
+      );
     },
     ...options,
   });
@@ -176,19 +204,24 @@ async function scene(options: Partial<StageOptions<number>>, test: (scene: Scene
   }
 }
 
-stages('what is pushed in one turn is taken together, owners in turn, and the end of a batch takes the next', () =>
-  scene({ ownerOf: (n) => (n < 10 ? 'small' : 'large') }, async ({ stage, time, batches, end }) => {
-    for (const n of [10, 11, 12, 13, 1]) stage.push(n);
-    assert.equal(batches, []);
-    await time.run();
-    assert.equal(batches, [[10, 1, 11]]);
-    end();
-    await time.run();
-    assert.equal(batches, [
-      [10, 1, 11],
-      [12, 13],
-    ]);
-  }),
+stages(
+  'what is pushed in one turn is taken together, owners in turn, and the end of a batch takes the next',
+  () =>
+    scene(
+      { ownerOf: (n) => (n < 10 ? 'small' : 'large') },
+      async ({ stage, time, batches, end }) => {
+        for (const n of [10, 11, 12, 13, 1]) stage.push(n);
+        assert.equal(batches, []);
+        await time.run();
+        assert.equal(batches, [[10, 1, 11]]);
+        end();
+        await time.run();
+        assert.equal(batches, [
+          [10, 1, 11],
+          [12, 13],
+        ]);
+      },
+    ),
 );
 
 stages('a gate that waits to be woken is not asked until then, and sets no timer', async () => {
@@ -224,40 +257,54 @@ stages('a gate that says when is asked again then, and at the end of a batch', a
   });
 });
 
-stages('a stage that lingers takes when the time is over, when enough wait, and at once while it settles', () =>
-  scene({ linger: { ms: 8, items: 3 }, concurrency: 9 }, async ({ stage, time, batches, end }) => {
-    stage.push(1);
-    await time.run();
-    assert.equal([time.nowMs, batches], [8, [[1]]]);
-    for (const n of [2, 3, 4]) stage.push(n);
-    assert.equal([time.nowMs, batches.length], [8, 2]);
-    stage.push(5);
-    const settled = stage.settled();
-    assert.equal([time.nowMs, batches.length], [8, 3]);
-    for (let n = 0; n < 3; n++) end();
-    await settled;
-  }),
+stages(
+  'a stage that lingers takes when the time is over, when enough wait, and at once while it settles',
+  () =>
+    scene(
+      { linger: { ms: 8, items: 3 }, concurrency: 9 },
+      async ({ stage, time, batches, end }) => {
+        stage.push(1);
+        await time.run();
+        assert.equal([time.nowMs, batches], [8, [[1]]]);
+        for (const n of [2, 3, 4]) stage.push(n);
+        assert.equal([time.nowMs, batches.length], [8, 2]);
+        stage.push(5);
+        const settled = stage.settled();
+        assert.equal([time.nowMs, batches.length], [8, 3]);
+        for (let n = 0; n < 3; n++) end();
+        await settled;
+      },
+    ),
 );
 
-stages('it knows since when it fails, and for what; stop ends the wait for the next try', async () => {
-  const left: number[] = [];
-  await scene({ ended: (_, given) => void left.push(...given) }, async ({ stage, time, batches, end }) => {
-    stage.push(1);
-    await time.run();
-    end(new Error('first'));
-    await time.run(() => batches.length === 2);
-    const { since, error } = stage.failing!;
-    assert.is((error as Error).message, 'first');
-    end(new Error('second'));
-    await time.run(() => (stage.failing!.error as Error).message === 'second');
-    assert.is(stage.failing!.since, since);
-    stage.push(2);
-    stage.stop();
-    stage.push(3);
-    await stage.settled();
-    assert.equal([sorted(left), batches.length, stage.failing, time.pending], [[1, 2, 3], 2, undefined, 0]);
-  });
-});
+stages(
+  'it knows since when it fails, and for what; stop ends the wait for the next try',
+  async () => {
+    const left: number[] = [];
+    await scene(
+      { ended: (_, given) => void left.push(...given) },
+      async ({ stage, time, batches, end }) => {
+        stage.push(1);
+        await time.run();
+        end(new Error('first'));
+        await time.run(() => batches.length === 2);
+        const { since, error } = stage.failing!;
+        assert.is((error as Error).message, 'first');
+        end(new Error('second'));
+        await time.run(() => (stage.failing!.error as Error).message === 'second');
+        assert.is(stage.failing!.since, since);
+        stage.push(2);
+        stage.stop();
+        stage.push(3);
+        await stage.settled();
+        assert.equal(
+          [sorted(left), batches.length, stage.failing, time.pending],
+          [[1, 2, 3], 2, undefined, 0],
+        );
+      },
+    );
+  },
+);
 
 stages('an item for which no replacement can be made is left, and costs no other', async () => {
   const told: unknown[] = [];

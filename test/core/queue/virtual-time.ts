@@ -2,7 +2,10 @@
 export class VirtualTime {
   nowMs = 0;
   /** Pending timers and immediates. */
-  readonly #due = new Map<number, { readonly atMs: number; readonly isImmediate: boolean; readonly call: () => void }>();
+  readonly #due = new Map<
+    number,
+    { readonly atMs: number; readonly isImmediate: boolean; readonly call: () => void }
+  >();
   #last = 0;
   #real: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setImmediate'> | undefined;
 
@@ -11,7 +14,8 @@ export class VirtualTime {
     this.#real = { setTimeout, clearTimeout, setImmediate };
     globalThis.setTimeout = ((call: () => void, ms = 0) => this.#add(call, ms, false)) as never;
     globalThis.setImmediate = ((call: () => void) => this.#add(call, 0, true)) as never;
-    globalThis.clearTimeout = ((id?: number) => void (id !== undefined && this.#due.delete(id))) as never;
+    globalThis.clearTimeout = ((id?: number) =>
+      void (id !== undefined && this.#due.delete(id))) as never;
   }
 
   end(): void {

@@ -3,7 +3,11 @@ import * as assert from 'uvu/assert';
 import { compileFilter } from '#core/events/filter';
 import { needsMatching, routingOutcomes } from '#core/routing/outcomes';
 import { matchesType, type RoutableEvent, route } from '#core/routing/route';
-import type { RoutedEndpoint, RoutedProject, RoutedSubscription } from '#core/routing/routed-project';
+import type {
+  RoutedEndpoint,
+  RoutedProject,
+  RoutedSubscription,
+} from '#core/routing/routed-project';
 
 const routing = suite('core/routing/route');
 
@@ -24,9 +28,13 @@ function subscription(
   };
 }
 
-function project(endpoints: readonly RoutedEndpoint[], subscriptions: readonly RoutedSubscription[] = []): RoutedProject {
+function project(
+  endpoints: readonly RoutedEndpoint[],
+  subscriptions: readonly RoutedSubscription[] = [],
+): RoutedProject {
   const owners = new Map<string, RoutedEndpoint[]>();
-  for (const one of endpoints) if (one.ownerId !== null) owners.set(one.ownerId, [...(owners.get(one.ownerId) ?? []), one]);
+  for (const one of endpoints)
+    if (one.ownerId !== null) owners.set(one.ownerId, [...(owners.get(one.ownerId) ?? []), one]);
   return {
     endpoints: new Map(endpoints.map((one) => [one.id, one])),
     endpointsOfOwner: owners,
@@ -50,7 +58,13 @@ function event(fields: Partial<RoutableEvent> = {}, data: unknown = {}): Routabl
 /** The outcome, then `endpoint` or `endpoint/subscription` for each delivery. */
 function targetsOf(of: RoutedProject | undefined, what: RoutableEvent): string[] {
   const { outcome, targets } = route(of, what);
-  return [outcome, ...targets.map((target) => target.endpoint.id + (target.subscriptionId === null ? '' : `/${target.subscriptionId}`))];
+  return [
+    outcome,
+    ...targets.map(
+      (target) =>
+        target.endpoint.id + (target.subscriptionId === null ? '' : `/${target.subscriptionId}`),
+    ),
+  ];
 }
 
 const shop = project(
@@ -69,19 +83,35 @@ routing('owner_id sends to every endpoint of that owner', () => {
 
 routing('endpoint_id wins over owner_id', () => {
   assert.equal(targetsOf(shop, event({ endpointId: 'c', ownerId: 'x' })), ['routed', 'c']);
-  assert.equal(targetsOf(shop, event({ endpointId: 'nobody', ownerId: 'x' })), ['unknown_endpoint']);
+  assert.equal(targetsOf(shop, event({ endpointId: 'nobody', ownerId: 'x' })), [
+    'unknown_endpoint',
+  ]);
 });
 
 routing('broadcast sends to all endpoints of the project and ignores both ids', () => {
-  for (const ids of [{}, { endpointId: 'c' }, { ownerId: 'x' }, { endpointId: 'nobody', ownerId: 'nobody' }]) {
-    assert.equal(targetsOf(shop, event({ ...ids, messageType: 'broadcast' })), ['routed', 'a', 'b', 'c', 'd']);
+  for (const ids of [
+    {},
+    { endpointId: 'c' },
+    { ownerId: 'x' },
+    { endpointId: 'nobody', ownerId: 'nobody' },
+  ]) {
+    assert.equal(targetsOf(shop, event({ ...ids, messageType: 'broadcast' })), [
+      'routed',
+      'a',
+      'b',
+      'c',
+      'd',
+    ]);
   }
 });
 
 routing('without ids the subscriptions decide, each with a delivery of its own', () => {
   assert.equal(targetsOf(shop, event()), ['routed', 'a/s1', 'd/s2']);
   assert.equal(targetsOf(shop, event({ eventType: 'invoice.sent' })), ['routed', 'a/s1']);
-  const twice = project([endpoint('a')], [subscription('s1', 'a'), subscription('s2', 'a', ['order.paid'])]);
+  const twice = project(
+    [endpoint('a')],
+    [subscription('s1', 'a'), subscription('s2', 'a', ['order.paid'])],
+  );
   assert.equal(targetsOf(twice, event()), ['routed', 'a/s1', 'a/s2']);
 });
 
@@ -92,14 +122,22 @@ routing('what nobody is to get is processed, and the outcome says why', () => {
   assert.is(routingOutcomes.no_endpoints.status, 'processed');
 });
 
-routing('an endpoint, owner or project that does not exist fails the event, and the outcome says which', () => {
-  assert.equal(targetsOf(shop, event({ endpointId: 'nobody' })), ['unknown_endpoint']);
-  assert.equal(targetsOf(shop, event({ ownerId: 'nobody' })), ['unknown_owner']);
-  assert.equal(targetsOf(undefined, event()), ['unknown_project']);
-  assert.equal(targetsOf(undefined, event({ messageType: 'broadcast' })), ['unknown_project']);
-  for (const outcome of ['unknown_endpoint', 'unknown_owner', 'unknown_project', 'filter_budget'] as const)
-    assert.is(routingOutcomes[outcome].status, 'failed');
-});
+routing(
+  'an endpoint, owner or project that does not exist fails the event, and the outcome says which',
+  () => {
+    assert.equal(targetsOf(shop, event({ endpointId: 'nobody' })), ['unknown_endpoint']);
+    assert.equal(targetsOf(shop, event({ ownerId: 'nobody' })), ['unknown_owner']);
+    assert.equal(targetsOf(undefined, event()), ['unknown_project']);
+    assert.equal(targetsOf(undefined, event({ messageType: 'broadcast' })), ['unknown_project']);
+    for (const outcome of [
+      'unknown_endpoint',
+      'unknown_owner',
+      'unknown_project',
+      'filter_budget',
+    ] as const)
+      assert.is(routingOutcomes[outcome].status, 'failed');
+  },
+);
 
 routing('names that every JavaScript object has are nobody', () => {
   for (const name of ['__proto__', 'constructor', 'toString']) {
@@ -129,7 +167,8 @@ routing('event types match by name, by * and by a prefix that ends at a dot', ()
     ['.*', 'x', false],
     ['o.der.*', 'order.paid', false],
   ];
-  for (const [pattern, type, matches] of cases) assert.is(matchesType(pattern, type), matches, `${pattern} and ${type}`);
+  for (const [pattern, type, matches] of cases)
+    assert.is(matchesType(pattern, type), matches, `${pattern} and ${type}`);
 });
 
 routing('filters on body and headers must both hold', () => {
@@ -140,14 +179,24 @@ routing('filters on body and headers must both hold', () => {
       subscription('t', 'a', ['*'], { body: { 'lines.0.sku': 'b' } }),
     ],
   );
-  assert.equal(targetsOf(filtered, event({ headers: { tenant: 'x' } }, { amount: 10 })), ['routed', 'a/s']);
-  assert.equal(targetsOf(filtered, event({ headers: { tenant: 'y' } }, { amount: 10 })), ['no_subscription']);
-  assert.equal(targetsOf(filtered, event({ headers: { tenant: 'x' } }, { amount: 9 })), ['no_subscription']);
+  assert.equal(targetsOf(filtered, event({ headers: { tenant: 'x' } }, { amount: 10 })), [
+    'routed',
+    'a/s',
+  ]);
+  assert.equal(targetsOf(filtered, event({ headers: { tenant: 'y' } }, { amount: 10 })), [
+    'no_subscription',
+  ]);
+  assert.equal(targetsOf(filtered, event({ headers: { tenant: 'x' } }, { amount: 9 })), [
+    'no_subscription',
+  ]);
   assert.equal(targetsOf(filtered, event({}, { lines: [{ sku: 'b' }] })), ['routed', 'a/t']);
 });
 
 routing('filters do not hold back what names its endpoints', () => {
-  const filtered = project([endpoint('a', 'x')], [subscription('s', 'a', ['none'], { body: { a: 1 } })]);
+  const filtered = project(
+    [endpoint('a', 'x')],
+    [subscription('s', 'a', ['none'], { body: { a: 1 } })],
+  );
   assert.equal(targetsOf(filtered, event({ endpointId: 'a' })), ['routed', 'a']);
   assert.equal(targetsOf(filtered, event({ ownerId: 'x' })), ['routed', 'a']);
   assert.equal(targetsOf(filtered, event({ messageType: 'broadcast' })), ['routed', 'a']);
@@ -156,7 +205,10 @@ routing('filters do not hold back what names its endpoints', () => {
 routing('the body is read only when a filter asks for it', () => {
   const unread = event({ data: 'parsing this throws' });
   assert.equal(targetsOf(shop, unread), ['routed', 'a/s1', 'd/s2']);
-  const byHeaders = project([endpoint('a')], [subscription('s', 'a', ['*'], { headers: { tenant: 'x' }, body: { a: 1 } })]);
+  const byHeaders = project(
+    [endpoint('a')],
+    [subscription('s', 'a', ['*'], { headers: { tenant: 'x' }, body: { a: 1 } })],
+  );
   assert.equal(targetsOf(byHeaders, unread), ['no_subscription']);
 });
 
@@ -176,18 +228,34 @@ routing('two thousand comparisons with an object of 60,000 members take no time'
 });
 
 routing('an event has one budget for all subscriptions, and fails when it is used up', () => {
-  const one = subscription('s', 'a', ['*'], { body: { a: { $in: Array.from({ length: 190 }, () => ({})) } } });
-  const many = (count: number) => project([endpoint('a')], [subscription('all', 'a'), ...Array.from({ length: count }, () => one)]);
+  const one = subscription('s', 'a', ['*'], {
+    body: { a: { $in: Array.from({ length: 190 }, () => ({})) } },
+  });
+  const many = (count: number) =>
+    project(
+      [endpoint('a')],
+      [subscription('all', 'a'), ...Array.from({ length: count }, () => one)],
+    );
   assert.equal(targetsOf(many(200), event({}, { a: ENTRIES })), ['routed', 'a/all']);
   assert.equal(targetsOf(many(600), event({}, { a: ENTRIES })), ['filter_budget']);
   assert.equal(targetsOf(many(600), event({ endpointId: 'a' }, { a: ENTRIES })), ['routed', 'a']);
 });
 
 routing('twenty thousand event types are routed as the first ones are', () => {
-  const many = project([endpoint('a')], [subscription('s', 'a', ['order.*']), subscription('t', 'a', ['order.19999'])]);
-  for (let n = 0; n < 20_000; n++) assert.equal(targetsOf(many, event({ eventType: `order.${n}` })).slice(0, 2), ['routed', 'a/s']);
+  const many = project(
+    [endpoint('a')],
+    [subscription('s', 'a', ['order.*']), subscription('t', 'a', ['order.19999'])],
+  );
+  for (let n = 0; n < 20_000; n++)
+    assert.equal(targetsOf(many, event({ eventType: `order.${n}` })).slice(0, 2), [
+      'routed',
+      'a/s',
+    ]);
   assert.equal(targetsOf(many, event({ eventType: 'order.19999' })), ['routed', 'a/s', 'a/t']);
-  assert.ok(many.subscriptionsOfType.size <= 10_000, 'what producers call their events does not fill the memory');
+  assert.ok(
+    many.subscriptionsOfType.size <= 10_000,
+    'what producers call their events does not fill the memory',
+  );
   const thousand = project(
     [endpoint('a')],
     Array.from({ length: 1_000 }, (_, n) => subscription(`s${n}`, 'a')),
@@ -199,7 +267,11 @@ routing('twenty thousand event types are routed as the first ones are', () => {
 routing('only what names no endpoint needs the match-subscriptions queue', () => {
   assert.ok(needsMatching(event()));
   assert.ok(needsMatching(event({ messageType: 'fanout' })));
-  for (const fields of [{ endpointId: 'a' }, { ownerId: 'x' }, { messageType: 'broadcast' as const }])
+  for (const fields of [
+    { endpointId: 'a' },
+    { ownerId: 'x' },
+    { messageType: 'broadcast' as const },
+  ])
     assert.not.ok(needsMatching(event(fields)));
 });
 

@@ -1,6 +1,14 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { endSpan, openSpanTracer, creationErrorSpan, creationSpan, spanAttributes, spans, type SpanRow } from '#core/tracing/spans';
+import {
+  endSpan,
+  openSpanTracer,
+  creationErrorSpan,
+  creationSpan,
+  spanAttributes,
+  spans,
+  type SpanRow,
+} from '#core/tracing/spans';
 import { carryTrace, parseTraceparent } from '#core/tracing/trace-context';
 
 const table = suite('core/tracing/spans');
@@ -17,7 +25,10 @@ table('the spans of the specification are in the table', () => {
     'meta_event_delivery',
   ];
   for (const name of specified) assert.ok(name in spans, name);
-  const creations = [true, false].flatMap((dynamic): string[] => [creationSpan(dynamic), creationErrorSpan(dynamic)]);
+  const creations = [true, false].flatMap((dynamic): string[] => [
+    creationSpan(dynamic),
+    creationErrorSpan(dynamic),
+  ]);
   assert.equal(creations.sort(), specified.filter((name) => name.includes('creation')).sort());
 });
 
@@ -26,14 +37,18 @@ table('every attribute has a meaning and a span', () => {
   assert.equal([...used].sort(), Object.keys(spanAttributes).sort());
 });
 
-table('names and attributes are lower case with dots, and attributes of our own have our prefix', () => {
-  for (const [name, { summary, attributes }] of rows) {
-    assert.match(name, /^[a-z]+([._][a-z]+)*$/);
-    assert.match(summary, /^[A-Z].*\.$/);
-    assert.is(new Set(attributes).size, attributes.length, name);
-  }
-  for (const name of Object.keys(spanAttributes)) assert.match(name, /^(gateway|messaging|http|server|error)(\.[a-z_]+)+$/);
-});
+table(
+  'names and attributes are lower case with dots, and attributes of our own have our prefix',
+  () => {
+    for (const [name, { summary, attributes }] of rows) {
+      assert.match(name, /^[a-z]+([._][a-z]+)*$/);
+      assert.match(summary, /^[A-Z].*\.$/);
+      assert.is(new Set(attributes).size, attributes.length, name);
+    }
+    for (const name of Object.keys(spanAttributes))
+      assert.match(name, /^(gateway|messaging|http|server|error)(\.[a-z_]+)+$/);
+  },
+);
 
 table('without a tracer nothing is recorded, and the trace context that came goes on', () => {
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
@@ -43,7 +58,11 @@ table('without a tracer nothing is recorded, and the trace context that came goe
   const headers: Record<string, string> = { traceparent: 'another', tracestate: 'of=another' };
   carryTrace(headers, span.context);
   assert.equal(headers, { traceparent });
-  endSpan(span, { attributes: { 'gateway.attempt': 1 }, endedAtMs: Date.now(), error: { type: 'timeout', sentence: 'It took too long.' } });
+  endSpan(span, {
+    attributes: { 'gateway.attempt': 1 },
+    endedAtMs: Date.now(),
+    error: { type: 'timeout', sentence: 'It took too long.' },
+  });
 });
 
 table.run();

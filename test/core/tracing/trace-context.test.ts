@@ -1,6 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { formatTraceparent, parseTraceparent, traceContextOf, traceIdOf } from '#core/tracing/trace-context';
+import {
+  formatTraceparent,
+  parseTraceparent,
+  traceContextOf,
+  traceIdOf,
+} from '#core/tracing/trace-context';
 
 const context = suite('core/tracing/trace-context');
 
@@ -9,8 +14,14 @@ const SPAN = 'b7ad6b7169203331';
 const VALID = `00-${TRACE}-${SPAN}-01`;
 
 context('a traceparent is read, and written as it was', () => {
-  assert.equal(parseTraceparent(VALID), { traceId: TRACE, spanId: SPAN, traceFlags: 1, isRemote: true });
-  for (const text of [VALID, `00-${TRACE}-${SPAN}-00`]) assert.is(formatTraceparent(parseTraceparent(text)!), text);
+  assert.equal(parseTraceparent(VALID), {
+    traceId: TRACE,
+    spanId: SPAN,
+    traceFlags: 1,
+    isRemote: true,
+  });
+  for (const text of [VALID, `00-${TRACE}-${SPAN}-00`])
+    assert.is(formatTraceparent(parseTraceparent(text)!), text);
 });
 
 context('of the flags only "sampled" is kept', () => {
@@ -19,7 +30,10 @@ context('of the flags only "sampled" is kept', () => {
 });
 
 context('a later version is read by what it has in common, and goes on as version 00', () => {
-  for (const text of [`cc-${TRACE}-${SPAN}-01`, `01-${TRACE}-${SPAN}-01-what-the-future-will-be-like`])
+  for (const text of [
+    `cc-${TRACE}-${SPAN}-01`,
+    `01-${TRACE}-${SPAN}-01-what-the-future-will-be-like`,
+  ])
     assert.is(formatTraceparent(parseTraceparent(text)!), VALID, text);
 });
 
@@ -39,7 +53,8 @@ context('what W3C calls invalid is none', () => {
     'a space in front': ` ${VALID}`,
     'a line behind': `${VALID}\n`,
   };
-  for (const [name, text] of Object.entries(invalid)) assert.is(parseTraceparent(text), undefined, name);
+  for (const [name, text] of Object.entries(invalid))
+    assert.is(parseTraceparent(text), undefined, name);
   assert.is(parseTraceparent(undefined), undefined);
 });
 

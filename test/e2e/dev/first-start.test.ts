@@ -5,7 +5,18 @@ import * as assert from 'uvu/assert';
 import { gateway, runGateway, type GatewayProcess } from '../../support/gateway.js';
 import { freePort } from '../../support/ports.js';
 import { until } from '../../support/until.js';
-import { api, childrenOf, firstStart, followed, gone, memory, sendAnother, state, usedFolder, workFolder } from './runs.js';
+import {
+  api,
+  childrenOf,
+  firstStart,
+  followed,
+  gone,
+  memory,
+  sendAnother,
+  state,
+  usedFolder,
+  workFolder,
+} from './runs.js';
 
 const dev = suite('e2e/dev/first-start');
 
@@ -13,7 +24,12 @@ let common: Promise<GatewayProcess> | undefined;
 
 /** An instance for several tests; the last of them ends it. Its environment names another database. */
 function sharedInstance(): Promise<GatewayProcess> {
-  const env = { GATEWAY_DB_HOST: 'production.invalid', GATEWAY_KV_HOST: 'production.invalid', GATEWAY_ENCRYPTION_KEY: 'wrong', PORT: '1' };
+  const env = {
+    GATEWAY_DB_HOST: 'production.invalid',
+    GATEWAY_KV_HOST: 'production.invalid',
+    GATEWAY_ENCRYPTION_KEY: 'wrong',
+    PORT: '1',
+  };
   common ??= usedFolder().then((folder) => followed(gateway(['dev'], { folder, env })));
   return common;
 }
@@ -22,45 +38,56 @@ dev.after(async () => {
   await (await common)?.kill();
 });
 
-dev('the first start makes everything, delivers a sample and shows each step of its way; with --once it ends with 0', async () => {
-  const {
-    folder,
-    ending: { code, stdout, stderr },
-  } = await firstStart();
-  assert.is(code, 0, stdout + stderr);
-  assert.match(stdout, /for development/);
-  assert.match(
-    stdout,
-    /made +over the API: project "Development", endpoint "Inbox", subscription .*, source "Orders queue" with a transform/,
-  );
-  const steps = [...stdout.matchAll(/^ +(\d+) ms {2}(\w+)/gm)].map(([, ms, name]) => ({ ms: Number(ms), name }));
-  assert.equal(
-    steps.map(({ name }) => name),
-    ['sent', 'accepted', 'routed', 'delivered', 'verified'],
-  );
-  assert.ok(
-    steps.every(({ ms }, k) => k === 0 || ms >= (steps[k - 1]?.ms ?? 0)),
-    stdout,
-  );
-  assert.match(stdout, /transformed into order\.created, committed as event [0-9a-f-]{36}/);
-  assert.match(stdout, /POST http:\/\/127\.0\.0\.1:\d+\/ answered 200 in \d+ ms, attempt 1/);
-  assert.match(stdout, /^ {4}webhook-signature: v1,\S+$/m);
-  assert.match(stdout, /^ {4}x-shop: berlin$/m);
-  assert.match(stdout, /^ {4}\{"number":"A-1001","total":"19\.90","currency":"EUR"\}$/m);
+dev(
+  'the first start makes everything, delivers a sample and shows each step of its way; with --once it ends with 0',
+  async () => {
+    const {
+      folder,
+      ending: { code, stdout, stderr },
+    } = await firstStart();
+    assert.is(code, 0, stdout + stderr);
+    assert.match(stdout, /for development/);
+    assert.match(
+      stdout,
+      /made +over the API: project "Development", endpoint "Inbox", subscription .*, source "Orders queue" with a transform/,
+    );
+    const steps = [...stdout.matchAll(/^ +(\d+) ms {2}(\w+)/gm)].map(([, ms, name]) => ({
+      ms: Number(ms),
+      name,
+    }));
+    assert.equal(
+      steps.map(({ name }) => name),
+      ['sent', 'accepted', 'routed', 'delivered', 'verified'],
+    );
+    assert.ok(
+      steps.every(({ ms }, k) => k === 0 || ms >= (steps[k - 1]?.ms ?? 0)),
+      stdout,
+    );
+    assert.match(stdout, /transformed into order\.created, committed as event [0-9a-f-]{36}/);
+    assert.match(stdout, /POST http:\/\/127\.0\.0\.1:\d+\/ answered 200 in \d+ ms, attempt 1/);
+    assert.match(stdout, /^ {4}webhook-signature: v1,\S+$/m);
+    assert.match(stdout, /^ {4}x-shop: berlin$/m);
+    assert.match(stdout, /^ {4}\{"number":"A-1001","total":"19\.90","currency":"EUR"\}$/m);
 
-  // What is secret is closed to others, and git is told to leave it.
-  for (const name of ['dev.json', 'gateway.json', 'dev.log']) assert.is(fs.statSync(state(folder, name)).mode & 0o777, 0o600, name);
-  assert.is(fs.statSync(state(folder, 'postgres/data')).mode & 0o077, 0);
-  assert.is(fs.readFileSync(state(folder, '.gitignore'), 'utf8'), '*\n');
-  assert.not.match(fs.readFileSync(state(folder, 'dev.log'), 'utf8'), memory(folder).api_key);
-});
+    // What is secret is closed to others, and git is told to leave it.
+    for (const name of ['dev.json', 'gateway.json', 'dev.log'])
+      assert.is(fs.statSync(state(folder, name)).mode & 0o777, 0o600, name);
+    assert.is(fs.statSync(state(folder, 'postgres/data')).mode & 0o077, 0);
+    assert.is(fs.readFileSync(state(folder, '.gitignore'), 'utf8'), '*\n');
+    assert.not.match(fs.readFileSync(state(folder, 'dev.log'), 'utf8'), memory(folder).api_key);
+  },
+);
 
 dev('the command on the screen sends another message, whose delivery is a line', async () => {
   const running = await sharedInstance();
   await sendAnother(running);
   await running.line(/delivered .*\{"number":"A-1002".*200, signature verified/);
   const [, inbox = ''] = /inbox +(http\S+)/.exec(running.stdout) ?? [];
-  const [newest] = (await (await fetch(inbox)).json()) as { verified: boolean; headers: Record<string, string>; body: string }[];
+  const [newest] = (await (await fetch(inbox)).json()) as {
+    verified: boolean;
+    headers: Record<string, string>;
+    body: string;
+  }[];
   assert.is(newest?.verified, true);
   assert.match(newest?.body ?? '', 'A-1002');
 });
@@ -75,12 +102,18 @@ dev('a second one in the same folder says that there is one, and leaves it alone
   await until('the delivery', () => /delivered .*A-1002/.test(running.stdout.slice(before)));
 });
 
-dev('the configuration file in ./.gateway points other commands at it; variables that name another database do not', async () => {
-  const { folder } = await sharedInstance();
-  const { code, stdout } = await runGateway(['migrate', 'up', '--config', '.gateway/gateway.json'], { folder });
-  assert.is(code, 0, stdout);
-  assert.match(stdout, 'nothing to do');
-});
+dev(
+  'the configuration file in ./.gateway points other commands at it; variables that name another database do not',
+  async () => {
+    const { folder } = await sharedInstance();
+    const { code, stdout } = await runGateway(
+      ['migrate', 'up', '--config', '.gateway/gateway.json'],
+      { folder },
+    );
+    assert.is(code, 0, stdout);
+    assert.match(stdout, 'nothing to do');
+  },
+);
 
 dev('deliveries to an endpoint of one’s own, and events for nobody, are lines too', async () => {
   const running = await sharedInstance();
@@ -88,7 +121,11 @@ dev('deliveries to an endpoint of one’s own, and events for nobody, are lines 
     name: 'Mine',
     url: `http://127.0.0.1:${await freePort()}/hook`,
   });
-  const event = await api<{ uid: string }>(running, 'POST', '/events', { event_type: 'order.paid', data: { n: 1 }, endpoint_id: uid });
+  const event = await api<{ uid: string }>(running, 'POST', '/events', {
+    event_type: 'order.paid',
+    data: { n: 1 },
+    endpoint_id: uid,
+  });
   await running.line(/failed +order\.paid to Mine: .* attempt 1, again at /);
   const { content } = await api<{ content: { uid: string }[] }>(running, 'GET', '/subscriptions');
   await api(running, 'DELETE', `/subscriptions/${content[0]?.uid}`);

@@ -7,7 +7,17 @@ import { gateway, runGateway, type GatewayProcess } from '../../support/gateway.
 import { kafka } from '../../support/kafka.js';
 import { freePort } from '../../support/ports.js';
 import { until } from '../../support/until.js';
-import { api, childrenOf, followed, gone, memory, sendAnother, state, usedFolder, workFolder } from './runs.js';
+import {
+  api,
+  childrenOf,
+  followed,
+  gone,
+  memory,
+  sendAnother,
+  state,
+  usedFolder,
+  workFolder,
+} from './runs.js';
 
 const dev = suite('e2e/dev/restarts');
 
@@ -26,38 +36,50 @@ async function started(folder: string, args: readonly string[] = []): Promise<Ga
 }
 
 function postmaster(folder: string): number {
-  return Number.parseInt(fs.readFileSync(state(folder, 'postgres/data/postmaster.pid'), 'utf8'), 10);
+  return Number.parseInt(
+    fs.readFileSync(state(folder, 'postgres/data/postmaster.pid'), 'utf8'),
+    10,
+  );
 }
 
-dev('the second start keeps the state and takes the ports it is told; --fresh begins anew', async () => {
-  const folder = await usedFolder();
-  const first = memory(folder);
-  const [port, agentPort] = [await freePort(), await freePort()];
-  const second = await runGateway(['dev', '--once', '--port', String(port), '--agent-port', String(agentPort)], { folder });
-  assert.is(second.code, 0, second.stderr);
-  assert.match(second.stdout, `http://127.0.0.1:${port}\n`);
-  assert.match(second.stdout, `http://127.0.0.1:${agentPort}\n`);
-  assert.not.match(second.stdout, 'over the API');
-  assert.match(second.stdout, /verified/);
-  // The addresses follow the ports.
-  const addresses = { inbox_url: '', queue_endpoint: '' };
-  assert.equal({ ...memory(folder), ...addresses }, { ...first, ...addresses });
-  const fresh = await runGateway(['dev', '--once', '--fresh'], { folder });
-  assert.is(fresh.code, 0, fresh.stderr);
-  assert.is.not(memory(folder).project_id, first.project_id);
-});
+dev(
+  'the second start keeps the state and takes the ports it is told; --fresh begins anew',
+  async () => {
+    const folder = await usedFolder();
+    const first = memory(folder);
+    const [port, agentPort] = [await freePort(), await freePort()];
+    const second = await runGateway(
+      ['dev', '--once', '--port', String(port), '--agent-port', String(agentPort)],
+      { folder },
+    );
+    assert.is(second.code, 0, second.stderr);
+    assert.match(second.stdout, `http://127.0.0.1:${port}\n`);
+    assert.match(second.stdout, `http://127.0.0.1:${agentPort}\n`);
+    assert.not.match(second.stdout, 'over the API');
+    assert.match(second.stdout, /verified/);
+    // The addresses follow the ports.
+    const addresses = { inbox_url: '', queue_endpoint: '' };
+    assert.equal({ ...memory(folder), ...addresses }, { ...first, ...addresses });
+    const fresh = await runGateway(['dev', '--once', '--fresh'], { folder });
+    assert.is(fresh.code, 0, fresh.stderr);
+    assert.is.not(memory(folder).project_id, first.project_id);
+  },
+);
 
-dev('after kill -9 nothing outlives it, and the next start finds everything as it was', async () => {
-  const folder = await usedFolder();
-  const running = await started(folder);
-  const before = memory(folder);
-  const children = childrenOf(running.pid);
-  await running.kill();
-  const next = await runGateway(['dev', '--once'], { folder });
-  assert.is(next.code, 0, next.stdout + next.stderr);
-  assert.is(memory(folder).project_id, before.project_id);
-  await gone(children);
-});
+dev(
+  'after kill -9 nothing outlives it, and the next start finds everything as it was',
+  async () => {
+    const folder = await usedFolder();
+    const running = await started(folder);
+    const before = memory(folder);
+    const children = childrenOf(running.pid);
+    await running.kill();
+    const next = await runGateway(['dev', '--once'], { folder });
+    assert.is(next.code, 0, next.stdout + next.stderr);
+    assert.is(memory(folder).project_id, before.project_id);
+    await gone(children);
+  },
+);
 
 dev(
   'files of a crash that name a stranger do not stop it; a port in use is stepped over, and one that was asked for is an error that names it',
@@ -67,12 +89,18 @@ dev(
       state(folder, 'postgres/data/postmaster.pid'),
       `${process.pid}\n${state(folder, 'postgres/data')}\n1\n5433\n\n127.0.0.1\n\nready   \n`,
     );
-    fs.writeFileSync(state(folder, 'lock'), JSON.stringify({ pid: process.pid, command: 'another program' }));
+    fs.writeFileSync(
+      state(folder, 'lock'),
+      JSON.stringify({ pid: process.pid, command: 'another program' }),
+    );
     const taken = net.createServer();
     // Other tests take it for a moment.
     await until(
       'port 5005',
-      () => new Promise<boolean>((resolve) => taken.once('error', () => resolve(false)).listen(5005, '127.0.0.1', () => resolve(true))),
+      () =>
+        new Promise<boolean>((resolve) =>
+          taken.once('error', () => resolve(false)).listen(5005, '127.0.0.1', () => resolve(true)),
+        ),
     );
     const stepped = await runGateway(['dev', '--once'], { folder });
     assert.is(stepped.code, 0, stepped.stderr);
@@ -80,7 +108,10 @@ dev(
     assert.match(stepped.stdout, /server +http:\/\/127\.0\.0\.1:50\d\d$/m);
     const refused = await runGateway(['dev', '--once', '--port', '5005'], { folder });
     assert.is(refused.code, 1);
-    assert.match(refused.stderr, /error: port 5005 on 127\.0\.0\.1 is already in use\nfix: .*--port/);
+    assert.match(
+      refused.stderr,
+      /error: port 5005 on 127\.0\.0\.1 is already in use\nfix: .*--port/,
+    );
     await new Promise((resolve) => taken.close(resolve));
   },
 );
@@ -92,7 +123,8 @@ dev(
     const running = await started(folder);
     const { source_id: source } = memory(folder);
     await api(running, 'PUT', `/sources/${source}`, {
-      body_function: 'function transform(payload) { throw new Error("no such shop: " + payload.shop) }',
+      body_function:
+        'function transform(payload) { throw new Error("no such shop: " + payload.shop) }',
     });
     // The agent follows at once, but not in the same instant.
     await until(
@@ -107,7 +139,10 @@ dev(
     const { code, stdout, stderr } = await runGateway(['dev', '--once'], { folder });
     assert.is(code, 1);
     assert.match(stdout, / sent /);
-    assert.match(stderr, /error: the sample was quarantined \(transform_threw\): .*no such shop: berlin/);
+    assert.match(
+      stderr,
+      /error: the sample was quarantined \(transform_threw\): .*no such shop: berlin/,
+    );
     assert.match(stderr, /fix: .*--fresh/);
   },
 );
@@ -115,7 +150,9 @@ dev(
 dev('a signature that the inbox cannot verify fails --once', async () => {
   const folder = await usedFolder();
   const running = await started(folder);
-  await api(running, 'PUT', `/endpoints/${memory(folder).endpoint_id}/expire_secret`, { expiration: 0 });
+  await api(running, 'PUT', `/endpoints/${memory(folder).endpoint_id}/expire_secret`, {
+    expiration: 0,
+  });
   await running.terminate();
   const { code, stderr } = await runGateway(['dev', '--once'], { folder });
   assert.is(code, 1);
@@ -137,7 +174,9 @@ dev('--kafka reads a real topic, and goes on reading it at later starts', async 
   const folder = workFolder();
   await broker.produce(topic, ['{"n":1}']);
   const running = await started(folder, ['--kafka', `${broker.listeners.plaintext}/${topic}`]);
-  await running.line(`the topic ${topic} on ${broker.listeners.plaintext} is a source now`, { withinMs: 60_000 });
+  await running.line(`the topic ${topic} on ${broker.listeners.plaintext} is a source now`, {
+    withinMs: 60_000,
+  });
   await running.line(/delivered .*\{"n":1\} +200, signature verified/, { withinMs: 60_000 });
   await broker.produce(topic, ['{"event_type":"order.paid","data":{"n":2}}']);
   await running.line(/delivered .*\{"n":2\} +200, signature verified/, { withinMs: 60_000 });
@@ -149,13 +188,19 @@ dev('--kafka reads a real topic, and goes on reading it at later starts', async 
   await broker.close();
 });
 
-dev('a broker that cannot be reached is a sentence, and the rest works; with --once the status is 1', async () => {
-  const folder = await usedFolder();
-  const nowhere = `127.0.0.1:${await freePort()}`;
-  const { code, stdout, stderr } = await runGateway(['dev', '--once', '--kafka', `${nowhere}/orders`], { folder });
-  assert.is(code, 1);
-  assert.match(stdout, /verified/);
-  assert.match(stderr, `Nothing listens on ${nowhere}`);
-});
+dev(
+  'a broker that cannot be reached is a sentence, and the rest works; with --once the status is 1',
+  async () => {
+    const folder = await usedFolder();
+    const nowhere = `127.0.0.1:${await freePort()}`;
+    const { code, stdout, stderr } = await runGateway(
+      ['dev', '--once', '--kafka', `${nowhere}/orders`],
+      { folder },
+    );
+    assert.is(code, 1);
+    assert.match(stdout, /verified/);
+    assert.match(stderr, `Nothing listens on ${nowhere}`);
+  },
+);
 
 dev.run();

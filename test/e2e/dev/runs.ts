@@ -26,7 +26,10 @@ let first: Promise<{ folder: string; ending: Awaited<ReturnType<typeof runGatewa
 
 /** The first start in a folder, which makes everything. Nobody changes that folder. */
 export function firstStart(): NonNullable<typeof first> {
-  first ??= (async (folder) => ({ folder, ending: await runGateway(['dev', '--once'], { folder }) }))(workFolder());
+  first ??= (async (folder) => ({
+    folder,
+    ending: await runGateway(['dev', '--once'], { folder }),
+  }))(workFolder());
   return first;
 }
 
@@ -35,13 +38,16 @@ export async function usedFolder(): Promise<string> {
   const folder = workFolder();
   const { folder: origin } = await firstStart();
   // Not by fs.cp: Postgres wants to be the owner of its files.
-  const { status, stderr } = spawnSync('cp', ['-a', path.join(origin, '.gateway'), folder], { encoding: 'utf8' });
+  const { status, stderr } = spawnSync('cp', ['-a', path.join(origin, '.gateway'), folder], {
+    encoding: 'utf8',
+  });
   assert.is(status, 0, stderr);
   return folder;
 }
 
 export const state = (folder: string, name: string) => path.join(folder, '.gateway', name);
-export const memory = (folder: string) => JSON.parse(fs.readFileSync(state(folder, 'dev.json'), 'utf8')) as Memory;
+export const memory = (folder: string) =>
+  JSON.parse(fs.readFileSync(state(folder, 'dev.json'), 'utf8')) as Memory;
 
 export async function followed(running: GatewayProcess): Promise<GatewayProcess> {
   await running.line('Ctrl-C stops', { withinMs: 60_000 });
@@ -49,7 +55,12 @@ export async function followed(running: GatewayProcess): Promise<GatewayProcess>
 }
 
 /** The management API of a running instance, below its project. */
-export async function api<T>(running: GatewayProcess, method: string, route: string, body?: object): Promise<T> {
+export async function api<T>(
+  running: GatewayProcess,
+  method: string,
+  route: string,
+  body?: object,
+): Promise<T> {
   const { api_key: key, project_id: project } = memory(running.folder);
   const [, url] = /API\s+(http\S+)/.exec(running.stdout) ?? [];
   const answer = await fetch(`${url}/projects/${project}${route}`, {
@@ -71,7 +82,8 @@ export async function sendAnother(running: GatewayProcess): Promise<void> {
     assert.match(typed.stdout, '<MessageId>');
     return;
   }
-  const [, url = '', queue = '', message = ''] = /curl (\S+) .*QueueUrl=(\S+) .*'MessageBody=(.*)'/.exec(command) ?? [];
+  const [, url = '', queue = '', message = ''] =
+    /curl (\S+) .*QueueUrl=(\S+) .*'MessageBody=(.*)'/.exec(command) ?? [];
   const answer = await fetch(url, {
     method: 'POST',
     body: new URLSearchParams({ Action: 'SendMessage', QueueUrl: queue, MessageBody: message }),
@@ -79,6 +91,8 @@ export async function sendAnother(running: GatewayProcess): Promise<void> {
   assert.is(answer.status, 200);
 }
 
-export const childrenOf = (pid: number) => [...processes()].flatMap(([child, { parent }]) => (parent === pid ? [child] : []));
+export const childrenOf = (pid: number) =>
+  [...processes()].flatMap(([child, { parent }]) => (parent === pid ? [child] : []));
 
-export const gone = (pids: readonly number[]) => until('its children to be gone', () => !pids.some(alive));
+export const gone = (pids: readonly number[]) =>
+  until('its children to be gone', () => !pids.some(alive));

@@ -23,7 +23,12 @@ const db = await migratedDatabase();
 const { id: projectId } = await makeProject(db);
 const { id: otherId } = await makeProject(db);
 const subscribed = await makeEndpoint(db, projectId);
-await insertSubscription(db.knex, projectId, { name: 'paid', endpoint_id: subscribed.id, event_types: ['order.paid'], filter: null });
+await insertSubscription(db.knex, projectId, {
+  name: 'paid',
+  endpoint_id: subscribed.id,
+  event_types: ['order.paid'],
+  filter: null,
+});
 const configCache = new ConfigCache(db, { intervalMs: 60_000, verifyMs: 500, log: silentLog });
 await configCache.start();
 creation.after(async () => {
@@ -32,17 +37,28 @@ creation.after(async () => {
 });
 
 const event = (fields: Partial<CreatedEvent> = {}): CreatedEvent => ({
-  ...{ projectId, eventType: 'order.paid', messageType: 'single', endpointId: null, ownerId: null, idempotencyKey: null },
+  ...{
+    projectId,
+    eventType: 'order.paid',
+    messageType: 'single',
+    endpointId: null,
+    ownerId: null,
+    idempotencyKey: null,
+  },
   ...{ data: '{ "a": 1.10 }', headers: { 'x-own': 'é' } },
   ...fields,
 });
 
-function scene({ windowSeconds = 60, before }: { windowSeconds?: number; before?: (name: string) => Promise<void> | void } = {}) {
+function scene({
+  windowSeconds = 60,
+  before,
+}: { windowSeconds?: number; before?: (name: string) => Promise<void> | void } = {}) {
   const statements: string[] = [];
   const pool = new Proxy(db.pool, {
     get(target, property) {
       const value: unknown = Reflect.get(target, property, target);
-      if (property !== 'query') return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+      if (property !== 'query')
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
       return async (query: QueryConfig) => {
         statements.push(query.name ?? '');
         await before?.(query.name ?? '');
@@ -61,14 +77,36 @@ function scene({ windowSeconds = 60, before }: { windowSeconds?: number; before?
   });
   const usage = { event: () => undefined };
   const pace = new ProjectPace(0);
-  const writer = new EventWriter({ config, database, kv, log: silentLog, router, pace, usage, committers: 2 });
-  return { creator: new EventCreator({ writer, configCache, database }), writer, statements, due, kv };
+  const writer = new EventWriter({
+    config,
+    database,
+    kv,
+    log: silentLog,
+    router,
+    pace,
+    usage,
+    committers: 2,
+  });
+  return {
+    creator: new EventCreator({ writer, configCache, database }),
+    writer,
+    statements,
+    due,
+    kv,
+  };
 }
 
 /** Pushes a broker's message; resolves with its outcome. */
 function pushFromBroker(writer: EventWriter, offset: number): Promise<unknown> {
   const id = newId();
-  const place = { id, occurredAtMs: timeOfId(id), sourceId: null, coordinates: `topic/0/${offset}`, digest: null, notes: null };
+  const place = {
+    id,
+    occurredAtMs: timeOfId(id),
+    sourceId: null,
+    coordinates: `topic/0/${offset}`,
+    digest: null,
+    notes: null,
+  };
   return new Promise((resolve) =>
     writer.push({
       ...{ projectId, events: [{ ...place, ...event() }], quarantined: null },
@@ -84,50 +122,85 @@ const deliveriesOf = (id: string) =>
     [id],
   );
 
-creation('events that arrive together are one statement, routed in it, and each has its own result', async () => {
-  const { creator, statements, due } = scene();
-  const made = await Promise.all(Array.from({ length: 100 }, (_, n) => creator.create(event({ data: `{"n":${n}}` }))));
-  assert.equal(statements, ['accept-events']);
-  const rows = await db.rows<{ id: string; data: string; headers: string; status: string; outcome: string }>(
-    `select id::text, data, headers, status::text, outcome from events where id = any ($1::uuid[])`,
-    [made.map(idOf)],
-  );
-  made.forEach((it, n) => assert.is(rows.find(({ id }) => id === idOf(it))!.data, `{"n":${n}}`));
-  assert.equal([rows[0]!.headers, rows[0]!.status, rows[0]!.outcome], ['{"x-own":"é"}', 'processed', 'routed']);
-  assert.equal(await deliveriesOf(idOf(made[0]!)), [{ status: 'scheduled', isDue: true }]);
-  assert.equal([...due].sort(), made.map(idOf).sort(), 'agents are told of each');
-});
+creation(
+  'events that arrive together are one statement, routed in it, and each has its own result',
+  async () => {
+    const { creator, statements, due } = scene();
+    const made = await Promise.all(
+      Array.from({ length: 100 }, (_, n) => creator.create(event({ data: `{"n":${n}}` }))),
+    );
+    assert.equal(statements, ['accept-events']);
+    const rows = await db.rows<{
+      id: string;
+      data: string;
+      headers: string;
+      status: string;
+      outcome: string;
+    }>(
+      `select id::text, data, headers, status::text, outcome from events where id = any ($1::uuid[])`,
+      [made.map(idOf)],
+    );
+    made.forEach((it, n) => assert.is(rows.find(({ id }) => id === idOf(it))!.data, `{"n":${n}}`));
+    assert.equal(
+      [rows[0]!.headers, rows[0]!.status, rows[0]!.outcome],
+      ['{"x-own":"é"}', 'processed', 'routed'],
+    );
+    assert.equal(await deliveriesOf(idOf(made[0]!)), [{ status: 'scheduled', isDue: true }]);
+    assert.equal([...due].sort(), made.map(idOf).sort(), 'agents are told of each');
+  },
+);
 
-creation('an event that nobody seems to want stays pending, and is routed by the latest configuration', async () => {
-  const { creator, kv, due } = scene();
-  const made = await creator.create(event({ eventType: 'order.new' }));
-  const [row] = await db.rows<{ status: string }>('select status::text from events where id = $1', [idOf(made)]);
-  assert.equal([row!.status, due, await kv.queue('create-event').depth()], ['pending', [], 1]);
-});
+creation(
+  'an event that nobody seems to want stays pending, and is routed by the latest configuration',
+  async () => {
+    const { creator, kv, due } = scene();
+    const made = await creator.create(event({ eventType: 'order.new' }));
+    const [row] = await db.rows<{ status: string }>(
+      'select status::text from events where id = $1',
+      [idOf(made)],
+    );
+    assert.equal([row!.status, due, await kv.queue('create-event').depth()], ['pending', [], 1]);
+  },
+);
 
-creation('after a change by this process events of the project stay pending until the change is read', async () => {
-  const { creator, due } = scene();
-  const reading = configCache.invalidate(projectId);
-  await creator.create(event());
-  assert.equal(due, []);
-  await reading;
-  await creator.create(event());
-  assert.is(due.length, 1);
-});
+creation(
+  'after a change by this process events of the project stay pending until the change is read',
+  async () => {
+    const { creator, due } = scene();
+    const reading = configCache.invalidate(projectId);
+    await creator.create(event());
+    assert.equal(due, []);
+    await reading;
+    await creator.create(event());
+    assert.is(due.length, 1);
+  },
+);
 
-creation('of events with one key the first is created, also within a commit and beside another project', async () => {
-  const { creator } = scene();
-  const keyed = (fields: Partial<CreatedEvent> = {}) => creator.create(event({ idempotencyKey: 'k1', ...fields }));
-  const [first, second, foreign, free] = await Promise.all([keyed(), keyed(), keyed({ projectId: otherId }), creator.create(event())]);
-  assert.equal(first, { id: idOf(first), duplicate: false });
-  assert.equal(second, { id: idOf(first), duplicate: true });
-  assert.equal(
-    [foreign, free].map((it) => (it as { duplicate: boolean }).duplicate),
-    [false, false],
-  );
-  const [third, another] = await Promise.all([keyed(), keyed({ idempotencyKey: 'k2' })]);
-  assert.equal([third, (another as { duplicate: boolean }).duplicate], [{ id: idOf(first), duplicate: true }, false]);
-});
+creation(
+  'of events with one key the first is created, also within a commit and beside another project',
+  async () => {
+    const { creator } = scene();
+    const keyed = (fields: Partial<CreatedEvent> = {}) =>
+      creator.create(event({ idempotencyKey: 'k1', ...fields }));
+    const [first, second, foreign, free] = await Promise.all([
+      keyed(),
+      keyed(),
+      keyed({ projectId: otherId }),
+      creator.create(event()),
+    ]);
+    assert.equal(first, { id: idOf(first), duplicate: false });
+    assert.equal(second, { id: idOf(first), duplicate: true });
+    assert.equal(
+      [foreign, free].map((it) => (it as { duplicate: boolean }).duplicate),
+      [false, false],
+    );
+    const [third, another] = await Promise.all([keyed(), keyed({ idempotencyKey: 'k2' })]);
+    assert.equal(
+      [third, (another as { duplicate: boolean }).duplicate],
+      [{ id: idOf(first), duplicate: true }, false],
+    );
+  },
+);
 
 creation('a key that expires between two statements is free again', async () => {
   const first = await scene().creator.create(event({ idempotencyKey: 'expiring' }));
@@ -136,41 +209,54 @@ creation('a key that expires between two statements is free again', async () => 
     before: async (name) => {
       if (name !== 'event-of-key' || isExpired) return;
       isExpired = true;
-      await db.rows(`update idempotency_keys set expires_at = now() - interval '1 second' where key = 'expiring'`);
+      await db.rows(
+        `update idempotency_keys set expires_at = now() - interval '1 second' where key = 'expiring'`,
+      );
     },
   });
   const second = await creator.create(event({ idempotencyKey: 'expiring' }));
-  assert.equal([(second as { duplicate: boolean }).duplicate, idOf(second) === idOf(first)], [false, false]);
+  assert.equal(
+    [(second as { duplicate: boolean }).duplicate, idOf(second) === idOf(first)],
+    [false, false],
+  );
   assert.is(statements.filter((name) => name === 'accept-events').length, 2);
 });
 
-creation('an endpoint or an owner that the project does not have is told, and its neighbours are created', async () => {
-  const endpoint = await makeEndpoint(db, projectId, { owner_id: 'ada' });
-  const deleted = await makeEndpoint(db, projectId, { owner_id: 'bob' });
-  await deleteEndpoint(db.knex, projectId, deleted.id);
-  const cases: Partial<CreatedEvent>[] = [
-    { endpointId: endpoint.id },
-    { messageType: 'fanout', ownerId: 'ada' },
-    { endpointId: newId() },
-    { endpointId: deleted.id },
-    { endpointId: endpoint.id, projectId: otherId },
-    { messageType: 'fanout', ownerId: 'bob' },
-    { messageType: 'fanout', ownerId: 'ada', projectId: otherId },
-    {},
-  ];
-  for (const isCached of [false, true]) {
-    // Not awaited: until the change is read, Postgres decides.
-    const reading = configCache.invalidate(projectId);
-    if (isCached) await reading;
-    const { creator, statements } = scene();
-    const made = await Promise.all(cases.map((fields) => creator.create(event(fields))));
-    assert.equal(
-      made.map((it) => ('unknown' in it ? it.unknown : it.duplicate)),
-      [false, false, 'endpoint', 'endpoint', 'endpoint', 'owner', 'owner', false],
-    );
-    if (isCached) assert.is(statements.filter((name) => name.startsWith('has-target')).length, 5, 'what is in memory is not asked for');
-  }
-});
+creation(
+  'an endpoint or an owner that the project does not have is told, and its neighbours are created',
+  async () => {
+    const endpoint = await makeEndpoint(db, projectId, { owner_id: 'ada' });
+    const deleted = await makeEndpoint(db, projectId, { owner_id: 'bob' });
+    await deleteEndpoint(db.knex, projectId, deleted.id);
+    const cases: Partial<CreatedEvent>[] = [
+      { endpointId: endpoint.id },
+      { messageType: 'fanout', ownerId: 'ada' },
+      { endpointId: newId() },
+      { endpointId: deleted.id },
+      { endpointId: endpoint.id, projectId: otherId },
+      { messageType: 'fanout', ownerId: 'bob' },
+      { messageType: 'fanout', ownerId: 'ada', projectId: otherId },
+      {},
+    ];
+    for (const isCached of [false, true]) {
+      // Not awaited: until the change is read, Postgres decides.
+      const reading = configCache.invalidate(projectId);
+      if (isCached) await reading;
+      const { creator, statements } = scene();
+      const made = await Promise.all(cases.map((fields) => creator.create(event(fields))));
+      assert.equal(
+        made.map((it) => ('unknown' in it ? it.unknown : it.duplicate)),
+        [false, false, 'endpoint', 'endpoint', 'endpoint', 'owner', 'owner', false],
+      );
+      if (isCached)
+        assert.is(
+          statements.filter((name) => name.startsWith('has-target')).length,
+          5,
+          'what is in memory is not asked for',
+        );
+    }
+  },
+);
 
 creation('an event that Postgres rejects fails alone, with the reason', async () => {
   const { creator } = scene();
@@ -181,7 +267,10 @@ creation('an event that Postgres rejects fails alone, with the reason', async ()
     ['fulfilled', 'rejected', 'fulfilled'],
   );
   const { reason } = results[1] as PromiseRejectedResult;
-  assert.ok(isGatewayError(reason, 'invalid_request') && /Postgres refused/.test(reason.details.problems[0]!.sentence));
+  assert.ok(
+    isGatewayError(reason, 'invalid_request') &&
+      /Postgres refused/.test(reason.details.problems[0]!.sentence),
+  );
 });
 
 creation(
@@ -193,7 +282,9 @@ creation(
     };
     const { creator, statements } = scene({ before: away });
     const results = await Promise.allSettled([creator.create(event()), creator.create(event())]);
-    assert.ok(results.every((it) => it.status === 'rejected' && (it.reason as Error).message === 'away'));
+    assert.ok(
+      results.every((it) => it.status === 'rejected' && (it.reason as Error).message === 'away'),
+    );
     assert.is(statements.length, 1);
     isAway = false;
     assert.is(((await creator.create(event())) as { duplicate: boolean }).duplicate, false);
@@ -221,22 +312,25 @@ creation('while all commits are being repeated, a caller is told at once', async
   assert.equal(await Promise.all(settled), ['accepted', 'accepted']);
 });
 
-creation('a message of a broker in the same commit is tried again, and what a caller was told has failed is not', async () => {
-  let isAway = true;
-  const { creator, writer } = scene({
-    before: () => {
-      if (isAway) throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' });
-    },
-  });
-  const settled = pushFromBroker(writer, 1);
-  await creator.create(event({ data: '{"told":"failed"}' })).then(
-    () => assert.unreachable('it was not told'),
-    (error: Error) => assert.is(error.message, 'away'),
-  );
-  isAway = false;
-  assert.is(await settled, 'accepted');
-  assert.equal(await db.rows(`select id from events where data = '{"told":"failed"}'`), []);
-});
+creation(
+  'a message of a broker in the same commit is tried again, and what a caller was told has failed is not',
+  async () => {
+    let isAway = true;
+    const { creator, writer } = scene({
+      before: () => {
+        if (isAway) throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' });
+      },
+    });
+    const settled = pushFromBroker(writer, 1);
+    await creator.create(event({ data: '{"told":"failed"}' })).then(
+      () => assert.unreachable('it was not told'),
+      (error: Error) => assert.is(error.message, 'away'),
+    );
+    isAway = false;
+    assert.is(await settled, 'accepted');
+    assert.equal(await db.rows(`select id from events where data = '{"told":"failed"}'`), []);
+  },
+);
 
 creation('what waits for its commit when the process closes is told so', async () => {
   const { creator, writer } = scene();

@@ -4,7 +4,13 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { checkNesting, decodeMessage, parseIngestMessage, parseTransformOutput, type IngestMessage } from '#ingest/message/parse-message';
+import {
+  checkNesting,
+  decodeMessage,
+  parseIngestMessage,
+  parseTransformOutput,
+  type IngestMessage,
+} from '#ingest/message/parse-message';
 import { rejectCodes, type Rejection } from '#ingest/message/reject-codes';
 import { seed } from '../../support/seed.js';
 
@@ -31,12 +37,18 @@ function refusal(message: IngestMessage | Rejection): Rejection {
 
 for (const file of readdirSync(fixtures).filter((name) => name.endsWith('.bad.json'))) {
   const name = basename(file, '.bad.json');
-  ingest(`the bad message ${name} is refused with its sentence, which tells nothing of its content`, () => {
-    const { code, reason } = refusal(read(readFileSync(join(fixtures, file))));
-    assert.is(`${code}: ${reason}`, readFileSync(join(fixtures, `${name}.bad.txt`), 'utf8').trimEnd());
-    assert.not.match(reason, 'hunter');
-    assert.ok(code in rejectCodes);
-  });
+  ingest(
+    `the bad message ${name} is refused with its sentence, which tells nothing of its content`,
+    () => {
+      const { code, reason } = refusal(read(readFileSync(join(fixtures, file))));
+      assert.is(
+        `${code}: ${reason}`,
+        readFileSync(join(fixtures, `${name}.bad.txt`), 'utf8').trimEnd(),
+      );
+      assert.not.match(reason, 'hunter');
+      assert.ok(code in rejectCodes);
+    },
+  );
 }
 
 for (const file of readdirSync(fixtures).filter((name) => name.endsWith('.good.json'))) {
@@ -72,14 +84,23 @@ ingest('what is left out has its default', () => {
 });
 
 ingest('null and the empty text mean that an optional field is absent', () => {
-  assert.equal(fixture('nulls-and-empty-texts-mean-absent'), { ...fixture('minimal'), eventType: 'a' });
+  assert.equal(fixture('nulls-and-empty-texts-mean-absent'), {
+    ...fixture('minimal'),
+    eventType: 'a',
+  });
 });
 
 ingest('the message type is read whatever the case of its header and its value', () => {
   assert.is(fixture('broadcast').messageType, 'broadcast');
   assert.is(fixture('message-type-case').messageType, 'broadcast');
   for (const type of ['single', 'fanout', 'broadcast']) {
-    const message = parseIngestMessage(JSON.stringify({ event_type: 'a', data: {}, custom_headers: { 'x-gateway-message-type': type } }));
+    const message = parseIngestMessage(
+      JSON.stringify({
+        event_type: 'a',
+        data: {},
+        custom_headers: { 'x-gateway-message-type': type },
+      }),
+    );
     assert.is((message as IngestMessage).messageType, type);
   }
 });
@@ -88,15 +109,31 @@ ingest(
   'a header that the connection or the gateway sets is left out with a note; one that HTTP cannot carry still refuses the message',
   () => {
     const notesOf = (headers: object) => {
-      const message = parseIngestMessage(JSON.stringify({ event_type: 'a', data: {}, custom_headers: headers }));
+      const message = parseIngestMessage(
+        JSON.stringify({ event_type: 'a', data: {}, custom_headers: headers }),
+      );
       return 'code' in message ? message.reason : (JSON.parse(message.notes ?? '[]') as string[]);
     };
-    assert.equal(notesOf({ 'x-shop': '7', Host: 'hunter2', 'X-Gateway-Signature': 'hunter2', 'Content-Type': 'text/plain' }), [
-      'the header "Host" was left out: the connection sets it',
-      'the header "X-Gateway-Signature" was left out: the gateway sets it',
-    ]);
-    assert.match(String(notesOf({ Host: 'a\r\nx-evil: 1' })), 'custom_headers["Host"] has a value that HTTP cannot carry');
-    assert.match(String(notesOf({ Host: 7 })), 'custom_headers["Host"] must be a string, not a number');
+    assert.equal(
+      notesOf({
+        'x-shop': '7',
+        Host: 'hunter2',
+        'X-Gateway-Signature': 'hunter2',
+        'Content-Type': 'text/plain',
+      }),
+      [
+        'the header "Host" was left out: the connection sets it',
+        'the header "X-Gateway-Signature" was left out: the gateway sets it',
+      ],
+    );
+    assert.match(
+      String(notesOf({ Host: 'a\r\nx-evil: 1' })),
+      'custom_headers["Host"] has a value that HTTP cannot carry',
+    );
+    assert.match(
+      String(notesOf({ Host: 7 })),
+      'custom_headers["Host"] must be a string, not a number',
+    );
     // 128 spellings of one name.
     const letters = Array.from('trailer').reduce<string[]>(
       (names, it) => names.flatMap((name) => [name + it, name + it.toUpperCase()]),
@@ -124,7 +161,10 @@ ingest('a message as large as is allowed is accepted', () => {
 
 ingest('size counts bytes, not characters', () => {
   assert.is(decodeMessage(Buffer.from('é'.repeat(1000)), MAX_BYTES), 'é'.repeat(1000));
-  assert.is((decodeMessage(Buffer.from('é'.repeat(1001)), MAX_BYTES) as Rejection).code, 'too_large');
+  assert.is(
+    (decodeMessage(Buffer.from('é'.repeat(1001)), MAX_BYTES) as Rejection).code,
+    'too_large',
+  );
 });
 
 ingest('a part of a larger buffer is read as the part that it is', () => {
@@ -135,23 +175,34 @@ ingest('a part of a larger buffer is read as the part that it is', () => {
 ingest('the result of a transform is refused in its own words', () => {
   const { code, reason } = refusal(parseTransformOutput('{"data":{}}'));
   assert.is(code, 'invalid_transform_output');
-  assert.is(reason, 'The result of the transform function is not an ingest message: event_type is missing.');
+  assert.is(
+    reason,
+    'The result of the transform function is not an ingest message: event_type is missing.',
+  );
   assert.is(
     refusal(parseTransformOutput('[]')).reason,
     'The result of the transform function must be a JSON object with event_type and data, not an array.',
   );
-  assert.is(refusal(parseTransformOutput(`{"data":${'['.repeat(300)}${']'.repeat(300)}}`)).code, 'too_deep');
+  assert.is(
+    refusal(parseTransformOutput(`{"data":${'['.repeat(300)}${']'.repeat(300)}}`)).code,
+    'too_deep',
+  );
 });
 
-ingest('a text of a hundred thousand brackets is refused before anything recursive reads it', () => {
-  assert.is(checkNesting('{"a":'.repeat(100_000))?.code, 'too_deep');
-  assert.is(checkNesting('{"a":"[[[["}'), null);
-});
+ingest(
+  'a text of a hundred thousand brackets is refused before anything recursive reads it',
+  () => {
+    assert.is(checkNesting('{"a":'.repeat(100_000))?.code, 'too_deep');
+    assert.is(checkNesting('{"a":"[[[["}'), null);
+  },
+);
 
 ingest('names that mean something to JavaScript are no fields', () => {
   const text = '{"__proto__":{"event_type":"a","data":{}}}';
   assert.match(refusal(parseIngestMessage(text)).reason, 'event_type is missing; data is missing');
-  const message = parseIngestMessage('{"event_type":"a","data":{"__proto__":{"x":1}}}') as IngestMessage;
+  const message = parseIngestMessage(
+    '{"event_type":"a","data":{"__proto__":{"x":1}}}',
+  ) as IngestMessage;
   assert.is(message.data, '{"__proto__":{"x":1}}');
 });
 
@@ -168,44 +219,76 @@ ingest('whatever bytes come, they are a message or are refused with a code and a
     spaced.map((text) => Buffer.from(text)),
     fc
       .record(
-        { event_type: fc.anything(), data: fc.anything(), custom_headers: fc.anything(), owner_id: fc.anything() },
+        {
+          event_type: fc.anything(),
+          data: fc.anything(),
+          custom_headers: fc.anything(),
+          owner_id: fc.anything(),
+        },
         { requiredKeys: [] },
       )
-      .map((value) => Buffer.from(JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? String(member) : member)))),
+      .map((value) =>
+        Buffer.from(
+          JSON.stringify(value, (_, member: unknown) =>
+            typeof member === 'bigint' ? String(member) : member,
+          ),
+        ),
+      ),
   );
   fc.assert(
     fc.property(bytes, (body) => {
       const message = read(body);
-      if (!('code' in message)) return typeof message.eventType === 'string' && message.data.startsWith('{');
-      return message.code in rejectCodes && /^The message [^]+\.$/.test(message.reason) && message.reason.length < 2_000;
+      if (!('code' in message))
+        return typeof message.eventType === 'string' && message.data.startsWith('{');
+      return (
+        message.code in rejectCodes &&
+        /^The message [^]+\.$/.test(message.reason) &&
+        message.reason.length < 2_000
+      );
     }),
     property,
   );
 });
 
-ingest('data is the very text that stands in the message, wherever it stands and whatever stands around it', () => {
-  const names = fc.oneof(
-    fc.string({ unit: 'grapheme' }),
-    fc.constantFrom('__proto__', 'constructor', 'event_type2', 'dat', 'data2', '"data"', 'a"b'),
-  );
-  const others = fc.array(fc.tuple(names, spaced), { maxLength: 4 });
-  const space = fc.constantFrom('', ' ', '\n\t', '\r\n ');
-  const data = fc
-    .dictionary(names, fc.jsonValue({ maxDepth: 3 }))
-    .chain((value) => fc.constantFrom(JSON.stringify(value), JSON.stringify(value, null, 2)));
-  const key = fc.constantFrom('"data"', '"d\\u0061ta"', '"\\u0064\\u0061\\u0074\\u0061"');
-  fc.assert(
-    fc.property(others, others, space, data, key, (before, behind, gap, text, name) => {
-      const member = ([other, value]: readonly [string, string]) => `${gap}${JSON.stringify(other)}${gap}:${gap}${value}${gap}`;
-      const list = [...before.map(member), `${gap}${name}${gap}:${gap}${text}${gap}`, ...behind.map(member), '"event_type":"a"'];
-      fc.pre(
-        ![...before, ...behind].some(([other]) => ['data', 'owner_id', 'endpoint_id', 'idempotency_key', 'custom_headers'].includes(other)),
-      );
-      assert.is((parseIngestMessage(`${gap}{${list.join(',')}}${gap}`) as IngestMessage).data, text);
-    }),
-    property,
-  );
-});
+ingest(
+  'data is the very text that stands in the message, wherever it stands and whatever stands around it',
+  () => {
+    const names = fc.oneof(
+      fc.string({ unit: 'grapheme' }),
+      fc.constantFrom('__proto__', 'constructor', 'event_type2', 'dat', 'data2', '"data"', 'a"b'),
+    );
+    const others = fc.array(fc.tuple(names, spaced), { maxLength: 4 });
+    const space = fc.constantFrom('', ' ', '\n\t', '\r\n ');
+    const data = fc
+      .dictionary(names, fc.jsonValue({ maxDepth: 3 }))
+      .chain((value) => fc.constantFrom(JSON.stringify(value), JSON.stringify(value, null, 2)));
+    const key = fc.constantFrom('"data"', '"d\\u0061ta"', '"\\u0064\\u0061\\u0074\\u0061"');
+    fc.assert(
+      fc.property(others, others, space, data, key, (before, behind, gap, text, name) => {
+        const member = ([other, value]: readonly [string, string]) =>
+          `${gap}${JSON.stringify(other)}${gap}:${gap}${value}${gap}`;
+        const list = [
+          ...before.map(member),
+          `${gap}${name}${gap}:${gap}${text}${gap}`,
+          ...behind.map(member),
+          '"event_type":"a"',
+        ];
+        fc.pre(
+          ![...before, ...behind].some(([other]) =>
+            ['data', 'owner_id', 'endpoint_id', 'idempotency_key', 'custom_headers'].includes(
+              other,
+            ),
+          ),
+        );
+        assert.is(
+          (parseIngestMessage(`${gap}{${list.join(',')}}${gap}`) as IngestMessage).data,
+          text,
+        );
+      }),
+      property,
+    );
+  },
+);
 
 ingest('what is accepted fits into a column of Postgres and into a line of HTTP', () => {
   const odd = fc.oneof(
@@ -215,14 +298,17 @@ ingest('what is accepted fits into a column of Postgres and into a line of HTTP'
   );
   // A single odd text refuses a message: most are usual, so that many messages with headers are
   // accepted.
-  const mostly = (...usual: string[]) => fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...usual) }, { weight: 1, arbitrary: odd });
+  const mostly = (...usual: string[]) =>
+    fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...usual) }, { weight: 1, arbitrary: odd });
   const message = fc.record({
     event_type: mostly('order.paid'),
     data: fc.constant({}),
     owner_id: mostly('acme', 'ü'),
     idempotency_key: mostly('once'),
     endpoint_id: mostly('019ab3c4-5d6e-7f70-9123-456789abcdef'),
-    custom_headers: fc.dictionary(mostly('X-Shop', 'x-tenant'), mostly('7', 'a b', 'é'), { maxKeys: 3 }),
+    custom_headers: fc.dictionary(mostly('X-Shop', 'x-tenant'), mostly('7', 'a b', 'é'), {
+      maxKeys: 3,
+    }),
   });
   let withHeaders = 0;
   let refused = 0;
@@ -230,9 +316,17 @@ ingest('what is accepted fits into a column of Postgres and into a line of HTTP'
     fc.property(message, (given) => {
       const accepted = parseIngestMessage(JSON.stringify(given));
       if ('code' in accepted) return void refused++;
-      for (const name of [accepted.eventType, accepted.ownerId, accepted.idempotencyKey, accepted.endpointId]) {
-        // eslint-disable-next-line no-control-regex
-        assert.ok(name !== null && name.isWellFormed() && !/[\0-\x1f\x7f]/.test(name), JSON.stringify(name));
+      for (const name of [
+        accepted.eventType,
+        accepted.ownerId,
+        accepted.idempotencyKey,
+        accepted.endpointId,
+      ]) {
+        assert.ok(
+          // eslint-disable-next-line no-control-regex
+          name !== null && name.isWellFormed() && !/[\0-\x1f\x7f]/.test(name),
+          JSON.stringify(name),
+        );
       }
       for (const pair of Object.entries(accepted.customHeaders)) {
         withHeaders++;

@@ -7,7 +7,13 @@ import { FilterBudget } from '#core/events/filter';
 import { newId } from '#core/events/ids';
 import { SLICE_MS } from '#core/process/slices';
 import { route } from '#core/routing/route';
-import { deleteEndpoint, deleteSubscription, setEndpointStatus, updateEndpoint, updateSubscription } from '#store/config/endpoints';
+import {
+  deleteEndpoint,
+  deleteSubscription,
+  setEndpointStatus,
+  updateEndpoint,
+  updateSubscription,
+} from '#store/config/endpoints';
 import { importEventTypes } from '#store/config/event-types';
 import { deleteProject } from '#store/config/projects';
 import { DEFAULT_SIGNATURE, DEFAULT_STRATEGY } from '#store/config/snapshot';
@@ -31,10 +37,16 @@ interface Scene {
 }
 
 /** Runs a test with a config cache on a private database behind a proxy. */
-async function scene(test: (scene: Scene) => Promise<void>, { intervalMs = 60_000 } = {}): Promise<void> {
+async function scene(
+  test: (scene: Scene) => Promise<void>,
+  { intervalMs = 60_000 } = {},
+): Promise<void> {
   const db = await migratedDatabase();
   const postgres = await proxy({ port: Number(new URL(db.url).port) });
-  const database = openDatabase(agentConfig(db.url, {}, postgres.port).database, { poolSize: 2, name: 'gateway-agent' });
+  const database = openDatabase(agentConfig(db.url, {}, postgres.port).database, {
+    poolSize: 2,
+    name: 'gateway-agent',
+  });
   const { log, lines } = keptLog();
   const configCache = new ConfigCache(database, { intervalMs, log });
   try {
@@ -59,7 +71,9 @@ memory('a project that rejects unknown event types accepts a new one as soon as 
   scene(async ({ db, configCache }) => {
     const strict = await makeProject(db, { config: { unknown_event_types: 'reject' } });
     const open = await makeProject(db);
-    await importEventTypes(db.knex, strict, [{ name: 'order.paid', description: '', schema: null, deprecated: true }]);
+    await importEventTypes(db.knex, strict, [
+      { name: 'order.paid', description: '', schema: null, deprecated: true },
+    ]);
     await configCache.start();
     const accepted = (type: string) => [strict, open].map((id) => configCache.accepts(id, type));
     assert.equal(
@@ -69,7 +83,9 @@ memory('a project that rejects unknown event types accepts a new one as soon as 
         [false, true],
       ],
     );
-    await importEventTypes(db.knex, strict, [{ name: 'order.lost', description: '', schema: null, deprecated: false }]);
+    await importEventTypes(db.knex, strict, [
+      { name: 'order.lost', description: '', schema: null, deprecated: false },
+    ]);
     await until('the new event type', () => configCache.accepts(strict, 'order.lost'));
   }),
 );
@@ -77,7 +93,11 @@ memory('a project that rejects unknown event types accepts a new one as soon as 
 memory('a rate limit is a rate per second, of the endpoint or else of the project', () =>
   scene(async ({ db, configCache }) => {
     const project = await makeProject(db, { config: { ratelimit: { count: 30, duration: 10 } } });
-    const own = await makeEndpoint(db, project, { url: URL_OF_ENDPOINT, rate_limit: 100, rate_limit_duration: 50 });
+    const own = await makeEndpoint(db, project, {
+      url: URL_OF_ENDPOINT,
+      rate_limit: 100,
+      rate_limit_duration: 50,
+    });
     const none = await makeEndpoint(db, project, { url: URL_OF_ENDPOINT, rate_limit: 0 });
     const inherited = await makeEndpoint(db, project, { url: URL_OF_ENDPOINT });
     await configCache.start();
@@ -93,9 +113,17 @@ memory('everything is read, with the defaults of the project and of the gateway'
     const plain = await makeProject(db);
     const own = await makeProject(db, { config: { strategy, signature } });
     const first = await makeEndpoint(db, plain, { url: URL_OF_ENDPOINT, owner_id: 'o' });
-    const second = await makeEndpoint(db, plain, { url: URL_OF_ENDPOINT, owner_id: 'o', concurrency: 7, timeout_ms: 500 });
+    const second = await makeEndpoint(db, plain, {
+      url: URL_OF_ENDPOINT,
+      owner_id: 'o',
+      concurrency: 7,
+      timeout_ms: 500,
+    });
     const third = await makeEndpoint(db, own, { url: URL_OF_ENDPOINT, owner_id: 'o' });
-    const fourth = await makeEndpoint(db, own, { url: URL_OF_ENDPOINT, strategy: { ...strategy, duration: 9 } });
+    const fourth = await makeEndpoint(db, own, {
+      url: URL_OF_ENDPOINT,
+      strategy: { ...strategy, duration: 9 },
+    });
     await makeSubscription(db, plain, { endpointId: first.id, eventTypes: ['order.*'] });
     const source = await makeSource(db, plain, { queue: 'q' });
     await configCache.start();
@@ -120,7 +148,13 @@ memory('everything is read, with the defaults of the project and of the gateway'
       [endpoint.concurrency, endpoint.timeoutMs, endpoint.strategy, endpoint.signature],
       [7, 500, DEFAULT_STRATEGY, DEFAULT_SIGNATURE],
     );
-    assert.equal([configCache.endpoint(own, third.id)?.strategy, configCache.endpoint(own, third.id)?.signature], [strategy, signature]);
+    assert.equal(
+      [
+        configCache.endpoint(own, third.id)?.strategy,
+        configCache.endpoint(own, third.id)?.signature,
+      ],
+      [strategy, signature],
+    );
     assert.is(configCache.endpoint(own, fourth.id)?.strategy.duration, 9);
     assert.is(configCache.endpoint(own, first.id), undefined);
     assert.is(configCache.endpoint(newId(), first.id), undefined);
@@ -205,41 +239,53 @@ memory('a change whose notification was lost is found at the next interval', () 
   ),
 );
 
-memory('while Postgres is away the config cache stays as it was, and catches up when it is back', () =>
-  scene(async ({ db, configCache, postgres, lines }) => {
-    const projectId = await makeProject(db);
-    const { id } = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
-    await configCache.start();
-    postgres.cut();
-    await configCache.refresh();
-    assert.ok(configCache.failing);
-    assert.ok(configCache.endpoint(projectId, id));
-    assert.ok(lines.some(({ level, sentence }) => level === 'warn' && sentence.includes('could not be read')));
-    const later = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
-    postgres.restore();
-    // The lost connection is reopened, and missed changes are read without a refresh.
-    await until('the endpoint that was made meanwhile', () => configCache.endpoint(projectId, later.id));
-    await until('the end of the read', () => configCache.failing === null);
-    const afterwards = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
-    await until('the endpoint that was made afterwards', () => configCache.endpoint(projectId, afterwards.id));
-    assert.is(postgres.connections <= 3, true);
-  }),
+memory(
+  'while Postgres is away the config cache stays as it was, and catches up when it is back',
+  () =>
+    scene(async ({ db, configCache, postgres, lines }) => {
+      const projectId = await makeProject(db);
+      const { id } = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
+      await configCache.start();
+      postgres.cut();
+      await configCache.refresh();
+      assert.ok(configCache.failing);
+      assert.ok(configCache.endpoint(projectId, id));
+      assert.ok(
+        lines.some(
+          ({ level, sentence }) => level === 'warn' && sentence.includes('could not be read'),
+        ),
+      );
+      const later = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
+      postgres.restore();
+      // The lost connection is reopened, and missed changes are read without a refresh.
+      await until('the endpoint that was made meanwhile', () =>
+        configCache.endpoint(projectId, later.id),
+      );
+      await until('the end of the read', () => configCache.failing === null);
+      const afterwards = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
+      await until('the endpoint that was made afterwards', () =>
+        configCache.endpoint(projectId, afterwards.id),
+      );
+      assert.is(postgres.connections <= 3, true);
+    }),
 );
 
-memory('notifications of other kinds reach who asked for them, also after the connection was lost', () =>
-  scene(async ({ db, configCache, postgres }) => {
-    let due = 0;
-    configCache.on('gateway_due', () => due++);
-    await configCache.start();
-    await db.rows(`select pg_notify('gateway_due', '')`);
-    await until('the notification', () => due === 1);
-    postgres.cut();
-    postgres.restore();
-    // It cannot know what it missed, so it notifies once more.
-    await until('the connection to be back', () => due === 2);
-    await db.rows(`select pg_notify('gateway_due', '')`);
-    await until('the next notification', () => due === 3);
-  }),
+memory(
+  'notifications of other kinds reach who asked for them, also after the connection was lost',
+  () =>
+    scene(async ({ db, configCache, postgres }) => {
+      let due = 0;
+      configCache.on('gateway_due', () => due++);
+      await configCache.start();
+      await db.rows(`select pg_notify('gateway_due', '')`);
+      await until('the notification', () => due === 1);
+      postgres.cut();
+      postgres.restore();
+      // It cannot know what it missed, so it notifies once more.
+      await until('the connection to be back', () => due === 2);
+      await db.rows(`select pg_notify('gateway_due', '')`);
+      await until('the next notification', () => due === 3);
+    }),
 );
 
 memory('a start without Postgres fails, and leaves nothing behind', () =>
@@ -264,19 +310,33 @@ memory('closing while the connection is being opened again leaves no connection 
   }),
 );
 
-memory('a subscription with a filter that cannot be used matches nothing, and the log says which', () =>
-  scene(async ({ db, configCache, lines }) => {
-    const projectId = await makeProject(db);
-    const { id } = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
-    const broken = await makeSubscription(db, projectId, { endpointId: id, filter: { body: { a: { $regex: '.*' } } } });
-    const good = await makeSubscription(db, projectId, { endpointId: id, filter: { body: {}, headers: {} } });
-    await configCache.start();
-    assert.equal(
-      configCache.projects.get(projectId)?.subscriptions.map((one) => one.id),
-      [good],
-    );
-    assert.ok(lines.some(({ level, fields }) => level === 'error' && (fields as { subscription_id?: string }).subscription_id === broken));
-  }),
+memory(
+  'a subscription with a filter that cannot be used matches nothing, and the log says which',
+  () =>
+    scene(async ({ db, configCache, lines }) => {
+      const projectId = await makeProject(db);
+      const { id } = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
+      const broken = await makeSubscription(db, projectId, {
+        endpointId: id,
+        filter: { body: { a: { $regex: '.*' } } },
+      });
+      const good = await makeSubscription(db, projectId, {
+        endpointId: id,
+        filter: { body: {}, headers: {} },
+      });
+      await configCache.start();
+      assert.equal(
+        configCache.projects.get(projectId)?.subscriptions.map((one) => one.id),
+        [good],
+      );
+      assert.ok(
+        lines.some(
+          ({ level, fields }) =>
+            level === 'error' &&
+            (fields as { subscription_id?: string }).subscription_id === broken,
+        ),
+      );
+    }),
 );
 
 /** Records the projects of each reading statement; statements that read one of `broken` fail. */
@@ -286,7 +346,9 @@ function watchReads({ pool }: Database, broken: readonly string[] = []): string[
   pool.query = ((config: { name?: string; values?: [string[]] }) => {
     const ids = config.name === 'read-projects' ? config.values![0] : [];
     if (ids.length > 0) reads.push(ids);
-    return ids.some((id) => broken.includes(id)) ? Promise.reject(new Error('invalid page in block 7')) : query(config);
+    return ids.some((id) => broken.includes(id))
+      ? Promise.reject(new Error('invalid page in block 7'))
+      : query(config);
   }) as typeof pool.query;
   return reads;
 }
@@ -354,7 +416,8 @@ memory('a change compiles no filters but its own', () =>
       await makeSubscription(db, projectId, { endpointId: id, filter: { body: { a: 1 } } }),
     ];
     await configCache.start();
-    const find = (of: string) => configCache.projects.get(projectId)!.subscriptions.find((one) => one.id === of)!;
+    const find = (of: string) =>
+      configCache.projects.get(projectId)!.subscriptions.find((one) => one.id === of)!;
     const before = [find(kept), find(changed)];
     await updateSubscription(db.knex, projectId, changed, { filter: { body: { a: 2 } } });
     await configCache.refresh();
@@ -364,27 +427,36 @@ memory('a change compiles no filters but its own', () =>
   }),
 );
 
-memory('a project that changes all the time is read in its share of the time, and its last change in the end', () =>
-  scene(async ({ db, configCache, database }) => {
-    const [busy, other] = [await makeProject(db), await makeProject(db)];
-    const { id } = await makeEndpoint(db, busy, { url: URL_OF_ENDPOINT });
-    const filter = { body: { $or: Array.from({ length: 60 }, (_, n) => ({ [`member ${n} ${'x'.repeat(100)}`]: n })) } };
-    for (let n = 0; n < 150; n++) await makeSubscription(db, busy, { endpointId: id, filter });
-    await configCache.start();
-    const reads = watchReads(database);
-    let n = 0;
-    for (; reads.length === n; n++) {
-      await updateEndpoint(db.knex, busy, id, { timeout_ms: 1_000 + n });
+memory(
+  'a project that changes all the time is read in its share of the time, and its last change in the end',
+  () =>
+    scene(async ({ db, configCache, database }) => {
+      const [busy, other] = [await makeProject(db), await makeProject(db)];
+      const { id } = await makeEndpoint(db, busy, { url: URL_OF_ENDPOINT });
+      const filter = {
+        body: {
+          $or: Array.from({ length: 60 }, (_, n) => ({ [`member ${n} ${'x'.repeat(100)}`]: n })),
+        },
+      };
+      for (let n = 0; n < 150; n++) await makeSubscription(db, busy, { endpointId: id, filter });
+      await configCache.start();
+      const reads = watchReads(database);
+      let n = 0;
+      for (; reads.length === n; n++) {
+        await updateEndpoint(db.knex, busy, id, { timeout_ms: 1_000 + n });
+        await configCache.refresh();
+        assert.ok(n < 2_000, 'each of 2,000 changes was read at once');
+      }
+      console.log(`${n} changes were read at once`);
+      const { id: theirs } = await makeEndpoint(db, other, { url: URL_OF_ENDPOINT });
       await configCache.refresh();
-      assert.ok(n < 2_000, 'each of 2,000 changes was read at once');
-    }
-    console.log(`${n} changes were read at once`);
-    const { id: theirs } = await makeEndpoint(db, other, { url: URL_OF_ENDPOINT });
-    await configCache.refresh();
-    assert.ok(configCache.endpoint(other, theirs));
-    assert.is(configCache.endpoint(busy, id)?.timeoutMs, 1_000 + n - 2);
-    await until('its last change', () => configCache.endpoint(busy, id)?.timeoutMs === 1_000 + n - 1);
-  }),
+      assert.ok(configCache.endpoint(other, theirs));
+      assert.is(configCache.endpoint(busy, id)?.timeoutMs, 1_000 + n - 2);
+      await until(
+        'its last change',
+        () => configCache.endpoint(busy, id)?.timeoutMs === 1_000 + n - 1,
+      );
+    }),
 );
 
 memory('what is deleted goes: a subscription, an endpoint, a source, a project', () =>
@@ -415,21 +487,25 @@ memory('what is deleted goes: a subscription, an endpoint, a source, a project',
   }),
 );
 
-memory('a database that was restored beneath it is read again as a whole, and what is not in it goes', () =>
-  scene(async ({ db, configCache }) => {
-    const [kept, later] = [await makeProject(db), await makeProject(db)];
-    const { id } = await makeEndpoint(db, kept, { url: URL_OF_ENDPOINT });
-    await configCache.start();
-    assert.ok(configCache.projects.has(later));
-    // Simulates a restore: neither the project nor the later versions exist.
-    await db.rows('delete from project_versions where project_id = $1', [later]);
-    await db.rows('with p as (update project_versions set version = 1) update config_version set version = 1');
-    await db.rows('alter table endpoints disable trigger user');
-    await db.rows(`update endpoints set url = 'https://example.com/earlier' where id = $1`, [id]);
-    await configCache.refresh();
-    assert.equal([...configCache.projects.keys()], [kept]);
-    assert.is(configCache.endpoint(kept, id)?.url, 'https://example.com/earlier');
-  }),
+memory(
+  'a database that was restored beneath it is read again as a whole, and what is not in it goes',
+  () =>
+    scene(async ({ db, configCache }) => {
+      const [kept, later] = [await makeProject(db), await makeProject(db)];
+      const { id } = await makeEndpoint(db, kept, { url: URL_OF_ENDPOINT });
+      await configCache.start();
+      assert.ok(configCache.projects.has(later));
+      // Simulates a restore: neither the project nor the later versions exist.
+      await db.rows('delete from project_versions where project_id = $1', [later]);
+      await db.rows(
+        'with p as (update project_versions set version = 1) update config_version set version = 1',
+      );
+      await db.rows('alter table endpoints disable trigger user');
+      await db.rows(`update endpoints set url = 'https://example.com/earlier' where id = $1`, [id]);
+      await configCache.refresh();
+      assert.equal([...configCache.projects.keys()], [kept]);
+      assert.is(configCache.endpoint(kept, id)?.url, 'https://example.com/earlier');
+    }),
 );
 
 memory('a pause goes on while other projects change', () =>
@@ -446,81 +522,112 @@ memory('a pause goes on while other projects change', () =>
   }),
 );
 
-memory('projects that cannot be loaded are skipped and told, the others go on, and each is loaded when it can be', () =>
-  scene(async ({ db, configCache, database, lines }) => {
-    const [unreadable, invalid, large, good] = [await makeProject(db), await makeProject(db), await makeProject(db), await makeProject(db)];
-    const endpoints = [];
-    for (const id of [unreadable, invalid, large, good]) endpoints.push((await makeEndpoint(db, id, { url: URL_OF_ENDPOINT })).id);
-    await db.rows(`update projects set config = 'null' where id = $1`, [invalid]);
-    await db.rows(
-      `insert into subscriptions (project_id, id, name, endpoint_id, filter)
+memory(
+  'projects that cannot be loaded are skipped and told, the others go on, and each is loaded when it can be',
+  () =>
+    scene(async ({ db, configCache, database, lines }) => {
+      const [unreadable, invalid, large, good] = [
+        await makeProject(db),
+        await makeProject(db),
+        await makeProject(db),
+        await makeProject(db),
+      ];
+      const endpoints = [];
+      for (const id of [unreadable, invalid, large, good])
+        endpoints.push((await makeEndpoint(db, id, { url: URL_OF_ENDPOINT })).id);
+      await db.rows(`update projects set config = 'null' where id = $1`, [invalid]);
+      await db.rows(
+        `insert into subscriptions (project_id, id, name, endpoint_id, filter)
        select $1, gen_random_uuid(), 's', $2, jsonb_build_object('body', jsonb_build_object('a', repeat('x', 1000000))) from generate_series(1, 17)`,
-      [large, endpoints[2]],
-    );
-    const broken = [unreadable];
-    watchReads(database, broken);
-    await configCache.start();
-    assert.equal([...configCache.projects.keys()], [good]);
-    assert.equal([...configCache.unloaded].sort(), [unreadable, invalid, large].sort());
-    assert.is(configCache.skipped.get(unreadable), 'invalid page in block 7');
-    assert.match(configCache.skipped.get(large)!, /^it has 17\d+ bytes of JSON, more than 16777216$/);
-    for (const id of [unreadable, invalid, large])
-      assert.ok(lines.some(({ level, fields }) => level === 'error' && (fields as { project_id?: string }).project_id === id));
-    assert.is(configCache.failing, null);
+        [large, endpoints[2]],
+      );
+      const broken = [unreadable];
+      watchReads(database, broken);
+      await configCache.start();
+      assert.equal([...configCache.projects.keys()], [good]);
+      assert.equal([...configCache.unloaded].sort(), [unreadable, invalid, large].sort());
+      assert.is(configCache.skipped.get(unreadable), 'invalid page in block 7');
+      assert.match(
+        configCache.skipped.get(large)!,
+        /^it has 17\d+ bytes of JSON, more than 16777216$/,
+      );
+      for (const id of [unreadable, invalid, large])
+        assert.ok(
+          lines.some(
+            ({ level, fields }) =>
+              level === 'error' && (fields as { project_id?: string }).project_id === id,
+          ),
+        );
+      assert.is(configCache.failing, null);
 
-    const { id: added } = await makeEndpoint(db, good, { url: URL_OF_ENDPOINT });
-    await configCache.refresh();
-    assert.ok(configCache.endpoint(good, added));
-    broken.length = 0;
-    await db.rows(`update projects set config = '{}' where id = any ($1)`, [[invalid, unreadable]]);
-    await db.rows('delete from subscriptions where project_id = $1', [large]);
-    await configCache.refresh();
-    assert.is(configCache.projects.size, 4);
-    assert.is(configCache.skipped.size, 0);
+      const { id: added } = await makeEndpoint(db, good, { url: URL_OF_ENDPOINT });
+      await configCache.refresh();
+      assert.ok(configCache.endpoint(good, added));
+      broken.length = 0;
+      await db.rows(`update projects set config = '{}' where id = any ($1)`, [
+        [invalid, unreadable],
+      ]);
+      await db.rows('delete from subscriptions where project_id = $1', [large]);
+      await configCache.refresh();
+      assert.is(configCache.projects.size, 4);
+      assert.is(configCache.skipped.size, 0);
 
-    // Data loaded before the damage remains.
-    await db.rows(`update projects set config = 'null' where id = $1`, [good]);
-    await configCache.refresh();
-    assert.ok(configCache.endpoint(good, added));
-    assert.equal([[...configCache.skipped.keys()], configCache.unloaded], [[good], []]);
-    await deleteProject(db.knex, good);
-    await configCache.refresh();
-    assert.equal([configCache.projects.has(good), configCache.skipped.size], [false, 0]);
-  }),
+      // Data loaded before the damage remains.
+      await db.rows(`update projects set config = 'null' where id = $1`, [good]);
+      await configCache.refresh();
+      assert.ok(configCache.endpoint(good, added));
+      assert.equal([[...configCache.skipped.keys()], configCache.unloaded], [[good], []]);
+      await deleteProject(db.knex, good);
+      await configCache.refresh();
+      assert.equal([configCache.projects.has(good), configCache.skipped.size], [false, 0]);
+    }),
 );
 
-memory('twenty of the largest filters take no memory to speak of, and larger ones of earlier are left out and told', () =>
-  scene(async ({ db, configCache, lines }) => {
-    setFlagsFromString('--expose-gc');
-    const gc = runInNewContext('gc') as () => void;
-    const heapMb = () => {
-      gc();
-      return process.memoryUsage().heapUsed / 1024 / 1024;
-    };
-    const projectId = await makeProject(db);
-    const { id } = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
-    await configCache.start();
-    const before = heapMb();
-    const largest = { $or: Array.from({ length: 66 }, (_, n) => ({ [`k${n}`]: 'x'.repeat(200), b: n })) };
-    for (let n = 0; n < 20; n++) await makeSubscription(db, projectId, { endpointId: id, filter: { body: largest, headers: largest } });
-    await configCache.refresh();
-    assert.is(configCache.projects.get(projectId)?.subscriptions.length, 20);
-    const grown = heapMb() - before;
-    assert.ok(grown < 10, `it grew by ${grown} MB`);
+memory(
+  'twenty of the largest filters take no memory to speak of, and larger ones of earlier are left out and told',
+  () =>
+    scene(async ({ db, configCache, lines }) => {
+      setFlagsFromString('--expose-gc');
+      const gc = runInNewContext('gc') as () => void;
+      const heapMb = () => {
+        gc();
+        return process.memoryUsage().heapUsed / 1024 / 1024;
+      };
+      const projectId = await makeProject(db);
+      const { id } = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
+      await configCache.start();
+      const before = heapMb();
+      const largest = {
+        $or: Array.from({ length: 66 }, (_, n) => ({ [`k${n}`]: 'x'.repeat(200), b: n })),
+      };
+      for (let n = 0; n < 20; n++)
+        await makeSubscription(db, projectId, {
+          endpointId: id,
+          filter: { body: largest, headers: largest },
+        });
+      await configCache.refresh();
+      assert.is(configCache.projects.get(projectId)?.subscriptions.length, 20);
+      const grown = heapMb() - before;
+      assert.ok(grown < 10, `it grew by ${grown} MB`);
 
-    await db.rows(
-      `insert into subscriptions (project_id, id, name, endpoint_id, filter)
+      await db.rows(
+        `insert into subscriptions (project_id, id, name, endpoint_id, filter)
        select $1, gen_random_uuid(), 's', $2, jsonb_build_object('body', jsonb_build_object('$or', (select jsonb_agg(jsonb_build_object('a', n)) from generate_series(1, 80000) n)))
        from generate_series(1, 10)`,
-      [projectId, id],
-    );
-    await configCache.refresh();
-    assert.is(configCache.projects.get(projectId)?.subscriptions.length, 20);
-    assert.ok(lines.some(({ level, sentence }) => level === 'error' && sentence.includes('filter that this agent cannot read')));
-    // The driver retains the text of its last response.
-    const grownMore = heapMb() - before;
-    assert.ok(grownMore < 64, `it grew by ${grownMore} MB`);
-  }),
+        [projectId, id],
+      );
+      await configCache.refresh();
+      assert.is(configCache.projects.get(projectId)?.subscriptions.length, 20);
+      assert.ok(
+        lines.some(
+          ({ level, sentence }) =>
+            level === 'error' && sentence.includes('filter that this agent cannot read'),
+        ),
+      );
+      // The driver retains the text of its last response.
+      const grownMore = heapMb() - before;
+      assert.ok(grownMore < 64, `it grew by ${grownMore} MB`);
+    }),
 );
 
 memory('filters on headers do not mind the case of names, as HTTP does not', () =>
@@ -552,8 +659,14 @@ memory('filters on headers do not mind the case of names, as HTTP does not', () 
     assert.is(outcome({ 'x-tenant': 'a', 'x-region': 'eu', ...gold }), 'routed');
     assert.is(outcome({ 'x-tenant': 'A', 'x-region': 'eu', ...gold }), 'no_subscription');
     assert.is(outcome({ 'x-tenant': 'a', ...gold }), 'no_subscription');
-    assert.is(outcome({ 'x-tenant': 'a', 'x-region': 'eu', ...gold, 'x-tier': 'iron' }), 'no_subscription');
-    assert.is(outcome({ 'x-tenant': 'a', 'x-region': 'eu', ...gold, 'x-plan': 'c' }), 'no_subscription');
+    assert.is(
+      outcome({ 'x-tenant': 'a', 'x-region': 'eu', ...gold, 'x-tier': 'iron' }),
+      'no_subscription',
+    );
+    assert.is(
+      outcome({ 'x-tenant': 'a', 'x-region': 'eu', ...gold, 'x-plan': 'c' }),
+      'no_subscription',
+    );
   }),
 );
 

@@ -10,7 +10,8 @@ const test = suite('ingest/transform/overruns');
 type Source = Pick<IngestSource, 'id' | 'projectId'>;
 
 const told = { logs: [], durationMs: 1 };
-const refused = (code: 'timeout' | 'memory' | 'crashed' | 'threw') => ({ kind: 'refused', code, reason: 'No.', ...told }) as const;
+const refused = (code: 'timeout' | 'memory' | 'crashed' | 'threw') =>
+  ({ kind: 'refused', code, reason: 'No.', ...told }) as const;
 const [a, b] = ['a', 'b'].map((id) => ({ id, projectId: `project of ${id}` })) as [Source, Source];
 const good: TransformResult = { kind: 'object', json: '{}', ...told };
 const timeout = refused('timeout');
@@ -18,7 +19,10 @@ const timeout = refused('timeout');
 test('the tenth overrun within the window stops a source, and restarts the count', () => {
   const overruns = new Overruns({ max: 10, windowMs: 60_000 });
   for (let n = 0; n < 9; n++)
-    assert.is(overruns.count(a, (['timeout', 'memory', 'crashed'] as const).map(refused)[n % 3]!, n * 1100), undefined);
+    assert.is(
+      overruns.count(a, (['timeout', 'memory', 'crashed'] as const).map(refused)[n % 3]!, n * 1100),
+      undefined,
+    );
   assert.is(overruns.count(b, timeout, 9_900), undefined, 'another project has a count of its own');
   const happened = '10 of 10 calls of its transform function overran within 10 s';
   assert.equal(overruns.count(a, timeout, 9_900), { happened, sourceIds: ['a'] });
@@ -35,10 +39,16 @@ test('what a function throws does not count, nor what the machine was too busy t
 
 test('a function that overruns for few of its messages goes on', () => {
   const overruns = new Overruns({ max: 5, windowMs: 60_000 });
-  for (let n = 0; n < 1000; n++) assert.is(overruns.count(a, n % 20 === 0 ? timeout : good, n), undefined);
+  for (let n = 0; n < 1000; n++)
+    assert.is(overruns.count(a, n % 20 === 0 ? timeout : good, n), undefined);
   const other = new Overruns({ max: 5, windowMs: 60_000 });
-  const stops = Array.from({ length: 100 }, (_, n) => other.count(a, n % 5 === 0 ? timeout : good, n));
-  assert.is(stops.find((stop) => stop !== undefined)?.happened, '5 of 21 calls of its transform function overran within 1 s');
+  const stops = Array.from({ length: 100 }, (_, n) =>
+    other.count(a, n % 5 === 0 ? timeout : good, n),
+  );
+  assert.is(
+    stops.find((stop) => stop !== undefined)?.happened,
+    '5 of 21 calls of its transform function overran within 1 s',
+  );
 });
 
 test('overruns that are far between are not added up', () => {
@@ -68,18 +78,24 @@ test('a function that is never idle is not held to what it did long ago: a windo
 
 test('the overruns of all sources of a project are added up, and stop each of them but those that rarely overrun', () => {
   const overruns = new Overruns({ max: 4, windowMs: 60_000 });
-  const [one, two, rare] = ['one', 'two', 'rare'].map((id) => ({ id, projectId: 'p' })) as [Source, Source, Source];
+  const [one, two, rare] = ['one', 'two', 'rare'].map((id) => ({ id, projectId: 'p' })) as [
+    Source,
+    Source,
+    Source,
+  ];
   for (let n = 0; n < 100; n++) overruns.count(rare, n % 20 === 1 ? timeout : good, n);
   overruns.count(a, timeout, 100);
   overruns.count(one, timeout, 1_000);
   overruns.idle(one);
   assert.is(overruns.count(two, timeout, 2_000), undefined);
   assert.is(overruns.count(one, timeout, 3_000), undefined);
-  const happened = '4 of 4 calls of the transform functions of 2 sources of its project overran within 3 s';
+  const happened =
+    '4 of 4 calls of the transform functions of 2 sources of its project overran within 3 s';
   assert.equal(overruns.count(two, timeout, 4_000), { happened, sourceIds: ['one', 'two'] });
   assert.is(overruns.count(two, timeout, 4_000), undefined, 'the count restarts');
   overruns.idle(two);
-  for (let n = 0; n < 3; n++) assert.is(overruns.count(one, timeout, 70_000), undefined, 'what is long ago does not count');
+  for (let n = 0; n < 3; n++)
+    assert.is(overruns.count(one, timeout, 70_000), undefined, 'what is long ago does not count');
 });
 
 test('a limit of 0 counts nothing', () => {
@@ -88,7 +104,8 @@ test('a limit of 0 counts nothing', () => {
 });
 
 test('the window of the settings holds so many overruns, however long the deadline is', () => {
-  const rule = (transform: object) => overrunRule(resolveConfig({ env: {}, command: 'agent', file: { transform } }).config);
+  const rule = (transform: object) =>
+    overrunRule(resolveConfig({ env: {}, command: 'agent', file: { transform } }).config);
   assert.equal(rule({}), { max: 5, windowMs: 60_000 });
   assert.equal(rule({ deadline_ms: 10_000 }), { max: 5, windowMs: 100_000 });
   assert.equal(rule({ pause_overruns: 0, pause_window_seconds: 5 }), { max: 0, windowMs: 5_000 });

@@ -8,20 +8,25 @@ import { until } from '../../support/until.js';
 
 const sandboxes = suite('ingest/transform/sandboxes');
 
-sandboxes('processes start with the first run, end when nothing runs for a while, and start again', async () => {
-  const sandbox = idleSandbox({ ...DEFAULT_LIMITS, processes: 1 }, 100);
-  const run = async () => (await sandbox.run({ key: 'f', text: 'function transform() { return {}; }' }, ['1']))[0]?.kind;
-  try {
-    assert.is(sandbox.processes, 0);
-    for (let n = 0; n < 2; n++) {
-      assert.is(await run(), 'object');
-      assert.is(sandbox.processes, 1);
-      await until('the process to end', () => sandbox.processes === 0);
+sandboxes(
+  'processes start with the first run, end when nothing runs for a while, and start again',
+  async () => {
+    const sandbox = idleSandbox({ ...DEFAULT_LIMITS, processes: 1 }, 100);
+    const run = async () =>
+      (await sandbox.run({ key: 'f', text: 'function transform() { return {}; }' }, ['1']))[0]
+        ?.kind;
+    try {
+      assert.is(sandbox.processes, 0);
+      for (let n = 0; n < 2; n++) {
+        assert.is(await run(), 'object');
+        assert.is(sandbox.processes, 1);
+        await until('the process to end', () => sandbox.processes === 0);
+      }
+    } finally {
+      await sandbox.close();
     }
-  } finally {
-    await sandbox.close();
-  }
-});
+  },
+);
 
 const has = (program: string) => {
   try {
@@ -32,7 +37,9 @@ const has = (program: string) => {
 };
 
 sandboxes('a function runs, confined by what this machine has for that', async () => {
-  const { startMs, ...confinement } = await readSandboxFacts(resolveConfig({ env: {}, file: {} }).config);
+  const { startMs, ...confinement } = await readSandboxFacts(
+    resolveConfig({ env: {}, file: {} }).config,
+  );
   assert.ok(startMs > 0);
   assert.equal(confinement, { memoryLimited: has('prlimit'), diesWithParent: has('setpriv') });
 });

@@ -27,11 +27,16 @@ async function underWay({ rows, offsets }: TestBed): Promise<string> {
  * Waits until no work is in progress, or gives up after `patienceMs` without a change.
  * @returns the unfinished work; empty if there is none
  */
-export async function atRest(bed: TestBed, { patienceMs }: { patienceMs: number }): Promise<string> {
+export async function atRest(
+  bed: TestBed,
+  { patienceMs }: { patienceMs: number },
+): Promise<string> {
   let last = '';
   let changedAtMs = performance.now();
   for (;;) {
-    const now = await underWay(bed).catch((error: unknown) => `nobody knows what (${(error as Error).message})`);
+    const now = await underWay(bed).catch(
+      (error: unknown) => `nobody knows what (${(error as Error).message})`,
+    );
     if (now === '') return '';
     if (now !== last) [last, changedAtMs] = [now, performance.now()];
     if (performance.now() - changedAtMs > patienceMs) return now;

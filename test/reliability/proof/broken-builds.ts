@@ -22,11 +22,19 @@ const newer: readonly Patch[] = [
     text: `{ breaker: 1, 'source-lag': 1, 'source-state': 1, signal: 1, record: 2 }`,
     instead: `{ breaker: 9, 'source-lag': 9, 'source-state': 9, signal: 9, record: 9 }`,
   },
-  { file: records, text: 'serialize({ name, untilMs, value })', instead: 'serialize({ name, untilMs, value: { moved: value } })' },
+  {
+    file: records,
+    text: 'serialize({ name, untilMs, value })',
+    instead: 'serialize({ name, untilMs, value: { moved: value } })',
+  },
   { file: records, text: '? entry.value : undefined', instead: '? entry.value.moved : undefined' },
   { file: sealing, text: `const PREFIX = 'sealed:v2:';`, instead: `const PREFIX = 'sealed:v3:';` },
   { file: sealing, text: 'if (sealed.startsWith(PREFIX))', instead: 'if (isBound(sealed))' },
-  { file: sealing, text: 'return text.startsWith(PREFIX);', instead: `return text.startsWith(PREFIX) || text.startsWith('sealed:v2:');` },
+  {
+    file: sealing,
+    text: 'return text.startsWith(PREFIX);',
+    instead: `return text.startsWith(PREFIX) || text.startsWith('sealed:v2:');`,
+  },
 ];
 
 const patches = {
@@ -40,7 +48,8 @@ const patches = {
   'no-lease-sweep': {
     file: 'packages/store/dist/deliveries/claims.js',
     text: 'export async function recoverDeliveries(pool, { orphans }) {',
-    instead: 'export async function recoverDeliveries() { return 0; } async function neverRecovers(pool, { orphans }) {',
+    instead:
+      'export async function recoverDeliveries() { return 0; } async function neverRecovers(pool, { orphans }) {',
   },
   /** Never routes events with a lost signal. */
   'no-reconciler': {
@@ -93,7 +102,10 @@ function patched(all: readonly Patch[]): OtherBuild {
 }
 
 function copyPackage(from: string, to: string): void {
-  fs.cpSync(from, to, { recursive: true, filter: (entry) => path.dirname(entry) !== from || !unused.has(path.basename(entry)) });
+  fs.cpSync(from, to, {
+    recursive: true,
+    filter: (entry) => path.dirname(entry) !== from || !unused.has(path.basename(entry)),
+  });
 }
 
 /** Links every library to the repository's, and `@gateway/*` to its counterpart in the copy. */
@@ -101,7 +113,8 @@ function linkLibraries(modules: string): void {
   const installed = path.join(root, 'node_modules');
   fs.mkdirSync(path.join(modules, '@gateway'), { recursive: true });
   for (const entry of fs.readdirSync(installed))
-    if (entry !== '@gateway') fs.symlinkSync(path.join(installed, entry), path.join(modules, entry));
+    if (entry !== '@gateway')
+      fs.symlinkSync(path.join(installed, entry), path.join(modules, entry));
   for (const entry of fs.readdirSync(path.join(installed, '@gateway'))) {
     const target = path.relative(root, fs.realpathSync(path.join(installed, '@gateway', entry)));
     fs.symlinkSync(path.join('..', '..', target), path.join(modules, '@gateway', entry));
@@ -111,6 +124,7 @@ function linkLibraries(modules: string): void {
 function replaceOnce(folder: string, { file, text, instead }: Patch): void {
   const built = path.join(folder, file);
   const parts = fs.readFileSync(built, 'utf8').split(text);
-  if (parts.length !== 2) throw new Error(`${file} has this ${parts.length - 1} times, not once: ${text}`);
+  if (parts.length !== 2)
+    throw new Error(`${file} has this ${parts.length - 1} times, not once: ${text}`);
   fs.writeFileSync(built, parts.join(instead));
 }

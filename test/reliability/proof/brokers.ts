@@ -63,7 +63,10 @@ export async function topic(server: KafkaServer, partitions: number): Promise<To
   let producer: Producer | undefined;
   const connected = async (): Promise<Producer> => {
     if (producer) return producer;
-    const made = client.producer({ createPartitioner: Partitioners.DefaultPartitioner, retry: { retries: 0 } });
+    const made = client.producer({
+      createPartitioner: Partitioners.DefaultPartitioner,
+      retry: { retries: 0 },
+    });
     await made.connect();
     return (producer = made);
   };
@@ -102,7 +105,12 @@ export async function topic(server: KafkaServer, partitions: number): Promise<To
     const asked = await kafka({ server });
     try {
       const [ends, committed] = [await asked.ends(name), await asked.committed(group, name)];
-      return ends.map((end, partition) => ({ topic: name, partition, end, committed: committed[partition] ?? -1 }));
+      return ends.map((end, partition) => ({
+        topic: name,
+        partition,
+        end,
+        committed: committed[partition] ?? -1,
+      }));
     } finally {
       await asked.close();
     }
@@ -116,7 +124,11 @@ export async function topic(server: KafkaServer, partitions: number): Promise<To
       const sent = writing.then(async () => {
         const messages = texts.map((value) => {
           const n = written++;
-          return { value, partition: n % partitions, timestamp: String(firstMs + Math.floor(n / partitions)) };
+          return {
+            value,
+            partition: n % partitions,
+            timestamp: String(firstMs + Math.floor(n / partitions)),
+          };
         });
         try {
           await (await connected()).send({ topic: name, acks: -1, messages });
@@ -133,7 +145,9 @@ export async function topic(server: KafkaServer, partitions: number): Promise<To
     grow: () =>
       alone(async (admin) => {
         if ((await admin.fetchTopicOffsets(name)).length === partitions)
-          await admin.createPartitions({ topicPartitions: [{ topic: name, count: partitions + 1 }] });
+          await admin.createPartitions({
+            topicPartitions: [{ topic: name, count: partitions + 1 }],
+          });
         partitions++;
       }),
     recreate: () => {
@@ -150,7 +164,10 @@ export async function topic(server: KafkaServer, partitions: number): Promise<To
           isDeleted = true;
         }
         if (!(await exists(admin)))
-          await admin.createTopics({ waitForLeaders: true, topics: [{ topic: name, numPartitions: partitions }] });
+          await admin.createTopics({
+            waitForLeaders: true,
+            topics: [{ topic: name, numPartitions: partitions }],
+          });
         written = 0;
       });
     },
@@ -166,15 +183,27 @@ export async function queue(server: SqsServer): Promise<Queue> {
     region: server.region,
     credentials,
     maxAttempts: 1,
-    requestHandler: { requestTimeout: ANSWER_MS, connectionTimeout: ANSWER_MS, throwOnRequestTimeout: true },
+    requestHandler: {
+      requestTimeout: ANSWER_MS,
+      connectionTimeout: ANSWER_MS,
+      throwOnRequestTimeout: true,
+    },
   });
   const { QueueUrl } = await client.send(
-    new CreateQueueCommand({ QueueName: name, Attributes: { VisibilityTimeout: String(VISIBILITY_SECONDS) } }),
+    new CreateQueueCommand({
+      QueueName: name,
+      Attributes: { VisibilityTimeout: String(VISIBILITY_SECONDS) },
+    }),
   );
   const ten = async (texts: readonly string[]): Promise<boolean[]> => {
-    const Entries = texts.map((MessageBody, index): SendMessageBatchRequestEntry => ({ Id: String(index), MessageBody }));
+    const Entries = texts.map((MessageBody, index): SendMessageBatchRequestEntry => ({
+      Id: String(index),
+      MessageBody,
+    }));
     try {
-      const { Successful = [] } = await client.send(new SendMessageBatchCommand({ QueueUrl, Entries }));
+      const { Successful = [] } = await client.send(
+        new SendMessageBatchCommand({ QueueUrl, Entries }),
+      );
       const taken = new Set(Successful.map(({ Id }) => Number(Id)));
       return texts.map((_text, index) => taken.has(index));
     } catch {
@@ -183,7 +212,9 @@ export async function queue(server: SqsServer): Promise<Queue> {
   };
   const depth = async () => {
     const names = ['ApproximateNumberOfMessages', 'ApproximateNumberOfMessagesNotVisible'] as const;
-    const { Attributes = {} } = await client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: [...names] }));
+    const { Attributes = {} } = await client.send(
+      new GetQueueAttributesCommand({ QueueUrl, AttributeNames: [...names] }),
+    );
     const [ready, inFlight] = names.map((attribute) => Number(Attributes[attribute]));
     return { ready: ready!, inFlight: inFlight! };
   };
@@ -191,7 +222,9 @@ export async function queue(server: SqsServer): Promise<Queue> {
     name,
     connect: async () => void (await depth()),
     send: async (texts) => {
-      const tens = Array.from({ length: Math.ceil(texts.length / 10) }, (_, k) => texts.slice(10 * k, 10 * k + 10));
+      const tens = Array.from({ length: Math.ceil(texts.length / 10) }, (_, k) =>
+        texts.slice(10 * k, 10 * k + 10),
+      );
       return (await Promise.all(tens.map(ten))).flat();
     },
     depth,

@@ -30,8 +30,19 @@ try {
   });
   if (asked.json) {
     const { produced, arrivals, faults, kills } = journal;
-    const counts = { produced: produced.length, arrivals: arrivals.length, faults: faults.length, kills: kills.length };
-    console.log(JSON.stringify({ seed: asked.seed, machine: machine(), services, counts, report, logs: logs ?? null }, null, 2));
+    const counts = {
+      produced: produced.length,
+      arrivals: arrivals.length,
+      faults: faults.length,
+      kills: kills.length,
+    };
+    console.log(
+      JSON.stringify(
+        { seed: asked.seed, machine: machine(), services, counts, report, logs: logs ?? null },
+        null,
+        2,
+      ),
+    );
   } else {
     console.log(
       `\n${machine()}, ${services}\nseed ${asked.seed}, ${asked.faults} faults, ${asked.messages} messages\n\n${reportTable(report)}`,
@@ -49,10 +60,16 @@ try {
 
 function read() {
   const { values } = readOptions();
-  const { faults = String(FAULTS), seed = String(Date.now() % 1_000_000), form = 'long', json = false } = values;
+  const {
+    faults = String(FAULTS),
+    seed = String(Date.now() % 1_000_000),
+    form = 'long',
+    json = false,
+  } = values;
   if (!Object.hasOwn(forms, form)) wrong(`--form is short or long, not ${form}`);
   const { build } = values;
-  if (build !== undefined && !fs.existsSync(build)) wrong(`there is no file ${build} to be given with --build`);
+  if (build !== undefined && !fs.existsSync(build))
+    wrong(`there is no file ${build} to be given with --build`);
   const count = whole('--faults', faults);
   return {
     faults: count,

@@ -18,8 +18,12 @@ const tables: Readonly<Record<string, string>> = {
  */
 export async function keepEvidence({ rows, logs }: TestBed, journal: Journal): Promise<void> {
   const keep = (name: string, list: readonly object[]) =>
-    fs.writeFileSync(path.join(logs, `${name}.ndjson`), list.map((one) => `${JSON.stringify(one)}\n`).join(''));
+    fs.writeFileSync(
+      path.join(logs, `${name}.ndjson`),
+      list.map((one) => `${JSON.stringify(one)}\n`).join(''),
+    );
   const { produced, arrivals, faults, kills } = journal;
-  for (const [name, list] of Object.entries({ produced, arrivals, faults, kills })) keep(name, list);
+  for (const [name, list] of Object.entries({ produced, arrivals, faults, kills }))
+    keep(name, list);
   for (const [name, sql] of Object.entries(tables)) keep(name, await rows(sql));
 }

@@ -33,7 +33,8 @@ const nothing = () => undefined;
 /** Changes a side endpoint with held deliveries while a process dies. */
 function changing(how: Change): Pick<Fault, 'undone' | 'targets' | 'lasts' | 'begin' | 'end'> {
   return {
-    undone: 'what died is started again; the change is asked for again only if it was not committed',
+    undone:
+      'what died is started again; the change is asked for again only if it was not committed',
     targets: ['server', 'postgres', ...permanentAgents],
     lasts: 'outage',
     begin: async (bed, target) => {
@@ -126,7 +127,10 @@ export const faults: readonly Fault[] = [
     undone: 'SIGTERM',
     targets: ['next version'],
     lasts: 'freeze',
-    begin: (bed) => Promise.all(otherVersion.map((name) => (bed.process(name).start(), bed.process(name).ready()))),
+    begin: (bed) =>
+      Promise.all(
+        otherVersion.map((name) => (bed.process(name).start(), bed.process(name).ready())),
+      ),
     end: (bed) => Promise.all(otherVersion.map((name) => bed.process(name).stop())),
   },
   {
@@ -161,7 +165,11 @@ export const faults: readonly Fault[] = [
     what: 'SIGKILL, or a crash of Postgres, while a paused endpoint is deleted',
     ...changing('delete'),
   },
-  { kind: 'activate endpoint while something dies', what: 'the same, while it is activated', ...changing('activate') },
+  {
+    kind: 'activate endpoint while something dies',
+    what: 'the same, while it is activated',
+    ...changing('activate'),
+  },
   {
     kind: 'restart Redis',
     what: 'SIGTERM',

@@ -33,7 +33,10 @@ export async function injectFaults(
     throw error;
   }
 
-  async function after(before: Promise<void> | undefined, { atMs, kind, target, forMs }: Planned): Promise<void> {
+  async function after(
+    before: Promise<void> | undefined,
+    { atMs, kind, target, forMs }: Planned,
+  ): Promise<void> {
     const fault = rowOf(kind);
     await sleep(atMs, undefined, { signal });
     await before;
@@ -53,5 +56,7 @@ export async function injectFaults(
 function rowOf(kind: string): Fault {
   const fault = table.find((row) => row.kind === kind);
   if (fault) return fault;
-  throw new Error(`there is no fault "${kind}"; there are ${table.map((row) => row.kind).join(', ')}`);
+  throw new Error(
+    `there is no fault "${kind}"; there are ${table.map((row) => row.kind).join(', ')}`,
+  );
 }

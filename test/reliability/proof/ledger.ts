@@ -62,24 +62,34 @@ export async function readLedger(rows: Database['rows']): Promise<Ledger> {
     events: await rows<EventRow>(
       `select id, source_id, coordinates, status, (data::json ->> 'n')::int as n from events where source_id is not null order by coordinates`,
     ),
-    deliveries: await rows<DeliveryRow>(`select id, event_id, status, recovered from event_deliveries where ${OURS}`),
+    deliveries: await rows<DeliveryRow>(
+      `select id, event_id, status, recovered from event_deliveries where ${OURS}`,
+    ),
     attempts: await rows<AttemptRow>(
       `select event_delivery_id as delivery_id, (extract(epoch from requested_at) * 1000)::float8 as requested_at_ms, duration_ms, http_status, error_class is not null as failed
        from delivery_attempts where ${OURS} order by requested_at`,
     ),
-    quarantined: await rows<QuarantinedRow>('select source_id, coordinates, raw from quarantined_messages order by coordinates'),
+    quarantined: await rows<QuarantinedRow>(
+      'select source_id, coordinates, raw from quarantined_messages order by coordinates',
+    ),
     pastLease: await ids(
       `select id from event_deliveries d
        where status = 'processing' and not exists (select from agents a where a.id = d.claimed_by and a.expires_at > now())`,
     ),
-    unrouted: await ids(`select id from events where status = 'pending' and accepted_at < now() - ${FORGOTTEN}`),
-    overdue: await ids(`select id from event_deliveries where status in ('scheduled', 'retry') and next_attempt_at < now() - ${FORGOTTEN}`),
+    unrouted: await ids(
+      `select id from events where status = 'pending' and accepted_at < now() - ${FORGOTTEN}`,
+    ),
+    overdue: await ids(
+      `select id from event_deliveries where status in ('scheduled', 'retry') and next_attempt_at < now() - ${FORGOTTEN}`,
+    ),
     leftBehind: await ids(
       `select d.id from event_deliveries d left join endpoints e on e.project_id = d.project_id and e.id = d.endpoint_id
        where d.status in ('scheduled', 'retry') and (e.deleted_at is not null or (d.next_attempt_at = 'infinity' and e.status is distinct from 'paused'))`,
     ),
     miscounted: await readMiscounted(rows),
-    timeoutMs: (await rows<{ ms: number }>('select coalesce(max(timeout_ms), 0) as ms from endpoints'))[0]!.ms,
+    timeoutMs: (
+      await rows<{ ms: number }>('select coalesce(max(timeout_ms), 0) as ms from endpoints')
+    )[0]!.ms,
   };
 }
 

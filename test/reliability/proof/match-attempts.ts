@@ -30,27 +30,47 @@ const CLOCKS_MS = 100;
  * receiver can record it late. Answered requests are matched first, because a response leaves the
  * least doubt; then the others.
  */
-export function matchAttempts(arrivals: readonly Arrival[], attempts: readonly AttemptRow[]): Matched {
+export function matchAttempts(
+  arrivals: readonly Arrival[],
+  attempts: readonly AttemptRow[],
+): Matched {
   const attemptsOf = grouped(attempts, ({ delivery_id: id }) => id);
   const heard = new Map<AttemptRow, Arrival>();
   const unheard = new Map<AttemptRow, Arrival>();
 
   /** Assigns arrivals to fitting attempts. Returns the arrivals without one. */
-  const give = (to: Map<AttemptRow, Arrival>, left: readonly Arrival[], fits: (attempt: AttemptRow, arrival: Arrival) => boolean) =>
+  const give = (
+    to: Map<AttemptRow, Arrival>,
+    left: readonly Arrival[],
+    fits: (attempt: AttemptRow, arrival: Arrival) => boolean,
+  ) =>
     left.filter((arrival) => {
-      const found = (attemptsOf.get(arrival.webhookId) ?? []).find((attempt) => !to.has(attempt) && fits(attempt, arrival));
+      const found = (attemptsOf.get(arrival.webhookId) ?? []).find(
+        (attempt) => !to.has(attempt) && fits(attempt, arrival),
+      );
       if (found) to.set(found, arrival);
       return !found;
     });
   let left: readonly Arrival[] = [...arrivals].sort((a, b) => a.atMs - b.atMs);
-  left = give(heard, left, (attempt, arrival) => isSentBy(attempt, arrival) && isAnswer(attempt, arrival));
+  left = give(
+    heard,
+    left,
+    (attempt, arrival) => isSentBy(attempt, arrival) && isAnswer(attempt, arrival),
+  );
   const unrecorded = give(
     unheard,
     left,
-    (attempt, arrival) => !heard.has(attempt) && isSentBy(attempt, arrival) && isWithoutAnswer(attempt, arrival),
+    (attempt, arrival) =>
+      !heard.has(attempt) && isSentBy(attempt, arrival) && isWithoutAnswer(attempt, arrival),
   );
-  const pairs = [heard, unheard].flatMap((some) => [...some].map(([attempt, arrival]) => ({ attempt, arrival, heard: some === heard })));
-  return { pairs, unrecorded, invented: attempts.filter((attempt) => attempt.http_status !== null && !isHeard(attempt)) };
+  const pairs = [heard, unheard].flatMap((some) =>
+    [...some].map(([attempt, arrival]) => ({ attempt, arrival, heard: some === heard })),
+  );
+  return {
+    pairs,
+    unrecorded,
+    invented: attempts.filter((attempt) => attempt.http_status !== null && !isHeard(attempt)),
+  };
 
   /** A response with a lost body counts as given by the receiver. */
   function isHeard(attempt: AttemptRow): boolean {
@@ -65,7 +85,11 @@ function isSentBy({ requested_at_ms: atMs }: AttemptRow, arrival: Arrival): bool
 /** True if the attempt recorded this complete response. */
 function isAnswer(attempt: AttemptRow, arrival: Arrival): boolean {
   const { http_status: status, failed } = attempt;
-  return status === arrival.status && (!failed || status < 200 || status >= 300) && isNotedInTime(attempt, arrival);
+  return (
+    status === arrival.status &&
+    (!failed || status < 200 || status >= 300) &&
+    isNotedInTime(attempt, arrival)
+  );
 }
 
 /** True if the attempt recorded no response, or an incomplete one. */
@@ -77,6 +101,9 @@ function isWithoutAnswer(attempt: AttemptRow, arrival: Arrival): boolean {
  * Holds on a busy machine too: the receiver records a request before it answers, and the agent
  * records its end after the response.
  */
-function isNotedInTime({ requested_at_ms: atMs, duration_ms: durationMs }: AttemptRow, arrival: Arrival): boolean {
+function isNotedInTime(
+  { requested_at_ms: atMs, duration_ms: durationMs }: AttemptRow,
+  arrival: Arrival,
+): boolean {
   return arrival.atMs <= atMs + durationMs + ROUNDED_MS + CLOCKS_MS;
 }

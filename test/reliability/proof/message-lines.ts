@@ -11,14 +11,23 @@ type Place = 'delivered' | 'quarantined' | 'visible' | 'missing';
 export function messageLines(journal: Journal, ledger: Ledger): Line[] {
   const eventsOf = grouped(ledger.events, ({ n }) => n);
   const deliveriesOf = grouped(ledger.deliveries, ({ event_id: eventId }) => eventId);
-  const answered = new Set(journal.arrivals.filter(({ status }) => isSuccess(status)).map(({ webhookId }) => webhookId));
+  const answered = new Set(
+    journal.arrivals.filter(({ status }) => isSuccess(status)).map(({ webhookId }) => webhookId),
+  );
   const quarantined = grouped(ledger.quarantined, ({ raw }) => raw.toString('latin1'));
   const rawOf = (message: Produced) => Buffer.from(textOf(message)).toString('latin1');
 
   const place = (message: Produced): Place => {
     if (quarantined.has(rawOf(message))) return 'quarantined';
-    const places = (eventsOf.get(message.n) ?? []).map((event) => placeOf(event, deliveriesOf.get(event.id) ?? [], answered));
-    return places.find((found) => found === 'missing') ?? places.find((found) => found === 'visible') ?? places[0] ?? 'missing';
+    const places = (eventsOf.get(message.n) ?? []).map((event) =>
+      placeOf(event, deliveriesOf.get(event.id) ?? [], answered),
+    );
+    return (
+      places.find((found) => found === 'missing') ??
+      places.find((found) => found === 'visible') ??
+      places[0] ??
+      'missing'
+    );
   };
   const confirmed = journal.produced.filter(({ acknowledgedByBroker }) => acknowledgedByBroker);
   return [
@@ -27,7 +36,9 @@ export function messageLines(journal: Journal, ledger: Ledger): Line[] {
       .map((via) => accountLine(via, journal, place)),
     twiceLine(
       'events that are there twice, by coordinates',
-      [...ledger.events, ...ledger.quarantined].map(({ source_id: source, coordinates }) => `${coordinates} of source ${source}`),
+      [...ledger.events, ...ledger.quarantined].map(
+        ({ source_id: source, coordinates }) => `${coordinates} of source ${source}`,
+      ),
       // Each topic of this name has a different message there.
       1 + journal.faults.filter(({ kind }) => kind === 'recreate topic').length,
     ),
@@ -39,7 +50,11 @@ export function messageLines(journal: Journal, ledger: Ledger): Line[] {
   ];
 }
 
-function accountLine(via: Produced['via'], { produced }: Journal, place: (message: Produced) => Place): Line {
+function accountLine(
+  via: Produced['via'],
+  { produced }: Journal,
+  place: (message: Produced) => Place,
+): Line {
   const mine = produced.filter((message) => message.via === via);
   const confirmed = mine.filter(({ acknowledgedByBroker }) => acknowledgedByBroker);
   const at = grouped(confirmed, place);
@@ -61,7 +76,11 @@ function accountLine(via: Produced['via'], { produced }: Journal, place: (messag
  * Delivered means that the receiver answered with success and that Postgres has the success;
  * neither alone suffices.
  */
-function placeOf(event: EventRow, deliveries: readonly DeliveryRow[], answered: ReadonlySet<string>): Place {
+function placeOf(
+  event: EventRow,
+  deliveries: readonly DeliveryRow[],
+  answered: ReadonlySet<string>,
+): Place {
   if (event.status !== 'processed') return 'visible';
   if (deliveries.length === 0) return 'missing';
   if (deliveries.some(({ status }) => status !== 'success')) return 'visible';
@@ -70,7 +89,9 @@ function placeOf(event: EventRow, deliveries: readonly DeliveryRow[], answered: 
 
 /** @param max allowed occurrences of a name */
 function twiceLine(what: string, names: readonly string[], max = 1): Line {
-  const twice = [...grouped(names, (name) => name).values()].filter(({ length }) => length > max).map(([name]) => name as string);
+  const twice = [...grouped(names, (name) => name).values()]
+    .filter(({ length }) => length > max)
+    .map(([name]) => name as string);
   return { what, expected: '0', found: few(twice), ok: twice.length === 0 };
 }
 
@@ -90,8 +111,12 @@ function quarantineLine(
     expected: String(confirmed.length),
     found:
       String(confirmed.length - wrong.length) +
-      (wrong.length > 0 ? `; not once: ${few(wrong.map((message) => `${message.n} (${times(message)} times)`))}` : '') +
-      (strange.length > 0 ? `; not produced so: ${few(strange.map((raw) => JSON.stringify(raw.slice(0, 40))))}` : ''),
+      (wrong.length > 0
+        ? `; not once: ${few(wrong.map((message) => `${message.n} (${times(message)} times)`))}`
+        : '') +
+      (strange.length > 0
+        ? `; not produced so: ${few(strange.map((raw) => JSON.stringify(raw.slice(0, 40))))}`
+        : ''),
     ok: wrong.length === 0 && strange.length === 0,
   };
 }

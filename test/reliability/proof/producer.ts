@@ -19,7 +19,12 @@ const KAFKA_SHARE = 0.7;
 export async function produce(
   brokers: Readonly<Record<Produced['via'], Broker>>,
   produced: Produced[],
-  { messages, overMs, draw, signal }: { messages: number; overMs: number; draw: Random; signal: AbortSignal },
+  {
+    messages,
+    overMs,
+    draw,
+    signal,
+  }: { messages: number; overMs: number; draw: Random; signal: AbortSignal },
 ): Promise<void> {
   const beganMs = performance.now();
   const isPoisoned = Array.from({ length: messages }, () => draw.next() * POISONED_EVERY < 1);
@@ -30,7 +35,8 @@ export async function produce(
     const broker = brokers[via];
     let mayBeAway = false;
     for (let written = 0; written < count && !signal.aborted;) {
-      const due = Math.min(count, Math.ceil((count * (performance.now() - beganMs)) / overMs)) - written;
+      const due =
+        Math.min(count, Math.ceil((count * (performance.now() - beganMs)) / overMs)) - written;
       // After an outage, tries with a single message.
       const size = Math.min(due, mayBeAway ? 1 : BATCH_MAX);
       const isThere = await broker.connect().then(
@@ -43,7 +49,9 @@ export async function produce(
           return { n, poisoned: isPoisoned[n] ?? false };
         });
         const taken = await broker.send(batch.map(textOf));
-        batch.forEach((message, index) => produced.push({ ...message, via, acknowledgedByBroker: taken[index] ?? false }));
+        batch.forEach((message, index) =>
+          produced.push({ ...message, via, acknowledgedByBroker: taken[index] ?? false }),
+        );
         written += size;
         mayBeAway = taken.includes(false);
       }

@@ -48,7 +48,8 @@ export interface Proof {
  */
 export async function runProof(options: ProofOptions): Promise<Proof> {
   const { seed, messages, patienceMs = 60_000, tell = () => undefined } = options;
-  const planned = options.schedule ?? schedule({ seed, count: options.faults, form: options.form ?? shortForm });
+  const planned =
+    options.schedule ?? schedule({ seed, count: options.faults, form: options.form ?? shortForm });
   const bed = await startTestBed({ build: options.build });
   const standstill = monitorEventLoopDelay();
   standstill.enable();
@@ -77,10 +78,15 @@ export async function runProof(options: ProofOptions): Promise<Proof> {
     tell('everything is restored; waiting until nothing is under way');
     const left = await atRest(bed, { patienceMs });
     if (left) tell(`nothing moves any more, and there are ${left}`);
-    tell(`the receiver and the proxies stood still for ${(standstill.max / 1e9).toFixed(1)} s at most: all that was late is late by that`);
+    tell(
+      `the receiver and the proxies stood still for ${(standstill.max / 1e9).toFixed(1)} s at most: all that was late is late by that`,
+    );
 
     const journal = journalOf(seed, bed);
-    const report = withTroubles(await reconcile({ journal, rows: bed.rows, offsets: bed.offsets }), bed);
+    const report = withTroubles(
+      await reconcile({ journal, rows: bed.rows, offsets: bed.offsets }),
+      bed,
+    );
     const keepLogs = options.keepLogs === true || !report.isBalanced;
     if (keepLogs) await keepEvidence(bed, journal);
     return { journal, report, services, logs: await bed.close({ keepLogs }) };
@@ -91,12 +97,20 @@ export async function runProof(options: ProofOptions): Promise<Proof> {
 }
 
 async function versions({ rows, redis }: TestBed): Promise<string> {
-  const [row] = await rows<{ postgres: string }>(`select current_setting('server_version') as postgres`);
+  const [row] = await rows<{ postgres: string }>(
+    `select current_setting('server_version') as postgres`,
+  );
   return `Postgres ${row!.postgres}, Redis ${await redis.version()}, Kafka ${KAFKA_VERSION}`;
 }
 
 function journalOf(seed: number, { produced, receiver, faults, kills }: TestBed): Journal {
-  return { seed, produced: [...produced], arrivals: [...receiver.arrivals], faults: [...faults], kills: [...kills] };
+  return {
+    seed,
+    produced: [...produced],
+    arrivals: [...receiver.arrivals],
+    faults: [...faults],
+    kills: [...kills],
+  };
 }
 
 /**
@@ -104,7 +118,18 @@ function journalOf(seed: number, { produced, receiver, faults, kills }: TestBed)
  * refuses.
  */
 function withTroubles(report: Report, { unexpectedExits, refusals }: TestBed): Report {
-  const none = (what: string, found: readonly string[]) => ({ what, expected: '0', found: few(found), ok: found.length === 0 });
-  const lines = [none('processes that ended by themselves', unexpectedExits), none('valid keys that a server refused', refusals)];
-  return { lines: [...report.lines, ...lines], isBalanced: report.isBalanced && lines.every(({ ok }) => ok) };
+  const none = (what: string, found: readonly string[]) => ({
+    what,
+    expected: '0',
+    found: few(found),
+    ok: found.length === 0,
+  });
+  const lines = [
+    none('processes that ended by themselves', unexpectedExits),
+    none('valid keys that a server refused', refusals),
+  ];
+  return {
+    lines: [...report.lines, ...lines],
+    isBalanced: report.isBalanced && lines.every(({ ok }) => ok),
+  };
 }

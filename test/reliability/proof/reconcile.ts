@@ -11,7 +11,12 @@ export interface Offsets {
    * Per partition: the group's committed offset (-1 without one) and the offset after the last
    * message.
    */
-  readonly kafka: readonly { readonly topic: string; readonly partition: number; readonly committed: number; readonly end: number }[];
+  readonly kafka: readonly {
+    readonly topic: string;
+    readonly partition: number;
+    readonly committed: number;
+    readonly end: number;
+  }[];
   /** Messages still in the queue: waiting, or received by a reader. */
   readonly sqs: { readonly ready: number; readonly inFlight: number };
 }
@@ -47,6 +52,10 @@ export async function reconcile({ journal, rows, offsets }: Witnesses): Promise<
   // Read before Postgres: anything acknowledged by now must be there.
   const brokers = await offsets();
   const ledger = await readLedger(rows);
-  const lines = [...messageLines(journal, ledger), ...requestLines(journal, ledger), ...rowLines(brokers, ledger)];
+  const lines = [
+    ...messageLines(journal, ledger),
+    ...requestLines(journal, ledger),
+    ...rowLines(brokers, ledger),
+  ];
   return { lines, isBalanced: lines.every(({ ok }) => ok) };
 }

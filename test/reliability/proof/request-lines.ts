@@ -34,7 +34,9 @@ function genuineLine({ arrivals }: Journal, ledger: Ledger): Line {
     found:
       String(arrivals.filter((arrival) => arrival.isSigned && isKnown(arrival)).length) +
       (unsigned.length > 0 ? `; signature wrong: ${few(unsigned.map(({ n }) => n))}` : '') +
-      (unknown.length > 0 ? `; id wrong: ${few(unknown.map(({ n, webhookId }) => `${n} (${webhookId})`))}` : ''),
+      (unknown.length > 0
+        ? `; id wrong: ${few(unknown.map(({ n, webhookId }) => `${n} (${webhookId})`))}`
+        : ''),
     ok: unsigned.length === 0 && unknown.length === 0,
   };
 }
@@ -50,29 +52,42 @@ const RECORDING_MS = 20_000;
  * agent, as its row shows, and the agent died while the request was in flight or soon after, or
  * soon after the end of a Postgres outage or a freeze.
  */
-function recordedLine({ arrivals, kills, faults }: Journal, { deliveries, timeoutMs }: Ledger, { pairs, unrecorded }: Matched): Line {
+function recordedLine(
+  { arrivals, kills, faults }: Journal,
+  { deliveries, timeoutMs }: Ledger,
+  { pairs, unrecorded }: Matched,
+): Line {
   const recovered = new Map(deliveries.map(({ id, recovered: times }) => [id, times]));
   const deaths = kills.filter(({ kind }) => kind === 'kill');
   const delays = faults
-    .filter(({ kind, target }) => target === 'postgres' || target === 'link to postgres' || kind === 'freeze agent')
+    .filter(
+      ({ kind, target }) =>
+        target === 'postgres' || target === 'link to postgres' || kind === 'freeze agent',
+    )
     .map(({ atMs, untilMs }) => ({ atMs, untilMs: untilMs + RECORDING_MS }))
     .sort((a, b) => a.atMs - b.atMs);
   const wasInFlight = ({ sentAtSeconds }: Arrival) => {
     const atMs = 1000 * sentAtSeconds;
     let untilMs = atMs + 1000 + timeoutMs + RECORDING_MS;
-    for (const delay of delays) if (delay.atMs <= untilMs && delay.untilMs >= atMs) untilMs = Math.max(untilMs, delay.untilMs);
+    for (const delay of delays)
+      if (delay.atMs <= untilMs && delay.untilMs >= atMs)
+        untilMs = Math.max(untilMs, delay.untilMs);
     return deaths.some((death) => death.untilMs >= atMs && death.atMs <= untilMs);
   };
-  const unexplained = [...grouped(unrecorded, ({ webhookId }) => webhookId)].flatMap(([id, some]) => {
-    const inFlight = some.filter(wasInFlight).slice(0, recovered.get(id) ?? 0);
-    return some.filter((arrival) => !inFlight.includes(arrival));
-  });
+  const unexplained = [...grouped(unrecorded, ({ webhookId }) => webhookId)].flatMap(
+    ([id, some]) => {
+      const inFlight = some.filter(wasInFlight).slice(0, recovered.get(id) ?? 0);
+      return some.filter((arrival) => !inFlight.includes(arrival));
+    },
+  );
   return {
     what: 'requests in the attempt log + in flight at a kill',
     expected: String(arrivals.length),
     found:
       `${pairs.length} + ${unrecorded.length - unexplained.length}` +
-      (unexplained.length > 0 ? `; neither: ${few(unexplained.map(({ n, webhookId }) => `${n} (${webhookId})`))}` : ''),
+      (unexplained.length > 0
+        ? `; neither: ${few(unexplained.map(({ n, webhookId }) => `${n} (${webhookId})`))}`
+        : ''),
     ok: unexplained.length === 0,
   };
 }

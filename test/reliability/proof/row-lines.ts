@@ -39,7 +39,9 @@ function offsetsLine({ kafka }: Offsets, { events, quarantined }: Ledger): Line 
   return {
     what: 'messages before the committed offsets that are in Postgres',
     expected: String(committedMessages),
-    found: String(committedMessages - ahead.length) + (ahead.length > 0 ? `; not in Postgres ${few(ahead)}` : ''),
+    found:
+      String(committedMessages - ahead.length) +
+      (ahead.length > 0 ? `; not in Postgres ${few(ahead)}` : ''),
     ok: ahead.length === 0,
   };
 }

@@ -40,7 +40,15 @@ const REST_MS = 1_000;
  * when it is empty, so that each occurs; faults of different targets can overlap.
  * @param options.count number of faults
  */
-export function schedule({ seed, count, form }: { seed: number; count: number; form: Form }): Planned[] {
+export function schedule({
+  seed,
+  count,
+  form,
+}: {
+  seed: number;
+  count: number;
+  form: Form;
+}): Planned[] {
   const draw = random(seed);
   const planned: Planned[] = [];
   const busyUntilMs = new Map<string, number>();
@@ -48,7 +56,8 @@ export function schedule({ seed, count, form }: { seed: number; count: number; f
   let atMs = 1_000;
   while (planned.length < count) {
     if (deck.length === 0) deck = draw.shuffled(faults);
-    const free = (fault: Fault) => fault.targets.filter((target) => (busyUntilMs.get(target) ?? 0) <= atMs);
+    const free = (fault: Fault) =>
+      fault.targets.filter((target) => (busyUntilMs.get(target) ?? 0) <= atMs);
     const place = deck.findIndex((fault) => free(fault).length > 0);
     if (place >= 0) {
       const [fault] = deck.splice(place, 1) as [Fault];

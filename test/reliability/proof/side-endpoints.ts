@@ -38,21 +38,36 @@ export async function startSideEndpoints(
   projectId: string,
   rows: Database['rows'],
 ): Promise<SideEndpoints> {
-  const server = http.createServer((request, response) => void request.resume().once('end', () => response.end()));
+  const server = http.createServer(
+    (request, response) => void request.resume().once('end', () => response.end()),
+  );
   const url = `http://127.0.0.1:${await loopback(server)}`;
   const path = `/projects/${projectId}`;
-  const changing = new Map<string, { readonly uid: string; readonly subscription: string; readonly how: Change }>();
+  const changing = new Map<
+    string,
+    { readonly uid: string; readonly subscription: string; readonly how: Change }
+  >();
   const ask = (uid: string, how: Change) =>
-    how === 'delete' ? call('DELETE', `${path}/endpoints/${uid}`) : call('POST', `${path}/endpoints/${uid}/activate`);
+    how === 'delete'
+      ? call('DELETE', `${path}/endpoints/${uid}`)
+      : call('POST', `${path}/endpoints/${uid}/activate`);
 
   return {
     async change(target, how) {
-      const { uid } = await insist(() => call<Created>('POST', `${path}/endpoints`, { name: SIDE, url }));
+      const { uid } = await insist(() =>
+        call<Created>('POST', `${path}/endpoints`, { name: SIDE, url }),
+      );
       await insist(() => call('PUT', `${path}/endpoints/${uid}/pause`));
       const fields = { name: SIDE, endpoint_id: uid, filter_config: { event_types: ['order.*'] } };
-      const { uid: subscription } = await insist(() => call<Created>('POST', `${path}/subscriptions`, fields));
+      const { uid: subscription } = await insist(() =>
+        call<Created>('POST', `${path}/subscriptions`, fields),
+      );
       const held = `select count(*)::int as n from event_deliveries where endpoint_id = $1 and next_attempt_at = 'infinity'`;
-      for (const untilMs = performance.now() + HELD_MS; performance.now() < untilMs; await sleep(100))
+      for (
+        const untilMs = performance.now() + HELD_MS;
+        performance.now() < untilMs;
+        await sleep(100)
+      )
         if (((await rows<{ n: number }>(held, [uid]).catch(() => []))[0]?.n ?? 0) >= HELD) break;
       changing.set(target, { uid, subscription, how });
       ask(uid, how).catch(() => undefined); // `confirm` checks the outcome
@@ -70,7 +85,8 @@ export async function startSideEndpoints(
       // The endpoint has enough deliveries. A missing subscription was deleted by a request with a
       // lost response.
       const gone = (error: Error) => assert.match(error.message, / answered 404: /);
-      if (how === 'activate') await insist(() => call('DELETE', `${path}/subscriptions/${subscription}`).catch(gone));
+      if (how === 'activate')
+        await insist(() => call('DELETE', `${path}/subscriptions/${subscription}`).catch(gone));
     },
     close: async () => {
       server.closeAllConnections();

@@ -50,7 +50,8 @@ export function supervised(name: string, options: SupervisedOptions): Supervised
   let running: GatewayProcess | undefined;
   let restart: NodeJS.Timeout | undefined;
   const pids: number[] = [];
-  const isReady = (process: GatewayProcess) => process.stdout.includes(READY) || process.stderr.includes(READY);
+  const isReady = (process: GatewayProcess) =>
+    process.stdout.includes(READY) || process.stderr.includes(READY);
 
   const start = () => {
     clearTimeout(restart);
@@ -62,10 +63,16 @@ export function supervised(name: string, options: SupervisedOptions): Supervised
     running = process;
     pids.push(process.pid);
     void process.ended.then(({ code, signal }) => {
-      fs.writeFileSync(path.join(options.logs, `${name}-${process.pid}.log`), process.stdout + process.stderr);
+      fs.writeFileSync(
+        path.join(options.logs, `${name}-${process.pid}.log`),
+        process.stdout + process.stderr,
+      );
       if (running !== process) return;
       // A process may exit if a service is unreachable at its start; not later.
-      if (isReady(process)) options.onUnexpectedExit(`${name} (pid ${process.pid}) ended by itself with ${code ?? signal}`);
+      if (isReady(process))
+        options.onUnexpectedExit(
+          `${name} (pid ${process.pid}) ended by itself with ${code ?? signal}`,
+        );
       restart = setTimeout(start, RESTART_MS);
     });
   };
@@ -92,9 +99,13 @@ export function supervised(name: string, options: SupervisedOptions): Supervised
       const stopped = release();
       if (!stopped) return;
       const atMs = Date.now();
-      const ending = await stopped.terminate({ withinMs: options.drainMs + 30_000 }).catch(() => undefined);
+      const ending = await stopped
+        .terminate({ withinMs: options.drainMs + 30_000 })
+        .catch(() => undefined);
       if (!ending) await kill(stopped);
-      const wasCutOff = CUT_OFF.some((sentence) => (stopped.stdout + stopped.stderr).includes(sentence));
+      const wasCutOff = CUT_OFF.some((sentence) =>
+        (stopped.stdout + stopped.stderr).includes(sentence),
+      );
       if (ending?.code !== 0 || wasCutOff) options.onBroken(stopped.pid, 'kill', atMs);
     },
     freeze: () => {
@@ -105,7 +116,10 @@ export function supervised(name: string, options: SupervisedOptions): Supervised
       if (running) signal(running.pid, 'SIGCONT');
     },
     ready: async () => {
-      await until(`${name} to be ready`, () => running && isReady(running), { withinMs: 120_000, everyMs: 50 });
+      await until(`${name} to be ready`, () => running && isReady(running), {
+        withinMs: 120_000,
+        everyMs: 50,
+      });
     },
   };
 }

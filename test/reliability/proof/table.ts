@@ -13,6 +13,8 @@ export function reportTable({ lines, isBalanced }: Report): string {
       .trimEnd(),
   );
   const wrong = lines.filter(({ ok }) => !ok).length;
-  const verdict = isBalanced ? 'The report balances.' : `The report does not balance: ${wrong} of ${lines.length} lines are wrong.`;
+  const verdict = isBalanced
+    ? 'The report balances.'
+    : `The report does not balance: ${wrong} of ${lines.length} lines are wrong.`;
   return [...text, '', verdict, ''].join('\n');
 }

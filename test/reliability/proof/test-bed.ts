@@ -40,7 +40,11 @@ const ANSWER_SECONDS = 3;
 export interface TestBed extends Pick<Witnesses, 'rows' | 'offsets'> {
   readonly logs: string;
   readonly postgres: PostgresServer;
-  readonly redis: RedisServer & { version(): Promise<string>; flush(): Promise<void>; lose(): Promise<void> };
+  readonly redis: RedisServer & {
+    version(): Promise<string>;
+    flush(): Promise<void>;
+    lose(): Promise<void>;
+  };
   readonly kafka: KafkaServer;
   readonly sqs: SqsServer;
   readonly receiver: Receiver;
@@ -74,7 +78,9 @@ export interface TestBed extends Pick<Witnesses, 'rows' | 'offsets'> {
  * @param options.build the `gateway.js` to run; the repository's by default
  * @throws the failure, after everything started is closed
  */
-export async function startTestBed({ build }: { build?: string | undefined } = {}): Promise<TestBed> {
+export async function startTestBed({
+  build,
+}: { build?: string | undefined } = {}): Promise<TestBed> {
   const closing: (() => unknown)[] = [];
   const logs = tempFolder('proof');
 
@@ -85,7 +91,10 @@ export async function startTestBed({ build }: { build?: string | undefined } = {
     if (failures.length > 0 && !keepLogs) throw failures[0];
     return keepLogs ? logs : undefined;
   };
-  const serving = <Server extends { log: string; close(): Promise<void> }>(name: string, server: Server): Server => {
+  const serving = <Server extends { log: string; close(): Promise<void> }>(
+    name: string,
+    server: Server,
+  ): Server => {
     closing.push(() => server.close());
     closing.push(() => fs.copyFileSync(server.log, path.join(logs, `${name}.log`)));
     return server;
@@ -96,17 +105,23 @@ export async function startTestBed({ build }: { build?: string | undefined } = {
     closing.push(() => kafkaLink.close());
     const [postgres, redis, kafka, sqs] = await Promise.all([
       own.postgres().then((server) => serving('postgres', server)),
-      own.redis({ appendonly: 'yes', appendfsync: 'always' }).then((server) => serving('redis', server)),
-      own.kafka({ proxied: { port: proxiedPort, advertisedPort: kafkaLink.port } }).then((server) => serving('kafka', server)),
+      own
+        .redis({ appendonly: 'yes', appendfsync: 'always' })
+        .then((server) => serving('redis', server)),
+      own
+        .kafka({ proxied: { port: proxiedPort, advertisedPort: kafkaLink.port } })
+        .then((server) => serving('kafka', server)),
       startSqs().then((server) => serving('sqs', server)),
     ]);
     const receiver = await startReceiver();
     closing.push(() => receiver.close());
     const links = new Map<string, Proxy>([['link to kafka', kafkaLink]]);
-    for (const [name, { port }] of Object.entries({ postgres, redis, sqs, receiver } satisfies Record<
-      Exclude<Service, 'kafka'>,
-      { port: number }
-    >)) {
+    for (const [name, { port }] of Object.entries({
+      postgres,
+      redis,
+      sqs,
+      receiver,
+    } satisfies Record<Exclude<Service, 'kafka'>, { port: number }>)) {
       const link = await proxy({ port });
       links.set(`link to ${name}`, link);
       closing.push(() => link.close());
@@ -138,10 +153,20 @@ export async function startTestBed({ build }: { build?: string | undefined } = {
 
     const kills: Kill[] = [];
     const unexpectedExits: string[] = [];
-    const clocks = new Map(permanentAgents.map((name) => [name as string, setClock(path.join(folders.atOnce, `clock-of-${name}`))]));
+    const clocks = new Map(
+      permanentAgents.map((name) => [
+        name as string,
+        setClock(path.join(folders.atOnce, `clock-of-${name}`)),
+      ]),
+    );
     const newer = newerBuild();
     closing.push(() => newer.close());
-    const command = (name: string, args: readonly string[], folder: string, bin = build): [string, Supervised] => {
+    const command = (
+      name: string,
+      args: readonly string[],
+      folder: string,
+      bin = build,
+    ): [string, Supervised] => {
       const isAgent = args[0] === 'agent';
       const process = supervised(name, {
         args,
@@ -150,7 +175,11 @@ export async function startTestBed({ build }: { build?: string | undefined } = {
         env: clocks.get(name)?.env,
         logs,
         drainMs: DRAIN_SECONDS * 1000,
-        onBroken: (pid, kind, atMs) => void (isAgent && kills.push({ agent: `${os.hostname()}:${pid}`, atMs, untilMs: Date.now(), kind })),
+        onBroken: (pid, kind, atMs) =>
+          void (
+            isAgent &&
+            kills.push({ agent: `${os.hostname()}:${pid}`, atMs, untilMs: Date.now(), kind })
+          ),
         onUnexpectedExit: (sentence) => void unexpectedExits.push(sentence),
       });
       closing.push(() => process.kill());
@@ -159,35 +188,75 @@ export async function startTestBed({ build }: { build?: string | undefined } = {
     const processes = new Map([
       command('server', ['server'], folders.atOnce),
       ...[...permanentAgents, temporaryAgent].map((name, k) =>
-        command(name, ['agent', '--port', String(ports[1 + k])], k === 0 ? folders.atOnce : folders.queued),
+        command(
+          name,
+          ['agent', '--port', String(ports[1 + k])],
+          k === 0 ? folders.atOnce : folders.queued,
+        ),
       ),
-      command(otherVersion[0], ['server', '--port', String(ports.at(-1))], folders.atOnce, newer.bin),
-      command(otherVersion[1], ['agent', '--port', String(ports.at(-2))], folders.queued, newer.bin),
+      command(
+        otherVersion[0],
+        ['server', '--port', String(ports.at(-1))],
+        folders.atOnce,
+        newer.bin,
+      ),
+      command(
+        otherVersion[1],
+        ['agent', '--port', String(ports.at(-2))],
+        folders.queued,
+        newer.bin,
+      ),
     ]);
 
     const run = { folder: folders.atOnce, ...(build ? { bin: build } : {}) };
     await succeed(['migrate', 'up'], run);
-    const account = JSON.parse(await succeed(['bootstrap', '--email', 'ops@example.com'], run)) as { api_key: { key: string } };
-    const ready = async () => void (await Promise.all(['server', ...permanentAgents].map((name) => processes.get(name)!.ready())));
+    const account = JSON.parse(await succeed(['bootstrap', '--email', 'ops@example.com'], run)) as {
+      api_key: { key: string };
+    };
+    const ready = async () =>
+      void (await Promise.all(
+        ['server', ...permanentAgents].map((name) => processes.get(name)!.ready()),
+      ));
     for (const name of ['server', ...permanentAgents]) processes.get(name)!.start();
     await ready();
 
     const [made, kept] = await Promise.all([topic(kafka, PARTITIONS), queue(sqs)]);
     closing.push(() => Promise.all([made.close(), kept.close()]));
     const call = managementApi(ports[0]!, account.api_key.key);
-    const project = await call<Created>('POST', '/projects', { name: 'proof', type: 'outgoing', config: { strategy } });
-    const create = <Data = Created>(what: string, fields: object) => call<Data>('POST', `/projects/${project.uid}/${what}`, fields);
-    const url = `http://127.0.0.1:${portTo('receiver')}`;
-    const { uid, secrets } = await create<{ uid: string; secrets: { value: string }[] }>('endpoints', {
-      name: 'receiver',
-      url,
-      http_timeout: ANSWER_SECONDS,
+    const project = await call<Created>('POST', '/projects', {
+      name: 'proof',
+      type: 'outgoing',
+      config: { strategy },
     });
+    const create = <Data = Created>(what: string, fields: object) =>
+      call<Data>('POST', `/projects/${project.uid}/${what}`, fields);
+    const url = `http://127.0.0.1:${portTo('receiver')}`;
+    const { uid, secrets } = await create<{ uid: string; secrets: { value: string }[] }>(
+      'endpoints',
+      {
+        name: 'receiver',
+        url,
+        http_timeout: ANSWER_SECONDS,
+      },
+    );
     receiver.expect(secrets[0]!.value);
-    await create('subscriptions', { name: 'orders', endpoint_id: uid, filter_config: { event_types: ['order.*'] } });
+    await create('subscriptions', {
+      name: 'orders',
+      endpoint_id: uid,
+      filter_config: { event_types: ['order.*'] },
+    });
     const owned = await create<{ key: string }>('api-keys', { name: 'proof' });
-    const link = await create<{ token: string }>('portal-links', { name: 'proof', owner_id: 'proof', auth_type: 'static_token' });
-    const read = (what: string, key: string, path: string) => ({ what, key, method: 'GET', path: `/projects/${project.uid}${path}` });
+    const link = await create<{ token: string }>('portal-links', {
+      name: 'proof',
+      owner_id: 'proof',
+      auth_type: 'static_token',
+    });
+    const read = (what: string, key: string, path: string) => ({
+      what,
+      key,
+      method: 'GET',
+      path: `/projects/${project.uid}${path}`,
+    });
     const keys = useKeys(
       [
         read('a personal key', account.api_key.key, '/endpoints'),
@@ -199,13 +268,19 @@ export async function startTestBed({ build }: { build?: string | undefined } = {
     );
     closing.push(() => keys.stop());
     const brokers = [`127.0.0.1:${kafkaLink.port}`];
-    const kafkaSource = { type: 'kafka', workers: 1, kafka: { brokers, topic_name: made.name, consumer_group_id: made.group } };
+    const kafkaSource = {
+      type: 'kafka',
+      workers: 1,
+      kafka: { brokers, topic_name: made.name, consumer_group_id: made.group },
+    };
     await create('sources', { name: 'topic', type: 'pub_sub', pub_sub: kafkaSource });
     const sqsSource = { type: 'sqs', workers: 2, sqs: queueConnection(kept, sqs, portTo('sqs')) };
     await create('sources', { name: 'queue', type: 'pub_sub', pub_sub: sqsSource });
 
-    const rows = async <Row extends pg.QueryResultRow>(sql: string, values: readonly unknown[] = []) =>
-      (await pool.query<Row>(sql, [...values])).rows;
+    const rows = async <Row extends pg.QueryResultRow>(
+      sql: string,
+      values: readonly unknown[] = [],
+    ) => (await pool.query<Row>(sql, [...values])).rows;
     const sideEndpoints = await startSideEndpoints(call, project.uid, rows);
     closing.push(() => sideEndpoints.close());
 
@@ -213,7 +288,10 @@ export async function startTestBed({ build }: { build?: string | undefined } = {
       logs,
       postgres,
       redis: Object.assign(redis, {
-        version: async () => /redis_version:(\S+)/.exec(await withRedis(redis.url, (client) => client.info('server')))?.[1] ?? 'unknown',
+        version: async () =>
+          /redis_version:(\S+)/.exec(
+            await withRedis(redis.url, (client) => client.info('server')),
+          )?.[1] ?? 'unknown',
         flush: async () => void (await withRedis(redis.url, (client) => client.flushall())),
         lose: async () => {
           await redis.crash();
@@ -241,7 +319,10 @@ export async function startTestBed({ build }: { build?: string | undefined } = {
     };
   } catch (error) {
     const kept = await close({ keepLogs: true });
-    throw new Error(`the test bed could not be started: ${(error as Error).message}; the logs are in ${kept}`, { cause: error });
+    throw new Error(
+      `the test bed could not be started: ${(error as Error).message}; the logs are in ${kept}`,
+      { cause: error },
+    );
   }
 }
 

@@ -16,7 +16,11 @@ async function run(body: string, { top = '', payloads = ['{"a":[1]}'] } = {}): P
   const text = `${top}\nfunction transform(payload, message) {\n${body}\n}`;
   const results = await within(sandbox.run({ key: text, text }, payloads), 30_000, 'answers');
   return results.map((result) =>
-    result.kind === 'object' ? JSON.parse(result.json) : result.kind === 'refused' ? result.reason : result.kind,
+    result.kind === 'object'
+      ? JSON.parse(result.json)
+      : result.kind === 'refused'
+        ? result.reason
+        : result.kind,
   );
 }
 
@@ -54,7 +58,10 @@ test('nothing but the language can be reached', async () => {
   const [found] = await run(`${walk}
     return { names: [...seen].filter((value) => typeof value === 'function').map((value) => String(value.name)) };`);
   const { names } = found as { names: string[] };
-  assert.ok(names.length > 400, `only ${names.length} functions were found: the walk does not work`);
+  assert.ok(
+    names.length > 400,
+    `only ${names.length} functions were found: the walk does not work`,
+  );
   const forbidden = [
     ...[
       'ArrayBuffer',
@@ -80,9 +87,28 @@ test('nothing but the language can be reached', async () => {
       'Compartment',
       'eval',
     ],
-    ...['lockdown', 'require', 'fetch', 'setTimeout', 'setImmediate', 'queueMicrotask', 'structuredClone', 'Buffer', 'process', 'exit'],
+    ...[
+      'lockdown',
+      'require',
+      'fetch',
+      'setTimeout',
+      'setImmediate',
+      'queueMicrotask',
+      'structuredClone',
+      'Buffer',
+      'process',
+      'exit',
+    ],
     ...['evaluate', 'ModuleSource', 'readSync', 'writeSync'],
-    ...['get buffer', 'get maxByteLength', 'resize', 'transfer', 'transferToFixedLength', 'sliceToImmutable', 'transferToImmutable'],
+    ...[
+      'get buffer',
+      'get maxByteLength',
+      'resize',
+      'transfer',
+      'transferToFixedLength',
+      'sliceToImmutable',
+      'transferToImmutable',
+    ],
   ];
   assert.equal(
     forbidden.filter((name) => names.includes(name)),
@@ -135,7 +161,9 @@ test('the globals of Node and the web are absent', async () => {
     'eval',
   ];
   const all = [...names, ...more];
-  const [found] = await run(`return { found: [${all.map((name) => `typeof ${name}`).join(', ')}] };`);
+  const [found] = await run(
+    `return { found: [${all.map((name) => `typeof ${name}`).join(', ')}] };`,
+  );
   assert.equal(found, { found: all.map(() => 'undefined') });
 });
 
@@ -194,20 +222,37 @@ test('a stack tells nothing of the host, whatever hooks a function sets', async 
 });
 
 const tampering: Record<string, { body: string; top?: string }> = {
-  'a variable at the top of the text': { top: 'let count = 0;', body: 'count += 1; return { seen: count };' },
-  'a table at the top of the text': { top: 'const all = [];', body: 'all.push(payload); return { seen: all.length };' },
-  'a property of transform': { body: 'transform.count = (transform.count ?? 0) + 1; return { seen: transform.count };' },
-  'a static field of a class': { top: 'class Counter { static count = 0; }', body: 'Counter.count += 1; return { seen: Counter.count };' },
+  'a variable at the top of the text': {
+    top: 'let count = 0;',
+    body: 'count += 1; return { seen: count };',
+  },
+  'a table at the top of the text': {
+    top: 'const all = [];',
+    body: 'all.push(payload); return { seen: all.length };',
+  },
+  'a property of transform': {
+    body: 'transform.count = (transform.count ?? 0) + 1; return { seen: transform.count };',
+  },
+  'a static field of a class': {
+    top: 'class Counter { static count = 0; }',
+    body: 'Counter.count += 1; return { seen: Counter.count };',
+  },
   'a property of a template object': {
     body: 'const at = (strings) => strings; const s = at`x`; try { s.count = 1; } catch {} return { seen: 1 + (s.count ?? 0) };',
   },
   'the payload': { body: 'payload.a.push(1); return { seen: payload.a.length - 1 };' },
-  'the last index of a regular expression': { body: 'const r = /1/g; r.test("1"); return { seen: r.lastIndex };' },
+  'the last index of a regular expression': {
+    body: 'const r = /1/g; r.test("1"); return { seen: r.lastIndex };',
+  },
 };
 
 for (const [name, { top = '', body }] of Object.entries(tampering)) {
   test(`${name} is fresh in every call`, async () => {
-    assert.equal(await run(body, { top, payloads: ['{"a":[1]}', '{"a":[1]}', '{"a":[1]}'] }), [{ seen: 1 }, { seen: 1 }, { seen: 1 }]);
+    assert.equal(await run(body, { top, payloads: ['{"a":[1]}', '{"a":[1]}', '{"a":[1]}'] }), [
+      { seen: 1 },
+      { seen: 1 },
+      { seen: 1 },
+    ]);
   });
 }
 
@@ -261,7 +306,10 @@ test('old records of regular expressions are gone', async () => {
 test('import is no way out, neither as a call nor as meta', async () => {
   assert.match(String((await run('return import("node:fs");'))[0]), /import\( on line 3/);
   assert.match(String((await run('return import /* x */ ("node:fs");'))[0]), /import\( on line 3/);
-  assert.match(String((await run('return { url: import.meta.url };'))[0]), /Cannot use 'import\.meta' outside a module on line 3/);
+  assert.match(
+    String((await run('return { url: import.meta.url };'))[0]),
+    /Cannot use 'import\.meta' outside a module on line 3/,
+  );
 });
 
 test('callbacks of promises run in the time of their own call only', async () => {
@@ -288,7 +336,10 @@ test('the word async cannot be hidden from the sandbox', async () => {
 });
 
 test('a rejected promise that nobody handles harms nobody', async () => {
-  const found = await run('(async () => { throw new Error("unheard"); })(); return { got: payload };', { payloads: ['1', '2'] });
+  const found = await run(
+    '(async () => { throw new Error("unheard"); })(); return { got: payload };',
+    { payloads: ['1', '2'] },
+  );
   assert.equal(found, [{ got: 1 }, { got: 2 }]);
 });
 

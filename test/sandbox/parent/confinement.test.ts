@@ -12,7 +12,10 @@ import { within } from '../../support/until.js';
 const test = suite('sandbox/parent/confinement');
 
 /** The internal method through which Node starts every process. */
-type Spawn = (this: { _handle: { spawn(options: Start | string, ...rest: unknown[]): number } }, options: Start) => unknown;
+type Spawn = (
+  this: { _handle: { spawn(options: Start | string, ...rest: unknown[]): number } },
+  options: Start,
+) => unknown;
 
 interface Start {
   file: string;
@@ -48,8 +51,15 @@ test('tools that are there but do not work are done without', async () => {
       await chmod(join(folder, name), 0o755);
     }
     process.env['PATH'] = `${folder}${delimiter}${path}`;
-    const functions = ['a', 'b'].map((name) => ({ key: name, text: `function transform(payload) { return { ${name}: payload }; }` }));
-    const results = await within(Promise.all(functions.map((fn) => sandbox.run(fn, ['1']))), 30_000, 'answers');
+    const functions = ['a', 'b'].map((name) => ({
+      key: name,
+      text: `function transform(payload) { return { ${name}: payload }; }`,
+    }));
+    const results = await within(
+      Promise.all(functions.map((fn) => sandbox.run(fn, ['1']))),
+      30_000,
+      'answers',
+    );
     assert.equal(
       results.flat().map((result) => result.kind === 'object' && result.json),
       ['{"a":1}', '{"b":1}'],
@@ -72,7 +82,11 @@ test('a process that cannot be made at the moment says nothing against the way i
     if (started.length <= 2)
       handle.spawn = (wanted, ...rest) => {
         // Node 24 passes the file as the first of many arguments.
-        make.call(handle, typeof wanted === 'string' ? '/nowhere' : { ...wanted, file: '/nowhere' }, ...rest);
+        make.call(
+          handle,
+          typeof wanted === 'string' ? '/nowhere' : { ...wanted, file: '/nowhere' },
+          ...rest,
+        );
         // The kernel's error for too many processes, see fork(2).
         return -constants.errno.EAGAIN;
       };
@@ -80,7 +94,11 @@ test('a process that cannot be made at the moment says nothing against the way i
   };
   const sandbox = new Sandbox({ processes: 1 });
   try {
-    const [result] = await within(sandbox.run({ key: 'a', text: 'function transform() { return {}; }' }, ['1']), 30_000, 'an answer');
+    const [result] = await within(
+      sandbox.run({ key: 'a', text: 'function transform() { return {}; }' }, ['1']),
+      30_000,
+      'an answer',
+    );
     assert.is(result?.kind, 'object');
   } finally {
     prototype.spawn = spawn;

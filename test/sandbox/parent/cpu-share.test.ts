@@ -49,7 +49,11 @@ test('it gets its share also when turns are late, and after a long time in which
   pass(1000, 1000);
   assert.equal(sent.slice(before), ['SIGCONT']);
   pass(45);
-  assert.equal(sent.slice(before, before + 2), ['SIGCONT', 'SIGSTOP'], 'a second of credit was not saved up');
+  assert.equal(
+    sent.slice(before, before + 2),
+    ['SIGCONT', 'SIGSTOP'],
+    'a second of credit was not saved up',
+  );
 });
 
 test('who had too much while nobody looked waits for it', () => {

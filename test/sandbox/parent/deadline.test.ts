@@ -12,13 +12,18 @@ test('a call is over its deadline when it was seen running for that long', () =>
   assert.is(watch.everyMs, 100);
   watch.look(running, 100);
   for (let seenMs = 100; seenMs < 1000; seenMs += 100)
-    assert.equal(watch.look(running, 100), { state: seenMs < 500 ? 'fine' : 'long' }, `after ${seenMs} ms`);
+    assert.equal(
+      watch.look(running, 100),
+      { state: seenMs < 500 ? 'fine' : 'long' },
+      `after ${seenMs} ms`,
+    );
   assert.equal(watch.look(running, 100), { state: 'overran', call: 3 });
 });
 
 test('every new call, of the same chunk or of another, has the whole deadline', () => {
   const watch = watchDeadline(1000);
-  for (let step = 0; step < 100; step += 1) assert.is.not(watch.look({ chunk: 7 + (step >> 4), call: step >> 2 }, 200).state, 'overran');
+  for (let step = 0; step < 100; step += 1)
+    assert.is.not(watch.look({ chunk: 7 + (step >> 4), call: step >> 2 }, 200).state, 'overran');
 });
 
 test('time in which nobody looked is not held against a call', () => {
@@ -42,7 +47,11 @@ test('a call that the machine hardly runs has some time more, and is told from o
   };
   assert.equal(after(1), { seenMs: 1000, state: 'overran', call: 3 });
   assert.equal(after(0.5), { seenMs: 1000, state: 'overran', call: 3 });
-  assert.equal(after(0.4), { seenMs: 1300, state: 'overran', call: 3 }, 'it has had half of its deadline by then');
+  assert.equal(
+    after(0.4),
+    { seenMs: 1300, state: 'overran', call: 3 },
+    'it has had half of its deadline by then',
+  );
   assert.equal(after(0.2), { seenMs: 1700, state: 'overran', call: 3 });
   const starved = after(0.05);
   assert.equal(starved, { seenMs: 1700, state: 'overran', call: 3, starvedMs: 85 });
@@ -61,7 +70,11 @@ test('the time for which a process was held does not count, and what it then had
     }
   };
   assert.equal(after(1), { seenMs: 1700, state: 'overran', call: 3 });
-  assert.equal(after(0.4), { seenMs: 1700, state: 'overran', call: 3 }, 'no more beside that: it has twice its deadline at most');
+  assert.equal(
+    after(0.4),
+    { seenMs: 1700, state: 'overran', call: 3 },
+    'no more beside that: it has twice its deadline at most',
+  );
   assert.equal(after(0.05), { seenMs: 1700, state: 'overran', call: 3, starvedMs: 51 });
 });
 
@@ -70,7 +83,11 @@ test('the processor time of a process is told where the system tells it', () => 
   const end = Date.now() + 100;
   while (Date.now() < end);
   const after = cpuTimeMs(process.pid);
-  if (process.platform === 'linux') assert.ok(before !== undefined && after !== undefined && after > before, `${before} ms, ${after} ms`);
+  if (process.platform === 'linux')
+    assert.ok(
+      before !== undefined && after !== undefined && after > before,
+      `${before} ms, ${after} ms`,
+    );
   else assert.is(before, undefined);
   assert.is(cpuTimeMs(2 ** 30), undefined, 'of no process');
 });

@@ -261,7 +261,10 @@ test('a chunk of slow calls is small', () => {
     return taken.length;
   };
   queues.add('a', calls(100));
-  assert.equal([size(1, 0.2), size(64, 20), size(64, 640), size(5, 500), size(1, 900)], [64, 64, 5, 1, 1]);
+  assert.equal(
+    [size(1, 0.2), size(64, 20), size(64, 640), size(5, 500), size(1, 900)],
+    [64, 64, 5, 1, 1],
+  );
 });
 
 test('what waits of one function can be dropped, and the others stay', () => {
@@ -297,7 +300,13 @@ test('a call that saw a process die without a reason goes alone', () => {
 
 test('checks and other texts are not mixed with payloads', () => {
   const queues = queuesOf(2, 'a');
-  queues.add('a', [call('1'), call(undefined), call('2'), call('3', 'other text'), call('4', 'other text')]);
+  queues.add('a', [
+    call('1'),
+    call(undefined),
+    call('2'),
+    call('3', 'other text'),
+    call('4', 'other text'),
+  ]);
   const sizes: number[] = [];
   for (let taken = queues.take(); taken; taken = queues.take()) {
     sizes.push(taken.calls.length);

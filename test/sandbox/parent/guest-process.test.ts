@@ -47,7 +47,10 @@ test('a process says once that it is ready, and not before', async () => {
   const heard: string[] = [];
   const end = await within(
     new Promise<End>((resolve) => {
-      const command = { file: process.execPath, args: ['-e', `${READY} ${READY} setInterval(() => {}, 1000);`] };
+      const command = {
+        file: process.execPath,
+        args: ['-e', `${READY} ${READY} setInterval(() => {}, 1000);`],
+      };
       const guest: GuestProcess = new GuestProcess(command, DEFAULT_LIMITS, {
         onStarted: () => heard.push(`started ${guest.hasStarted}`),
         onReply: () => heard.push('reply'),
@@ -67,12 +70,18 @@ if (process.platform !== 'linux') console.log(`skipped, it needs /proc: ${quiet}
 (process.platform === 'linux' ? test : test.skip)(quiet, async () => {
   const command = { file: process.execPath, args: ['-e', 'for (;;);'] };
   const before = childPids();
-  const guest = new GuestProcess(command, DEFAULT_LIMITS, { ...deaf, onEnd: () => undefined }, true);
+  const guest = new GuestProcess(
+    command,
+    DEFAULT_LIMITS,
+    { ...deaf, onEnd: () => undefined },
+    true,
+  );
   try {
     const [pid] = childPids().filter((one) => !before.includes(one));
     const states = async (count: number) => {
       const seen: (string | undefined)[] = [];
-      for (; seen.length < count; await new Promise((resolve) => setTimeout(resolve, 2))) seen.push(stateOf(pid!));
+      for (; seen.length < count; await new Promise((resolve) => setTimeout(resolve, 2)))
+        seen.push(stateOf(pid!));
       return seen;
     };
     assert.ok((await states(100)).includes('T'));
@@ -84,7 +93,9 @@ if (process.platform !== 'linux') console.log(`skipped, it needs /proc: ${quiet}
 });
 
 test('what a process says at its end is kept, up to a bound', async () => {
-  const end = await endOf(`${CELL} at(1, 1); process.stderr.write('no such thing' + 'x'.repeat(1e6)); process.exitCode = 1;`);
+  const end = await endOf(
+    `${CELL} at(1, 1); process.stderr.write('no such thing' + 'x'.repeat(1e6)); process.exitCode = 1;`,
+  );
   assert.match(end.lastWords, /^no such thing/);
   assert.ok(end.lastWords.length <= 8192, `${end.lastWords.length} characters`);
 });
@@ -97,14 +108,19 @@ test('a process that runs out of memory says so', async () => {
 });
 
 test('a process that sends something that is no reply is killed', async () => {
-  const end = await endOf(`require('fs').writeSync(3, Buffer.from([2, 0, 0, 0, 123, 125])); setInterval(() => {}, 1000);`);
+  const end = await endOf(
+    `require('fs').writeSync(3, Buffer.from([2, 0, 0, 0, 123, 125])); setInterval(() => {}, 1000);`,
+  );
   assert.match(end.lastWords, /malformed reply/);
 });
 
 test('a file that is not there ends as unstarted', async () => {
   const end = await within(
     new Promise<End>((resolve) => {
-      new GuestProcess({ file: '/nowhere/node', args: [] }, DEFAULT_LIMITS, { ...deaf, onEnd: resolve });
+      new GuestProcess({ file: '/nowhere/node', args: [] }, DEFAULT_LIMITS, {
+        ...deaf,
+        onEnd: resolve,
+      });
     }),
     10_000,
     'the end',
@@ -124,7 +140,10 @@ test('a child has an empty environment, even when the host has secrets', async (
     assert.not.match(stdout, /hunter2|PATH=/);
     // Node itself passes this variable on while measuring coverage.
     if (existsSync('/proc/self/environ'))
-      assert.is(readFileSync(`/proc/${pid}/environ`, 'latin1').replace(/^NODE_V8_COVERAGE=[^\0]*\0$/, ''), '');
+      assert.is(
+        readFileSync(`/proc/${pid}/environ`, 'latin1').replace(/^NODE_V8_COVERAGE=[^\0]*\0$/, ''),
+        '',
+      );
   } finally {
     delete process.env['SANDBOX_TEST_SECRET'];
     await sandbox.close();
@@ -139,10 +158,18 @@ const HOST = `
 `;
 
 test('after close nothing keeps the host process alive', async () => {
-  const host = execFile(process.execPath, ['--input-type=module', '-e', `${HOST} await sandbox.close(); console.log('closed');`]);
+  const host = execFile(process.execPath, [
+    '--input-type=module',
+    '-e',
+    `${HOST} await sandbox.close(); console.log('closed');`,
+  ]);
   let said = '';
   host.stdout!.on('data', (text: string) => (said += text));
-  const code = await within(new Promise((resolve) => host.on('exit', resolve)), 20_000, 'the host to end by itself');
+  const code = await within(
+    new Promise((resolve) => host.on('exit', resolve)),
+    20_000,
+    'the host to end by itself',
+  );
   assert.is(code, 0);
   assert.is(said.trim(), 'closed');
 });
@@ -164,26 +191,44 @@ test('a host without a file descriptor for a child is told so, keeps those that 
     for (const fd of held) closeSync(fd);
     await run();
     await sandbox.close();`;
-  const shell = ['-c', 'ulimit -n 64 && exec "$0" --input-type=module -e "$1"', process.execPath, script];
+  const shell = [
+    '-c',
+    'ulimit -n 64 && exec "$0" --input-type=module -e "$1"',
+    process.execPath,
+    script,
+  ];
   const { stdout } = await within(promisify(execFile)('sh', shell), 30_000, 'the host to end');
-  const refused = 'The sandbox cannot start its child processes: Error: no file descriptor is left for a child process';
+  const refused =
+    'The sandbox cannot start its child processes: Error: no file descriptor is left for a child process';
   assert.equal(stdout.trim().split('\n'), [refused, refused, refused, 'object']);
 });
 
 for (const [name, rest, needs] of [
   ['an idle child', 'setInterval(() => {}, 1000);', undefined],
   // On systems without setpriv only an idle child notices that its parent has ended.
-  ['a child in a loop', `void run('function transform() { for (;;); }'); setInterval(() => {}, 1000);`, '/usr/bin/setpriv'],
+  [
+    'a child in a loop',
+    `void run('function transform() { for (;;); }'); setInterval(() => {}, 1000);`,
+    '/usr/bin/setpriv',
+  ],
 ] as const) {
   if (needs !== undefined && !existsSync(needs)) {
     console.log(`skipped, ${needs} is missing: ${name} dies when its parent is killed`);
     continue;
   }
   test(`${name} dies when its parent is killed`, async () => {
-    const host = spawn(process.execPath, ['--input-type=module', '-e', `${HOST} ${rest} console.log('up');`], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    await within(new Promise((resolve) => host.stdout.once('data', resolve)), 20_000, 'the host to be up');
+    const host = spawn(
+      process.execPath,
+      ['--input-type=module', '-e', `${HOST} ${rest} console.log('up');`],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
+    await within(
+      new Promise((resolve) => host.stdout.once('data', resolve)),
+      20_000,
+      'the host to be up',
+    );
     if (needs) await new Promise((resolve) => setTimeout(resolve, 500));
     const children = await guestProcesses(host.pid);
     assert.ok(children.length > 0, 'the host has no child');

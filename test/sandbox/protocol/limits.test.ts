@@ -7,7 +7,12 @@ import { within } from '../../support/until.js';
 
 const limits = suite('sandbox/protocol/limits');
 
-const rows: Readonly<Record<keyof SandboxLimits, { readonly min: number; readonly max: number; readonly default: number }>> = {
+const rows: Readonly<
+  Record<
+    keyof SandboxLimits,
+    { readonly min: number; readonly max: number; readonly default: number }
+  >
+> = {
   deadlineMs: settings['transform.deadline_ms'],
   memoryMb: settings['transform.memory_mb'],
   maxOutputBytes: settings['transform.max_output_bytes'],
@@ -16,7 +21,8 @@ const rows: Readonly<Record<keyof SandboxLimits, { readonly min: number; readonl
 const names = Object.keys(rows) as (keyof SandboxLimits)[];
 
 /** All limits at one end of their ranges. */
-const at = (end: 'min' | 'max') => Object.fromEntries(names.map((name) => [name, rows[name][end]])) as unknown as SandboxLimits;
+const at = (end: 'min' | 'max') =>
+  Object.fromEntries(names.map((name) => [name, rows[name][end]])) as unknown as SandboxLimits;
 
 limits('the limits and their settings have the same defaults', () => {
   for (const name of names) assert.is(DEFAULT_LIMITS[name], rows[name].default, name);
@@ -34,7 +40,11 @@ for (const [end, given] of [
     const sandbox = new Sandbox(given);
     try {
       const text = 'function transform() { return {}; }';
-      const [result] = await within(sandbox.run({ key: 'empty', text }, ['{}']), 30_000, 'an answer');
+      const [result] = await within(
+        sandbox.run({ key: 'empty', text }, ['{}']),
+        30_000,
+        'an answer',
+      );
       assert.is(result?.kind, 'object', JSON.stringify(result));
     } finally {
       await sandbox.close();
@@ -47,7 +57,12 @@ limits('an output as large as the largest limit allows comes back whole', async 
   const length = rows.maxOutputBytes.max - '{"a":""}'.length;
   const text = `function transform({ length }) { return { a: 'x'.repeat(length) }; }`;
   try {
-    const run = (chars: number) => within(sandbox.run({ key: 'large', text }, [JSON.stringify({ length: chars })]), 60_000, 'an answer');
+    const run = (chars: number) =>
+      within(
+        sandbox.run({ key: 'large', text }, [JSON.stringify({ length: chars })]),
+        60_000,
+        'an answer',
+      );
     const [whole] = await run(length);
     assert.is(whole?.kind === 'object' && whole.json.length, rows.maxOutputBytes.max);
     const [over] = await run(length + 1);

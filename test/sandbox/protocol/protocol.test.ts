@@ -1,4 +1,12 @@
-import { decodeChunk, decodeReply, encodeChunk, encodeReply, FrameReader, HEAD_BYTES, type Reply } from '#sandbox/protocol/protocol';
+import {
+  decodeChunk,
+  decodeReply,
+  encodeChunk,
+  encodeReply,
+  FrameReader,
+  HEAD_BYTES,
+  type Reply,
+} from '#sandbox/protocol/protocol';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 
@@ -17,7 +25,13 @@ const reply: Reply = {
 };
 
 test('a chunk arrives as it was sent, whatever is in its payloads', () => {
-  const chunk = { id: 9, kind: 'run' as const, key: 'k\n', text: 'x\n"ü"', payloads: ['"ü😀"', '', '{"a":\n1}', '"\u2028"'] };
+  const chunk = {
+    id: 9,
+    kind: 'run' as const,
+    key: 'k\n',
+    text: 'x\n"ü"',
+    payloads: ['"ü😀"', '', '{"a":\n1}', '"\u2028"'],
+  };
   const frame = encodeChunk(chunk);
   assert.is(frame.readUInt32LE(0), frame.length - HEAD_BYTES);
   assert.equal(decodeChunk(frame.subarray(HEAD_BYTES)), chunk);
@@ -27,7 +41,13 @@ test('a chunk arrives as it was sent, whatever is in its payloads', () => {
 });
 
 test('half of a surrogate pair does not shift the payloads after it', () => {
-  const frame = encodeChunk({ id: 1, kind: 'run', key: '', text: '', payloads: ['"\ud800"', '"next"'] });
+  const frame = encodeChunk({
+    id: 1,
+    kind: 'run',
+    key: '',
+    text: '',
+    payloads: ['"\ud800"', '"next"'],
+  });
   assert.equal(decodeChunk(frame.subarray(HEAD_BYTES)).payloads, ['"\ufffd"', '"next"']);
 });
 
@@ -36,11 +56,16 @@ test('a reply arrives as it was sent', () => {
 });
 
 test('frames are put together from pieces of any size', () => {
-  const bytes = Buffer.concat([encodeReply(reply), encodeReply({ ...reply, first: 7 }), encodeReply({ ...reply, answers: [] })]);
+  const bytes = Buffer.concat([
+    encodeReply(reply),
+    encodeReply({ ...reply, first: 7 }),
+    encodeReply({ ...reply, answers: [] }),
+  ]);
   for (const step of [1, 3, 64, bytes.length]) {
     const reader = new FrameReader(10_000);
     const bodies: Buffer[] = [];
-    for (let at = 0; at < bytes.length; at += step) bodies.push(...reader.push(bytes.subarray(at, at + step)));
+    for (let at = 0; at < bytes.length; at += step)
+      bodies.push(...reader.push(bytes.subarray(at, at + step)));
     assert.equal(
       bodies.map((body) => decodeReply(body).first),
       [2, 7, 2],
@@ -49,7 +74,10 @@ test('frames are put together from pieces of any size', () => {
 });
 
 test('a frame that claims to be huge is refused before it is read', () => {
-  assert.throws(() => new FrameReader(1000).push(Buffer.from([0xff, 0xff, 0xff, 0x7f])), /malformed reply/);
+  assert.throws(
+    () => new FrameReader(1000).push(Buffer.from([0xff, 0xff, 0xff, 0x7f])),
+    /malformed reply/,
+  );
 });
 
 const malformed: Record<string, string> = {
@@ -58,11 +86,16 @@ const malformed: Record<string, string> = {
   'no record': '5\n',
   'a negative index': '{"chunk":1,"first":-1,"answers":[]}\n',
   'an unknown kind': '{"chunk":1,"first":0,"answers":[{"kind":"x","logs":[],"durationMs":1}]}\n',
-  'a text shorter than its size': '{"chunk":1,"first":0,"answers":[{"kind":"object","sizes":[9],"logs":[],"durationMs":1}]}\n{}',
-  'a text longer than its size': '{"chunk":1,"first":0,"answers":[{"kind":"object","sizes":[1],"logs":[],"durationMs":1}]}\n{}',
-  'a size that is no number': '{"chunk":1,"first":0,"answers":[{"kind":"object","sizes":["2"],"logs":[],"durationMs":1}]}\n{}',
-  'a log that is no text': '{"chunk":1,"first":0,"answers":[{"kind":"dropped","logs":[1],"durationMs":1}]}\n',
-  'an unknown refusal': '{"chunk":1,"first":0,"answers":[{"kind":"refused","code":"toString","reason":"","logs":[],"durationMs":1}]}\n',
+  'a text shorter than its size':
+    '{"chunk":1,"first":0,"answers":[{"kind":"object","sizes":[9],"logs":[],"durationMs":1}]}\n{}',
+  'a text longer than its size':
+    '{"chunk":1,"first":0,"answers":[{"kind":"object","sizes":[1],"logs":[],"durationMs":1}]}\n{}',
+  'a size that is no number':
+    '{"chunk":1,"first":0,"answers":[{"kind":"object","sizes":["2"],"logs":[],"durationMs":1}]}\n{}',
+  'a log that is no text':
+    '{"chunk":1,"first":0,"answers":[{"kind":"dropped","logs":[1],"durationMs":1}]}\n',
+  'an unknown refusal':
+    '{"chunk":1,"first":0,"answers":[{"kind":"refused","code":"toString","reason":"","logs":[],"durationMs":1}]}\n',
 };
 
 for (const [name, body] of Object.entries(malformed)) {

@@ -105,7 +105,12 @@ const cases: Case[] = [
     code: 'threw',
     says: /threw the value 42\./,
   },
-  { name: 'a thrown object is told', text: 'function transform() { throw {}; }', code: 'threw', says: /threw an object\./ },
+  {
+    name: 'a thrown object is told',
+    text: 'function transform() { throw {}; }',
+    code: 'threw',
+    says: /threw an object\./,
+  },
   {
     name: 'a thrown object whose message throws is told',
     text: 'function transform() { throw { get message() { throw this; } }; }',
@@ -166,7 +171,12 @@ const cases: Case[] = [
     code: 'promise',
     says: /returned a promise\. .*remove async/,
   },
-  { name: 'a thenable is a promise', text: 'function transform() { return { then() {} }; }', code: 'promise', says: /returned a promise/ },
+  {
+    name: 'a thenable is a promise',
+    text: 'function transform() { return { then() {} }; }',
+    code: 'promise',
+    says: /returned a promise/,
+  },
   {
     name: 'a promise in an array is told with its place',
     text: 'const transform = () => [{}, (async () => ({}))()];',
@@ -179,9 +189,24 @@ const cases: Case[] = [
     code: 'not_an_object',
     says: /returned nothing \(undefined\)\. Is a return missing\?/,
   },
-  { name: 'a text is no object', text: 'function transform() { return "{}"; }', code: 'not_an_object', says: /returned a text\./ },
-  { name: 'a number is no object', text: 'function transform() { return 1; }', code: 'not_an_object', says: /returned a number\./ },
-  { name: 'a BigInt is no object', text: 'function transform() { return 1n; }', code: 'not_an_object', says: /returned a bigint\./ },
+  {
+    name: 'a text is no object',
+    text: 'function transform() { return "{}"; }',
+    code: 'not_an_object',
+    says: /returned a text\./,
+  },
+  {
+    name: 'a number is no object',
+    text: 'function transform() { return 1; }',
+    code: 'not_an_object',
+    says: /returned a number\./,
+  },
+  {
+    name: 'a BigInt is no object',
+    text: 'function transform() { return 1n; }',
+    code: 'not_an_object',
+    says: /returned a bigint\./,
+  },
   {
     name: 'a function is no object',
     text: 'function transform() { return transform; }',
@@ -194,7 +219,12 @@ const cases: Case[] = [
     code: 'not_an_object',
     says: /returned a Map\./,
   },
-  { name: 'a Date is no object', text: 'function transform() { return new Date(0); }', code: 'not_an_object', says: /returned a Date\./ },
+  {
+    name: 'a Date is no object',
+    text: 'function transform() { return new Date(0); }',
+    code: 'not_an_object',
+    says: /returned a Date\./,
+  },
   {
     name: 'an item that is no object is told with its place',
     text: 'function transform() { return [{}, 5]; }',
@@ -253,7 +283,11 @@ const cases: Case[] = [
 
 for (const { name, text, code, says } of cases) {
   test(name, async () => {
-    const [result] = await within(sandbox.run({ key: text, text }, ['{"a":1}']), 30_000, 'a refusal');
+    const [result] = await within(
+      sandbox.run({ key: text, text }, ['{"a":1}']),
+      30_000,
+      'a refusal',
+    );
     assert.is(result?.kind === 'refused' ? result.code : result?.kind, code);
     assert.match(result?.kind === 'refused' ? result.reason : '', says);
     seen.add(code);
@@ -266,7 +300,10 @@ test('a function that fills its memory is refused', async () => {
     const text = 'function transform() { const all = []; for (;;) all.push({ a: [1, 2, 3] }); }';
     const [result] = await within(small.run({ key: 'memory', text }, ['1']), 60_000, 'a refusal');
     assert.is(result?.kind === 'refused' ? result.code : result?.kind, 'memory');
-    assert.match(result?.kind === 'refused' ? result.reason : '', /exceeded its memory limit of 32 MB/);
+    assert.match(
+      result?.kind === 'refused' ? result.reason : '',
+      /exceeded its memory limit of 32 MB/,
+    );
     seen.add('memory');
   } finally {
     await small.close();
@@ -278,7 +315,11 @@ test('a payload too large for the memory is refused, not tried for ever', async 
   try {
     const text = 'function transform(payload) { return { count: payload.length }; }';
     const large = JSON.stringify(Array.from({ length: 1_500_000 }, (_, index) => `${index} ü`));
-    const [first, second] = await within(small.run({ key: 'large', text }, [large, '[1]']), 60_000, 'a refusal');
+    const [first, second] = await within(
+      small.run({ key: 'large', text }, [large, '[1]']),
+      60_000,
+      'a refusal',
+    );
     assert.is(first?.kind === 'refused' ? first.code : first?.kind, 'memory');
     assert.is(second?.kind === 'object' && second.json, '{"count":1}');
   } finally {
@@ -301,7 +342,11 @@ test('a call whose process dies again and again without a reason is refused', as
     };
     let answered = false;
     const run = slow.run({ key: 'crash', text }, ['0', '1', '2']).finally(() => (answered = true));
-    const [results] = await within(Promise.all([run, killUntilAnswered(() => answered)]), 60_000, 'a refusal');
+    const [results] = await within(
+      Promise.all([run, killUntilAnswered(() => answered)]),
+      60_000,
+      'a refusal',
+    );
     const [before, crashed, after] = results;
     assert.is(before?.kind === 'object' && before.json, '{"payload":0}');
     assert.is(crashed?.kind === 'refused' ? crashed.code : crashed?.kind, 'crashed');

@@ -17,9 +17,19 @@ let place: Record<string, string>;
 grants.before(async () => {
   api = await startApi({ file: { api_rate_limit: 0, limits: { organisations_per_user: 100 } } });
   const { path } = await makeProject(api);
-  const member = await insertUser(api.db.knex, { email: 'viewer@example.com', first_name: '', last_name: '', passwordHash: '' });
-  await insertMember(api.db.knex, { organisationId: api.owner.organisation.id, userId: member.id, role: 'viewer' });
-  const created = async (at: string, body: object) => (await api.call('POST', at, body)).body.data.uid as string;
+  const member = await insertUser(api.db.knex, {
+    email: 'viewer@example.com',
+    first_name: '',
+    last_name: '',
+    passwordHash: '',
+  });
+  await insertMember(api.db.knex, {
+    organisationId: api.owner.organisation.id,
+    userId: member.id,
+    role: 'viewer',
+  });
+  const created = async (at: string, body: object) =>
+    (await api.call('POST', at, body)).body.data.uid as string;
   place = {
     '/projects/:project_id': path,
     '/organisations/:organisation_id': `/organisations/${api.owner.organisation.id}`,
@@ -35,13 +45,15 @@ grants.after(() => api.close());
 const GIVES = ['role', 'scopes', 'can_manage_endpoint', 'password'];
 const CARRIES = ['key', 'token', 'api_key'];
 
-const fieldsOf = (schema: unknown) => Object.keys((schema as { properties?: object } | undefined)?.properties ?? {});
+const fieldsOf = (schema: unknown) =>
+  Object.keys((schema as { properties?: object } | undefined)?.properties ?? {});
 
 function givesAccess({ method, reach, body, data }: Route): boolean {
   return (
     method !== 'get' &&
     reach !== 'open' &&
-    (fieldsOf(body).some((it) => GIVES.includes(it)) || fieldsOf(data).some((it) => CARRIES.includes(it)))
+    (fieldsOf(body).some((it) => GIVES.includes(it)) ||
+      fieldsOf(data).some((it) => CARRIES.includes(it)))
   );
 }
 
@@ -61,9 +73,23 @@ const ASKED: Readonly<Record<string, object>> = {
   'post /projects': { name: 'x' },
 };
 
-async function by(scopes: readonly string[] | null, role: Role | null, route: Route, body = ASKED[`${route.method} ${pathOf(route)}`]) {
-  const { key } = await insertApiKey(api.db.knex, { type: 'personal', name: 'narrow', userId: api.owner.user.id, scopes, role });
-  const path = Object.entries(place).reduce((text, [name, value]) => text.replace(name, value), pathOf(route));
+async function by(
+  scopes: readonly string[] | null,
+  role: Role | null,
+  route: Route,
+  body = ASKED[`${route.method} ${pathOf(route)}`],
+) {
+  const { key } = await insertApiKey(api.db.knex, {
+    type: 'personal',
+    name: 'narrow',
+    userId: api.owner.user.id,
+    scopes,
+    role,
+  });
+  const path = Object.entries(place).reduce(
+    (text, [name, value]) => text.replace(name, value),
+    pathOf(route),
+  );
   return api.call(route.method.toUpperCase(), `/api/v1${path}`, body, { key });
 }
 
@@ -84,7 +110,10 @@ grants('a key gives people no higher role than its own, and takes roles away', a
   const route = (method: string, end: string) =>
     routes.find((it) => it.method === method && it.reach === 'organisation' && it.path === end)!;
   const [invite, change] = [route('post', '/invitations'), route('put', '/members/:user_id')];
-  const weak = [await by(null, 'admin', invite), await by(null, 'admin', change, { role: 'owner' })];
+  const weak = [
+    await by(null, 'admin', invite),
+    await by(null, 'admin', change, { role: 'owner' }),
+  ];
   for (const { status, text } of weak) assert.is(status, 403, text);
   assert.is((await by(['members:write'], null, change, { role: 'viewer' })).status, 200);
 });
@@ -95,12 +124,26 @@ grants('a key gives a portal link that the scopes of the link allow', async () =
     ['viewer', ['any']],
     ['member', ['any', 'managing']],
   ] as const) {
-    const used = routes.filter((it) => portal.includes(it.portal as never) && it.path !== '/portal').map((it) => accessOf(it).scope);
-    const needed = new Set(used.filter((scope) => !used.includes(scope.replace(/:read$/, ':write')) || scope.endsWith(':write')));
+    const used = routes
+      .filter((it) => portal.includes(it.portal as never) && it.path !== '/portal')
+      .map((it) => accessOf(it).scope);
+    const needed = new Set(
+      used.filter(
+        (scope) => !used.includes(scope.replace(/:read$/, ':write')) || scope.endsWith(':write'),
+      ),
+    );
     assert.equal([...LINK_SCOPES[role]], [...needed].sort(), role);
     const body = { name: 'x', owner_id: 'acme', can_manage_endpoint: role === 'member' };
-    assert.is((await by([...LINK_SCOPES[role], 'portalLinks:write'], null, create, body)).status, 201, role);
-    if (role === 'member') assert.is((await by([...LINK_SCOPES.viewer, 'portalLinks:write'], null, create, body)).status, 403);
+    assert.is(
+      (await by([...LINK_SCOPES[role], 'portalLinks:write'], null, create, body)).status,
+      201,
+      role,
+    );
+    if (role === 'member')
+      assert.is(
+        (await by([...LINK_SCOPES.viewer, 'portalLinks:write'], null, create, body)).status,
+        403,
+      );
   }
 });
 

@@ -27,7 +27,9 @@ let theirs: Things;
 let key: string;
 
 owned.before(async () => {
-  api = await startApi({ file: { portal: { requests_per_second: 0 }, ingest: { inline_routing: false } } });
+  api = await startApi({
+    file: { portal: { requests_per_second: 0 }, ingest: { inline_routing: false } },
+  });
   const project = await makeProject(api);
   path = project.path;
   mine = await makeThings(project.id, 'acme');
@@ -37,12 +39,19 @@ owned.before(async () => {
 owned.after(() => api.close());
 
 async function tokenOf(owner: string, managing: boolean): Promise<string> {
-  const { body } = await api.call('POST', `${path}/portal-links`, { name: owner, owner_id: owner, can_manage_endpoint: managing });
+  const { body } = await api.call('POST', `${path}/portal-links`, {
+    name: owner,
+    owner_id: owner,
+    can_manage_endpoint: managing,
+  });
   return body.data.token;
 }
 
 async function makeThings(projectId: string, owner: string): Promise<Things> {
-  const { id: endpointId } = await makeEndpoint(api.db, projectId, { name: owner, owner_id: owner });
+  const { id: endpointId } = await makeEndpoint(api.db, projectId, {
+    name: owner,
+    owner_id: owner,
+  });
   const subscription = await insertSubscription(api.db.knex, projectId, {
     name: owner,
     endpoint_id: endpointId,
@@ -50,7 +59,13 @@ async function makeThings(projectId: string, owner: string): Promise<Things> {
     filter: null,
   });
   const [eventId] = (await makeEvents(api.db, projectId, [{ atMs: Date.now() }])) as [string];
-  const id = await makeDelivery(api.db, { projectId, eventId, endpointId, status: 'failure', attempts: 1 });
+  const id = await makeDelivery(api.db, {
+    projectId,
+    eventId,
+    endpointId,
+    status: 'failure',
+    attempts: 1,
+  });
   const attempt = newId();
   await api.db.rows(
     `insert into delivery_attempts (project_id, event_delivery_id, id, occurred_at, requested_at, endpoint_id, duration_ms, number, error_class, error, url)
@@ -64,83 +79,152 @@ const ofPortal = routes.filter(({ portal }) => portal);
 /** Routes that delete what other tests need. */
 const LAST = (route: { readonly method: string }) => route.method === 'delete';
 
-owned('each route of a portal with an id finds the thing of its owner, and not that of another owner', async () => {
-  let tried = 0;
-  for (const route of [...ofPortal].sort((one, other) => Number(LAST(one)) - Number(LAST(other)))) {
-    const collection = route.path.split('/')[1] as keyof Things;
-    if (!route.path.includes(':id') || !(collection in mine)) continue;
-    const call = (things: Things) => {
-      const place = pathOf(route).replace('/projects/:project_id', path).replace(':id', things[collection]);
-      const body = route.body ? {} : undefined;
-      return api.call(route.method.toUpperCase(), place.replace(':attempt_id', things.attempt), body, { key });
-    };
-    const refused = await call(theirs);
-    assert.is(refused.status, 404, `${route.method} ${route.path} of another owner: ${refused.body.message}`);
-    if (LAST(route)) continue;
-    const { status, body } = await call(mine);
-    assert.ok(status < 300, `${route.method} ${route.path}: ${status} ${body.message}`);
-    tried++;
-  }
-  assert.ok(tried >= 14, `${tried} routes`);
-});
-
-owned('each list of a portal has only what belongs to its owner, also when it asks for another', async () => {
-  const idsOf: Readonly<Record<string, (row: { uid: string }) => string>> = {
-    '/endpoints': (row) => row.uid,
-    '/subscriptions': (row) => row.uid,
-    '/eventdeliveries': (row) => row.uid,
-  };
-  const lists = ofPortal.filter(({ method, path: at, query }) => method === 'get' && !at.includes(':') && query);
-  for (const { path: at } of lists.filter((it) => !/^\/(event-types|activity)/.test(it.path))) {
-    assert.ok(idsOf[at], `${at} is a list that this test does not know`);
-    const wanted = [mine[at.slice(1) as keyof Things]];
-    for (const [query, expected] of [
-      ['', wanted],
-      [at === '/endpoints' ? 'ownerId=globex' : `endpointId=${mine.endpoints}`, wanted],
-      [at === '/endpoints' ? 'perPage=1' : `endpointId=${theirs.endpoints}`, at === '/endpoints' ? wanted : []],
-    ] as const) {
-      const { status, body } = await api.call('GET', `${path}${at}?${query}`, undefined, { key });
-      assert.is(status, 200);
-      assert.equal(body.data.content.map(idsOf[at]), expected, `${at}?${query}`);
+owned(
+  'each route of a portal with an id finds the thing of its owner, and not that of another owner',
+  async () => {
+    let tried = 0;
+    for (const route of [...ofPortal].sort(
+      (one, other) => Number(LAST(one)) - Number(LAST(other)),
+    )) {
+      const collection = route.path.split('/')[1] as keyof Things;
+      if (!route.path.includes(':id') || !(collection in mine)) continue;
+      const call = (things: Things) => {
+        const place = pathOf(route)
+          .replace('/projects/:project_id', path)
+          .replace(':id', things[collection]);
+        const body = route.body ? {} : undefined;
+        return api.call(
+          route.method.toUpperCase(),
+          place.replace(':attempt_id', things.attempt),
+          body,
+          { key },
+        );
+      };
+      const refused = await call(theirs);
+      assert.is(
+        refused.status,
+        404,
+        `${route.method} ${route.path} of another owner: ${refused.body.message}`,
+      );
+      if (LAST(route)) continue;
+      const { status, body } = await call(mine);
+      assert.ok(status < 300, `${route.method} ${route.path}: ${status} ${body.message}`);
+      tried++;
     }
-  }
-});
+    assert.ok(tried >= 14, `${tried} routes`);
+  },
+);
 
-owned('a portal counts requests to endpoints of its owner, and those of no others nor of the project', async () => {
-  await api.db.rows(
-    `insert into activity (project_id, endpoint_id, at, kind, status, n)
+owned(
+  'each list of a portal has only what belongs to its owner, also when it asks for another',
+  async () => {
+    const idsOf: Readonly<Record<string, (row: { uid: string }) => string>> = {
+      '/endpoints': (row) => row.uid,
+      '/subscriptions': (row) => row.uid,
+      '/eventdeliveries': (row) => row.uid,
+    };
+    const lists = ofPortal.filter(
+      ({ method, path: at, query }) => method === 'get' && !at.includes(':') && query,
+    );
+    for (const { path: at } of lists.filter((it) => !/^\/(event-types|activity)/.test(it.path))) {
+      assert.ok(idsOf[at], `${at} is a list that this test does not know`);
+      const wanted = [mine[at.slice(1) as keyof Things]];
+      for (const [query, expected] of [
+        ['', wanted],
+        [at === '/endpoints' ? 'ownerId=globex' : `endpointId=${mine.endpoints}`, wanted],
+        [
+          at === '/endpoints' ? 'perPage=1' : `endpointId=${theirs.endpoints}`,
+          at === '/endpoints' ? wanted : [],
+        ],
+      ] as const) {
+        const { status, body } = await api.call('GET', `${path}${at}?${query}`, undefined, { key });
+        assert.is(status, 200);
+        assert.equal(body.data.content.map(idsOf[at]), expected, `${at}?${query}`);
+      }
+    }
+  },
+);
+
+owned(
+  'a portal counts requests to endpoints of its owner, and those of no others nor of the project',
+  async () => {
+    await api.db.rows(
+      `insert into activity (project_id, endpoint_id, at, kind, status, n)
      select project_id, id, date_bin('10 minutes', now(), 'epoch'), 'attempt', 'failure', 3 from endpoints`,
-  );
-  const both = [mine, theirs].map((it) => `endpointId=${it.endpoints}`).join('&');
-  const counted = await api.call('GET', `${path}/activity/endpoints?${both}`, undefined, { key });
-  assert.equal(counted.body.data.content, [{ endpoint_id: mine.endpoints, attempts: { success: 0, failure: 3 } }]);
-  const status = async (query: string) => (await api.call('GET', `${path}/activity?${query}`, undefined, { key })).status;
-  const of = (it: Things) => `endpointId=${it.endpoints}`;
-  assert.equal([await status(of(mine)), await status(of(theirs)), await status('')], [200, 404, 422]);
-});
+    );
+    const both = [mine, theirs].map((it) => `endpointId=${it.endpoints}`).join('&');
+    const counted = await api.call('GET', `${path}/activity/endpoints?${both}`, undefined, { key });
+    assert.equal(counted.body.data.content, [
+      { endpoint_id: mine.endpoints, attempts: { success: 0, failure: 3 } },
+    ]);
+    const status = async (query: string) =>
+      (await api.call('GET', `${path}/activity?${query}`, undefined, { key })).status;
+    const of = (it: Things) => `endpointId=${it.endpoints}`;
+    assert.equal(
+      [await status(of(mine)), await status(of(theirs)), await status('')],
+      [200, 404, 422],
+    );
+  },
+);
 
-owned('an endpoint that is created over a portal belongs to its owner, and neither owner nor bounds are chosen there', async () => {
-  const create = (body: object) => api.call('POST', `${path}/endpoints`, { name: 'new', url: 'https://example.com', ...body }, { key });
-  const created = await create({});
-  assert.equal([created.status, created.body.data.owner_id], [201, 'acme']);
-  const endpoint = created.body.data.uid;
-  for (const body of [{ owner_id: 'globex' }, { concurrency: 10_000 }, { rate_limit: 0 }, { http_timeout: 120 }, { strategy: null }]) {
-    const [field] = Object.keys(body);
-    for (const { status, body: answer } of [await create(body), await api.call('PUT', `${path}/endpoints/${endpoint}`, body, { key })])
-      assert.equal([status, answer.errors?.map((it) => it.field)], [422, [field]]);
-  }
-  assert.is((await create({ owner_id: null })).status, 422);
-  const subscribe = (id: string) => api.call('POST', `${path}/subscriptions`, { name: 's', endpoint_id: id }, { key });
-  assert.equal([(await subscribe(endpoint)).status, (await subscribe(theirs.endpoints)).status], [201, 422]);
-  const moved = await api.call('PUT', `${path}/subscriptions/${mine.subscriptions}`, { endpoint_id: theirs.endpoints }, { key });
-  assert.is(moved.status, 422);
-  assert.is((await api.call('DELETE', `${path}/endpoints/${endpoint}`, undefined, { key })).status, 200);
-  assert.is((await api.call('GET', `${path}/endpoints/${endpoint}`, undefined, { key })).status, 404);
-});
+owned(
+  'an endpoint that is created over a portal belongs to its owner, and neither owner nor bounds are chosen there',
+  async () => {
+    const create = (body: object) =>
+      api.call(
+        'POST',
+        `${path}/endpoints`,
+        { name: 'new', url: 'https://example.com', ...body },
+        { key },
+      );
+    const created = await create({});
+    assert.equal([created.status, created.body.data.owner_id], [201, 'acme']);
+    const endpoint = created.body.data.uid;
+    for (const body of [
+      { owner_id: 'globex' },
+      { concurrency: 10_000 },
+      { rate_limit: 0 },
+      { http_timeout: 120 },
+      { strategy: null },
+    ]) {
+      const [field] = Object.keys(body);
+      for (const { status, body: answer } of [
+        await create(body),
+        await api.call('PUT', `${path}/endpoints/${endpoint}`, body, { key }),
+      ])
+        assert.equal([status, answer.errors?.map((it) => it.field)], [422, [field]]);
+    }
+    assert.is((await create({ owner_id: null })).status, 422);
+    const subscribe = (id: string) =>
+      api.call('POST', `${path}/subscriptions`, { name: 's', endpoint_id: id }, { key });
+    assert.equal(
+      [(await subscribe(endpoint)).status, (await subscribe(theirs.endpoints)).status],
+      [201, 422],
+    );
+    const moved = await api.call(
+      'PUT',
+      `${path}/subscriptions/${mine.subscriptions}`,
+      { endpoint_id: theirs.endpoints },
+      { key },
+    );
+    assert.is(moved.status, 422);
+    assert.is(
+      (await api.call('DELETE', `${path}/endpoints/${endpoint}`, undefined, { key })).status,
+      200,
+    );
+    assert.is(
+      (await api.call('GET', `${path}/endpoints/${endpoint}`, undefined, { key })).status,
+      404,
+    );
+  },
+);
 
 owned('a batch sends again only what belongs to the owner', async () => {
   await api.db.rows(`update event_deliveries set status = 'failure', next_attempt_at = null`);
-  const retry = (query: string) => api.call('POST', `${path}/eventdeliveries/batchretry?startDate=2020-01-01${query}`, undefined, { key });
+  const retry = (query: string) =>
+    api.call('POST', `${path}/eventdeliveries/batchretry?startDate=2020-01-01${query}`, undefined, {
+      key,
+    });
   const counts = async (query: string) => {
     const { due, left } = (await retry(query)).body.data;
     return [due, left];
@@ -149,28 +233,53 @@ owned('a batch sends again only what belongs to the owner', async () => {
   assert.equal(await counts(`&endpointId=${theirs.endpoints}`), [0, 0]);
   assert.equal(await counts('&status=success'), [0, 0]);
   assert.equal(await counts(`&endpointId=${mine.endpoints}`), [1, 0]);
-  const rows = await api.db.rows<{ id: string; status: string }>('select id, status::text from event_deliveries order by id');
+  const rows = await api.db.rows<{ id: string; status: string }>(
+    'select id, status::text from event_deliveries order by id',
+  );
   assert.is(rows.find(({ id }) => id === mine.eventdeliveries)?.status, 'scheduled');
   assert.is(rows.find(({ id }) => id === theirs.eventdeliveries)?.status, 'failure');
 });
 
-owned('the event of a delivery tells its data and headers, not where it came from or went to beside', async () => {
-  const { body } = await api.call('GET', `${path}/eventdeliveries/${mine.eventdeliveries}/event`, undefined, { key });
-  assert.equal(Object.keys(body.data).sort(), ['data', 'data_bytes', 'event_type', 'headers', 'is_transformed', 'occurred_at', 'uid']);
-  assert.equal([body.data.data, body.data.headers], [{ n: 1 }, { 'x-a': 'b' }]);
-});
+owned(
+  'the event of a delivery tells its data and headers, not where it came from or went to beside',
+  async () => {
+    const { body } = await api.call(
+      'GET',
+      `${path}/eventdeliveries/${mine.eventdeliveries}/event`,
+      undefined,
+      { key },
+    );
+    assert.equal(Object.keys(body.data).sort(), [
+      'data',
+      'data_bytes',
+      'event_type',
+      'headers',
+      'is_transformed',
+      'occurred_at',
+      'uid',
+    ]);
+    assert.equal([body.data.data, body.data.headers], [{ n: 1 }, { 'x-a': 'b' }]);
+  },
+);
 
 owned('a delivery is no longer reached when its endpoint is given to another owner', async () => {
   const mover = await tokenOf('acme', false);
-  const show = () => api.call('GET', `${path}/eventdeliveries/${mine.eventdeliveries}`, undefined, { key: mover });
+  const show = () =>
+    api.call('GET', `${path}/eventdeliveries/${mine.eventdeliveries}`, undefined, { key: mover });
   assert.is((await show()).status, 200);
   await api.call('PUT', `${path}/endpoints/${mine.endpoints}`, { owner_id: 'umbrella' });
   assert.is((await show()).status, 404);
 });
 
-owned('a route for portal links whose things have no known owner is refused when the server starts', () => {
-  assert.throws(() => ownedBy({ path: '/sources/:id', portal: 'any' }), 'whose its things are is not known');
-  ownedBy({ path: '/sources/:id' });
-});
+owned(
+  'a route for portal links whose things have no known owner is refused when the server starts',
+  () => {
+    assert.throws(
+      () => ownedBy({ path: '/sources/:id', portal: 'any' }),
+      'whose its things are is not known',
+    );
+    ownedBy({ path: '/sources/:id' });
+  },
+);
 
 owned.run();

@@ -31,7 +31,11 @@ let statements = 0;
 lookups.before(async () => {
   db = await migratedDatabase();
   own = await redis();
-  owner = await bootstrapUser(db.knex, { email: 'owner@example.com', firstName: 'o', lastName: 'w' });
+  owner = await bootstrapUser(db.knex, {
+    email: 'owner@example.com',
+    firstName: 'o',
+    lastName: 'w',
+  });
   db.knex.on('query', () => statements++);
 });
 lookups.after(async () => {
@@ -43,12 +47,16 @@ lookups.before.each(async () => {
   statements = 0;
 });
 
-const patient = (kv: Kv) => kvFallback(kv, { place: own.connection, log: silentLog, meanwhile: '' });
+const patient = (kv: Kv) =>
+  kvFallback(kv, { place: own.connection, log: silentLog, meanwhile: '' });
 /** A cache without memory, in KV only. */
-const on = (kv: KvFallback, signedWith = key): RecordCache => recordCache(db, { kv, key: signedWith, memoryMs: 0 });
+const on = (kv: KvFallback, signedWith = key): RecordCache =>
+  recordCache(db, { kv, key: signedWith, memoryMs: 0 });
 /** Keeps records in memory for the whole test. */
-const keeping = (kv: KvFallback | undefined): RecordCache => recordCache(db, { kv, key, memoryMs: 3_600_000 });
-const project = () => insertProject(db.knex, owner.organisation.id, { name: 'before', type: 'outgoing', config: {} });
+const keeping = (kv: KvFallback | undefined): RecordCache =>
+  recordCache(db, { kv, key, memoryMs: 3_600_000 });
+const project = () =>
+  insertProject(db.knex, owner.organisation.id, { name: 'before', type: 'outgoing', config: {} });
 
 function maskOfOwner(): string {
   return owner.api_key.key.slice(3, 19);
@@ -64,23 +72,31 @@ async function withRedis(test: (kv: Kv) => Promise<void>, port?: number): Promis
 }
 
 for (const where of ['in Redis', 'in memory']) {
-  const withKv = (test: (kv: Kv) => Promise<void>) => (where === 'in memory' ? test(new MemoryKv()) : withRedis(test));
+  const withKv = (test: (kv: Kv) => Promise<void>) =>
+    where === 'in memory' ? test(new MemoryKv()) : withRedis(test);
 
-  lookups(`${where}: what was looked up is there for the next request as Postgres had it, and Postgres is not asked`, () =>
-    withKv(async (kv) => {
-      const it = on(patient(kv));
-      const { id } = await project();
-      const look = () => Promise.all([it.apiKey(maskOfOwner()), it.organisations(owner.user.id), it.project(id)]);
-      const first = await look();
-      await until('the answers to be in the cache', async () => {
-        statements = 0;
-        await look();
-        return statements === 0;
-      });
-      assert.equal(await look(), first);
-      assert.equal(first, [await findApiKey(db.knex, maskOfOwner()), first[1], await findProject(db.knex, id)]);
-      assert.is(first[1].length, 1);
-    }),
+  lookups(
+    `${where}: what was looked up is there for the next request as Postgres had it, and Postgres is not asked`,
+    () =>
+      withKv(async (kv) => {
+        const it = on(patient(kv));
+        const { id } = await project();
+        const look = () =>
+          Promise.all([it.apiKey(maskOfOwner()), it.organisations(owner.user.id), it.project(id)]);
+        const first = await look();
+        await until('the answers to be in the cache', async () => {
+          statements = 0;
+          await look();
+          return statements === 0;
+        });
+        assert.equal(await look(), first);
+        assert.equal(first, [
+          await findApiKey(db.knex, maskOfOwner()),
+          first[1],
+          await findProject(db.knex, id),
+        ]);
+        assert.is(first[1].length, 1);
+      }),
   );
 
   lookups(`${where}: what does not exist is looked for each time`, () =>
@@ -88,70 +104,85 @@ for (const where of ['in Redis', 'in memory']) {
       const it = on(patient(kv));
       const id = newId();
       assert.is(await it.project(id), undefined);
-      await db.rows(`insert into projects (id, organisation_id, name, type, config) values ($1, $2, 'late', 'outgoing', '{}')`, [
-        id,
-        owner.organisation.id,
-      ]);
+      await db.rows(
+        `insert into projects (id, organisation_id, name, type, config) values ($1, $2, 'late', 'outgoing', '{}')`,
+        [id, owner.organisation.id],
+      );
       assert.is((await it.project(id))?.name, 'late');
     }),
   );
 
-  lookups(`${where}: a change is seen at once where it was made, and by those that share the cache`, () =>
-    withKv(async (kv) => {
-      const [here, there] = [on(patient(kv)), on(patient(kv))];
-      const { id } = await project();
-      await cachedBy(there, id);
-      await updateProject(db.knex, id, { name: 'after' });
-      assert.is((await there.project(id))?.name, 'before', 'it was cached');
-      await here.forget({ project: id });
-      assert.equal([(await here.project(id))?.name, (await there.project(id))?.name], ['after', 'after']);
-    }),
+  lookups(
+    `${where}: a change is seen at once where it was made, and by those that share the cache`,
+    () =>
+      withKv(async (kv) => {
+        const [here, there] = [on(patient(kv)), on(patient(kv))];
+        const { id } = await project();
+        await cachedBy(there, id);
+        await updateProject(db.knex, id, { name: 'after' });
+        assert.is((await there.project(id))?.name, 'before', 'it was cached');
+        await here.forget({ project: id });
+        assert.equal(
+          [(await here.project(id))?.name, (await there.project(id))?.name],
+          ['after', 'after'],
+        );
+      }),
   );
 }
 
-lookups('a key that does not exist is looked up once in a while, and of such keys a bounded number is kept', async () => {
-  const it = keeping(undefined);
-  const unknown = (n: number) => it.apiKey(n.toString(16).padStart(16, '0'));
-  for (let n = 0; n < 5; n++) assert.is(await unknown(0), undefined);
-  assert.is(statements, 1);
-  for (let n = 1; n <= 10_000; n += 500) await Promise.all(Array.from({ length: 500 }, (_, at) => unknown(n + at)));
-  statements = 0;
-  await unknown(10_000);
-  assert.is(statements, 0);
-  await unknown(0);
-  assert.is(statements, 1, 'the oldest was dropped');
-});
+lookups(
+  'a key that does not exist is looked up once in a while, and of such keys a bounded number is kept',
+  async () => {
+    const it = keeping(undefined);
+    const unknown = (n: number) => it.apiKey(n.toString(16).padStart(16, '0'));
+    for (let n = 0; n < 5; n++) assert.is(await unknown(0), undefined);
+    assert.is(statements, 1);
+    for (let n = 1; n <= 10_000; n += 500)
+      await Promise.all(Array.from({ length: 500 }, (_, at) => unknown(n + at)));
+    statements = 0;
+    await unknown(10_000);
+    assert.is(statements, 0);
+    await unknown(0);
+    assert.is(statements, 1, 'the oldest was dropped');
+  },
+);
 
 for (const where of ['in front of KV', 'without KV']) {
   const scene = (test: (it: RecordCache, asked: () => number) => Promise<void>) =>
     withRedis(async (kv) => {
       let questions = 0;
       const counting: KvFallback = { ask: (question) => (questions++, patient(kv).ask(question)) };
-      await test(keeping(where === 'without KV' ? undefined : counting), () => questions + statements);
+      await test(
+        keeping(where === 'without KV' ? undefined : counting),
+        () => questions + statements,
+      );
     });
 
-  lookups(`${where}: what was found is kept in memory; requests that come together look it up once`, () =>
-    scene(async (it, asked) => {
-      const { id } = await project();
-      const look = () => Promise.all([it.apiKey(maskOfOwner()), it.organisations(owner.user.id), it.project(id)]);
-      statements = 0;
-      const [first, ...others] = await Promise.all([look(), look(), look()]);
-      const once = asked();
-      for (const other of others) assert.equal(other, first);
-      assert.equal(await look(), first);
-      // KV requests: a read and a write for each of the three.
-      assert.equal([statements, once, asked()], [3, where === 'without KV' ? 3 : 9, once]);
-    }),
+  lookups(
+    `${where}: what was found is kept in memory; requests that come together look it up once`,
+    () =>
+      scene(async (it, asked) => {
+        const { id } = await project();
+        const look = () =>
+          Promise.all([it.apiKey(maskOfOwner()), it.organisations(owner.user.id), it.project(id)]);
+        statements = 0;
+        const [first, ...others] = await Promise.all([look(), look(), look()]);
+        const once = asked();
+        for (const other of others) assert.equal(other, first);
+        assert.equal(await look(), first);
+        // KV requests: a read and a write for each of the three.
+        assert.equal([statements, once, asked()], [3, where === 'without KV' ? 3 : 9, once]);
+      }),
   );
 
   lookups(`${where}: what does not exist is not kept, and neither is a failure`, () =>
     scene(async (it) => {
       const id = newId();
       assert.is(await it.project(id), undefined);
-      await db.rows(`insert into projects (id, organisation_id, name, type, config) values ($1, $2, 'late', 'outgoing', '{}')`, [
-        id,
-        owner.organisation.id,
-      ]);
+      await db.rows(
+        `insert into projects (id, organisation_id, name, type, config) values ($1, $2, 'late', 'outgoing', '{}')`,
+        [id, owner.organisation.id],
+      );
       assert.is((await it.project(id))?.name, 'late');
       const failed = await it.project('no id').catch((error: unknown) => error);
       assert.ok(failed instanceof Error);
@@ -159,20 +190,22 @@ for (const where of ['in front of KV', 'without KV']) {
     }),
   );
 
-  lookups(`${where}: a change is seen at once where it was made, and not undone by a read that began before it`, () =>
-    scene(async (it) => {
-      const { id } = await project();
-      await it.project(id);
-      await updateProject(db.knex, id, { name: 'after' });
-      await it.forget({ project: id });
-      assert.is((await it.project(id))?.name, 'after');
-      const { id: other } = await project();
-      const early = it.project(other);
-      await it.forget({ project: other });
-      await early;
-      await updateProject(db.knex, other, { name: 'after' });
-      assert.is((await it.project(other))?.name, 'after');
-    }),
+  lookups(
+    `${where}: a change is seen at once where it was made, and not undone by a read that began before it`,
+    () =>
+      scene(async (it) => {
+        const { id } = await project();
+        await it.project(id);
+        await updateProject(db.knex, id, { name: 'after' });
+        await it.forget({ project: id });
+        assert.is((await it.project(id))?.name, 'after');
+        const { id: other } = await project();
+        const early = it.project(other);
+        await it.forget({ project: other });
+        await early;
+        await updateProject(db.knex, other, { name: 'after' });
+        assert.is((await it.project(other))?.name, 'after');
+      }),
   );
 }
 
@@ -245,7 +278,9 @@ lookups('who may write KV makes no key and hands no project to another', () =>
 const before = {
   entry: (name: string, value: unknown) => {
     const bytes = serialize({ name, untilMs: Date.now() + 30_000, value });
-    return Buffer.concat([createHmac('sha256', key).update(bytes).digest(), bytes]).toString('base64');
+    return Buffer.concat([createHmac('sha256', key).update(bytes).digest(), bytes]).toString(
+      'base64',
+    );
   },
   isValid: (text: string) => {
     const all = Buffer.from(text, 'base64');
@@ -253,27 +288,34 @@ const before = {
   },
 };
 
-lookups('an entry of another release is no answer, either way, and each release forgets what the other changes', () =>
-  withRedis(async (kv) => {
-    const it = on(patient(kv));
-    const name = `cache:key:${maskOfOwner()}`;
-    const stored = (await findApiKey(db.knex, maskOfOwner()))!;
-    // Scopes are newer than keys: a record without them is refused everything.
-    const { scopes: _, ...row } = stored.row;
-    await kv.set(name, before.entry(name, { ...stored, row }), { ttlMs: 30_000 });
-    assert.equal(await it.apiKey(maskOfOwner()), stored);
-    await kv.set(name, before.entry(name, { ...stored, revoked_at: new Date() }), { ttlMs: 30_000 });
-    assert.equal(await it.apiKey(maskOfOwner()), stored);
-    assert.ok(before.isValid((await kv.get(name))!), 'it stays for those that can read it');
+lookups(
+  'an entry of another release is no answer, either way, and each release forgets what the other changes',
+  () =>
+    withRedis(async (kv) => {
+      const it = on(patient(kv));
+      const name = `cache:key:${maskOfOwner()}`;
+      const stored = (await findApiKey(db.knex, maskOfOwner()))!;
+      // Scopes are newer than keys: a record without them is refused everything.
+      const { scopes: _, ...row } = stored.row;
+      await kv.set(name, before.entry(name, { ...stored, row }), { ttlMs: 30_000 });
+      assert.equal(await it.apiKey(maskOfOwner()), stored);
+      await kv.set(name, before.entry(name, { ...stored, revoked_at: new Date() }), {
+        ttlMs: 30_000,
+      });
+      assert.equal(await it.apiKey(maskOfOwner()), stored);
+      assert.ok(before.isValid((await kv.get(name))!), 'it stays for those that can read it');
 
-    await own.client.flushdb();
-    await it.apiKey(maskOfOwner());
-    await until('the entry of this release', () => kv.get(name));
-    assert.not.ok(before.isValid((await kv.get(name))!), 'the other release asks Postgres');
-    await kv.set(name, before.entry(name, stored), { ttlMs: 30_000 });
-    await it.forget({ masks: [maskOfOwner()] });
-    assert.not.ok(before.isValid((await kv.get(name))!), 'a key that was revoked here is forgotten by the other release');
-  }),
+      await own.client.flushdb();
+      await it.apiKey(maskOfOwner());
+      await until('the entry of this release', () => kv.get(name));
+      assert.not.ok(before.isValid((await kv.get(name))!), 'the other release asks Postgres');
+      await kv.set(name, before.entry(name, stored), { ttlMs: 30_000 });
+      await it.forget({ masks: [maskOfOwner()] });
+      assert.not.ok(
+        before.isValid((await kv.get(name))!),
+        'a key that was revoked here is forgotten by the other release',
+      );
+    }),
 );
 
 lookups('the shape of records is that of their version', async () => {
@@ -283,7 +325,13 @@ lookups('the shape of records is that of their version', async () => {
   const [membership] = await on(patient(new MemoryKv())).organisations(owner.user.id);
   // A changed field requires a new version: raise KV_VERSIONS.record, and list the new fields here.
   assert.equal(
-    [KV_VERSIONS.record, fields(found), fields(found.row), fields(membership!), fields((await findProject(db.knex, id))!)],
+    [
+      KV_VERSIONS.record,
+      fields(found),
+      fields(found.row),
+      fields(membership!),
+      fields((await findProject(db.knex, id))!),
+    ],
     [
       2,
       'hash revoked_at row',
@@ -294,42 +342,47 @@ lookups('the shape of records is that of their version', async () => {
   );
 });
 
-lookups('while KV is away Postgres is asked, and a change of that time is not undone when KV is back', async () => {
-  const away = await proxy({ port: own.connection.port });
-  const lines: string[] = [];
-  const log = {
-    ...silentLog,
-    warn: (_: object, sentence: string) => lines.push(sentence),
-    info: (_: object, sentence: string) => lines.push(sentence),
-  };
-  try {
-    await withRedis(async (kv) => {
-      const it = on(kvFallback(kv, { place: own.connection, log, meanwhile: 'Postgres is asked' }));
-      const { id } = await project();
-      await cachedBy(it, id);
-      away.cut();
-      await until('KV to be away', () =>
-        kv.ping().then(
-          () => false,
-          () => true,
-        ),
-      );
-      await updateProject(db.knex, id, { name: 'after' });
-      await it.forget({ project: id });
-      assert.is((await it.project(id))?.name, 'after');
-      assert.equal(lines, ['KV is away: Postgres is asked.']);
-      away.restore();
-      const other = await project();
-      await until('KV to be used again', async () => {
-        await it.project(other.id);
-        return lines.includes('KV is back.');
-      });
-      assert.is((await it.project(id))?.name, 'after');
-    }, away.port);
-  } finally {
-    await away.close();
-  }
-});
+lookups(
+  'while KV is away Postgres is asked, and a change of that time is not undone when KV is back',
+  async () => {
+    const away = await proxy({ port: own.connection.port });
+    const lines: string[] = [];
+    const log = {
+      ...silentLog,
+      warn: (_: object, sentence: string) => lines.push(sentence),
+      info: (_: object, sentence: string) => lines.push(sentence),
+    };
+    try {
+      await withRedis(async (kv) => {
+        const it = on(
+          kvFallback(kv, { place: own.connection, log, meanwhile: 'Postgres is asked' }),
+        );
+        const { id } = await project();
+        await cachedBy(it, id);
+        away.cut();
+        await until('KV to be away', () =>
+          kv.ping().then(
+            () => false,
+            () => true,
+          ),
+        );
+        await updateProject(db.knex, id, { name: 'after' });
+        await it.forget({ project: id });
+        assert.is((await it.project(id))?.name, 'after');
+        assert.equal(lines, ['KV is away: Postgres is asked.']);
+        away.restore();
+        const other = await project();
+        await until('KV to be used again', async () => {
+          await it.project(other.id);
+          return lines.includes('KV is back.');
+        });
+        assert.is((await it.project(id))?.name, 'after');
+      }, away.port);
+    } finally {
+      await away.close();
+    }
+  },
+);
 
 lookups('KV that has stopped answering delays one request and not the next', async () => {
   const away = await proxy({ port: own.connection.port });
@@ -355,7 +408,9 @@ lookups(
   async () => {
     const api = await startApi();
     const config = configOf(api.db, { kv: own.connection });
-    const servers = await Promise.all([0, 1].map(async () => startServer({ config, plugins: await activated(), log: silentLog })));
+    const servers = await Promise.all(
+      [0, 1].map(async () => startServer({ config, plugins: await activated(), log: silentLog })),
+    );
     const call = async (at: number, method: string, path: string, token: string) => {
       const response = await fetch(`http://127.0.0.1:${servers[at]!.port}/api/v1${path}`, {
         method,
@@ -365,8 +420,12 @@ lookups(
     };
     try {
       const made = await makeProject(api);
-      for (const at of [0, 1, 1]) assert.is((await call(at, 'GET', `${made.path}/endpoints`, made.key)).status, 200);
-      await until('the key to be cached', async () => (await own.client.keys('gateway:cache:key:*')).length > 0);
+      for (const at of [0, 1, 1])
+        assert.is((await call(at, 'GET', `${made.path}/endpoints`, made.key)).status, 200);
+      await until(
+        'the key to be cached',
+        async () => (await own.client.keys('gateway:cache:key:*')).length > 0,
+      );
       assert.is((await call(0, 'DELETE', made.path, api.owner.api_key.key)).status, 200);
       const seen = async (at: number) => {
         const { status, text } = await call(at, 'GET', `${made.path}/endpoints`, made.key);

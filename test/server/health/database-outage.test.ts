@@ -35,7 +35,12 @@ interface Answer {
   readonly status: number;
   readonly retryAfter: string | null;
   readonly text: string;
-  readonly body: { readonly code?: string; readonly message: string; readonly fix?: string; readonly data: { readonly uid: string } };
+  readonly body: {
+    readonly code?: string;
+    readonly message: string;
+    readonly fix?: string;
+    readonly data: { readonly uid: string };
+  };
 }
 
 interface Scene {
@@ -56,7 +61,11 @@ async function scene(
 ): Promise<void> {
   const db = await database({ postgres, migrate });
   const opened = openUrl(db.url);
-  const { api_key: key, organisation } = await bootstrapUser(opened.knex, { email: 'owner@example.com', firstName: 'o', lastName: 'w' });
+  const { api_key: key, organisation } = await bootstrapUser(opened.knex, {
+    email: 'owner@example.com',
+    firstName: 'o',
+    lastName: 'w',
+  });
   await opened.close();
   const lines: string[] = [];
   const kv = new MemoryKv();
@@ -65,7 +74,11 @@ async function scene(
     server: { http: { port: 0, bind: '127.0.0.1' }, cache },
   };
   const config = configOf(db, file);
-  const log = createLog({ level: 'info', name: 'test', destination: { write: (line) => lines.push(line) } });
+  const log = createLog({
+    level: 'info',
+    name: 'test',
+    destination: { write: (line) => lines.push(line) },
+  });
   const server = await startServer({ config, plugins: await activated(), log, kv });
   const call: Scene['call'] = async (method, path, body) => {
     const response = await fetch(`http://127.0.0.1:${server.port}/api/v1${path}`, {
@@ -75,13 +88,26 @@ async function scene(
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
-    return { status: response.status, retryAfter: response.headers.get('retry-after'), text, body: JSON.parse(text) as Answer['body'] };
+    return {
+      status: response.status,
+      retryAfter: response.headers.get('retry-after'),
+      text,
+      body: JSON.parse(text) as Answer['body'],
+    };
   };
   try {
     const { data } = (await call('POST', '/projects', { name: 'orders' })).body;
     const told = () =>
-      lines.map((line) => JSON.parse(line) as Record<string, string>).filter(({ dependency }) => dependency === 'postgres');
-    await test({ db, told: told as Scene['told'], project: `/projects/${data.uid}`, organisation: organisation.id, call });
+      lines
+        .map((line) => JSON.parse(line) as Record<string, string>)
+        .filter(({ dependency }) => dependency === 'postgres');
+    await test({
+      db,
+      told: told as Scene['told'],
+      project: `/projects/${data.uid}`,
+      organisation: organisation.id,
+      call,
+    });
   } finally {
     await server.close();
     await kv.close();
@@ -104,7 +130,10 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'post /sources': {
     name: 'orders',
     type: 'pub_sub',
-    pub_sub: { type: 'kafka', kafka: { brokers: ['localhost:9092'], topic_name: 'orders', consumer_group_id: 'gateway' } },
+    pub_sub: {
+      type: 'kafka',
+      kafka: { brokers: ['localhost:9092'], topic_name: 'orders', consumer_group_id: 'gateway' },
+    },
     is_disabled: true,
   },
   'put /sources/:id': { name: 'other' },
@@ -141,12 +170,21 @@ const BODIES: Readonly<Record<string, unknown>> = {
 };
 
 /** Routes that need only the caller and their organisations. */
-const CACHED = ['get /organisations', 'get /sources/types', 'post /subscriptions/test_filter', 'post /auth/logout'];
+const CACHED = [
+  'get /organisations',
+  'get /sources/types',
+  'post /subscriptions/test_filter',
+  'post /auth/logout',
+];
 
 /** Routes that need no database, or none without an OpenID Connect provider. */
 const WITHOUT_DATABASE = ['get /auth/methods', 'post /auth/oidc/start', 'post /auth/oidc/complete'];
 
-async function callAll({ call, project, organisation }: Scene): Promise<{ route: Route; name: string; answer: Answer }[]> {
+async function callAll({
+  call,
+  project,
+  organisation,
+}: Scene): Promise<{ route: Route; name: string; answer: Answer }[]> {
   const answers = [];
   for (const route of routes) {
     const { method, path } = route;
@@ -157,9 +195,19 @@ async function callAll({ call, project, organisation }: Scene): Promise<{ route:
       .replace('/projects/:project_id', project)
       .replace('/organisations/:organisation_id', `/organisations/${organisation}`)
       .replace(/:\w+/g, () => newId());
-    const given = { startDate: '2026-11-21', ...(route.query?.required?.includes('endpointId') && { endpointId: newId() }) };
-    const query = route.query && 'startDate' in route.query.properties ? `?${new URLSearchParams(given).toString()}` : '';
-    answers.push({ route, name, answer: await call(method.toUpperCase(), whole + query, BODIES[name]) });
+    const given = {
+      startDate: '2026-11-21',
+      ...(route.query?.required?.includes('endpointId') && { endpointId: newId() }),
+    };
+    const query =
+      route.query && 'startDate' in route.query.properties
+        ? `?${new URLSearchParams(given).toString()}`
+        : '';
+    answers.push({
+      route,
+      name,
+      answer: await call(method.toUpperCase(), whole + query, BODIES[name]),
+    });
   }
   return answers;
 }
@@ -167,7 +215,13 @@ async function callAll({ call, project, organisation }: Scene): Promise<{ route:
 function isAway({ status, retryAfter, text, body }: Answer, { db }: Scene, name = ''): void {
   assert.equal([status, body.code, retryAfter], [503, 'database_away', '5'], `${name}: ${text}`);
   assert.match(body.fix ?? '', 'send the request again after 5 s');
-  for (const secret of ['127.0.0.1', String(postgres.port), PASSWORD, db.connection.database, db.connection.username])
+  for (const secret of [
+    '127.0.0.1',
+    String(postgres.port),
+    PASSWORD,
+    db.connection.database,
+    db.connection.username,
+  ])
     assert.not.ok(text.includes(secret), `${name} tells ${secret}: ${text}`);
 }
 
@@ -186,7 +240,10 @@ outage('while Postgres is stopped every route answers 503, and the log tells why
         lines.map(({ level, message }) => `${level} ${message}`),
         ['warn Postgres is away: requests are answered with 503.'],
       );
-      assert.match(lines[0]!.reason ?? '', `Postgres at 127.0.0.1:${postgres.port} cannot be reached: nothing listens there. To fix it:`);
+      assert.match(
+        lines[0]!.reason ?? '',
+        `Postgres at 127.0.0.1:${postgres.port} cannot be reached: nothing listens there. To fix it:`,
+      );
     } finally {
       await postgres.start();
     }
@@ -233,11 +290,16 @@ outage('when the answer to a commit is lost, it is not said that nothing was sto
     await scene({ port: between.port }, async (it) => {
       assert.is((await it.call('POST', `${it.project}/events`, event)).status, 201);
       const lost = between.loseAnswer('order.lost');
-      const answer = await it.call('POST', `${it.project}/events`, { ...event, event_type: 'order.lost' });
+      const answer = await it.call('POST', `${it.project}/events`, {
+        ...event,
+        event_type: 'order.lost',
+      });
       await lost;
       isAway(answer, it);
       assert.match(answer.body.message, 'whether the request was carried out is not known');
-      const [row] = await it.db.rows<{ n: number }>(`select count(*)::int as n from events where event_type = 'order.lost'`);
+      const [row] = await it.db.rows<{ n: number }>(
+        `select count(*)::int as n from events where event_type = 'order.lost'`,
+      );
       assert.is(row!.n, 1, 'it was');
     });
   } finally {
@@ -250,7 +312,10 @@ outage('Postgres that is frozen is away too', () =>
     await sleep(1_100);
     const thaw = freeze(postgres.pid);
     try {
-      const answers = await Promise.all([it.call('GET', '/organisations'), it.call('POST', `${it.project}/events`, event)]);
+      const answers = await Promise.all([
+        it.call('GET', '/organisations'),
+        it.call('POST', `${it.project}/events`, event),
+      ]);
       for (const answer of answers) {
         isAway(answer, it);
         assert.is(answer.body.message, NOTHING);
@@ -258,7 +323,11 @@ outage('Postgres that is frozen is away too', () =>
     } finally {
       thaw();
     }
-    await until('it to be back', async () => (await it.call('POST', `${it.project}/events`, event)).status === 201, { withinMs: 30_000 });
+    await until(
+      'it to be back',
+      async () => (await it.call('POST', `${it.project}/events`, event)).status === 201,
+      { withinMs: 30_000 },
+    );
   }),
 );
 
@@ -276,10 +345,19 @@ outage('Postgres that is read-only answers what is asked, and 503 to what change
     const { status, retryAfter, body } = refused;
     assert.equal(
       [status, retryAfter, body.code, body.message],
-      [503, '5', 'database_takes_no_writes', 'the database of the gateway accepts no writes: nothing was stored or changed'],
+      [
+        503,
+        '5',
+        'database_takes_no_writes',
+        'the database of the gateway accepts no writes: nothing was stored or changed',
+      ],
     );
     assert.is((await it.call('GET', `${it.project}/events`)).status, 200);
-    assert.is((await it.call('POST', '/projects', { name: 'more' })).status, 503, 'also over the other pool');
+    assert.is(
+      (await it.call('POST', '/projects', { name: 'more' })).status,
+      503,
+      'also over the other pool',
+    );
     await turn('reset default_transaction_read_only');
     await until('the log to tell that it takes writes', async () => {
       await it.call('POST', `${it.project}/events`, event);
@@ -287,7 +365,10 @@ outage('Postgres that is read-only answers what is asked, and 503 to what change
     });
     assert.equal(
       it.told().map(({ message }) => message),
-      ['Postgres takes no writes: requests that change something are answered with 503.', 'Postgres takes writes again.'],
+      [
+        'Postgres takes no writes: requests that change something are answered with 503.',
+        'Postgres takes writes again.',
+      ],
     );
   }),
 );
@@ -314,25 +395,42 @@ outage('Postgres whose disk is full takes no writes', () =>
       },
       { everyMs: 1 },
     );
-    assert.equal([answer.status, answer.retryAfter, answer.body.code], [503, '5', 'database_takes_no_writes'], answer.text);
+    assert.equal(
+      [answer.status, answer.retryAfter, answer.body.code],
+      [503, '5', 'database_takes_no_writes'],
+      answer.text,
+    );
     assert.match(it.told()[0]?.reason ?? '', 'its disk is full');
     await disk.free();
-    await until('events to be stored again', async () => (await it.call('POST', `${it.project}/events`, event)).status === 201);
+    await until(
+      'events to be stored again',
+      async () => (await it.call('POST', `${it.project}/events`, event)).status === 201,
+    );
   }),
 );
 
-outage('work that does not end in time is blamed on Postgres only if Postgres does not answer either', async () => {
-  const lines: string[] = [];
-  const log = createLog({ level: 'info', name: 'test', destination: { write: (line) => lines.push(line) } });
-  const code = (query: () => Promise<unknown>) =>
-    askDatabase({ config: configOf(postgres), log, database: { pool: { query } } })(() => new Promise<never>(() => undefined), {
-      effect: 'changes',
-      withinMs: 20,
-    }).catch((error: { code: string }) => error.code);
-  assert.is(await code(() => Promise.resolve()), 'took_too_long');
-  assert.equal(lines, []);
-  assert.is(await code(() => Promise.reject(new Error('away'))), 'database_away');
-  assert.is(lines.length, 1);
-});
+outage(
+  'work that does not end in time is blamed on Postgres only if Postgres does not answer either',
+  async () => {
+    const lines: string[] = [];
+    const log = createLog({
+      level: 'info',
+      name: 'test',
+      destination: { write: (line) => lines.push(line) },
+    });
+    const code = (query: () => Promise<unknown>) =>
+      askDatabase({ config: configOf(postgres), log, database: { pool: { query } } })(
+        () => new Promise<never>(() => undefined),
+        {
+          effect: 'changes',
+          withinMs: 20,
+        },
+      ).catch((error: { code: string }) => error.code);
+    assert.is(await code(() => Promise.resolve()), 'took_too_long');
+    assert.equal(lines, []);
+    assert.is(await code(() => Promise.reject(new Error('away'))), 'database_away');
+    assert.is(lines.length, 1);
+  },
+);
 
 outage.run();

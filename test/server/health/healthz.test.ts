@@ -32,14 +32,18 @@ healthz('a process that runs is alive, and tells version and plugins without a k
   assert.match(body.data.version, /^\d+\.\d+\.\d+/);
   assert.ok(
     body.data.plugins.some(
-      (it: { kind: string; name: string; state: string }) => it.kind === 'source' && it.name === 'kafka' && it.state === 'active',
+      (it: { kind: string; name: string; state: string }) =>
+        it.kind === 'source' && it.name === 'kafka' && it.state === 'active',
     ),
   );
 });
 
 healthz('it is ready when Postgres answers and has every migration', async () => {
   const { status, body } = await api.call('GET', '/healthz?ready', undefined, { key: null });
-  assert.equal([status, body.message, states(body.data.components)], [200, 'ready', ['kv ok', 'migrations ok', 'postgres ok']]);
+  assert.equal(
+    [status, body.message, states(body.data.components)],
+    [200, 'ready', ['kv ok', 'migrations ok', 'postgres ok']],
+  );
 });
 
 healthz('through a proxy, which no token guards, states are answered alone', async () => {
@@ -48,26 +52,42 @@ healthz('through a proxy, which no token guards, states are answered alone', asy
   assert.equal([ready.status, ready.body.message], [200, 'ready']);
   const kinds = ['kv', 'migrations', 'postgres'].map((name) => ({ name, state: 'ok' }));
   assert.equal(ready.body.data, { ready: true, draining: false, state: 'ok', components: kinds });
-  assert.equal((await api.call('GET', '/healthz', undefined, { key: null, headers })).body.data, { draining: false });
+  assert.equal((await api.call('GET', '/healthz', undefined, { key: null, headers })).body.data, {
+    draining: false,
+  });
 });
 
-healthz('with metrics.bearer_token the details are for those who send it, wherever they are', async () => {
-  const token = 'only for operators';
-  const config = configOf(api.db, { metrics: { bearer_token: token }, server: { http: { port: 0, bind: '127.0.0.1' } } });
-  const server = await startServer({ config, plugins: await activated(), log: silentLog, kv: api.kv });
-  const namesPlugins = async (headers: Record<string, string>) => {
-    const response = await fetch(`http://127.0.0.1:${server.port}/healthz?ready`, { headers });
-    assert.is(response.status, 200);
-    return (await response.text()).includes('"plugins"');
-  };
-  try {
-    assert.is(await namesPlugins({}), false, 'on loopback');
-    assert.is(await namesPlugins({ authorization: 'Bearer other' }), false);
-    assert.is(await namesPlugins({ authorization: `Bearer ${token}`, 'x-forwarded-for': '198.51.100.7' }), true);
-  } finally {
-    await server.close();
-  }
-});
+healthz(
+  'with metrics.bearer_token the details are for those who send it, wherever they are',
+  async () => {
+    const token = 'only for operators';
+    const config = configOf(api.db, {
+      metrics: { bearer_token: token },
+      server: { http: { port: 0, bind: '127.0.0.1' } },
+    });
+    const server = await startServer({
+      config,
+      plugins: await activated(),
+      log: silentLog,
+      kv: api.kv,
+    });
+    const namesPlugins = async (headers: Record<string, string>) => {
+      const response = await fetch(`http://127.0.0.1:${server.port}/healthz?ready`, { headers });
+      assert.is(response.status, 200);
+      return (await response.text()).includes('"plugins"');
+    };
+    try {
+      assert.is(await namesPlugins({}), false, 'on loopback');
+      assert.is(await namesPlugins({ authorization: 'Bearer other' }), false);
+      assert.is(
+        await namesPlugins({ authorization: `Bearer ${token}`, 'x-forwarded-for': '198.51.100.7' }),
+        true,
+      );
+    } finally {
+      await server.close();
+    }
+  },
+);
 
 healthz('a pending migration makes it not ready, and says what to do', async () => {
   const [newest] = await api.db.rows<{ name: string }>(
@@ -75,32 +95,50 @@ healthz('a pending migration makes it not ready, and says what to do', async () 
   );
   try {
     const { status, body } = await api.call('GET', '/healthz?ready', undefined, { key: null });
-    assert.equal([status, body.status, states(body.data.components)], [503, false, ['kv ok', 'migrations down', 'postgres ok']]);
+    assert.equal(
+      [status, body.status, states(body.data.components)],
+      [503, false, ['kv ok', 'migrations down', 'postgres ok']],
+    );
     assert.match(body.data.components[1].reason, newest!.name);
     assert.match(body.data.components[1].reason, 'gateway migrate up');
   } finally {
-    await api.db.rows('insert into gateway_migrations (name, batch, migration_time) values ($1, 1, now())', [newest!.name]);
+    await api.db.rows(
+      'insert into gateway_migrations (name, batch, migration_time) values ($1, 1, now())',
+      [newest!.name],
+    );
   }
 });
 
-healthz('a database that was migrated for a newer version leaves it ready, and is told', async () => {
-  await api.db.rows(`insert into gateway_migrations (name, batch, migration_time) values ('9999_next', 1, now())`);
-  try {
-    const { status, body } = await api.call('GET', '/healthz?ready', undefined, { key: null });
-    assert.equal([status, states(body.data.components)], [200, ['kv ok', 'migrations degraded', 'postgres ok']]);
-    assert.match(body.data.components[1].reason, /it has 9999_next; this process goes on/);
-  } finally {
-    await api.db.rows(`delete from gateway_migrations where name = '9999_next'`);
-  }
-});
+healthz(
+  'a database that was migrated for a newer version leaves it ready, and is told',
+  async () => {
+    await api.db.rows(
+      `insert into gateway_migrations (name, batch, migration_time) values ('9999_next', 1, now())`,
+    );
+    try {
+      const { status, body } = await api.call('GET', '/healthz?ready', undefined, { key: null });
+      assert.equal(
+        [status, states(body.data.components)],
+        [200, ['kv ok', 'migrations degraded', 'postgres ok']],
+      );
+      assert.match(body.data.components[1].reason, /it has 9999_next; this process goes on/);
+    } finally {
+      await api.db.rows(`delete from gateway_migrations where name = '9999_next'`);
+    }
+  },
+);
 
 healthz('KV that is away makes it slower, not unready, and is named', async () => {
   const port = await freePort();
   const config = configOf(api.db, { kv: { host: '127.0.0.1', port } });
   const server = await startServer({ config, plugins: await activated(), log: silentLog });
   try {
-    const response = await fetch(`http://127.0.0.1:${server.port}/healthz?ready`, { signal: AbortSignal.timeout(20_000) });
-    const { data } = (await response.json()) as { data: { state: string; components: Component[] } };
+    const response = await fetch(`http://127.0.0.1:${server.port}/healthz?ready`, {
+      signal: AbortSignal.timeout(20_000),
+    });
+    const { data } = (await response.json()) as {
+      data: { state: string; components: Component[] };
+    };
     assert.equal(
       [response.status, data.state, states(data.components)],
       [200, 'degraded', ['kv degraded', 'migrations ok', 'postgres ok']],
@@ -111,30 +149,40 @@ healthz('KV that is away makes it slower, not unready, and is named', async () =
   }
 });
 
-healthz('it stays alive while Postgres is away, names the place, and is ready again when Postgres is back', async () => {
-  const postgres = await own.postgres();
-  const db = await database({ postgres, migrate });
-  const kv = new MemoryKv();
-  const server = await startServer({ config: configOf(db), plugins: await activated(), log: silentLog, kv });
-  const get = async (query: string) => {
-    const response = await fetch(`http://127.0.0.1:${server.port}/healthz${query}`, { signal: AbortSignal.timeout(20_000) });
-    return { status: response.status, text: await response.text() };
-  };
-  try {
-    assert.is((await get('?ready')).status, 200);
-    await postgres.stop();
-    const away = await get('?ready');
-    assert.is(away.status, 503);
-    assert.match(away.text, `Postgres at 127.0.0.1:${postgres.port}`);
-    assert.is((await get('')).status, 200);
-    await postgres.start();
-    await until('it to be ready again', async () => (await get('?ready')).status === 200);
-  } finally {
-    await server.close();
-    await kv.close();
-    await db.close().catch(() => undefined);
-    await postgres.close();
-  }
-});
+healthz(
+  'it stays alive while Postgres is away, names the place, and is ready again when Postgres is back',
+  async () => {
+    const postgres = await own.postgres();
+    const db = await database({ postgres, migrate });
+    const kv = new MemoryKv();
+    const server = await startServer({
+      config: configOf(db),
+      plugins: await activated(),
+      log: silentLog,
+      kv,
+    });
+    const get = async (query: string) => {
+      const response = await fetch(`http://127.0.0.1:${server.port}/healthz${query}`, {
+        signal: AbortSignal.timeout(20_000),
+      });
+      return { status: response.status, text: await response.text() };
+    };
+    try {
+      assert.is((await get('?ready')).status, 200);
+      await postgres.stop();
+      const away = await get('?ready');
+      assert.is(away.status, 503);
+      assert.match(away.text, `Postgres at 127.0.0.1:${postgres.port}`);
+      assert.is((await get('')).status, 200);
+      await postgres.start();
+      await until('it to be ready again', async () => (await get('?ready')).status === 200);
+    } finally {
+      await server.close();
+      await kv.close();
+      await db.close().catch(() => undefined);
+      await postgres.close();
+    }
+  },
+);
 
 healthz.run();

@@ -8,22 +8,34 @@ const links = suite('server/http/links');
 
 const of = (file: Record<string, unknown>) => linksOf(resolveConfig({ env: {}, file }).config);
 
-links('a host makes links absolute, with the scheme that it begins with or else that of the process', () => {
-  const cases: [file: Record<string, unknown>, base: string][] = [
-    [{}, ''],
-    [{ root_path: '/gateway' }, '/gateway'],
-    [{ host: 'gateway.example.com' }, 'http://gateway.example.com'],
-    [{ host: 'gateway.example.com:8443', server: { http: { ssl: true } } }, 'https://gateway.example.com:8443'],
-    [{ host: 'https://gateway.example.com', root_path: '/gateway' }, 'https://gateway.example.com/gateway'],
-    [{ host: 'https://gateway.example.com/' }, 'https://gateway.example.com'],
-    [{ host: 'http://[::1]:5005', server: { http: { ssl: true } } }, 'http://[::1]:5005'],
-  ];
-  for (const [file, base] of cases) assert.is(of(file).base, base);
-});
+links(
+  'a host makes links absolute, with the scheme that it begins with or else that of the process',
+  () => {
+    const cases: [file: Record<string, unknown>, base: string][] = [
+      [{}, ''],
+      [{ root_path: '/gateway' }, '/gateway'],
+      [{ host: 'gateway.example.com' }, 'http://gateway.example.com'],
+      [
+        { host: 'gateway.example.com:8443', server: { http: { ssl: true } } },
+        'https://gateway.example.com:8443',
+      ],
+      [
+        { host: 'https://gateway.example.com', root_path: '/gateway' },
+        'https://gateway.example.com/gateway',
+      ],
+      [{ host: 'https://gateway.example.com/' }, 'https://gateway.example.com'],
+      [{ host: 'http://[::1]:5005', server: { http: { ssl: true } } }, 'http://[::1]:5005'],
+    ];
+    for (const [file, base] of cases) assert.is(of(file).base, base);
+  },
+);
 
 links('the URL is that of the public name, or the address of the process', () => {
   assert.is(of({}).url(5005), 'http://localhost:5005');
-  assert.is(of({ server: { http: { bind: '::1', ssl: true } }, root_path: '/gateway' }).url(1), 'https://[::1]:1/gateway');
+  assert.is(
+    of({ server: { http: { bind: '::1', ssl: true } }, root_path: '/gateway' }).url(1),
+    'https://[::1]:1/gateway',
+  );
   assert.is(of({ host: 'gateway.example.com' }).url(5005), 'http://gateway.example.com');
 });
 

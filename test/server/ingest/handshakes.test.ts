@@ -23,10 +23,13 @@ const ask = (
     {
       ...{ method, headers },
       query: Object.fromEntries(new URLSearchParams(query)),
-      ...(body !== undefined && { body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)) }),
+      ...(body !== undefined && {
+        body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+      }),
     },
   );
-const mac = (text: string, encoding: 'hex' | 'base64') => createHmac('sha256', 's3cret').update(text).digest(encoding);
+const mac = (text: string, encoding: 'hex' | 'base64') =>
+  createHmac('sha256', 's3cret').update(text).digest(encoding);
 
 const HUB = 'hub.mode=subscribe&hub.challenge=%3Cb%3E42&hub.verify_token=t-1';
 const grid = (eventType: string) => [{ eventType, data: { validationCode: 'c-1' } }];
@@ -41,7 +44,12 @@ const rows: Record<string, [HandshakeFields, Request, string | object, Request[]
     '<b>42',
     [{}, { query: HUB.replace('subscribe', 'unsubscribe') }],
   ],
-  websub: [{ type: 'websub' }, { query: HUB }, '<b>42', [{ query: 'hub.mode=denied&hub.challenge=1' }]],
+  websub: [
+    { type: 'websub' },
+    { query: HUB },
+    '<b>42',
+    [{ query: 'hub.mode=denied&hub.challenge=1' }],
+  ],
   slack: [
     { type: 'slack' },
     { method: 'POST', body: { type: 'url_verification', challenge: '42', token: 'x' } },
@@ -57,7 +65,12 @@ const rows: Record<string, [HandshakeFields, Request, string | object, Request[]
     { challenge: '42' },
     [{ method: 'POST', body: { challenge: '42', event: {} } }],
   ],
-  microsoft_graph: [{ type: 'microsoft_graph' }, { method: 'POST', query: 'validationToken=a%20b' }, 'a b', [{ method: 'POST', body: {} }]],
+  microsoft_graph: [
+    { type: 'microsoft_graph' },
+    { method: 'POST', query: 'validationToken=a%20b' },
+    'a b',
+    [{ method: 'POST', body: {} }],
+  ],
   event_grid: [
     { type: 'event_grid' },
     { method: 'POST', body: grid('Microsoft.EventGrid.SubscriptionValidationEvent') },
@@ -68,13 +81,26 @@ const rows: Record<string, [HandshakeFields, Request, string | object, Request[]
     ],
   ],
   dropbox: [{ type: 'dropbox' }, { query: 'challenge=42' }, '42', [{}, { query: 'challenge=' }]],
-  okta: [{ type: 'okta' }, { headers: { 'x-okta-verification-challenge': '42' } }, { verification: '42' }, [{}]],
+  okta: [
+    { type: 'okta' },
+    { headers: { 'x-okta-verification-challenge': '42' } },
+    { verification: '42' },
+    [{}],
+  ],
   zoom: [
     { type: 'zoom' },
-    { method: 'POST', body: { event: 'endpoint.url_validation', payload: { plainToken: 'qgg8vlvZRS6UYooatFL8Aw' } } },
+    {
+      method: 'POST',
+      body: { event: 'endpoint.url_validation', payload: { plainToken: 'qgg8vlvZRS6UYooatFL8Aw' } },
+    },
     { plainToken: 'qgg8vlvZRS6UYooatFL8Aw', encryptedToken: mac('qgg8vlvZRS6UYooatFL8Aw', 'hex') },
     // The response would be the signature of a webhook.
-    [{ method: 'POST', body: { event: 'endpoint.url_validation', payload: { plainToken: 'v0:1700000000:{}' } } }],
+    [
+      {
+        method: 'POST',
+        body: { event: 'endpoint.url_validation', payload: { plainToken: 'v0:1700000000:{}' } },
+      },
+    ],
   ],
   x: [
     { type: 'x' },
@@ -93,27 +119,47 @@ for (const [name, [fields, request, wanted, others]] of Object.entries(rows))
       body: typeof wanted === 'string' ? wanted : JSON.stringify(wanted),
     });
     const method = HANDSHAKES[name]!.method === 'GET' ? 'POST' : 'GET';
-    for (const other of [...others, { ...request, method }]) assert.is(ask(fields, other, verifier), undefined, JSON.stringify(other));
+    for (const other of [...others, { ...request, method }])
+      assert.is(ask(fields, other, verifier), undefined, JSON.stringify(other));
     assert.is(handshakeAnswer(verifier, { method: 'GET', headers: {}, query: {} }), undefined);
     assert.equal(verifierProblems({ ...verifier, handshake: fields }), []);
   });
 
-handshakes('there is a row for each', () => assert.equal(Object.keys(rows).sort(), Object.keys(HANDSHAKES).sort()));
+handshakes('there is a row for each', () =>
+  assert.equal(Object.keys(rows).sort(), Object.keys(HANDSHAKES).sort()),
+);
 
 handshakes('a wrong token, or none, is refused, and what is too long is no handshake', () => {
   for (const type of ['hub_challenge', 'websub'])
-    for (const query of [HUB.replace('t-1', 't-2'), HUB.replace('&hub.verify_token=t-1', ''), `${HUB}x`])
-      assert.throws(() => ask({ type, token: 't-1' }, { query }), /hub\.verify_token is not the token/);
+    for (const query of [
+      HUB.replace('t-1', 't-2'),
+      HUB.replace('&hub.verify_token=t-1', ''),
+      `${HUB}x`,
+    ])
+      assert.throws(
+        () => ask({ type, token: 't-1' }, { query }),
+        /hub\.verify_token is not the token/,
+      );
   assert.is(ask({ type: 'dropbox' }, { query: `challenge=${'x'.repeat(2_001)}` }), undefined);
 });
 
 handshakes('a source without what its handshake needs is refused when it is saved', () => {
   const problems = (verifier: object) =>
-    verifierProblems(verifier as Record<string, unknown>).map(({ field, sentence }) => `${field} ${sentence}`);
-  assert.equal(problems({ type: 'noop', handshake: { type: 'hub_challenge' } }), ['verifier.handshake.token is missing']);
+    verifierProblems(verifier as Record<string, unknown>).map(
+      ({ field, sentence }) => `${field} ${sentence}`,
+    );
+  assert.equal(problems({ type: 'noop', handshake: { type: 'hub_challenge' } }), [
+    'verifier.handshake.token is missing',
+  ]);
   assert.equal(problems({ type: 'noop', handshake: { type: 'websub' } }), []);
-  assert.match(problems({ type: 'noop', handshake: { type: 'dropbox', token: 't' } }).join(), 'does not belong to the handshake dropbox');
-  assert.match(problems({ type: 'noop', handshake: { type: 'x' } }).join(), 'secret of a signature, which the type noop does not have');
+  assert.match(
+    problems({ type: 'noop', handshake: { type: 'dropbox', token: 't' } }).join(),
+    'does not belong to the handshake dropbox',
+  );
+  assert.match(
+    problems({ type: 'noop', handshake: { type: 'x' } }).join(),
+    'secret of a signature, which the type noop does not have',
+  );
 });
 
 handshakes.run();

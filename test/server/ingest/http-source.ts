@@ -9,11 +9,23 @@ export interface Posted {
 }
 
 /** Creates an HTTP source; `post` sends a request to its URL like a provider. */
-export async function httpSource(api: Api, project: { readonly path: string }, fields: Record<string, unknown> = {}) {
-  const made = await api.call('POST', `${project.path}/sources`, { name: 'hooks', type: 'http', ...fields });
+export async function httpSource(
+  api: Api,
+  project: { readonly path: string },
+  fields: Record<string, unknown> = {},
+) {
+  const made = await api.call('POST', `${project.path}/sources`, {
+    name: 'hooks',
+    type: 'http',
+    ...fields,
+  });
   if (made.status !== 201) throw new Error(`the source was refused: ${made.text}`);
   const { uid, url } = made.body.data as { uid: string; url: string };
-  const post = async (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}, query = ''): Promise<Posted> => {
+  const post = async (
+    body: string | Uint8Array<ArrayBuffer>,
+    headers: Record<string, string> = {},
+    query = '',
+  ): Promise<Posted> => {
     const response = await fetch(api.url + url + query, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...headers },
@@ -21,7 +33,12 @@ export async function httpSource(api: Api, project: { readonly path: string }, f
       signal: AbortSignal.timeout(30_000),
     });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, text, body: text.startsWith('{') ? JSON.parse(text) : {} };
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: text.startsWith('{') ? JSON.parse(text) : {},
+    };
   };
   return { uid, url, view: made.body.data, path: `${project.path}/sources/${uid}`, post };
 }

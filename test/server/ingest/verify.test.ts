@@ -16,12 +16,20 @@ const why = (verifier: VerifierFields, headers: Record<string, string>, body: Ui
 
 const key = randomBytes(24);
 const whsec = `whsec_${key.toString('base64')}`;
-const basic = (pair: string) => ({ authorization: `Basic ${Buffer.from(pair).toString('base64')}` });
+const basic = (pair: string) => ({
+  authorization: `Basic ${Buffer.from(pair).toString('base64')}`,
+});
 
 /** A verifier, the headers of a valid request, and the verifier with another secret. */
 const rows: Record<string, [VerifierFields, Record<string, string>]> = {
-  github: [{ type: 'github', secret: 's3cret' }, { 'x-hub-signature-256': `sha256=${sign('s3cret', BODY)}` }],
-  shopify: [{ type: 'shopify', secret: 's3cret' }, { 'x-shopify-hmac-sha256': sign('s3cret', BODY, 'base64') }],
+  github: [
+    { type: 'github', secret: 's3cret' },
+    { 'x-hub-signature-256': `sha256=${sign('s3cret', BODY)}` },
+  ],
+  shopify: [
+    { type: 'shopify', secret: 's3cret' },
+    { 'x-shopify-hmac-sha256': sign('s3cret', BODY, 'base64') },
+  ],
   stripe: [
     { type: 'stripe', secret: 's3cret' },
     { 'stripe-signature': `t=${SECONDS},v1=${sign('s3cret', `${SECONDS}.${String(BODY)}`)},v0=00` },
@@ -44,76 +52,128 @@ const rows: Record<string, [VerifierFields, Record<string, string>]> = {
   ],
   slack: [
     { type: 'slack', secret: 's3cret' },
-    { 'x-slack-request-timestamp': SECONDS, 'x-slack-signature': `v0=${sign('s3cret', `v0:${SECONDS}:${String(BODY)}`)}` },
+    {
+      'x-slack-request-timestamp': SECONDS,
+      'x-slack-signature': `v0=${sign('s3cret', `v0:${SECONDS}:${String(BODY)}`)}`,
+    },
   ],
   zoom: [
     { type: 'zoom', secret: 's3cret' },
-    { 'x-zm-request-timestamp': SECONDS, 'x-zm-signature': `v0=${sign('s3cret', `v0:${SECONDS}:${String(BODY)}`)}` },
+    {
+      'x-zm-request-timestamp': SECONDS,
+      'x-zm-signature': `v0=${sign('s3cret', `v0:${SECONDS}:${String(BODY)}`)}`,
+    },
   ],
   hmac: [
-    { type: 'hmac', hmac: { header: 'X-Sig', hash: 'SHA512', encoding: 'base64', secret: 's3cret' } },
+    {
+      type: 'hmac',
+      hmac: { header: 'X-Sig', hash: 'SHA512', encoding: 'base64', secret: 's3cret' },
+    },
     { 'x-sig': sign('s3cret', BODY, 'base64', 'sha512') },
   ],
-  basic_auth: [{ type: 'basic_auth', basic_auth: { username: 'ada', password: 'p:w' } }, basic('ada:p:w')],
-  api_key: [{ type: 'api_key', api_key: { header_name: 'X-Key', header_value: 'k-1' } }, { 'x-key': 'k-1' }],
+  basic_auth: [
+    { type: 'basic_auth', basic_auth: { username: 'ada', password: 'p:w' } },
+    basic('ada:p:w'),
+  ],
+  api_key: [
+    { type: 'api_key', api_key: { header_name: 'X-Key', header_value: 'k-1' } },
+    { 'x-key': 'k-1' },
+  ],
 };
 
 /** List members that are no signature can be anything. */
 const IGNORED = ['v0', 'xv1a,'];
 
 for (const [name, [verifier, headers]] of Object.entries(rows))
-  verify(`${name}: a right request passes; one without the header, with another body or another secret does not`, () => {
-    assert.is(why(verifier, headers), undefined);
-    for (const missing of Object.keys(headers)) {
-      const rest = Object.fromEntries(Object.entries(headers).filter(([it]) => it !== missing));
-      assert.type(why(verifier, rest), 'string', `without ${missing}`);
-      for (const wrong of ['', 'x', headers[missing]!.slice(0, -3), `${headers[missing]}x`, `x${headers[missing]}`])
-        if (!IGNORED.some((it) => wrong.includes(it)))
-          assert.type(why(verifier, { ...headers, [missing]: wrong }), 'string', `${missing}: ${wrong}`);
+  verify(
+    `${name}: a right request passes; one without the header, with another body or another secret does not`,
+    () => {
+      assert.is(why(verifier, headers), undefined);
+      for (const missing of Object.keys(headers)) {
+        const rest = Object.fromEntries(Object.entries(headers).filter(([it]) => it !== missing));
+        assert.type(why(verifier, rest), 'string', `without ${missing}`);
+        for (const wrong of [
+          '',
+          'x',
+          headers[missing]!.slice(0, -3),
+          `${headers[missing]}x`,
+          `x${headers[missing]}`,
+        ])
+          if (!IGNORED.some((it) => wrong.includes(it)))
+            assert.type(
+              why(verifier, { ...headers, [missing]: wrong }),
+              'string',
+              `${missing}: ${wrong}`,
+            );
+      }
+      const isOfBody = !['basic_auth', 'api_key'].includes(name);
+      if (isOfBody) assert.type(why(verifier, headers, Buffer.from(`${String(BODY)} `)), 'string');
+      const other = JSON.parse(
+        JSON.stringify(verifier).replaceAll(/s3cret|p:w|k-1/g, 'other'),
+      ) as VerifierFields;
+      const rotated = name.startsWith('standard_webhooks')
+        ? { ...verifier, secret: `whsec_${randomBytes(24).toString('base64')}` }
+        : other;
+      assert.type(why(rotated, headers), 'string');
+    },
+  );
+
+verify(
+  'a signature with a timestamp is refused when it is older or newer than the tolerance, also if it is right',
+  () => {
+    for (const [off, isRight] of [
+      [-299, true],
+      [299, true],
+      [-301, false],
+      [301, false],
+    ] as const) {
+      const at = String(NOW_MS / 1000 + off);
+      const stripe = why(
+        { type: 'stripe', secret: 's' },
+        { 'stripe-signature': `t=${at},v1=${sign('s', `${at}.${String(BODY)}`)}` },
+      );
+      assert.is(stripe === undefined, isRight, `${off}: ${stripe}`);
     }
-    const isOfBody = !['basic_auth', 'api_key'].includes(name);
-    if (isOfBody) assert.type(why(verifier, headers, Buffer.from(`${String(BODY)} `)), 'string');
-    const other = JSON.parse(JSON.stringify(verifier).replaceAll(/s3cret|p:w|k-1/g, 'other')) as VerifierFields;
-    const rotated = name.startsWith('standard_webhooks') ? { ...verifier, secret: `whsec_${randomBytes(24).toString('base64')}` } : other;
-    assert.type(why(rotated, headers), 'string');
-  });
+    const unsigned = { 'stripe-signature': `v1=${sign('s', `.${String(BODY)}`)}` };
+    assert.is(why({ type: 'stripe', secret: 's' }, unsigned), 'it does not say when it was signed');
+  },
+);
 
-verify('a signature with a timestamp is refused when it is older or newer than the tolerance, also if it is right', () => {
-  for (const [off, isRight] of [
-    [-299, true],
-    [299, true],
-    [-301, false],
-    [301, false],
-  ] as const) {
-    const at = String(NOW_MS / 1000 + off);
-    const stripe = why({ type: 'stripe', secret: 's' }, { 'stripe-signature': `t=${at},v1=${sign('s', `${at}.${String(BODY)}`)}` });
-    assert.is(stripe === undefined, isRight, `${off}: ${stripe}`);
-  }
-  const unsigned = { 'stripe-signature': `v1=${sign('s', `.${String(BODY)}`)}` };
-  assert.is(why({ type: 'stripe', secret: 's' }, unsigned), 'it does not say when it was signed');
-});
-
-verify('of several signatures one that is right is enough, as while a provider rotates its secret', () => {
-  const right = sign('new', `${SECONDS}.${String(BODY)}`);
-  const both = `t=${SECONDS},v1=${sign('old', `${SECONDS}.${String(BODY)}`)},v1=${right}`;
-  assert.is(why({ type: 'stripe', secret: 'new' }, { 'stripe-signature': both }), undefined);
-  const many = `t=${SECONDS},${'v1=00,'.repeat(20)}v1=${right}`;
-  assert.type(why({ type: 'stripe', secret: 'new' }, { 'stripe-signature': many }), 'string');
-});
+verify(
+  'of several signatures one that is right is enough, as while a provider rotates its secret',
+  () => {
+    const right = sign('new', `${SECONDS}.${String(BODY)}`);
+    const both = `t=${SECONDS},v1=${sign('old', `${SECONDS}.${String(BODY)}`)},v1=${right}`;
+    assert.is(why({ type: 'stripe', secret: 'new' }, { 'stripe-signature': both }), undefined);
+    const many = `t=${SECONDS},${'v1=00,'.repeat(20)}v1=${right}`;
+    assert.type(why({ type: 'stripe', secret: 'new' }, { 'stripe-signature': many }), 'string');
+  },
+);
 
 verify('a MAC is taken in the spellings that providers use, and no other', () => {
   const hmac = { header: 'X-Sig', hash: 'SHA256', encoding: 'hex', secret: 's' } as const;
   const [right, wrong] = [sign('s', BODY), sign('t', BODY)];
-  const spelled = ['', 'sha256=', 'sha256= ', 'SHA256=', 'v1='].flatMap((it) => [it + right, it + right.toUpperCase()]);
-  const several = [`sha256=${wrong}, sha256=${right}`, `sha256=${wrong},sha256=${right}`, `${wrong} ${right}`];
-  for (const text of [...spelled, ...several]) assert.is(why({ type: 'hmac', hmac }, { 'x-sig': text }), undefined, text);
+  const spelled = ['', 'sha256=', 'sha256= ', 'SHA256=', 'v1='].flatMap((it) => [
+    it + right,
+    it + right.toUpperCase(),
+  ]);
+  const several = [
+    `sha256=${wrong}, sha256=${right}`,
+    `sha256=${wrong},sha256=${right}`,
+    `${wrong} ${right}`,
+  ];
+  for (const text of [...spelled, ...several])
+    assert.is(why({ type: 'hmac', hmac }, { 'x-sig': text }), undefined, text);
   for (const text of [wrong, `${right}00`, `sha256 =${right}x`, 'sha256=', ',', `x=${right}`])
     assert.type(why({ type: 'hmac', hmac }, { 'x-sig': text }), 'string', text);
   const inBase64 = { ...hmac, encoding: 'base64' } as const;
   const base64 = sign('s', BODY, 'base64');
   for (const text of [base64, `sha256=${base64}`, `sha256= ${base64}`])
     assert.is(why({ type: 'hmac', hmac: inBase64 }, { 'x-sig': text }), undefined, text);
-  assert.is(why({ type: 'github', secret: 's' }, { 'x-hub-signature-256': `sha256= ${right}` }), undefined);
+  assert.is(
+    why({ type: 'github', secret: 's' }, { 'x-hub-signature-256': `sha256= ${right}` }),
+    undefined,
+  );
 });
 
 verify('the id of one set of headers does not go with the signature of the other', () => {
@@ -137,24 +197,49 @@ verify('a secret that cannot be the one of the provider is refused when it is sa
     `whsec_whsec_${'a'.repeat(32)}`,
     `${whsec}====x`,
   ])
-    assert.match(refused('standard_webhooks', wrong), 'must be whsec_ and at least 16 bytes in base64', wrong);
+    assert.match(
+      refused('standard_webhooks', wrong),
+      'must be whsec_ and at least 16 bytes in base64',
+      wrong,
+    );
   for (const type of ['github', 'stripe', 'standard_webhooks'])
-    for (const wrong of [`${whsec}\n`, ` ${whsec}`]) assert.match(refused(type, wrong), 'begins or ends with a blank');
-  assert.match(verifierProblems({ type: 'hmac', hmac: { secret: 'a ' } })[0]!.field, 'verifier.hmac.secret');
+    for (const wrong of [`${whsec}\n`, ` ${whsec}`])
+      assert.match(refused(type, wrong), 'begins or ends with a blank');
+  assert.match(
+    verifierProblems({ type: 'hmac', hmac: { secret: 'a ' } })[0]!.field,
+    'verifier.hmac.secret',
+  );
 });
 
 verify('no header, however odd, makes it throw', () => {
-  const odd = ['', ',', '=', 't=', 't=,v1=', `t=${'9'.repeat(400)},v1=zz`, '\u00ff', 'v1,v1,v1', `${'a,'.repeat(5000)}`];
+  const odd = [
+    '',
+    ',',
+    '=',
+    't=',
+    't=,v1=',
+    `t=${'9'.repeat(400)},v1=zz`,
+    '\u00ff',
+    'v1,v1,v1',
+    `${'a,'.repeat(5000)}`,
+  ];
   for (const [verifier, headers] of Object.values(rows))
-    for (const name of Object.keys(headers)) for (const text of odd) assert.type(why(verifier, { ...headers, [name]: text }), 'string');
+    for (const name of Object.keys(headers))
+      for (const text of odd) assert.type(why(verifier, { ...headers, [name]: text }), 'string');
 });
 
 verify('a verifier has what its type needs and nothing else', () => {
-  const problems = (verifier: Record<string, unknown>) => verifierProblems(verifier).map(({ field, sentence }) => `${field} ${sentence}`);
+  const problems = (verifier: Record<string, unknown>) =>
+    verifierProblems(verifier).map(({ field, sentence }) => `${field} ${sentence}`);
   for (const [verifier] of Object.values(rows)) assert.equal(problems(verifier), []);
-  assert.equal(problems({ type: 'noop', secret: 'x' }), ['verifier.secret does not belong to the type noop']);
-  for (const type of Object.keys(PROVIDERS)) assert.equal(problems({ type }), ['verifier.secret is missing']);
-  assert.equal(problems({ type: 'hmac', hmac: { header: 'x' } }), ['verifier.hmac.secret is missing']);
+  assert.equal(problems({ type: 'noop', secret: 'x' }), [
+    'verifier.secret does not belong to the type noop',
+  ]);
+  for (const type of Object.keys(PROVIDERS))
+    assert.equal(problems({ type }), ['verifier.secret is missing']);
+  assert.equal(problems({ type: 'hmac', hmac: { header: 'x' } }), [
+    'verifier.hmac.secret is missing',
+  ]);
   assert.equal(problems({ type: 'standard_webhooks', secret: 'short' }), [
     'verifier.secret must be whsec_ and at least 16 bytes in base64',
   ]);

@@ -9,18 +9,27 @@ import { description } from '../described.js';
 const document = suite('server/openapi/document');
 
 document('a linter of OpenAPI documents finds nothing', async () => {
-  const problems = await lintFromString({ source: JSON.stringify(description), config: await createConfig({ extends: ['recommended'] }) });
+  const problems = await lintFromString({
+    source: JSON.stringify(description),
+    config: await createConfig({ extends: ['recommended'] }),
+  });
   assert.equal(
-    problems.map(({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer}`),
+    problems.map(
+      ({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer}`,
+    ),
     [],
   );
 });
 
-const of = (...routes: Parameters<typeof openApiDocument>[0]) => openApiDocument(routes, { version: '1', rootPath: '/base' });
+const of = (...routes: Parameters<typeof openApiDocument>[0]) =>
+  openApiDocument(routes, { version: '1', rootPath: '/base' });
 const run = () => Promise.reject(new Error('it is not run'));
 
 document('a route is described by its schemas: parameters, body, answer and errors', () => {
-  const Thing = named('Thing', object({ title: oneOf(['a', 'b'], { 'x-sentence': 'must be short' }) }));
+  const Thing = named(
+    'Thing',
+    object({ title: oneOf(['a', 'b'], { 'x-sentence': 'must be short' }) }),
+  );
   const it = of(
     projectRoute(
       'PUT /endpoints/:id',
@@ -36,26 +45,50 @@ document('a route is described by its schemas: parameters, body, answer and erro
     required: ['title'],
     properties: { title: { type: 'string', enum: ['a', 'b'] } },
   });
-  const { operationId, parameters, requestBody, responses } = it.paths['/projects/{project_id}/endpoints/{id}']!['put']!;
+  const { operationId, parameters, requestBody, responses } =
+    it.paths['/projects/{project_id}/endpoints/{id}']!['put']!;
   assert.is(operationId, 'endpointsUpdate');
   assert.equal(
     parameters!.map((parameter) => `${parameter.in} ${parameter.name} ${parameter.required}`),
     ['path project_id true', 'path id true', 'query force true'],
   );
-  assert.equal(requestBody!.content['application/json'].schema, { $ref: '#/components/schemas/Thing' });
+  assert.equal(requestBody!.content['application/json'].schema, {
+    $ref: '#/components/schemas/Thing',
+  });
   assert.match(JSON.stringify(responses['200']), '"data":{"$ref":"#/components/schemas/Thing"}');
-  assert.equal(Object.keys(responses), ['200', '400', '401', '403', '404', '409', '413', '415', '422', '429', '500', '503']);
+  assert.equal(Object.keys(responses), [
+    '200',
+    '400',
+    '401',
+    '403',
+    '404',
+    '409',
+    '413',
+    '415',
+    '422',
+    '429',
+    '500',
+    '503',
+  ]);
 });
 
 document('fields that are ignored are left out', () => {
   const body = ignoring(['oldName'], object({ old_name: Timestamp }));
-  const { requestBody } = of(accountRoute('POST /endpoints', 'Creates.', { body }, run)).paths['/endpoints']!['post']!;
-  assert.equal(requestBody!.content['application/json'].schema['properties'], { old_name: { type: 'string', format: 'date-time' } });
+  const { requestBody } = of(accountRoute('POST /endpoints', 'Creates.', { body }, run)).paths[
+    '/endpoints'
+  ]!['post']!;
+  assert.equal(requestBody!.content['application/json'].schema['properties'], {
+    old_name: { type: 'string', format: 'date-time' },
+  });
 });
 
 document('basic authentication is offered only where it has accounts', () => {
   assert.equal(Object.keys(description.components['securitySchemes'] as object), ['key']);
-  const { security } = openApiDocument([], { version: '1', rootPath: '', hasBasic: true }) as unknown as { security: unknown };
+  const { security } = openApiDocument([], {
+    version: '1',
+    rootPath: '',
+    hasBasic: true,
+  }) as unknown as { security: unknown };
   assert.equal(security, [{ key: [] }, { basic: [] }]);
 });
 
@@ -63,11 +96,17 @@ document('basic authentication is offered only where it has accounts', () => {
  * All schemas of the document with the names that generators derive: the component's, then those of
  * properties and elements.
  */
-function* schemasOf(schema: Described, name: string, at: string): Generator<[schema: Described, name: string, at: string]> {
+function* schemasOf(
+  schema: Described,
+  name: string,
+  at: string,
+): Generator<[schema: Described, name: string, at: string]> {
   yield [schema, name, at];
-  for (const [property, it] of Object.entries(schema.properties ?? {})) yield* schemasOf(it, `${name} ${property}`, `${at}.${property}`);
+  for (const [property, it] of Object.entries(schema.properties ?? {}))
+    yield* schemasOf(it, `${name} ${property}`, `${at}.${property}`);
   if (schema.items) yield* schemasOf(schema.items, `${name} item`, `${at}[]`);
-  if (typeof schema.additionalProperties === 'object') yield* schemasOf(schema.additionalProperties, `${name} item`, `${at}{}`);
+  if (typeof schema.additionalProperties === 'object')
+    yield* schemasOf(schema.additionalProperties, `${name} item`, `${at}{}`);
 }
 
 interface Described {
@@ -81,38 +120,52 @@ interface Described {
 const plain = (name: string) => name.replaceAll(/[^a-z0-9]/gi, '').toLowerCase();
 const SUFFIXES = ['', 'Body', 'Params', 'Req', 'Request', 'Res', 'Response'];
 
-document('generators of others know every keyword, and no two of the names that they make are one', () => {
-  const { components, paths } = description;
-  const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
-  const bodies = operations.flatMap(({ operationId, responses }) =>
-    Object.entries(responses).map(([status, answer]): [Described, string] => [
-      ((answer as Answered).content?.['application/json'].schema ?? {}) as Described,
-      `${operationId} Response ${status}`,
-    ]),
-  );
-  const named = Object.entries(components.schemas).map(([name, schema]): [Described, string] => [schema as Described, name]);
-  const all = [...named, ...bodies].flatMap(([schema, name]) => [...schemasOf(schema, name, name)]);
-  const problems: string[] = [];
-  const taken = new Map<string, string>(
-    operations.flatMap(({ operationId: id }) => SUFFIXES.map((it) => [plain(id + it), `operation ${id}`])),
-  );
-  for (const [schema, name, at] of all) {
-    const unknown = ['anyOf', 'oneOf', 'allOf', 'not', 'if', 'patternProperties'].filter((keyword) => keyword in schema);
-    if (unknown.length > 0) problems.push(`${at} has ${unknown.join(', ')}`);
-    const types = [schema.type ?? []].flat();
-    if (types.filter((it) => it !== 'null').length > 1) problems.push(`${at} has several types`);
-    if ('const' in schema && types.length === 0) problems.push(`${at} has a constant and no type`);
-    if (types.includes('object') && !schema.properties && !schema.additionalProperties) problems.push(`${at} can have no member`);
-    for (const names of [Object.keys(schema.properties ?? {}), (schema.enum ?? []).map(String)])
-      if (new Set(names.map(plain)).size < names.length)
-        problems.push(`${at} has names that differ by case or signs only: ${names.join(', ')}`);
-    if (!types.includes('object') && !schema.enum && name.includes(' ')) continue;
-    const before = taken.get(plain(name));
-    if (before !== undefined) problems.push(`${at} gets the name of ${before}`);
-    taken.set(plain(name), at);
-  }
-  assert.equal(problems, []);
-});
+document(
+  'generators of others know every keyword, and no two of the names that they make are one',
+  () => {
+    const { components, paths } = description;
+    const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
+    const bodies = operations.flatMap(({ operationId, responses }) =>
+      Object.entries(responses).map(([status, answer]): [Described, string] => [
+        ((answer as Answered).content?.['application/json'].schema ?? {}) as Described,
+        `${operationId} Response ${status}`,
+      ]),
+    );
+    const named = Object.entries(components.schemas).map(([name, schema]): [Described, string] => [
+      schema as Described,
+      name,
+    ]);
+    const all = [...named, ...bodies].flatMap(([schema, name]) => [
+      ...schemasOf(schema, name, name),
+    ]);
+    const problems: string[] = [];
+    const taken = new Map<string, string>(
+      operations.flatMap(({ operationId: id }) =>
+        SUFFIXES.map((it) => [plain(id + it), `operation ${id}`]),
+      ),
+    );
+    for (const [schema, name, at] of all) {
+      const unknown = ['anyOf', 'oneOf', 'allOf', 'not', 'if', 'patternProperties'].filter(
+        (keyword) => keyword in schema,
+      );
+      if (unknown.length > 0) problems.push(`${at} has ${unknown.join(', ')}`);
+      const types = [schema.type ?? []].flat();
+      if (types.filter((it) => it !== 'null').length > 1) problems.push(`${at} has several types`);
+      if ('const' in schema && types.length === 0)
+        problems.push(`${at} has a constant and no type`);
+      if (types.includes('object') && !schema.properties && !schema.additionalProperties)
+        problems.push(`${at} can have no member`);
+      for (const names of [Object.keys(schema.properties ?? {}), (schema.enum ?? []).map(String)])
+        if (new Set(names.map(plain)).size < names.length)
+          problems.push(`${at} has names that differ by case or signs only: ${names.join(', ')}`);
+      if (!types.includes('object') && !schema.enum && name.includes(' ')) continue;
+      const before = taken.get(plain(name));
+      if (before !== undefined) problems.push(`${at} gets the name of ${before}`);
+      taken.set(plain(name), at);
+    }
+    assert.equal(problems, []);
+  },
+);
 
 interface Answered {
   readonly content?: { readonly 'application/json': { readonly schema: unknown } };
@@ -125,7 +178,10 @@ document('two routes or two schemas of one name are a mistake', () => {
     /endpoints\/other: another route is endpoints\.list/,
   );
   const [one, other] = [Timestamp, integer(0, 1, 'A number.')].map((type) => named('Same', type));
-  assert.throws(() => of({ ...route, data: one! }, { ...route, path: '/sources', data: other! }), /two schemas are called Same/);
+  assert.throws(
+    () => of({ ...route, data: one! }, { ...route, path: '/sources', data: other! }),
+    /two schemas are called Same/,
+  );
 });
 
 document.run();

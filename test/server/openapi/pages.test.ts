@@ -11,7 +11,8 @@ pages.before(async () => {
 });
 pages.after(() => api.close());
 
-const get = (path: string, headers: Record<string, string> = {}) => fetch(`${api.url}/api/v1${path}`, { headers });
+const get = (path: string, headers: Record<string, string> = {}) =>
+  fetch(`${api.url}/api/v1${path}`, { headers });
 
 pages('the document is served without a key, and a client that has it gets 304', async () => {
   const answer = await get('/openapi.json');
@@ -20,7 +21,10 @@ pages('the document is served without a key, and a client that has it gets 304',
   const { paths } = (await answer.json()) as typeof description;
   assert.equal(paths, description.paths);
   // Without an explicit cache-control, fetch requests a fresh copy.
-  const again = await get('/openapi.json', { 'if-none-match': answer.headers.get('etag')!, 'cache-control': 'max-age=0' });
+  const again = await get('/openapi.json', {
+    'if-none-match': answer.headers.get('etag')!,
+    'cache-control': 'max-age=0',
+  });
   assert.is(again.status, 304);
 });
 
@@ -34,7 +38,10 @@ pages('the viewer loads from this server alone, and runs no script of its page',
   for (const place of places) {
     const file = await fetch(new URL(place, page.url));
     assert.is(file.status, 200, place);
-    assert.match(file.headers.get('content-type')!, place.endsWith('.css') ? 'text/css' : 'text/javascript');
+    assert.match(
+      file.headers.get('content-type')!,
+      place.endsWith('.css') ? 'text/css' : 'text/javascript',
+    );
     assert.is(file.headers.get('x-content-type-options'), 'nosniff');
     await file.arrayBuffer();
   }

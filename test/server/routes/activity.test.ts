@@ -11,34 +11,47 @@ activity.before(async () => {
 });
 activity.after(() => api.close());
 
-activity('a project shows what is the matter and what happened; another project shows its own', async () => {
-  const [one, other] = [await makeProject(api), await makeProject(api)];
-  await api.call('POST', `${one.path}/events`, { event_type: 'a', data: {} });
-  await api.db.rows(`insert into count_changes values ($1, '{null}', '{null}', '{null}', '{processed}', '{null}', '{3}')`, [one.id]);
-  await applyPendingDeltas(api.db.pool);
-  const { data } = (await api.call('GET', `${one.path}/activity`)).body;
-  assert.is(data.step_seconds, 60);
-  assert.equal(
-    data.content.map((step: { events: unknown }) => step.events),
-    [{ processed: 3, failed: 0 }],
-  );
-  assert.equal((await api.call('GET', `${other.path}/activity`)).body.data.content, []);
-  assert.is((await api.call('GET', `${one.path}/summary`)).body.data.pending_events, 1);
-  assert.is((await api.call('GET', `${other.path}/summary`)).body.data.pending_events, 0);
-});
+activity(
+  'a project shows what is the matter and what happened; another project shows its own',
+  async () => {
+    const [one, other] = [await makeProject(api), await makeProject(api)];
+    await api.call('POST', `${one.path}/events`, { event_type: 'a', data: {} });
+    await api.db.rows(
+      `insert into count_changes values ($1, '{null}', '{null}', '{null}', '{processed}', '{null}', '{3}')`,
+      [one.id],
+    );
+    await applyPendingDeltas(api.db.pool);
+    const { data } = (await api.call('GET', `${one.path}/activity`)).body;
+    assert.is(data.step_seconds, 60);
+    assert.equal(
+      data.content.map((step: { events: unknown }) => step.events),
+      [{ processed: 3, failed: 0 }],
+    );
+    assert.equal((await api.call('GET', `${other.path}/activity`)).body.data.content, []);
+    assert.is((await api.call('GET', `${one.path}/summary`)).body.data.pending_events, 1);
+    assert.is((await api.call('GET', `${other.path}/summary`)).body.data.pending_events, 0);
+  },
+);
 
-activity('the step follows from the range, and a range that is kept by nobody is refused', async () => {
-  const { path } = await makeProject(api);
-  const stepOf = async (query: string) => (await api.call('GET', `${path}/activity?${query}`)).body.data.step_seconds;
-  assert.is(await stepOf('startDate=2026-11-21T00:00:00Z&endDate=2026-11-21T06:00:00Z'), 60);
-  assert.is(await stepOf('startDate=2026-11-20&endDate=2026-11-21'), 600);
-  assert.is(await stepOf('startDate=2026-11-15&endDate=2026-11-21'), 3600);
-  assert.is(await stepOf(`endpointId=${'0190c0de-0000-7000-8000-000000000002'}`), 600);
-  for (const query of ['startDate=2026-11-21&endDate=2026-11-20T00:00:00Z', 'startDate=2026-01-01&endDate=2026-11-21'])
-    assert.equal(mistakes(await api.call('GET', `${path}/activity?${query}`)), [
-      'startDate must be before endDate, by at most eight days: activity is kept for seven',
-    ]);
-});
+activity(
+  'the step follows from the range, and a range that is kept by nobody is refused',
+  async () => {
+    const { path } = await makeProject(api);
+    const stepOf = async (query: string) =>
+      (await api.call('GET', `${path}/activity?${query}`)).body.data.step_seconds;
+    assert.is(await stepOf('startDate=2026-11-21T00:00:00Z&endDate=2026-11-21T06:00:00Z'), 60);
+    assert.is(await stepOf('startDate=2026-11-20&endDate=2026-11-21'), 600);
+    assert.is(await stepOf('startDate=2026-11-15&endDate=2026-11-21'), 3600);
+    assert.is(await stepOf(`endpointId=${'0190c0de-0000-7000-8000-000000000002'}`), 600);
+    for (const query of [
+      'startDate=2026-11-21&endDate=2026-11-20T00:00:00Z',
+      'startDate=2026-01-01&endDate=2026-11-21',
+    ])
+      assert.equal(mistakes(await api.call('GET', `${path}/activity?${query}`)), [
+        'startDate must be before endDate, by at most eight days: activity is kept for seven',
+      ]);
+  },
+);
 
 activity('attempts are counted by endpoint, of one project alone', async () => {
   const [one, other] = [await makeProject(api), await makeProject(api)];
@@ -58,9 +71,17 @@ activity('attempts are counted by endpoint, of one project alone', async () => {
       [project, endpoint, kind, status, n],
     );
   const path = `${one.path}/activity/endpoints`;
-  const answer = await api.call('GET', `${path}?endpointId=${a}&endpointId=${b}&endpointId=${foreign}`);
-  assert.equal(answer.body.data, { content: [{ endpoint_id: a, attempts: { success: 7, failure: 3 } }] });
-  const before = await api.call('GET', `${path}?endpointId=${a}&startDate=2026-01-01&endDate=2026-01-02`);
+  const answer = await api.call(
+    'GET',
+    `${path}?endpointId=${a}&endpointId=${b}&endpointId=${foreign}`,
+  );
+  assert.equal(answer.body.data, {
+    content: [{ endpoint_id: a, attempts: { success: 7, failure: 3 } }],
+  });
+  const before = await api.call(
+    'GET',
+    `${path}?endpointId=${a}&startDate=2026-01-01&endDate=2026-01-02`,
+  );
   assert.equal(before.body.data, { content: [] });
   assert.equal(mistakes(await api.call('GET', path)), ['endpointId is missing']);
 });

@@ -17,7 +17,10 @@ const HOUR_MS = 3_600_000;
 const now = Date.now();
 const since = (hours: number) => `startDate=${new Date(now - hours * HOUR_MS).toISOString()}`;
 
-async function statuses(table: 'events' | 'event_deliveries', projectId: string): Promise<Record<string, number>> {
+async function statuses(
+  table: 'events' | 'event_deliveries',
+  projectId: string,
+): Promise<Record<string, number>> {
   const rows = await api.db.rows<{ status: string; n: number }>(
     `select status::text, count(*)::int as n from ${table} where project_id = $1 group by status`,
     [projectId],
@@ -27,7 +30,8 @@ async function statuses(table: 'events' | 'event_deliveries', projectId: string)
 
 async function signalled(): Promise<string[]> {
   const queue = api.kv.queue('create-event');
-  const signals = (await queue.depth()) === 0 ? [] : await queue.pull(1000, new AbortController().signal);
+  const signals =
+    (await queue.depth()) === 0 ? [] : await queue.pull(1000, new AbortController().signal);
   await queue.done(signals.map(({ ticket }) => ticket));
   return signals.map(({ text }) => decodeSignal(text)!.id);
 }
@@ -40,49 +44,87 @@ async function counted(projectId: string): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ status, n }) => [status, n]));
 }
 
-batch('an event is replayed: it is pending again, signalled, and no longer counted as finished', async () => {
-  const { path, id: projectId } = await makeProject(api);
-  const [id] = (await makeEvents(api.db, projectId, [{ atMs: now, status: 'failed' }])) as [string];
-  await signalled();
-  const { status, body } = await api.call('PUT', `${path}/events/${id}/replay`);
-  assert.equal([status, body.data], [200, { uid: id }]);
-  assert.equal(await statuses('events', projectId), { pending: 1 });
-  assert.equal(await signalled(), [id]);
-  assert.equal(await counted(projectId), { failed: -1 });
-  const again = await api.call('PUT', `${path}/events/${id}/replay`);
-  assert.is(again.status, 409);
-  assert.match(again.body.message, 'the event is pending');
-  assert.is((await api.call('PUT', `${path}/events/${newId()}/replay`)).status, 404);
-});
+batch(
+  'an event is replayed: it is pending again, signalled, and no longer counted as finished',
+  async () => {
+    const { path, id: projectId } = await makeProject(api);
+    const [id] = (await makeEvents(api.db, projectId, [{ atMs: now, status: 'failed' }])) as [
+      string,
+    ];
+    await signalled();
+    const { status, body } = await api.call('PUT', `${path}/events/${id}/replay`);
+    assert.equal([status, body.data], [200, { uid: id }]);
+    assert.equal(await statuses('events', projectId), { pending: 1 });
+    assert.equal(await signalled(), [id]);
+    assert.equal(await counted(projectId), { failed: -1 });
+    const again = await api.call('PUT', `${path}/events/${id}/replay`);
+    assert.is(again.status, 409);
+    assert.match(again.body.message, 'the event is pending');
+    assert.is((await api.call('PUT', `${path}/events/${newId()}/replay`)).status, 404);
+  },
+);
 
-batch('events of a filter are replayed after a dry run has counted them, and only those of the project', async () => {
-  const [{ path, id: projectId }, other] = [await makeProject(api), await makeProject(api)];
-  const events = [0, 1, 2, 5].map((hours) => ({ atMs: now - hours * HOUR_MS, status: hours === 1 ? 'processed' : 'failed' }));
-  const ids = await makeEvents(api.db, projectId, [...events, { atMs: now - 1, eventType: 'order.void', status: 'failed' }]);
-  await makeEvents(api.db, other.id, events);
-  const select = `${path}/events/batchreplay?${since(3)}&status=failed&event_type=order.paid`;
-  const dry = await api.call('POST', `${select}&dry_run=true`);
-  assert.equal([dry.status, dry.body.data], [200, { count: 2, dry_run: true, next: null }]);
-  assert.equal(await statuses('events', projectId), { failed: 4, processed: 1 });
-  await signalled();
-  assert.equal((await api.call('POST', select)).body.data, { count: 2, dry_run: false, next: null });
-  assert.equal((await signalled()).sort(), [ids[0], ids[2]].sort());
-  assert.equal(await statuses('events', projectId), { failed: 2, pending: 2, processed: 1 });
-  assert.equal(await statuses('events', other.id), { failed: 3, processed: 1 });
-  const rest = await api.call('POST', `${path}/events/batchreplay?${since(9)}&after=${ids[3]}`);
-  assert.is(rest.body.data.count, 2, 'what follows the fifth hour and is finished');
-});
+batch(
+  'events of a filter are replayed after a dry run has counted them, and only those of the project',
+  async () => {
+    const [{ path, id: projectId }, other] = [await makeProject(api), await makeProject(api)];
+    const events = [0, 1, 2, 5].map((hours) => ({
+      atMs: now - hours * HOUR_MS,
+      status: hours === 1 ? 'processed' : 'failed',
+    }));
+    const ids = await makeEvents(api.db, projectId, [
+      ...events,
+      { atMs: now - 1, eventType: 'order.void', status: 'failed' },
+    ]);
+    await makeEvents(api.db, other.id, events);
+    const select = `${path}/events/batchreplay?${since(3)}&status=failed&event_type=order.paid`;
+    const dry = await api.call('POST', `${select}&dry_run=true`);
+    assert.equal([dry.status, dry.body.data], [200, { count: 2, dry_run: true, next: null }]);
+    assert.equal(await statuses('events', projectId), { failed: 4, processed: 1 });
+    await signalled();
+    assert.equal((await api.call('POST', select)).body.data, {
+      count: 2,
+      dry_run: false,
+      next: null,
+    });
+    assert.equal((await signalled()).sort(), [ids[0], ids[2]].sort());
+    assert.equal(await statuses('events', projectId), { failed: 2, pending: 2, processed: 1 });
+    assert.equal(await statuses('events', other.id), { failed: 3, processed: 1 });
+    const rest = await api.call('POST', `${path}/events/batchreplay?${since(9)}&after=${ids[3]}`);
+    assert.is(rest.body.data.count, 2, 'what follows the fifth hour and is finished');
+  },
+);
 
 batch('a replay is forced when it is asked for', async () => {
   const { path, id: projectId } = await makeProject(api);
-  const [id] = (await makeEvents(api.db, projectId, [{ atMs: now, status: 'processed' }])) as [string];
+  const [id] = (await makeEvents(api.db, projectId, [{ atMs: now, status: 'processed' }])) as [
+    string,
+  ];
   const replayed = async (route: string) => {
-    await api.db.rows(`update events set status = 'processed', outcome = 'routed' where project_id = $1`, [projectId]);
-    assert.is((await api.call(route.includes('batch') ? 'POST' : 'PUT', `${path}/events/${route}`)).status, 200);
-    return (await api.db.rows<{ replayed: boolean }>('select replayed from events where project_id = $1', [projectId]))[0]!.replayed;
+    await api.db.rows(
+      `update events set status = 'processed', outcome = 'routed' where project_id = $1`,
+      [projectId],
+    );
+    assert.is(
+      (await api.call(route.includes('batch') ? 'POST' : 'PUT', `${path}/events/${route}`)).status,
+      200,
+    );
+    return (
+      await api.db.rows<{ replayed: boolean }>(
+        'select replayed from events where project_id = $1',
+        [projectId],
+      )
+    )[0]!.replayed;
   };
   for (const route of [`${id}/replay`, `batchreplay?${since(1)}`])
-    assert.equal([await replayed(route), await replayed(`${route}${route.includes('?') ? '&' : '?'}force=true`)], [true, false], route);
+    assert.equal(
+      [
+        await replayed(route),
+        await replayed(`${route}${route.includes('?') ? '&' : '?'}force=true`),
+      ],
+      [true, false],
+      route,
+    );
 });
 
 batch('a batch says from when', async () => {
@@ -96,9 +138,15 @@ batch('a batch says from when', async () => {
 
 batch('deliveries of a filter are sent again after a dry run has counted them', async () => {
   const { path, id: projectId } = await makeProject(api);
-  const [active, paused] = [await makeEndpoint(api.db, projectId), await makeEndpoint(api.db, projectId)];
+  const [active, paused] = [
+    await makeEndpoint(api.db, projectId),
+    await makeEndpoint(api.db, projectId),
+  ];
   await api.call('PUT', `${path}/endpoints/${paused.id}/pause`);
-  const [eventId, old] = (await makeEvents(api.db, projectId, [{ atMs: now }, { atMs: now - 5 * HOUR_MS }])) as [string, string];
+  const [eventId, old] = (await makeEvents(api.db, projectId, [
+    { atMs: now },
+    { atMs: now - 5 * HOUR_MS },
+  ])) as [string, string];
   const made = { projectId, eventId, status: 'failure', attempts: 3 };
   await makeDelivery(api.db, { ...made, endpointId: active.id });
   await makeDelivery(api.db, { ...made, endpointId: paused.id });
@@ -106,7 +154,10 @@ batch('deliveries of a filter are sent again after a dry run has counted them', 
   await makeDelivery(api.db, { ...made, endpointId: newId(), status: 'failure' });
   const select = `${path}/eventdeliveries/batchretry?${since(1)}`;
   const expected = { due: 1, held: 1, left: 1, progress: 1, next: null };
-  assert.equal((await api.call('POST', `${select}&dry_run=true`)).body.data, { ...expected, dry_run: true });
+  assert.equal((await api.call('POST', `${select}&dry_run=true`)).body.data, {
+    ...expected,
+    dry_run: true,
+  });
   assert.equal(await statuses('event_deliveries', projectId), { failure: 4 });
   assert.equal((await api.call('POST', `${select}&endpointId=${newId()}`)).body.data, {
     ...expected,
@@ -125,12 +176,27 @@ batch('deliveries are sent again by their ids, each with its result', async () =
   const { path, id: projectId } = await makeProject(api);
   const other = await makeProject(api);
   const { id: endpointId } = await makeEndpoint(api.db, projectId);
-  const [eventId, second] = (await makeEvents(api.db, projectId, [{ atMs: now }, { atMs: now - 1 }])) as [string, string];
+  const [eventId, second] = (await makeEvents(api.db, projectId, [
+    { atMs: now },
+    { atMs: now - 1 },
+  ])) as [string, string];
   const done = await makeDelivery(api.db, { projectId, eventId, endpointId, status: 'success' });
-  const retried = await makeDelivery(api.db, { projectId, eventId: second, endpointId, status: 'retry' });
+  const retried = await makeDelivery(api.db, {
+    projectId,
+    eventId: second,
+    endpointId,
+    status: 'retry',
+  });
   const [theirs] = (await makeEvents(api.db, other.id, [{ atMs: now - 2 }])) as [string];
-  const foreign = await makeDelivery(api.db, { projectId: other.id, eventId: theirs, endpointId, status: 'failure' });
-  const { body } = await api.call('POST', `${path}/eventdeliveries/forceresend`, { ids: [done, retried, foreign] });
+  const foreign = await makeDelivery(api.db, {
+    projectId: other.id,
+    eventId: theirs,
+    endpointId,
+    status: 'failure',
+  });
+  const { body } = await api.call('POST', `${path}/eventdeliveries/forceresend`, {
+    ids: [done, retried, foreign],
+  });
   assert.is(body.data.resent, 1);
   assert.equal(
     body.data.content.map(({ uid, error }: { uid: string; error: string | null }) => [uid, error]),
@@ -146,19 +212,28 @@ batch('deliveries are sent again by their ids, each with its result', async () =
 batch('a filter is tested against a sample, and what does not match is told', async () => {
   const { path } = await makeProject(api);
   const test = async (filter: object, sample: object, more: object = {}) =>
-    (await api.call('POST', `${path}/subscriptions/test_filter`, { filter, sample, ...more })).body.data;
+    (await api.call('POST', `${path}/subscriptions/test_filter`, { filter, sample, ...more })).body
+      .data;
   const filter = { headers: { 'X-Region': 'eu' }, body: { 'order.total': { $gte: 100 } } };
   const sample = { headers: { 'x-Region': 'eu' }, body: { order: { total: 120 } } };
-  assert.equal(await test(filter, sample), { matches: true, headers: true, body: true, mismatches: [] });
-  assert.equal(await test(filter, { headers: { 'x-region': 'us' }, body: { order: { total: 20 } } }), {
-    matches: false,
-    headers: false,
-    body: false,
-    mismatches: [
-      { part: 'headers', path: 'x-region', operator: '$eq', wanted: 'eu', found: 'us' },
-      { part: 'body', path: 'order.total', operator: '$gte', wanted: 100, found: 20 },
-    ],
+  assert.equal(await test(filter, sample), {
+    matches: true,
+    headers: true,
+    body: true,
+    mismatches: [],
   });
+  assert.equal(
+    await test(filter, { headers: { 'x-region': 'us' }, body: { order: { total: 20 } } }),
+    {
+      matches: false,
+      headers: false,
+      body: false,
+      mismatches: [
+        { part: 'headers', path: 'x-region', operator: '$eq', wanted: 'eu', found: 'us' },
+        { part: 'body', path: 'order.total', operator: '$gte', wanted: 100, found: 20 },
+      ],
+    },
+  );
   assert.equal(await test(filter, { headers: { 'x-region': 'eu' } }), {
     matches: false,
     headers: true,
@@ -168,15 +243,24 @@ batch('a filter is tested against a sample, and what does not match is told', as
   const types = { event_types: ['order.*', 'refund'] };
   const typed = async (event_type: string) => (await test({}, { event_type }, types)).mismatches;
   assert.equal([await typed('order.paid'), await typed('refund')], [[], []]);
-  assert.equal(await typed('orders'), [{ part: 'event_types', wanted: types.event_types, found: 'orders' }]);
-  assert.equal(await test({}, {}, types), { matches: true, headers: true, body: true, mismatches: [] }, 'a sample without a type');
+  assert.equal(await typed('orders'), [
+    { part: 'event_types', wanted: types.event_types, found: 'orders' },
+  ]);
+  assert.equal(
+    await test({}, {}, types),
+    { matches: true, headers: true, body: true, mismatches: [] },
+    'a sample without a type',
+  );
   const wrong = await api.call('POST', `${path}/subscriptions/test_filter`, {
     event_types: ['*.paid'],
     filter: { body: { n: { $foo: 1 } } },
     sample,
   });
   assert.is(wrong.status, 422);
-  assert.match(mistakes(wrong).join(), /event_types\.0 may have \* alone.*filter\.body \$foo is not an operator/);
+  assert.match(
+    mistakes(wrong).join(),
+    /event_types\.0 may have \* alone.*filter\.body \$foo is not an operator/,
+  );
 });
 
 batch.run();

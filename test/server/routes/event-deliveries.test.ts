@@ -24,7 +24,14 @@ async function setUp(status: string, attempts = 1) {
 deliveries('a delivery shows its event, endpoint and state', async () => {
   const it = await setUp('failure', 11);
   const { body } = await api.call('GET', `${it.path}/${it.id}`);
-  const { uid, status, attempts, event_metadata: event, endpoint_metadata: endpoint, next_attempt_at: next } = body.data;
+  const {
+    uid,
+    status,
+    attempts,
+    event_metadata: event,
+    endpoint_metadata: endpoint,
+    next_attempt_at: next,
+  } = body.data;
   assert.equal(
     [uid, status, attempts, event, endpoint, next],
     [
@@ -38,35 +45,44 @@ deliveries('a delivery shows its event, endpoint and state', async () => {
   );
 });
 
-deliveries('the event of a delivery shows what its endpoint gets: what the function of the subscription made, once it has', async () => {
-  const it = await setUp('retry');
-  const { id: subscriptionId } = await insertSubscription(api.db.knex, it.projectId, {
-    name: 'masked',
-    endpoint_id: it.endpointId,
-    event_types: ['*'],
-    filter: null,
-    function: 'function transform() { return {}; }',
-  });
-  const change = (set: string) => api.db.rows(`update event_deliveries set ${set} where id = $1`, [it.id]);
-  const shown = async () => {
-    const { text, body } = await api.call('GET', `${it.path}/${it.id}/event`);
-    const { body: delivery } = await api.call('GET', `${it.path}/${it.id}`);
-    assert.is(delivery.data.is_transformed, body.data.is_transformed);
-    return [/"x-a":"b"},"data":(.*?),"is_transformed"/.exec(text)?.[1], body.data.is_transformed, body.data.data_bytes];
-  };
-  assert.equal(await shown(), ['{"n":1}', false, 7]);
-  await change(`subscription_id = '${subscriptionId}'`);
-  assert.equal(await shown(), ['null', false, 0]);
-  await change(`transformed_data = '{"n":1.50}'`);
-  assert.equal(await shown(), ['{"n":1.50}', true, 10]);
-  // Delivered before the function existed.
-  await change(`transformed_data = null, status = 'success', next_attempt_at = null`);
-  assert.equal(await shown(), ['{"n":1}', false, 7]);
-});
+deliveries(
+  'the event of a delivery shows what its endpoint gets: what the function of the subscription made, once it has',
+  async () => {
+    const it = await setUp('retry');
+    const { id: subscriptionId } = await insertSubscription(api.db.knex, it.projectId, {
+      name: 'masked',
+      endpoint_id: it.endpointId,
+      event_types: ['*'],
+      filter: null,
+      function: 'function transform() { return {}; }',
+    });
+    const change = (set: string) =>
+      api.db.rows(`update event_deliveries set ${set} where id = $1`, [it.id]);
+    const shown = async () => {
+      const { text, body } = await api.call('GET', `${it.path}/${it.id}/event`);
+      const { body: delivery } = await api.call('GET', `${it.path}/${it.id}`);
+      assert.is(delivery.data.is_transformed, body.data.is_transformed);
+      return [
+        /"x-a":"b"},"data":(.*?),"is_transformed"/.exec(text)?.[1],
+        body.data.is_transformed,
+        body.data.data_bytes,
+      ];
+    };
+    assert.equal(await shown(), ['{"n":1}', false, 7]);
+    await change(`subscription_id = '${subscriptionId}'`);
+    assert.equal(await shown(), ['null', false, 0]);
+    await change(`transformed_data = '{"n":1.50}'`);
+    assert.equal(await shown(), ['{"n":1.50}', true, 10]);
+    // Delivered before the function existed.
+    await change(`transformed_data = null, status = 'success', next_attempt_at = null`);
+    assert.equal(await shown(), ['{"n":1}', false, 7]);
+  },
+);
 
 deliveries('deliveries are filtered by event, endpoint and several statuses', async () => {
   const it = await setUp('failure');
-  const count = async (query: string) => (await api.call('GET', `${it.path}?${query}`)).body.data.content.length;
+  const count = async (query: string) =>
+    (await api.call('GET', `${it.path}?${query}`)).body.data.content.length;
   assert.is(await count(''), 1);
   assert.is(await count(`eventId=${it.eventId}&endpointId=${it.endpointId}`), 1);
   assert.is(await count('status=failure'), 1);
@@ -75,24 +91,44 @@ deliveries('deliveries are filtered by event, endpoint and several statuses', as
   assert.is(await count(`endpointId=${newId()}`), 0);
 });
 
-deliveries('deliveries are filtered by the type of their event, and found by the start of their id', async () => {
-  const it = await setUp('failure');
-  await api.db.rows(`update event_deliveries set event_type = 'order.paid' where project_id = $1`, [it.projectId]);
-  const list = (query: string) => api.call('GET', `${it.path}?${query}`);
-  const count = async (query: string) => (await list(query)).body.data.content.length;
-  assert.equal([await count('event_type=order.paid&status=failure'), await count('event_type=order.refunded')], [1, 0]);
-  assert.equal(
-    [await count(`event_type=order.paid&endpointId=${it.endpointId}&eventId=${it.eventId}`), await count('event_type=x&status=processing')],
-    [1, 0],
-  );
-  assert.equal(
-    [await count(`query=${it.id.slice(0, 13)}`), await count(`query=${it.id}&status=success`), await count('query=00000000')],
-    [1, 0, 0],
-  );
-  const both = await list(`event_type=order.paid&endpointId=${it.endpointId}`);
-  assert.match(both.body.message, 'event_type: does not belong beside endpointId');
-  for (const query of ['0123456', 'order.paid', `${it.id}0`, 'zzzzzzzz']) assert.is((await list(`query=${query}`)).status, 422, query);
-});
+deliveries(
+  'deliveries are filtered by the type of their event, and found by the start of their id',
+  async () => {
+    const it = await setUp('failure');
+    await api.db.rows(
+      `update event_deliveries set event_type = 'order.paid' where project_id = $1`,
+      [it.projectId],
+    );
+    const list = (query: string) => api.call('GET', `${it.path}?${query}`);
+    const count = async (query: string) => (await list(query)).body.data.content.length;
+    assert.equal(
+      [
+        await count('event_type=order.paid&status=failure'),
+        await count('event_type=order.refunded'),
+      ],
+      [1, 0],
+    );
+    assert.equal(
+      [
+        await count(`event_type=order.paid&endpointId=${it.endpointId}&eventId=${it.eventId}`),
+        await count('event_type=x&status=processing'),
+      ],
+      [1, 0],
+    );
+    assert.equal(
+      [
+        await count(`query=${it.id.slice(0, 13)}`),
+        await count(`query=${it.id}&status=success`),
+        await count('query=00000000'),
+      ],
+      [1, 0, 0],
+    );
+    const both = await list(`event_type=order.paid&endpointId=${it.endpointId}`);
+    assert.match(both.body.message, 'event_type: does not belong beside endpointId');
+    for (const query of ['0123456', 'order.paid', `${it.id}0`, 'zzzzzzzz'])
+      assert.is((await list(`query=${query}`)).status, 422, query);
+  },
+);
 
 deliveries('attempts are shown newest first with what came back', async () => {
   const it = await setUp('retry');
@@ -117,7 +153,10 @@ deliveries('attempts are shown newest first with what came back', async () => {
     ],
     [attemptId, false, 503, 'status', { 'retry-after': '5' }, 'busy', 12],
   );
-  assert.equal((await api.call('GET', `${it.path}/${it.id}/deliveryattempts/${attemptId}`)).body.data, attempt);
+  assert.equal(
+    (await api.call('GET', `${it.path}/${it.id}/deliveryattempts/${attemptId}`)).body.data,
+    attempt,
+  );
   assert.is((await api.call('GET', `${it.path}/${it.id}/deliveryattempts/${newId()}`)).status, 404);
   assert.is((await api.call('GET', `${it.path}/${newId()}/deliveryattempts`)).status, 404);
 });
@@ -136,7 +175,10 @@ deliveries('what was delivered is sent again only by force', async () => {
   const refused = await api.call('PUT', `${it.path}/${it.id}/resend`);
   assert.equal([refused.status, refused.body.code], [409, 'conflict']);
   assert.match(refused.body.fix ?? '', 'force=true');
-  assert.is((await api.call('PUT', `${it.path}/${it.id}/resend?force=true`)).body.data.status, 'scheduled');
+  assert.is(
+    (await api.call('PUT', `${it.path}/${it.id}/resend?force=true`)).body.data.status,
+    'scheduled',
+  );
 });
 
 deliveries('what is under way is left alone, by force too', async () => {
@@ -151,11 +193,19 @@ deliveries('what is under way is left alone, by force too', async () => {
 
 deliveries('nothing is sent again to an endpoint that is inactive or deleted', async () => {
   const inactive = await setUp('failure');
-  await api.db.rows(`update endpoints set status = 'inactive' where id = $1`, [inactive.endpointId]);
-  assert.match((await api.call('PUT', `${inactive.path}/${inactive.id}/resend`)).body.message, 'inactive');
+  await api.db.rows(`update endpoints set status = 'inactive' where id = $1`, [
+    inactive.endpointId,
+  ]);
+  assert.match(
+    (await api.call('PUT', `${inactive.path}/${inactive.id}/resend`)).body.message,
+    'inactive',
+  );
   const deleted = await setUp('failure');
   await api.call('DELETE', `${deleted.projectPath}/endpoints/${deleted.endpointId}`);
-  assert.match((await api.call('PUT', `${deleted.path}/${deleted.id}/resend`)).body.message, 'deleted');
+  assert.match(
+    (await api.call('PUT', `${deleted.path}/${deleted.id}/resend`)).body.message,
+    'deleted',
+  );
 });
 
 deliveries.run();

@@ -37,8 +37,26 @@ quarantine('a message is shown with its reason and its bytes, as text or in base
   const { path, text, binary } = await setUp();
   const { data } = (await api.call('GET', `${path}/${text.id}`)).body;
   assert.equal(
-    [data.uid, data.code, data.reason, data.coordinates, data.headers, data.raw, data.raw_encoding, data.status],
-    [text.id, 'not_json', 'The message is not JSON.', 't/0/0', { 'x-a': 'b' }, '{"half": "é', 'utf8', 'quarantined'],
+    [
+      data.uid,
+      data.code,
+      data.reason,
+      data.coordinates,
+      data.headers,
+      data.raw,
+      data.raw_encoding,
+      data.status,
+    ],
+    [
+      text.id,
+      'not_json',
+      'The message is not JSON.',
+      't/0/0',
+      { 'x-a': 'b' },
+      '{"half": "é',
+      'utf8',
+      'quarantined',
+    ],
   );
   const other = (await api.call('GET', `${path}/${binary.id}`)).body.data;
   assert.equal([other.raw, other.raw_encoding, other.raw_bytes], ['//4A', 'base64', 3]);
@@ -67,18 +85,31 @@ quarantine('a message is discarded once', async () => {
   assert.is((await api.call('PUT', `${path}/${newId()}/discard`)).status, 404);
 });
 
-quarantine('a message is edited while it is quarantined, and the bytes that came are kept', async () => {
-  const { path, text } = await setUp();
-  const edited = await api.call('PUT', `${path}/${text.id}`, { raw: '{"event_type":"a","data":{}}' });
-  const { raw, original_raw: original, raw_bytes: bytes, status } = edited.body.data;
-  assert.equal([edited.status, raw, original, bytes, status], [200, '{"event_type":"a","data":{}}', '{"half": "é', 28, 'quarantined']);
-  const binary = (await api.call('PUT', `${path}/${text.id}`, { raw: '/wA=', raw_encoding: 'base64' })).body.data;
-  assert.equal([binary.raw, binary.raw_encoding, binary.raw_bytes], ['/wA=', 'base64', 2]);
-  const wrong = await api.call('PUT', `${path}/${text.id}`, { raw: '{"a":1}', raw_encoding: 'base64' });
-  assert.equal([wrong.status, wrong.body.message], [422, 'raw: is not base64']);
-  await api.call('PUT', `${path}/${text.id}/discard`);
-  const late = await api.call('PUT', `${path}/${text.id}`, { raw: '{}' });
-  assert.equal([late.status, late.body.message], [409, 'the message is discarded already']);
-});
+quarantine(
+  'a message is edited while it is quarantined, and the bytes that came are kept',
+  async () => {
+    const { path, text } = await setUp();
+    const edited = await api.call('PUT', `${path}/${text.id}`, {
+      raw: '{"event_type":"a","data":{}}',
+    });
+    const { raw, original_raw: original, raw_bytes: bytes, status } = edited.body.data;
+    assert.equal(
+      [edited.status, raw, original, bytes, status],
+      [200, '{"event_type":"a","data":{}}', '{"half": "é', 28, 'quarantined'],
+    );
+    const binary = (
+      await api.call('PUT', `${path}/${text.id}`, { raw: '/wA=', raw_encoding: 'base64' })
+    ).body.data;
+    assert.equal([binary.raw, binary.raw_encoding, binary.raw_bytes], ['/wA=', 'base64', 2]);
+    const wrong = await api.call('PUT', `${path}/${text.id}`, {
+      raw: '{"a":1}',
+      raw_encoding: 'base64',
+    });
+    assert.equal([wrong.status, wrong.body.message], [422, 'raw: is not base64']);
+    await api.call('PUT', `${path}/${text.id}/discard`);
+    const late = await api.call('PUT', `${path}/${text.id}`, { raw: '{}' });
+    assert.equal([late.status, late.body.message], [409, 'the message is discarded already']);
+  },
+);
 
 quarantine.run();

@@ -24,15 +24,29 @@ creation.after(async () => {
  * Creates an event in a request of this producer. Returns the event's headers, the error, and the
  * spans of the producer's trace.
  */
-async function create(from: Producer, make: () => { id: string; duplicate: boolean }, plugins: { tracer?: typeof tracer } = { tracer }) {
+async function create(
+  from: Producer,
+  make: () => { id: string; duplicate: boolean },
+  plugins: { tracer?: typeof tracer } = { tracer },
+) {
   const headers: Record<string, string> = { traceparent: 'another', 'x-own': 'of the event' };
   const requestHeaders = { traceparent: from.traceparent, tracestate: 'shop=7' };
-  const asked = { projectId: newId(), eventType: 'order.paid', dynamic: true, requestHeaders, headers };
+  const asked = {
+    projectId: newId(),
+    eventType: 'order.paid',
+    dynamic: true,
+    requestHeaders,
+    headers,
+  };
   const error = await traceCreation(plugins, asked, async () => Promise.resolve(make())).then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  return { headers, error, spans: (await flushed(to)).filter(({ traceId }) => traceId === from.traceId) };
+  return {
+    headers,
+    error,
+    spans: (await flushed(to)).filter(({ traceId }) => traceId === from.traceId),
+  };
 }
 
 const made = () => ({ id: newId(), duplicate: false });
@@ -40,46 +54,68 @@ const fails = (error: Error) => () => {
   throw error;
 };
 
-creation('an event carries the span of its creation on, which stands under the request', async () => {
-  const from = producer();
-  const { headers, spans } = await create(from, made);
-  assert.equal(
-    spans.map(({ name, kind, parentSpanId }) => [name, kind, parentSpanId]),
-    [['dynamic.event.creation.success', 'producer', from.spanId]],
-  );
-  assert.equal(headers, { traceparent: `00-${from.traceId}-${spans[0]?.spanId}-01`, tracestate: 'shop=7', 'x-own': 'of the event' });
-});
+creation(
+  'an event carries the span of its creation on, which stands under the request',
+  async () => {
+    const from = producer();
+    const { headers, spans } = await create(from, made);
+    assert.equal(
+      spans.map(({ name, kind, parentSpanId }) => [name, kind, parentSpanId]),
+      [['dynamic.event.creation.success', 'producer', from.spanId]],
+    );
+    assert.equal(headers, {
+      traceparent: `00-${from.traceId}-${spans[0]?.spanId}-01`,
+      tracestate: 'shop=7',
+      'x-own': 'of the event',
+    });
+  },
+);
 
 creation('an event that was there already has no span of a creation', async () => {
   const { spans } = await create(producer(), () => ({ id: newId(), duplicate: true }));
   assert.equal(spans, []);
 });
 
-creation('what Postgres says of a failure does not go on, and what the caller did wrong is no exception', async () => {
-  const failed = Object.assign(new Error('the row holds a planted secret'), { code: '08006' });
-  const refused = new GatewayError('invalid_request', { problems: [] });
-  for (const [error, type, exceptions] of [
-    [failed, '08006', ['exception']],
-    [refused, 'invalid_request', []],
-  ] as const) {
-    const found = await create(producer(), fails(error));
-    assert.is(found.error, error);
-    assert.equal(
-      found.spans.map(({ name, status, attributes, events }) => [name, status.code, attributes['error.type'], events.map((it) => it.name)]),
-      [['dynamic.event.creation.error', 'error', type, exceptions]],
-    );
-  }
-  assert.not.match(to.text(), 'planted');
-});
+creation(
+  'what Postgres says of a failure does not go on, and what the caller did wrong is no exception',
+  async () => {
+    const failed = Object.assign(new Error('the row holds a planted secret'), { code: '08006' });
+    const refused = new GatewayError('invalid_request', { problems: [] });
+    for (const [error, type, exceptions] of [
+      [failed, '08006', ['exception']],
+      [refused, 'invalid_request', []],
+    ] as const) {
+      const found = await create(producer(), fails(error));
+      assert.is(found.error, error);
+      assert.equal(
+        found.spans.map(({ name, status, attributes, events }) => [
+          name,
+          status.code,
+          attributes['error.type'],
+          events.map((it) => it.name),
+        ]),
+        [['dynamic.event.creation.error', 'error', type, exceptions]],
+      );
+    }
+    assert.not.match(to.text(), 'planted');
+  },
+);
 
-creation('of a request whose trace is not recorded the context goes on as it is, and nothing else is made', async () => {
-  const from = producer({ sampled: false });
-  for (const make of [made, fails(new Error('away'))]) {
-    const { headers, spans } = await create(from, make);
-    assert.equal(headers, { traceparent: from.traceparent, tracestate: 'shop=7', 'x-own': 'of the event' });
-    assert.equal(spans, []);
-  }
-});
+creation(
+  'of a request whose trace is not recorded the context goes on as it is, and nothing else is made',
+  async () => {
+    const from = producer({ sampled: false });
+    for (const make of [made, fails(new Error('away'))]) {
+      const { headers, spans } = await create(from, make);
+      assert.equal(headers, {
+        traceparent: from.traceparent,
+        tracestate: 'shop=7',
+        'x-own': 'of the event',
+      });
+      assert.equal(spans, []);
+    }
+  },
+);
 
 creation('without a tracer the headers of the event stay as they are', async () => {
   const { headers, spans } = await create(producer(), made, {});

@@ -21,7 +21,12 @@ const db = await migratedDatabase();
 endpoints.after(() => db.close());
 
 const first: PageRequest = { perPage: 20, direction: 'next', sort: 'ASC' };
-const secret = () => ({ id: newId(), value: 'sealed', created_at: new Date().toISOString(), expires_at: null });
+const secret = () => ({
+  id: newId(),
+  value: 'sealed',
+  created_at: new Date().toISOString(),
+  expires_at: null,
+});
 
 endpoints('endpoints are listed by owner', async () => {
   const { id: projectId } = await makeProject(db);
@@ -29,7 +34,9 @@ endpoints('endpoints are listed by owner', async () => {
   await makeEndpoint(db, projectId, { name: 'b', owner_id: 'globex' });
   await makeEndpoint(db, projectId, { name: 'c' });
   const names = async (ownerId?: string) =>
-    (await listEndpoints(db.knex, projectId, { owner_id: ownerId }, first)).content.map(({ name }) => name);
+    (await listEndpoints(db.knex, projectId, { owner_id: ownerId }, first)).content.map(
+      ({ name }) => name,
+    );
   assert.equal(await names(), ['a', 'b', 'c']);
   assert.equal(await names('acme'), ['a']);
 });
@@ -39,32 +46,45 @@ endpoints('a change touches what is given, and null clears', async () => {
   const { id } = await makeEndpoint(db, projectId, { owner_id: 'acme' });
   const strategy = { type: 'linear', duration: 5, retry_count: 3 } as const;
   assert.equal((await updateEndpoint(db.knex, projectId, id, { strategy }))?.strategy, strategy);
-  const changed = await updateEndpoint(db.knex, projectId, id, { owner_id: null, strategy: null, timeout_ms: 500 });
-  assert.equal([changed?.owner_id, changed?.strategy, changed?.timeout_ms, changed?.name], [null, null, 500, 'shop']);
+  const changed = await updateEndpoint(db.knex, projectId, id, {
+    owner_id: null,
+    strategy: null,
+    timeout_ms: 500,
+  });
+  assert.equal(
+    [changed?.owner_id, changed?.strategy, changed?.timeout_ms, changed?.name],
+    [null, null, 500, 'shop'],
+  );
 });
 
 endpoints('four secrets given at once are all kept', async () => {
   const { id: projectId } = await makeProject(db);
   const { id } = await makeEndpoint(db, projectId);
-  const rotate = (endpointId: string) => rotateSecret(db.knex, projectId, endpointId, secret(), 3_600_000);
+  const rotate = (endpointId: string) =>
+    rotateSecret(db.knex, projectId, endpointId, secret(), 3_600_000);
   await Promise.all(Array.from({ length: 4 }, () => rotate(id)));
   assert.is((await findEndpoint(db.knex, projectId, id))?.secrets.length, 5);
   assert.is(await rotate(newId()), undefined);
 });
 
-endpoints('a rotation ends the secrets that sign now, and none of them later than it would have ended', async () => {
-  const { id: projectId } = await makeProject(db);
-  const { id } = await makeEndpoint(db, projectId);
-  const rotate = async (overlapMs: number) =>
-    (await rotateSecret(db.knex, projectId, id, secret(), overlapMs))!.secrets.map(({ expires_at }) => expires_at);
-  const [fresh, first] = await rotate(60_000);
-  assert.equal([fresh, typeof first], [null, 'string']);
-  const [, second, stillFirst] = await rotate(3_600_000);
-  assert.is(stillFirst, first, 'the longer overlap is that of the second');
-  assert.ok(new Date(second!) > new Date(first!));
-  const [, third, sooner, same] = await rotate(120_000);
-  assert.equal([sooner, same], [third, first], 'a shorter one shortens it');
-});
+endpoints(
+  'a rotation ends the secrets that sign now, and none of them later than it would have ended',
+  async () => {
+    const { id: projectId } = await makeProject(db);
+    const { id } = await makeEndpoint(db, projectId);
+    const rotate = async (overlapMs: number) =>
+      (await rotateSecret(db.knex, projectId, id, secret(), overlapMs))!.secrets.map(
+        ({ expires_at }) => expires_at,
+      );
+    const [fresh, first] = await rotate(60_000);
+    assert.equal([fresh, typeof first], [null, 'string']);
+    const [, second, stillFirst] = await rotate(3_600_000);
+    assert.is(stillFirst, first, 'the longer overlap is that of the second');
+    assert.ok(new Date(second!) > new Date(first!));
+    const [, third, sooner, same] = await rotate(120_000);
+    assert.equal([sooner, same], [third, first], 'a shorter one shortens it');
+  },
+);
 
 endpoints('a deleted endpoint gets no secret', async () => {
   const { id: projectId } = await makeProject(db);
@@ -73,18 +93,30 @@ endpoints('a deleted endpoint gets no secret', async () => {
   assert.is(await rotateSecret(db.knex, projectId, id, secret(), 0), undefined);
 });
 
-endpoints('a deleted endpoint takes its subscriptions with it and leaves the snapshot of the agents', async () => {
-  const { id: projectId } = await makeProject(db);
-  const { id } = await makeEndpoint(db, projectId);
-  const subscription = await insertSubscription(db.knex, projectId, { name: 's', endpoint_id: id, event_types: ['*'], filter: null });
-  const inSnapshot = async () => (await readSnapshot(db.pool)).endpoints.some((it) => it.id === id);
-  assert.is(await inSnapshot(), true);
-  assert.is(await deleteEndpoint(db.knex, projectId, id), true);
-  assert.is(await deleteEndpoint(db.knex, projectId, id), false);
-  assert.is(await findEndpoint(db.knex, projectId, id), undefined);
-  assert.is(await findSubscription(db.knex, projectId, subscription.id), undefined);
-  assert.is(await inSnapshot(), false);
-  assert.is(await setEndpointStatus(db.knex, projectId, id, { status: 'active', reason: null }), undefined);
-});
+endpoints(
+  'a deleted endpoint takes its subscriptions with it and leaves the snapshot of the agents',
+  async () => {
+    const { id: projectId } = await makeProject(db);
+    const { id } = await makeEndpoint(db, projectId);
+    const subscription = await insertSubscription(db.knex, projectId, {
+      name: 's',
+      endpoint_id: id,
+      event_types: ['*'],
+      filter: null,
+    });
+    const inSnapshot = async () =>
+      (await readSnapshot(db.pool)).endpoints.some((it) => it.id === id);
+    assert.is(await inSnapshot(), true);
+    assert.is(await deleteEndpoint(db.knex, projectId, id), true);
+    assert.is(await deleteEndpoint(db.knex, projectId, id), false);
+    assert.is(await findEndpoint(db.knex, projectId, id), undefined);
+    assert.is(await findSubscription(db.knex, projectId, subscription.id), undefined);
+    assert.is(await inSnapshot(), false);
+    assert.is(
+      await setEndpointStatus(db.knex, projectId, id, { status: 'active', reason: null }),
+      undefined,
+    );
+  },
+);
 
 endpoints.run();

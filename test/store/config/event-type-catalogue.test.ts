@@ -23,14 +23,21 @@ async function setUp(config = '{"unknown_event_types": "reject"}') {
     queries++;
     return (db.pool.query as (...given: unknown[]) => unknown)(...given);
   };
-  const add = (name: string) => importEventTypes(db.knex, id, [{ name, description: '', schema: null, deprecated: false }]);
-  return { id, add, known: eventTypeCatalogue({ query } as unknown as Database['pool']), queries: () => queries };
+  const add = (name: string) =>
+    importEventTypes(db.knex, id, [{ name, description: '', schema: null, deprecated: false }]);
+  return {
+    id,
+    add,
+    known: eventTypeCatalogue({ query } as unknown as Database['pool']),
+    queries: () => queries,
+  };
 }
 
 catalogue('a thousand events at once, known or unknown, cost a query or two', async () => {
   const { id, add, known, queries } = await setUp();
   await add('order.paid');
-  const ask = (type: string) => Promise.all(Array.from({ length: 1_000 }, () => known.firstUnknown(id, [type])));
+  const ask = (type: string) =>
+    Promise.all(Array.from({ length: 1_000 }, () => known.firstUnknown(id, [type])));
   assert.equal([new Set(await ask('order.paid')), queries()], [new Set([undefined]), 1]);
   await delay(150);
   assert.equal([new Set(await ask('order.lost')), queries()], [new Set(['order.lost']), 2]);

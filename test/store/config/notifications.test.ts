@@ -27,20 +27,29 @@ notifications.after(() => db.close());
 
 /** A notification about an endpoint that does not exist, which the outbox accepts. */
 function failing(fields: Partial<NewNotification> = {}): NewNotification {
-  return { kind: 'endpoint_failing', projectId: null, subject: newId(), facts: { failures: 10 }, ...fields };
+  return {
+    kind: 'endpoint_failing',
+    projectId: null,
+    subject: newId(),
+    facts: { failures: 10 },
+    ...fields,
+  };
 }
 const raise = async (notification: NewNotification, { agentId = 1, quietSeconds = 0 } = {}) =>
   (await raiseNotifications(db.pool, [notification], { agentId, quietSeconds }))[0];
 const claim = async (gatherSeconds = 0) => (await claimNotifications(db.pool, gatherSeconds))[0];
 
-notifications('of agents that raise the same at once one does, and it is claimed once', async () => {
-  const it = failing();
-  const raised = await Promise.all(Array.from({ length: 8 }, () => raise(it)));
-  assert.is(raised.filter((outcome) => outcome === 'raised').length, 1);
-  assert.is(await raise(it), 'known');
-  const claimed = await Promise.all(Array.from({ length: 4 }, () => claim()));
-  assert.is(claimed.filter((one) => one !== undefined).length, 1);
-});
+notifications(
+  'of agents that raise the same at once one does, and it is claimed once',
+  async () => {
+    const it = failing();
+    const raised = await Promise.all(Array.from({ length: 8 }, () => raise(it)));
+    assert.is(raised.filter((outcome) => outcome === 'raised').length, 1);
+    assert.is(await raise(it), 'known');
+    const claimed = await Promise.all(Array.from({ length: 4 }, () => claim()));
+    assert.is(claimed.filter((one) => one !== undefined).length, 1);
+  },
+);
 
 notifications('a kind that a newer version added waits for an agent that knows it', async () => {
   await db.rows(`alter type notification_kind add value if not exists 'of_tomorrow'`);
@@ -73,7 +82,9 @@ notifications(
     await postponeNotifications(db.pool, [first!.id], 'away', 0);
     assert.is((await claim())?.attempts, 2);
     // The agent is killed while it holds the notification.
-    await db.rows(`update notifications set next_attempt_at = next_attempt_at - interval '5 minutes'`);
+    await db.rows(
+      `update notifications set next_attempt_at = next_attempt_at - interval '5 minutes'`,
+    );
     assert.is((await claim())?.attempts, 3);
     await markSent(db.pool, [first!.id]);
     await postponeNotifications(db.pool, [first!.id], 'late', 0);
@@ -115,80 +126,110 @@ notifications('a claimed one names what it is about, and whom to tell', async ()
   assert.is((await claim())?.admins.length, 2);
 });
 
-notifications('a deactivated endpoint is told of in the same commit, once, and only when somebody is to be told', async () => {
-  const project = await makeProject(db);
-  const [quiet, told] = [await makeEndpoint(db, project.id), await makeEndpoint(db, project.id)];
-  assert.is(await deactivateEndpoint(db.pool, project.id, quiet.id, 'gone'), true);
-  const facts = { error: 'gone' };
-  const done = await Promise.all([1, 2, 3].map(() => deactivateEndpoint(db.pool, project.id, told.id, 'gone', facts)));
-  assert.equal(done.sort(), [false, false, true]);
-  const rows = await db.rows('select kind, subject, facts, project_id from notifications');
-  assert.equal(rows, [{ kind: 'endpoint_disabled', subject: told.id, facts, project_id: project.id }]);
-  // An activated endpoint can be disabled again.
-  await db.rows(`update endpoints set status = 'active' where id = $1`, [told.id]);
-  assert.is(await deactivateEndpoint(db.pool, project.id, told.id, 'gone', facts), true);
-  assert.is((await db.rows('select from notifications')).length, 2);
-});
-
-notifications('several are raised in one statement, and what became of each is told in their order', async () => {
-  const [open, over, fresh] = [failing(), failing(), failing()];
-  await raiseNotifications(db.pool, [open, over], { agentId: 1, quietSeconds: 0 });
-  await endNotifications(db.pool, over.kind, [over.subject]);
-  const again = [over, fresh, open];
-  assert.equal(await raiseNotifications(db.pool, again, { agentId: 1, quietSeconds: 600 }), ['quiet', 'raised', 'known']);
-});
-
-notifications('agents that raise many in different orders do not stand in each other’s way', async () => {
-  const many = Array.from({ length: 500 }, () => failing());
-  const raised = await Promise.all(
-    [many, [...many].reverse()].map((it) => raiseNotifications(db.pool, it, { agentId: 1, quietSeconds: 0 })),
-  );
-  assert.is(raised.flat().filter((it) => it === 'raised').length, 500);
-});
-
-notifications('an error with characters that Postgres cannot keep is told without them', async () => {
-  await raise(failing({ facts: { error: 'a\0b \ud83d' } }));
-  assert.equal((await claim())?.facts, { error: 'a\ufffdb \ufffd' });
-  const project = await makeProject(db);
-  const { id } = await makeEndpoint(db, project.id);
-  assert.is(await deactivateEndpoint(db.pool, project.id, id, 'gone', { error: '\0' }), true);
-  const [first] = await claimNotifications(db.pool, 0);
-  await postponeNotifications(db.pool, [first!.id], 'a\0b', 0);
-  assert.is((await claim())?.facts.error, '\ufffd');
-});
-
-notifications('what is due of one kind and organisation is claimed together; after ten the next are gathered', async () => {
-  const [project, other] = [await makeProject(db), await makeProject(db)];
-  const raiseOf = (projectId: string, count: number) =>
-    raiseNotifications(
-      db.pool,
-      Array.from({ length: count }, () => failing({ projectId })),
-      { agentId: 1, quietSeconds: 0 },
+notifications(
+  'a deactivated endpoint is told of in the same commit, once, and only when somebody is to be told',
+  async () => {
+    const project = await makeProject(db);
+    const [quiet, told] = [await makeEndpoint(db, project.id), await makeEndpoint(db, project.id)];
+    assert.is(await deactivateEndpoint(db.pool, project.id, quiet.id, 'gone'), true);
+    const facts = { error: 'gone' };
+    const done = await Promise.all(
+      [1, 2, 3].map(() => deactivateEndpoint(db.pool, project.id, told.id, 'gone', facts)),
     );
-  const claimed = async () => {
-    const rows = await claimNotifications(db.pool, 600);
-    await markSent(
-      db.pool,
-      rows.map(({ id }) => id),
+    assert.equal(done.sort(), [false, false, true]);
+    const rows = await db.rows('select kind, subject, facts, project_id from notifications');
+    assert.equal(rows, [
+      { kind: 'endpoint_disabled', subject: told.id, facts, project_id: project.id },
+    ]);
+    // An activated endpoint can be disabled again.
+    await db.rows(`update endpoints set status = 'active' where id = $1`, [told.id]);
+    assert.is(await deactivateEndpoint(db.pool, project.id, told.id, 'gone', facts), true);
+    assert.is((await db.rows('select from notifications')).length, 2);
+  },
+);
+
+notifications(
+  'several are raised in one statement, and what became of each is told in their order',
+  async () => {
+    const [open, over, fresh] = [failing(), failing(), failing()];
+    await raiseNotifications(db.pool, [open, over], { agentId: 1, quietSeconds: 0 });
+    await endNotifications(db.pool, over.kind, [over.subject]);
+    const again = [over, fresh, open];
+    assert.equal(await raiseNotifications(db.pool, again, { agentId: 1, quietSeconds: 600 }), [
+      'quiet',
+      'raised',
+      'known',
+    ]);
+  },
+);
+
+notifications(
+  'agents that raise many in different orders do not stand in each other’s way',
+  async () => {
+    const many = Array.from({ length: 500 }, () => failing());
+    const raised = await Promise.all(
+      [many, [...many].reverse()].map((it) =>
+        raiseNotifications(db.pool, it, { agentId: 1, quietSeconds: 0 }),
+      ),
     );
-    return rows.map(({ projectId }) => projectId);
-  };
-  await raiseOf(project.id, 9);
-  await raise(failing({ projectId: project.id, kind: 'source_failing' }));
-  await raiseOf(other.id, 1);
-  assert.equal([(await claimed()).length, await claimed(), await claimed(), await claimed()], [9, [project.id], [other.id], []]);
-  await raiseOf(project.id, 1);
-  assert.is((await claimed()).length, 1);
-  await raiseOf(project.id, 2);
-  await raiseOf(other.id, 1);
-  // Other organisations and kinds are not delayed.
-  assert.equal(await claimed(), [other.id]);
-  assert.equal(await claimed(), []);
-  await raise(failing({ projectId: project.id, kind: 'source_failing' }));
-  assert.equal(await claimed(), [project.id]);
-  await db.rows(`update notifications set sent_at = sent_at - interval '11 minutes' where sent_at is not null`);
-  assert.equal(await claimed(), [project.id, project.id]);
-});
+    assert.is(raised.flat().filter((it) => it === 'raised').length, 500);
+  },
+);
+
+notifications(
+  'an error with characters that Postgres cannot keep is told without them',
+  async () => {
+    await raise(failing({ facts: { error: 'a\0b \ud83d' } }));
+    assert.equal((await claim())?.facts, { error: 'a\ufffdb \ufffd' });
+    const project = await makeProject(db);
+    const { id } = await makeEndpoint(db, project.id);
+    assert.is(await deactivateEndpoint(db.pool, project.id, id, 'gone', { error: '\0' }), true);
+    const [first] = await claimNotifications(db.pool, 0);
+    await postponeNotifications(db.pool, [first!.id], 'a\0b', 0);
+    assert.is((await claim())?.facts.error, '\ufffd');
+  },
+);
+
+notifications(
+  'what is due of one kind and organisation is claimed together; after ten the next are gathered',
+  async () => {
+    const [project, other] = [await makeProject(db), await makeProject(db)];
+    const raiseOf = (projectId: string, count: number) =>
+      raiseNotifications(
+        db.pool,
+        Array.from({ length: count }, () => failing({ projectId })),
+        { agentId: 1, quietSeconds: 0 },
+      );
+    const claimed = async () => {
+      const rows = await claimNotifications(db.pool, 600);
+      await markSent(
+        db.pool,
+        rows.map(({ id }) => id),
+      );
+      return rows.map(({ projectId }) => projectId);
+    };
+    await raiseOf(project.id, 9);
+    await raise(failing({ projectId: project.id, kind: 'source_failing' }));
+    await raiseOf(other.id, 1);
+    assert.equal(
+      [(await claimed()).length, await claimed(), await claimed(), await claimed()],
+      [9, [project.id], [other.id], []],
+    );
+    await raiseOf(project.id, 1);
+    assert.is((await claimed()).length, 1);
+    await raiseOf(project.id, 2);
+    await raiseOf(other.id, 1);
+    // Other organisations and kinds are not delayed.
+    assert.equal(await claimed(), [other.id]);
+    assert.equal(await claimed(), []);
+    await raise(failing({ projectId: project.id, kind: 'source_failing' }));
+    assert.equal(await claimed(), [project.id]);
+    await db.rows(
+      `update notifications set sent_at = sent_at - interval '11 minutes' where sent_at is not null`,
+    );
+    assert.equal(await claimed(), [project.id, project.id]);
+  },
+);
 
 notifications('what tells of an endpoint that is deleted is over', async () => {
   const project = await makeProject(db);
@@ -197,7 +238,9 @@ notifications('what tells of an endpoint that is deleted is over', async () => {
   await raise(failing({ kind: 'licence_expired', subject: 'Shop Ltd 2025' }));
   await db.rows('update endpoints set deleted_at = now() where id = $1', [gone.id]);
   await giveUpNotifications(db.pool, { afterHours: 72, forgetAfterDays: 90 });
-  const open = await db.rows<{ subject: string }>('select subject from notifications where ended_at is null order by created_at');
+  const open = await db.rows<{ subject: string }>(
+    'select subject from notifications where ended_at is null order by created_at',
+  );
   assert.equal(
     open.map(({ subject }) => subject),
     [there.id, 'Shop Ltd 2025'],
@@ -208,25 +251,38 @@ notifications('who has raised what is going on is known to be alive or not', asy
   const agentId = await registerAgent(db.pool, 'one', 60_000);
   const it = failing({ kind: 'source_failing' });
   await raise(it, { agentId });
-  assert.equal(await readOpenNotifications(db.pool), [{ kind: 'source_failing', subject: it.subject, raiser_lives: true }]);
+  assert.equal(await readOpenNotifications(db.pool), [
+    { kind: 'source_failing', subject: it.subject, raiser_lives: true },
+  ]);
   await deregisterAgent(db.pool, agentId);
-  assert.equal(await readOpenNotifications(db.pool), [{ kind: 'source_failing', subject: it.subject, raiser_lives: false }]);
+  assert.equal(await readOpenNotifications(db.pool), [
+    { kind: 'source_failing', subject: it.subject, raiser_lives: false },
+  ]);
 });
 
-notifications('what waited for too long is given up, and what is long over is forgotten', async () => {
-  const limits = { afterHours: 72, forgetAfterDays: 90 };
-  const old = failing({ kind: 'licence_expired' });
-  await raise(old);
-  await raise(failing({ kind: 'licence_expired' }));
-  await db.rows(`update notifications set created_at = now() - interval '4 days', last_error = 'away' where subject = $1`, [old.subject]);
-  assert.equal(
-    (await giveUpNotifications(db.pool, limits)).map(({ subject, last_error: error }) => [subject, error]),
-    [[old.subject, 'away']],
-  );
-  assert.equal(await giveUpNotifications(db.pool, limits), []);
-  await db.rows(`update notifications set ended_at = now() - interval '91 days'`);
-  await giveUpNotifications(db.pool, limits);
-  assert.equal(await db.rows('select status from notifications'), [{ status: 'waiting' }]);
-});
+notifications(
+  'what waited for too long is given up, and what is long over is forgotten',
+  async () => {
+    const limits = { afterHours: 72, forgetAfterDays: 90 };
+    const old = failing({ kind: 'licence_expired' });
+    await raise(old);
+    await raise(failing({ kind: 'licence_expired' }));
+    await db.rows(
+      `update notifications set created_at = now() - interval '4 days', last_error = 'away' where subject = $1`,
+      [old.subject],
+    );
+    assert.equal(
+      (await giveUpNotifications(db.pool, limits)).map(({ subject, last_error: error }) => [
+        subject,
+        error,
+      ]),
+      [[old.subject, 'away']],
+    );
+    assert.equal(await giveUpNotifications(db.pool, limits), []);
+    await db.rows(`update notifications set ended_at = now() - interval '91 days'`);
+    await giveUpNotifications(db.pool, limits);
+    assert.equal(await db.rows('select status from notifications'), [{ status: 'waiting' }]);
+  },
+);
 
 notifications.run();

@@ -7,7 +7,13 @@ import { deactivateEndpoint, readChanges, readProjects, NO_CHANGE } from '#store
 import { deleteSource, insertSource, updateSource } from '#store/config/sources';
 import { deleteSubscription, insertSubscription } from '#store/config/endpoints';
 import { until } from '../../support/until.js';
-import { makeEndpoint, makeProject, readConfigVersion, readSnapshot, type Snapshot } from '../made.js';
+import {
+  makeEndpoint,
+  makeProject,
+  readConfigVersion,
+  readSnapshot,
+  type Snapshot,
+} from '../made.js';
 import { migratedDatabase } from '../migrated.js';
 
 const snapshots = suite('store/config/snapshot');
@@ -109,7 +115,12 @@ snapshots('everything that agents need is read, field by field', async () => {
 
 snapshots('what is deleted is not read', async () => {
   const { projectId, endpointId, subscriptionId, sourceId } = await makeAll();
-  assert.equal(of(await readSnapshot(db.pool), projectId), [projectId, endpointId, subscriptionId, sourceId]);
+  assert.equal(of(await readSnapshot(db.pool), projectId), [
+    projectId,
+    endpointId,
+    subscriptionId,
+    sourceId,
+  ]);
   await deleteSubscription(db.knex, projectId, subscriptionId);
   assert.equal(of(await readSnapshot(db.pool), projectId), [projectId, endpointId, sourceId]);
   await deleteSource(db.knex, projectId, sourceId);
@@ -126,49 +137,63 @@ snapshots('of a deleted project nothing is read', async () => {
   assert.is(of(snapshot, other.projectId).length, 4);
 });
 
-snapshots('every write raises the version and notifies, and a snapshot tells the version that it is of', async () => {
-  const listener = await db.connect();
-  let notified = 0;
-  listener.on('notification', ({ channel }) => (notified += channel === 'gateway_config' ? 1 : 0));
-  await listener.query('listen gateway_config');
-  try {
-    const { projectId, endpointId, subscriptionId, sourceId } = await makeAll();
-    const writes = [
-      () => updateProject(db.knex, projectId, { name: 'other' }),
-      () => makeEndpoint(db, projectId),
-      () => setEndpointStatus(db.knex, projectId, endpointId, { status: 'paused', reason: 'x' }),
-      () => updateSource(db.knex, projectId, sourceId, { is_disabled: true }),
-      () => deleteSubscription(db.knex, projectId, subscriptionId),
-      () => deleteProject(db.knex, projectId),
-    ];
-    for (const write of writes) {
-      const before = await readConfigVersion(db.pool);
-      notified = 0;
-      await write();
-      const after = await readConfigVersion(db.pool);
-      assert.ok(BigInt(after) > BigInt(before));
-      assert.is((await readSnapshot(db.pool)).version, after);
-      await until('a notification', () => notified > 0);
+snapshots(
+  'every write raises the version and notifies, and a snapshot tells the version that it is of',
+  async () => {
+    const listener = await db.connect();
+    let notified = 0;
+    listener.on(
+      'notification',
+      ({ channel }) => (notified += channel === 'gateway_config' ? 1 : 0),
+    );
+    await listener.query('listen gateway_config');
+    try {
+      const { projectId, endpointId, subscriptionId, sourceId } = await makeAll();
+      const writes = [
+        () => updateProject(db.knex, projectId, { name: 'other' }),
+        () => makeEndpoint(db, projectId),
+        () => setEndpointStatus(db.knex, projectId, endpointId, { status: 'paused', reason: 'x' }),
+        () => updateSource(db.knex, projectId, sourceId, { is_disabled: true }),
+        () => deleteSubscription(db.knex, projectId, subscriptionId),
+        () => deleteProject(db.knex, projectId),
+      ];
+      for (const write of writes) {
+        const before = await readConfigVersion(db.pool);
+        notified = 0;
+        await write();
+        const after = await readConfigVersion(db.pool);
+        assert.ok(BigInt(after) > BigInt(before));
+        assert.is((await readSnapshot(db.pool)).version, after);
+        await until('a notification', () => notified > 0);
+      }
+    } finally {
+      await listener.end();
     }
-  } finally {
-    await listener.end();
-  }
-});
+  },
+);
 
-snapshots('an endpoint that answered 410 is deactivated with the reason, unless somebody has decided otherwise', async () => {
-  const { projectId, endpointId } = await makeAll();
-  const status = async () => {
-    const { status: now, status_reason: reason } = (await readSnapshot(db.pool)).endpoints.find(({ id }) => id === endpointId)!;
-    return [now, reason];
-  };
-  await deactivateEndpoint(db.pool, projectId, endpointId, 'It answered 410 Gone.');
-  assert.equal(await status(), ['inactive', 'It answered 410 Gone.']);
-  await setEndpointStatus(db.knex, projectId, endpointId, { status: 'paused', reason: 'By hand.' });
-  await deactivateEndpoint(db.pool, projectId, endpointId, 'It answered 410 Gone.');
-  assert.equal(await status(), ['paused', 'By hand.']);
-  await deactivateEndpoint(db.pool, newId(), endpointId, 'Of another project.');
-  assert.equal(await status(), ['paused', 'By hand.']);
-});
+snapshots(
+  'an endpoint that answered 410 is deactivated with the reason, unless somebody has decided otherwise',
+  async () => {
+    const { projectId, endpointId } = await makeAll();
+    const status = async () => {
+      const { status: now, status_reason: reason } = (await readSnapshot(db.pool)).endpoints.find(
+        ({ id }) => id === endpointId,
+      )!;
+      return [now, reason];
+    };
+    await deactivateEndpoint(db.pool, projectId, endpointId, 'It answered 410 Gone.');
+    assert.equal(await status(), ['inactive', 'It answered 410 Gone.']);
+    await setEndpointStatus(db.knex, projectId, endpointId, {
+      status: 'paused',
+      reason: 'By hand.',
+    });
+    await deactivateEndpoint(db.pool, projectId, endpointId, 'It answered 410 Gone.');
+    assert.equal(await status(), ['paused', 'By hand.']);
+    await deactivateEndpoint(db.pool, newId(), endpointId, 'Of another project.');
+    assert.equal(await status(), ['paused', 'By hand.']);
+  },
+);
 
 snapshots('a large store is read as of one moment', async () => {
   const { projectId } = await makeAll();
@@ -180,52 +205,65 @@ snapshots('a large store is read as of one moment', async () => {
   assert.is(snapshot.endpoints.filter((row) => row.project_id === projectId).length, 5001);
 });
 
-snapshots('a write is a change of its project alone, and a write that touches nothing is none', async () => {
-  const [one, other] = [await makeAll(), await makeAll()];
-  const place = (await readChanges(db.pool, NO_CHANGE, 1_000_000)).at(-1)!;
-  const writes = [
-    () => makeEndpoint(db, one.projectId),
-    () => updateProject(db.knex, one.projectId, { name: 'other' }),
-    () => updateSource(db.knex, one.projectId, one.sourceId, { is_disabled: true }),
-    () => deleteSubscription(db.knex, one.projectId, one.subscriptionId),
-    () => deleteEndpoint(db.knex, one.projectId, one.endpointId),
-    () => db.rows('delete from sources where project_id = $1', [one.projectId]),
-  ];
-  let after = place;
-  for (const write of writes) {
-    await write();
-    const changes = await readChanges(db.pool, after, 10);
-    assert.equal(
-      changes.map(({ id }) => id),
-      [one.projectId],
-    );
-    after = changes[0]!;
-  }
-  await db.rows('update endpoints set name = name where id = $1', [newId()]);
-  assert.equal(await readChanges(db.pool, after, 10), []);
-  await db.rows('update endpoints set name = name where project_id = any ($1)', [[one.projectId, other.projectId]]);
-  // One write of two projects: pages end between projects of the same version.
-  const [first] = await readChanges(db.pool, after, 1);
-  const [second] = await readChanges(db.pool, first!, 1);
-  assert.equal([first!.id, second!.id].sort(), [one.projectId, other.projectId].sort());
-});
+snapshots(
+  'a write is a change of its project alone, and a write that touches nothing is none',
+  async () => {
+    const [one, other] = [await makeAll(), await makeAll()];
+    const place = (await readChanges(db.pool, NO_CHANGE, 1_000_000)).at(-1)!;
+    const writes = [
+      () => makeEndpoint(db, one.projectId),
+      () => updateProject(db.knex, one.projectId, { name: 'other' }),
+      () => updateSource(db.knex, one.projectId, one.sourceId, { is_disabled: true }),
+      () => deleteSubscription(db.knex, one.projectId, one.subscriptionId),
+      () => deleteEndpoint(db.knex, one.projectId, one.endpointId),
+      () => db.rows('delete from sources where project_id = $1', [one.projectId]),
+    ];
+    let after = place;
+    for (const write of writes) {
+      await write();
+      const changes = await readChanges(db.pool, after, 10);
+      assert.equal(
+        changes.map(({ id }) => id),
+        [one.projectId],
+      );
+      after = changes[0]!;
+    }
+    await db.rows('update endpoints set name = name where id = $1', [newId()]);
+    assert.equal(await readChanges(db.pool, after, 10), []);
+    await db.rows('update endpoints set name = name where project_id = any ($1)', [
+      [one.projectId, other.projectId],
+    ]);
+    // One write of two projects: pages end between projects of the same version.
+    const [first] = await readChanges(db.pool, after, 1);
+    const [second] = await readChanges(db.pool, first!, 1);
+    assert.equal([first!.id, second!.id].sort(), [one.projectId, other.projectId].sort());
+  },
+);
 
-snapshots('projects are read up to a size, the first of them in any case, without its text when it alone is larger', async () => {
-  const ids: string[] = [];
-  for (let n = 0; n < 3; n++) ids.push((await makeAll()).projectId);
-  const [{ bytes } = { bytes: 0 }] = await readProjects(db.pool, ids, 1_000_000);
-  const read = async (maxBytes: number) => (await readProjects(db.pool, ids, maxBytes)).map(({ id, texts }) => [id, texts !== null]);
-  assert.equal(
-    await read(bytes * 4),
-    ids.map((id) => [id, true]),
-  );
-  assert.equal(await read(bytes * 2 + 20), [
-    [ids[0], true],
-    [ids[1], true],
-  ]);
-  assert.equal(await read(bytes - 1), [[ids[0], false]]);
-  await deleteProject(db.knex, ids[0]!);
-  assert.equal((await readProjects(db.pool, ids, bytes * 4))[0], { id: ids[0], bytes: 0, texts: null });
-});
+snapshots(
+  'projects are read up to a size, the first of them in any case, without its text when it alone is larger',
+  async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < 3; n++) ids.push((await makeAll()).projectId);
+    const [{ bytes } = { bytes: 0 }] = await readProjects(db.pool, ids, 1_000_000);
+    const read = async (maxBytes: number) =>
+      (await readProjects(db.pool, ids, maxBytes)).map(({ id, texts }) => [id, texts !== null]);
+    assert.equal(
+      await read(bytes * 4),
+      ids.map((id) => [id, true]),
+    );
+    assert.equal(await read(bytes * 2 + 20), [
+      [ids[0], true],
+      [ids[1], true],
+    ]);
+    assert.equal(await read(bytes - 1), [[ids[0], false]]);
+    await deleteProject(db.knex, ids[0]!);
+    assert.equal((await readProjects(db.pool, ids, bytes * 4))[0], {
+      id: ids[0],
+      bytes: 0,
+      texts: null,
+    });
+  },
+);
 
 snapshots.run();

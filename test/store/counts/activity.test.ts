@@ -21,13 +21,19 @@ activity.before.each(async () => {
 });
 
 const HOUR_MS = 3_600_000;
-const range = { from: new Date(Date.now() - HOUR_MS), to: new Date(Date.now() + HOUR_MS), stepSeconds: 86_400 };
+const range = {
+  from: new Date(Date.now() - HOUR_MS),
+  to: new Date(Date.now() + HOUR_MS),
+  stepSeconds: 86_400,
+};
 const OTHER = newId();
 
 /** Six deliveries, a third of them to another endpoint: four succeed and two fail permanently. */
 async function work(projectId = PROJECT): Promise<string> {
   const events = newEvents(6, () => ({ projectId }));
-  const deliveries = events.map((event, n) => newDelivery(event, { projectId, ...(n % 3 === 0 ? { endpointId: OTHER } : {}) }));
+  const deliveries = events.map((event, n) =>
+    newDelivery(event, { projectId, ...(n % 3 === 0 ? { endpointId: OTHER } : {}) }),
+  );
   await acceptEvents(db.pool, batch(events, { deliveries }));
   const failed = { status: 'failure', httpStatus: 500, errorClass: 'status' } as const;
   await recordAttempts(
@@ -70,10 +76,19 @@ activity('steps are as long as asked for, and what is older or younger is left o
     [59, 8],
   ] as const)
     await row(minutes, n);
-  const [{ start }] = (await db.rows<{ start: Date }>(`select date_bin('1 hour', now(), 'epoch') as start`)) as [{ start: Date }];
+  const [{ start }] = (await db.rows<{ start: Date }>(
+    `select date_bin('1 hour', now(), 'epoch') as start`,
+  )) as [{ start: Date }];
   const read = async (stepSeconds: number) => {
-    const rows = await readActivity(db.pool, PROJECT, { from: start, to: new Date(start.getTime() + HOUR_MS), stepSeconds });
-    return rows.map(({ at, events }) => [(at.getTime() - start.getTime()) / 60_000, events.processed]);
+    const rows = await readActivity(db.pool, PROJECT, {
+      from: start,
+      to: new Date(start.getTime() + HOUR_MS),
+      stepSeconds,
+    });
+    return rows.map(({ at, events }) => [
+      (at.getTime() - start.getTime()) / 60_000,
+      events.processed,
+    ]);
   };
   assert.equal(await read(600), [
     [0, 3],
@@ -87,30 +102,62 @@ activity('old rows, and those of deleted endpoints and projects, are deleted', a
   const { id: projectId } = await makeProject(db);
   const { id: endpointId } = await makeEndpoint(db, projectId);
   const row = (project: string, endpoint: string, age: string) =>
-    db.rows(`insert into activity values ($1, $2, now() - $3::interval, 'attempt', 'success', 1)`, [project, endpoint, age]);
+    db.rows(`insert into activity values ($1, $2, now() - $3::interval, 'attempt', 'success', 1)`, [
+      project,
+      endpoint,
+      age,
+    ]);
   await row(PROJECT, OTHER, '8 days');
   await row(PROJECT, OTHER, '6 days');
   await row(projectId, endpointId, '1 minute');
-  await db.rows(`update endpoints set deleted_at = now() - interval '2 hours' where id = $1`, [endpointId]);
-  await runMaintenance(db.pool);
-  assert.equal(await db.rows(`select project_id, round(extract(epoch from now() - at) / 86400)::int as days from activity`), [
-    { project_id: PROJECT, days: 6 },
+  await db.rows(`update endpoints set deleted_at = now() - interval '2 hours' where id = $1`, [
+    endpointId,
   ]);
+  await runMaintenance(db.pool);
+  assert.equal(
+    await db.rows(
+      `select project_id, round(extract(epoch from now() - at) / 86400)::int as days from activity`,
+    ),
+    [{ project_id: PROJECT, days: 6 }],
+  );
 });
 
 activity('a summary says what waits, and how long deliveries took', async () => {
   const empty_ = await readSummary(db.pool, PROJECT);
-  assert.equal([empty_.pending_events, empty_.oldest_pending_seconds, empty_.waiting_deliveries, empty_.latency_ms], [0, null, 0, null]);
+  assert.equal(
+    [
+      empty_.pending_events,
+      empty_.oldest_pending_seconds,
+      empty_.waiting_deliveries,
+      empty_.latency_ms,
+    ],
+    [0, null, 0, null],
+  );
   const { id: projectId } = await makeProject(db);
   await makeEndpoint(db, projectId);
   await work(projectId);
-  const waiting = newEvents(3, () => ({ projectId, sourceId: null, status: 'pending', outcome: null }));
+  const waiting = newEvents(3, () => ({
+    projectId,
+    sourceId: null,
+    status: 'pending',
+    outcome: null,
+  }));
   await acceptEvents(db.pool, batch(waiting));
   const [first] = newEvents(1, () => ({ projectId }));
-  await acceptEvents(db.pool, batch([first!], { deliveries: [newDelivery(first!, { projectId, status: 'scheduled', dueInMs: 0 })] }));
+  await acceptEvents(
+    db.pool,
+    batch([first!], {
+      deliveries: [newDelivery(first!, { projectId, status: 'scheduled', dueInMs: 0 })],
+    }),
+  );
   const summary = await readSummary(db.pool, projectId);
   assert.equal(
-    [summary.pending_events, summary.waiting_deliveries, summary.processing_deliveries, summary.endpoints],
+    [
+      summary.pending_events,
+      summary.waiting_deliveries,
+      summary.processing_deliveries,
+      summary.endpoints,
+    ],
     [3, 1, 0, { active: 1, paused: 0, inactive: 0 }],
   );
   assert.is(summary.latency_ms!.deliveries, 4);

@@ -14,7 +14,16 @@ import { migrateDown, migrateUp } from '#store/postgres/migrate';
 import { runMaintenance } from '#store/retention/maintenance';
 import { keptLog } from '../../agent/running.js';
 import { until } from '../../support/until.js';
-import { acceptPending, attempt, batch, empty, lockAwaited, newDelivery, newEvents, PROJECT } from '../batches.js';
+import {
+  acceptPending,
+  attempt,
+  batch,
+  empty,
+  lockAwaited,
+  newDelivery,
+  newEvents,
+  PROJECT,
+} from '../batches.js';
 import { assertCounted, forgetAllCounts } from '../counted.js';
 import { makeEndpoint, makeProject } from '../made.js';
 import { migratedDatabase, openUrl } from '../migrated.js';
@@ -33,12 +42,18 @@ const failed = { status: 'failure', httpStatus: 500, errorClass: 'status' } as c
 const again = { status: 'retry', httpStatus: null, errorClass: 'timeout', dueInMs: 0 } as const;
 
 /** Deliveries of new events, by default held by agent 1. */
-async function make(count: number, fields: Partial<NewEventDelivery> = {}, pool: Database['pool'] = db.pool): Promise<NewEventDelivery[]> {
+async function make(
+  count: number,
+  fields: Partial<NewEventDelivery> = {},
+  pool: Database['pool'] = db.pool,
+): Promise<NewEventDelivery[]> {
   const events = newEvents(count, (n) => ({
     projectId: fields.projectId ?? PROJECT,
     ...(n % 2 === 0 ? {} : { eventType: 'order.sent', sourceId: null }),
   }));
-  const made = events.map((event, n) => newDelivery(event, { ...(n % 3 === 0 ? { endpointId: OTHER } : {}), ...fields }));
+  const made = events.map((event, n) =>
+    newDelivery(event, { ...(n % 3 === 0 ? { endpointId: OTHER } : {}), ...fields }),
+  );
   await acceptEvents(pool, batch(events, { deliveries: made }));
   return made;
 }
@@ -56,7 +71,10 @@ function end(
 
 async function nOf(status: string): Promise<number> {
   await applyPendingDeltas(db.pool);
-  const [row] = await db.rows<{ n: number }>(`select coalesce(sum(n), 0)::int as n from event_delivery_counts where status = $1`, [status]);
+  const [row] = await db.rows<{ n: number }>(
+    `select coalesce(sum(n), 0)::int as n from event_delivery_counts where status = $1`,
+    [status],
+  );
   return row!.n;
 }
 
@@ -64,8 +82,14 @@ counts('events are counted when they are accepted, duplicates are not', async ()
   const events = newEvents(5);
   await acceptEvents(db.pool, batch(events));
   await acceptEvents(db.pool, batch(events));
-  await acceptEvents(db.pool, batch(newEvents(3, { status: 'failed', outcome: 'no_endpoint', sourceId: null })));
-  await acceptEvents(db.pool, batch(newEvents(3, { status: 'failed', outcome: 'no_endpoint', idempotencyKey: null })));
+  await acceptEvents(
+    db.pool,
+    batch(newEvents(3, { status: 'failed', outcome: 'no_endpoint', sourceId: null })),
+  );
+  await acceptEvents(
+    db.pool,
+    batch(newEvents(3, { status: 'failed', outcome: 'no_endpoint', idempotencyKey: null })),
+  );
   assert.is(await assertCounted(db), 3);
 });
 
@@ -77,50 +101,74 @@ counts('an event that is pending is counted when it is routed, once', async () =
     status: n < 4 ? ('processed' as const) : ('failed' as const),
     outcome: n < 4 ? 'routed' : 'no_endpoint',
   }));
-  const deliveries = events.slice(0, 4).map((event) => newDelivery(event, { status: 'discarded', reason: 'The endpoint is inactive.' }));
+  const deliveries = events
+    .slice(0, 4)
+    .map((event) =>
+      newDelivery(event, { status: 'discarded', reason: 'The endpoint is inactive.' }),
+    );
   await recordRoutes(db.pool, { events: routed, deliveries, agentId: 1 });
   await recordRoutes(db.pool, { events: routed, deliveries, agentId: 2 });
   assert.is(await assertCounted(db), 3);
   assert.is(await nOf('discarded'), 4);
 });
 
-counts('deliveries and attempts are counted by how they ended; one that is tried again has an attempt and has not ended', async () => {
-  const made = await make(12);
-  await end(made.slice(0, 6));
-  await end(made.slice(6, 9), failed);
-  await end(made.slice(9), again);
-  assert.ok((await assertCounted(db)) > 10);
-  assert.equal([await nOf('success'), await nOf('failure')], [6, 3]);
-  const { claimed } = await claimDue(db.pool, 2, { projectId: PROJECT, statuses: ['retry'], exceptEndpoints: [], limit: 10 });
-  assert.is(claimed.length, 3);
-  await end(made.slice(9), { number: 2, agentId: 2 });
-  await assertCounted(db);
-  assert.is(await nOf('success'), 9);
-});
+counts(
+  'deliveries and attempts are counted by how they ended; one that is tried again has an attempt and has not ended',
+  async () => {
+    const made = await make(12);
+    await end(made.slice(0, 6));
+    await end(made.slice(6, 9), failed);
+    await end(made.slice(9), again);
+    assert.ok((await assertCounted(db)) > 10);
+    assert.equal([await nOf('success'), await nOf('failure')], [6, 3]);
+    const { claimed } = await claimDue(db.pool, 2, {
+      projectId: PROJECT,
+      statuses: ['retry'],
+      exceptEndpoints: [],
+      limit: 10,
+    });
+    assert.is(claimed.length, 3);
+    await end(made.slice(9), { number: 2, agentId: 2 });
+    await assertCounted(db);
+    assert.is(await nOf('success'), 9);
+  },
+);
 
-counts('a record that is repeated counts nothing; an attempt of an agent that lost its delivery is counted and ends nothing', async () => {
-  const made = await make(4);
-  const attempts = made.map((delivery) => attempt(delivery));
-  await recordAttempts(db.pool, attempts);
-  await recordAttempts(db.pool, attempts);
-  await end(made, { agentId: 9, ...failed });
-  await assertCounted(db);
-  assert.equal([await nOf('success'), await nOf('failure')], [4, 0]);
-});
+counts(
+  'a record that is repeated counts nothing; an attempt of an agent that lost its delivery is counted and ends nothing',
+  async () => {
+    const made = await make(4);
+    const attempts = made.map((delivery) => attempt(delivery));
+    await recordAttempts(db.pool, attempts);
+    await recordAttempts(db.pool, attempts);
+    await end(made, { agentId: 9, ...failed });
+    await assertCounted(db);
+    assert.equal([await nOf('success'), await nOf('failure')], [4, 0]);
+  },
+);
 
-counts('deliveries that are given back or recovered are not counted, those that are discarded are', async () => {
-  const made = await make(9);
-  await releaseDeliveries(db.pool, 1, made.slice(0, 3), { to: 'due', dueInMs: 0 });
-  await releaseDeliveries(db.pool, 1, made.slice(3, 5), { to: 'discarded', reason: 'The endpoint was deleted.' });
-  await releaseDeliveries(db.pool, 1, made.slice(3, 5), { to: 'discarded', reason: 'The endpoint was deleted.' });
-  await recoverDeliveries(db.pool, { orphans: true });
-  await assertCounted(db);
-  assert.is(await nOf('discarded'), 2);
-  await settleDeliveries(db.pool, { projectId: PROJECT, endpointId: OTHER });
-  await settleDeliveries(db.pool, { projectId: PROJECT });
-  await assertCounted(db);
-  assert.is(await nOf('discarded'), 9);
-});
+counts(
+  'deliveries that are given back or recovered are not counted, those that are discarded are',
+  async () => {
+    const made = await make(9);
+    await releaseDeliveries(db.pool, 1, made.slice(0, 3), { to: 'due', dueInMs: 0 });
+    await releaseDeliveries(db.pool, 1, made.slice(3, 5), {
+      to: 'discarded',
+      reason: 'The endpoint was deleted.',
+    });
+    await releaseDeliveries(db.pool, 1, made.slice(3, 5), {
+      to: 'discarded',
+      reason: 'The endpoint was deleted.',
+    });
+    await recoverDeliveries(db.pool, { orphans: true });
+    await assertCounted(db);
+    assert.is(await nOf('discarded'), 2);
+    await settleDeliveries(db.pool, { projectId: PROJECT, endpointId: OTHER });
+    await settleDeliveries(db.pool, { projectId: PROJECT });
+    await assertCounted(db);
+    assert.is(await nOf('discarded'), 9);
+  },
+);
 
 counts('deliveries that are made due again leave the count of how they had ended', async () => {
   const { id: projectId } = await makeProject(db);
@@ -129,9 +177,18 @@ counts('deliveries that are made due again leave the count of how they had ended
   await end(made.slice(0, 5), failed);
   await end(made.slice(5));
   await assertCounted(db);
-  assert.is(await resendEventDelivery(db.pool, projectId, made[0]!.id, ['success', 'failure']), true);
-  assert.is(await resendEventDelivery(db.pool, projectId, made[0]!.id, ['success', 'failure']), false);
-  assert.is(await resendEventDelivery(db.pool, projectId, made[7]!.id, ['success', 'failure']), true);
+  assert.is(
+    await resendEventDelivery(db.pool, projectId, made[0]!.id, ['success', 'failure']),
+    true,
+  );
+  assert.is(
+    await resendEventDelivery(db.pool, projectId, made[0]!.id, ['success', 'failure']),
+    false,
+  );
+  assert.is(
+    await resendEventDelivery(db.pool, projectId, made[7]!.id, ['success', 'failure']),
+    true,
+  );
   await assertCounted(db);
   assert.equal([await nOf('success'), await nOf('failure')], [2, 4]);
   const selection = {
@@ -162,7 +219,11 @@ counts('the counts are right beside agents that write and fold at once', async (
     const work = agents.flatMap(({ pool }) =>
       Array.from({ length: 6 }, async (_, n) => {
         const made = await make(40, {}, pool);
-        await Promise.all([end(made.slice(0, 20), n % 2 ? failed : {}, pool), end(made.slice(20), again, pool), applyPendingDeltas(pool)]);
+        await Promise.all([
+          end(made.slice(0, 20), n % 2 ? failed : {}, pool),
+          end(made.slice(20), again, pool),
+          applyPendingDeltas(pool),
+        ]);
         await applyPendingDeltas(pool);
       }),
     );
@@ -176,7 +237,9 @@ counts('the counts are right beside agents that write and fold at once', async (
 
 counts('changes that piled up are folded, and leave nothing', async () => {
   await make(4);
-  await db.rows('insert into count_changes select c.* from count_changes c, generate_series(1, 1199)');
+  await db.rows(
+    'insert into count_changes select c.* from count_changes c, generate_series(1, 1199)',
+  );
   assert.is(await applyPendingDeltas(db.pool), 1200);
   assert.is(await applyPendingDeltas(db.pool), 0);
   const [row] = await db.rows<{ n: number }>('select sum(n)::int as n from event_counts');
@@ -189,7 +252,10 @@ counts('an agent folds what was counted also when nobody looks at metrics', asyn
   try {
     for (let k = 0; k < 2; k++) {
       await end(await make(3));
-      await until('nothing to be left', async () => (await db.rows('select from count_changes')).length === 0);
+      await until(
+        'nothing to be left',
+        async () => (await db.rows('select from count_changes')).length === 0,
+      );
     }
   } finally {
     await stop();
@@ -213,7 +279,10 @@ counts('a fold that fails is told once and tried again', async () => {
   try {
     await until('three tries', () => tries >= 3);
     await db.rows('alter table elsewhere rename to event_counts');
-    await until('nothing to be left', async () => (await db.rows('select from count_changes')).length === 0);
+    await until(
+      'nothing to be left',
+      async () => (await db.rows('select from count_changes')).length === 0,
+    );
   } finally {
     await stop();
     await db.rows('alter table if exists elsewhere rename to event_counts');
@@ -235,7 +304,9 @@ counts('an agent that stops does not wait for a fold that is under way', async (
     await lockAwaited(db, 'a fold that waits');
     let isStopped = false;
     const stopping = stop().then(() => (isStopped = true));
-    await until('the stop', () => isStopped, { withinMs: 10_000 }).finally(() => client.query('rollback'));
+    await until('the stop', () => isStopped, { withinMs: 10_000 }).finally(() =>
+      client.query('rollback'),
+    );
     await stopping;
   } finally {
     client.release(true);
@@ -248,71 +319,97 @@ counts('an agent that stops does not wait for a fold that is under way', async (
 counts('the table of changes does not grow with what went through it', async () => {
   await db.rows('vacuum full count_changes');
   const megabytes = async () => {
-    const [row] = await db.rows<{ mb: number }>(`select pg_table_size('count_changes') / 1048576.0 as mb`);
+    const [row] = await db.rows<{ mb: number }>(
+      `select pg_table_size('count_changes') / 1048576.0 as mb`,
+    );
     return Number(row!.mb);
   };
   const sizes: number[] = [];
   let turn = 0;
   for (let k = 0; k < 8; k++) {
     await make(2);
-    await db.rows('insert into count_changes select c.* from count_changes c, generate_series(1, 30000)');
+    await db.rows(
+      'insert into count_changes select c.* from count_changes c, generate_series(1, 30000)',
+    );
     if (k === 0) turn = await megabytes();
     await applyPendingDeltas(db.pool);
     sizes.push(await megabytes());
   }
   // The table is vacuumed after a growth of 4 MB, or earlier by autovacuum: the remains of one turn
   // and 4 MB are no growth, eight turns are.
-  assert.ok(Math.max(...sizes) < 4 + 2 * turn, `${sizes.map((mb) => mb.toFixed(1)).join(' ')}, a turn adds ${turn.toFixed(1)}`);
-  assert.ok(8 * turn > 2 * (4 + 2 * turn), `turns of ${turn.toFixed(1)} MB are too small to show growth`);
-});
-
-counts('a producer whose event types have no end fills a project up to a bound; what is new beyond it is counted as other', async () => {
-  const [known] = await make(1);
-  await end([known!]);
-  await applyPendingDeltas(db.pool);
-  await db.rows(
-    `insert into event_delivery_counts select $1, gen_random_uuid(), 'api', 'type ' || n, 'success', 1 from generate_series(1, 20000) n`,
-    [PROJECT],
+  assert.ok(
+    Math.max(...sizes) < 4 + 2 * turn,
+    `${sizes.map((mb) => mb.toFixed(1)).join(' ')}, a turn adds ${turn.toFixed(1)}`,
   );
-  const events = newEvents(2, (n) => ({ eventType: n === 0 ? 'order.paid' : 'order.20001' }));
-  const more = events.map((event) => newDelivery(event, { endpointId: known!.endpointId }));
-  await acceptEvents(db.pool, batch(events, { deliveries: more }));
-  await end(more);
-  await applyPendingDeltas(db.pool);
-  assert.equal(
-    await db.rows(`select event_type, n::int from event_delivery_counts where endpoint_id = $1 order by 1`, [known!.endpointId]),
-    [
-      { event_type: 'order.paid', n: 2 },
-      { event_type: 'other', n: 1 },
-    ],
+  assert.ok(
+    8 * turn > 2 * (4 + 2 * turn),
+    `turns of ${turn.toFixed(1)} MB are too small to show growth`,
   );
 });
 
-counts('the counts of an endpoint are forgotten some time after it was deleted, those of others stay', async () => {
-  const { id: projectId } = await makeProject(db);
-  const [gone, kept] = [await makeEndpoint(db, projectId), await makeEndpoint(db, projectId)];
-  for (const { id: endpointId } of [gone, kept]) await end(await make(3, { projectId, endpointId }));
-  await deleteEndpoint(db.knex, projectId, gone.id);
-  const left = async () => {
-    await runMaintenance(db.pool);
-    const rows = await db.rows<{ endpoint_id: string }>(
-      `select endpoint_id from event_delivery_counts union select endpoint_id from delivery_attempt_counts`,
+counts(
+  'a producer whose event types have no end fills a project up to a bound; what is new beyond it is counted as other',
+  async () => {
+    const [known] = await make(1);
+    await end([known!]);
+    await applyPendingDeltas(db.pool);
+    await db.rows(
+      `insert into event_delivery_counts select $1, gen_random_uuid(), 'api', 'type ' || n, 'success', 1 from generate_series(1, 20000) n`,
+      [PROJECT],
     );
-    return rows.map(({ endpoint_id: id }) => id).sort();
-  };
-  await applyPendingDeltas(db.pool);
-  assert.equal(await left(), [gone.id, kept.id].sort());
-  await db.rows(`update endpoints set deleted_at = now() - interval '2 hours' where id = $1`, [gone.id]);
-  assert.equal(await left(), [kept.id]);
-});
+    const events = newEvents(2, (n) => ({ eventType: n === 0 ? 'order.paid' : 'order.20001' }));
+    const more = events.map((event) => newDelivery(event, { endpointId: known!.endpointId }));
+    await acceptEvents(db.pool, batch(events, { deliveries: more }));
+    await end(more);
+    await applyPendingDeltas(db.pool);
+    assert.equal(
+      await db.rows(
+        `select event_type, n::int from event_delivery_counts where endpoint_id = $1 order by 1`,
+        [known!.endpointId],
+      ),
+      [
+        { event_type: 'order.paid', n: 2 },
+        { event_type: 'other', n: 1 },
+      ],
+    );
+  },
+);
+
+counts(
+  'the counts of an endpoint are forgotten some time after it was deleted, those of others stay',
+  async () => {
+    const { id: projectId } = await makeProject(db);
+    const [gone, kept] = [await makeEndpoint(db, projectId), await makeEndpoint(db, projectId)];
+    for (const { id: endpointId } of [gone, kept])
+      await end(await make(3, { projectId, endpointId }));
+    await deleteEndpoint(db.knex, projectId, gone.id);
+    const left = async () => {
+      await runMaintenance(db.pool);
+      const rows = await db.rows<{ endpoint_id: string }>(
+        `select endpoint_id from event_delivery_counts union select endpoint_id from delivery_attempt_counts`,
+      );
+      return rows.map(({ endpoint_id: id }) => id).sort();
+    };
+    await applyPendingDeltas(db.pool);
+    assert.equal(await left(), [gone.id, kept.id].sort());
+    await db.rows(`update endpoints set deleted_at = now() - interval '2 hours' where id = $1`, [
+      gone.id,
+    ]);
+    assert.equal(await left(), [kept.id]);
+  },
+);
 
 counts('counts are not forgotten while somebody folds, who holds some of them', async () => {
   const { id: projectId } = await makeProject(db);
   const { id: endpointId } = await makeEndpoint(db, projectId);
   await end(await make(3, { projectId, endpointId }));
   await applyPendingDeltas(db.pool);
-  await db.rows(`update endpoints set deleted_at = now() - interval '2 hours' where id = $1`, [endpointId]);
-  const left = async () => (await db.rows('select from event_delivery_counts where endpoint_id = $1', [endpointId])).length;
+  await db.rows(`update endpoints set deleted_at = now() - interval '2 hours' where id = $1`, [
+    endpointId,
+  ]);
+  const left = async () =>
+    (await db.rows('select from event_delivery_counts where endpoint_id = $1', [endpointId]))
+      .length;
   const folding = await db.pool.connect();
   try {
     await folding.query(`select pg_advisory_lock(hashtext('gateway.counts'))`);
@@ -339,58 +436,70 @@ counts('counting everything anew comes to the same counts', async () => {
   await assertCounted(db);
 });
 
-counts('what was there before the counts is counted by the migration, and what is not over learns its type and source', async () => {
-  const own = await migratedDatabase();
-  try {
-    while (!(await migrateDown(own)).includes('0006_metrics'));
-    const at = new Date();
-    const rows = async (status: string, source: string | null) => {
-      const id = newId();
-      await own.rows(
-        `insert into events (project_id, id, occurred_at, source_id, coordinates, event_type, status, outcome, headers, data)
+counts(
+  'what was there before the counts is counted by the migration, and what is not over learns its type and source',
+  async () => {
+    const own = await migratedDatabase();
+    try {
+      while (!(await migrateDown(own)).includes('0006_metrics'));
+      const at = new Date();
+      const rows = async (status: string, source: string | null) => {
+        const id = newId();
+        await own.rows(
+          `insert into events (project_id, id, occurred_at, source_id, coordinates, event_type, status, outcome, headers, data)
          values ($1, $2, $3, $4, $5, 'order.paid', 'processed', 'routed', '{}', '{}')`,
-        [PROJECT, id, at, source, id],
-      );
-      await own.rows(
-        `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, status, next_attempt_at)
+          [PROJECT, id, at, source, id],
+        );
+        await own.rows(
+          `insert into event_deliveries (project_id, id, occurred_at, event_id, endpoint_id, status, next_attempt_at)
          values ($1, $2, $3, $4, $5, $6::event_delivery_status, case when $6 = 'retry' then now() end)`,
-        [PROJECT, newId(), at, id, OTHER, status],
+          [PROJECT, newId(), at, id, OTHER, status],
+        );
+      };
+      const source = newId();
+      await rows('success', source);
+      await rows('retry', source);
+      await rows('retry', null);
+      await migrateUp(own);
+      assert.equal(
+        await own.rows(
+          `select event_type, source_id from event_deliveries where status = 'retry' order by source_id`,
+        ),
+        [
+          { event_type: 'order.paid', source_id: source },
+          { event_type: 'order.paid', source_id: null },
+        ],
       );
-    };
-    const source = newId();
-    await rows('success', source);
-    await rows('retry', source);
-    await rows('retry', null);
-    await migrateUp(own);
-    assert.equal(await own.rows(`select event_type, source_id from event_deliveries where status = 'retry' order by source_id`), [
-      { event_type: 'order.paid', source_id: source },
-      { event_type: 'order.paid', source_id: null },
-    ]);
-    assert.equal(await own.rows('select source, event_type, status, n::int from event_delivery_counts'), [
-      { source: '', event_type: '', status: 'success', n: 1 },
-    ]);
-    assert.equal(await own.rows('select source, status, n::int from event_counts order by n'), [
-      { source: 'api', status: 'processed', n: 1 },
-      { source, status: 'processed', n: 2 },
-    ]);
-    // One delivery without a known type is made due again: it leaves its count.
-    const [over] = await own.rows<{ id: string }>(
-      `update event_deliveries set occurred_at = occurred_at where status = 'success' returning id`,
-    );
-    assert.ok(await resendWith(own, over!.id));
-    await applyPendingDeltas(own.pool);
-    assert.equal(await own.rows('select n::int from event_delivery_counts'), [{ n: 0 }]);
-  } finally {
-    await own.close();
-  }
-});
+      assert.equal(
+        await own.rows('select source, event_type, status, n::int from event_delivery_counts'),
+        [{ source: '', event_type: '', status: 'success', n: 1 }],
+      );
+      assert.equal(await own.rows('select source, status, n::int from event_counts order by n'), [
+        { source: 'api', status: 'processed', n: 1 },
+        { source, status: 'processed', n: 2 },
+      ]);
+      // One delivery without a known type is made due again: it leaves its count.
+      const [over] = await own.rows<{ id: string }>(
+        `update event_deliveries set occurred_at = occurred_at where status = 'success' returning id`,
+      );
+      assert.ok(await resendWith(own, over!.id));
+      await applyPendingDeltas(own.pool);
+      assert.equal(await own.rows('select n::int from event_delivery_counts'), [{ n: 0 }]);
+    } finally {
+      await own.close();
+    }
+  },
+);
 
 /** Resends a delivery with an id that does not start exactly with its time. */
-async function resendWith(own: Awaited<ReturnType<typeof migratedDatabase>>, id: string): Promise<boolean> {
-  await own.rows(`update event_deliveries set occurred_at = to_timestamp($2::bigint / 1000.0) where id = $1`, [
-    id,
-    parseInt(id.replaceAll('-', '').slice(0, 12), 16),
-  ]);
+async function resendWith(
+  own: Awaited<ReturnType<typeof migratedDatabase>>,
+  id: string,
+): Promise<boolean> {
+  await own.rows(
+    `update event_deliveries set occurred_at = to_timestamp($2::bigint / 1000.0) where id = $1`,
+    [id, parseInt(id.replaceAll('-', '').slice(0, 12), 16)],
+  );
   return resendEventDelivery(own.pool, PROJECT, id, ['success']);
 }
 

@@ -1,11 +1,27 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import { claimDue, claimEvents, recoverDeliveries, releaseDeliveries } from '#store/deliveries/claims';
+import {
+  claimDue,
+  claimEvents,
+  recoverDeliveries,
+  releaseDeliveries,
+} from '#store/deliveries/claims';
 import { acceptEvents, type NewEvent, type NewEventDelivery } from '#store/events/events';
 import { registerAgent, deregisterAgent } from '#store/deliveries/agents';
 import { within } from '../../support/until.js';
-import { batch, empty, ENDPOINT, genericPlan, newDelivery, newEvents, noting, PROJECT, readWhole, SOURCE } from '../batches.js';
+import {
+  batch,
+  empty,
+  ENDPOINT,
+  genericPlan,
+  newDelivery,
+  newEvents,
+  noting,
+  PROJECT,
+  readWhole,
+  SOURCE,
+} from '../batches.js';
 import { migratedDatabase } from '../migrated.js';
 
 const deliveries = suite('store/deliveries/claims');
@@ -34,7 +50,8 @@ async function claim(
   options: { statuses?: ('scheduled' | 'retry')[]; except?: string[]; projectId?: string } = {},
 ) {
   const { statuses = ['scheduled', 'retry'], except = [], projectId = PROJECT } = options;
-  return (await claimDue(db.pool, agentId, { projectId, statuses, exceptEndpoints: except, limit })).claimed;
+  return (await claimDue(db.pool, agentId, { projectId, statuses, exceptEndpoints: except, limit }))
+    .claimed;
 }
 
 const idsOf = (list: readonly { readonly id: string }[]) => list.map(({ id }) => id).sort();
@@ -49,87 +66,132 @@ async function states(): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ state, n }) => [state, n]));
 }
 
-deliveries('a claim takes the oldest whose bodies fit, at least one, and says whether there is more', async () => {
-  const data = JSON.stringify('x'.repeat(998));
-  const made: NewEventDelivery[] = [];
-  for (const secondsAgo of [50, 40, 30, 20]) {
-    const [one] = await make(1, scheduled, { data });
-    await db.rows(`update event_deliveries set next_attempt_at = now() - $2::int * interval '1 s' where id = $1`, [one!.id, secondsAgo]);
-    made.push(one!);
-  }
-  const claimBytes = async (bytes: number, from?: string) => {
-    const options = { projectId: PROJECT, statuses: ['scheduled' as const], exceptEndpoints: [], limit: 10, bytes };
-    const { claimed, isMore, scannedTo } = await claimDue(db.pool, 1, { ...options, ...(from ? { from } : {}) });
-    return { ids: idsOf(claimed), isMore, scannedTo };
-  };
-  const first = await claimBytes(1_500);
-  assert.equal([first.ids, first.isMore], [idsOf(made.slice(0, 2)), true]);
-  const second = await claimBytes(1, first.scannedTo);
-  assert.equal([second.ids, second.isMore], [idsOf(made.slice(2, 3)), true], 'the next one is not skipped');
-  const third = await claimBytes(1_000, second.scannedTo);
-  assert.equal([third.ids, third.isMore], [idsOf(made.slice(3)), false]);
-});
-
-deliveries('the deliveries of some events are claimed, as far as they are due, may be claimed, and fit', async () => {
-  const events = newEvents(4);
-  const made = events.map((event) => newDelivery(event, scheduled));
-  await acceptEvents(db.pool, batch(events, { deliveries: made, agentId: 1 }));
-  const [due, later, other, unasked] = made as [NewEventDelivery, NewEventDelivery, NewEventDelivery, NewEventDelivery];
-  await db.rows(`update event_deliveries set next_attempt_at = now() + interval '1 hour' where id = $1`, [later.id]);
-  await db.rows(`update event_deliveries set endpoint_id = gen_random_uuid() where id = $1`, [other.id]);
-  const refs = events.slice(0, 3);
-  const of = { refs, exceptEndpoints: [] as string[], limit: 10, bytes: 1e6 };
-  const first = await claimEvents(db.pool, 1, { ...of, exceptEndpoints: [ENDPOINT] });
-  assert.equal([idsOf(first.claimed), first.isMore], [[other.id], false]);
-  const second = await claimEvents(db.pool, 1, { ...of, limit: 1 });
-  assert.equal([idsOf(second.claimed), second.isMore, second.claimed[0]!.data], [[due.id], true, events[0]!.data]);
-  assert.equal((await claimEvents(db.pool, 2, of)).claimed, [], 'nothing is claimed twice');
-  assert.equal(idsOf(await claim(2, 10)), [unasked.id]);
-});
-
-deliveries('a claim skips rows that another agent is claiming, and does not wait for them', async () => {
-  const made = await make(2, scheduled);
-  const [locked] = idsOf(made);
-  const other = await db.pool.connect();
-  try {
-    await other.query('begin');
-    await other.query('select from event_deliveries where id = $1 for update', [locked]);
-    const claimed = await within(claim(1, 10), 5_000, 'the claim');
-    assert.equal(
-      claimed.map(({ id }) => id),
-      idsOf(made).filter((id) => id !== locked),
-    );
-  } finally {
-    await other.query('rollback');
-    other.release();
-  }
-});
-
-deliveries('ten agents that claim a thousand deliveries at once take each once, and all of them', async () => {
-  const made = await make(1000, scheduled);
-  const taken: string[] = [];
-  const agent = async (id: number): Promise<void> => {
-    // Rows that another agent is claiming are skipped, so an empty result can precede the end: the
-    // count decides.
-    while (taken.length < made.length) {
-      const claimed = await claim(id, 37);
-      taken.push(...claimed.map((delivery) => delivery.id));
-      if (claimed.length === 0) await new Promise((resolve) => setImmediate(resolve));
+deliveries(
+  'a claim takes the oldest whose bodies fit, at least one, and says whether there is more',
+  async () => {
+    const data = JSON.stringify('x'.repeat(998));
+    const made: NewEventDelivery[] = [];
+    for (const secondsAgo of [50, 40, 30, 20]) {
+      const [one] = await make(1, scheduled, { data });
+      await db.rows(
+        `update event_deliveries set next_attempt_at = now() - $2::int * interval '1 s' where id = $1`,
+        [one!.id, secondsAgo],
+      );
+      made.push(one!);
     }
-  };
-  await within(Promise.all(Array.from({ length: 10 }, (_, k) => agent(k + 1))), 60_000, 'ten agents');
-  assert.is(taken.length, 1000);
-  assert.is(new Set(taken).size, 1000);
-  const rows = await states();
-  assert.is(
-    Object.values(rows).reduce((sum, n) => sum + n),
-    1000,
-  );
-  assert.ok(
-    Object.keys(rows).every((state) => /^processing\/\d+$/.test(state)),
-    JSON.stringify(rows),
-  );
-});
+    const claimBytes = async (bytes: number, from?: string) => {
+      const options = {
+        projectId: PROJECT,
+        statuses: ['scheduled' as const],
+        exceptEndpoints: [],
+        limit: 10,
+        bytes,
+      };
+      const { claimed, isMore, scannedTo } = await claimDue(db.pool, 1, {
+        ...options,
+        ...(from ? { from } : {}),
+      });
+      return { ids: idsOf(claimed), isMore, scannedTo };
+    };
+    const first = await claimBytes(1_500);
+    assert.equal([first.ids, first.isMore], [idsOf(made.slice(0, 2)), true]);
+    const second = await claimBytes(1, first.scannedTo);
+    assert.equal(
+      [second.ids, second.isMore],
+      [idsOf(made.slice(2, 3)), true],
+      'the next one is not skipped',
+    );
+    const third = await claimBytes(1_000, second.scannedTo);
+    assert.equal([third.ids, third.isMore], [idsOf(made.slice(3)), false]);
+  },
+);
+
+deliveries(
+  'the deliveries of some events are claimed, as far as they are due, may be claimed, and fit',
+  async () => {
+    const events = newEvents(4);
+    const made = events.map((event) => newDelivery(event, scheduled));
+    await acceptEvents(db.pool, batch(events, { deliveries: made, agentId: 1 }));
+    const [due, later, other, unasked] = made as [
+      NewEventDelivery,
+      NewEventDelivery,
+      NewEventDelivery,
+      NewEventDelivery,
+    ];
+    await db.rows(
+      `update event_deliveries set next_attempt_at = now() + interval '1 hour' where id = $1`,
+      [later.id],
+    );
+    await db.rows(`update event_deliveries set endpoint_id = gen_random_uuid() where id = $1`, [
+      other.id,
+    ]);
+    const refs = events.slice(0, 3);
+    const of = { refs, exceptEndpoints: [] as string[], limit: 10, bytes: 1e6 };
+    const first = await claimEvents(db.pool, 1, { ...of, exceptEndpoints: [ENDPOINT] });
+    assert.equal([idsOf(first.claimed), first.isMore], [[other.id], false]);
+    const second = await claimEvents(db.pool, 1, { ...of, limit: 1 });
+    assert.equal(
+      [idsOf(second.claimed), second.isMore, second.claimed[0]!.data],
+      [[due.id], true, events[0]!.data],
+    );
+    assert.equal((await claimEvents(db.pool, 2, of)).claimed, [], 'nothing is claimed twice');
+    assert.equal(idsOf(await claim(2, 10)), [unasked.id]);
+  },
+);
+
+deliveries(
+  'a claim skips rows that another agent is claiming, and does not wait for them',
+  async () => {
+    const made = await make(2, scheduled);
+    const [locked] = idsOf(made);
+    const other = await db.pool.connect();
+    try {
+      await other.query('begin');
+      await other.query('select from event_deliveries where id = $1 for update', [locked]);
+      const claimed = await within(claim(1, 10), 5_000, 'the claim');
+      assert.equal(
+        claimed.map(({ id }) => id),
+        idsOf(made).filter((id) => id !== locked),
+      );
+    } finally {
+      await other.query('rollback');
+      other.release();
+    }
+  },
+);
+
+deliveries(
+  'ten agents that claim a thousand deliveries at once take each once, and all of them',
+  async () => {
+    const made = await make(1000, scheduled);
+    const taken: string[] = [];
+    const agent = async (id: number): Promise<void> => {
+      // Rows that another agent is claiming are skipped, so an empty result can precede the end: the
+      // count decides.
+      while (taken.length < made.length) {
+        const claimed = await claim(id, 37);
+        taken.push(...claimed.map((delivery) => delivery.id));
+        if (claimed.length === 0) await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    await within(
+      Promise.all(Array.from({ length: 10 }, (_, k) => agent(k + 1))),
+      60_000,
+      'ten agents',
+    );
+    assert.is(taken.length, 1000);
+    assert.is(new Set(taken).size, 1000);
+    const rows = await states();
+    assert.is(
+      Object.values(rows).reduce((sum, n) => sum + n),
+      1000,
+    );
+    assert.ok(
+      Object.keys(rows).every((state) => /^processing\/\d+$/.test(state)),
+      JSON.stringify(rows),
+    );
+  },
+);
 
 deliveries('a claim brings what is needed to send', async () => {
   const [made] = await make(1, scheduled, {
@@ -171,7 +233,10 @@ deliveries(
 deliveries('what is due longest is claimed first, up to the limit', async () => {
   const made = await make(5, scheduled);
   for (const [age, { id }] of made.entries())
-    await db.rows(`update event_deliveries set next_attempt_at = now() - $1::int * interval '1 min' where id = $2`, [age, id]);
+    await db.rows(
+      `update event_deliveries set next_attempt_at = now() - $1::int * interval '1 min' where id = $2`,
+      [age, id],
+    );
   assert.equal(idsOf(await claim(1, 2)), idsOf([made[4]!, made[3]!]));
   assert.equal(idsOf(await claim(1, 2)), idsOf([made[2]!, made[1]!]));
   assert.equal(await claim(1, 0), []);
@@ -179,7 +244,9 @@ deliveries('what is due longest is claimed first, up to the limit', async () => 
 
 deliveries('first attempts and later ones are claimed apart', async () => {
   const [first, later] = [await make(2, scheduled), await make(3, scheduled)];
-  await db.rows(`update event_deliveries set status = 'retry', attempts = 1 where id = any ($1)`, [idsOf(later)]);
+  await db.rows(`update event_deliveries set status = 'retry', attempts = 1 where id = any ($1)`, [
+    idsOf(later),
+  ]);
   assert.equal(idsOf(await claim(1, 10, { statuses: ['retry'] })), idsOf(later));
   assert.equal(await claim(1, 10, { statuses: ['retry'] }), []);
   assert.equal(idsOf(await claim(2, 10, { statuses: ['scheduled'] })), idsOf(first));
@@ -200,9 +267,20 @@ deliveries('a claim tells how far it has walked, and another begins there', asyn
   const [early] = await make(1, { ...scheduled, dueInMs: -40_000 });
   const [late] = await make(1, { ...scheduled, dueInMs: -20_000 });
   const claimOne = (from?: string) =>
-    claimDue(db.pool, 1, { projectId: PROJECT, statuses: ['scheduled'], exceptEndpoints: [busy], limit: 1, from });
+    claimDue(db.pool, 1, {
+      projectId: PROJECT,
+      statuses: ['scheduled'],
+      exceptEndpoints: [busy],
+      limit: 1,
+      from,
+    });
   const secondsSince = async (time: string) =>
-    (await db.rows<{ s: number }>('select extract(epoch from now() - $1::timestamptz)::float8 as s', [time]))[0]!.s;
+    (
+      await db.rows<{ s: number }>(
+        'select extract(epoch from now() - $1::timestamptz)::float8 as s',
+        [time],
+      )
+    )[0]!.s;
   const first = await claimOne();
   assert.equal(idsOf(first.claimed), idsOf([early!]));
   const toEarly = await secondsSince(first.scannedTo);
@@ -222,29 +300,41 @@ deliveries('a claim tells how far it has walked, and another begins there', asyn
 
 deliveries('deliveries of the years 1970 and 2200 are claimed like others', async () => {
   const times = [0, Date.UTC(2200, 0, 1)];
-  for (const occurredAtMs of times) await make(1, scheduled, { occurredAtMs, coordinates: `odd/${occurredAtMs}` });
+  for (const occurredAtMs of times)
+    await make(1, scheduled, { occurredAtMs, coordinates: `odd/${occurredAtMs}` });
   assert.equal((await claim(1, 10)).map(({ occurredAtMs }) => occurredAtMs).sort(), times.sort());
 });
 
-deliveries('given back, a delivery is due after a while as what it was, attempts untouched', async () => {
-  const fresh = await make(2);
-  const tried = await make(2);
-  await db.rows('update event_deliveries set attempts = 3 where id = any ($1)', [idsOf(tried)]);
-  await releaseDeliveries(db.pool, 1, [...fresh, ...tried], { to: 'due', dueInMs: 0 });
-  assert.equal(await states(), { 'scheduled due': 2, 'retry due': 2 });
-  assert.equal(
-    (await claim(2, 10, { statuses: ['retry'] })).map(({ attempts }) => attempts),
-    [3, 3],
-  );
-});
+deliveries(
+  'given back, a delivery is due after a while as what it was, attempts untouched',
+  async () => {
+    const fresh = await make(2);
+    const tried = await make(2);
+    await db.rows('update event_deliveries set attempts = 3 where id = any ($1)', [idsOf(tried)]);
+    await releaseDeliveries(db.pool, 1, [...fresh, ...tried], { to: 'due', dueInMs: 0 });
+    assert.equal(await states(), { 'scheduled due': 2, 'retry due': 2 });
+    assert.equal(
+      (await claim(2, 10, { statuses: ['retry'] })).map(({ attempts }) => attempts),
+      [3, 3],
+    );
+  },
+);
 
-deliveries('given back for later, until its endpoint is active again, or discarded with the reason', async () => {
-  await releaseDeliveries(db.pool, 1, await make(1), { to: 'due', dueInMs: 60_000 });
-  await releaseDeliveries(db.pool, 1, await make(1), { to: 'due', dueInMs: Infinity });
-  await releaseDeliveries(db.pool, 1, await make(1), { to: 'discarded', reason: `It's "gone". 😀` });
-  assert.equal(await states(), { 'scheduled later': 1, 'scheduled held': 1, discarded: 1 });
-  assert.equal(await db.rows('select reason from event_deliveries where reason is not null'), [{ reason: `It's "gone". 😀` }]);
-});
+deliveries(
+  'given back for later, until its endpoint is active again, or discarded with the reason',
+  async () => {
+    await releaseDeliveries(db.pool, 1, await make(1), { to: 'due', dueInMs: 60_000 });
+    await releaseDeliveries(db.pool, 1, await make(1), { to: 'due', dueInMs: Infinity });
+    await releaseDeliveries(db.pool, 1, await make(1), {
+      to: 'discarded',
+      reason: `It's "gone". 😀`,
+    });
+    assert.equal(await states(), { 'scheduled later': 1, 'scheduled held': 1, discarded: 1 });
+    assert.equal(await db.rows('select reason from event_deliveries where reason is not null'), [
+      { reason: `It's "gone". 😀` },
+    ]);
+  },
+);
 
 deliveries('nobody releases what another agent holds, or what is over', async () => {
   const other = await make(2, {}, {}, 9);
@@ -254,22 +344,31 @@ deliveries('nobody releases what another agent holds, or what is over', async ()
   await releaseDeliveries(db.pool, 1, [], { to: 'due', dueInMs: 0 });
 });
 
-deliveries('what a dead agent held is due at once and marked, what a living one holds stays', async () => {
-  const living = await registerAgent(db.pool, 'living', 60_000);
-  const dead = await registerAgent(db.pool, 'dead', 60_000);
-  const mine = await make(2, {}, {}, living);
-  const lost = await make(3, {}, {}, dead);
-  await db.rows('update event_deliveries set attempts = 2 where id = $1', [lost[0]!.id]);
-  assert.is(await recoverDeliveries(db.pool, { orphans: false }), 0);
-  await db.rows(`update agents set expires_at = now() - interval '1 ms' where id = $1`, [dead]);
-  assert.is(await recoverDeliveries(db.pool, { orphans: false }), 3);
-  assert.equal(await states(), { [`processing/${living}`]: 2, 'scheduled due': 2, 'retry due': 1 });
-  assert.equal(await db.rows('select id from agents'), [{ id: living }]);
-  const marked = await db.rows<{ id: string }>('select id from event_deliveries where recovered = 1');
-  assert.equal(idsOf(marked), idsOf(lost));
-  assert.equal(idsOf(await claim(living, 10)), idsOf(lost));
-  assert.is(mine.length, 2);
-});
+deliveries(
+  'what a dead agent held is due at once and marked, what a living one holds stays',
+  async () => {
+    const living = await registerAgent(db.pool, 'living', 60_000);
+    const dead = await registerAgent(db.pool, 'dead', 60_000);
+    const mine = await make(2, {}, {}, living);
+    const lost = await make(3, {}, {}, dead);
+    await db.rows('update event_deliveries set attempts = 2 where id = $1', [lost[0]!.id]);
+    assert.is(await recoverDeliveries(db.pool, { orphans: false }), 0);
+    await db.rows(`update agents set expires_at = now() - interval '1 ms' where id = $1`, [dead]);
+    assert.is(await recoverDeliveries(db.pool, { orphans: false }), 3);
+    assert.equal(await states(), {
+      [`processing/${living}`]: 2,
+      'scheduled due': 2,
+      'retry due': 1,
+    });
+    assert.equal(await db.rows('select id from agents'), [{ id: living }]);
+    const marked = await db.rows<{ id: string }>(
+      'select id from event_deliveries where recovered = 1',
+    );
+    assert.equal(idsOf(marked), idsOf(lost));
+    assert.equal(idsOf(await claim(living, 10)), idsOf(lost));
+    assert.is(mine.length, 2);
+  },
+);
 
 deliveries('what an agent without a row holds is found when orphans are asked for', async () => {
   const gone = await registerAgent(db.pool, 'gone', 60_000);
@@ -292,7 +391,9 @@ deliveries('agents that recover at once count each delivery once', async () => {
   const dead = await registerAgent(db.pool, 'dead', -1);
   await make(200, {}, {}, dead);
   const counts = await within(
-    Promise.all(Array.from({ length: 6 }, (_, k) => recoverDeliveries(db.pool, { orphans: k % 2 === 0 }))),
+    Promise.all(
+      Array.from({ length: 6 }, (_, k) => recoverDeliveries(db.pool, { orphans: k % 2 === 0 })),
+    ),
     60_000,
     'the recoveries',
   );
@@ -300,30 +401,50 @@ deliveries('agents that recover at once count each delivery once', async () => {
     counts.reduce((sum, n) => sum + n),
     200,
   );
-  assert.equal(await db.rows('select distinct recovered from event_deliveries'), [{ recovered: 1 }]);
+  assert.equal(await db.rows('select distinct recovered from event_deliveries'), [
+    { recovered: 1 },
+  ]);
 });
 
-deliveries('the table refuses what cannot be: held by nobody, or waiting without a time', async () => {
-  await make(1);
-  for (const wrong of [`claimed_by = null`, `status = 'scheduled', claimed_by = null`, `next_attempt_at = now()`, `status = 'success'`]) {
-    let code = '';
-    await db.rows(`update event_deliveries set ${wrong}`).catch((error: { code: string }) => (code = error.code));
-    assert.is(code, '23514', wrong);
-  }
-});
+deliveries(
+  'the table refuses what cannot be: held by nobody, or waiting without a time',
+  async () => {
+    await make(1);
+    for (const wrong of [
+      `claimed_by = null`,
+      `status = 'scheduled', claimed_by = null`,
+      `next_attempt_at = now()`,
+      `status = 'success'`,
+    ]) {
+      let code = '';
+      await db
+        .rows(`update event_deliveries set ${wrong}`)
+        .catch((error: { code: string }) => (code = error.code));
+      assert.is(code, '23514', wrong);
+    }
+  },
+);
 
-deliveries('no statement about deliveries reads a table whole, with plans made on empty tables', async () => {
-  const { pool, texts } = noting(db);
-  await claimDue(pool, 1, { projectId: PROJECT, statuses: ['scheduled'], exceptEndpoints: [], limit: 1 });
-  await releaseDeliveries(pool, 1, [], { to: 'due', dueInMs: 0 });
-  await recoverDeliveries(pool, { orphans: false });
-  await recoverDeliveries(pool, { orphans: true });
-  await claimEvents(pool, 1, { refs: [], exceptEndpoints: [], limit: 1, bytes: 1 });
-  assert.is(texts.size, 5);
-  for (const text of texts) {
-    const plan = await genericPlan(db, text);
-    assert.equal(readWhole(plan), [], plan);
-  }
-});
+deliveries(
+  'no statement about deliveries reads a table whole, with plans made on empty tables',
+  async () => {
+    const { pool, texts } = noting(db);
+    await claimDue(pool, 1, {
+      projectId: PROJECT,
+      statuses: ['scheduled'],
+      exceptEndpoints: [],
+      limit: 1,
+    });
+    await releaseDeliveries(pool, 1, [], { to: 'due', dueInMs: 0 });
+    await recoverDeliveries(pool, { orphans: false });
+    await recoverDeliveries(pool, { orphans: true });
+    await claimEvents(pool, 1, { refs: [], exceptEndpoints: [], limit: 1, bytes: 1 });
+    assert.is(texts.size, 5);
+    for (const text of texts) {
+      const plan = await genericPlan(db, text);
+      assert.equal(readWhole(plan), [], plan);
+    }
+  },
+);
 
 deliveries.run();

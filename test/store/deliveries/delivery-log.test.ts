@@ -27,37 +27,54 @@ async function setUp() {
   const { id: otherEndpointId } = await makeEndpoint(db, projectId, { name: 'bank' });
   const now = Date.now();
   // Two events in the same millisecond: their deliveries share it too.
-  const [eventId, twinId, olderId] = (await makeEvents(db, projectId, [{ atMs: now }, { atMs: now }, { atMs: now - 90_000_000 }])) as [
-    string,
-    string,
-    string,
-  ];
+  const [eventId, twinId, olderId] = (await makeEvents(db, projectId, [
+    { atMs: now },
+    { atMs: now },
+    { atMs: now - 90_000_000 },
+  ])) as [string, string, string];
   const deliveries = {
     a: await makeDelivery(db, { projectId, eventId, endpointId, status: 'success', attempts: 1 }),
-    b: await makeDelivery(db, { projectId, eventId, endpointId: otherEndpointId, status: 'retry', attempts: 2 }),
-    twin: await makeDelivery(db, { projectId, eventId: twinId, endpointId, status: 'failure', attempts: 11 }),
+    b: await makeDelivery(db, {
+      projectId,
+      eventId,
+      endpointId: otherEndpointId,
+      status: 'retry',
+      attempts: 2,
+    }),
+    twin: await makeDelivery(db, {
+      projectId,
+      eventId: twinId,
+      endpointId,
+      status: 'failure',
+      attempts: 11,
+    }),
     older: await makeDelivery(db, { projectId, eventId: olderId, endpointId, status: 'scheduled' }),
   };
   return { projectId, endpointId, otherEndpointId, eventId, now, ...deliveries };
 }
 
-log('deliveries are listed with their event and endpoint, and filtered by event, endpoint, status and time', async () => {
-  const it = await setUp();
-  const listed = async (filter: EventDeliveryFilter) =>
-    (await listEventDeliveries(db.pool, it.projectId, filter, first)).content.map(({ id }) => id).sort();
-  assert.equal(await listed({}), [it.a, it.b, it.twin, it.older].sort());
-  assert.equal(await listed({ eventId: it.eventId }), [it.a, it.b].sort());
-  assert.equal(await listed({ endpointId: it.endpointId }), [it.a, it.twin, it.older].sort());
-  assert.equal(await listed({ statuses: ['failure', 'retry'] }), [it.b, it.twin].sort());
-  assert.equal(await listed({ endpointId: it.endpointId, statuses: ['success'] }), [it.a]);
-  assert.equal(await listed({ from: new Date(it.now) }), [it.a, it.b, it.twin].sort());
-  assert.equal(await listed({ eventId: newId() }), []);
-  const row = await findEventDelivery(db.pool, it.projectId, it.b);
-  assert.equal(
-    [row?.event_type, row?.endpoint_name, row?.endpoint_url, row?.endpoint_status],
-    ['order.paid', 'bank', 'https://example.com/hooks', 'active'],
-  );
-});
+log(
+  'deliveries are listed with their event and endpoint, and filtered by event, endpoint, status and time',
+  async () => {
+    const it = await setUp();
+    const listed = async (filter: EventDeliveryFilter) =>
+      (await listEventDeliveries(db.pool, it.projectId, filter, first)).content
+        .map(({ id }) => id)
+        .sort();
+    assert.equal(await listed({}), [it.a, it.b, it.twin, it.older].sort());
+    assert.equal(await listed({ eventId: it.eventId }), [it.a, it.b].sort());
+    assert.equal(await listed({ endpointId: it.endpointId }), [it.a, it.twin, it.older].sort());
+    assert.equal(await listed({ statuses: ['failure', 'retry'] }), [it.b, it.twin].sort());
+    assert.equal(await listed({ endpointId: it.endpointId, statuses: ['success'] }), [it.a]);
+    assert.equal(await listed({ from: new Date(it.now) }), [it.a, it.b, it.twin].sort());
+    assert.equal(await listed({ eventId: newId() }), []);
+    const row = await findEventDelivery(db.pool, it.projectId, it.b);
+    assert.equal(
+      [row?.event_type, row?.endpoint_name, row?.endpoint_url, row?.endpoint_status],
+      ['order.paid', 'bank', 'https://example.com/hooks', 'active'],
+    );
+  },
+);
 
 log('a delivery still shows its endpoint when that was deleted', async () => {
   const it = await setUp();
@@ -90,7 +107,10 @@ log('a resend makes a delivery that is over due and tells the agents', async () 
   const channels: string[] = [];
   listener.on('notification', ({ channel }) => channels.push(channel));
   await listener.query('listen gateway_due');
-  assert.is(await resendEventDelivery(db.pool, it.projectId, it.twin, ['failure', 'discarded']), true);
+  assert.is(
+    await resendEventDelivery(db.pool, it.projectId, it.twin, ['failure', 'discarded']),
+    true,
+  );
   const row = await findEventDelivery(db.pool, it.projectId, it.twin);
   assert.equal([row?.status, row?.attempts], ['scheduled', 11]);
   assert.ok((row?.next_attempt_at as Date) <= new Date(Date.now() + 60_000));
@@ -100,7 +120,10 @@ log('a resend makes a delivery that is over due and tells the agents', async () 
 
 log('a resend leaves deliveries alone that are in another status', async () => {
   const it = await setUp();
-  assert.is(await resendEventDelivery(db.pool, it.projectId, it.a, ['failure', 'discarded']), false);
+  assert.is(
+    await resendEventDelivery(db.pool, it.projectId, it.a, ['failure', 'discarded']),
+    false,
+  );
   assert.is((await findEventDelivery(db.pool, it.projectId, it.a))?.status, 'success');
 });
 

@@ -1,7 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { releaseDeliveries } from '#store/deliveries/claims';
-import { expediteDeliveries, postponeDue, WAIT_REASONS, type Wait } from '#store/deliveries/postponed-deliveries';
+import {
+  expediteDeliveries,
+  postponeDue,
+  WAIT_REASONS,
+  type Wait,
+} from '#store/deliveries/postponed-deliveries';
 import { empty } from '../batches.js';
 import { makeDelivery, makeEndpoint, makeEvents, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
@@ -13,7 +18,9 @@ postponed.after(() => db.close());
 postponed.after.each(() => empty(db));
 
 /** Creates a project with endpoints with these numbers of due deliveries. */
-async function scene(...counts: number[]): Promise<{ projectId: string; endpointIds: string[]; deliveries: string[][] }> {
+async function scene(
+  ...counts: number[]
+): Promise<{ projectId: string; endpointIds: string[]; deliveries: string[][] }> {
   const { id: projectId } = await makeProject(db);
   const endpointIds: string[] = [];
   const deliveries: string[][] = [];
@@ -26,7 +33,16 @@ async function scene(...counts: number[]): Promise<{ projectId: string; endpoint
     );
     endpointIds.push(id);
     const ids: string[] = [];
-    for (const eventId of events) ids.push(await makeDelivery(db, { projectId, eventId, endpointId: id, status: 'retry', attempts: 2 }));
+    for (const eventId of events)
+      ids.push(
+        await makeDelivery(db, {
+          projectId,
+          eventId,
+          endpointId: id,
+          status: 'retry',
+          attempts: 2,
+        }),
+      );
     deliveries.push(ids);
   }
   return { projectId, endpointIds, deliveries };
@@ -39,20 +55,35 @@ const waitsOf = (endpointId: string) =>
     [endpointId],
   );
 
-const wait = (more: Partial<Wait> = {}): Wait => ({ reason: 'breaker', dueInMs: 100_000, spreadMs: 0, paceMs: 0, ...more });
-
-postponed('what is due is put off for its endpoint alone, keeps its attempts, and says why', async () => {
-  const { projectId, endpointIds } = await scene(3, 2);
-  const [one, other] = endpointIds as [string, string];
-  const counts = await postponeDue(db.pool, projectId, [{ endpointId: one, wait: wait() }]);
-  assert.equal([...counts], [[one, 3]]);
-  for (const { seconds, reason, attempts, status } of await waitsOf(one)) {
-    assert.ok(seconds > 60 && seconds <= 100, `${seconds} s`);
-    assert.equal([reason, attempts, status], [WAIT_REASONS.breaker, 2, 'retry']);
-  }
-  assert.ok((await waitsOf(other)).every(({ seconds, reason }) => seconds <= 0 && reason === null));
-  assert.equal([...(await postponeDue(db.pool, projectId, [{ endpointId: one, wait: wait() }]))], [], 'what is not due is left alone');
+const wait = (more: Partial<Wait> = {}): Wait => ({
+  reason: 'breaker',
+  dueInMs: 100_000,
+  spreadMs: 0,
+  paceMs: 0,
+  ...more,
 });
+
+postponed(
+  'what is due is put off for its endpoint alone, keeps its attempts, and says why',
+  async () => {
+    const { projectId, endpointIds } = await scene(3, 2);
+    const [one, other] = endpointIds as [string, string];
+    const counts = await postponeDue(db.pool, projectId, [{ endpointId: one, wait: wait() }]);
+    assert.equal([...counts], [[one, 3]]);
+    for (const { seconds, reason, attempts, status } of await waitsOf(one)) {
+      assert.ok(seconds > 60 && seconds <= 100, `${seconds} s`);
+      assert.equal([reason, attempts, status], [WAIT_REASONS.breaker, 2, 'retry']);
+    }
+    assert.ok(
+      (await waitsOf(other)).every(({ seconds, reason }) => seconds <= 0 && reason === null),
+    );
+    assert.equal(
+      [...(await postponeDue(db.pool, projectId, [{ endpointId: one, wait: wait() }]))],
+      [],
+      'what is not due is left alone',
+    );
+  },
+);
 
 postponed('by pace they come one after the other, by spread at any time within it', async () => {
   const { projectId, endpointIds } = await scene(4, 20);
@@ -65,7 +96,10 @@ postponed('by pace they come one after the other, by spread at any time within i
   const gaps = times.slice(1).map((seconds, n) => Math.round(seconds - times[n]!));
   assert.equal(gaps, [10, 10, 10]);
   const others = (await waitsOf(spread)).map(({ seconds }) => seconds);
-  assert.ok(others[0]! > 60 && others.at(-1)! <= 200 && others.at(-1)! - others[0]! > 30, others.join());
+  assert.ok(
+    others[0]! > 60 && others.at(-1)! <= 200 && others.at(-1)! - others[0]! > 30,
+    others.join(),
+  );
 });
 
 postponed('what is claimed or locked is not put off, and nobody waits for it', async () => {
@@ -74,8 +108,13 @@ postponed('what is claimed or locked is not put off, and nobody waits for it', a
   const client = await db.pool.connect();
   try {
     await client.query('begin');
-    await client.query('select from event_deliveries where id = $1 for update', [deliveries[0]![0]]);
-    assert.equal([...(await postponeDue(db.pool, projectId, [{ endpointId, wait: wait() }]))], [[endpointId, 1]]);
+    await client.query('select from event_deliveries where id = $1 for update', [
+      deliveries[0]![0],
+    ]);
+    assert.equal(
+      [...(await postponeDue(db.pool, projectId, [{ endpointId, wait: wait() }]))],
+      [[endpointId, 1]],
+    );
   } finally {
     await client.query('rollback');
     client.release();
@@ -92,26 +131,39 @@ postponed('what waits for one reason is hastened, and the agents are told', asyn
   assert.is(await expediteDeliveries(db.pool, { projectId, endpointId: one }, ['rate_limit']), 0);
   assert.is(await expediteDeliveries(db.pool, { projectId, endpointId: one }, ['breaker']), 3);
   assert.ok((await waitsOf(one)).every(({ seconds, reason }) => seconds < 30 && reason === null));
-  assert.ok((await waitsOf(other)).every(({ seconds, reason }) => seconds > 30 && reason === WAIT_REASONS.slow));
+  assert.ok(
+    (await waitsOf(other)).every(
+      ({ seconds, reason }) => seconds > 30 && reason === WAIT_REASONS.slow,
+    ),
+  );
 });
 
 postponed('what is given back to wait says why, and is spread', async () => {
   const { projectId, endpointIds, deliveries } = await scene(10);
   const [endpointId] = endpointIds as [string];
-  await db.pool.query(`update event_deliveries set status = 'processing', claimed_by = 7, next_attempt_at = null where endpoint_id = $1`, [
-    endpointId,
-  ]);
+  await db.pool.query(
+    `update event_deliveries set status = 'processing', claimed_by = 7, next_attempt_at = null where endpoint_id = $1`,
+    [endpointId],
+  );
   const rows = await db.rows<{ id: string; ms: string }>(
     'select id, (extract(epoch from occurred_at) * 1000)::bigint as ms from event_deliveries',
   );
   const refs = rows
     .filter(({ id }) => deliveries[0]!.includes(id))
     .map(({ id, ms }) => ({ projectId, id, endpointId, occurredAtMs: Number(ms) }));
-  await releaseDeliveries(db.pool, 7, refs, { to: 'due', dueInMs: 100_000, spreadMs: 100_000, reason: 'slow' });
+  await releaseDeliveries(db.pool, 7, refs, {
+    to: 'due',
+    dueInMs: 100_000,
+    spreadMs: 100_000,
+    reason: 'slow',
+  });
   const found = await waitsOf(endpointId);
   assert.is(found.length, 10);
   assert.ok(
-    found.every(({ seconds, reason, status }) => seconds > 60 && seconds <= 200 && reason === WAIT_REASONS.slow && status === 'retry'),
+    found.every(
+      ({ seconds, reason, status }) =>
+        seconds > 60 && seconds <= 200 && reason === WAIT_REASONS.slow && status === 'retry',
+    ),
   );
   assert.ok(found.at(-1)!.seconds - found[0]!.seconds > 10);
 });

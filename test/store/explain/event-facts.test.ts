@@ -1,7 +1,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import { explainDeliveries, findEventAnywhere, findOtherRecords, keyExpiry, readRoutingBacklog } from '#store/explain/event-facts';
+import {
+  explainDeliveries,
+  findEventAnywhere,
+  findOtherRecords,
+  keyExpiry,
+  readRoutingBacklog,
+} from '#store/explain/event-facts';
 import { readRouting } from '#store/config/routing-records';
 import { genericPlan, noting, readWhole } from '../batches.js';
 import { createEvent, makeDelivery, makeEndpoint, makeEvents, makeProject } from '../made.js';
@@ -22,59 +28,78 @@ explain('an event is found by its id among those of all projects, deleted ones t
   const [id] = await makeEvents(db, second.id, [{ atMs: atMs - 5 }]);
   await db.rows('update projects set deleted_at = now() where id = $1', [second.id]);
   const found = await findEventAnywhere(db.pool, id!);
-  assert.equal([found?.project_id, found?.project_name, found?.project_deleted], [second.id, 'second', true]);
+  assert.equal(
+    [found?.project_id, found?.project_name, found?.project_deleted],
+    [second.id, 'second', true],
+  );
   assert.is(await findEventAnywhere(db.pool, newId()), undefined);
 });
 
-explain('deliveries of other events of the same millisecond are left out, and what succeeded comes last', async () => {
-  const project = await makeProject(db);
-  const atMs = Date.now();
-  const [mine, other] = await makeEvents(db, project.id, [{ atMs }, { atMs }]);
-  const endpoints = [await makeEndpoint(db, project.id, { name: 'a' }), await makeEndpoint(db, project.id, { name: 'b' })];
-  const success = await makeDelivery(db, {
-    projectId: project.id,
-    eventId: mine!,
-    endpointId: endpoints[0]!.id,
-    status: 'success',
-    attempts: 1,
-  });
-  const retry = await makeDelivery(db, {
-    projectId: project.id,
-    eventId: mine!,
-    endpointId: endpoints[1]!.id,
-    status: 'retry',
-    attempts: 1,
-  });
-  await makeDelivery(db, { projectId: project.id, eventId: other!, endpointId: endpoints[0]!.id });
-  const { first, counts } = await explainDeliveries(db.pool, { project_id: project.id, id: mine! });
-  assert.equal(
-    first.map(({ id, endpoint_name, attempted_at }) => [id, endpoint_name, attempted_at]),
-    [
-      [retry, 'b', null],
-      [success, 'a', null],
-    ],
-  );
-  assert.equal(counts, { success: 1, retry: 1 });
-});
+explain(
+  'deliveries of other events of the same millisecond are left out, and what succeeded comes last',
+  async () => {
+    const project = await makeProject(db);
+    const atMs = Date.now();
+    const [mine, other] = await makeEvents(db, project.id, [{ atMs }, { atMs }]);
+    const endpoints = [
+      await makeEndpoint(db, project.id, { name: 'a' }),
+      await makeEndpoint(db, project.id, { name: 'b' }),
+    ];
+    const success = await makeDelivery(db, {
+      projectId: project.id,
+      eventId: mine!,
+      endpointId: endpoints[0]!.id,
+      status: 'success',
+      attempts: 1,
+    });
+    const retry = await makeDelivery(db, {
+      projectId: project.id,
+      eventId: mine!,
+      endpointId: endpoints[1]!.id,
+      status: 'retry',
+      attempts: 1,
+    });
+    await makeDelivery(db, {
+      projectId: project.id,
+      eventId: other!,
+      endpointId: endpoints[0]!.id,
+    });
+    const { first, counts } = await explainDeliveries(db.pool, {
+      project_id: project.id,
+      id: mine!,
+    });
+    assert.equal(
+      first.map(({ id, endpoint_name, attempted_at }) => [id, endpoint_name, attempted_at]),
+      [
+        [retry, 'b', null],
+        [success, 'a', null],
+      ],
+    );
+    assert.equal(counts, { success: 1, retry: 1 });
+  },
+);
 
-explain('an idempotency key is held by the event that was first, until its window is over', async () => {
-  const { id: project_id } = await makeProject(db);
-  const event = {
-    projectId: project_id,
-    eventType: 'a',
-    messageType: 'single',
-    endpointId: null,
-    ownerId: null,
-    headers: {},
-    data: '{}',
-  } as const;
-  const { id } = await createEvent(db.pool, { ...event, idempotencyKey: 'k' }, 3600);
-  const until = await keyExpiry(db.pool, { project_id, id, idempotency_key: 'k' });
-  assert.ok(until !== null && until.getTime() > Date.now());
-  assert.is(await keyExpiry(db.pool, { project_id, id: newId(), idempotency_key: 'k' }), null);
-  await db.rows(`update idempotency_keys set expires_at = now() where event_id = $1`, [id]);
-  assert.is(await keyExpiry(db.pool, { project_id, id, idempotency_key: 'k' }), null);
-});
+explain(
+  'an idempotency key is held by the event that was first, until its window is over',
+  async () => {
+    const { id: project_id } = await makeProject(db);
+    const event = {
+      projectId: project_id,
+      eventType: 'a',
+      messageType: 'single',
+      endpointId: null,
+      ownerId: null,
+      headers: {},
+      data: '{}',
+    } as const;
+    const { id } = await createEvent(db.pool, { ...event, idempotencyKey: 'k' }, 3600);
+    const until = await keyExpiry(db.pool, { project_id, id, idempotency_key: 'k' });
+    assert.ok(until !== null && until.getTime() > Date.now());
+    assert.is(await keyExpiry(db.pool, { project_id, id: newId(), idempotency_key: 'k' }), null);
+    await db.rows(`update idempotency_keys set expires_at = now() where event_id = $1`, [id]);
+    assert.is(await keyExpiry(db.pool, { project_id, id, idempotency_key: 'k' }), null);
+  },
+);
 
 explain('no statement reads a table of the way of a message whole', async () => {
   const { pool, texts } = noting(db);

@@ -23,7 +23,11 @@ function endpoint(name: string, fields: Partial<NamedEndpoint> = {}): NamedEndpo
   };
 }
 
-function subscription(name: string, endpoint_id: string, fields: Partial<NamedSubscription> = {}): NamedSubscription {
+function subscription(
+  name: string,
+  endpoint_id: string,
+  fields: Partial<NamedSubscription> = {},
+): NamedSubscription {
   return {
     project_id,
     id: newId(),
@@ -38,8 +42,16 @@ function subscription(name: string, endpoint_id: string, fields: Partial<NamedSu
   };
 }
 
-function records(endpoints: NamedEndpoint[], subscriptions: NamedSubscription[] = [], deleted_at: Date | null = null): RoutingRecords {
-  return { project: { id: project_id, name: 'orders', type: 'outgoing', config: {}, deleted_at }, endpoints, subscriptions };
+function records(
+  endpoints: NamedEndpoint[],
+  subscriptions: NamedSubscription[] = [],
+  deleted_at: Date | null = null,
+): RoutingRecords {
+  return {
+    project: { id: project_id, name: 'orders', type: 'outgoing', config: {}, deleted_at },
+    endpoints,
+    subscriptions,
+  };
 }
 
 function event(fields: Partial<RoutableEvent> = {}, headers: Record<string, string> = {}) {
@@ -59,7 +71,11 @@ explain('the rule that applies is the one of routing', () => {
     event(),
   ].map((it) => explainRoute(both, it));
   assert.equal(
-    rules.map(({ rule, outcome, targets }) => [rule, outcome, targets.map((it) => it.endpoint.name)]),
+    rules.map(({ rule, outcome, targets }) => [
+      rule,
+      outcome,
+      targets.map((it) => it.endpoint.name),
+    ]),
     [
       ['broadcast', 'routed', ['shop', 'archive']],
       ['endpoint_id', 'routed', ['archive']],
@@ -81,7 +97,10 @@ explain('each subscription that does not match says which part of it fails', () 
     subscription('old', shop.id, { deleted_at: new Date() }),
     subscription('off', shop.id, { is_disabled: true }),
   ];
-  const { targets, subscriptions: explained } = explainRoute(records([shop, archive], subscriptions), event({}, { 'x-tenant': 'a' }));
+  const { targets, subscriptions: explained } = explainRoute(
+    records([shop, archive], subscriptions),
+    event({}, { 'x-tenant': 'a' }),
+  );
   assert.equal(
     targets.map((it) => [it.endpoint.name, it.subscription?.name]),
     [['shop', 'all']],
@@ -99,81 +118,128 @@ explain('each subscription that does not match says which part of it fails', () 
       ['off', 'disabled'],
     ],
   );
-  assert.equal(explained[2]?.mismatch, { part: 'body', path: 'amount', operator: '$gte', wanted: 100, found: 50 });
-  assert.equal(explained[3]?.mismatch, { part: 'headers', path: 'x-tenant', operator: '$eq', wanted: 'b', found: 'a' });
+  assert.equal(explained[2]?.mismatch, {
+    part: 'body',
+    path: 'amount',
+    operator: '$gte',
+    wanted: 100,
+    found: 50,
+  });
+  assert.equal(explained[3]?.mismatch, {
+    part: 'headers',
+    path: 'x-tenant',
+    operator: '$eq',
+    wanted: 'b',
+    found: 'a',
+  });
 });
 
 explain('a subscription matches exactly when routing takes it', () => {
   const subscriptions = [
     subscription('a', shop.id, { filter: { body: { amount: 50 }, headers: {} } }),
-    subscription('b', archive.id, { event_types: ['order.paid'], filter: { body: { $or: [{ amount: 1 }, { amount: 50 }] } } }),
+    subscription('b', archive.id, {
+      event_types: ['order.paid'],
+      filter: { body: { $or: [{ amount: 1 }, { amount: 50 }] } },
+    }),
     subscription('c', archive.id, { event_types: ['order'] }),
   ];
-  const { targets, subscriptions: explained } = explainRoute(records([shop, archive], subscriptions), event());
+  const { targets, subscriptions: explained } = explainRoute(
+    records([shop, archive], subscriptions),
+    event(),
+  );
   assert.equal(
     targets.map((it) => it.subscription?.id),
     explained.filter(({ mismatch }) => mismatch === null).map((it) => it.subscription.id),
   );
 });
 
-explain('of any filter and any event it says that they match exactly when routing takes them', () => {
-  let seed = 7;
-  const pick = <T>(...of: readonly T[]): T => of[(seed = (seed * 16807) % 2147483647) % of.length]!;
-  const value = (): unknown => pick<unknown>(1, 2, '1', 'a', true, null, [1], { b: 1 }, { b: { c: 'a' } });
-  const operators = (): Record<string, unknown> =>
-    pick<() => Record<string, unknown>>(
-      () => ({ [pick('$eq', '$neq', '$gt', '$gte', '$lt', '$lte')]: value() }),
-      () => ({ [pick('$in', '$nin')]: pick<unknown>([value(), value()], 'no list') }),
-      () => ({ $exist: pick<unknown>(true, false, 'yes') }),
-      () => ({ $gt: 0, $lt: pick(1, 2, 3) }),
-      () => ({ $near: 1 }),
-    )();
-  const filter = (depth: number): Record<string, unknown> => {
-    const inner = (): unknown =>
-      depth > 0 ? pick<(depth: number) => unknown>(filter, operators, value)(depth - 1) : pick<() => unknown>(operators, value)();
-    const members = (): [string, unknown][] => Array.from({ length: pick(0, 1, 1, 2) }, () => [pick('a', 'b', 'a.b', 'a.b.c'), inner()]);
-    const several = () => Array.from({ length: pick(0, 1, 2) }, () => filter(depth - 1));
-    return { ...Object.fromEntries(members()), ...(depth > 0 && pick(true, false) ? { [pick('$or', '$and')]: several() } : {}) };
-  };
-  const seen = { matches: 0, event_types: 0, headers: 0, body: 0, filter: 0, endpoint: 0, disabled: 0, deleted: 0 };
-  for (let round = 0; round < 2_000; round++) {
-    const subscriptions = Array.from({ length: 3 }, () =>
-      subscription('s', pick(shop.id, shop.id, archive.id, newId()), {
-        event_types: pick(['*'], ['order.*'], ['order'], ['order.paid', 'x']),
-        filter: pick(
-          null,
-          {},
-          { body: filter(2) },
-          { body: filter(1), headers: { 'X-A': pick<unknown>('a', { $in: ['a', 'b'] }, { $exist: false }) } },
+explain(
+  'of any filter and any event it says that they match exactly when routing takes them',
+  () => {
+    let seed = 7;
+    const pick = <T>(...of: readonly T[]): T =>
+      of[(seed = (seed * 16807) % 2147483647) % of.length]!;
+    const value = (): unknown =>
+      pick<unknown>(1, 2, '1', 'a', true, null, [1], { b: 1 }, { b: { c: 'a' } });
+    const operators = (): Record<string, unknown> =>
+      pick<() => Record<string, unknown>>(
+        () => ({ [pick('$eq', '$neq', '$gt', '$gte', '$lt', '$lte')]: value() }),
+        () => ({ [pick('$in', '$nin')]: pick<unknown>([value(), value()], 'no list') }),
+        () => ({ $exist: pick<unknown>(true, false, 'yes') }),
+        () => ({ $gt: 0, $lt: pick(1, 2, 3) }),
+        () => ({ $near: 1 }),
+      )();
+    const filter = (depth: number): Record<string, unknown> => {
+      const inner = (): unknown =>
+        depth > 0
+          ? pick<(depth: number) => unknown>(filter, operators, value)(depth - 1)
+          : pick<() => unknown>(operators, value)();
+      const members = (): [string, unknown][] =>
+        Array.from({ length: pick(0, 1, 1, 2) }, () => [pick('a', 'b', 'a.b', 'a.b.c'), inner()]);
+      const several = () => Array.from({ length: pick(0, 1, 2) }, () => filter(depth - 1));
+      return {
+        ...Object.fromEntries(members()),
+        ...(depth > 0 && pick(true, false) ? { [pick('$or', '$and')]: several() } : {}),
+      };
+    };
+    const seen = {
+      matches: 0,
+      event_types: 0,
+      headers: 0,
+      body: 0,
+      filter: 0,
+      endpoint: 0,
+      disabled: 0,
+      deleted: 0,
+    };
+    for (let round = 0; round < 2_000; round++) {
+      const subscriptions = Array.from({ length: 3 }, () =>
+        subscription('s', pick(shop.id, shop.id, archive.id, newId()), {
+          event_types: pick(['*'], ['order.*'], ['order'], ['order.paid', 'x']),
+          filter: pick(
+            null,
+            {},
+            { body: filter(2) },
+            {
+              body: filter(1),
+              headers: { 'X-A': pick<unknown>('a', { $in: ['a', 'b'] }, { $exist: false }) },
+            },
+          ),
+          is_disabled: pick(false, false, false, true),
+          deleted_at: pick(null, null, null, new Date()),
+        }),
+      );
+      const data = JSON.stringify({ a: value(), b: value() });
+      const { targets, subscriptions: explained } = explainRoute(
+        records([shop, archive], subscriptions),
+        event(
+          { eventType: pick('order.paid', 'order', 'orders'), data },
+          pick<Record<string, string>>({}, { 'x-a': 'a' }, { 'x-a': 'c' }),
         ),
-        is_disabled: pick(false, false, false, true),
-        deleted_at: pick(null, null, null, new Date()),
-      }),
+      );
+      for (const { mismatch } of explained) seen[mismatch?.part ?? 'matches']++;
+      assert.equal(
+        targets.map((it) => it.subscription?.id),
+        explained.filter(({ mismatch }) => mismatch === null).map((it) => it.subscription.id),
+        JSON.stringify({ data, subscriptions, explained }),
+      );
+    }
+    assert.ok(
+      Object.values(seen).every((count) => count > 50),
+      JSON.stringify(seen),
     );
-    const data = JSON.stringify({ a: value(), b: value() });
-    const { targets, subscriptions: explained } = explainRoute(
-      records([shop, archive], subscriptions),
-      event({ eventType: pick('order.paid', 'order', 'orders'), data }, pick<Record<string, string>>({}, { 'x-a': 'a' }, { 'x-a': 'c' })),
-    );
-    for (const { mismatch } of explained) seen[mismatch?.part ?? 'matches']++;
-    assert.equal(
-      targets.map((it) => it.subscription?.id),
-      explained.filter(({ mismatch }) => mismatch === null).map((it) => it.subscription.id),
-      JSON.stringify({ data, subscriptions, explained }),
-    );
-  }
-  assert.ok(
-    Object.values(seen).every((count) => count > 50),
-    JSON.stringify(seen),
-  );
-});
+  },
+);
 
-explain('nothing goes anywhere in a project that is deleted, and none of its subscriptions is said to match', () => {
-  const deleted = records([shop], [subscription('all', shop.id)], new Date());
-  assert.is(explainRoute(deleted, event({ ownerId: 'acme' })).outcome, 'unknown_project');
-  const { outcome, subscriptions } = explainRoute(deleted, event());
-  assert.equal([outcome, subscriptions], ['unknown_project', []]);
-});
+explain(
+  'nothing goes anywhere in a project that is deleted, and none of its subscriptions is said to match',
+  () => {
+    const deleted = records([shop], [subscription('all', shop.id)], new Date());
+    assert.is(explainRoute(deleted, event({ ownerId: 'acme' })).outcome, 'unknown_project');
+    const { outcome, subscriptions } = explainRoute(deleted, event());
+    assert.equal([outcome, subscriptions], ['unknown_project', []]);
+  },
+);
 
 const order = { amount: 50, country: 'DE', customer: { tier: 'gold', tags: ['a'] } };
 
@@ -182,30 +248,53 @@ explain('a filter that matches has none', () => {
   assert.is(filterMismatch({}, undefined), undefined);
 });
 
-explain('the first member that fails is named with its path, what was wanted and what is there', () => {
-  assert.equal(filterMismatch({ country: 'DE', amount: { $gte: 100 } }, order), {
-    path: 'amount',
-    operator: '$gte',
-    wanted: 100,
-    found: 50,
-  });
-  assert.equal(filterMismatch({ customer: { tier: { $in: ['silver'] } } }, order)?.path, 'customer.tier');
-  assert.equal(filterMismatch({ 'customer.name': 'Ada' }, order), {
-    path: 'customer.name',
-    operator: '$eq',
-    wanted: 'Ada',
-    found: undefined,
-  });
-});
+explain(
+  'the first member that fails is named with its path, what was wanted and what is there',
+  () => {
+    assert.equal(filterMismatch({ country: 'DE', amount: { $gte: 100 } }, order), {
+      path: 'amount',
+      operator: '$gte',
+      wanted: 100,
+      found: 50,
+    });
+    assert.equal(
+      filterMismatch({ customer: { tier: { $in: ['silver'] } } }, order)?.path,
+      'customer.tier',
+    );
+    assert.equal(filterMismatch({ 'customer.name': 'Ada' }, order), {
+      path: 'customer.name',
+      operator: '$eq',
+      wanted: 'Ada',
+      found: undefined,
+    });
+  },
+);
 
 explain('of $and the part that fails is named, of $or all of it', () => {
   assert.is(filterMismatch({ $and: [{ country: 'DE' }, { amount: 1 }] }, order)?.path, 'amount');
   const alternatives = [{ country: 'FR' }, { amount: 1 }];
-  assert.equal(filterMismatch({ $or: alternatives }, order), { path: '', operator: '$or', wanted: alternatives, found: order });
+  assert.equal(filterMismatch({ $or: alternatives }, order), {
+    path: '',
+    operator: '$or',
+    wanted: alternatives,
+    found: order,
+  });
 });
 
 explain('it agrees with the compiled filter on every value', () => {
-  const values = [order, null, undefined, 'text', 5, [], [1], {}, { amount: null }, { amount: '50' }, { customer: [] }];
+  const values = [
+    order,
+    null,
+    undefined,
+    'text',
+    5,
+    [],
+    [1],
+    {},
+    { amount: null },
+    { amount: '50' },
+    { customer: [] },
+  ];
   const filters: Record<string, unknown>[] = [
     { amount: 50 },
     { amount: { $neq: 50 } },
@@ -227,15 +316,22 @@ explain('it agrees with the compiled filter on every value', () => {
 
 explain('only so many subscriptions are explained, those that match first', () => {
   const many = [
-    ...Array.from({ length: 5_000 }, (_, n) => subscription(`not ${n}`, archive.id, { event_types: ['refund'] })),
+    ...Array.from({ length: 5_000 }, (_, n) =>
+      subscription(`not ${n}`, archive.id, { event_types: ['refund'] }),
+    ),
     subscription('matches', shop.id),
   ];
   const { subscriptions, targets } = explainRoute(records([shop, archive], many), event(), 3);
-  assert.equal([subscriptions.map((it) => it.subscription.name), targets.length], [['matches', 'not 0', 'not 1'], 1]);
+  assert.equal(
+    [subscriptions.map((it) => it.subscription.name), targets.length],
+    [['matches', 'not 0', 'not 1'], 1],
+  );
 });
 
 explain('filters that compare much do not hold up who explains them', () => {
-  const data = JSON.stringify({ a: Object.fromEntries(Array.from({ length: 60_000 }, (_, n) => [`k${n}`, n])) });
+  const data = JSON.stringify({
+    a: Object.fromEntries(Array.from({ length: 60_000 }, (_, n) => [`k${n}`, n])),
+  });
   const slow = { filter: { body: { a: { $in: Array.from({ length: 190 }, () => ({})) } } } };
   const many = Array.from({ length: 100 }, (_, n) => subscription(`slow ${n}`, shop.id, slow));
   const { subscriptions } = explainRoute(records([shop], many), event({ data }), 100);

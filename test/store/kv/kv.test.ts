@@ -43,7 +43,10 @@ const implementations: readonly Implementation[] = [
     volatile: true,
     open: async (options) => {
       const own = await redis();
-      const [one, other] = [await openRedisKv(own.connection, options), await openRedisKv(own.connection, options)];
+      const [one, other] = [
+        await openRedisKv(own.connection, options),
+        await openRedisKv(own.connection, options),
+      ];
       return {
         one,
         other,
@@ -73,7 +76,11 @@ const texts = (signals: readonly Signal[]) => signals.map(({ text }) => text);
 const tickets = (signals: readonly Signal[]) => signals.map(({ ticket }) => ticket);
 
 for (const { name, volatile, open } of implementations) {
-  const each = (behaviour: string, test: (shared: Shared) => Promise<void>, options: { takeOverMs?: number } = {}) =>
+  const each = (
+    behaviour: string,
+    test: (shared: Shared) => Promise<void>,
+    options: { takeOverMs?: number } = {},
+  ) =>
     kv(`${name}: ${behaviour}`, async () => {
       const shared = await open(options);
       try {
@@ -83,19 +90,22 @@ for (const { name, volatile, open } of implementations) {
       }
     });
 
-  each('what is pushed is pulled in its order, by whoever pulls first, and is there until it is done', async ({ one, other }) => {
-    await one.queue('create-event').push(['a', 'b', 'c']);
-    assert.is(await other.queue('create-event').depth(), 3);
-    const signals = await pull(other.queue('create-event'));
-    assert.equal(texts(signals), ['a', 'b', 'c']);
-    assert.is(new Set(tickets(signals)).size, 3);
-    assert.is(await one.queue('create-event').depth(), 3);
-    await other.queue('create-event').done(tickets(signals).slice(0, 2));
-    await left(one.queue('create-event'), 1);
-    await other.queue('create-event').done(tickets(signals).slice(2));
-    await other.queue('create-event').done([]);
-    await left(one.queue('create-event'), 0);
-  });
+  each(
+    'what is pushed is pulled in its order, by whoever pulls first, and is there until it is done',
+    async ({ one, other }) => {
+      await one.queue('create-event').push(['a', 'b', 'c']);
+      assert.is(await other.queue('create-event').depth(), 3);
+      const signals = await pull(other.queue('create-event'));
+      assert.equal(texts(signals), ['a', 'b', 'c']);
+      assert.is(new Set(tickets(signals)).size, 3);
+      assert.is(await one.queue('create-event').depth(), 3);
+      await other.queue('create-event').done(tickets(signals).slice(0, 2));
+      await left(one.queue('create-event'), 1);
+      await other.queue('create-event').done(tickets(signals).slice(2));
+      await other.queue('create-event').done([]);
+      await left(one.queue('create-event'), 0);
+    },
+  );
 
   each(
     'what waits and what was pulled and is not done are told apart, also where nobody has ever pulled or pushed',
@@ -121,7 +131,10 @@ for (const { name, volatile, open } of implementations) {
       const after = Date.now();
       const [first] = await pull(one.queue('create-event'));
       const [again] = await pull(other.queue('create-event'));
-      assert.ok(before <= first!.pushedAtMs && first!.pushedAtMs <= after, `${before} ${first!.pushedAtMs} ${after}`);
+      assert.ok(
+        before <= first!.pushedAtMs && first!.pushedAtMs <= after,
+        `${before} ${first!.pushedAtMs} ${after}`,
+      );
       assert.equal(again, first);
     },
     { takeOverMs: 200 },
@@ -136,8 +149,11 @@ for (const { name, volatile, open } of implementations) {
 
   each('many texts are got together, in the order of their names', async ({ one, other }) => {
     const names = Array.from({ length: 2_500 }, (_, n) => `many:{p}:${n}`);
-    for (const n of [0, 999, 1_000, 2_499]) await one.set(names[n]!, `text ${n}`, { ttlMs: 60_000 });
-    const found = (await other.getAll(names)).map((text, n) => (text === undefined ? [] : [[n, text] as const])).flat();
+    for (const n of [0, 999, 1_000, 2_499])
+      await one.set(names[n]!, `text ${n}`, { ttlMs: 60_000 });
+    const found = (await other.getAll(names))
+      .map((text, n) => (text === undefined ? [] : [[n, text] as const]))
+      .flat();
     assert.equal(
       found,
       [0, 999, 1_000, 2_499].map((n) => [n, `text ${n}`]),
@@ -156,16 +172,19 @@ for (const { name, volatile, open } of implementations) {
     await until('its time to be over', async () => (await other.get('name')) === undefined);
   });
 
-  each('a text that is only set when there is none leaves the one that is there, for its time', async ({ one, other }) => {
-    await one.set('name', 'first', { ttlMs: 60_000, ifAbsent: true });
-    await other.set('name', 'second', { ttlMs: 60_000, ifAbsent: true });
-    assert.is(await one.get('name'), 'first');
-    await one.set('short', 'first', { ttlMs: 30 });
-    await until('it to be set', async () => {
-      await one.set('short', 'second', { ttlMs: 60_000, ifAbsent: true });
-      return (await other.get('short')) === 'second';
-    });
-  });
+  each(
+    'a text that is only set when there is none leaves the one that is there, for its time',
+    async ({ one, other }) => {
+      await one.set('name', 'first', { ttlMs: 60_000, ifAbsent: true });
+      await other.set('name', 'second', { ttlMs: 60_000, ifAbsent: true });
+      assert.is(await one.get('name'), 'first');
+      await one.set('short', 'first', { ttlMs: 30 });
+      await until('it to be set', async () => {
+        await one.set('short', 'second', { ttlMs: 60_000, ifAbsent: true });
+        return (await other.get('short')) === 'second';
+      });
+    },
+  );
 
   each('texts arrive as they are', async ({ one }) => {
     const odd = ['', ' ', 'a b', 'line\nbreak', '\0', '😀é', '\x1e\x1f', '*3\r\n$3\r\nDEL'];
@@ -200,7 +219,8 @@ for (const { name, volatile, open } of implementations) {
       }
     };
     const agents = [agent(one.queue('create-event')), agent(other.queue('create-event'))];
-    for (let n = 0; n < all.length; n += 50) await one.queue('create-event').push(all.slice(n, n + 50));
+    for (let n = 0; n < all.length; n += 50)
+      await one.queue('create-event').push(all.slice(n, n + 50));
     await until('all signals', () => found.length >= all.length);
     stop.abort();
     await Promise.all(agents);
@@ -208,18 +228,21 @@ for (const { name, volatile, open } of implementations) {
     await left(one.queue('create-event'), 0);
   });
 
-  each('a pull that waits ends with an empty list when it is aborted, and the next one works', async ({ one }) => {
-    const queue = one.queue('create-event');
-    for (let n = 0; n < 3; n++) {
-      const stop = new AbortController();
-      const waiting = queue.pull(10, stop.signal);
-      await sleep(20);
-      stop.abort();
-      assert.equal(await within(waiting, 2_000, 'the aborted pull'), []);
-    }
-    await queue.push(['after']);
-    assert.equal(texts(await pull(queue)), ['after']);
-  });
+  each(
+    'a pull that waits ends with an empty list when it is aborted, and the next one works',
+    async ({ one }) => {
+      const queue = one.queue('create-event');
+      for (let n = 0; n < 3; n++) {
+        const stop = new AbortController();
+        const waiting = queue.pull(10, stop.signal);
+        await sleep(20);
+        stop.abort();
+        assert.equal(await within(waiting, 2_000, 'the aborted pull'), []);
+      }
+      await queue.push(['after']);
+      assert.equal(texts(await pull(queue)), ['after']);
+    },
+  );
 
   each('a pull that is aborted before it begins takes nothing', async ({ one }) => {
     const queue = one.queue('create-event');
@@ -249,36 +272,44 @@ for (const { name, volatile, open } of implementations) {
     assert.is(await other.queue('create-event').depth(), 0);
   });
 
-  each('what is pulled is held for a while: nobody else gets it meanwhile', async ({ one, other }) => {
-    await one.queue('create-event').push(['a']);
-    await pull(one.queue('create-event'));
-    const stop = new AbortController();
-    const waiting = other.queue('create-event').pull(10, stop.signal);
-    await other.queue('create-event').push(['b']);
-    assert.equal(texts(await within(waiting, 10_000, 'the second signal')), ['b']);
-    stop.abort();
-  });
+  each(
+    'what is pulled is held for a while: nobody else gets it meanwhile',
+    async ({ one, other }) => {
+      await one.queue('create-event').push(['a']);
+      await pull(one.queue('create-event'));
+      const stop = new AbortController();
+      const waiting = other.queue('create-event').pull(10, stop.signal);
+      await other.queue('create-event').push(['b']);
+      assert.equal(texts(await within(waiting, 10_000, 'the second signal')), ['b']);
+      stop.abort();
+    },
+  );
 
-  each('a bucket that two agents share gives its rate and no more than a second of it at once', async ({ one, other }) => {
-    const rate = 200;
-    const seconds = 2;
-    let granted = 0;
-    const startedAtMs = performance.now();
-    const elapsed = () => (performance.now() - startedAtMs) / 1000;
-    const agent = async (of: Kv): Promise<void> => {
-      while (elapsed() < seconds) {
-        const answer = await of.takeTokens('ingest', rate, 30);
-        assert.ok(answer.granted >= 0 && answer.granted <= 30 && Number.isInteger(answer.granted));
-        assert.ok(answer.granted > 0 ? answer.waitMs === 0 : answer.waitMs > 0);
-        granted += answer.granted;
-        if (answer.granted === 0) await sleep(Math.min(answer.waitMs, 20));
-      }
-    };
-    await Promise.all([agent(one), agent(one), agent(other)]);
-    const most = rate * (1 + elapsed());
-    assert.ok(granted <= most + 1, `${granted} granted, at most ${most} expected`);
-    assert.ok(granted >= rate * seconds, `${granted} granted: the rate is not reached`);
-  });
+  each(
+    'a bucket that two agents share gives its rate and no more than a second of it at once',
+    async ({ one, other }) => {
+      const rate = 200;
+      const seconds = 2;
+      let granted = 0;
+      const startedAtMs = performance.now();
+      const elapsed = () => (performance.now() - startedAtMs) / 1000;
+      const agent = async (of: Kv): Promise<void> => {
+        while (elapsed() < seconds) {
+          const answer = await of.takeTokens('ingest', rate, 30);
+          assert.ok(
+            answer.granted >= 0 && answer.granted <= 30 && Number.isInteger(answer.granted),
+          );
+          assert.ok(answer.granted > 0 ? answer.waitMs === 0 : answer.waitMs > 0);
+          granted += answer.granted;
+          if (answer.granted === 0) await sleep(Math.min(answer.waitMs, 20));
+        }
+      };
+      await Promise.all([agent(one), agent(one), agent(other)]);
+      const most = rate * (1 + elapsed());
+      assert.ok(granted <= most + 1, `${granted} granted, at most ${most} expected`);
+      assert.ok(granted >= rate * seconds, `${granted} granted: the rate is not reached`);
+    },
+  );
 
   each('buckets of different names are different buckets', async ({ one }) => {
     assert.is((await one.takeTokens('a', 10, 10)).granted, 10);
@@ -286,111 +317,149 @@ for (const { name, volatile, open } of implementations) {
     assert.is((await one.takeTokens('b', 10, 25)).granted, 10);
   });
 
-  each('a bucket holds as much as it is told to, however slowly it fills', async ({ one, other }) => {
-    assert.is((await one.takeTokens('slow', 0.5, 10, 3)).granted, 3);
-    const { granted, waitMs } = await other.takeTokens('slow', 0.5, 1, 3);
-    assert.is(granted, 0);
-    assert.ok(waitMs > 1_500 && waitMs <= 2_000, `${waitMs} ms`);
-    assert.is((await one.takeTokens('fast', 1_000_000, 10, 5)).granted, 5);
-    await until('it to be full again', async () => (await other.takeTokens('fast', 1_000_000, 10, 5)).granted === 5);
-  });
+  each(
+    'a bucket holds as much as it is told to, however slowly it fills',
+    async ({ one, other }) => {
+      assert.is((await one.takeTokens('slow', 0.5, 10, 3)).granted, 3);
+      const { granted, waitMs } = await other.takeTokens('slow', 0.5, 1, 3);
+      assert.is(granted, 0);
+      assert.ok(waitMs > 1_500 && waitMs <= 2_000, `${waitMs} ms`);
+      assert.is((await one.takeTokens('fast', 1_000_000, 10, 5)).granted, 5);
+      await until(
+        'it to be full again',
+        async () => (await other.takeTokens('fast', 1_000_000, 10, 5)).granted === 5,
+      );
+    },
+  );
 
-  each('a map is changed by whoever knows what stands there, and read whole by all', async ({ one, other }) => {
-    const before = Date.now();
-    const [mine, theirs] = [one.map('breakers'), other.map('breakers')];
-    assert.is((await mine.all()).entries.size, 0);
-    assert.equal(
-      await mine.change([
-        { field: 'a', from: undefined, to: '' },
-        { field: 'b', from: 'nothing', to: 'x' },
-      ]),
-      [true, false],
-    );
-    assert.equal(await theirs.change([{ field: 'a', from: undefined, to: 'x' }]), [false], 'an empty text is not nothing');
-    assert.equal(
-      await theirs.change([
-        { field: 'a', from: '', to: '=😀' },
-        { field: 'a', from: '=😀', to: '😀=' },
-      ]),
-      [true, true],
-    );
-    const { nowMs, entries } = await mine.all();
-    assert.equal([...entries], [['a', '😀=']]);
-    assert.ok(Math.abs(nowMs - before) < 60_000, `${nowMs} and ${before}`);
-    assert.equal(
-      await mine.change([
-        { field: 'a', from: '😀=', to: undefined },
-        { field: 'a', from: undefined, to: undefined },
-      ]),
-      [true, true],
-    );
-    assert.is((await theirs.all()).entries.size, 0);
-    assert.equal(await mine.change([]), []);
-  });
+  each(
+    'a map is changed by whoever knows what stands there, and read whole by all',
+    async ({ one, other }) => {
+      const before = Date.now();
+      const [mine, theirs] = [one.map('breakers'), other.map('breakers')];
+      assert.is((await mine.all()).entries.size, 0);
+      assert.equal(
+        await mine.change([
+          { field: 'a', from: undefined, to: '' },
+          { field: 'b', from: 'nothing', to: 'x' },
+        ]),
+        [true, false],
+      );
+      assert.equal(
+        await theirs.change([{ field: 'a', from: undefined, to: 'x' }]),
+        [false],
+        'an empty text is not nothing',
+      );
+      assert.equal(
+        await theirs.change([
+          { field: 'a', from: '', to: '=😀' },
+          { field: 'a', from: '=😀', to: '😀=' },
+        ]),
+        [true, true],
+      );
+      const { nowMs, entries } = await mine.all();
+      assert.equal([...entries], [['a', '😀=']]);
+      assert.ok(Math.abs(nowMs - before) < 60_000, `${nowMs} and ${before}`);
+      assert.equal(
+        await mine.change([
+          { field: 'a', from: '😀=', to: undefined },
+          { field: 'a', from: undefined, to: undefined },
+        ]),
+        [true, true],
+      );
+      assert.is((await theirs.all()).entries.size, 0);
+      assert.equal(await mine.change([]), []);
+    },
+  );
 
   each('of many who change one entry of a map at a time one succeeds', async ({ one, other }) => {
-    const change = (kv: Kv, to: string) => kv.map('breakers').change([{ field: 'e', from: undefined, to }]);
-    const made = await Promise.all(Array.from({ length: 20 }, (_, n) => change(n % 2 ? one : other, String(n))));
+    const change = (kv: Kv, to: string) =>
+      kv.map('breakers').change([{ field: 'e', from: undefined, to }]);
+    const made = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => change(n % 2 ? one : other, String(n))),
+    );
     assert.is(made.flat().filter(Boolean).length, 1);
-    const many = Array.from({ length: 1_200 }, (_, n) => ({ field: `f${n}`, from: undefined, to: String(n) }));
+    const many = Array.from({ length: 1_200 }, (_, n) => ({
+      field: `f${n}`,
+      from: undefined,
+      to: String(n),
+    }));
     assert.is((await one.map('breakers').change(many)).filter(Boolean).length, 1_200);
     assert.is((await other.map('breakers').all()).entries.size, 1_201);
   });
 
   if (volatile)
-    each('KV that was emptied in between works on: pulls that wait, signals that were held, buckets', async ({ one, other, empty }) => {
-      const queue = one.queue('create-event');
-      await queue.push(['lost', 'lost too']);
-      const held = await pull(queue, 1);
-      await one.takeTokens('ingest', 10, 10);
-      await empty!();
-      await queue.done(tickets(held));
-      assert.is(await queue.depth(), 0);
-      assert.is((await one.takeTokens('ingest', 10, 10)).granted, 10);
+    each(
+      'KV that was emptied in between works on: pulls that wait, signals that were held, buckets',
+      async ({ one, other, empty }) => {
+        const queue = one.queue('create-event');
+        await queue.push(['lost', 'lost too']);
+        const held = await pull(queue, 1);
+        await one.takeTokens('ingest', 10, 10);
+        await empty!();
+        await queue.done(tickets(held));
+        assert.is(await queue.depth(), 0);
+        assert.is((await one.takeTokens('ingest', 10, 10)).granted, 10);
 
-      const waiting = pull(queue);
-      await sleep(100);
-      await empty!();
-      await sleep(100);
-      await other.queue('create-event').push(['new']);
-      assert.equal(texts(await waiting), ['new']);
-      await empty!();
-      await other.queue('create-event').push(['newer']);
-      assert.equal(texts(await pull(queue)), ['newer']);
-    });
+        const waiting = pull(queue);
+        await sleep(100);
+        await empty!();
+        await sleep(100);
+        await other.queue('create-event').push(['new']);
+        assert.equal(texts(await waiting), ['new']);
+        await empty!();
+        await other.queue('create-event').push(['newer']);
+        assert.equal(texts(await pull(queue)), ['newer']);
+      },
+    );
 
   each('it answers a ping', async ({ one }) => {
     await one.ping();
   });
 }
 
-kv('Redis: while it is away everything fails at once, and works again when it is back', async () => {
-  await behindProxy(async (away, agent) => {
-    const queue = agent.queue('create-event');
-    away.cut();
-    const commands = () => [agent.ping(), agent.takeTokens('ingest', 1, 1), queue.push(['a']), queue.depth()];
-    await Promise.all(commands().map((command) => fails(command)));
-    await fails(queue.pull(1, never), 20_000);
-    away.restore();
-    await until('Redis to answer again', () => agent.ping().then(() => true));
-    await queue.push(['b']);
-    assert.equal(texts(await until('a pull', () => pull(queue))), ['b']);
-  });
-});
+kv(
+  'Redis: while it is away everything fails at once, and works again when it is back',
+  async () => {
+    await behindProxy(async (away, agent) => {
+      const queue = agent.queue('create-event');
+      away.cut();
+      const commands = () => [
+        agent.ping(),
+        agent.takeTokens('ingest', 1, 1),
+        queue.push(['a']),
+        queue.depth(),
+      ];
+      await Promise.all(commands().map((command) => fails(command)));
+      await fails(queue.pull(1, never), 20_000);
+      away.restore();
+      await until('Redis to answer again', () => agent.ping().then(() => true));
+      await queue.push(['b']);
+      assert.equal(texts(await until('a pull', () => pull(queue))), ['b']);
+    });
+  },
+);
 
-kv('Redis: a network that loses its way is noticed, by commands and by pulls that wait', async () => {
-  await behindProxy(async (away, agent) => {
-    const queue = agent.queue('create-event');
-    const waiting = queue.pull(1, never);
-    await sleep(200);
-    away.freeze();
-    await Promise.all([fails(agent.takeTokens('ingest', 1, 1), 15_000), fails(queue.push(['a']), 15_000), fails(waiting, 25_000)]);
-    away.restore();
-    await until('Redis to answer again', () => agent.ping().then(() => true));
-    await queue.push(['b']);
-    assert.equal(texts(await until('a pull', () => pull(queue))), ['b']);
-  });
-});
+kv(
+  'Redis: a network that loses its way is noticed, by commands and by pulls that wait',
+  async () => {
+    await behindProxy(async (away, agent) => {
+      const queue = agent.queue('create-event');
+      const waiting = queue.pull(1, never);
+      await sleep(200);
+      away.freeze();
+      await Promise.all([
+        fails(agent.takeTokens('ingest', 1, 1), 15_000),
+        fails(queue.push(['a']), 15_000),
+        fails(waiting, 25_000),
+      ]);
+      away.restore();
+      await until('Redis to answer again', () => agent.ping().then(() => true));
+      await queue.push(['b']);
+      assert.equal(texts(await until('a pull', () => pull(queue))), ['b']);
+    });
+  },
+);
 
 kv('Redis: closing ends a pull that waits', async () => {
   await behindProxy(async (_, agent) => {
@@ -406,7 +475,10 @@ kv('in memory: of too many texts those stay that were used last', async () => {
   for (let n = 0; n < 10_000; n++) await memory.set(`n${n}`, 'x', { ttlMs: 60_000 });
   await memory.get('n0');
   await memory.set('one too many', 'x', { ttlMs: 60_000 });
-  assert.equal([await memory.get('n0'), await memory.get('n1'), await memory.get('n2')], ['x', undefined, 'x']);
+  assert.equal(
+    [await memory.get('n0'), await memory.get('n1'), await memory.get('n2')],
+    ['x', undefined, 'x'],
+  );
 });
 
 kv('a KV is opened as its settings say', async () => {

@@ -15,7 +15,9 @@ const versions = suite('store/kv/versions');
  * The fields that each version writes, as `path:type`. A changed field requires a new version:
  * raise it in KV_VERSIONS, and list the new fields here.
  */
-const shapes: Readonly<Record<Exclude<KvKind, 'record'>, readonly [version: number, fields: string]>> = {
+const shapes: Readonly<
+  Record<Exclude<KvKind, 'record'>, readonly [version: number, fields: string]>
+> = {
   breaker: [
     1,
     'failures:number forget_ms:number project_id:string requests:number since_ms:number state:string trips:number until_ms:number v:number',
@@ -33,15 +35,28 @@ const fieldsOf = (value: unknown, path: readonly string[] = []): string[] =>
     ? Object.entries(value).flatMap(([name, inner]) => fieldsOf(inner, [...path, name]))
     : [`${path.join('.')}:${typeof value}`];
 
-const policy = { threshold: 0.5, minimumRequests: 10, windowMs: 60_000, openMs: 1_000, openMaxMs: 60_000 };
-const breaker = () => counted(undefined, { projectId: 'p', requests: 20, failures: 20 }, policy, 1_000);
+const policy = {
+  threshold: 0.5,
+  minimumRequests: 10,
+  windowMs: 60_000,
+  openMs: 1_000,
+  openMaxMs: 60_000,
+};
+const breaker = () =>
+  counted(undefined, { projectId: 'p', requests: 20, failures: 20 }, policy, 1_000);
 const names = { lag: 'source-lag:s:1', state: 'source-state:{p}:s:1' };
 
 /** A KV with one value of each kind, as written by this release. */
 async function written(): Promise<MemoryKv> {
   const kv = new MemoryKv();
-  await writeSourceLag(kv, { sourceId: 's', agentId: 1 }, [{ partition: '0', messages: 1, position: '1', end: '2' }]);
-  await writeSourceState(kv, { projectId: 'p', sourceId: 's', agentId: 1 }, { state: 'failing', reason: 'No.', messages: 1 });
+  await writeSourceLag(kv, { sourceId: 's', agentId: 1 }, [
+    { partition: '0', messages: 1, position: '1', end: '2' },
+  ]);
+  await writeSourceState(
+    kv,
+    { projectId: 'p', sourceId: 's', agentId: 1 },
+    { state: 'failing', reason: 'No.', messages: 1 },
+  );
   await kv.map().change([{ field: 'e', from: undefined, to: encodeValue('breaker', breaker()) }]);
   return kv;
 }
@@ -60,7 +75,10 @@ versions('the shape of each value is that of its version', async () => {
     breaker: (await kv.map().all()).entries.get('e'),
   };
   const found = Object.fromEntries(
-    Object.entries(texts).map(([kind, text]) => [kind, [KV_VERSIONS[kind as KvKind], fieldsOf(JSON.parse(text!)).sort().join(' ')]]),
+    Object.entries(texts).map(([kind, text]) => [
+      kind,
+      [KV_VERSIONS[kind as KvKind], fieldsOf(JSON.parse(text!)).sort().join(' ')],
+    ]),
   );
   const signal = fieldsOf(encodeSignal({ projectId: newId(), id: newId() }).split(' ')).join(' ');
   assert.equal({ ...found, signal: [KV_VERSIONS.signal, signal] }, shapes);
@@ -82,7 +100,11 @@ versions('values of releases before versions read as before', () => {
   assert.equal(decodeValue('breaker', JSON.stringify(breaker())), breaker());
   const ref = { projectId: newId(), id: newId() };
   assert.equal(decodeSignal(`${ref.projectId} ${ref.id}`), decodeSignal(encodeSignal(ref)));
-  assert.equal(encodeSignal(ref).split(' ').slice(0, 2), [ref.projectId, ref.id], 'and they read what is written now');
+  assert.equal(
+    encodeSignal(ref).split(' ').slice(0, 2),
+    [ref.projectId, ref.id],
+    'and they read what is written now',
+  );
   assert.is(decodeSignal(`${ref.projectId} ${ref.id} 2`), null);
 });
 

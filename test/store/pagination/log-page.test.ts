@@ -17,7 +17,10 @@ const db = await migratedDatabase();
 lists.after(async () => {
   await db.close();
   const slowest = timings.sort((one, other) => other.ms - one.ms);
-  for (const { what, ms } of [...slowest.slice(0, 5), ...slowest.slice(Math.floor(slowest.length / 2)).slice(0, 1)])
+  for (const { what, ms } of [
+    ...slowest.slice(0, 5),
+    ...slowest.slice(Math.floor(slowest.length / 2)).slice(0, 1),
+  ])
     process.stdout.write(`${ms.toFixed(1)} ms ${what}\n`);
 });
 
@@ -92,8 +95,10 @@ async function lookedAt(
   const seen = { rows: 0, blocks: 0, unbounded: [] as string[], content: 0 };
   const visit = (plan: Plan): void => {
     if (/^(event|quarantined)/.test(plan['Relation Name'] ?? '')) {
-      seen.rows += (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops'];
-      if (!/Index/.test(plan['Node Type'])) seen.unbounded.push(`${plan['Node Type']} on ${plan['Relation Name']}`);
+      seen.rows +=
+        (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops'];
+      if (!/Index/.test(plan['Node Type']))
+        seen.unbounded.push(`${plan['Node Type']} on ${plan['Relation Name']}`);
     }
     plan.Plans?.forEach(visit);
   };
@@ -113,9 +118,12 @@ async function lookedAt(
 }
 
 /** All combinations of filter values, undefined for none. */
-function combinations<Filter extends object>(choices: { readonly [Name in keyof Filter]: readonly Filter[Name][] }): Filter[] {
+function combinations<Filter extends object>(choices: {
+  readonly [Name in keyof Filter]: readonly Filter[Name][];
+}): Filter[] {
   return Object.entries<readonly unknown[]>(choices).reduce<object[]>(
-    (all, [name, values]) => all.flatMap((one) => values.map((value) => ({ ...one, [name]: value }))),
+    (all, [name, values]) =>
+      all.flatMap((one) => values.map((value) => ({ ...one, [name]: value }))),
     [{}],
   ) as Filter[];
 }
@@ -147,11 +155,20 @@ async function assertCheap<Filter extends object>(
   list: (pool: Pool, filter: Filter, page: PageRequest) => Promise<Page<unknown>>,
 ): Promise<void> {
   for (const filter of filters) {
-    for (const [what, page] of Object.entries({ first, last: { ...first, sort: 'ASC' as const }, deep })) {
+    for (const [what, page] of Object.entries({
+      first,
+      last: { ...first, sort: 'ASC' as const },
+      deep,
+    })) {
       const { rows, blocks, unbounded } = await lookedAt((pool) => list(pool, filter, page));
-      if (process.env['LIST_ROWS']) await time(`${what} ${JSON.stringify(filter)}`, () => list(db.pool, filter, page));
+      if (process.env['LIST_ROWS'])
+        await time(`${what} ${JSON.stringify(filter)}`, () => list(db.pool, filter, page));
       assert.equal(
-        [rows <= ROWS_MAX ? 'few rows' : `${rows} rows`, blocks <= BLOCKS_MAX ? 'few blocks' : `${blocks} blocks`, ...unbounded],
+        [
+          rows <= ROWS_MAX ? 'few rows' : `${rows} rows`,
+          blocks <= BLOCKS_MAX ? 'few blocks' : `${blocks} blocks`,
+          ...unbounded,
+        ],
         ['few rows', 'few blocks'],
         `${what} page with ${JSON.stringify(filter)}`,
       );
@@ -159,37 +176,75 @@ async function assertCheap<Filter extends object>(
   }
 }
 
-lists('events: each combination of filters answers its first page, and one far behind, by an index', async () => {
-  const filters = combinations<EventFilter>({
-    status: [undefined, 'pending', 'processed', 'failed'],
-    eventType: [undefined, 'even', 'odd', 'none'],
-    sourceId: [undefined, ...sources],
-    idempotencyKey: [undefined, 'k1000'],
-    from: [undefined, new Date(START_MS + ROWS / 200)],
-  });
-  await assertCheap(filters, (pool, filter, page) => listEvents(pool, projectId, filter, page));
-  assert.is((await listEvents(db.pool, projectId, { eventType: 'odd', status: 'failed' }, first)).content.length, 0);
-  assert.is((await listEvents(db.pool, projectId, { eventType: 'even', status: 'failed' }, deep)).content.length, 20);
-});
+lists(
+  'events: each combination of filters answers its first page, and one far behind, by an index',
+  async () => {
+    const filters = combinations<EventFilter>({
+      status: [undefined, 'pending', 'processed', 'failed'],
+      eventType: [undefined, 'even', 'odd', 'none'],
+      sourceId: [undefined, ...sources],
+      idempotencyKey: [undefined, 'k1000'],
+      from: [undefined, new Date(START_MS + ROWS / 200)],
+    });
+    await assertCheap(filters, (pool, filter, page) => listEvents(pool, projectId, filter, page));
+    assert.is(
+      (await listEvents(db.pool, projectId, { eventType: 'odd', status: 'failed' }, first)).content
+        .length,
+      0,
+    );
+    assert.is(
+      (await listEvents(db.pool, projectId, { eventType: 'even', status: 'failed' }, deep)).content
+        .length,
+      20,
+    );
+  },
+);
 
-lists('deliveries: each combination of filters answers its first page, and one far behind, by an index', async () => {
-  const filters = combinations<EventDeliveryFilter>({
-    statuses: [undefined, ['success'], ['failure'], ['processing'], ['scheduled', 'retry', 'discarded'], ['processing', 'success']],
-    endpointId: [undefined, ...endpoints],
-    eventId: [undefined, idBound(START_MS + 70, '0')],
-    eventType: [undefined, 'third'],
-    to: [undefined, new Date(START_MS + ROWS - ROWS / 200)],
-  });
-  await assertCheap(
-    filters.filter(({ eventId, endpointId, eventType }) => eventId ?? !(endpointId && eventType)),
-    (pool, filter, page) => listEventDeliveries(pool, projectId, filter, page),
-  );
-  const listed = async (filter: EventDeliveryFilter) => (await listEventDeliveries(db.pool, projectId, filter, first)).content;
-  assert.is((await listed({ statuses: ['processing'] })).length, 3);
-  assert.is((await listed({ statuses: ['success'], endpointId: endpoints[0] })).length, 0);
-  assert.equal([...new Set((await listed({ statuses: ['failure'], eventType: 'third' })).map(({ status }) => status))], ['failure']);
-  assert.throws(() => listEventDeliveries(db.pool, projectId, { endpointId: endpoints[0], eventType: 'third' }, first), 'no index');
-});
+lists(
+  'deliveries: each combination of filters answers its first page, and one far behind, by an index',
+  async () => {
+    const filters = combinations<EventDeliveryFilter>({
+      statuses: [
+        undefined,
+        ['success'],
+        ['failure'],
+        ['processing'],
+        ['scheduled', 'retry', 'discarded'],
+        ['processing', 'success'],
+      ],
+      endpointId: [undefined, ...endpoints],
+      eventId: [undefined, idBound(START_MS + 70, '0')],
+      eventType: [undefined, 'third'],
+      to: [undefined, new Date(START_MS + ROWS - ROWS / 200)],
+    });
+    await assertCheap(
+      filters.filter(({ eventId, endpointId, eventType }) => eventId ?? !(endpointId && eventType)),
+      (pool, filter, page) => listEventDeliveries(pool, projectId, filter, page),
+    );
+    const listed = async (filter: EventDeliveryFilter) =>
+      (await listEventDeliveries(db.pool, projectId, filter, first)).content;
+    assert.is((await listed({ statuses: ['processing'] })).length, 3);
+    assert.is((await listed({ statuses: ['success'], endpointId: endpoints[0] })).length, 0);
+    assert.equal(
+      [
+        ...new Set(
+          (await listed({ statuses: ['failure'], eventType: 'third' })).map(({ status }) => status),
+        ),
+      ],
+      ['failure'],
+    );
+    assert.throws(
+      () =>
+        listEventDeliveries(
+          db.pool,
+          projectId,
+          { endpointId: endpoints[0], eventType: 'third' },
+          first,
+        ),
+      'no index',
+    );
+  },
+);
 
 lists('deliveries: those of an owner are found by the index of its endpoints', async () => {
   const ownerId = 'owner of a';
@@ -200,51 +255,107 @@ lists('deliveries: those of an owner are found by the index of its endpoints', a
     eventId: [undefined, idBound(START_MS + 70, '0')],
     to: [undefined, new Date(START_MS + ROWS - ROWS / 200)],
   });
-  await assertCheap(filters, (pool, filter, page) => listEventDeliveries(pool, projectId, filter, page));
+  await assertCheap(filters, (pool, filter, page) =>
+    listEventDeliveries(pool, projectId, filter, page),
+  );
   const listed = async (filter: EventDeliveryFilter) =>
     (await listEventDeliveries(db.pool, projectId, { ownerId, ...filter }, first)).content;
   assert.equal([...new Set((await listed({})).map(({ endpoint_id: id }) => id))], [endpoints[0]]);
-  assert.equal([(await listed({ endpointId: endpoints[1] })).length, (await listed({ endpointId: endpoints[0] })).length], [0, 20]);
-  assert.throws(() => listEventDeliveries(db.pool, projectId, { ownerId, eventType: 'third' }, first), 'no index');
-});
-
-lists('deliveries: a batch of an owner reads the deliveries of its endpoints with the wanted status, and no others', async () => {
-  const counted = async (status: 'success' | 'failure') => {
-    let count = 0;
-    const selection = { status, ownerId: 'owner of a', from: new Date(0), projects: [{ id: projectId, name: 'orders' }] };
-    const seen = await lookedAt(async (pool) => {
-      for await (const { tallies } of retryDeliveries(pool, selection, { dryRun: true })) for (const tally of tallies) count += tally.count;
-      return { content: [] } as unknown as Page<unknown>;
-    });
-    return { ...seen, count };
-  };
-  const [none, all] = [await counted('success'), await counted('failure')];
-  assert.equal([none.count, none.rows, none.unbounded], [0, 0, []]);
-  assert.equal([all.count, all.unbounded], [ROWS / 2, []]);
-});
-
-lists('quarantine: each combination of filters answers its first page, and one far behind, by an index', async () => {
-  const filters = combinations<QuarantineFilter>({
-    status: [undefined, 'quarantined', 'replayed', 'discarded'],
-    sourceId: [undefined, ...sources],
-    code: [undefined, 'even', 'none'],
-  });
-  await assertCheap(filters, (pool, filter, page) => listQuarantinedMessages(pool, projectId, filter, page));
-  assert.is((await listQuarantinedMessages(db.pool, projectId, { code: 'odd', status: 'discarded' }, first)).content.length, 0);
-  assert.is((await listQuarantinedMessages(db.pool, projectId, { code: 'odd', sourceId: sources[1] }, deep)).content.length, 20);
-});
-
-lists('the start of an id finds those that begin with it, beside other filters as well', async () => {
-  const { content } = await listEvents(db.pool, projectId, {}, first);
-  const { id } = content[7]!;
-  const found = async (filter: EventFilter) => (await listEvents(db.pool, projectId, filter, first)).content.map((it) => it.id);
-  assert.equal(await found({ idPrefix: id }), [id]);
-  assert.equal(await found({ idPrefix: id.replaceAll('-', '').slice(0, 12).toUpperCase(), status: content[7]!.status }), [id]);
-  assert.equal(await found({ idPrefix: id, from: new Date(START_MS + ROWS + 1) }), []);
-  assert.is((await found({ idPrefix: id.slice(0, 8) })).length, 20);
-  await assertCheap<EventFilter>([{ idPrefix: id.slice(0, 8) }, { idPrefix: id.slice(0, 9), eventType: 'odd' }], (pool, filter, page) =>
-    listEvents(pool, projectId, filter, page),
+  assert.equal(
+    [
+      (await listed({ endpointId: endpoints[1] })).length,
+      (await listed({ endpointId: endpoints[0] })).length,
+    ],
+    [0, 20],
+  );
+  assert.throws(
+    () => listEventDeliveries(db.pool, projectId, { ownerId, eventType: 'third' }, first),
+    'no index',
   );
 });
+
+lists(
+  'deliveries: a batch of an owner reads the deliveries of its endpoints with the wanted status, and no others',
+  async () => {
+    const counted = async (status: 'success' | 'failure') => {
+      let count = 0;
+      const selection = {
+        status,
+        ownerId: 'owner of a',
+        from: new Date(0),
+        projects: [{ id: projectId, name: 'orders' }],
+      };
+      const seen = await lookedAt(async (pool) => {
+        for await (const { tallies } of retryDeliveries(pool, selection, { dryRun: true }))
+          for (const tally of tallies) count += tally.count;
+        return { content: [] } as unknown as Page<unknown>;
+      });
+      return { ...seen, count };
+    };
+    const [none, all] = [await counted('success'), await counted('failure')];
+    assert.equal([none.count, none.rows, none.unbounded], [0, 0, []]);
+    assert.equal([all.count, all.unbounded], [ROWS / 2, []]);
+  },
+);
+
+lists(
+  'quarantine: each combination of filters answers its first page, and one far behind, by an index',
+  async () => {
+    const filters = combinations<QuarantineFilter>({
+      status: [undefined, 'quarantined', 'replayed', 'discarded'],
+      sourceId: [undefined, ...sources],
+      code: [undefined, 'even', 'none'],
+    });
+    await assertCheap(filters, (pool, filter, page) =>
+      listQuarantinedMessages(pool, projectId, filter, page),
+    );
+    assert.is(
+      (
+        await listQuarantinedMessages(
+          db.pool,
+          projectId,
+          { code: 'odd', status: 'discarded' },
+          first,
+        )
+      ).content.length,
+      0,
+    );
+    assert.is(
+      (
+        await listQuarantinedMessages(
+          db.pool,
+          projectId,
+          { code: 'odd', sourceId: sources[1] },
+          deep,
+        )
+      ).content.length,
+      20,
+    );
+  },
+);
+
+lists(
+  'the start of an id finds those that begin with it, beside other filters as well',
+  async () => {
+    const { content } = await listEvents(db.pool, projectId, {}, first);
+    const { id } = content[7]!;
+    const found = async (filter: EventFilter) =>
+      (await listEvents(db.pool, projectId, filter, first)).content.map((it) => it.id);
+    assert.equal(await found({ idPrefix: id }), [id]);
+    assert.equal(
+      await found({
+        idPrefix: id.replaceAll('-', '').slice(0, 12).toUpperCase(),
+        status: content[7]!.status,
+      }),
+      [id],
+    );
+    assert.equal(await found({ idPrefix: id, from: new Date(START_MS + ROWS + 1) }), []);
+    assert.is((await found({ idPrefix: id.slice(0, 8) })).length, 20);
+    await assertCheap<EventFilter>(
+      [{ idPrefix: id.slice(0, 8) }, { idPrefix: id.slice(0, 9), eventType: 'odd' }],
+      (pool, filter, page) => listEvents(pool, projectId, filter, page),
+    );
+  },
+);
 
 lists.run();

@@ -1,6 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readPage, type Found, type Page, type PageRequest, type Seek } from '#store/pagination/page';
+import {
+  readPage,
+  type Found,
+  type Page,
+  type PageRequest,
+  type Seek,
+} from '#store/pagination/page';
 
 const page = suite('store/pagination/page');
 
@@ -9,11 +15,14 @@ const rows = Array.from({ length: 10 }, (_, n) => ({ id: idOf(n) }));
 
 function read({ order, after, limit }: Seek): Promise<Found<{ id: string }>> {
   const ordered = order === 'asc' ? rows : rows.toReversed();
-  const beyond = ordered.filter(({ id }) => after === undefined || (order === 'asc' ? id > after : id < after));
+  const beyond = ordered.filter(
+    ({ id }) => after === undefined || (order === 'asc' ? id > after : id < after),
+  );
   return Promise.resolve({ rows: beyond.slice(0, limit) });
 }
 
-const numbers = ({ content }: Page<{ id: string }>) => content.map(({ id }) => Number(id.slice(-12)));
+const numbers = ({ content }: Page<{ id: string }>) =>
+  content.map(({ id }) => Number(id.slice(-12)));
 const first: PageRequest = { perPage: 4, direction: 'next', sort: 'DESC' };
 
 page('pages lead forward to the end without a gap or a repetition', async () => {
@@ -26,7 +35,10 @@ page('pages lead forward to the end without a gap or a repetition', async () => 
       if (!found.hasNextPage) break;
       request = { ...request, cursor: found.nextPageCursor ?? undefined };
     }
-    assert.equal(seen, sort === 'ASC' ? [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] : [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
+    assert.equal(
+      seen,
+      sort === 'ASC' ? [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] : [9, 8, 7, 6, 5, 4, 3, 2, 1, 0],
+    );
   }
 });
 
@@ -39,9 +51,15 @@ page('pages lead back the way they came', async () => {
     [5, 4, 3, 2],
     [1, 0],
   ]);
-  const back = await readPage({ ...first, direction: 'prev', cursor: three.prevPageCursor ?? undefined }, read);
+  const back = await readPage(
+    { ...first, direction: 'prev', cursor: three.prevPageCursor ?? undefined },
+    read,
+  );
   assert.equal(numbers(back), [5, 4, 3, 2]);
-  const start = await readPage({ ...first, direction: 'prev', cursor: back.prevPageCursor ?? undefined }, read);
+  const start = await readPage(
+    { ...first, direction: 'prev', cursor: back.prevPageCursor ?? undefined },
+    read,
+  );
   assert.equal(numbers(start), [9, 8, 7, 6]);
 });
 
@@ -58,7 +76,10 @@ page('the ends are told', async () => {
 page('an empty page leads back to the row of its cursor', async () => {
   const none = await readPage({ ...first, cursor: idOf(0) }, read);
   assert.equal([none.content.length, none.hasNextPage, none.hasPrevPage], [0, false, true]);
-  const back = await readPage({ ...first, direction: 'prev', cursor: none.prevPageCursor ?? undefined }, read);
+  const back = await readPage(
+    { ...first, direction: 'prev', cursor: none.prevPageCursor ?? undefined },
+    read,
+  );
   assert.equal(numbers(back), [3, 2, 1, 0]);
 });
 

@@ -15,49 +15,58 @@ users.after(() => db.close());
 
 const ada = { email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace' };
 
-users('a user comes with a password, an organisation that she administers, and a personal key', async () => {
-  const made = await bootstrapUser(db.knex, ada);
-  assert.equal(Object.keys(made), ['user', 'password', 'organisation', 'api_key']);
-  const { id, ...named } = made.user;
-  assert.equal(named, { email: 'ada@example.com', first_name: 'Ada', last_name: 'Lovelace' });
+users(
+  'a user comes with a password, an organisation that she administers, and a personal key',
+  async () => {
+    const made = await bootstrapUser(db.knex, ada);
+    assert.equal(Object.keys(made), ['user', 'password', 'organisation', 'api_key']);
+    const { id, ...named } = made.user;
+    assert.equal(named, { email: 'ada@example.com', first_name: 'Ada', last_name: 'Lovelace' });
 
-  const [stored] = await db.rows<{ password_hash: string; role: string }>(
-    'select password_hash, role from users u join organisation_members m on m.user_id = u.id where u.id = $1',
-    [id],
-  );
-  assert.is(stored?.role, 'owner');
-  assert.ok(await verifyPassword(made.password, stored?.password_hash ?? ''));
-  assert.equal(
-    (await organisationsOfUser(db.knex, id)).map((it) => ({ id: it.id, name: it.name })),
-    [made.organisation],
-  );
+    const [stored] = await db.rows<{ password_hash: string; role: string }>(
+      'select password_hash, role from users u join organisation_members m on m.user_id = u.id where u.id = $1',
+      [id],
+    );
+    assert.is(stored?.role, 'owner');
+    assert.ok(await verifyPassword(made.password, stored?.password_hash ?? ''));
+    assert.equal(
+      (await organisationsOfUser(db.knex, id)).map((it) => ({ id: it.id, name: it.name })),
+      [made.organisation],
+    );
 
-  const key = await findApiKey(db.knex, maskOfApiKey(made.api_key.key) ?? '');
-  assert.is(key?.row.user_id, id);
-  assert.is(key?.row.type, 'personal');
-  assert.ok(matchesApiKey(made.api_key.key, key?.hash ?? Buffer.alloc(0)));
-});
+    const key = await findApiKey(db.knex, maskOfApiKey(made.api_key.key) ?? '');
+    assert.is(key?.row.user_id, id);
+    assert.is(key?.row.type, 'personal');
+    assert.ok(matchesApiKey(made.api_key.key, key?.hash ?? Buffer.alloc(0)));
+  },
+);
 
-users('an e-mail address is used once, whatever its capitals, and a refused user leaves nothing behind', async () => {
-  const count = async () => (await db.rows('select from organisations')).length;
-  const before = await count();
-  try {
-    await bootstrapUser(db.knex, { ...ada, email: 'ADA@example.com' });
-    assert.unreachable();
-  } catch (error) {
-    assert.ok(isGatewayError(error, 'email_in_use'), String(error));
-    assert.match(error.message, 'ADA@example.com');
-  }
-  assert.is(await count(), before);
-});
+users(
+  'an e-mail address is used once, whatever its capitals, and a refused user leaves nothing behind',
+  async () => {
+    const count = async () => (await db.rows('select from organisations')).length;
+    const before = await count();
+    try {
+      await bootstrapUser(db.knex, { ...ada, email: 'ADA@example.com' });
+      assert.unreachable();
+    } catch (error) {
+      assert.ok(isGatewayError(error, 'email_in_use'), String(error));
+      assert.match(error.message, 'ADA@example.com');
+    }
+    assert.is(await count(), before);
+  },
+);
 
 users('of ten at once with the same e-mail address one is made', async () => {
   const results = await Promise.allSettled(
-    Array.from({ length: 10 }, () => bootstrapUser(db.knex, { ...ada, email: 'grace@example.com' })),
+    Array.from({ length: 10 }, () =>
+      bootstrapUser(db.knex, { ...ada, email: 'grace@example.com' }),
+    ),
   );
   assert.is(results.filter(({ status }) => status === 'fulfilled').length, 1);
   for (const result of results)
-    if (result.status === 'rejected') assert.ok(isGatewayError(result.reason, 'email_in_use'), String(result.reason));
+    if (result.status === 'rejected')
+      assert.ok(isGatewayError(result.reason, 'email_in_use'), String(result.reason));
 });
 
 users('what is no e-mail address is refused', async () => {

@@ -62,14 +62,20 @@ columns('a thousand values stay a thousand', async () => {
   assert.equal(await through(values), values);
 });
 
-columns('text from outside is cleaned of the characters that no column can carry, every time', () => {
-  for (let n = 0; n < 3; n++) {
-    assert.is(clean('a\0b\x1ec\x1fd'), 'a\ufffdb\ufffdc\ufffdd');
-    assert.is(clean('a'), 'a');
-  }
-  assert.is(clean('line\nbreak\t😀\x1d\x7f'), 'line\nbreak\t😀\x1d\x7f');
-  assert.equal(batchTexts([{ reason: 'a\0b\x1ec', id: 'd' }], ['reason', 'id']), ['a\ufffdb\ufffdc', 'd']);
-});
+columns(
+  'text from outside is cleaned of the characters that no column can carry, every time',
+  () => {
+    for (let n = 0; n < 3; n++) {
+      assert.is(clean('a\0b\x1ec\x1fd'), 'a\ufffdb\ufffdc\ufffdd');
+      assert.is(clean('a'), 'a');
+    }
+    assert.is(clean('line\nbreak\t😀\x1d\x7f'), 'line\nbreak\t😀\x1d\x7f');
+    assert.equal(batchTexts([{ reason: 'a\0b\x1ec', id: 'd' }], ['reason', 'id']), [
+      'a\ufffdb\ufffdc',
+      'd',
+    ]);
+  },
+);
 
 columns('half of a surrogate pair, which is no text, does not hurt its neighbours', async () => {
   assert.equal(await through(['a\ud800', 'b']), ['a\ufffd', 'b']);

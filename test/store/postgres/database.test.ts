@@ -14,7 +14,8 @@ const database = suite('store/postgres/database');
 let server: Awaited<ReturnType<typeof own.postgres>>;
 let trusted: Authority;
 let stranger: Authority;
-const issued: Record<'right' | 'otherName' | 'expired' | 'client' | 'strange', Issued> = {} as never;
+const issued: Record<'right' | 'otherName' | 'expired' | 'client' | 'strange', Issued> =
+  {} as never;
 
 database.before(async () => {
   server = await own.postgres();
@@ -43,7 +44,11 @@ const settings = (options: string, more: Partial<DatabaseSettings> = {}): Databa
   ...more,
 });
 
-async function on<T>(options: string, use: (db: Database) => Promise<T>, more: Partial<DatabaseSettings> = {}): Promise<T> {
+async function on<T>(
+  options: string,
+  use: (db: Database) => Promise<T>,
+  more: Partial<DatabaseSettings> = {},
+): Promise<T> {
   const db = openDatabase(settings(options, more), { poolSize: 3, name: 'gateway-test' });
   try {
     return await within(use(db), 20_000, 'the database');
@@ -55,7 +60,11 @@ async function on<T>(options: string, use: (db: Database) => Promise<T>, more: P
 const rule = (kind: string, more = '') => `${kind} all all 127.0.0.1/32 trust ${more}\n`;
 
 /** Makes Postgres use this certificate, or no TLS, with these client rules. */
-async function serve(certificate: Issued | undefined, rules = rule('host'), options = 'sslmode=prefer'): Promise<void> {
+async function serve(
+  certificate: Issued | undefined,
+  rules = rule('host'),
+  options = 'sslmode=prefer',
+): Promise<void> {
   await on(options, async ({ knex }) => {
     const [{ data_directory: folder, hba_file: hba }] = (
       await knex.raw<{ rows: [{ data_directory: string; hba_file: string }] }>(
@@ -79,7 +88,10 @@ async function serve(certificate: Issued | undefined, rules = rule('host'), opti
     await knex.raw(`alter system set ssl_ca_file = 'root.crt'`);
     await knex.raw(`alter system set ssl = ${certificate ? 'on' : 'off'}`);
     // The postmaster loads the files on request, and records the time.
-    const loadedAt = async () => (await knex.raw<{ rows: [{ at: Date }] }>('select pg_conf_load_time() as at')).rows[0].at.getTime();
+    const loadedAt = async () =>
+      (
+        await knex.raw<{ rows: [{ at: Date }] }>('select pg_conf_load_time() as at')
+      ).rows[0].at.getTime();
     const before = await loadedAt();
     await knex.raw('select pg_reload_conf()');
     await until('Postgres to read its configuration', async () => (await loadedAt()) > before);
@@ -112,7 +124,10 @@ function encrypted(options: string, more?: Partial<DatabaseSettings>): Promise<b
 }
 
 /** The error for an unreachable database: from the pool, and the same from the builder. */
-async function sentence(options: string, more?: Partial<DatabaseSettings>): Promise<{ message: string; fix: string }> {
+async function sentence(
+  options: string,
+  more?: Partial<DatabaseSettings>,
+): Promise<{ message: string; fix: string }> {
   const told: { message: string; fix: string }[] = [];
   await on(
     options,
@@ -123,7 +138,10 @@ async function sentence(options: string, more?: Partial<DatabaseSettings>): Prom
           (it: unknown) => explainDatabaseError(it, settings(options, more)),
         );
         assert.ok(isGatewayError(error), String(error));
-        told.push({ message: error.message.replace(String(server.port), '<port>'), fix: error.fix });
+        told.push({
+          message: error.message.replace(String(server.port), '<port>'),
+          fix: error.fix,
+        });
       }
     },
     more,
@@ -145,28 +163,39 @@ database('each sslmode applies to every connection', async () => {
   assert.equal(await encrypted(`sslmode=require&sslrootcert=${trusted.file}`), TLS);
   assert.equal(await encrypted(`sslmode=verify-ca&sslrootcert=${trusted.file}`), TLS);
   assert.equal(await encrypted(`sslmode=verify-full&sslrootcert=${trusted.file}`), TLS);
-  assert.equal(await encrypted(`?sslmode=verify-full&sslrootcert=${trusted.file}`, { host: 'localhost' }), TLS);
+  assert.equal(
+    await encrypted(`?sslmode=verify-full&sslrootcert=${trusted.file}`, { host: 'localhost' }),
+    TLS,
+  );
   assert.equal(await encrypted('sslmode=require&sslnegotiation=direct'), TLS);
 });
 
-database('the certificate of an authority that is not the one that was named is refused, in every mode', async () => {
-  const expected = 'TLS with Postgres at 127.0.0.1:<port> failed: its certificate is signed by an unknown authority';
-  for (const mode of ['require', 'verify-ca', 'verify-full']) {
-    const { message, fix } = await sentence(`sslmode=${mode}&sslrootcert=${stranger.file}`);
-    assert.is(message, expected, mode);
-    for (const part of ['database.options', '--db-options', 'GATEWAY_DB_OPTIONS']) assert.match(fix, part);
-  }
-  for (const options of ['sslmode=verify-full', 'sslmode=verify-full&sslrootcert=system'])
-    assert.is((await sentence(options)).message, expected, options);
-  assert.is((await sentence(`sslmode=prefer&sslrootcert=${stranger.file}`)).message, expected);
-});
+database(
+  'the certificate of an authority that is not the one that was named is refused, in every mode',
+  async () => {
+    const expected =
+      'TLS with Postgres at 127.0.0.1:<port> failed: its certificate is signed by an unknown authority';
+    for (const mode of ['require', 'verify-ca', 'verify-full']) {
+      const { message, fix } = await sentence(`sslmode=${mode}&sslrootcert=${stranger.file}`);
+      assert.is(message, expected, mode);
+      for (const part of ['database.options', '--db-options', 'GATEWAY_DB_OPTIONS'])
+        assert.match(fix, part);
+    }
+    for (const options of ['sslmode=verify-full', 'sslmode=verify-full&sslrootcert=system'])
+      assert.is((await sentence(options)).message, expected, options);
+    assert.is((await sentence(`sslmode=prefer&sslrootcert=${stranger.file}`)).message, expected);
+  },
+);
 
 database('a certificate for another host is refused by verify-full alone', async () => {
   await serve(issued.otherName);
   assert.equal(await encrypted('sslmode=require'), TLS);
   assert.equal(await encrypted(`sslmode=verify-ca&sslrootcert=${trusted.file}`), TLS);
   const { message } = await sentence(`sslmode=verify-full&sslrootcert=${trusted.file}`);
-  assert.is(message, 'TLS with Postgres at 127.0.0.1:<port> failed: its certificate is for another host');
+  assert.is(
+    message,
+    'TLS with Postgres at 127.0.0.1:<port> failed: its certificate is for another host',
+  );
   await serve(issued.right);
 });
 
@@ -175,53 +204,78 @@ database('a certificate that has expired is refused where certificates are verif
   assert.equal(await encrypted('sslmode=require'), TLS);
   for (const mode of ['verify-ca', 'verify-full']) {
     const { message } = await sentence(`sslmode=${mode}&sslrootcert=${trusted.file}`);
-    assert.is(message, 'TLS with Postgres at 127.0.0.1:<port> failed: its certificate has expired', mode);
+    assert.is(
+      message,
+      'TLS with Postgres at 127.0.0.1:<port> failed: its certificate has expired',
+      mode,
+    );
   }
   await serve(issued.right);
 });
 
-database('a server without TLS is reached by disable and allow, and by nothing that asks for TLS', async () => {
-  await serve(undefined);
-  assert.equal(await encrypted(''), PLAIN);
-  assert.equal(await encrypted('sslmode=allow'), PLAIN);
-  for (const mode of ['prefer', 'require'])
-    assert.is((await sentence(`sslmode=${mode}`)).message, 'TLS with Postgres at 127.0.0.1:<port> failed: it does not speak TLS', mode);
-  await serve(issued.right, rule('host'), '');
-});
+database(
+  'a server without TLS is reached by disable and allow, and by nothing that asks for TLS',
+  async () => {
+    await serve(undefined);
+    assert.equal(await encrypted(''), PLAIN);
+    assert.equal(await encrypted('sslmode=allow'), PLAIN);
+    for (const mode of ['prefer', 'require'])
+      assert.is(
+        (await sentence(`sslmode=${mode}`)).message,
+        'TLS with Postgres at 127.0.0.1:<port> failed: it does not speak TLS',
+        mode,
+      );
+    await serve(issued.right, rule('host'), '');
+  },
+);
 
-database('over TLS a connection that is busy all the time is known to live, and one that is dead without a word is found', async () => {
-  const way = await proxy({ port: server.port });
-  try {
-    await on(
-      'sslmode=require',
-      async ({ pool }) => {
-        assert.is((await pool.query<{ ssl: boolean }>(ENCRYPTED)).rows[0]!.ssl, true);
-        for (const untilMs = performance.now() + 4_000; performance.now() < untilMs;) await pool.query('select 1');
-        way.freezeOpen();
-        const said = await pool.query('select 1').then(() => 'it worked', String);
-        assert.match(said, 'it received nothing while Postgres answered other connections');
-      },
-      { port: way.port },
-    );
-  } finally {
-    await way.close();
-  }
-});
+database(
+  'over TLS a connection that is busy all the time is known to live, and one that is dead without a word is found',
+  async () => {
+    const way = await proxy({ port: server.port });
+    try {
+      await on(
+        'sslmode=require',
+        async ({ pool }) => {
+          assert.is((await pool.query<{ ssl: boolean }>(ENCRYPTED)).rows[0]!.ssl, true);
+          for (const untilMs = performance.now() + 4_000; performance.now() < untilMs;)
+            await pool.query('select 1');
+          way.freezeOpen();
+          const said = await pool.query('select 1').then(() => 'it worked', String);
+          assert.match(said, 'it received nothing while Postgres answered other connections');
+        },
+        { port: way.port },
+      );
+    } finally {
+      await way.close();
+    }
+  },
+);
 
 database('a server that requires TLS says so to a client without', async () => {
   await serve(issued.right, rule('hostssl'));
   assert.equal(await encrypted('sslmode=prefer'), TLS);
-  assert.is((await sentence('')).message, 'TLS with Postgres at 127.0.0.1:<port> failed: it requires TLS for this user');
+  assert.is(
+    (await sentence('')).message,
+    'TLS with Postgres at 127.0.0.1:<port> failed: it requires TLS for this user',
+  );
   await serve(issued.right);
 });
 
 database('a certificate of ours is shown where Postgres wants one', async () => {
   await serve(issued.right, rule('hostssl', 'clientcert=verify-ca'));
   const { client, strange } = issued;
-  const shown = (it: Issued) => `sslmode=verify-full&sslrootcert=${trusted.file}&sslcert=${it.certificate}&sslkey=${it.key}`;
+  const shown = (it: Issued) =>
+    `sslmode=verify-full&sslrootcert=${trusted.file}&sslcert=${it.certificate}&sslkey=${it.key}`;
   assert.equal(await encrypted(shown(client)), TLS);
-  assert.is((await sentence('sslmode=require')).message, 'TLS with Postgres at 127.0.0.1:<port> failed: it requires a client certificate');
-  assert.is((await sentence(shown(strange))).message, 'TLS with Postgres at 127.0.0.1:<port> failed: it rejected the client certificate');
+  assert.is(
+    (await sentence('sslmode=require')).message,
+    'TLS with Postgres at 127.0.0.1:<port> failed: it requires a client certificate',
+  );
+  assert.is(
+    (await sentence(shown(strange))).message,
+    'TLS with Postgres at 127.0.0.1:<port> failed: it rejected the client certificate',
+  );
   await serve(issued.right, rule('host'), shown(client));
 });
 
@@ -242,43 +296,68 @@ database('files that cannot be used are told before anything is connected', () =
     'the certificate in /none.pem cannot be used: there is no such file or folder',
   );
   assert.match(told(`sslmode=verify-ca&sslrootcert=${client.key}`), 'it holds no PEM certificate');
-  assert.match(told(`sslmode=require&sslcert=${client.certificate}&sslkey=${client.certificate}`), 'it holds no PEM private key');
-  assert.match(told(`sslmode=require&sslcert=${client.certificate}&sslkey=${strange.key}`), 'it is not the key of the certificate');
+  assert.match(
+    told(`sslmode=require&sslcert=${client.certificate}&sslkey=${client.certificate}`),
+    'it holds no PEM private key',
+  );
+  assert.match(
+    told(`sslmode=require&sslcert=${client.certificate}&sslkey=${strange.key}`),
+    'it is not the key of the certificate',
+  );
 });
 
-database('options of the session hold beside those that the prepared statements are planned by', () =>
-  on('options=-c search_path=mine -c work_mem=5MB&application_name=other&connect_timeout=3', async ({ pool, knex, connect }) => {
-    const show = `select current_setting('search_path') as path, current_setting('work_mem') as memory, current_setting('enable_seqscan') as seqscan,
+database(
+  'options of the session hold beside those that the prepared statements are planned by',
+  () =>
+    on(
+      'options=-c search_path=mine -c work_mem=5MB&application_name=other&connect_timeout=3',
+      async ({ pool, knex, connect }) => {
+        const show = `select current_setting('search_path') as path, current_setting('work_mem') as memory, current_setting('enable_seqscan') as seqscan,
                          current_setting('application_name') as name`;
-    const client = await connect();
-    const theirs = { path: 'mine', memory: '5MB', name: 'other' };
-    assert.equal((await pool.query(show)).rows, [{ ...theirs, seqscan: 'off' }]);
-    assert.equal((await knex.raw<{ rows: unknown[] }>(show)).rows, [{ ...theirs, seqscan: 'on' }]);
-    assert.equal((await client.query(show)).rows, [{ ...theirs, seqscan: 'on' }]);
-    await client.end();
-  }),
+        const client = await connect();
+        const theirs = { path: 'mine', memory: '5MB', name: 'other' };
+        assert.equal((await pool.query(show)).rows, [{ ...theirs, seqscan: 'off' }]);
+        assert.equal((await knex.raw<{ rows: unknown[] }>(show)).rows, [
+          { ...theirs, seqscan: 'on' },
+        ]);
+        assert.equal((await client.query(show)).rows, [{ ...theirs, seqscan: 'on' }]);
+        await client.end();
+      },
+    ),
 );
 
-database('each pool opens as many connections as its setting says, and closes them when they are idle for its time', async () => {
-  const count = async (name: string) =>
-    on('', async ({ knex }) => {
-      const sql = 'select count(*)::int as n from pg_stat_activity where application_name = ?';
-      return (await knex.raw<{ rows: [{ n: number }] }>(sql, [name])).rows[0].n;
+database(
+  'each pool opens as many connections as its setting says, and closes them when they are idle for its time',
+  async () => {
+    const count = async (name: string) =>
+      on('', async ({ knex }) => {
+        const sql = 'select count(*)::int as n from pg_stat_activity where application_name = ?';
+        return (await knex.raw<{ rows: [{ n: number }] }>(sql, [name])).rows[0].n;
+      });
+    const db = openDatabase(settings('', { max_builder_connections: 2, idle_timeout_seconds: 1 }), {
+      poolSize: 3,
+      name: 'counted',
     });
-  const db = openDatabase(settings('', { max_builder_connections: 2, idle_timeout_seconds: 1 }), { poolSize: 3, name: 'counted' });
-  try {
-    const many = Array.from({ length: 8 });
-    const most: number[] = [];
-    for (const ask of [() => db.pool.query('select pg_sleep(0.05)'), () => db.knex.raw('select pg_sleep(0.05)')]) {
-      await Promise.all(many.map(() => ask()));
-      most.push(await count('counted'));
+    try {
+      const many = Array.from({ length: 8 });
+      const most: number[] = [];
+      for (const ask of [
+        () => db.pool.query('select pg_sleep(0.05)'),
+        () => db.knex.raw('select pg_sleep(0.05)'),
+      ]) {
+        await Promise.all(many.map(() => ask()));
+        most.push(await count('counted'));
+      }
+      assert.equal(most, [3, 5]);
+      await until('the idle connections to be closed', async () => (await count('counted')) === 0, {
+        withinMs: 10_000,
+        everyMs: 200,
+      });
+    } finally {
+      await db.close();
     }
-    assert.equal(most, [3, 5]);
-    await until('the idle connections to be closed', async () => (await count('counted')) === 0, { withinMs: 10_000, everyMs: 200 });
-  } finally {
-    await db.close();
-  }
-});
+  },
+);
 
 database('an error of a statement names its columns and none of its values', () =>
   on('', async ({ knex }) => {

@@ -17,7 +17,10 @@ type Rewrite = NonNullable<Parameters<typeof proxy>[1]>['rewrite'];
  * A gateway's connections to a private database through a proxy. Statements time out only after a
  * minute.
  */
-async function behindProxy(use: (db: Database, way: Proxy) => Promise<void>, { rewrite }: { rewrite?: Rewrite } = {}): Promise<void> {
+async function behindProxy(
+  use: (db: Database, way: Proxy) => Promise<void>,
+  { rewrite }: { rewrite?: Rewrite } = {},
+): Promise<void> {
   const made = await makeDatabase();
   const way = await proxy(made.connection, rewrite ? { rewrite } : {});
   const db = openDatabase(
@@ -46,43 +49,57 @@ const DEAD = 'Connection terminated: it received nothing while Postgres answered
 /** The limit for detecting a dead connection on any machine, below the statement timeout. */
 const FOUND_MS = 30_000;
 
-beside('a statement on a connection that is dead without a word fails soon, in either pool, and the next one works', () =>
-  behindProxy(async ({ pool, knex }, way) => {
-    for (const ask of [() => pool.query('select 1'), () => knex.raw('select 1')]) {
-      assert.is(await outcome(ask()), 'answered');
-      way.freezeOpen();
-      // The builder adds a prefix with the statement.
-      assert.ok((await within(outcome(ask()), FOUND_MS, 'the end of the statement')).endsWith(DEAD));
-      assert.is(await outcome(ask()), 'answered');
-    }
-  }),
+beside(
+  'a statement on a connection that is dead without a word fails soon, in either pool, and the next one works',
+  () =>
+    behindProxy(async ({ pool, knex }, way) => {
+      for (const ask of [() => pool.query('select 1'), () => knex.raw('select 1')]) {
+        assert.is(await outcome(ask()), 'answered');
+        way.freezeOpen();
+        // The builder adds a prefix with the statement.
+        assert.ok(
+          (await within(outcome(ask()), FOUND_MS, 'the end of the statement')).endsWith(DEAD),
+        );
+        assert.is(await outcome(ask()), 'answered');
+      }
+    }),
 );
 
 beside('with a dead connection go those that are idle, the one that listens too', () =>
   behindProxy(async ({ pool, knex, connect }, way) => {
-    await Promise.all([...Array.from({ length: 4 }, () => pool.query('select pg_sleep(0.1)')), knex.raw('select 1')]);
+    await Promise.all([
+      ...Array.from({ length: 4 }, () => pool.query('select pg_sleep(0.1)')),
+      knex.raw('select 1'),
+    ]);
     const listening = await connect();
     const ended = new Promise((resolve) => listening.once('end', resolve));
     assert.is(way.connections, 6);
     way.freezeOpen();
-    assert.is(await within(outcome(pool.query('select 1')), FOUND_MS, 'the end of the statement'), DEAD);
+    assert.is(
+      await within(outcome(pool.query('select 1')), FOUND_MS, 'the end of the statement'),
+      DEAD,
+    );
     await within(ended, 5_000, 'the end of the connection that listens');
     await until('no connection to be left', () => way.connections === 0, { withinMs: 5_000 });
     assert.is(await outcome(knex.raw('select 1')), 'answered');
   }),
 );
 
-beside('a statement that takes long on a connection that lives is left alone, and so is one in a transaction that waits', () =>
-  behindProxy(async ({ pool }) => {
-    const client = await pool.connect();
-    await client.query('begin');
-    const [slow, waiting] = await Promise.all([
-      outcome(pool.query('select pg_sleep(6)')),
-      outcome(new Promise((resolve) => setTimeout(resolve, 6_000)).then(() => client.query('commit'))),
-    ]);
-    client.release();
-    assert.equal([slow, waiting], ['answered', 'answered']);
-  }),
+beside(
+  'a statement that takes long on a connection that lives is left alone, and so is one in a transaction that waits',
+  () =>
+    behindProxy(async ({ pool }) => {
+      const client = await pool.connect();
+      await client.query('begin');
+      const [slow, waiting] = await Promise.all([
+        outcome(pool.query('select pg_sleep(6)')),
+        outcome(
+          new Promise((resolve) => setTimeout(resolve, 6_000)).then(() => client.query('commit')),
+        ),
+      ]);
+      client.release();
+      assert.equal([slow, waiting], ['answered', 'answered']);
+    }),
 );
 
 beside('a long statement that a slow network is still carrying is left alone', async () => {
@@ -100,11 +117,19 @@ beside('a long statement that a slow network is still carrying is left alone', a
     for (const socket of [client, server]) socket.on('error', () => undefined);
   });
   const port = await loopback(slow);
-  const db = openDatabase({ scheme: 'postgres', ...made.connection, port }, { poolSize: 1, name: 'gateway-test', answerMs: 60_000 });
+  const db = openDatabase(
+    { scheme: 'postgres', ...made.connection, port },
+    { poolSize: 1, name: 'gateway-test', answerMs: 60_000 },
+  );
   try {
     // The second execution uses the prepared statement, and starts with the long value.
     for (const length of [1, 5_000_000])
-      assert.is(await outcome(db.pool.query({ name: 'long', text: 'select length($1)', values: ['x'.repeat(length)] })), 'answered');
+      assert.is(
+        await outcome(
+          db.pool.query({ name: 'long', text: 'select length($1)', values: ['x'.repeat(length)] }),
+        ),
+        'answered',
+      );
   } finally {
     await db.close();
     slow.close();
@@ -121,7 +146,10 @@ beside('while Postgres answers nobody, nothing is said of a single connection', 
     await new Promise((resolve) => setTimeout(resolve, 8_000));
     assert.is(ended, '');
     way.restore();
-    assert.is(await within(asked, 5_000, 'the end of the statement'), 'Connection terminated unexpectedly');
+    assert.is(
+      await within(asked, 5_000, 'the end of the statement'),
+      'Connection terminated unexpectedly',
+    );
   }),
 );
 

@@ -6,7 +6,14 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { isGatewayError } from '#core/errors/errors';
 import type { Database } from '#store/postgres/database';
-import { createMigration, migrateDown, migrateUp, migrationsDir, pendingMigrations, requireMigrated } from '#store/postgres/migrate';
+import {
+  createMigration,
+  migrateDown,
+  migrateUp,
+  migrationsDir,
+  pendingMigrations,
+  requireMigrated,
+} from '#store/postgres/migrate';
 import { database } from '../../support/database.js';
 import { until, within } from '../../support/until.js';
 import { openUrl } from '../migrated.js';
@@ -27,7 +34,9 @@ function folder(files: Readonly<Record<string, string>>): string {
   return dir;
 }
 
-async function onEmpty(test: (db: Database, rows: Rows, url: string) => Promise<void>): Promise<void> {
+async function onEmpty(
+  test: (db: Database, rows: Rows, url: string) => Promise<void>,
+): Promise<void> {
   const own = await database();
   const opened = openUrl(own.url);
   try {
@@ -72,39 +81,46 @@ migrate('the schema is the one on record', () =>
   }),
 );
 
-migrate('down undoes one migration, down to the empty database, and up makes the same schema again', () =>
-  onEmpty(async (db, rows) => {
-    const before = await describeSchema(rows);
-    const names = await migrateUp(db);
-    const after = await describeSchema(rows);
-    assert.equal(await migrateDown(db), [names.at(-1)]);
-    assert.equal(await migrateDown(db, { max: 1000 }), names.slice(0, -1).reverse());
-    assert.is(await describeSchema(rows), before);
-    assert.equal(await migrateDown(db), []);
-    assert.equal(await migrateUp(db), names);
-    assert.is(await describeSchema(rows), after);
-  }),
+migrate(
+  'down undoes one migration, down to the empty database, and up makes the same schema again',
+  () =>
+    onEmpty(async (db, rows) => {
+      const before = await describeSchema(rows);
+      const names = await migrateUp(db);
+      const after = await describeSchema(rows);
+      assert.equal(await migrateDown(db), [names.at(-1)]);
+      assert.equal(await migrateDown(db, { max: 1000 }), names.slice(0, -1).reverse());
+      assert.is(await describeSchema(rows), before);
+      assert.equal(await migrateDown(db), []);
+      assert.equal(await migrateUp(db), names);
+      assert.is(await describeSchema(rows), after);
+    }),
 );
 
-migrate('down refuses to drop what cannot be made again, before it undoes anything, and does it when it is told to', () =>
-  onEmpty(async (db, rows) => {
-    const names = await migrateUp(db);
-    await rows(`insert into organisations (id, name) values (gen_random_uuid(), 'Acme')`);
-    const schema = await describeSchema(rows);
-    await migrateDown(db, { max: 1000 }).then(
-      () => assert.unreachable(),
-      (error: Error) => {
-        assert.ok(isGatewayError(error, 'migration_drops'), String(error));
-        assert.is(
-          error.message,
-          'rolling back 0001_control_plane would drop a table that holds data: organisations; nothing was rolled back',
-        );
-        assert.match(error.fix, new RegExp(`^\`--max ${names.length - 1}\` stops before that; .*\`--drop-data\``));
-      },
-    );
-    assert.is(await describeSchema(rows), schema);
-    assert.equal(await migrateDown(db, { max: 1000, dropData: true }), [...names].reverse());
-  }),
+migrate(
+  'down refuses to drop what cannot be made again, before it undoes anything, and does it when it is told to',
+  () =>
+    onEmpty(async (db, rows) => {
+      const names = await migrateUp(db);
+      await rows(`insert into organisations (id, name) values (gen_random_uuid(), 'Acme')`);
+      const schema = await describeSchema(rows);
+      await migrateDown(db, { max: 1000 }).then(
+        () => assert.unreachable(),
+        (error: Error) => {
+          assert.ok(isGatewayError(error, 'migration_drops'), String(error));
+          assert.is(
+            error.message,
+            'rolling back 0001_control_plane would drop a table that holds data: organisations; nothing was rolled back',
+          );
+          assert.match(
+            error.fix,
+            new RegExp(`^\`--max ${names.length - 1}\` stops before that; .*\`--drop-data\``),
+          );
+        },
+      );
+      assert.is(await describeSchema(rows), schema);
+      assert.equal(await migrateDown(db, { max: 1000, dropData: true }), [...names].reverse());
+    }),
 );
 
 migrate('ten processes may migrate at once: one applies each migration, all succeed', () =>
@@ -148,8 +164,14 @@ migrate('a failing migration names what Postgres says, and nothing of that up st
         );
       },
     );
-    assert.equal(await rows(`select to_regclass('half')::text as half, to_regclass('good')::text as good`), [{ half: null, good: null }]);
-    assert.equal(await pendingMigrations(db, dir), { pending: ['0001_good', '0002_bad'], unknown: [] });
+    assert.equal(
+      await rows(`select to_regclass('half')::text as half, to_regclass('good')::text as good`),
+      [{ half: null, good: null }],
+    );
+    assert.equal(await pendingMigrations(db, dir), {
+      pending: ['0001_good', '0002_bad'],
+      unknown: [],
+    });
   }),
 );
 
@@ -160,7 +182,8 @@ migrate('a file that begins with "-- no transaction" may create an index concurr
       '0001_table.down.sql': 'drop table it;\n',
       '0002_index.up.sql':
         '-- no transaction\n-- Two statements.\ncreate index concurrently it_id on it (id);\ncreate index concurrently it_id2 on it (id);\n',
-      '0002_index.down.sql': '-- no transaction\ndrop index concurrently it_id;\ndrop index concurrently it_id2;\n',
+      '0002_index.down.sql':
+        '-- no transaction\ndrop index concurrently it_id;\ndrop index concurrently it_id2;\n',
     });
     await migrateUp(db, { dir });
     assert.is((await rows(`select from pg_indexes where tablename = 'it'`)).length, 2);
@@ -169,22 +192,24 @@ migrate('a file that begins with "-- no transaction" may create an index concurr
   }),
 );
 
-migrate('a statement that fails outside of a transaction is named with its line, and what came before it stays', () =>
-  onEmpty(async (db, rows) => {
-    const dir = folder({
-      '0001_table.up.sql':
-        '-- no transaction\ncreate table it (id int);\n\n-- No such column.\ncreate index concurrently it_x on it (nonsense);\n',
-      '0001_table.down.sql': 'drop table it;\n',
-    });
-    const error: unknown = await migrateUp(db, { dir }).catch((it: unknown) => it);
-    assert.ok(isGatewayError(error, 'migration_failed'), String(error));
-    assert.match(
-      error.message,
-      /^the migration 0001_table\.up\.sql failed: column "nonsense" does not exist.*; what it did before that statement stays$/,
-    );
-    assert.equal(await rows(`select to_regclass('it')::text as it`), [{ it: 'it' }]);
-    assert.equal(await pendingMigrations(db, dir), { pending: ['0001_table'], unknown: [] });
-  }),
+migrate(
+  'a statement that fails outside of a transaction is named with its line, and what came before it stays',
+  () =>
+    onEmpty(async (db, rows) => {
+      const dir = folder({
+        '0001_table.up.sql':
+          '-- no transaction\ncreate table it (id int);\n\n-- No such column.\ncreate index concurrently it_x on it (nonsense);\n',
+        '0001_table.down.sql': 'drop table it;\n',
+      });
+      const error: unknown = await migrateUp(db, { dir }).catch((it: unknown) => it);
+      assert.ok(isGatewayError(error, 'migration_failed'), String(error));
+      assert.match(
+        error.message,
+        /^the migration 0001_table\.up\.sql failed: column "nonsense" does not exist.*; what it did before that statement stays$/,
+      );
+      assert.equal(await rows(`select to_regclass('it')::text as it`), [{ it: 'it' }]);
+      assert.equal(await pendingMigrations(db, dir), { pending: ['0001_table'], unknown: [] });
+    }),
 );
 
 migrate('a file that is "-- no transaction" alone, without a line break, counts as one', () =>
@@ -200,19 +225,23 @@ migrate('a file that is "-- no transaction" alone, without a line break, counts 
   }),
 );
 
-migrate('a database that lacks migrations is refused with their names, and nothing is written to it', () =>
-  onEmpty(async (db, rows) => {
-    assert.is(await codeOf(requireMigrated(db)), 'migration_pending');
-    assert.equal(await rows(`select tablename from pg_tables where schemaname = 'public'`), []);
-    await migrateUp(db);
-    await requireMigrated(db);
-  }),
+migrate(
+  'a database that lacks migrations is refused with their names, and nothing is written to it',
+  () =>
+    onEmpty(async (db, rows) => {
+      assert.is(await codeOf(requireMigrated(db)), 'migration_pending');
+      assert.equal(await rows(`select tablename from pg_tables where schemaname = 'public'`), []);
+      await migrateUp(db);
+      await requireMigrated(db);
+    }),
 );
 
 migrate('a database that is newer than the gateway is refused, also by up and down', () =>
   onEmpty(async (db, rows) => {
     await migrateUp(db);
-    await rows(`insert into gateway_migrations (name, batch, migration_time) values ('9999_from_the_future', 9, now())`);
+    await rows(
+      `insert into gateway_migrations (name, batch, migration_time) values ('9999_from_the_future', 9, now())`,
+    );
     assert.is(await codeOf(requireMigrated(db)), 'database_newer');
     assert.is(await codeOf(migrateUp(db)), 'database_newer');
     assert.is(await codeOf(migrateDown(db)), 'database_newer');
@@ -232,27 +261,32 @@ migrate('who waits for another that migrates is told once', () =>
   }),
 );
 
-const LOCKING = { '0001_one.up.sql': 'alter table busy add column a text;', '0001_one.down.sql': '' };
+const LOCKING = {
+  '0001_one.up.sql': 'alter table busy add column a text;',
+  '0001_one.down.sql': '',
+};
 
-migrate('a migration does not keep others waiting for a lock that it cannot have; it is told of, and tried again', () =>
-  onEmpty(async (db, rows) => {
-    await rows('create table busy (id int)');
-    const holder = await db.connect();
-    try {
-      await holder.query('begin; select from busy');
-      const told: string[] = [];
-      const migrating = migrateUp(db, { dir: folder(LOCKING), onWait: (why) => told.push(why) });
-      await until('the word that it waits', () => told.length > 0);
-      assert.match(told[0]!, /^other sessions hold locks that 0001_one\.up\.sql needs; /);
-      // During its pause between two attempts, no session queues behind it.
-      await rows(`set lock_timeout = 900; insert into busy values (1)`);
-      await holder.query('commit');
-      assert.equal(await migrating, ['0001_one']);
-      assert.is(told.length, 1);
-    } finally {
-      await holder.end();
-    }
-  }),
+migrate(
+  'a migration does not keep others waiting for a lock that it cannot have; it is told of, and tried again',
+  () =>
+    onEmpty(async (db, rows) => {
+      await rows('create table busy (id int)');
+      const holder = await db.connect();
+      try {
+        await holder.query('begin; select from busy');
+        const told: string[] = [];
+        const migrating = migrateUp(db, { dir: folder(LOCKING), onWait: (why) => told.push(why) });
+        await until('the word that it waits', () => told.length > 0);
+        assert.match(told[0]!, /^other sessions hold locks that 0001_one\.up\.sql needs; /);
+        // During its pause between two attempts, no session queues behind it.
+        await rows(`set lock_timeout = 900; insert into busy values (1)`);
+        await holder.query('commit');
+        assert.equal(await migrating, ['0001_one']);
+        assert.is(told.length, 1);
+      } finally {
+        await holder.end();
+      }
+    }),
 );
 
 migrate('a lock that is never given up ends the migration with the name of who holds it', () =>
@@ -262,7 +296,9 @@ migrate('a lock that is never given up ends the migration with the name of who h
     try {
       await holder.query(`set application_name = 'nightly-backup'`);
       await holder.query('begin; select from busy');
-      const error: unknown = await migrateUp(db, { dir: folder(LOCKING), triesMs: 1_500 }).catch((it: unknown) => it);
+      const error: unknown = await migrateUp(db, { dir: folder(LOCKING), triesMs: 1_500 }).catch(
+        (it: unknown) => it,
+      );
       assert.ok(isGatewayError(error, 'migration_locked'), String(error));
       assert.match(
         error.message,
@@ -291,7 +327,12 @@ migrate('a migration that Postgres ends for a deadlock with an agent is tried ag
       const migrating = migrateUp(db, { dir, onWait: (why) => told.push(why) });
       await until(
         'the migration to have the first table',
-        async () => (await rows(`select from pg_locks where mode = 'AccessExclusiveLock' and relation = 'first'::regclass`)).length > 0,
+        async () =>
+          (
+            await rows(
+              `select from pg_locks where mode = 'AccessExclusiveLock' and relation = 'first'::regclass`,
+            )
+          ).length > 0,
       );
       await agent.query('select from first; commit');
       assert.equal(await migrating, ['0001_two']);
@@ -305,20 +346,29 @@ migrate('a migration that Postgres ends for a deadlock with an agent is tried ag
 migrate('tables are analysed after up, so that the first plans know them', () =>
   onEmpty(async (db, rows) => {
     await migrateUp(db);
-    const [row] = await rows<{ reltuples: number }>(`select reltuples from pg_class where relname = 'config_version'`);
+    const [row] = await rows<{ reltuples: number }>(
+      `select reltuples from pg_class where relname = 'config_version'`,
+    );
     assert.is(row?.reltuples, 1);
   }),
 );
 
-migrate('create writes a pair of files with the next number and refuses names that no file should have', async () => {
-  const dir = folder({ '0007_older.up.sql': '', '0007_older.down.sql': '' });
-  assert.equal(
-    createMigration(dir, 'add_portal_links').map((path) => basename(path)),
-    ['0008_add_portal_links.up.sql', '0008_add_portal_links.down.sql'],
-  );
-  for (const name of ['', 'With Space', '../up', 'x-y'])
-    assert.is(await codeOf(Promise.resolve().then(() => createMigration(dir, name))), 'wrong_use', name);
-});
+migrate(
+  'create writes a pair of files with the next number and refuses names that no file should have',
+  async () => {
+    const dir = folder({ '0007_older.up.sql': '', '0007_older.down.sql': '' });
+    assert.equal(
+      createMigration(dir, 'add_portal_links').map((path) => basename(path)),
+      ['0008_add_portal_links.up.sql', '0008_add_portal_links.down.sql'],
+    );
+    for (const name of ['', 'With Space', '../up', 'x-y'])
+      assert.is(
+        await codeOf(Promise.resolve().then(() => createMigration(dir, name))),
+        'wrong_use',
+        name,
+      );
+  },
+);
 
 migrate('the folder of the migrations is found from the built package', () => {
   assert.is(migrationsDir(), fileURLToPath(new URL('../../../migrations', import.meta.url)));

@@ -11,7 +11,10 @@ const db = await database();
 uses.after(() => db.close());
 
 uses('connections of both pools are busy or idle, and askers without one wait', async () => {
-  const opened = openDatabase({ scheme: 'postgres', ...connectionOf(db.url) }, { poolSize: 2, name: 'test' });
+  const opened = openDatabase(
+    { scheme: 'postgres', ...connectionOf(db.url) },
+    { poolSize: 2, name: 'test' },
+  );
   try {
     assert.equal(poolUsage(opened), { busy: 0, idle: 0, waiting: 0 });
     const [one, two] = [await opened.pool.connect(), await opened.pool.connect()];
@@ -23,7 +26,9 @@ uses('connections of both pools are busy or idle, and askers without one wait', 
     assert.equal(poolUsage(opened), { busy: 0, idle: 2, waiting: 0 });
     const slow = opened.knex.raw('select pg_sleep(0.3)');
     const sent = slow.then(() => undefined);
-    await until('the builder to have a connection', () => poolUsage(opened).busy === 1, { everyMs: 5 });
+    await until('the builder to have a connection', () => poolUsage(opened).busy === 1, {
+      everyMs: 5,
+    });
     await sent;
     assert.equal(poolUsage(opened), { busy: 0, idle: 3, waiting: 0 });
   } finally {
@@ -31,22 +36,27 @@ uses('connections of both pools are busy or idle, and askers without one wait', 
   }
 });
 
-uses('parts of the gateway in one process are shown together, and one that has ended is gone', async () => {
-  const kept = keptMetrics();
-  const [one, two] = [0, 1].map(() => openDatabase({ scheme: 'postgres', ...connectionOf(db.url) }, { poolSize: 1, name: 'test' }));
-  try {
-    const stops = [one!, two!].map((each) => exportPoolMetrics(kept.meter, each));
-    await one!.pool.query('select 1');
-    await two!.pool.query('select 1');
-    await kept.scrape();
-    assert.is(kept.value('gateway_pool_connections', { state: 'idle' }), 2);
-    stops[0]!();
-    await kept.scrape();
-    assert.is(kept.value('gateway_pool_connections', { state: 'idle' }), 1);
-    stops[1]!();
-  } finally {
-    await Promise.all([one!.close(), two!.close()]);
-  }
-});
+uses(
+  'parts of the gateway in one process are shown together, and one that has ended is gone',
+  async () => {
+    const kept = keptMetrics();
+    const [one, two] = [0, 1].map(() =>
+      openDatabase({ scheme: 'postgres', ...connectionOf(db.url) }, { poolSize: 1, name: 'test' }),
+    );
+    try {
+      const stops = [one!, two!].map((each) => exportPoolMetrics(kept.meter, each));
+      await one!.pool.query('select 1');
+      await two!.pool.query('select 1');
+      await kept.scrape();
+      assert.is(kept.value('gateway_pool_connections', { state: 'idle' }), 2);
+      stops[0]!();
+      await kept.scrape();
+      assert.is(kept.value('gateway_pool_connections', { state: 'idle' }), 1);
+      stops[1]!();
+    } finally {
+      await Promise.all([one!.close(), two!.close()]);
+    }
+  },
+);
 
 uses.run();

@@ -68,8 +68,14 @@ const valuesOf = (place: Own, more: object = {}) =>
     const client = await connect();
     try {
       const hot = (await pool.query<{ values: Values }>(READ, [names])).rows[0]!.values;
-      const built = (await knex.raw<{ rows: { values: Values }[] }>(READ.replace('$1', '?'), [names])).rows[0]!.values;
-      return { hot, built, listening: (await client.query<{ values: Values }>(READ, [names])).rows[0]!.values };
+      const built = (
+        await knex.raw<{ rows: { values: Values }[] }>(READ.replace('$1', '?'), [names])
+      ).rows[0]!.values;
+      return {
+        hot,
+        built,
+        listening: (await client.query<{ values: Values }>(READ, [names])).rows[0]!.values,
+      };
     } finally {
       await client.end();
     }
@@ -86,21 +92,29 @@ async function refusal(place: Own, more: object = {}): Promise<GatewayError> {
   return error;
 }
 
-settings('no session has a value of the database that would change what a statement means or how it is planned', async () => {
-  const clean = await valuesOf(db);
-  const hostile = await database();
-  try {
-    const [{ name }] = (await hostile.rows<{ name: string }>('select current_database() as name')) as [{ name: string }];
-    for (const [setting, value] of Object.entries(HOSTILE))
-      await hostile.rows(`alter database ${name} set ${setting} = ${setting === 'datestyle' ? value : `'${value}'`}`);
-    const found = await valuesOf(hostile);
-    for (const kind of ['hot', 'built', 'listening'] as const) assert.equal(found[kind], { ...clean[kind], work_mem: '5MB' }, kind);
-    assert.is(found.hot.statement_timeout, '7s');
-    await on(hostile, {}, (opened, given) => requireSessions(opened, given));
-  } finally {
-    await hostile.close();
-  }
-});
+settings(
+  'no session has a value of the database that would change what a statement means or how it is planned',
+  async () => {
+    const clean = await valuesOf(db);
+    const hostile = await database();
+    try {
+      const [{ name }] = (await hostile.rows<{ name: string }>(
+        'select current_database() as name',
+      )) as [{ name: string }];
+      for (const [setting, value] of Object.entries(HOSTILE))
+        await hostile.rows(
+          `alter database ${name} set ${setting} = ${setting === 'datestyle' ? value : `'${value}'`}`,
+        );
+      const found = await valuesOf(hostile);
+      for (const kind of ['hot', 'built', 'listening'] as const)
+        assert.equal(found[kind], { ...clean[kind], work_mem: '5MB' }, kind);
+      assert.is(found.hot.statement_timeout, '7s');
+      await on(hostile, {}, (opened, given) => requireSessions(opened, given));
+    } finally {
+      await hostile.close();
+    }
+  },
+);
 
 settings('the environment of the process changes no session', async () => {
   const clean = await valuesOf(db);
@@ -119,105 +133,147 @@ settings('the environment of the process changes no session', async () => {
 });
 
 settings('database.options wins for what may differ, and is refused for what may not', async () => {
-  const { hot, built } = await valuesOf(db, { options: 'options=-c statement_timeout=5s -c synchronous_commit=remote_apply' });
-  for (const values of [hot, built]) assert.equal([values['statement_timeout'], values['synchronous_commit']], ['5s', 'remote_apply']);
+  const { hot, built } = await valuesOf(db, {
+    options: 'options=-c statement_timeout=5s -c synchronous_commit=remote_apply',
+  });
+  for (const values of [hot, built])
+    assert.equal(
+      [values['statement_timeout'], values['synchronous_commit']],
+      ['5s', 'remote_apply'],
+    );
   const { code, message, fix } = await refusal(db, { options: 'options=-c array_nulls=off' });
   assert.is(code, 'database_setting');
-  assert.match(message, /runs our sessions with array_nulls = off, from database\.options; the gateway needs "on"/);
+  assert.match(
+    message,
+    /runs our sessions with array_nulls = off, from database\.options; the gateway needs "on"/,
+  );
   assert.match(fix, 'remove array_nulls from database.options');
 });
 
-settings('a time that cannot be read is an error, from every kind of session, and infinity is none', () =>
-  on(db, {}, async ({ pool, knex, connect }) => {
-    const client = await connect();
-    try {
-      for (const query of [(sql: string) => client.query(sql), (sql: string) => pool.query(sql), (sql: string) => knex.raw(sql)]) {
-        for (const style of ['German', 'SQL, DMY', 'Postgres'])
-          for (const type of ['timestamptz', 'timestamp', 'date']) {
-            const error = await query(`do $$ begin execute 'set datestyle to ${style}'; end $$`)
-              .then(() => query(`select set_config('datestyle', '${style}', false), '2020-01-31'::${type} as at`))
-              .then(
-                () => undefined,
-                (it: unknown) => it,
+settings(
+  'a time that cannot be read is an error, from every kind of session, and infinity is none',
+  () =>
+    on(db, {}, async ({ pool, knex, connect }) => {
+      const client = await connect();
+      try {
+        for (const query of [
+          (sql: string) => client.query(sql),
+          (sql: string) => pool.query(sql),
+          (sql: string) => knex.raw(sql),
+        ]) {
+          for (const style of ['German', 'SQL, DMY', 'Postgres'])
+            for (const type of ['timestamptz', 'timestamp', 'date']) {
+              const error = await query(`do $$ begin execute 'set datestyle to ${style}'; end $$`)
+                .then(() =>
+                  query(
+                    `select set_config('datestyle', '${style}', false), '2020-01-31'::${type} as at`,
+                  ),
+                )
+                .then(
+                  () => undefined,
+                  (it: unknown) => it,
+                );
+              assert.ok(
+                isGatewayError(error, 'database_time'),
+                `${style} ${type}: ${String(error)}`,
               );
-            assert.ok(isGatewayError(error, 'database_time'), `${style} ${type}: ${String(error)}`);
-          }
-        const { rows } = (await query(`set datestyle to ISO; select 'infinity'::timestamptz as at`).then(
-          (it: unknown) => (it as { rows: unknown[] }[])[1],
-        )) as {
-          rows: { at: unknown }[];
-        };
-        assert.equal(rows, [{ at: Infinity }]);
+            }
+          const { rows } = (await query(
+            `set datestyle to ISO; select 'infinity'::timestamptz as at`,
+          ).then((it: unknown) => (it as { rows: unknown[] }[])[1])) as {
+            rows: { at: unknown }[];
+          };
+          assert.equal(rows, [{ at: Infinity }]);
+        }
+      } finally {
+        await client.end();
       }
-    } finally {
-      await client.end();
-    }
-  }),
+    }),
 );
 
-settings('through a pooler what it keeps is set, and what it does not keep is refused with its origin and the way out', async () => {
-  const hostile = await database();
-  const bouncer = await own.pgbouncer(hostile.url);
-  const session = await own.pgbouncer(hostile.url, { pool_mode: 'session', ignore_startup_parameters: 'options' });
-  const { host, port, database: name } = connectionOf(hostile.url);
-  const through = { host: '127.0.0.1', port: bouncer.port, direct: { host, port } };
-  const at = (place: object) => on(hostile, place, (opened, given) => requireSessions(opened, given));
-  try {
-    await hostile.rows(`alter database ${name} set datestyle = German, DMY`);
-    await hostile.rows(`alter database ${name} set timezone = 'Asia/Kathmandu'`);
-    for (const place of [through, { port: session.port }]) await at(place);
-    const { built, hot } = await valuesOf(hostile, through);
-    for (const values of [built, hot]) assert.equal([values['datestyle'], values['timezone']], ['ISO, MDY', 'UTC']);
+settings(
+  'through a pooler what it keeps is set, and what it does not keep is refused with its origin and the way out',
+  async () => {
+    const hostile = await database();
+    const bouncer = await own.pgbouncer(hostile.url);
+    const session = await own.pgbouncer(hostile.url, {
+      pool_mode: 'session',
+      ignore_startup_parameters: 'options',
+    });
+    const { host, port, database: name } = connectionOf(hostile.url);
+    const through = { host: '127.0.0.1', port: bouncer.port, direct: { host, port } };
+    const at = (place: object) =>
+      on(hostile, place, (opened, given) => requireSessions(opened, given));
+    try {
+      await hostile.rows(`alter database ${name} set datestyle = German, DMY`);
+      await hostile.rows(`alter database ${name} set timezone = 'Asia/Kathmandu'`);
+      for (const place of [through, { port: session.port }]) await at(place);
+      const { built, hot } = await valuesOf(hostile, through);
+      for (const values of [built, hot])
+        assert.equal([values['datestyle'], values['timezone']], ['ISO, MDY', 'UTC']);
 
-    const setting = async (sql: string, place: object, sentence: RegExp, remedy: RegExp) => {
-      await hostile.rows(sql);
-      // A pooler would keep its existing sessions.
-      await hostile.rows(
-        'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+      const setting = async (sql: string, place: object, sentence: RegExp, remedy: RegExp) => {
+        await hostile.rows(sql);
+        // A pooler would keep its existing sessions.
+        await hostile.rows(
+          'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+        );
+        const { code, message, fix } = await refusal(hostile, place);
+        assert.is(code, 'database_setting');
+        assert.match(message, sentence);
+        assert.match(fix, remedy);
+      };
+      await setting(
+        `alter database ${name} set synchronous_commit = off`,
+        through,
+        new RegExp(
+          `127\\.0\\.0\\.1:${bouncer.port} runs our sessions with synchronous_commit = off, from database ${name}; the gateway needs "on"`,
+        ),
+        new RegExp(`run \`alter database ${name} reset synchronous_commit\``),
       );
-      const { code, message, fix } = await refusal(hostile, place);
-      assert.is(code, 'database_setting');
-      assert.match(message, sentence);
-      assert.match(fix, remedy);
-    };
-    await setting(
-      `alter database ${name} set synchronous_commit = off`,
-      through,
-      new RegExp(
-        `127\\.0\\.0\\.1:${bouncer.port} runs our sessions with synchronous_commit = off, from database ${name}; the gateway needs "on"`,
-      ),
-      new RegExp(`run \`alter database ${name} reset synchronous_commit\``),
-    );
-    await hostile.rows(`alter database ${name} reset synchronous_commit`);
-    await setting(
-      `alter role postgres in database ${name} set transform_null_equals = on`,
-      { port: session.port },
-      new RegExp(`transform_null_equals = on, from role postgres in database ${name}`),
-      new RegExp(`\`alter role postgres in database ${name} reset transform_null_equals\``),
-    );
-  } finally {
-    await bouncer.close();
-    await session.close();
-    await hostile.close();
-  }
-});
+      await hostile.rows(`alter database ${name} reset synchronous_commit`);
+      await setting(
+        `alter role postgres in database ${name} set transform_null_equals = on`,
+        { port: session.port },
+        new RegExp(`transform_null_equals = on, from role postgres in database ${name}`),
+        new RegExp(`\`alter role postgres in database ${name} reset transform_null_equals\``),
+      );
+    } finally {
+      await bouncer.close();
+      await session.close();
+      await hostile.close();
+    }
+  },
+);
 
-settings('a setting that only a superuser sets, and an encoding that cannot store every text, are refused', async () => {
-  const [{ name }] = (await db.rows<{ name: string }>('select current_database() as name')) as [{ name: string }];
-  await db.rows(`alter role postgres in database ${name} set session_replication_role = replica`);
-  const replica = await refusal(db).finally(() => db.rows(`alter role postgres in database ${name} reset session_replication_role`));
-  assert.match(replica.message, `session_replication_role = replica, from role postgres in database ${name}`);
-  const windows = `${name}_windows`;
-  await db.rows(`create database ${windows} encoding 'WIN1252' template template0 lc_collate 'C' lc_ctype 'C'`);
-  try {
-    const { code, message, fix } = await refusal(db, { database: windows });
-    assert.is(code, 'database_encoding');
-    assert.match(message, `the database ${windows} on Postgres at`);
-    assert.match(message, 'has the encoding WIN1252');
-    assert.match(fix, 'createdb --encoding UTF8 --template template0');
-  } finally {
-    await db.rows(`drop database ${windows} with (force)`);
-  }
-});
+settings(
+  'a setting that only a superuser sets, and an encoding that cannot store every text, are refused',
+  async () => {
+    const [{ name }] = (await db.rows<{ name: string }>('select current_database() as name')) as [
+      { name: string },
+    ];
+    await db.rows(`alter role postgres in database ${name} set session_replication_role = replica`);
+    const replica = await refusal(db).finally(() =>
+      db.rows(`alter role postgres in database ${name} reset session_replication_role`),
+    );
+    assert.match(
+      replica.message,
+      `session_replication_role = replica, from role postgres in database ${name}`,
+    );
+    const windows = `${name}_windows`;
+    await db.rows(
+      `create database ${windows} encoding 'WIN1252' template template0 lc_collate 'C' lc_ctype 'C'`,
+    );
+    try {
+      const { code, message, fix } = await refusal(db, { database: windows });
+      assert.is(code, 'database_encoding');
+      assert.match(message, `the database ${windows} on Postgres at`);
+      assert.match(message, 'has the encoding WIN1252');
+      assert.match(fix, 'createdb --encoding UTF8 --template template0');
+    } finally {
+      await db.rows(`drop database ${windows} with (force)`);
+    }
+  },
+);
 
 settings.run();

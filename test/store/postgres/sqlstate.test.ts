@@ -19,10 +19,12 @@ refused.after(async () => {
 });
 
 async function raised(code: string): Promise<unknown> {
-  return client.query(`do $$ begin raise exception 'because' using errcode = '${code}'; end $$`).then(
-    () => assert.unreachable('it raises nothing'),
-    (error: unknown) => error,
-  );
+  return client
+    .query(`do $$ begin raise exception 'because' using errcode = '${code}'; end $$`)
+    .then(
+      () => assert.unreachable('it raises nothing'),
+      (error: unknown) => error,
+    );
 }
 
 /**
@@ -77,38 +79,57 @@ refused('what is about Postgres itself is never taken for a fault of the message
 });
 
 refused('what is about the message is', async () => {
-  for (const [code, what] of Object.entries(CONTENT)) assert.is(rejectsContent(await raised(code)), true, `${code}: ${what}`);
+  for (const [code, what] of Object.entries(CONTENT))
+    assert.is(rejectsContent(await raised(code)), true, `${code}: ${what}`);
 });
 
 refused('errors without a code of Postgres are about the way to it', () => {
-  for (const error of [new Error('Query read timeout'), Object.assign(new Error('cut'), { code: 'ECONNRESET' }), undefined, null, 'text']) {
+  for (const error of [
+    new Error('Query read timeout'),
+    Object.assign(new Error('cut'), { code: 'ECONNRESET' }),
+    undefined,
+    null,
+    'text',
+  ]) {
     assert.is(rejectsContent(error), false);
   }
   assert.is(rejectsContent(Object.assign(new Error('x'), { code: '22ABCX' })), false);
 });
 
-refused('a session that Postgres ends is not about the message either, though the code says so', async () => {
-  // An invalid parameter value ends the session before it starts.
-  const wrong = new pg.Client({ connectionString: db.url, options: '-c statement_timeout=never' });
-  const error = await wrong.connect().then(
-    () => assert.unreachable('Postgres takes it'),
-    (failure: unknown) => failure,
-  );
-  assert.equal([(error as pg.DatabaseError).code, (error as pg.DatabaseError).severity], ['22023', 'FATAL']);
-  assert.is(rejectsContent(error), false);
-});
+refused(
+  'a session that Postgres ends is not about the message either, though the code says so',
+  async () => {
+    // An invalid parameter value ends the session before it starts.
+    const wrong = new pg.Client({
+      connectionString: db.url,
+      options: '-c statement_timeout=never',
+    });
+    const error = await wrong.connect().then(
+      () => assert.unreachable('Postgres takes it'),
+      (failure: unknown) => failure,
+    );
+    assert.equal(
+      [(error as pg.DatabaseError).code, (error as pg.DatabaseError).severity],
+      ['22023', 'FATAL'],
+    );
+    assert.is(rejectsContent(error), false);
+  },
+);
 
-refused('a transaction that is read-only refuses to write, and says so with a code that waits', async () => {
-  await client.query('create table t (n int)');
-  await client.query('set default_transaction_read_only = on');
-  try {
-    await client.query('insert into t values (1)');
-    assert.unreachable('it was written');
-  } catch (error) {
-    assert.equal([(error as pg.DatabaseError).code, rejectsContent(error)], ['25006', false]);
-  } finally {
-    await client.query('set default_transaction_read_only = off');
-  }
-});
+refused(
+  'a transaction that is read-only refuses to write, and says so with a code that waits',
+  async () => {
+    await client.query('create table t (n int)');
+    await client.query('set default_transaction_read_only = on');
+    try {
+      await client.query('insert into t values (1)');
+      assert.unreachable('it was written');
+    } catch (error) {
+      assert.equal([(error as pg.DatabaseError).code, rejectsContent(error)], ['25006', false]);
+    } finally {
+      await client.query('set default_transaction_read_only = off');
+    }
+  },
+);
 
 refused.run();

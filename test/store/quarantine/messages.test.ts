@@ -2,7 +2,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
 import type { PageRequest } from '#store/pagination/page';
-import { findQuarantinedMessage, listQuarantinedMessages, quarantineMessages, type QuarantineFilter } from '#store/quarantine/messages';
+import {
+  findQuarantinedMessage,
+  listQuarantinedMessages,
+  quarantineMessages,
+  type QuarantineFilter,
+} from '#store/quarantine/messages';
 import { discardQuarantinedMessages } from '#store/quarantine/replay';
 import { within } from '../../support/until.js';
 import { empty, PROJECT, quarantinedMessage, SOURCE } from '../batches.js';
@@ -51,20 +56,30 @@ quarantine('a message keeps its bytes and is discarded once', async () => {
   const { projectId, ids } = await setUp();
   const [id] = ids as [string];
   const found = await findQuarantinedMessage(db.pool, projectId, id);
-  assert.equal([found?.raw, found?.raw_bytes, found?.reason], [Buffer.from([0xff, 0x00, 0]), 3, 'Because of 0.']);
+  assert.equal(
+    [found?.raw, found?.raw_bytes, found?.reason],
+    [Buffer.from([0xff, 0x00, 0]), 3, 'Because of 0.'],
+  );
   assert.equal(await discardQuarantinedMessages(db.pool, [{ projectId, id }]), [id]);
   assert.equal(await discardQuarantinedMessages(db.pool, [{ projectId, id }]), []);
   assert.is((await findQuarantinedMessage(db.pool, projectId, id))?.status, 'discarded');
   assert.is(await findQuarantinedMessage(db.pool, newId(), id), undefined);
 });
 
-const count = async () => (await db.rows<{ n: number }>('select count(*)::int as n from quarantined_messages'))[0]!.n;
+const count = async () =>
+  (await db.rows<{ n: number }>('select count(*)::int as n from quarantined_messages'))[0]!.n;
 
 quarantine('a message is kept byte for byte, with its reason', async () => {
   const raw = Buffer.from(Array.from({ length: 1024 }, (_, n) => n % 256));
-  const made = quarantinedMessage({ raw, headers: '{"a\\u0000":"it\'s \\"é\\" \\\\"}', reason: `It's {"not"}, \\ a\nmessage 😀.` });
+  const made = quarantinedMessage({
+    raw,
+    headers: '{"a\\u0000":"it\'s \\"é\\" \\\\"}',
+    reason: `It's {"not"}, \\ a\nmessage 😀.`,
+  });
   await quarantineMessages(db.pool, [made]);
-  const [row] = await db.rows('select *, created_at = updated_at as untouched from quarantined_messages');
+  const [row] = await db.rows(
+    'select *, created_at = updated_at as untouched from quarantined_messages',
+  );
   const { created_at: createdAt, updated_at: _updatedAt, raw: stored, ...rest } = row!;
   assert.ok(createdAt instanceof Date);
   assert.ok(raw.equals(stored as Buffer));
@@ -84,32 +99,44 @@ quarantine('a message is kept byte for byte, with its reason', async () => {
   });
 });
 
-quarantine('a message that comes again is not stored again, and what was decided of it stays', async () => {
-  const made = quarantinedMessage();
-  await quarantineMessages(db.pool, [made, quarantinedMessage()]);
-  await db.rows(`update quarantined_messages set status = 'replayed', raw = 'edited' where id = $1`, [made.id]);
-  const again = { ...made, raw: Buffer.from('edited'), reason: 'another' };
-  const other = { ...made, raw: Buffer.from('other') };
-  assert.equal(
-    [...(await quarantineMessages(db.pool, [quarantinedMessage(), again, other]))],
-    [
-      [again, 'same'],
-      [other, 'other'],
-    ],
-  );
-  assert.is(await count(), 3);
-  assert.equal(await db.rows(`select status, raw, reason from quarantined_messages where id = $1`, [made.id]), [
-    { status: 'replayed', raw: Buffer.from('edited'), reason: 'The message is not JSON.' },
-  ]);
-});
+quarantine(
+  'a message that comes again is not stored again, and what was decided of it stays',
+  async () => {
+    const made = quarantinedMessage();
+    await quarantineMessages(db.pool, [made, quarantinedMessage()]);
+    await db.rows(
+      `update quarantined_messages set status = 'replayed', raw = 'edited' where id = $1`,
+      [made.id],
+    );
+    const again = { ...made, raw: Buffer.from('edited'), reason: 'another' };
+    const other = { ...made, raw: Buffer.from('other') };
+    assert.equal(
+      [...(await quarantineMessages(db.pool, [quarantinedMessage(), again, other]))],
+      [
+        [again, 'same'],
+        [other, 'other'],
+      ],
+    );
+    assert.is(await count(), 3);
+    assert.equal(
+      await db.rows(`select status, raw, reason from quarantined_messages where id = $1`, [
+        made.id,
+      ]),
+      [{ status: 'replayed', raw: Buffer.from('edited'), reason: 'The message is not JSON.' }],
+    );
+  },
+);
 
-quarantine('the same coordinates with another stamp are another message: the topic was made anew', async () => {
-  await quarantineMessages(db.pool, [
-    quarantinedMessage({ coordinates: 'orders/0/0' }),
-    quarantinedMessage({ coordinates: 'orders/0/0', occurredAtMs: 1 }),
-  ]);
-  assert.is(await count(), 2);
-});
+quarantine(
+  'the same coordinates with another stamp are another message: the topic was made anew',
+  async () => {
+    await quarantineMessages(db.pool, [
+      quarantinedMessage({ coordinates: 'orders/0/0' }),
+      quarantinedMessage({ coordinates: 'orders/0/0', occurredAtMs: 1 }),
+    ]);
+    assert.is(await count(), 2);
+  },
+);
 
 quarantine('the same message twice in one batch is one', async () => {
   const made = quarantinedMessage();
@@ -118,37 +145,54 @@ quarantine('the same message twice in one batch is one', async () => {
   assert.is(await count(), 1);
 });
 
-quarantine('an empty message and one of two megabytes are kept, also as parts of larger buffers', async () => {
-  const whole = Buffer.alloc(2_000_002, 7);
-  const made = [
-    quarantinedMessage({ raw: new Uint8Array(0) }),
-    quarantinedMessage({ raw: whole.subarray(1, -1) }),
-    quarantinedMessage({ raw: new Uint8Array(whole.buffer, whole.byteOffset + 1, 3) }),
-  ];
-  await quarantineMessages(db.pool, made);
-  const rows = await db.rows<{ id: string; size: number }>('select id, length(raw) as size from quarantined_messages');
-  assert.equal(
-    made.map(({ id }) => rows.find((row) => row.id === id)?.size),
-    [0, 2_000_000, 3],
-  );
-});
+quarantine(
+  'an empty message and one of two megabytes are kept, also as parts of larger buffers',
+  async () => {
+    const whole = Buffer.alloc(2_000_002, 7);
+    const made = [
+      quarantinedMessage({ raw: new Uint8Array(0) }),
+      quarantinedMessage({ raw: whole.subarray(1, -1) }),
+      quarantinedMessage({ raw: new Uint8Array(whole.buffer, whole.byteOffset + 1, 3) }),
+    ];
+    await quarantineMessages(db.pool, made);
+    const rows = await db.rows<{ id: string; size: number }>(
+      'select id, length(raw) as size from quarantined_messages',
+    );
+    assert.equal(
+      made.map(({ id }) => rows.find((row) => row.id === id)?.size),
+      [0, 2_000_000, 3],
+    );
+  },
+);
 
-quarantine('text that Postgres cannot hold is cleaned: quarantine is the end of the way and refuses nothing', async () => {
-  await quarantineMessages(db.pool, [quarantinedMessage({ coordinates: 'a\0b\x1ec', reason: 'a\0b\ud800' })]);
-  assert.equal(await db.rows('select coordinates, reason from quarantined_messages'), [
-    { coordinates: 'a\ufffdb\ufffdc', reason: 'a\ufffdb\ufffd' },
-  ]);
-});
+quarantine(
+  'text that Postgres cannot hold is cleaned: quarantine is the end of the way and refuses nothing',
+  async () => {
+    await quarantineMessages(db.pool, [
+      quarantinedMessage({ coordinates: 'a\0b\x1ec', reason: 'a\0b\ud800' }),
+    ]);
+    assert.equal(await db.rows('select coordinates, reason from quarantined_messages'), [
+      { coordinates: 'a\ufffdb\ufffdc', reason: 'a\ufffdb\ufffd' },
+    ]);
+  },
+);
 
-quarantine('agents that quarantine the same messages at once, in whatever order, do not block each other', async () => {
-  const made = Array.from({ length: 300 }, () => quarantinedMessage());
-  await within(
-    Promise.all([made, made.toReversed(), made.slice(100), made.toReversed().slice(100)].map((list) => quarantineMessages(db.pool, list))),
-    60_000,
-    'the batches',
-  );
-  assert.is(await count(), 300);
-});
+quarantine(
+  'agents that quarantine the same messages at once, in whatever order, do not block each other',
+  async () => {
+    const made = Array.from({ length: 300 }, () => quarantinedMessage());
+    await within(
+      Promise.all(
+        [made, made.toReversed(), made.slice(100), made.toReversed().slice(100)].map((list) =>
+          quarantineMessages(db.pool, list),
+        ),
+      ),
+      60_000,
+      'the batches',
+    );
+    assert.is(await count(), 300);
+  },
+);
 
 quarantine('stamps of every year are kept, in every project', async () => {
   await quarantineMessages(db.pool, [

@@ -4,7 +4,12 @@ import { newId } from '#core/events/ids';
 import type { NewEvent } from '#store/events/events';
 import { listUsage } from '#store/usage/usage';
 import { quarantineMessages } from '#store/quarantine/messages';
-import { discardQuarantinedMessages, editQuarantinedMessage, readReplayable, replayQuarantinedMessage } from '#store/quarantine/replay';
+import {
+  discardQuarantinedMessages,
+  editQuarantinedMessage,
+  readReplayable,
+  replayQuarantinedMessage,
+} from '#store/quarantine/replay';
 import { empty, PROJECT, pendingEvent, quarantinedMessage, sorted } from '../batches.js';
 import { makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';
@@ -22,23 +27,38 @@ async function waiting(raw = 'bytes') {
 }
 
 const statusOf = async (id: string) =>
-  (await db.rows<{ status: string }>('select status from quarantined_messages where id = $1', [id]))[0]?.status;
-const count = async () => (await db.rows<{ n: number }>('select count(*)::int as n from events'))[0]!.n;
+  (
+    await db.rows<{ status: string }>('select status from quarantined_messages where id = $1', [id])
+  )[0]?.status;
+const count = async () =>
+  (await db.rows<{ n: number }>('select count(*)::int as n from events'))[0]!.n;
 const commit = (message: Awaited<ReturnType<typeof waiting>>, events: readonly NewEvent[]) =>
-  replayQuarantinedMessage(db.pool, message, { events: sorted(events), idempotencyWindowSeconds: 60 });
+  replayQuarantinedMessage(db.pool, message, {
+    events: sorted(events),
+    idempotencyWindowSeconds: 60,
+  });
 
-replay('a message is read in the order asked for, with its time to the millisecond and its edited bytes', async () => {
-  const [a, b] = [await waiting('a'), await waiting('b')];
-  const editedAt = await editQuarantinedMessage(db.pool, a, Buffer.from('edited'));
-  const read = await readReplayable(db.pool, [b, a, { projectId: PROJECT, id: newId() }]);
-  assert.equal(
-    read.map(({ id, body, editedAt: at, headers, occurredAtMs }) => [id, body.toString(), at, headers, occurredAtMs]),
-    [
-      [b.id, 'b', null, { a: 'b' }, b.occurredAtMs],
-      [a.id, 'edited', editedAt, { a: 'b' }, a.occurredAtMs],
-    ],
-  );
-});
+replay(
+  'a message is read in the order asked for, with its time to the millisecond and its edited bytes',
+  async () => {
+    const [a, b] = [await waiting('a'), await waiting('b')];
+    const editedAt = await editQuarantinedMessage(db.pool, a, Buffer.from('edited'));
+    const read = await readReplayable(db.pool, [b, a, { projectId: PROJECT, id: newId() }]);
+    assert.equal(
+      read.map(({ id, body, editedAt: at, headers, occurredAtMs }) => [
+        id,
+        body.toString(),
+        at,
+        headers,
+        occurredAtMs,
+      ]),
+      [
+        [b.id, 'b', null, { a: 'b' }, b.occurredAtMs],
+        [a.id, 'edited', editedAt, { a: 'b' }, a.occurredAtMs],
+      ],
+    );
+  },
+);
 
 replay('events and status are committed together, and only once', async () => {
   const message = await waiting();
@@ -55,7 +75,9 @@ replay('events that are new count as usage of today, duplicates do not', async (
     const message = quarantinedMessage({ projectId, id });
     await quarantineMessages(db.pool, [message]);
     const [read] = await readReplayable(db.pool, [message]);
-    const events = ['same', id].map((idempotencyKey) => pendingEvent({ projectId, idempotencyKey, data: '{"ä":1}' }));
+    const events = ['same', id].map((idempotencyKey) =>
+      pendingEvent({ projectId, idempotencyKey, data: '{"ä":1}' }),
+    );
     assert.ok(await commit(read!, events));
   }
   const usage = await listUsage(db.pool, { days: 1 });
@@ -90,7 +112,10 @@ replay('only what is quarantined is discarded', async () => {
   const [a, b, c] = [await waiting(), await waiting(), await waiting()];
   await commit(a, [pendingEvent()]);
   assert.equal((await discardQuarantinedMessages(db.pool, [a, b])).sort(), [b.id]);
-  assert.equal([await statusOf(a.id), await statusOf(b.id), await statusOf(c.id)], ['replayed', 'discarded', 'quarantined']);
+  assert.equal(
+    [await statusOf(a.id), await statusOf(b.id), await statusOf(c.id)],
+    ['replayed', 'discarded', 'quarantined'],
+  );
 });
 
 replay.run();

@@ -1,7 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import { deliveriesStatement, eventsStatement, messagesStatement, ofDay } from '#store/retention/delete-finished';
+import {
+  deliveriesStatement,
+  eventsStatement,
+  messagesStatement,
+  ofDay,
+} from '#store/retention/delete-finished';
 import { projectsIn } from '#store/retention/retention';
 import { genericPlan, PROJECT, readWhole } from '../batches.js';
 import { dayOf, finished, onFresh, TABLES } from '../days-of-events.js';
@@ -27,9 +32,19 @@ deleting(
       }
       // The plan of a recursive query is complete only after execution.
       const tables = TABLES.map((table) => `${table}_${dayOf(0).replaceAll('-', '')}`);
-      const { rows } = await db.pool.query<{ 'QUERY PLAN': string }>(`explain (analyze, costs off, timing off) ${projectsIn(tables)}`);
+      const { rows } = await db.pool.query<{ 'QUERY PLAN': string }>(
+        `explain (analyze, costs off, timing off) ${projectsIn(tables)}`,
+      );
       const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
-      assert.equal([plan.match(/Index Only Scan/g)?.length, plan.match(/Index Cond/g)?.length, readWhole(plan)], [3, 3, []], plan);
+      assert.equal(
+        [
+          plan.match(/Index Only Scan/g)?.length,
+          plan.match(/Index Cond/g)?.length,
+          readWhole(plan),
+        ],
+        [3, 3, []],
+        plan,
+      );
       assert.match(plan, /loops=4/);
     }),
 );

@@ -9,7 +9,9 @@ import { migratedDatabase } from '../migrated.js';
 const maintenance = suite('store/retention/maintenance');
 
 /** Runs a test on a private database: it creates and drops partitions. */
-async function onFresh(test: (db: Awaited<ReturnType<typeof migratedDatabase>>) => Promise<void>): Promise<void> {
+async function onFresh(
+  test: (db: Awaited<ReturnType<typeof migratedDatabase>>) => Promise<void>,
+): Promise<void> {
   const db = await migratedDatabase();
   try {
     await within(test(db), 60_000, 'the test');
@@ -30,7 +32,8 @@ function partition(table: string, day: number): string {
 type Rows = Awaited<ReturnType<typeof migratedDatabase>>['rows'];
 
 async function exists(rows: Rows, name: string): Promise<boolean> {
-  return (await rows<{ there: boolean }>('select to_regclass($1) is not null as there', [name]))[0]!.there;
+  return (await rows<{ there: boolean }>('select to_regclass($1) is not null as there', [name]))[0]!
+    .there;
 }
 
 async function dropDay(rows: Rows, day: number): Promise<void> {
@@ -39,59 +42,88 @@ async function dropDay(rows: Rows, day: number): Promise<void> {
 
 maintenance('after a migration the coming week is there, and there is nothing to do', () =>
   onFresh(async (db) => {
-    assert.equal(await runMaintenance(db.pool), { partitionsCreated: false, keysDeleted: 0, missing: [] });
-    for (const table of TABLES) for (const day of [0, 1, 7]) assert.ok(await exists(db.rows, partition(table, day)));
+    assert.equal(await runMaintenance(db.pool), {
+      partitionsCreated: false,
+      keysDeleted: 0,
+      missing: [],
+    });
+    for (const table of TABLES)
+      for (const day of [0, 1, 7]) assert.ok(await exists(db.rows, partition(table, day)));
   }),
 );
 
 maintenance('days that are missing are made in all three tables', () =>
   onFresh(async (db) => {
     await dropDay(db.rows, 5);
-    assert.equal(await runMaintenance(db.pool, 9), { partitionsCreated: true, keysDeleted: 0, missing: [] });
-    for (const table of TABLES) for (const day of [5, 8, 9]) assert.ok(await exists(db.rows, partition(table, day)));
+    assert.equal(await runMaintenance(db.pool, 9), {
+      partitionsCreated: true,
+      keysDeleted: 0,
+      missing: [],
+    });
+    for (const table of TABLES)
+      for (const day of [5, 8, 9]) assert.ok(await exists(db.rows, partition(table, day)));
     assert.not.ok(await exists(db.rows, partition('events', 10)));
-    assert.equal(await runMaintenance(db.pool, 9), { partitionsCreated: false, keysDeleted: 0, missing: [] });
+    assert.equal(await runMaintenance(db.pool, 9), {
+      partitionsCreated: false,
+      keysDeleted: 0,
+      missing: [],
+    });
   }),
 );
 
-maintenance('a day that the default partition holds rows of is made, with those rows, and they stay what they were', () =>
-  onFresh(async (db) => {
-    for (const day of [0, 3, 4]) await dropDay(db.rows, day);
-    const event = newEvent({ occurredAtMs: Date.now() + 3 * DAY_MS });
-    const [delivery, today] = [newDelivery(event), newEvent({ occurredAtMs: Date.now() })];
-    await acceptEvents(db.pool, batch([event, today], { deliveries: [delivery] }));
-    const far = newEvent({ occurredAtMs: Date.now() + 30 * DAY_MS });
-    await acceptEvents(db.pool, batch([far]));
-    assert.equal(await runMaintenance(db.pool), { partitionsCreated: true, keysDeleted: 0, missing: [] });
-    for (const day of [0, 3, 4]) for (const table of TABLES) assert.ok(await exists(db.rows, partition(table, day)));
-    assert.equal(await db.rows(`select id from ${partition('events', 3)}`), [{ id: event.id }]);
-    assert.equal(await db.rows(`select id from ${partition('event_deliveries', 3)}`), [{ id: delivery.id }]);
-    assert.equal(await db.rows(`select id from ${partition('events', 0)}`), [{ id: today.id }]);
-    assert.equal(await db.rows(`select id from events_default`), [{ id: far.id }]);
-    assert.equal(await acceptEvents(db.pool, batch([event])), new Set());
-    // Identical to the partitions of other days.
-    const shape = (day: number) =>
-      db.rows(
-        `select regexp_replace(pg_get_indexdef(indexrelid), '[0-9]{8}', '', 'g') as index from pg_index where indrelid = $1::regclass
+maintenance(
+  'a day that the default partition holds rows of is made, with those rows, and they stay what they were',
+  () =>
+    onFresh(async (db) => {
+      for (const day of [0, 3, 4]) await dropDay(db.rows, day);
+      const event = newEvent({ occurredAtMs: Date.now() + 3 * DAY_MS });
+      const [delivery, today] = [newDelivery(event), newEvent({ occurredAtMs: Date.now() })];
+      await acceptEvents(db.pool, batch([event, today], { deliveries: [delivery] }));
+      const far = newEvent({ occurredAtMs: Date.now() + 30 * DAY_MS });
+      await acceptEvents(db.pool, batch([far]));
+      assert.equal(await runMaintenance(db.pool), {
+        partitionsCreated: true,
+        keysDeleted: 0,
+        missing: [],
+      });
+      for (const day of [0, 3, 4])
+        for (const table of TABLES) assert.ok(await exists(db.rows, partition(table, day)));
+      assert.equal(await db.rows(`select id from ${partition('events', 3)}`), [{ id: event.id }]);
+      assert.equal(await db.rows(`select id from ${partition('event_deliveries', 3)}`), [
+        { id: delivery.id },
+      ]);
+      assert.equal(await db.rows(`select id from ${partition('events', 0)}`), [{ id: today.id }]);
+      assert.equal(await db.rows(`select id from events_default`), [{ id: far.id }]);
+      assert.equal(await acceptEvents(db.pool, batch([event])), new Set());
+      // Identical to the partitions of other days.
+      const shape = (day: number) =>
+        db.rows(
+          `select regexp_replace(pg_get_indexdef(indexrelid), '[0-9]{8}', '', 'g') as index from pg_index where indrelid = $1::regclass
          union all select pg_get_constraintdef(oid) from pg_constraint where conrelid = $1::regclass order by 1`,
-        [partition('events', day)],
-      );
-    assert.equal(await shape(3), await shape(5));
-  }),
+          [partition('events', day)],
+        );
+      assert.equal(await shape(3), await shape(5));
+    }),
 );
 
-maintenance('a day of which the default partition holds too many rows is left to it and reported, and the other days are made', () =>
-  onFresh(async (db) => {
-    for (const day of [3, 4]) await dropDay(db.rows, day);
-    await db.rows(
-      `insert into event_messages (project_id, id, occurred_at, digest, headers, raw_bytes)
+maintenance(
+  'a day of which the default partition holds too many rows is left to it and reported, and the other days are made',
+  () =>
+    onFresh(async (db) => {
+      for (const day of [3, 4]) await dropDay(db.rows, day);
+      await db.rows(
+        `insert into event_messages (project_id, id, occurred_at, digest, headers, raw_bytes)
        select $1, gen_random_uuid(), now() + interval '3 days', '', '', 0 from generate_series(1, 100001)`,
-      [PROJECT],
-    );
-    assert.equal(await runMaintenance(db.pool), { partitionsCreated: true, keysDeleted: 0, missing: [dayOf(3)] });
-    assert.ok(await exists(db.rows, partition('events', 3)));
-    assert.ok(await exists(db.rows, partition('events', 4)));
-  }),
+        [PROJECT],
+      );
+      assert.equal(await runMaintenance(db.pool), {
+        partitionsCreated: true,
+        keysDeleted: 0,
+        missing: [dayOf(3)],
+      });
+      assert.ok(await exists(db.rows, partition('events', 3)));
+      assert.ok(await exists(db.rows, partition('events', 4)));
+    }),
 );
 
 maintenance('keys whose window has passed are forgotten, the others are kept', () =>
@@ -101,7 +133,11 @@ maintenance('keys whose window has passed are forgotten, the others are kept', (
        select $1, 'key ' || n, gen_random_uuid(), now() + case when n <= 2500 then -interval '1 s' else interval '1 h' end from generate_series(1, 2503) n`,
       [PROJECT],
     );
-    assert.equal(await runMaintenance(db.pool), { partitionsCreated: false, keysDeleted: 2500, missing: [] });
+    assert.equal(await runMaintenance(db.pool), {
+      partitionsCreated: false,
+      keysDeleted: 2500,
+      missing: [],
+    });
     assert.equal(await db.rows('select count(*)::int as n from idempotency_keys'), [{ n: 3 }]);
   }),
 );
@@ -115,27 +151,38 @@ maintenance('of agents that look at the same time one does the work, and none fa
   }),
 );
 
-maintenance('while somebody reads a table for long, as a backup does, a missing day is left for the next time', () =>
-  onFresh(async (db) => {
-    await dropDay(db.rows, 7);
-    const backup = await db.connect();
-    try {
-      await backup.query('begin');
-      await backup.query('lock table events in access share mode');
-      await db.rows(`insert into idempotency_keys values ($1, 'old', gen_random_uuid(), now() - interval '1 s')`, [PROJECT]);
-      assert.equal(await runMaintenance(db.pool), { partitionsCreated: false, keysDeleted: 1, missing: [dayOf(7)] });
-      await backup.query('commit');
-    } finally {
-      await backup.end();
-    }
-    assert.is((await runMaintenance(db.pool)).partitionsCreated, true);
-  }),
+maintenance(
+  'while somebody reads a table for long, as a backup does, a missing day is left for the next time',
+  () =>
+    onFresh(async (db) => {
+      await dropDay(db.rows, 7);
+      const backup = await db.connect();
+      try {
+        await backup.query('begin');
+        await backup.query('lock table events in access share mode');
+        await db.rows(
+          `insert into idempotency_keys values ($1, 'old', gen_random_uuid(), now() - interval '1 s')`,
+          [PROJECT],
+        );
+        assert.equal(await runMaintenance(db.pool), {
+          partitionsCreated: false,
+          keysDeleted: 1,
+          missing: [dayOf(7)],
+        });
+        await backup.query('commit');
+      } finally {
+        await backup.end();
+      }
+      assert.is((await runMaintenance(db.pool)).partitionsCreated, true);
+    }),
 );
 
 maintenance('the connection it used is as it was: no lock and no setting stays', () =>
   onFresh(async (db) => {
     await runMaintenance(db.pool);
-    assert.equal((await db.pool.query<{ lock_timeout: string }>('show lock_timeout')).rows, [{ lock_timeout: '0' }]);
+    assert.equal((await db.pool.query<{ lock_timeout: string }>('show lock_timeout')).rows, [
+      { lock_timeout: '0' },
+    ]);
     assert.equal(
       await db.rows(
         `select from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`,

@@ -19,14 +19,23 @@ for (const name of streams) {
   };
 }
 
-process.on('message', async (/** @type {{ argv: string[], env: Record<string, string>, folder: string }} */ { argv, env, folder }) => {
-  for (const name of Object.keys(process.env)) delete process.env[name];
-  Object.assign(process.env, env);
-  process.chdir(folder);
-  const code = await run({ argv, root });
-  for (const name of streams) process[name].removeAllListeners('error');
-  process.chdir(root);
-  process.send?.({ code, ...printed });
-  printed = { stdout: '', stderr: '' };
-});
+process.on(
+  'message',
+  async (
+    /** @type {{ argv: string[], env: Record<string, string>, folder: string }} */ {
+      argv,
+      env,
+      folder,
+    },
+  ) => {
+    for (const name of Object.keys(process.env)) delete process.env[name];
+    Object.assign(process.env, env);
+    process.chdir(folder);
+    const code = await run({ argv, root });
+    for (const name of streams) process[name].removeAllListeners('error');
+    process.chdir(root);
+    process.send?.({ code, ...printed });
+    printed = { stdout: '', stderr: '' };
+  },
+);
 process.on('disconnect', () => process.exit());

@@ -38,7 +38,10 @@ function library(): string {
   const folders = ['/usr/lib', '/usr/local/lib'].flatMap((root) =>
     fs.existsSync(root) ? [root, ...fs.readdirSync(root).map((name) => path.join(root, name))] : [],
   );
-  const found = folders.map((folder) => path.join(folder, 'faketime', 'libfaketime.so.1')).find((file) => fs.existsSync(file));
-  if (found === undefined) throw new Unavailable('libfaketime.so.1 is not below /usr/lib or /usr/local/lib');
+  const found = folders
+    .map((folder) => path.join(folder, 'faketime', 'libfaketime.so.1'))
+    .find((file) => fs.existsSync(file));
+  if (found === undefined)
+    throw new Unavailable('libfaketime.so.1 is not below /usr/lib or /usr/local/lib');
   return found;
 }

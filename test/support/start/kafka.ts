@@ -56,20 +56,20 @@ export async function startKafka({
   const folder = tempFolder('kafka');
   const { ca, key, certificate } = certificates(path.join(folder, 'tls'));
   const keystore = path.join(folder, 'tls', 'keystore.pem');
-  fs.writeFileSync(keystore, [key, certificate, ca].map((file) => fs.readFileSync(file, 'utf8')).join(''));
+  fs.writeFileSync(
+    keystore,
+    [key, certificate, ca].map((file) => fs.readFileSync(file, 'utf8')).join(''),
+  );
   const ports = await freePorts(7);
-  const [plaintext, controller, saslPlaintext, saslSsl, ssl, mutual, saslMutual] = ports.map((port) => `127.0.0.1:${port}`) as [
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-    string,
-  ];
+  const [plaintext, controller, saslPlaintext, saslSsl, ssl, mutual, saslMutual] = ports.map(
+    (port) => `127.0.0.1:${port}`,
+  ) as [string, string, string, string, string, string, string];
   const listeners = { plaintext, saslPlaintext, saslSsl, ssl, mutual, saslMutual };
   const properties = path.join(folder, 'server.properties');
-  fs.writeFileSync(properties, serverProperties({ folder, listeners, controller, ca, keystore, proxied }));
+  fs.writeFileSync(
+    properties,
+    serverProperties({ folder, listeners, controller, ca, keystore, proxied }),
+  );
   format(jars, properties);
   const server = new ServerProcess({
     name: 'Kafka',
@@ -90,7 +90,10 @@ export async function startKafka({
  * not run long enough to benefit from it.
  */
 function java(jars: string, heap: string, compiler: 'quick' | 'full' = 'quick'): string[] {
-  const log = ['-Dorg.slf4j.simpleLogger.defaultLogLevel=warn', '-Dorg.slf4j.simpleLogger.showDateTime=true'];
+  const log = [
+    '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn',
+    '-Dorg.slf4j.simpleLogger.showDateTime=true',
+  ];
   return [
     `-Xmx${heap}`,
     '-XX:+UseSerialGC',
@@ -108,10 +111,23 @@ function java(jars: string, heap: string, compiler: 'quick' | 'full' = 'quick'):
 function format(jars: string, properties: string): void {
   const { username, password } = kafkaUsers.scram;
   const id = clusterId();
-  const users = ['SCRAM-SHA-256', 'SCRAM-SHA-512'].flatMap((hash) => ['--add-scram', `${hash}=[name=${username},password=${password}]`]);
-  const args = [...java(jars, '128m'), 'kafka.tools.StorageTool', 'format', '-t', id, '-c', properties, ...users];
+  const users = ['SCRAM-SHA-256', 'SCRAM-SHA-512'].flatMap((hash) => [
+    '--add-scram',
+    `${hash}=[name=${username},password=${password}]`,
+  ]);
+  const args = [
+    ...java(jars, '128m'),
+    'kafka.tools.StorageTool',
+    'format',
+    '-t',
+    id,
+    '-c',
+    properties,
+    ...users,
+  ];
   const { status, stdout, stderr, error } = spawnSync('java', args, { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`Kafka could not format its folder: ${error?.message ?? `${stdout}${stderr}`}`);
+  if (status !== 0)
+    throw new Error(`Kafka could not format its folder: ${error?.message ?? `${stdout}${stderr}`}`);
 }
 
 /**
@@ -135,7 +151,8 @@ function serverProperties(of: {
 }): string {
   const { plaintext, saslPlaintext, saslSsl, ssl, mutual, saslMutual } = of.listeners;
   const usual = `PLAINTEXT://${plaintext},SASL_PLAINTEXT://${saslPlaintext},SASL_SSL://${saslSsl},SSL://${ssl},MUTUAL://${mutual},SASL_MUTUAL://${saslMutual}`;
-  const proxiedAt = (port: number | undefined) => (port === undefined ? '' : `,PROXIED://127.0.0.1:${port}`);
+  const proxiedAt = (port: number | undefined) =>
+    port === undefined ? '' : `,PROXIED://127.0.0.1:${port}`;
   const bound = `${usual}${proxiedAt(of.proxied?.port)}`;
   const mechanisms = 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512';
   const login = 'org.apache.kafka.common.security';
@@ -202,7 +219,12 @@ function serverProperties(of: {
  * for it.
  */
 async function coordinates(broker: string): Promise<boolean> {
-  const kafka = new Kafka({ brokers: [broker], logLevel: logLevel.NOTHING, retry: { retries: 0 }, connectionTimeout: 2_000 });
+  const kafka = new Kafka({
+    brokers: [broker],
+    logLevel: logLevel.NOTHING,
+    retry: { retries: 0 },
+    connectionTimeout: 2_000,
+  });
   const admin = kafka.admin();
   try {
     await admin.connect();

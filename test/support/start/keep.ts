@@ -47,7 +47,11 @@ function tell(change: object): void {
  */
 function startKeeper(): ChildProcess {
   const script = fileURLToPath(new URL('./keeper.mjs', import.meta.url));
-  const child = spawn(process.execPath, [script], { detached: true, stdio: ['pipe', 'ignore', 'ignore'], env: {} });
+  const child = spawn(process.execPath, [script], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+    env: {},
+  });
   child.unref();
   const input = child.stdin as typeof child.stdin & { unref(): void };
   input.unref();

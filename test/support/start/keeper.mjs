@@ -13,7 +13,8 @@ const kept = new Map();
 /** @type {Set<string>} */
 const folders = new Set();
 
-for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) process.on(signal, () => {});
+for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']))
+  process.on(signal, () => {});
 
 for await (const line of readline.createInterface({ input: process.stdin })) {
   const { keep, forget, folder, leave } = JSON.parse(line);

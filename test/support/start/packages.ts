@@ -36,12 +36,22 @@ export function installed(program: string, packages: readonly string[], why: str
  */
 export function apt(args: readonly string[], options: { cwd?: string } = {}): string | undefined {
   const alone = have('flock') ? ['flock', path.join(os.tmpdir(), 'gateway-tests-apt.lock')] : [];
-  const [file, ...rest] = [...alone, 'apt-get', '-q', '-y', '-o', 'DPkg::Lock::Timeout=300', ...args] as [string, ...string[]];
+  const [file, ...rest] = [
+    ...alone,
+    'apt-get',
+    '-q',
+    '-y',
+    '-o',
+    'DPkg::Lock::Timeout=300',
+    ...args,
+  ] as [string, ...string[]];
   const { status, stderr } = spawnSync(file, rest, {
     ...options,
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
     stdio: ['ignore', 'pipe', 'pipe'],
     encoding: 'utf8',
   });
-  return status === 0 ? undefined : stderr.trim().split('\n').slice(-3).join(' ') || `it ended with ${status}`;
+  return status === 0
+    ? undefined
+    : stderr.trim().split('\n').slice(-3).join(' ') || `it ended with ${status}`;
 }

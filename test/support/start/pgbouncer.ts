@@ -16,7 +16,10 @@ export interface PgBouncer extends ServerProcess {
  * `{ ignore_startup_parameters: 'options' }`
  * @throws `Unavailable` if it cannot be installed
  */
-export async function startPgBouncer(postgresUrl: string, more: Readonly<Record<string, string | number>> = {}): Promise<PgBouncer> {
+export async function startPgBouncer(
+  postgresUrl: string,
+  more: Readonly<Record<string, string | number>> = {},
+): Promise<PgBouncer> {
   installed('pgbouncer', ['pgbouncer'], 'for the tests of connection poolers');
   const folder = tempFolder('pgbouncer');
   const user = unprivilegedUser();
@@ -39,7 +42,13 @@ export async function startPgBouncer(postgresUrl: string, more: Readonly<Record<
   const lines = Object.entries(settings).map(([key, value]) => `${key} = ${value}`);
   fs.writeFileSync(
     file,
-    ['[databases]', `* = host=${hostname} port=${postgresPort} user=postgres`, '[pgbouncer]', ...lines, ''].join('\n'),
+    [
+      '[databases]',
+      `* = host=${hostname} port=${postgresPort} user=postgres`,
+      '[pgbouncer]',
+      ...lines,
+      '',
+    ].join('\n'),
   );
   const server = new ServerProcess({
     name: 'PgBouncer',

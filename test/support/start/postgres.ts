@@ -26,7 +26,9 @@ interface User {
  * @param settings additional server settings, `{ wal_level: 'logical' }`
  * @throws `Unavailable` if the package has no binaries for this platform
  */
-export async function startPostgres(settings: Readonly<Record<string, string | number>> = {}): Promise<PostgresServer> {
+export async function startPostgres(
+  settings: Readonly<Record<string, string | number>> = {},
+): Promise<PostgresServer> {
   const folder = tempFolder('postgres');
   const user = unprivilegedUser();
   const home = reachableBinaries(binaries(), folder, user);
@@ -46,7 +48,11 @@ export async function startPostgres(settings: Readonly<Record<string, string | n
   const server = new ServerProcess({
     name: 'Postgres',
     program: path.join(home, 'bin', 'postgres'),
-    args: ['-D', path.join(folder, 'data'), ...Object.entries(all).flatMap(([key, value]) => ['-c', `${key}=${value}`])],
+    args: [
+      '-D',
+      path.join(folder, 'data'),
+      ...Object.entries(all).flatMap(([key, value]) => ['-c', `${key}=${value}`]),
+    ],
     folder,
     log: path.join(folder, 'postgres.log'),
     user,
@@ -81,7 +87,9 @@ function binaries(): string {
  * have skipped.
  */
 function link(folder: string): void {
-  const links = JSON.parse(fs.readFileSync(path.join(folder, 'native', 'pg-symlinks.json'), 'utf8')) as {
+  const links = JSON.parse(
+    fs.readFileSync(path.join(folder, 'native', 'pg-symlinks.json'), 'utf8'),
+  ) as {
     source: string;
     target: string;
   }[];
@@ -122,7 +130,9 @@ function lookUp(name: string): User | undefined {
     .split('\n')
     .find((line) => line.startsWith(`${name}:`));
   const [, , uid, gid] = row?.split(':') ?? [];
-  return uid === undefined || gid === undefined ? undefined : { uid: Number(uid), gid: Number(gid) };
+  return uid === undefined || gid === undefined
+    ? undefined
+    : { uid: Number(uid), gid: Number(gid) };
 }
 
 /**
@@ -131,7 +141,11 @@ function lookUp(name: string): User | undefined {
  */
 function reachableBinaries(home: string, folder: string, user: User | undefined): string {
   if (!user) return home;
-  const probe = spawnSync(path.join(home, 'bin', 'postgres'), ['--version'], { ...user, cwd: '/', stdio: 'ignore' });
+  const probe = spawnSync(path.join(home, 'bin', 'postgres'), ['--version'], {
+    ...user,
+    cwd: '/',
+    stdio: 'ignore',
+  });
   if (probe.status === 0) return home;
   const copy = path.join(folder, 'native');
   fs.cpSync(home, copy, { recursive: true, verbatimSymlinks: true });
@@ -158,7 +172,10 @@ function initialise(home: string, folder: string, user: User | undefined): void 
     env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C' },
     encoding: 'utf8',
   });
-  if (status !== 0) throw new Error(`Postgres could not make its folder (initdb): ${error?.message ?? `${stdout}${stderr}`}`);
+  if (status !== 0)
+    throw new Error(
+      `Postgres could not make its folder (initdb): ${error?.message ?? `${stdout}${stderr}`}`,
+    );
 }
 
 export async function accepts(url: string): Promise<boolean> {

@@ -16,19 +16,29 @@ export interface PrometheusPrograms {
  * @throws `Unavailable` with installation instructions
  */
 export function prometheusPrograms(): PrometheusPrograms {
-  if (have('prometheus') && have('promtool')) return { prometheus: 'prometheus', promtool: 'promtool' };
+  if (have('prometheus') && have('promtool'))
+    return { prometheus: 'prometheus', promtool: 'promtool' };
   return programsIn(cached('gateway-prometheus', fetch));
 }
 
 function fetch(folder: string): void {
-  const why = 'prometheus and promtool are needed for the tests of the metrics and are not on the PATH: install them';
-  if (!have('apt-get') || !have('dpkg')) throw new Unavailable(`${why} (https://prometheus.io/download)`);
+  const why =
+    'prometheus and promtool are needed for the tests of the metrics and are not on the PATH: install them';
+  if (!have('apt-get') || !have('dpkg'))
+    throw new Unavailable(`${why} (https://prometheus.io/download)`);
   process.stderr.write('fetching Prometheus (Debian package, 19 MB)\n');
   const problem = download(folder);
-  if (problem) throw new Unavailable(`${why} (Debian and Ubuntu: apt-get install prometheus); apt-get could not: ${problem}`);
+  if (problem)
+    throw new Unavailable(
+      `${why} (Debian and Ubuntu: apt-get install prometheus); apt-get could not: ${problem}`,
+    );
   const archive = fs.readdirSync(folder).find((name) => name.endsWith('.deb')) ?? '';
-  const { status, stderr } = spawnSync('dpkg', ['-x', archive, '.'], { cwd: folder, encoding: 'utf8' });
-  if (status !== 0) throw new Unavailable(`${why}; dpkg could not unpack ${archive}: ${stderr.trim()}`);
+  const { status, stderr } = spawnSync('dpkg', ['-x', archive, '.'], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  if (status !== 0)
+    throw new Unavailable(`${why}; dpkg could not unpack ${archive}: ${stderr.trim()}`);
   const missing = Object.values(programsIn(folder)).find((program) => !fs.existsSync(program));
   if (missing) throw new Unavailable(`${why}; ${archive} brings no ${path.basename(missing)}`);
   fs.rmSync(path.join(folder, archive));
@@ -46,5 +56,8 @@ function download(cwd: string): string | undefined {
 }
 
 function programsIn(folder: string): PrometheusPrograms {
-  return { prometheus: path.join(folder, 'usr/bin/prometheus'), promtool: path.join(folder, 'usr/bin/promtool') };
+  return {
+    prometheus: path.join(folder, 'usr/bin/prometheus'),
+    promtool: path.join(folder, 'usr/bin/promtool'),
+  };
 }

@@ -20,7 +20,11 @@ export async function startPrometheus(program: string, config: object): Promise<
   const url = `http://127.0.0.1:${port}`;
   const file = path.join(folder, 'prometheus.yml');
   fs.writeFileSync(file, JSON.stringify(config, null, 2));
-  const args = [`--config.file=${file}`, `--storage.tsdb.path=${path.join(folder, 'data')}`, `--web.listen-address=127.0.0.1:${port}`];
+  const args = [
+    `--config.file=${file}`,
+    `--storage.tsdb.path=${path.join(folder, 'data')}`,
+    `--web.listen-address=127.0.0.1:${port}`,
+  ];
   const server = new ServerProcess({
     name: 'Prometheus',
     program,

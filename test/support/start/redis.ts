@@ -18,15 +18,29 @@ export interface RedisServer extends ServerProcess {
  * @param more additional server settings, `{ replicaof: '127.0.0.1 6379' }`
  * @throws `Unavailable` if it cannot be installed
  */
-export async function startRedis(more: Readonly<Record<string, string | number>> = {}): Promise<RedisServer> {
+export async function startRedis(
+  more: Readonly<Record<string, string | number>> = {},
+): Promise<RedisServer> {
   installed('redis-server', ['redis-server'], 'for the tests of the KV');
   const folder = tempFolder('redis');
   const port = await freePort();
-  const settings = { port, bind: '127.0.0.1', dir: folder, save: '', appendonly: 'no', databases: 4096, daemonize: 'no', ...more };
+  const settings = {
+    port,
+    bind: '127.0.0.1',
+    dir: folder,
+    save: '',
+    appendonly: 'no',
+    databases: 4096,
+    daemonize: 'no',
+    ...more,
+  };
   const server = new ServerProcess({
     name: 'Redis',
     program: 'redis-server',
-    args: Object.entries(settings).flatMap(([key, value]) => [`--${key}`, ...String(value).split(' ')]),
+    args: Object.entries(settings).flatMap(([key, value]) => [
+      `--${key}`,
+      ...String(value).split(' '),
+    ]),
     folder,
     log: path.join(folder, 'redis.log'),
     stopSignal: 'SIGTERM',
@@ -42,7 +56,11 @@ export async function startRedis(more: Readonly<Record<string, string | number>>
  * @param name of the master
  * @param settings additional lines of its configuration
  */
-export async function startSentinel(name: string, masterPort: number, settings: readonly string[] = []): Promise<RedisServer> {
+export async function startSentinel(
+  name: string,
+  masterPort: number,
+  settings: readonly string[] = [],
+): Promise<RedisServer> {
   installed('redis-server', ['redis-server'], 'for the tests of the KV');
   const folder = tempFolder('sentinel');
   const port = await freePort();

@@ -59,7 +59,8 @@ export class ServerProcess {
         await sleep(50);
         continue;
       }
-      const how = failure() ?? (over ? 'ended at once' : `did not answer within ${startWithinMs / 1000} s`);
+      const how =
+        failure() ?? (over ? 'ended at once' : `did not answer within ${startWithinMs / 1000} s`);
       await this.#end('SIGKILL');
       throw new Error(`${name} ${how}; the end of its log:\n${tail(log)}`);
     }

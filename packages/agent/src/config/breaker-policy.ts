@@ -12,7 +12,10 @@ export interface BreakerPolicy {
 }
 
 /** Returns the settings, overridden by the project within `limits`; undefined: no breaker. */
-export function policyOf({ circuitBreaker: own }: Endpoint, { circuit_breaker: settings, limits }: Config): BreakerPolicy | undefined {
+export function policyOf(
+  { circuitBreaker: own }: Endpoint,
+  { circuit_breaker: settings, limits }: Config,
+): BreakerPolicy | undefined {
   // The API refuses values beyond the limits, but stored projects may have them, and also 0: never.
   const bounded = (name: keyof typeof limits & keyof typeof settings) => {
     const value = own?.[name];

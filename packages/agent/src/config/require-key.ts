@@ -23,7 +23,12 @@ export function stopAtWrongKey({ configCache, health, log, open, stop }: WrongKe
       isStopped = true;
       health.report('encryption key', 'down', WRONG_KEY);
       log.error({ dependency: 'encryption key' }, WRONG_KEY);
-      stop().catch((error: unknown) => log.error({ error }, 'The agent could not give back everything; other agents take it over.'));
+      stop().catch((error: unknown) =>
+        log.error(
+          { error },
+          'The agent could not give back everything; other agents take it over.',
+        ),
+      );
     }
   });
 }

@@ -40,7 +40,10 @@ export class AttemptWriter {
       linger: { ms: LINGER_MS, items: BATCH_MAX },
       work: (attempts) => this.#record(attempts),
       failed: (error, attempts) =>
-        options.log.warn({ error, attempts: attempts.length }, 'Delivery attempts could not be recorded; trying again.'),
+        options.log.warn(
+          { error, attempts: attempts.length },
+          'Delivery attempts could not be recorded; trying again.',
+        ),
       backoffMs: (failures) => backoffMs(failures, { capMs: 5_000 }),
       refuses: rejectsContent,
       replace: (attempt, error) => this.#strip(attempt, error),
@@ -79,8 +82,10 @@ export class AttemptWriter {
   #tell(batch: readonly AttemptRecord[]): void {
     const { lease, inFlight, dueTimes, observers } = this.options;
     // Another agent may own and count the delivery after a stop or under a former agent id.
-    const isOurs = (attempt: AttemptRecord) => attempt.agentId === lease.agentId && !this.#stage.isStopped;
-    for (const { projectId, dueInMs } of batch) if (dueInMs !== null) dueTimes.add(projectId, dueInMs);
+    const isOurs = (attempt: AttemptRecord) =>
+      attempt.agentId === lease.agentId && !this.#stage.isStopped;
+    for (const { projectId, dueInMs } of batch)
+      if (dueInMs !== null) dueTimes.add(projectId, dueInMs);
     for (const observer of observers) observer.recorded(batch, isOurs);
     inFlight.recorded(batch);
   }
@@ -104,7 +109,10 @@ export class AttemptWriter {
 
 /** The minimum limits a batch to `BATCH_MAX` attempts. */
 function sizeOf({ responseBody, transformedData }: AttemptRecord): number {
-  return Math.max(BATCH_BODIES_MAX / BATCH_MAX, (responseBody?.length ?? 0) + (transformedData?.length ?? 0));
+  return Math.max(
+    BATCH_BODIES_MAX / BATCH_MAX,
+    (responseBody?.length ?? 0) + (transformedData?.length ?? 0),
+  );
 }
 
 function bareAttempt(attempt: AttemptRecord, error: Error): AttemptRecord {

@@ -21,7 +21,10 @@ import { debugLog, type DebugLog } from '../telemetry/debug-log.js';
 import { type AttemptTrace, endAttempt } from '../telemetry/tracing.js';
 import type { SubscriptionFunctions } from './subscription-functions.js';
 
-interface AttemptRunnerOptions extends Pick<AgentContext, 'log' | 'clock' | 'lease' | 'measure' | 'tracing'> {
+interface AttemptRunnerOptions extends Pick<
+  AgentContext,
+  'log' | 'clock' | 'lease' | 'measure' | 'tracing'
+> {
   readonly sender: Sender;
   readonly requests: RequestBuilder;
   readonly accessTokens: AccessTokens;
@@ -32,7 +35,9 @@ interface AttemptRunnerOptions extends Pick<AgentContext, 'log' | 'clock' | 'lea
 
 /** No attempt was made. The delivery waits, is discarded, or is left to other agents. */
 export type Unsent =
-  { readonly unsent: Wait } | { readonly unsent: 'discarded' | 'unreadable'; readonly reason: string } | { readonly unsent: 'lapsed' };
+  | { readonly unsent: Wait }
+  | { readonly unsent: 'discarded' | 'unreadable'; readonly reason: string }
+  | { readonly unsent: 'lapsed' };
 
 interface Attempt {
   readonly endpoint: Endpoint;
@@ -53,25 +58,53 @@ export class AttemptRunner {
   }
 
   /** Calls `done` exactly once, possibly before returning. */
-  run(endpoint: Endpoint, delivery: HeldDelivery, startedAtMs: number, done: Attempt['done']): void {
+  run(
+    endpoint: Endpoint,
+    delivery: HeldDelivery,
+    startedAtMs: number,
+    done: Attempt['done'],
+  ): void {
     const { measure, functions } = this.options;
     measure?.step('wait', delivery.heldAtMs ?? startedAtMs, startedAtMs);
     if (functions.mayChange(delivery)) void this.#transform(endpoint, delivery, done);
     else this.#send(this.#begin(endpoint, delivery, startedAtMs, done));
   }
 
-  #begin(endpoint: Endpoint, delivery: HeldDelivery, startedAtMs: number, done: Attempt['done'], transformedData?: string): Attempt {
-    return { endpoint, delivery, startedAtMs, trace: this.options.tracing?.attempting(delivery), transformedData, done };
+  #begin(
+    endpoint: Endpoint,
+    delivery: HeldDelivery,
+    startedAtMs: number,
+    done: Attempt['done'],
+    transformedData?: string,
+  ): Attempt {
+    return {
+      endpoint,
+      delivery,
+      startedAtMs,
+      trace: this.options.tracing?.attempting(delivery),
+      transformedData,
+      done,
+    };
   }
 
-  async #transform(endpoint: Endpoint, delivery: HeldDelivery, done: Attempt['done']): Promise<void> {
+  async #transform(
+    endpoint: Endpoint,
+    delivery: HeldDelivery,
+    done: Attempt['done'],
+  ): Promise<void> {
     const { functions, clock } = this.options;
     const requestedAtMs = clock.now();
     const outcome = await functions.run(delivery);
-    const begin = (of: HeldDelivery, data?: string) => this.#begin(endpoint, of, performance.now(), done, data);
+    const begin = (of: HeldDelivery, data?: string) =>
+      this.#begin(endpoint, of, performance.now(), done, data);
     switch (outcome.kind) {
       case 'made':
-        return this.#send(begin({ ...delivery, body: Buffer.from(outcome.data), isTransformed: true }, outcome.data));
+        return this.#send(
+          begin(
+            { ...delivery, body: Buffer.from(outcome.data), isTransformed: true },
+            outcome.data,
+          ),
+        );
       case 'unchanged':
         return this.#send(begin(delivery));
       case 'dropped':
@@ -80,8 +113,16 @@ export class AttemptRunner {
         return done({ unsent: FUNCTION_WAIT });
       case 'failed': {
         const attempt = begin(delivery);
-        const failed: Answer = { status: null, headers: {}, body: '', failure: { class: 'function', message: outcome.reason } };
-        return this.#end(attempt, classifyResponse(attempt, failed, requestedAtMs, outcome.durationMs));
+        const failed: Answer = {
+          status: null,
+          headers: {},
+          body: '',
+          failure: { class: 'function', message: outcome.reason },
+        };
+        return this.#end(
+          attempt,
+          classifyResponse(attempt, failed, requestedAtMs, outcome.durationMs),
+        );
       }
     }
   }
@@ -90,11 +131,13 @@ export class AttemptRunner {
     const { endpoint, delivery, trace } = attempt;
     // This order keeps the recorded attempt from ending before its response.
     let startedAtMs = performance.now();
-    const { requests, accessTokens, sender, goneEndpoints, responsePace, clock, lease } = this.options;
+    const { requests, accessTokens, sender, goneEndpoints, responsePace, clock, lease } =
+      this.options;
     let requestedAtMs = clock.now();
     const answered = (answer: Answer) => {
       if (answer.isUnsent) return attempt.done({ unsent: LOOKUP_WAIT });
-      if (answer.isUnreadable) return attempt.done({ unsent: 'unreadable', reason: answer.failure?.message ?? '' });
+      if (answer.isUnreadable)
+        return attempt.done({ unsent: 'unreadable', reason: answer.failure?.message ?? '' });
       const durationMs = performance.now() - startedAtMs;
       if (answer.status === 410) goneEndpoints.deactivate(endpoint);
       if (answer.status === 401) accessTokens.forget(endpoint);
@@ -111,7 +154,10 @@ export class AttemptRunner {
       try {
         request = requests.build(endpoint, delivery, requestedAtMs, { trace, token });
       } catch (error) {
-        return answered({ ...unsendable((error as Error).message), isUnreadable: error instanceof Unreadable });
+        return answered({
+          ...unsendable((error as Error).message),
+          isUnreadable: error instanceof Unreadable,
+        });
       }
       sender.send(request, answered, responsePace);
     });
@@ -151,13 +197,22 @@ export class RequestBuilder {
     endpoint: Endpoint,
     delivery: HeldDelivery,
     nowMs: number,
-    { trace, token }: { trace?: Pick<AttemptTrace, 'traceparent' | 'tracestate'> | undefined; token?: string | null } = {},
+    {
+      trace,
+      token,
+    }: {
+      trace?: Pick<AttemptTrace, 'traceparent' | 'tracestate'> | undefined;
+      token?: string | null;
+    } = {},
   ): Request {
     const opened = this.#openedOf(endpoint);
     const { keys, authentication } = opened;
     const live = keys.filter(({ expiresAtMs }) => expiresAtMs > nowMs).map(({ key }) => key);
     const newest = live[0];
-    if (!newest) throw new Error('The endpoint has no live secret to sign with. Give it one with expire_secret.');
+    if (!newest)
+      throw new Error(
+        'The endpoint has no live secret to sign with. Give it one with expire_secret.',
+      );
     const timestamp = Math.floor(nowMs / 1000);
     const headers = [
       'content-type',
@@ -175,7 +230,9 @@ export class RequestBuilder {
       ...authentication,
       ...(token ? ['authorization', `Bearer ${token}`] : []),
     ];
-    const own = (opened.ownNames ??= new Set(headers.filter((_, k) => k % 2 === 0).map((name) => name.toLowerCase())));
+    const own = (opened.ownNames ??= new Set(
+      headers.filter((_, k) => k % 2 === 0).map((name) => name.toLowerCase()),
+    ));
     for (const name in delivery.headers) {
       if (!own.has(name) && !(trace && (name === 'traceparent' || name === 'tracestate')))
         headers.push(name, delivery.headers[name] as string);
@@ -185,7 +242,14 @@ export class RequestBuilder {
       if (trace.tracestate) headers.push('tracestate', trace.tracestate);
     }
     const { projectId, url, timeoutMs } = endpoint;
-    return { projectId, url, headers, body: delivery.body, timeoutMs, certificate: opened.certificate };
+    return {
+      projectId,
+      url,
+      headers,
+      body: delivery.body,
+      timeoutMs,
+      certificate: opened.certificate,
+    };
   }
 
   #openedOf(endpoint: Endpoint): Opened {
@@ -197,8 +261,12 @@ export class RequestBuilder {
           key: signingKey(this.options.open(secret.value, ['endpoints', endpoint.id, 'secrets'])),
           expiresAtMs: secret.expires_at === null ? Infinity : Date.parse(secret.expires_at),
         })),
-        authentication: endpoint.sealedAuthentication ? this.#authentication(endpoint.sealedAuthentication, endpoint.id) : [],
-        certificate: endpoint.sealedCertificate ? this.#certificate(endpoint.sealedCertificate, endpoint.id) : undefined,
+        authentication: endpoint.sealedAuthentication
+          ? this.#authentication(endpoint.sealedAuthentication, endpoint.id)
+          : [],
+        certificate: endpoint.sealedCertificate
+          ? this.#certificate(endpoint.sealedCertificate, endpoint.id)
+          : undefined,
       };
     } catch (cause) {
       throw new Unreadable(whyNotOpened(cause), { cause });
@@ -207,18 +275,25 @@ export class RequestBuilder {
     return opened;
   }
 
-  #certificate({ client_cert: cert, client_key: sealed }: StoredClientCertificate, endpointId: string): Request['certificate'] {
+  #certificate(
+    { client_cert: cert, client_key: sealed }: StoredClientCertificate,
+    endpointId: string,
+  ): Request['certificate'] {
     const key = this.options.open(sealed, ['endpoints', endpointId, 'mtls_client_cert']);
     return { id: hash('sha256', `${cert}\n${key}`), cert, key };
   }
 
   #authentication(sealed: EndpointAuthentication, endpointId: string): string[] {
-    const open = (secret: string) => this.options.open(secret, ['endpoints', endpointId, 'authentication']);
+    const open = (secret: string) =>
+      this.options.open(secret, ['endpoints', endpointId, 'authentication']);
     switch (sealed.type) {
       case 'api_key':
         return [sealed.api_key.header_name.toLowerCase(), open(sealed.api_key.header_value)];
       case 'basic':
-        return ['authorization', `Basic ${Buffer.from(`${sealed.basic.username}:${open(sealed.basic.password)}`).toString('base64')}`];
+        return [
+          'authorization',
+          `Basic ${Buffer.from(`${sealed.basic.username}:${open(sealed.basic.password)}`).toString('base64')}`,
+        ];
       case 'bearer':
         return ['authorization', `Bearer ${open(sealed.bearer.token)}`];
       case 'oauth2':
@@ -238,7 +313,10 @@ interface SigningKey {
 export function signingKey(secret: string): SigningKey {
   const [, base64] = /^whsec_(.*)$/s.exec(secret) ?? [];
   const plain = createSecretKey(Buffer.from(secret));
-  return { plain, standard: base64 === undefined ? plain : createSecretKey(Buffer.from(base64, 'base64')) };
+  return {
+    plain,
+    standard: base64 === undefined ? plain : createSecretKey(Buffer.from(base64, 'base64')),
+  };
 }
 
 /**
@@ -247,17 +325,29 @@ export function signingKey(secret: string): SigningKey {
  *
  * @param timestamp seconds since the epoch
  */
-export function standardSignature(keys: readonly SigningKey[], id: string, timestamp: number, body: Buffer): string {
+export function standardSignature(
+  keys: readonly SigningKey[],
+  id: string,
+  timestamp: number,
+  body: Buffer,
+): string {
   let value = '';
   for (const key of keys) {
-    const signature = createHmac('sha256', key.standard).update(`${id}.${timestamp}.`).update(body).digest('base64');
+    const signature = createHmac('sha256', key.standard)
+      .update(`${id}.${timestamp}.`)
+      .update(body)
+      .digest('base64');
     value += value === '' ? `v1,${signature}` : ` v1,${signature}`;
   }
   return value;
 }
 
 /** Returns the plain HMAC of the body, keyed with the whole newest secret. */
-export function plainSignature(key: SigningKey, body: Buffer, { hash, encoding }: SignatureConfig): string {
+export function plainSignature(
+  key: SigningKey,
+  body: Buffer,
+  { hash, encoding }: SignatureConfig,
+): string {
   return createHmac(hash === 'SHA512' ? 'sha512' : 'sha256', key.plain)
     .update(body)
     .digest(encoding);
@@ -271,7 +361,11 @@ export function classifyResponse(
   durationMs: number,
 ): AttemptRecord {
   const number = delivery.attempts + 1;
-  const delivered = answer.failure === null && answer.status !== null && answer.status >= 200 && answer.status < 300;
+  const delivered =
+    answer.failure === null &&
+    answer.status !== null &&
+    answer.status >= 200 &&
+    answer.status < 300;
   const message = `The endpoint answered ${answer.status}. ${answer.remark ?? ''}`.trim();
   const failure = delivered ? null : (answer.failure ?? { class: 'status' as const, message });
   const gone = answer.status === 410;
@@ -280,7 +374,11 @@ export function classifyResponse(
       ? null
       : retriesAtOnce(answer, endpoint.strategy, number)
         ? 0
-        : nextAttemptInMs(endpoint.strategy, number, retryAfterSeconds(answer.headers['retry-after'], requestedAtMs + durationMs));
+        : nextAttemptInMs(
+            endpoint.strategy,
+            number,
+            retryAfterSeconds(answer.headers['retry-after'], requestedAtMs + durationMs),
+          );
   return {
     projectId: delivery.projectId,
     id: delivery.id,
@@ -311,7 +409,11 @@ export function classifyResponse(
 }
 
 /** Only a first attempt with another retry left: other idle connections may be lost too. */
-function retriesAtOnce({ isIdleLoss }: Answer, { retry_count }: Strategy, attempt: number): boolean {
+function retriesAtOnce(
+  { isIdleLoss }: Answer,
+  { retry_count }: Strategy,
+  attempt: number,
+): boolean {
   return isIdleLoss === true && attempt === 1 && retry_count > 1;
 }
 
@@ -333,11 +435,15 @@ export function nextAttemptInMs(
   if (attempt > strategy.retry_count) return null;
   let seconds = strategy.duration;
   if (strategy.type === 'exponential') {
-    const full = Math.min(strategy.max_seconds ?? EXPONENTIAL_CAP_SECONDS, strategy.duration * 2 ** Math.min(attempt - 1, 40));
+    const full = Math.min(
+      strategy.max_seconds ?? EXPONENTIAL_CAP_SECONDS,
+      strategy.duration * 2 ** Math.min(attempt - 1, 40),
+    );
     // The upper half is random: deliveries that failed together do not return together.
     seconds = full / 2 + (full / 2) * random();
   }
-  if (retryAfterSeconds !== null) seconds = Math.max(seconds, Math.min(retryAfterSeconds, RETRY_AFTER_CAP_SECONDS));
+  if (retryAfterSeconds !== null)
+    seconds = Math.max(seconds, Math.min(retryAfterSeconds, RETRY_AFTER_CAP_SECONDS));
   return Math.round(seconds * 1000);
 }
 
@@ -372,7 +478,10 @@ export class GoneEndpoints {
     this.#gone.add(endpoint);
     const { database, log, notifier } = this.options;
     const { projectId, id } = endpoint;
-    log.warn({ endpoint_id: id, project_id: projectId }, 'An endpoint answered 410 Gone and is deactivated.');
+    log.warn(
+      { endpoint_id: id, project_id: projectId },
+      'An endpoint answered 410 Gone and is deactivated.',
+    );
     const facts = notifier.disabledFacts('The endpoint answered 410 Gone.');
     deactivateEndpoint(database.pool, projectId, id, 'It answered 410 Gone.', facts).then(
       () => notifier.hurry(),

@@ -1,4 +1,9 @@
-import { claimDue, claimEvents, postponeDue, type ClaimedDelivery } from '@gateway/store/deliveries';
+import {
+  claimDue,
+  claimEvents,
+  postponeDue,
+  type ClaimedDelivery,
+} from '@gateway/store/deliveries';
 import type { EventRef } from '@gateway/store/events';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Backpressure, Withheld } from '../flow-control/backpressure.js';
@@ -20,7 +25,10 @@ const POSTPONE_SHARE = 1 / 4;
 const AGAIN_MS = 1_000;
 const SLEEP_MAX_MS = 60_000;
 
-export interface ClaimerOptions extends Pick<AgentContext, 'config' | 'database' | 'configCache' | 'lease' | 'log' | 'measure'> {
+export interface ClaimerOptions extends Pick<
+  AgentContext,
+  'config' | 'database' | 'configCache' | 'lease' | 'log' | 'measure'
+> {
   readonly inFlight: InFlight;
   readonly backpressure: Backpressure;
   readonly dueTimes: DueTimes;
@@ -42,7 +50,8 @@ export class Claimer {
 
   constructor(private readonly options: ClaimerOptions) {
     const { mode } = options.config.agent;
-    this.#statuses = mode === 'events' ? ['scheduled'] : mode === 'retry' ? ['retry'] : ['scheduled', 'retry'];
+    this.#statuses =
+      mode === 'events' ? ['scheduled'] : mode === 'retry' ? ['retry'] : ['scheduled', 'retry'];
     options.dueTimes.onEarlier(() => this.#sleep());
     options.inFlight.onRoom((projectId) => options.dueTimes.add(projectId, 0));
   }
@@ -82,7 +91,12 @@ export class Claimer {
       return;
     }
     const { agentId } = lease;
-    const { claimed, isMore } = await claimEvents(database.pool, agentId, { refs: wanted, exceptEndpoints, limit, bytes });
+    const { claimed, isMore } = await claimEvents(database.pool, agentId, {
+      refs: wanted,
+      exceptEndpoints,
+      limit,
+      bytes,
+    });
     if (isMore) for (const projectId of claimable) dueTimes.add(projectId, 0);
     await this.#hold(claimed, agentId);
   }
@@ -114,9 +128,16 @@ export class Claimer {
     for (const projectId of dueTimes.takeDue(performance.now())) {
       if (this.#stopped) return;
       try {
-        if (!(await inFlight.waitForRoom(AGAIN_MS)) || (await this.#claimProject(projectId)) === 'more') dueTimes.add(projectId, 0);
+        if (
+          !(await inFlight.waitForRoom(AGAIN_MS)) ||
+          (await this.#claimProject(projectId)) === 'more'
+        )
+          dueTimes.add(projectId, 0);
       } catch (error) {
-        log.warn({ error, project_id: projectId }, 'Due deliveries could not be claimed; trying again.');
+        log.warn(
+          { error, project_id: projectId },
+          'Due deliveries could not be claimed; trying again.',
+        );
         dueTimes.add(projectId, AGAIN_MS);
       }
     }
@@ -127,7 +148,12 @@ export class Claimer {
     const share = this.#shareOf(projectId);
     // No notification comes when other projects free capacity.
     if (share.full.length > 0 || share.bytes <= 0) dueTimes.add(projectId, POSTPONE_MS);
-    const limit = Math.min(BATCH_MAX, inFlight.room, share.deliveries, Math.max(1, Math.floor(BATCH_BYTES / this.#bodyBytes)));
+    const limit = Math.min(
+      BATCH_MAX,
+      inFlight.room,
+      share.deliveries,
+      Math.max(1, Math.floor(BATCH_BYTES / this.#bodyBytes)),
+    );
     if (limit <= 0 || this.#stopped) return 'done';
     const { agentId } = lease;
     // The first heartbeat reads due deliveries.
@@ -147,7 +173,11 @@ export class Claimer {
       from: this.#cursors.from(projectId, exceptEndpoints, performance.now()),
     });
     this.#cursors.advance(projectId, scannedTo, exceptEndpoints, performance.now());
-    if (claimed.length > 0) this.#bodyBytes = Math.max(1, claimed.reduce((sum, { data }) => sum + data.length, 0) / claimed.length);
+    if (claimed.length > 0)
+      this.#bodyBytes = Math.max(
+        1,
+        claimed.reduce((sum, { data }) => sum + data.length, 0) / claimed.length,
+      );
     if (this.#overdue.delete(projectId) && claimed.length > 0) measure?.recovered(claimed.length);
     await this.#hold(claimed, agentId);
     return isMore ? 'more' : 'done';
@@ -155,7 +185,8 @@ export class Claimer {
 
   async #hold(claimed: readonly ClaimedDelivery[], agentId: number): Promise<void> {
     const { configCache, inFlight, releaser } = this.options;
-    const isUnknown = ({ projectId, endpointId }: ClaimedDelivery) => configCache.endpoint(projectId, endpointId) === undefined;
+    const isUnknown = ({ projectId, endpointId }: ClaimedDelivery) =>
+      configCache.endpoint(projectId, endpointId) === undefined;
     // An endpoint newer than this configuration would look deleted.
     if (claimed.some(isUnknown)) await configCache.refresh();
     const [held, early]: [HeldDelivery[], HeldDelivery[]] = [[], []];
@@ -176,11 +207,19 @@ export class Claimer {
   /** Returns the endpoints whose deliveries remain due, for later or for other agents. */
   #excepted(projectId: string, withheld: readonly Withheld[], busy: readonly string[]): string[] {
     const unreadable = this.options.configCache.projects.get(projectId)?.unreadable ?? [];
-    return [...withheld.map(({ endpointId }) => endpointId), ...busy, ...[...unreadable].map(({ id }) => id)];
+    return [
+      ...withheld.map(({ endpointId }) => endpointId),
+      ...busy,
+      ...[...unreadable].map(({ id }) => id),
+    ];
   }
 
   /** Returns how much may be claimed for the project now, and the endpoints at capacity. */
-  #shareOf(projectId: string): { readonly bytes: number; readonly deliveries: number; readonly full: readonly string[] } {
+  #shareOf(projectId: string): {
+    readonly bytes: number;
+    readonly deliveries: number;
+    readonly full: readonly string[];
+  } {
     const { inFlight, configCache } = this.options;
     const isFull = (endpointId: string) => !inFlight.hasRoomFor({ projectId, endpointId });
     const room = inFlight.roomOf(projectId, false);
@@ -193,11 +232,14 @@ export class Claimer {
     }
     inFlight.awaitRoom(projectId);
     const nowMs = performance.now();
-    if (nowMs < (this.#reserveAtMs.get(projectId) ?? 0)) return { bytes: 0, deliveries: 0, full: [] };
+    if (nowMs < (this.#reserveAtMs.get(projectId) ?? 0))
+      return { bytes: 0, deliveries: 0, full: [] };
     const endpointIds = [...(configCache.projects.get(projectId)?.endpoints.keys() ?? [])];
     this.#reserveAtMs.set(projectId, nowMs + endpointIds.length * RESERVE_MS);
     const full = endpointIds.filter(isFull);
-    return full.length < endpointIds.length ? { ...inFlight.roomOf(projectId, true), full } : { bytes: 0, deliveries: 0, full };
+    return full.length < endpointIds.length
+      ? { ...inFlight.roomOf(projectId, true), full }
+      : { bytes: 0, deliveries: 0, full };
   }
 
   /** Postpones due deliveries that may not be sent now, so claims do not scan them repeatedly. */
@@ -210,7 +252,10 @@ export class Claimer {
       return;
     }
     const counts = await postponeDue(database.pool, projectId, withheld);
-    this.#postponeAtMs.set(projectId, startedAtMs + Math.max(POSTPONE_MS, (performance.now() - startedAtMs) / POSTPONE_SHARE));
+    this.#postponeAtMs.set(
+      projectId,
+      startedAtMs + Math.max(POSTPONE_MS, (performance.now() - startedAtMs) / POSTPONE_SHARE),
+    );
     for (const one of withheld) {
       const count = counts.get(one.endpointId) ?? 0;
       if (count === 0) continue;
@@ -246,6 +291,10 @@ export class ClaimCursors {
 
   advance(projectId: string, to: string, excepted: readonly string[], nowMs: number): void {
     if (excepted.length === 0) return;
-    this.#cursors.set(projectId, { from: to, excepted, untilMs: this.#cursors.get(projectId)?.untilMs ?? nowMs + CURSOR_MS });
+    this.#cursors.set(projectId, {
+      from: to,
+      excepted,
+      untilMs: this.#cursors.get(projectId)?.untilMs ?? nowMs + CURSOR_MS,
+    });
   }
 }

@@ -65,7 +65,10 @@ export class HeldRoom {
   }
 
   /** Returns the project's free share; 0 bytes or less: none. One delivery may exceed it. */
-  ofProject(projectId: string, answers: boolean): { readonly bytes: number; readonly deliveries: number } {
+  ofProject(
+    projectId: string,
+    answers: boolean,
+  ): { readonly bytes: number; readonly deliveries: number } {
     const used = this.#used.get(projectId) ?? 0;
     // Added bytes are no longer free.
     const bytes = (PROJECT_SHARE * this.free(answers) - used) / (PROJECT_SHARE + 1);

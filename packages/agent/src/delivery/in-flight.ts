@@ -30,7 +30,10 @@ export class InFlight {
   #isClosed = false;
 
   constructor(private readonly options: InFlightOptions) {
-    this.#room = new HeldRoom({ bytes: options.maxOutstandingBytes, deliveries: options.maxOutstanding });
+    this.#room = new HeldRoom({
+      bytes: options.maxOutstandingBytes,
+      deliveries: options.maxOutstanding,
+    });
   }
 
   /** How many more deliveries can be held; 0 or less: none. */
@@ -59,7 +62,10 @@ export class InFlight {
   }
 
   /** Returns the share of a project, with the reserve for endpoints that answer if `answers`. */
-  roomOf(projectId: string, answers: boolean): { readonly bytes: number; readonly deliveries: number } {
+  roomOf(
+    projectId: string,
+    answers: boolean,
+  ): { readonly bytes: number; readonly deliveries: number } {
     return this.#room.ofProject(projectId, answers);
   }
 
@@ -127,7 +133,10 @@ export class InFlight {
       this.#room.add(delivery);
       let queue = this.queues.get(delivery.endpointId);
       if (!queue) {
-        this.queues.set(delivery.endpointId, (queue = new EndpointQueue(delivery.endpointId, delivery.projectId)));
+        this.queues.set(
+          delivery.endpointId,
+          (queue = new EndpointQueue(delivery.endpointId, delivery.projectId)),
+        );
         queue.isPrompt = this.#prompt.has(delivery.endpointId);
       }
       queue.push(delivery);
@@ -140,10 +149,15 @@ export class InFlight {
   release(deliveries: readonly { readonly id: string }[]): void {
     for (const { id } of deliveries) {
       const delivery = this.#room.remove(id);
-      if (delivery && this.#short.size > 0 && (this.#short.delete(delivery.projectId) || this.#short.delete(delivery.endpointId)))
+      if (
+        delivery &&
+        this.#short.size > 0 &&
+        (this.#short.delete(delivery.projectId) || this.#short.delete(delivery.endpointId))
+      )
         this.#onRoom(delivery.projectId);
     }
-    if (this.#roomWaiters.length > 0 && this.room > 0) for (const wake of this.#roomWaiters.splice(0)) wake();
+    if (this.#roomWaiters.length > 0 && this.room > 0)
+      for (const wake of this.#roomWaiters.splice(0)) wake();
   }
 
   /** Like `release`, and restarts the patience of `waitForRoom`. */
@@ -224,7 +238,8 @@ export class InFlight {
 
   /** Removes the queue unless deliveries wait in it or are being sent. */
   dropIdle(queue: EndpointQueue): void {
-    if (queue.waiting === 0 && queue.sending === 0 && this.queues.get(queue.endpointId) === queue) this.queues.delete(queue.endpointId);
+    if (queue.waiting === 0 && queue.sending === 0 && this.queues.get(queue.endpointId) === queue)
+      this.queues.delete(queue.endpointId);
   }
 }
 

@@ -32,7 +32,10 @@ export class DeliveryReleaser {
       capacity: 1,
       work: ([group]) => this.#return(group!),
       failed: (error, [group]) =>
-        log.warn({ error, deliveries: group!.deliveries.length }, 'Deliveries could not be given back; trying again.'),
+        log.warn(
+          { error, deliveries: group!.deliveries.length },
+          'Deliveries could not be given back; trying again.',
+        ),
       backoffMs: (failures) => backoffMs(failures, { capMs: 5_000 }),
       refuses: rejectsContent,
       // The heartbeat finds claims that this agent does not hold.
@@ -54,7 +57,8 @@ export class DeliveryReleaser {
     });
     const how = typeof wait === 'number' ? { dueInMs: wait } : spread(wait);
     this.#push(deliveries, { to: 'due', ...how });
-    for (const projectId of new Set(deliveries.map((delivery) => delivery.projectId))) this.options.dueTimes.add(projectId, how.dueInMs);
+    for (const projectId of new Set(deliveries.map((delivery) => delivery.projectId)))
+      this.options.dueTimes.add(projectId, how.dueInMs);
   }
 
   discard(deliveries: readonly HeldDelivery[], reason: string): void {
@@ -73,7 +77,11 @@ export class DeliveryReleaser {
   #push(deliveries: readonly HeldDelivery[], how: Release): void {
     for (const delivery of deliveries) {
       // Claims under a former agent id are returned under that id.
-      const key = JSON.stringify([how, how.to === 'due' ? String(how.dueInMs) : '', delivery.agentId]);
+      const key = JSON.stringify([
+        how,
+        how.to === 'due' ? String(how.dueInMs) : '',
+        delivery.agentId,
+      ]);
       const group = this.#groups.get(key);
       if (group) {
         group.deliveries.push(delivery);
@@ -91,6 +99,7 @@ export class DeliveryReleaser {
     if (this.#groups.get(key) === group) this.#groups.delete(key);
     await releaseDeliveries(pool, deliveries[0]!.agentId, deliveries, how);
     // Other agents would only see them at their next heartbeat.
-    if (how.to === 'due' && how.dueInMs === 0) await notifyDue(pool, [...new Set(deliveries.map(({ projectId }) => projectId))]);
+    if (how.to === 'due' && how.dueInMs === 0)
+      await notifyDue(pool, [...new Set(deliveries.map(({ projectId }) => projectId))]);
   }
 }

@@ -133,7 +133,10 @@ export class Scheduler {
     if (!wait) return;
     const excess = queue.takeAllBut(most);
     inFlight.release(excess);
-    log.debug({ endpoint_id: queue.endpointId, deliveries: excess.length, reason: wait.reason }, 'Deliveries wait in Postgres.');
+    log.debug(
+      { endpoint_id: queue.endpointId, deliveries: excess.length, reason: wait.reason },
+      'Deliveries wait in Postgres.',
+    );
     backpressure.note(endpoint, wait, excess.length);
     releaser.release(excess, wait);
   }
@@ -147,7 +150,9 @@ export class Scheduler {
     this.options.attempts.run(endpoint, delivery, startedAtMs, (outcome) => {
       queue.end(sending);
       this.#sending--;
-      this.options.loopShares.run(queue.projectId, () => this.#end(queue, endpoint, delivery, { outcome, isProbe }));
+      this.options.loopShares.run(queue.projectId, () =>
+        this.#end(queue, endpoint, delivery, { outcome, isProbe }),
+      );
       if (this.#crowded.size > 0) this.#uncrowd(1);
       this.#pump();
       if (this.#sending === 0) for (const wake of this.#idleWaiters.splice(0)) wake();
@@ -172,12 +177,18 @@ export class Scheduler {
     else inFlight.dropIdle(queue);
   }
 
-  #release(queue: EndpointQueue, endpoint: Endpoint, delivery: HeldDelivery, outcome: Unsent): void {
+  #release(
+    queue: EndpointQueue,
+    endpoint: Endpoint,
+    delivery: HeldDelivery,
+    outcome: Unsent,
+  ): void {
     const { inFlight, backpressure, releaser, configCache } = this.options;
     inFlight.release([delivery]);
     if (outcome.unsent === 'discarded') return releaser.discard([delivery], outcome.reason);
     if (outcome.unsent === 'unreadable') configCache.markUnreadable(endpoint, outcome.reason);
-    if (outcome.unsent === 'unreadable' || outcome.unsent === 'lapsed') return releaser.release([delivery], 0);
+    if (outcome.unsent === 'unreadable' || outcome.unsent === 'lapsed')
+      return releaser.release([delivery], 0);
     inFlight.setPrompt(queue, false);
     backpressure.note(endpoint, outcome.unsent, 1);
     releaser.release([delivery], outcome.unsent);
@@ -229,7 +240,8 @@ export class Scheduler {
       if (queue.waiting === 0) continue;
       const endpoint = configCache.endpoint(queue.projectId, queue.endpointId);
       if (endpoint?.limit) this.#keep(queue, backpressure.roomOf(endpoint.limit), endpoint);
-      if (endpoint && isSlow) this.#keep(queue, inFlight.isReserve ? 0 : SLOW_WAITING_MAX, endpoint);
+      if (endpoint && isSlow)
+        this.#keep(queue, inFlight.isReserve ? 0 : SLOW_WAITING_MAX, endpoint);
       if (!this.#isDraining) inFlight.offer(queue);
     }
     this.#pump();
@@ -254,7 +266,10 @@ const BYTES_EACH = 2 * 1024 * 1024;
 /** Returns the limit of concurrent requests; the setting 0 derives it from the machine. */
 export function consumersOf(setting: number, machine: Machine = thisMachine()): number {
   if (setting > 0) return setting;
-  return Math.max(1, Math.min(PER_CORE * machine.cores, Math.floor(machine.memoryBytes / BYTES_EACH)));
+  return Math.max(
+    1,
+    Math.min(PER_CORE * machine.cores, Math.floor(machine.memoryBytes / BYTES_EACH)),
+  );
 }
 
 function thisMachine(): Machine {

@@ -16,7 +16,10 @@ export type Outcome =
   /** The result is unknown: try again later. */
   | { readonly kind: 'postponed' };
 
-export interface SubscriptionFunctionsOptions extends Pick<AgentContext, 'configCache' | 'database' | 'log'> {
+export interface SubscriptionFunctionsOptions extends Pick<
+  AgentContext,
+  'configCache' | 'database' | 'log'
+> {
   readonly sandbox: Pick<Sandbox, 'run' | 'cancel'>;
 }
 
@@ -46,7 +49,11 @@ export class SubscriptionFunctions {
 
   /** Whether the delivery needs `run` before it is sent. */
   mayChange({ projectId, subscriptionId, isTransformed }: HeldDelivery): boolean {
-    return subscriptionId !== null && !isTransformed && this.options.configCache.functionVersion(projectId, subscriptionId) !== null;
+    return (
+      subscriptionId !== null &&
+      !isTransformed &&
+      this.options.configCache.functionVersion(projectId, subscriptionId) !== null
+    );
   }
 
   /** Never rejects. */
@@ -92,7 +99,10 @@ export class SubscriptionFunctions {
       case 'made':
         return made;
       case 'dropped':
-        return { kind: 'dropped', reason: `The function of the subscription ${subscription} returned null: nothing is sent.` };
+        return {
+          kind: 'dropped',
+          reason: `The function of the subscription ${subscription} returned null: nothing is sent.`,
+        };
       case 'failed':
         return {
           kind: 'failed',
@@ -116,7 +126,8 @@ export class SubscriptionFunctions {
     };
     if (version === undefined) setTimeout(forget, INACTIVE_MS).unref();
     found.catch(forget);
-    if (this.#functions.size > KEPT_MAX) this.#functions.delete(this.#functions.keys().next().value!);
+    if (this.#functions.size > KEPT_MAX)
+      this.#functions.delete(this.#functions.keys().next().value!);
     return found;
   }
 
@@ -125,7 +136,12 @@ export class SubscriptionFunctions {
     if (!found) return null;
     const { name, text } = found;
     const digest = createHash('sha256').update(text).digest('base64url');
-    return { key: `${id}:${digest}`, text, project: projectId, subscription: `${JSON.stringify(name)} (${id})` };
+    return {
+      key: `${id}:${digest}`,
+      text,
+      project: projectId,
+      subscription: `${JSON.stringify(name)} (${id})`,
+    };
   }
 
   #warn(error: unknown, fn: NamedFunction | null | undefined): void {

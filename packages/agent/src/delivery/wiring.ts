@@ -23,7 +23,12 @@ import { SubscriptionFunctions } from './subscription-functions.js';
 export const WRITERS = 2;
 
 /** Connects the parts that deliver from Postgres to endpoints and record the attempts. */
-export function wireDelivery(given: AgentContext & { readonly notifier: Notifier; readonly observers: readonly AttemptObserver[] }) {
+export function wireDelivery(
+  given: AgentContext & {
+    readonly notifier: Notifier;
+    readonly observers: readonly AttemptObserver[];
+  },
+) {
   const { config, open } = given;
   const { delivery, limits } = config;
   const dueTimes = new DueTimes();
@@ -62,18 +67,47 @@ export function wireDelivery(given: AgentContext & { readonly notifier: Notifier
     await attemptWriter.settled();
     await releaser.settled();
   };
-  return { ...flowControl, dueTimes, releaser, inFlight, claimer, sender, attemptWriter, consumers, scheduler, drainDeliveries };
+  return {
+    ...flowControl,
+    dueTimes,
+    releaser,
+    inFlight,
+    claimer,
+    sender,
+    attemptWriter,
+    consumers,
+    scheduler,
+    drainDeliveries,
+  };
 }
 
-function wireFlowControl(given: AgentContext & { readonly notifier: Notifier; readonly inFlight: InFlight }) {
+function wireFlowControl(
+  given: AgentContext & { readonly notifier: Notifier; readonly inFlight: InFlight },
+) {
   const { config, database, log, measure, notifier } = given;
   const backlogPacing = new BacklogPacing({
     log,
-    hasten: ({ projectId, id }) => expediteDeliveries(database.pool, { projectId, endpointId: id }, ['breaker', 'lookup', 'slow']),
+    hasten: ({ projectId, id }) =>
+      expediteDeliveries(database.pool, { projectId, endpointId: id }, [
+        'breaker',
+        'lookup',
+        'slow',
+      ]),
   });
   const observers = measure ? [measure, notifier] : [notifier];
   const policy = (endpoint: Endpoint) => policyOf(endpoint, config);
-  const circuitBreakers = new CircuitBreakers({ ...given, name: newId(), policyOf: policy, backlogPacing, observers });
-  const backpressure = new Backpressure({ ...given, circuitBreakers, rateLimits: new RateLimits(given), backlogPacing });
+  const circuitBreakers = new CircuitBreakers({
+    ...given,
+    name: newId(),
+    policyOf: policy,
+    backlogPacing,
+    observers,
+  });
+  const backpressure = new Backpressure({
+    ...given,
+    circuitBreakers,
+    rateLimits: new RateLimits(given),
+    backlogPacing,
+  });
   return { circuitBreakers, backpressure };
 }

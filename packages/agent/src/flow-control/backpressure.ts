@@ -12,12 +12,20 @@ export const SLOW_WAITING_MAX = 100;
 const SLOW_WAIT: Wait = { reason: 'slow', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 };
 /** Wait for a project with too many DNS lookups, which have ended by then. */
 export const LOOKUP_WAIT: Wait = { reason: 'lookup', dueInMs: 5_000, spreadMs: 5_000, paceMs: 0 };
-export const FUNCTION_WAIT: Wait = { reason: 'function', dueInMs: 5_000, spreadMs: 10_000, paceMs: 0 };
+export const FUNCTION_WAIT: Wait = {
+  reason: 'function',
+  dueInMs: 5_000,
+  spreadMs: 10_000,
+  paceMs: 0,
+};
 /** Deliveries a second offered to a slow endpoint per concurrent request: twice what it answers. */
 const OFFERED_PER_SECOND = 2;
 const PROBED_WAITING_MAX = 10;
 
-export interface BackpressureOptions extends Pick<AgentContext, 'config' | 'configCache' | 'measure'> {
+export interface BackpressureOptions extends Pick<
+  AgentContext,
+  'config' | 'configCache' | 'measure'
+> {
   readonly inFlight: EndpointQueues;
   readonly circuitBreakers: CircuitBreakers;
   readonly rateLimits: RateLimits;
@@ -53,7 +61,11 @@ export class Backpressure {
       if (queue.probe === 'none') void this.#askToProbe(queue, endpoint);
       return Infinity;
     }
-    if (!endpoint.limit || rateLimits.take(endpoint, endpoint.limit, queue.waiting, performance.now())) return 'send';
+    if (
+      !endpoint.limit ||
+      rateLimits.take(endpoint, endpoint.limit, queue.waiting, performance.now())
+    )
+      return 'send';
     return rateLimits.room(endpoint.limit);
   }
 
@@ -89,11 +101,17 @@ export class Backpressure {
   admits(endpointId: string): boolean {
     const { inFlight } = this.options;
     const queue = inFlight.queues.get(endpointId);
-    return !queue || (queue.waiting < SLOW_WAITING_MAX && inFlight.hasRoomFor(queue)) || !queue.isSlow(performance.now());
+    return (
+      !queue ||
+      (queue.waiting < SLOW_WAITING_MAX && inFlight.hasRoomFor(queue)) ||
+      !queue.isSlow(performance.now())
+    );
   }
 
   saturated(): Pick<QueueState, 'projectId' | 'endpointId'>[] {
-    return [...this.options.inFlight.queues.values()].filter(({ endpointId }) => !this.admits(endpointId));
+    return [...this.options.inFlight.queues.values()].filter(
+      ({ endpointId }) => !this.admits(endpointId),
+    );
   }
 
   /** Returns endpoints with enough deliveries in memory until their speed is known. */
@@ -121,7 +139,11 @@ export class Backpressure {
       return this.#spread(endpoint, { reason: 'breaker', dueInMs, spreadMs: 1_000, paceMs: 0 });
     }
     if (endpoint.limit && waiting >= rateLimits.room(endpoint.limit)) {
-      return { reason: 'rate_limit', spreadMs: 0, ...rateLimits.slots(endpoint, endpoint.limit, count, waiting, performance.now()) };
+      return {
+        reason: 'rate_limit',
+        spreadMs: 0,
+        ...rateLimits.slots(endpoint, endpoint.limit, count, waiting, performance.now()),
+      };
     }
     return this.admits(endpoint.id) ? undefined : this.#spread(endpoint, SLOW_WAIT);
   }
@@ -129,8 +151,13 @@ export class Backpressure {
   /** Returns endpoints that may not receive more now. Report postponements to `postponed`. */
   withheld(projectId: string): Withheld[] {
     const { inFlight, circuitBreakers, configCache } = this.options;
-    const ids = new Set(circuitBreakers.notClosed().flatMap((it) => (it.projectId === projectId ? it.endpointId : [])));
-    for (const queue of inFlight.queues.values()) if (queue.projectId === projectId) ids.add(queue.endpointId);
+    const ids = new Set(
+      circuitBreakers
+        .notClosed()
+        .flatMap((it) => (it.projectId === projectId ? it.endpointId : [])),
+    );
+    for (const queue of inFlight.queues.values())
+      if (queue.projectId === projectId) ids.add(queue.endpointId);
     return [...ids].flatMap((endpointId) => {
       const endpoint = configCache.endpoint(projectId, endpointId);
       const wait = endpoint && this.later(endpoint, 0);
@@ -148,7 +175,12 @@ export class Backpressure {
     const { backlogPacing, measure } = this.options;
     measure?.postponed(endpoint, reason, count);
     if (reason !== 'rate_limit')
-      backlogPacing.add(endpoint.id, count, 1_000 / OFFERED_PER_SECOND / this.capOf(endpoint), performance.now());
+      backlogPacing.add(
+        endpoint.id,
+        count,
+        1_000 / OFFERED_PER_SECOND / this.capOf(endpoint),
+        performance.now(),
+      );
   }
 
   forget(nowMs: number): void {
@@ -158,13 +190,21 @@ export class Backpressure {
 
   /** Spreads deliveries over the time in which earlier postponed ones return. */
   #spread({ id }: Endpoint, wait: Wait): Wait {
-    return { ...wait, spreadMs: Math.max(wait.spreadMs, this.options.backlogPacing.spreadMs(id, performance.now())) };
+    return {
+      ...wait,
+      spreadMs: Math.max(wait.spreadMs, this.options.backlogPacing.spreadMs(id, performance.now())),
+    };
   }
 }
 
 /** Deliveries wait until the breaker may close, then return spread over time. */
 function openWait({ inMs, openMs }: Gate & { state: 'open' }): Wait {
-  return { reason: 'breaker', dueInMs: Math.ceil(inMs), spreadMs: Math.round(openMs / 2), paceMs: 0 };
+  return {
+    reason: 'breaker',
+    dueInMs: Math.ceil(inMs),
+    spreadMs: Math.round(openMs / 2),
+    paceMs: 0,
+  };
 }
 
 /** Postponed deliveries return within this time, however many there are. */
@@ -200,8 +240,12 @@ export class BacklogPacing {
   /** @param paceMs milliseconds between two deliveries offered to the endpoint */
   add(endpointId: string, count: number, paceMs: number, nowMs: number): void {
     let backlog = this.#backlogPacing.get(endpointId);
-    if (!backlog) this.#backlogPacing.set(endpointId, (backlog = { backAtMs: nowMs, hastenAtMs: nowMs }));
-    backlog.backAtMs = Math.min(Math.max(backlog.backAtMs, nowMs) + count * paceMs, nowMs + 2 * SPREAD_MAX_MS);
+    if (!backlog)
+      this.#backlogPacing.set(endpointId, (backlog = { backAtMs: nowMs, hastenAtMs: nowMs }));
+    backlog.backAtMs = Math.min(
+      Math.max(backlog.backAtMs, nowMs) + count * paceMs,
+      nowMs + 2 * SPREAD_MAX_MS,
+    );
   }
 
   has(endpointId: string): boolean {
@@ -234,12 +278,16 @@ export class BacklogPacing {
   }
 
   forget(nowMs: number): void {
-    for (const [endpointId, { backAtMs }] of this.#backlogPacing) if (backAtMs < nowMs) this.#backlogPacing.delete(endpointId);
+    for (const [endpointId, { backAtMs }] of this.#backlogPacing)
+      if (backAtMs < nowMs) this.#backlogPacing.delete(endpointId);
   }
 }
 
 /** Returns null when the endpoint was not reached through no fault of its own. */
-export function verdictOf({ errorClass, httpStatus }: Pick<AttemptRecord, 'errorClass' | 'httpStatus'>): 'good' | 'bad' | null {
+export function verdictOf({
+  errorClass,
+  httpStatus,
+}: Pick<AttemptRecord, 'errorClass' | 'httpStatus'>): 'good' | 'bad' | null {
   switch (errorClass as FailureClass | null) {
     case 'refused_address':
     case 'unsendable':
@@ -250,7 +298,9 @@ export function verdictOf({ errorClass, httpStatus }: Pick<AttemptRecord, 'error
       return 'good';
     // An endpoint that answers 4xx is up, except for 408 and 429.
     case 'status':
-      return httpStatus !== null && (httpStatus >= 500 || httpStatus === 429 || httpStatus === 408) ? 'bad' : 'good';
+      return httpStatus !== null && (httpStatus >= 500 || httpStatus === 429 || httpStatus === 408)
+        ? 'bad'
+        : 'good';
     default:
       return 'bad';
   }

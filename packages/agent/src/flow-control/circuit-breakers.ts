@@ -17,12 +17,17 @@ export function windowRequests({ minimumRequests }: BreakerPolicy): number {
 /** Adds requests to a closed breaker, which may open it. All times here are on the clock of KV. */
 export function counted(
   record: BreakerRecord | undefined,
-  { projectId, requests, failures }: { readonly projectId: string; readonly requests: number; readonly failures: number },
+  {
+    projectId,
+    requests,
+    failures,
+  }: { readonly projectId: string; readonly requests: number; readonly failures: number },
   policy: BreakerPolicy,
   nowMs: number,
 ): BreakerRecord {
   if (record && record.state !== 'closed') return record;
-  const isCurrent = record !== undefined && nowMs < record.until_ms && record.requests < windowRequests(policy);
+  const isCurrent =
+    record !== undefined && nowMs < record.until_ms && record.requests < windowRequests(policy);
   const sum: BreakerRecord = {
     project_id: projectId,
     state: 'closed',
@@ -33,12 +38,17 @@ export function counted(
     trips: record && nowMs < record.forget_ms ? record.trips : 0,
     forget_ms: record?.forget_ms ?? 0,
   };
-  const fails = sum.requests >= policy.minimumRequests && sum.failures >= sum.requests * policy.threshold;
+  const fails =
+    sum.requests >= policy.minimumRequests && sum.failures >= sum.requests * policy.threshold;
   return fails ? opened(sum, policy, nowMs) : sum;
 }
 
 /** Opens the breaker after too many failures or a failed probe, for twice as long as last time. */
-export function opened(record: BreakerRecord, { openMs, openMaxMs }: BreakerPolicy, nowMs: number): BreakerRecord {
+export function opened(
+  record: BreakerRecord,
+  { openMs, openMaxMs }: BreakerPolicy,
+  nowMs: number,
+): BreakerRecord {
   const { by: _, ...rest } = record;
   const ms = Math.min(openMaxMs, openMs * 2 ** Math.min(record.trips, 30));
   return {
@@ -52,16 +62,33 @@ export function opened(record: BreakerRecord, { openMs, openMaxMs }: BreakerPoli
 }
 
 /** Grants a probe to `by` for `leaseMs`; undefined: too early, or another probe is in flight. */
-export function probing(record: BreakerRecord, by: string, leaseMs: number, nowMs: number): BreakerRecord | undefined {
+export function probing(
+  record: BreakerRecord,
+  by: string,
+  leaseMs: number,
+  nowMs: number,
+): BreakerRecord | undefined {
   if (record.state === 'closed' || nowMs < record.until_ms) return undefined;
   return { ...record, state: 'half_open', until_ms: nowMs + leaseMs, by };
 }
 
 /** Closes the breaker after a good probe. Its trips are remembered for a while. */
-export function closed(record: BreakerRecord, { windowMs }: BreakerPolicy, nowMs: number): BreakerRecord {
+export function closed(
+  record: BreakerRecord,
+  { windowMs }: BreakerPolicy,
+  nowMs: number,
+): BreakerRecord {
   const { by: _, ...rest } = record;
   const forgetMs = Math.max(record.forget_ms, nowMs + windowMs);
-  return { ...rest, state: 'closed', since_ms: nowMs, until_ms: nowMs + windowMs, requests: 0, failures: 0, forget_ms: forgetMs };
+  return {
+    ...rest,
+    state: 'closed',
+    since_ms: nowMs,
+    until_ms: nowMs + windowMs,
+    requests: 0,
+    failures: 0,
+    forget_ms: forgetMs,
+  };
 }
 
 /** Whether a record has no more effect and can be removed. */
@@ -128,7 +155,11 @@ export class CircuitBreakers {
   }
 
   /** Returns the breakers of all agents that are open or half open, as read about once a second. */
-  notClosed(): { readonly projectId: string; readonly endpointId: string; readonly state: 'open' | 'half_open' }[] {
+  notClosed(): {
+    readonly projectId: string;
+    readonly endpointId: string;
+    readonly state: 'open' | 'half_open';
+  }[] {
     if (this.#notClosed === 0) return [];
     return [...this.#known].flatMap(([endpointId, { projectId, record }]) =>
       record && record.state !== 'closed' ? { projectId, endpointId, state: record.state } : [],
@@ -153,7 +184,8 @@ export class CircuitBreakers {
     if (!known && isGood) return;
     const policy = this.options.policyOf(endpoint);
     if (!policy) return;
-    if (!known) this.#known.set(endpoint.id, (known = { ...NOTHING, projectId: endpoint.projectId, policy }));
+    if (!known)
+      this.#known.set(endpoint.id, (known = { ...NOTHING, projectId: endpoint.projectId, policy }));
     // Requests in flight when it opened add nothing new.
     if (known.record && known.record.state !== 'closed') return;
     known.policy = policy;
@@ -181,7 +213,11 @@ export class CircuitBreakers {
     if (!known) return false;
     known.policy = this.options.policyOf(endpoint) ?? known.policy;
     const leaseMs = endpoint.timeoutMs + PROBE_GRACE_MS;
-    return this.#change(endpoint.id, known, (record) => record && probing(record, this.options.name, leaseMs, this.#nowMs()));
+    return this.#change(
+      endpoint.id,
+      known,
+      (record) => record && probing(record, this.options.name, leaseMs, this.#nowMs()),
+    );
   }
 
   /** Reports the probe of this agent. Without a report another agent probes after a while. */
@@ -191,14 +227,20 @@ export class CircuitBreakers {
     if (!known) return;
     // The breaker does not reopen without a policy.
     const policy = policyOf(endpoint);
-    const isMine = (record: BreakerRecord | undefined): record is BreakerRecord => record?.state === 'half_open' && record.by === name;
+    const isMine = (record: BreakerRecord | undefined): record is BreakerRecord =>
+      record?.state === 'half_open' && record.by === name;
     const done = await this.#change(endpoint.id, known, (record) =>
-      isMine(record) ? (isGood || !policy ? closed : opened)(record, policy ?? known.policy, this.#nowMs()) : undefined,
+      isMine(record)
+        ? (isGood || !policy ? closed : opened)(record, policy ?? known.policy, this.#nowMs())
+        : undefined,
     );
     const { projectId, id: endpointId } = endpoint;
     if (!done) return;
     if (isGood) {
-      log.info({ project_id: projectId, endpoint_id: endpointId }, 'The circuit breaker of an endpoint is closed: it answers well again.');
+      log.info(
+        { project_id: projectId, endpoint_id: endpointId },
+        'The circuit breaker of an endpoint is closed: it answers well again.',
+      );
       backlogPacing.hasten(endpoint, performance.now());
     } else this.#tellTrip({ projectId, endpointId, isFirst: false, failures: 1, error });
   }
@@ -255,7 +297,11 @@ export class CircuitBreakers {
       known.isUnsaved = false;
       this.#put(endpointId, known, record);
     }
-    await Promise.all([...this.#known].map(([endpointId, known]) => this.#reconcile(endpointId, known, answer.entries.get(endpointId))));
+    await Promise.all(
+      [...this.#known].map(([endpointId, known]) =>
+        this.#reconcile(endpointId, known, answer.entries.get(endpointId)),
+      ),
+    );
     return true;
   }
 
@@ -272,7 +318,8 @@ export class CircuitBreakers {
       known.text = undefined;
       this.#put(endpointId, known, undefined);
     }
-    if (known.record && isSpent(known.record, this.#nowMs()) && known.failures === 0) await this.#change(endpointId, known, () => null);
+    if (known.record && isSpent(known.record, this.#nowMs()) && known.failures === 0)
+      await this.#change(endpointId, known, () => null);
     if (!known.record && known.failures === 0) this.#known.delete(endpointId);
   }
 
@@ -286,7 +333,9 @@ export class CircuitBreakers {
       const done = await this.#change(endpointId, known, (record, shared) => {
         // Decides a breaker opened here again with all agents' counts; without KV it remains open.
         const isOpenHere = !shared && known.isOpenedHere && record !== undefined;
-        const after = isOpenHere ? record : counted(record, { projectId, requests, failures }, known.policy, this.#nowMs());
+        const after = isOpenHere
+          ? record
+          : counted(record, { projectId, requests, failures }, known.policy, this.#nowMs());
         isTrip = after.state === 'open' && (isOpenHere || (record?.state ?? 'closed') === 'closed');
         total = after.failures;
         return after;
@@ -298,7 +347,14 @@ export class CircuitBreakers {
       const { log } = this.options;
       const seconds = Math.round(((known.record?.until_ms ?? 0) - this.#nowMs()) / 1000);
       log.warn(
-        { project_id: projectId, endpoint_id: endpointId, requests: known.record?.requests, failures: total, seconds, last_error: error },
+        {
+          project_id: projectId,
+          endpoint_id: endpointId,
+          requests: known.record?.requests,
+          failures: total,
+          seconds,
+          last_error: error,
+        },
         'The circuit breaker of an endpoint is open: it fails, and nothing is sent to it for a while. Its deliveries wait, and none is lost.',
       );
       this.#tellTrip({ projectId, endpointId, isFirst: true, failures: total, error });
@@ -367,7 +423,13 @@ const NOTHING = {
   requests: 0,
   failures: 0,
   error: '',
-  policy: { threshold: 1, minimumRequests: Infinity, windowMs: 60_000, openMs: 30_000, openMaxMs: 600_000 },
+  policy: {
+    threshold: 1,
+    minimumRequests: Infinity,
+    windowMs: 60_000,
+    openMs: 30_000,
+    openMaxMs: 600_000,
+  },
   isReporting: false,
   isOpenedHere: false,
 } satisfies Partial<Known>;

@@ -83,7 +83,8 @@ export class RateLimits {
       state.isAsking = true;
       const wanted = Math.min(waiting, limit.burst);
       if (nowMs >= state.askAtMs) void this.#ask(id, state, limit, wanted);
-      else setTimeout(() => void this.#ask(id, state, limit, wanted), state.askAtMs - nowMs).unref();
+      else
+        setTimeout(() => void this.#ask(id, state, limit, wanted), state.askAtMs - nowMs).unref();
     }
     return false;
   }
@@ -93,7 +94,13 @@ export class RateLimits {
   }
 
   /** Returns when `count` deliveries are due, after earlier postponed and `held` ones. */
-  slots({ id }: Pick<Endpoint, 'id'>, limit: Limit, count: number, held: number, nowMs: number): { dueInMs: number; paceMs: number } {
+  slots(
+    { id }: Pick<Endpoint, 'id'>,
+    limit: Limit,
+    count: number,
+    held: number,
+    nowMs: number,
+  ): { dueInMs: number; paceMs: number } {
     const state = this.#state(id, nowMs);
     const paceMs = (1_000 * Math.max(1, this.options.lease.agents)) / limit.perSecond;
     const from = Math.min(Math.max(state.slotAtMs, nowMs + held * paceMs), nowMs + SLOT_MAX_MS);
@@ -102,18 +109,35 @@ export class RateLimits {
   }
 
   forget(nowMs: number): void {
-    for (const [id, { usedAtMs }] of this.#states) if (nowMs - usedAtMs > FORGET_MS) this.#states.delete(id);
+    for (const [id, { usedAtMs }] of this.#states)
+      if (nowMs - usedAtMs > FORGET_MS) this.#states.delete(id);
   }
 
   #state(id: string, nowMs: number): State {
     let state = this.#states.get(id);
-    if (!state) this.#states.set(id, (state = { tokens: 0, tokensUntilMs: 0, askAtMs: 0, isAsking: false, slotAtMs: 0, usedAtMs: nowMs }));
+    if (!state)
+      this.#states.set(
+        id,
+        (state = {
+          tokens: 0,
+          tokensUntilMs: 0,
+          askAtMs: 0,
+          isAsking: false,
+          slotAtMs: 0,
+          usedAtMs: nowMs,
+        }),
+      );
     state.usedAtMs = nowMs;
     return state;
   }
 
   async #ask(id: string, state: State, { perSecond, burst }: Limit, wanted: number): Promise<void> {
-    const { granted, waitMs } = await this.#buckets.take(`endpoint:${id}`, perSecond, Math.max(1, wanted), burst);
+    const { granted, waitMs } = await this.#buckets.take(
+      `endpoint:${id}`,
+      perSecond,
+      Math.max(1, wanted),
+      burst,
+    );
     const nowMs = performance.now();
     state.isAsking = false;
     state.tokens = granted;

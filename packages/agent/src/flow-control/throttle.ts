@@ -22,9 +22,16 @@ export class Throttle {
   async take(wanted: number, signal: AbortSignal): Promise<number> {
     const { log, ratePerSecond } = this.options;
     if (this.unlimited) return wanted;
-    const warn = (error: unknown) => log.warn({ error }, 'KV is away: this agent keeps to its own share of instance_ingest_rate.');
+    const warn = (error: unknown) =>
+      log.warn({ error }, 'KV is away: this agent keeps to its own share of instance_ingest_rate.');
     while (!signal.aborted) {
-      const { granted, waitMs } = await this.#buckets.take('ingest', ratePerSecond, wanted, ratePerSecond, warn);
+      const { granted, waitMs } = await this.#buckets.take(
+        'ingest',
+        ratePerSecond,
+        wanted,
+        ratePerSecond,
+        warn,
+      );
       if (granted > 0) return granted;
       await new Promise<void>((resolve) => setTimeout(resolve, Math.min(Math.max(waitMs, 5), 250)));
     }

@@ -20,9 +20,15 @@ const PROJECTS_NAMED = 5;
 const CLOCK_WRONG_MS = 30_000;
 
 const SENTENCES = {
-  postgres: ['Postgres is away: messages stay with their brokers, and deliveries wait.', 'Postgres is back.'],
+  postgres: [
+    'Postgres is away: messages stay with their brokers, and deliveries wait.',
+    'Postgres is back.',
+  ],
   kv: ['KV is away: events are routed without it.', 'KV is back.'],
-  clock: ['The clock of this machine differs from that of Postgres.', 'The clock of this machine agrees with that of Postgres again.'],
+  clock: [
+    'The clock of this machine differs from that of Postgres.',
+    'The clock of this machine agrees with that of Postgres again.',
+  ],
   projects: ['Projects cannot be loaded; the others go on.', 'All projects are loaded again.'],
   unreadable: [
     'Configuration of a newer version, or of another key, cannot be read; what needs it waits for another agent.',
@@ -33,35 +39,78 @@ const SENTENCES = {
 
 type Dependency = keyof typeof SENTENCES;
 
-type Watched = RepeatingStages & { readonly heartbeat: Heartbeat; readonly successStreak: SuccessStreak; readonly clock: Clock };
+type Watched = RepeatingStages & {
+  readonly heartbeat: Heartbeat;
+  readonly successStreak: SuccessStreak;
+  readonly clock: Clock;
+};
 
 /** Reports dependencies to health and logs changes. Returns a function that stops it. */
 export function reportHealth(
   { heartbeat, successStreak, clock, ...parts }: Watched,
-  { config, configCache, database, health, kv, log }: Pick<AgentContext, 'config' | 'configCache' | 'database' | 'health' | 'kv' | 'log'>,
+  {
+    config,
+    configCache,
+    database,
+    health,
+    kv,
+    log,
+  }: Pick<AgentContext, 'config' | 'configCache' | 'database' | 'health' | 'kv' | 'log'>,
 ): () => void {
   const { pool } = database;
-  const report = (dependency: Dependency, state: ComponentState, reason?: string, since = new Date()) => {
+  const report = (
+    dependency: Dependency,
+    state: ComponentState,
+    reason?: string,
+    since = new Date(),
+  ) => {
     const before = health.of(dependency);
     health.report(dependency, state, reason, since);
     const [away, back] = SENTENCES[dependency];
-    if (state !== 'ok' && (before?.state ?? 'ok') === 'ok') log.warn({ dependency, since, reason }, away);
+    if (state !== 'ok' && (before?.state ?? 'ok') === 'ok')
+      log.warn({ dependency, since, reason }, away);
     else if (state === 'ok' && before && before.state !== 'ok') {
-      log.info({ dependency, since: before.since, seconds: Math.round((Date.now() - before.since.getTime()) / 1000) }, back);
+      log.info(
+        {
+          dependency,
+          since: before.since,
+          seconds: Math.round((Date.now() - before.since.getTime()) / 1000),
+        },
+        back,
+      );
     }
   };
   const reportPostgres = (error: unknown, since: Date) => {
     const { reason, fix } = databaseReason(error, config.database);
-    report('postgres', 'down', `${reason}. Messages stay with their brokers meanwhile. To fix it: ${fix}.`, since);
+    report(
+      'postgres',
+      'down',
+      `${reason}. Messages stay with their brokers meanwhile. To fix it: ${fix}.`,
+      since,
+    );
   };
-  const failingNow = () => [...failingStages(parts), ...[heartbeat, configCache].flatMap(({ failing }) => failing ?? [])];
+  const failingNow = () => [
+    ...failingStages(parts),
+    ...[heartbeat, configCache].flatMap(({ failing }) => failing ?? []),
+  ];
   const sinceOf = (failing: readonly Failing[], otherwise: Date) =>
-    new Date(Math.min(...(failing.length > 0 ? failing.map(({ since }) => since.getTime()) : [otherwise.getTime()])));
+    new Date(
+      Math.min(
+        ...(failing.length > 0
+          ? failing.map(({ since }) => since.getTime())
+          : [otherwise.getTime()]),
+      ),
+    );
 
   let probing = false;
   const checkPostgres = async () => {
     // An idle agent without errors skips the probe: its next heartbeat notices.
-    if (failingNow().length === 0 && pool.totalCount === pool.idleCount && pool.waitingCount === 0 && health.of('postgres')?.state === 'ok')
+    if (
+      failingNow().length === 0 &&
+      pool.totalCount === pool.idleCount &&
+      pool.waitingCount === 0 &&
+      health.of('postgres')?.state === 'ok'
+    )
       return;
     if (probing) return;
     probing = true;
@@ -86,7 +135,8 @@ export function reportHealth(
   const checkKv = () =>
     kv.ping().then(
       () => report('kv', 'ok'),
-      (error: unknown) => report('kv', 'degraded', `${kvReason(error, config.kv)}. Events are routed without it.`),
+      (error: unknown) =>
+        report('kv', 'degraded', `${kvReason(error, config.kv)}. Events are routed without it.`),
     );
 
   const checkEndpoints = () => {
@@ -101,7 +151,9 @@ export function reportHealth(
   const checkProjects = () => {
     const { skipped } = configCache;
     if (skipped.size > 0) {
-      const first = [...skipped].slice(0, PROJECTS_NAMED).map(([id, reason]) => `${id} (${reason})`);
+      const first = [...skipped]
+        .slice(0, PROJECTS_NAMED)
+        .map(([id, reason]) => `${id} (${reason})`);
       const more = skipped.size > first.length ? ` and ${skipped.size - first.length} more` : '';
       report(
         'projects',
@@ -120,7 +172,8 @@ export function reportHealth(
       ...(unreadableFilter === undefined ? [] : [`the filter of subscription ${unreadableFilter}`]),
     ]);
     if (found.length > 0) {
-      const more = found.length > PROJECTS_NAMED ? ` and ${found.length - PROJECTS_NAMED} more` : '';
+      const more =
+        found.length > PROJECTS_NAMED ? ` and ${found.length - PROJECTS_NAMED} more` : '';
       report(
         'unreadable',
         'degraded',
@@ -146,7 +199,12 @@ export function reportHealth(
     checkProjects();
     checkReadable();
     checkClock();
-    if (checks++ % (health.of('kv')?.state === 'degraded' ? CHECKS_PER_KV_PING_AWAY : CHECKS_PER_KV_PING) === 0) void checkKv();
+    if (
+      checks++ %
+        (health.of('kv')?.state === 'degraded' ? CHECKS_PER_KV_PING_AWAY : CHECKS_PER_KV_PING) ===
+      0
+    )
+      void checkKv();
   };
   health.report('postgres', 'ok');
   check();
@@ -172,13 +230,23 @@ interface Streak {
 export class SuccessStreak {
   #streak: Streak | undefined;
 
-  recorded(attempts: readonly Pick<AttemptRecord, 'status' | 'endpointId' | 'requestedAtMs' | 'durationMs'>[]): void {
+  recorded(
+    attempts: readonly Pick<
+      AttemptRecord,
+      'status' | 'endpointId' | 'requestedAtMs' | 'durationMs'
+    >[],
+  ): void {
     for (const { status, endpointId, requestedAtMs, durationMs } of attempts) {
       if (status === 'success') {
         this.#streak = undefined;
         continue;
       }
-      this.#streak ??= { since: new Date(requestedAtMs), attempts: 0, endpoints: new Set(), lastAtMs: 0 };
+      this.#streak ??= {
+        since: new Date(requestedAtMs),
+        attempts: 0,
+        endpoints: new Set(),
+        lastAtMs: 0,
+      };
       const streak = this.#streak;
       streak.attempts++;
       streak.lastAtMs = Math.max(streak.lastAtMs, requestedAtMs + durationMs);
@@ -190,9 +258,16 @@ export class SuccessStreak {
   outage(nowMs: number): { since: Date; reason: string } | null {
     const streak = this.#streak;
     if (!streak || streak.attempts < ATTEMPTS) return null;
-    if (streak.lastAtMs - streak.since.getTime() < FAILING_MS || nowMs - streak.lastAtMs > FORGET_MS) return null;
+    if (
+      streak.lastAtMs - streak.since.getTime() < FAILING_MS ||
+      nowMs - streak.lastAtMs > FORGET_MS
+    )
+      return null;
     const { size } = streak.endpoints;
-    const to = size === 1 ? 'one endpoint' : `${size < ENDPOINTS_MAX ? size : `${ENDPOINTS_MAX} or more`} endpoints`;
+    const to =
+      size === 1
+        ? 'one endpoint'
+        : `${size < ENDPOINTS_MAX ? size : `${ENDPOINTS_MAX} or more`} endpoints`;
     return {
       since: streak.since,
       reason: `No delivery succeeds: every attempt, to ${to}, has failed. Deliveries wait for their next attempt in Postgres. Look at the errors of the attempts, and at the way out of this machine (name service, proxy, firewall).`,

@@ -32,7 +32,10 @@ const HEARTBEATS_PER_SWEEP = 12;
 /** Younger claims of this agent may still be on their way to it. */
 const UNKNOWN_CLAIM_MS = 20_000;
 
-export interface HeartbeatOptions extends Pick<AgentContext, 'database' | 'kv' | 'configCache' | 'lease' | 'clock' | 'log' | 'measure'> {
+export interface HeartbeatOptions extends Pick<
+  AgentContext,
+  'database' | 'kv' | 'configCache' | 'lease' | 'clock' | 'log' | 'measure'
+> {
   readonly router: PendingRouter;
   readonly inFlight: InFlight;
   readonly scheduler: Scheduler;
@@ -105,7 +108,8 @@ export class Heartbeat {
   }
 
   async #renew(): Promise<number> {
-    const { configCache, inFlight, scheduler, dueTimes, claimer, lease, log, onRenewed } = this.options;
+    const { configCache, inFlight, scheduler, dueTimes, claimer, lease, log, onRenewed } =
+      this.options;
     // The delay may have affected all agents: their claims are safe for one interval.
     const isLate = !lease.isHeld;
     const isFirst = this.#heartbeats === 0;
@@ -114,7 +118,10 @@ export class Heartbeat {
     if (!found.alive) {
       renewed = lease.begin();
       await this.#register();
-      log.warn({ agent_id: lease.agentId }, 'This agent had no heartbeat for a while and was taken for dead; it continues under a new id.');
+      log.warn(
+        { agent_id: lease.agentId },
+        'This agent had no heartbeat for a while and was taken for dead; it continues under a new id.',
+      );
       // Waiting deliveries were claimed under the former id.
       inFlight.releaseWaiting();
     }
@@ -128,7 +135,8 @@ export class Heartbeat {
       if (inMs < -OVERDUE_MS && !isFirst && !isLate) claimer.overdue(projectId);
       else dueTimes.add(projectId, inMs);
     }
-    if (found.oldestPendingMs !== null && found.oldestPendingMs > FORGOTTEN_MS) await this.#reconcile(found.oldestPendingMs);
+    if (found.oldestPendingMs !== null && found.oldestPendingMs > FORGOTTEN_MS)
+      await this.#reconcile(found.oldestPendingMs);
     return Math.min(HEARTBEAT_MS, (found.nextDeadInMs ?? Infinity) + AFTER_LEASE_MS);
   }
 
@@ -153,7 +161,10 @@ export class Heartbeat {
     }
     const recovered = await recoverDeliveries(database.pool, { orphans: isSweep });
     if (recovered === 0) return;
-    log.info({ deliveries: recovered }, 'Deliveries of a dead agent are due again; those that were in flight may arrive twice.');
+    log.info(
+      { deliveries: recovered },
+      'Deliveries of a dead agent are due again; those that were in flight may arrive twice.',
+    );
     measure?.recovered(recovered);
     claimer.checkAll();
     await notifyDue(database.pool);
@@ -162,7 +173,9 @@ export class Heartbeat {
   /** Routes events from Postgres after KV or an agent lost their signal. */
   async #reconcile(oldestMs: number): Promise<void> {
     const { database, kv, router, log, measure } = this.options;
-    const isBusy = async () => (await kv.queue('create-event').depth()) + (await kv.queue('match-subscriptions').depth()) > 0;
+    const isBusy = async () =>
+      (await kv.queue('create-event').depth()) + (await kv.queue('match-subscriptions').depth()) >
+      0;
     if (oldestMs < FORGOTTEN_FOR_SURE_MS && (await isBusy().catch(() => false))) return;
     const age = oldestMs < FORGOTTEN_FOR_SURE_MS ? FORGOTTEN_MS : FORGOTTEN_FOR_SURE_MS;
     let events;
@@ -178,7 +191,13 @@ export class Heartbeat {
 
 /** Releases claims unknown to this agent, as after an error during a commit. Returns how many. */
 export async function releaseOrphanedClaims(
-  { database, inFlight, dueTimes, lease, log }: Pick<HeartbeatOptions, 'database' | 'inFlight' | 'dueTimes' | 'lease' | 'log'>,
+  {
+    database,
+    inFlight,
+    dueTimes,
+    lease,
+    log,
+  }: Pick<HeartbeatOptions, 'database' | 'inFlight' | 'dueTimes' | 'lease' | 'log'>,
   olderThanMs: number,
 ): Promise<number> {
   const claimed = await readClaimed(database.pool, lease.agentId, olderThanMs);
@@ -186,6 +205,7 @@ export async function releaseOrphanedClaims(
   if (orphaned.length === 0) return 0;
   log.info({ deliveries: orphaned.length }, 'Deliveries with an orphaned claim are due again.');
   await releaseDeliveries(database.pool, lease.agentId, orphaned, { to: 'due', dueInMs: 0 });
-  for (const projectId of new Set(orphaned.map((delivery) => delivery.projectId))) dueTimes.add(projectId, 0);
+  for (const projectId of new Set(orphaned.map((delivery) => delivery.projectId)))
+    dueTimes.add(projectId, 0);
   return orphaned.length;
 }

@@ -1,5 +1,10 @@
 import type { Config } from '@gateway/core/config';
-import { admitsToDetails, metricsResponse, sendMetrics, serveMetrics } from '@gateway/core/exposition';
+import {
+  admitsToDetails,
+  metricsResponse,
+  sendMetrics,
+  serveMetrics,
+} from '@gateway/core/exposition';
 import { closeListener, listen } from '@gateway/core/http';
 import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
@@ -28,7 +33,13 @@ export async function serveHttp(
     plugins,
     log,
     intake,
-  }: { config: Config; health: Health; plugins: ActivatedPlugins; log: Log; intake: Intake | undefined },
+  }: {
+    config: Config;
+    health: Health;
+    plugins: ActivatedPlugins;
+    log: Log;
+    intake: Intake | undefined;
+  },
 ): Promise<{ port: number; close(): Promise<void> }> {
   const metrics = metricsResponse({ config, plugins, log });
 
@@ -36,27 +47,48 @@ export async function serveHttp(
   const healthz = (asksReady: boolean, isDetailed: boolean) => {
     const { state, components } = health;
     const { draining } = agent;
-    const ready = !agent.isStarting && !draining && !components.some((it) => it.name === REQUIRED && it.state === 'down');
+    const ready =
+      !agent.isStarting &&
+      !draining &&
+      !components.some((it) => it.name === REQUIRED && it.state === 'down');
     const message = readySentence(ready, draining, isDetailed ? components : []);
-    const details = isDetailed ? { version: VERSION, components, plugins: plugins.table } : { components: statesOnly(components) };
+    const details = isDetailed
+      ? { version: VERSION, components, plugins: plugins.table }
+      : { components: statesOnly(components) };
     const data = { ready, draining, state, ...details };
     return { code: asksReady && !ready ? 503 : 200, status: ready || !asksReady, message, data };
   };
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
-    const send = ({ code, ...body }: { code: number; status: boolean; message: string; data: unknown }, headers = {}) =>
-      response.writeHead(code, { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers }).end(JSON.stringify(body));
+    const send = (
+      { code, ...body }: { code: number; status: boolean; message: string; data: unknown },
+      headers = {},
+    ) =>
+      response
+        .writeHead(code, {
+          'content-type': 'application/json',
+          'cache-control': 'no-store',
+          ...headers,
+        })
+        .end(JSON.stringify(body));
     const url = request.url ?? '/';
     const bringsEvents = intake?.takes(url) ?? false;
     if (bringsEvents && !agent.draining) return intake!.handle(request, response);
     // In a relative reference `//` would start a host.
     const { pathname, searchParams } = new URL(`http://agent${url}`);
     if (request.method !== 'GET' && request.method !== 'HEAD' && PATHS.includes(pathname))
-      return void send({ code: 405, status: false, message: 'Only GET is answered here.', data: null }, { allow: 'GET' });
-    if (pathname === '/healthz') return void send(healthz(searchParams.has('ready'), seesDetails(request)));
+      return void send(
+        { code: 405, status: false, message: 'Only GET is answered here.', data: null },
+        { allow: 'GET' },
+      );
+    if (pathname === '/healthz')
+      return void send(healthz(searchParams.has('ready'), seesDetails(request)));
     if (pathname === '/metrics') return sendMetrics(request, response, metrics);
     if (bringsEvents) {
       const { message } = new GatewayError('closing', { retryAfterSeconds: RETRY_AFTER_SECONDS });
-      return void send({ code: 503, status: false, message, data: null }, { connection: 'close', 'retry-after': RETRY_AFTER_SECONDS });
+      return void send(
+        { code: 503, status: false, message, data: null },
+        { connection: 'close', 'retry-after': RETRY_AFTER_SECONDS },
+      );
     }
     const message = `There is no ${pathname} here; the agent answers /healthz and /metrics${intake ? ', and takes events' : ''}.`;
     send({ code: 404, status: false, message, data: null });
@@ -67,7 +99,12 @@ export async function serveHttp(
     (request, response) => void respond(request, response).catch(() => response.destroy()),
   );
   const { bind, agent_port: port } = config.server.http;
-  const listening = await listen(server, { port, bind, setting: 'server.http.agent_port (AGENT_PORT)', flag: '--port' });
+  const listening = await listen(server, {
+    port,
+    bind,
+    setting: 'server.http.agent_port (AGENT_PORT)',
+    flag: '--port',
+  });
   const close = () => closeListener(server, { seconds: CLOSE_SECONDS });
   const { pulladdr } = config.agent;
   if (pulladdr === undefined) return { port: listening, close };

@@ -14,7 +14,11 @@ const INTERVAL_MS = 3_600_000;
  */
 export async function startMaintenance(
   { retention: { enabled, days, audit_days } }: Pick<Config, 'retention'>,
-  { database: { sessions: pool }, log, meter }: { database: Pick<Database, 'sessions'>; log: Log; meter: Meter },
+  {
+    database: { sessions: pool },
+    log,
+    meter,
+  }: { database: Pick<Database, 'sessions'>; log: Log; meter: Meter },
 ): Promise<() => Promise<void>> {
   const stop = new AbortController();
   const { signal } = stop;
@@ -34,30 +38,51 @@ export async function startMaintenance(
   for (const name of enabled ? counters : []) meter.add(`gateway_retention_${name}_total`, {}, 0);
   const retain = async () => {
     try {
-      const { dropped, unfinished, kept, locked, rowsDeleted } = await applyRetention(pool, { days, signal });
+      const { dropped, unfinished, kept, locked, rowsDeleted } = await applyRetention(pool, {
+        days,
+        signal,
+      });
       for (const { day, events, eventDeliveries, deliveryAttempts } of dropped) {
-        const rows = { events, event_deliveries: eventDeliveries, delivery_attempts: deliveryAttempts };
+        const rows = {
+          events,
+          event_deliveries: eventDeliveries,
+          delivery_attempts: deliveryAttempts,
+        };
         log.info(
           { day, ...rows },
           `A day of events is older than retention.days (${days}), or than its projects keep, and was dropped; the counts are estimates.`,
         );
       }
       if (rowsDeleted > 0)
-        log.info({ rows: rowsDeleted }, `Finished rows older than retention.days (${days}), or than their projects keep, were deleted.`);
-      if (locked) log.info({}, 'A table of events is locked for long, as by a backup; old days are dropped an hour later.');
+        log.info(
+          { rows: rowsDeleted },
+          `Finished rows older than retention.days (${days}), or than their projects keep, were deleted.`,
+        );
+      if (locked)
+        log.info(
+          {},
+          'A table of events is locked for long, as by a backup; old days are dropped an hour later.',
+        );
       for (const day of unfinished.filter(isNew))
         log.info(
           { day },
           `A day older than retention.days (${days}), or than its projects keep, is kept: it has unfinished events or deliveries.`,
         );
       if (kept.filter(isNew).length > 0)
-        log.info({ days: kept.length }, `Days older than retention.days (${days}) are kept: some projects in them keep events for longer.`);
+        log.info(
+          { days: kept.length },
+          `Days older than retention.days (${days}) are kept: some projects in them keep events for longer.`,
+        );
       meter.add('gateway_retention_partitions_dropped_total', {}, dropped.length);
       meter.add('gateway_retention_rows_deleted_total', {}, rowsDeleted);
-      if (!signal.aborted) meter.set('gateway_retention_last_run_timestamp_seconds', {}, Date.now() / 1000);
+      if (!signal.aborted)
+        meter.set('gateway_retention_last_run_timestamp_seconds', {}, Date.now() / 1000);
     } catch (error) {
       meter.add('gateway_retention_failures_total', {});
-      log.warn({ error }, 'Old events could not be deleted as retention.days says; the next try is in an hour.');
+      log.warn(
+        { error },
+        'Old events could not be deleted as retention.days says; the next try is in an hour.',
+      );
     }
   };
   let creating: Promise<unknown> = Promise.resolve();
@@ -65,11 +90,15 @@ export async function startMaintenance(
   let retaining = Promise.resolve();
   const startRetention = () => {
     isRetaining = true;
-    retaining = creating.then(enabled ? retain : () => undefined).finally(() => (isRetaining = false));
+    retaining = creating
+      .then(enabled ? retain : () => undefined)
+      .finally(() => (isRetaining = false));
   };
   startRetention();
   const timer = setInterval(() => {
-    creating = maintain().catch((error: unknown) => log.warn({ error }, 'Partitions of the coming days could not be created.'));
+    creating = maintain().catch((error: unknown) =>
+      log.warn({ error }, 'Partitions of the coming days could not be created.'),
+    );
     // Deleting may take hours: it never delays new partitions and never runs concurrently.
     if (!isRetaining) startRetention();
   }, INTERVAL_MS);

@@ -31,9 +31,16 @@ export function startSweeps({
     try {
       const deliveries = await sweepDeliveries(pool, deletedSeconds, stop.signal);
       deletedSeconds = DELETED_SECONDS;
-      if (deliveries > 0) log.info({ deliveries }, 'Deliveries that their endpoints or projects left behind were released or discarded.');
+      if (deliveries > 0)
+        log.info(
+          { deliveries },
+          'Deliveries that their endpoints or projects left behind were released or discarded.',
+        );
     } catch (error) {
-      log.warn({ error }, 'Deliveries that their endpoints or projects left behind could not be looked for; trying again.');
+      log.warn(
+        { error },
+        'Deliveries that their endpoints or projects left behind could not be looked for; trying again.',
+      );
     }
     running = undefined;
     schedule(isHurried ? SETTLED_MS : SWEEP_MS);

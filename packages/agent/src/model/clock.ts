@@ -17,7 +17,8 @@ export class Clock {
    */
   adjust(postgresMs: number, askedAtMs: number): void {
     const nowMs = performance.now();
-    const nearest = (originMs: number) => Math.min(postgresMs - askedAtMs, Math.max(postgresMs - nowMs, originMs));
+    const nearest = (originMs: number) =>
+      Math.min(postgresMs - askedAtMs, Math.max(postgresMs - nowMs, originMs));
     this.#originMs = nearest(this.#originMs);
     const wallOriginMs = Date.now() - nowMs;
     this.offsetMs = Math.round(nearest(wallOriginMs) - wallOriginMs);

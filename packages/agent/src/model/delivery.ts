@@ -11,7 +11,17 @@ export interface HeldDelivery extends Omit<ClaimedDelivery, 'headers' | 'data'> 
 }
 
 export type FailureClass =
-  'dns' | 'connect' | 'refused_address' | 'proxy' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'status' | 'unsendable' | 'function';
+  | 'dns'
+  | 'connect'
+  | 'refused_address'
+  | 'proxy'
+  | 'tls'
+  | 'timeout'
+  | 'reset'
+  | 'protocol'
+  | 'status'
+  | 'unsendable'
+  | 'function';
 
 export interface Trip {
   readonly projectId: string;

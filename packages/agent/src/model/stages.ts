@@ -24,14 +24,18 @@ import type { Failing } from '@gateway/core/process';
  *   Postgres. Repeating stops near the deadline.
  */
 interface StageRow {
-  readonly part: 'pipeline' | 'transformer' | 'eventWriter' | 'scheduler' | 'attemptWriter' | 'releaser';
+  readonly part:
+    'pipeline' | 'transformer' | 'eventWriter' | 'scheduler' | 'attemptWriter' | 'releaser';
   /** Path of the module from its package's folder. */
   readonly file: string;
   /** The condition under which an item has passed. */
   readonly until: string;
   readonly waitsFor: readonly string[];
   /** The fate of remaining items when a drain ends. */
-  readonly left: 'stays with its broker' | 'stays with its broker, or is answered with 503' | 'is recovered by other agents';
+  readonly left:
+    | 'stays with its broker'
+    | 'stays with its broker, or is answered with 503'
+    | 'is recovered by other agents';
   /** Failed work is repeated until the stage is stopped. */
   readonly repeats?: true;
 }
@@ -55,9 +59,13 @@ export const stages = [
 ] as const satisfies readonly StageRow[];
 
 type Repeating = Extract<(typeof stages)[number], { readonly repeats: true }>;
-export type RepeatingStages = Readonly<Record<Repeating['part'], { stop(): void; readonly failing?: Failing | undefined }>>;
+export type RepeatingStages = Readonly<
+  Record<Repeating['part'], { stop(): void; readonly failing?: Failing | undefined }>
+>;
 
-const repeating = stages.filter((row): row is Repeating => 'repeats' in row).map(({ part }) => part);
+const repeating = stages
+  .filter((row): row is Repeating => 'repeats' in row)
+  .map(({ part }) => part);
 
 /** Stops repeating, near the deadline of a drain. */
 export function stopAtDeadline(parts: RepeatingStages): void {

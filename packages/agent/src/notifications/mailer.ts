@@ -75,7 +75,9 @@ export function createMailer({ smtp }: Pick<Config, 'smtp'>) {
         bcc: [...bcc],
         subject,
         text,
-        ...(id !== undefined && { messageId: `<${id}@${/@([^\s@>]+)>?$/.exec(from)?.[1] ?? 'localhost'}>` }),
+        ...(id !== undefined && {
+          messageId: `<${id}@${/@([^\s@>]+)>?$/.exec(from)?.[1] ?? 'localhost'}>`,
+        }),
         // Suppresses out-of-office replies: https://www.rfc-editor.org/rfc/rfc3834#section-5
         headers: { 'Auto-Submitted': 'auto-generated' },
       };
@@ -97,22 +99,42 @@ function explainMailError(
   const original = error.originalCode ?? code ?? '';
   if (code === 'EAUTH' || code === 'ENOAUTH' || responseCode === 530)
     return new GatewayError('smtp_login', { ...place, username, answer }, cause);
-  const sender = { what: `the sender ${from}`, setting: 'smtp.from (--smtp-from, GATEWAY_SMTP_FROM)' };
-  const recipients = { what: 'every recipient', setting: 'the addresses of the users, and smtp.to (GATEWAY_SMTP_TO)' };
+  const sender = {
+    what: `the sender ${from}`,
+    setting: 'smtp.from (--smtp-from, GATEWAY_SMTP_FROM)',
+  };
+  const recipients = {
+    what: 'every recipient',
+    setting: 'the addresses of the users, and smtp.to (GATEWAY_SMTP_TO)',
+  };
   const isEnvelope = code === 'EENVELOPE';
   if (isEnvelope && command !== 'DATA')
-    return new GatewayError('smtp_refused', { ...place, ...(command === 'MAIL FROM' ? sender : recipients), answer }, cause);
+    return new GatewayError(
+      'smtp_refused',
+      { ...place, ...(command === 'MAIL FROM' ? sender : recipients), answer },
+      cause,
+    );
   if (responseCode !== undefined && code !== 'ETLS')
-    return new GatewayError('smtp_refused', { ...place, ...sender, what: 'the e-mail', answer }, cause);
+    return new GatewayError(
+      'smtp_refused',
+      { ...place, ...sender, what: 'the e-mail', answer },
+      cause,
+    );
   const tls = tlsReason({ code: original, message });
   if (tls !== undefined || code === 'ETLS' || original.startsWith('CERT_')) {
     const plain = message.replace(/^Error (initiating TLS - |upgrading connection with )/, '');
-    return new GatewayError('smtp_tls', { ...place, reason: oneLine(response ?? tls ?? plain) }, cause);
+    return new GatewayError(
+      'smtp_tls',
+      { ...place, reason: oneLine(response ?? tls ?? plain) },
+      cause,
+    );
   }
   const reason =
     timeoutType === 'GREETING_TIMEOUT'
       ? 'it accepts the connection and sends no greeting, as a server does that expects TLS from the first byte'
-      : (networkReason({ code: original, cause: error.cause }) ?? networkReason({ code: code === 'EDNS' ? 'ENOTFOUND' : code }) ?? answer);
+      : (networkReason({ code: original, cause: error.cause }) ??
+        networkReason({ code: code === 'EDNS' ? 'ENOTFOUND' : code }) ??
+        answer);
   return new GatewayError('smtp_unreachable', { ...place, reason }, cause);
 }
 
@@ -127,10 +149,15 @@ function mailServer(smtp: Config['smtp']) {
   const known = url.host === undefined ? provider : {};
   // TLS from the first byte, not by STARTTLS.
   const secure = smtp.ssl || (url.secure ?? known.secure ?? false);
-  const knownPort = known.port === undefined || (smtp.ssl && !known.secure) ? undefined : Number(known.port);
+  const knownPort =
+    known.port === undefined || (smtp.ssl && !known.secure) ? undefined : Number(known.port);
   const port = smtp.port ?? url.port ?? knownPort ?? (secure ? SMTPS_PORT : SUBMISSION_PORT);
   const { requireTLS, ignoreTLS, authMethod } = known;
-  const authority = { path: smtp.ca_file ?? '', setting: 'smtp.ca_file', flag: 'GATEWAY_SMTP_CA_FILE' };
+  const authority = {
+    path: smtp.ca_file ?? '',
+    setting: 'smtp.ca_file',
+    flag: 'GATEWAY_SMTP_CA_FILE',
+  };
   return {
     host,
     port,
@@ -138,8 +165,12 @@ function mailServer(smtp: Config['smtp']) {
     ...(requireTLS && { requireTLS }),
     ...(ignoreTLS && { ignoreTLS }),
     ...(authMethod && { authMethod }),
-    ...(smtp.username !== undefined && { auth: { user: smtp.username, pass: smtp.password ?? '' } }),
-    ...(smtp.ca_file !== undefined && { tls: { ca: [...rootCertificates, ...readCertificates(authority)] } }),
+    ...(smtp.username !== undefined && {
+      auth: { user: smtp.username, pass: smtp.password ?? '' },
+    }),
+    ...(smtp.ca_file !== undefined && {
+      tls: { ca: [...rootCertificates, ...readCertificates(authority)] },
+    }),
   };
 }
 
@@ -147,7 +178,10 @@ function providerNamed(name: string): SMTPTransportOptions {
   const found = wellKnown(name);
   if (found) return found;
   const names = Object.keys(services).sort((a, b) => a.localeCompare(b));
-  const near = nearest(name, [...names, ...Object.values(services).flatMap(({ aliases = [] }) => aliases)]);
+  const near = nearest(name, [
+    ...names,
+    ...Object.values(services).flatMap(({ aliases = [] }) => aliases),
+  ]);
   throw new GatewayError('smtp_setting', {
     sentence: `smtp.provider names ${JSON.stringify(name)}, which is not a known provider${near === undefined ? '' : `; did you mean ${near}?`}`,
     fix: `give the server with smtp.url (--smtp-url, GATEWAY_SMTP_URL), or with --smtp-provider or GATEWAY_SMTP_PROVIDER one of: ${names.join(', ')}`,
@@ -164,7 +198,8 @@ function parseUrl(text: string): { host?: string; port?: number; secure?: boolea
   if (scheme !== undefined && scheme !== 'smtp' && scheme !== 'smtps')
     throw invalid(`has the scheme ${scheme}, which is not smtp or smtps`);
   const whole = scheme === undefined ? `smtp://${text}` : text;
-  if (!URL.canParse(whole) || new URL(whole).hostname === '') throw invalid('is neither a host nor a URL');
+  if (!URL.canParse(whole) || new URL(whole).hostname === '')
+    throw invalid('is neither a host nor a URL');
   const { hostname, port, pathname, search, hash } = new URL(whole);
   if (!/^\/?$/.test(pathname) || search || hash) throw invalid('has more than a host and a port');
   return {

@@ -5,8 +5,13 @@ import type { ClaimedNotification } from '@gateway/store/config';
 const LISTED_MAX = 50;
 
 /** Subject and opening of an e-mail with several notifications of a kind. */
-const SEVERAL: Readonly<Record<ClaimedNotification['kind'], readonly [subject: string, opening: string]>> = {
-  endpoint_disabled: ['endpoints are disabled', 'They answered 410 Gone. They were set inactive, and their deliveries are discarded.'],
+const SEVERAL: Readonly<
+  Record<ClaimedNotification['kind'], readonly [subject: string, opening: string]>
+> = {
+  endpoint_disabled: [
+    'endpoints are disabled',
+    'They answered 410 Gone. They were set inactive, and their deliveries are discarded.',
+  ],
   endpoint_failing: [
     'endpoints are failing',
     'Their last delivery attempts have all failed. Deliveries are retried by the retry policy of each.',
@@ -36,11 +41,18 @@ export function notificationText(
   const blocks = [
     count === 1 ? first.opening : `${about}. ${opening}`,
     ...contents.map(({ facts }) => factLines(facts)),
-    ...(count > LISTED_MAX ? [`And ${count - LISTED_MAX} more, which the logs of the agents name.`] : []),
+    ...(count > LISTED_MAX
+      ? [`And ${count - LISTED_MAX} more, which the logs of the agents name.`]
+      : []),
     `What to do${count === 1 ? '' : ', of the first of them'}\n\n${first.advice.join('\n\n')}`,
     `Sent by the gateway, environment ${config.env}.`,
   ];
-  const subject = count === 1 ? first.subject : organisation === null ? about : `${about}, organisation ${organisation}`;
+  const subject =
+    count === 1
+      ? first.subject
+      : organisation === null
+        ? about
+        : `${about}, organisation ${organisation}`;
   return { subject: `[gateway] ${oneLine(subject)}`, text: `${blocks.join('\n\n')}\n` };
 }
 
@@ -71,7 +83,8 @@ function contentOf(
     case 'endpoint_disabled':
       return {
         subject: `Endpoint ${name} of project ${project} is disabled`,
-        opening: 'An endpoint answered 410 Gone: it wants no more events. It was set inactive, and its deliveries are discarded.',
+        opening:
+          'An endpoint answered 410 Gone: it wants no more events. It was set inactive, and its deliveries are discarded.',
         facts: [...endpoint(), ...error, since],
         advice: [
           'If that is right, delete the endpoint or leave it as it is. If not, have its owner correct the answer, set it active again with',
@@ -95,7 +108,8 @@ function contentOf(
       if (facts.resumes_at === undefined)
         return {
           subject: `Source ${name} of project ${project} is failing`,
-          opening: 'A source cannot be read. Its messages stay with the broker, and the gateway tries again.',
+          opening:
+            'A source cannot be read. Its messages stay with the broker, and the gateway tries again.',
           facts: [...where('Source', 'sources'), ...error, since],
           advice: [
             'Check the broker and the connection of the source; what its agents meet is in their log and on /healthz. See the settings and the brokers with',
@@ -126,7 +140,12 @@ function contentOf(
         subject: `Source ${name} of project ${project} has lost messages`,
         opening:
           'A broker deleted messages of a source before they were read. They are lost to the gateway, which reads on with the oldest that is left.',
-        facts: [...where('Source', 'sources'), ['Partition', facts.partition ?? ''], ['Messages', `up to ${facts.messages}`], since],
+        facts: [
+          ...where('Source', 'sources'),
+          ['Partition', facts.partition ?? ''],
+          ['Messages', `up to ${facts.messages}`],
+          since,
+        ],
         advice: [
           'Have the producer send again what is missing. Keep messages for longer than the gateway may be away or behind: raise the retention of the topic, and see gateway_source_lag_messages.',
           'The next e-mail about this partition comes an hour later at the earliest.',
@@ -159,7 +178,10 @@ function factLines(facts: readonly Fact[]): string {
   return facts.map(([name, value]) => `${`${name}:`.padEnd(width)}${oneLine(value)}`).join('\n');
 }
 
-function linkTo({ host, root_path: root }: Pick<Config, 'host' | 'root_path'>, path: string): Fact[] {
+function linkTo(
+  { host, root_path: root }: Pick<Config, 'host' | 'root_path'>,
+  path: string,
+): Fact[] {
   if (host === undefined) return [];
   const scheme = /^(localhost|127\.0\.0\.1|\[::1\])(:|$)/.test(host) ? 'http' : 'https';
   return [['Link', `${scheme}://${host}${root}${path}`]];
@@ -171,6 +193,10 @@ function time(iso: string): string {
 
 /** Removes line breaks and bidirectional controls, which could break a line or a header. */
 function oneLine(text: string): string {
-  // eslint-disable-next-line no-control-regex
-  return text.replace(/[\s\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2066-\u2069]+/g, ' ').trim();
+  return (
+    text
+      // eslint-disable-next-line no-control-regex
+      .replace(/[\s\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2066-\u2069]+/g, ' ')
+      .trim()
+  );
 }

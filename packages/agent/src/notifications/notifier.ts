@@ -18,7 +18,10 @@ import type { SourceState } from '@gateway/ingest/message/ingest-source';
 import type { Mailer } from './mailer.js';
 import { Outbox } from './outbox.js';
 
-interface NotifierOptions extends Pick<AgentContext, 'config' | 'database' | 'configCache' | 'log' | 'health' | 'lease'> {
+interface NotifierOptions extends Pick<
+  AgentContext,
+  'config' | 'database' | 'configCache' | 'log' | 'health' | 'lease'
+> {
   /** Without a mailer notifications appear in the log only. */
   readonly mailer: Mailer | undefined;
 }
@@ -50,7 +53,15 @@ export class Notifier {
   readonly #sources = new Failures();
   readonly #read = new Set<string>();
   /** Losses not raised yet, by subject. */
-  readonly #lost = new Map<string, { readonly projectId: string; readonly partition: string; readonly since: string; messages: number }>();
+  readonly #lost = new Map<
+    string,
+    {
+      readonly projectId: string;
+      readonly partition: string;
+      readonly since: string;
+      messages: number;
+    }
+  >();
   readonly #outbox: Outbox | undefined;
   #timer: NodeJS.Timeout | undefined;
   #ticking: Promise<void> | undefined;
@@ -67,7 +78,8 @@ export class Notifier {
   }
 
   start(): void {
-    const tick = () => void (this.#ticking ??= this.#tick().finally(() => (this.#ticking = undefined)));
+    const tick = () =>
+      void (this.#ticking ??= this.#tick().finally(() => (this.#ticking = undefined)));
     tick();
     this.#timer = setInterval(tick, TICK_MS);
   }
@@ -80,18 +92,32 @@ export class Notifier {
   }
 
   recorded(attempts: readonly AttemptRecord[]): void {
-    for (const { projectId, endpointId, errorClass, error, httpStatus, requestedAtMs } of attempts) {
+    for (const {
+      projectId,
+      endpointId,
+      errorClass,
+      error,
+      httpStatus,
+      requestedAtMs,
+    } of attempts) {
       if (errorClass === null) this.#endpoints.recover(endpointId);
       // A 410 disables the endpoint, which has its own notification.
       if (errorClass === null || httpStatus === 410) continue;
-      const failure = this.#endpoints.fail(projectId, endpointId, error ?? errorClass, requestedAtMs);
-      if (failure.failures === this.options.config.notifications.endpoint_failures) this.#endpointFails(failure);
+      const failure = this.#endpoints.fail(
+        projectId,
+        endpointId,
+        error ?? errorClass,
+        requestedAtMs,
+      );
+      if (failure.failures === this.options.config.notifications.endpoint_failures)
+        this.#endpointFails(failure);
     }
   }
 
   /** Reports an opened circuit breaker. Other agents may have made most of its failed attempts. */
   tripped({ projectId, endpointId, isFirst, failures, error }: Trip): void {
-    if (!isFirst || this.#endpoints.open.has(endpointId) || this.#endpoints.get(endpointId)?.isDue) return;
+    if (!isFirst || this.#endpoints.open.has(endpointId) || this.#endpoints.get(endpointId)?.isDue)
+      return;
     const failure = this.#endpoints.fail(projectId, endpointId, error);
     failure.failures = Math.max(failures, this.options.config.notifications.endpoint_failures);
     this.#endpointFails(failure);
@@ -112,19 +138,33 @@ export class Notifier {
    *
    * @param reason undefined while connecting keeps the last reason
    */
-  source({ id, project_id: projectId }: Pick<SourceRecord, 'id' | 'project_id'>, state: SourceState, reason?: string): void {
+  source(
+    { id, project_id: projectId }: Pick<SourceRecord, 'id' | 'project_id'>,
+    state: SourceState,
+    reason?: string,
+  ): void {
     if (state === 'reading') this.#read.add(id);
     else this.#read.delete(id);
     if (state === 'reading') this.#sources.recover(id);
     else if (state === 'stopped') this.#sources.forget(id);
-    else this.#sources.fail(projectId, id, reason ?? this.#sources.get(id)?.error ?? 'It is still being connected to.');
+    else
+      this.#sources.fail(
+        projectId,
+        id,
+        reason ?? this.#sources.get(id)?.error ?? 'It is still being connected to.',
+      );
   }
 
-  lost({ id, project_id: projectId }: Pick<SourceRecord, 'id' | 'project_id'>, partition: string, messages: number): void {
+  lost(
+    { id, project_id: projectId }: Pick<SourceRecord, 'id' | 'project_id'>,
+    partition: string,
+    messages: number,
+  ): void {
     const subject = `${id} ${partition}`;
     const known = this.#lost.get(subject);
     if (known) known.messages += messages;
-    else if (this.#lost.size < LOST_MAX) this.#lost.set(subject, { projectId, partition, since: new Date().toISOString(), messages });
+    else if (this.#lost.size < LOST_MAX)
+      this.#lost.set(subject, { projectId, partition, since: new Date().toISOString(), messages });
     this.#urgent = true;
   }
 
@@ -144,10 +184,15 @@ export class Notifier {
       const licence = this.#licence();
       if (this.#ticks++ % TICKS_PER_READ === 0) {
         this.#urgent = true;
-        for (const { projectId, id } of endpoints.all()) if (!configCache.endpoint(projectId, id)) endpoints.forget(id);
+        for (const { projectId, id } of endpoints.all())
+          if (!configCache.endpoint(projectId, id)) endpoints.forget(id);
       }
       for (const failure of sources.all()) {
-        if (failure.isDue || Date.now() - failure.sinceMs < config.notifications.source_seconds * 1000) continue;
+        if (
+          failure.isDue ||
+          Date.now() - failure.sinceMs < config.notifications.source_seconds * 1000
+        )
+          continue;
         sources.needsNotification(failure);
         this.#urgent = true;
       }
@@ -172,7 +217,8 @@ export class Notifier {
       this.#failing = false;
     } catch (error) {
       if (this.#closed) return;
-      if (!this.#failing) log.warn({ error }, 'Notifications could not be processed; trying again.');
+      if (!this.#failing)
+        log.warn({ error }, 'Notifications could not be processed; trying again.');
       this.#failing = true;
       this.#licenceAtMs = 0;
     }
@@ -189,9 +235,17 @@ export class Notifier {
     const due = [...tracked.due.values()];
     const notifications = due.map(({ projectId, id, failures, sinceMs, error }) => {
       const facts = { since: new Date(sinceMs).toISOString(), error };
-      return { kind, projectId, subject: id, facts: kind === 'endpoint_failing' ? { failures, ...facts } : facts };
+      return {
+        kind,
+        projectId,
+        subject: id,
+        facts: kind === 'endpoint_failing' ? { failures, ...facts } : facts,
+      };
     });
-    const raised = await this.#raise(notifications, this.options.config.notifications.quiet_seconds);
+    const raised = await this.#raise(
+      notifications,
+      this.options.config.notifications.quiet_seconds,
+    );
     // A notification of this subject was raised recently; this one follows later if it still fails.
     for (const [n, failure] of due.entries()) if (raised[n] !== 'quiet') tracked.raised(failure);
   }
@@ -199,7 +253,12 @@ export class Notifier {
   async #raiseLost(): Promise<void> {
     const due = [...this.#lost].map(([subject, lost]) => ({ subject, lost, ...lost }));
     const notifications = due.map(({ subject, projectId, partition, since, messages }) => {
-      return { kind: 'source_lost', projectId, subject, facts: { since, partition, messages } } as const;
+      return {
+        kind: 'source_lost',
+        projectId,
+        subject,
+        facts: { since, partition, messages },
+      } as const;
     });
     const raised = await this.#raise(notifications, LOST_QUIET_SECONDS);
     for (const [n, { subject, lost, messages }] of due.entries()) {
@@ -210,9 +269,15 @@ export class Notifier {
     }
   }
 
-  #raise(notifications: readonly NewNotification[], quietSeconds: number): Promise<readonly Raised[]> {
+  #raise(
+    notifications: readonly NewNotification[],
+    quietSeconds: number,
+  ): Promise<readonly Raised[]> {
     const { database, lease } = this.options;
-    return raiseNotifications(database.pool, notifications, { agentId: lease.agentId, quietSeconds });
+    return raiseNotifications(database.pool, notifications, {
+      agentId: lease.agentId,
+      quietSeconds,
+    });
   }
 
   /** Reads open notifications of all agents: this one may end them. */
@@ -223,7 +288,8 @@ export class Notifier {
     for (const { kind, subject, raiser_lives: raiserLives } of open) {
       const tracked = kind === 'endpoint_failing' ? this.#endpoints : this.#sources;
       // The agent that could not read the source is gone; only an agent that reads it can end this.
-      if (kind === 'source_failing' && !raiserLives && this.#read.has(subject)) tracked.recovered.add(subject);
+      if (kind === 'source_failing' && !raiserLives && this.#read.has(subject))
+        tracked.recovered.add(subject);
       if (!tracked.recovered.has(subject)) tracked.open.add(subject);
     }
   }
@@ -234,7 +300,10 @@ export class Notifier {
     const notification = licenceNotification(this.options.config);
     if (notification?.kind === 'licence_expiring' && notification.subject !== this.#loggedLicence) {
       const { licensee, expires_at: expiresAt } = notification.facts;
-      this.options.log.warn({ organisation: licensee, expires_at: expiresAt }, 'The licence is about to expire.');
+      this.options.log.warn(
+        { organisation: licensee, expires_at: expiresAt },
+        'The licence is about to expire.',
+      );
       this.#loggedLicence = notification.subject;
     }
     return notification;
@@ -246,21 +315,35 @@ const REMINDER_DAYS = [1, 7, 30];
 const DAY_MS = 86_400_000;
 
 /** Undefined also for the community licence, an invalid one, and one without expiry. */
-function licenceNotification({ license_key: token, license_public_key: publicKey }: Config): NewNotification | undefined {
+function licenceNotification({
+  license_key: token,
+  license_public_key: publicKey,
+}: Config): NewNotification | undefined {
   const now = new Date();
   const { organisation, expiresAt, problem } = readLicence({ token, publicKey, now });
-  const notification = (kind: NewNotification['kind'], licensee: string, expires_at: string, reminder = ''): NewNotification => ({
+  const notification = (
+    kind: NewNotification['kind'],
+    licensee: string,
+    expires_at: string,
+    reminder = '',
+  ): NewNotification => ({
     kind,
     projectId: null,
     subject: `${licensee} ${expires_at}${reminder}`,
     facts: { licensee, expires_at },
   });
   if (problem && isGatewayError(problem, 'licence_expired'))
-    return notification('licence_expired', String(problem.details.organisation), String(problem.details.expiredAt));
+    return notification(
+      'licence_expired',
+      String(problem.details.organisation),
+      String(problem.details.expiredAt),
+    );
   if (!organisation || !expiresAt) return undefined;
   const daysLeft = (expiresAt.getTime() - now.getTime()) / DAY_MS;
   const days = REMINDER_DAYS.find((it) => daysLeft <= it);
-  return days === undefined ? undefined : notification('licence_expiring', organisation, expiresAt.toISOString(), ` ${days}`);
+  return days === undefined
+    ? undefined
+    : notification('licence_expiring', organisation, expiresAt.toISOString(), ` ${days}`);
 }
 
 export interface Failure {
@@ -292,7 +375,11 @@ export class Failures {
 
   fail(projectId: string, id: string, error: string, sinceMs = Date.now()): Failure {
     let failure = this.#failing.get(id);
-    if (!failure) this.#failing.set(id, (failure = { projectId, id, sinceMs, failures: 0, error, isDue: false }));
+    if (!failure)
+      this.#failing.set(
+        id,
+        (failure = { projectId, id, sinceMs, failures: 0, error, isDue: false }),
+      );
     failure.failures++;
     failure.error = error;
     return failure;

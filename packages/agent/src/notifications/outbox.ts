@@ -1,12 +1,21 @@
 import type { Config } from '@gateway/core/config';
 import { isGatewayError } from '@gateway/core/errors';
 import { backoffMs } from '@gateway/core/process';
-import { claimNotifications, giveUpNotifications, markSent, postponeNotifications, type ClaimedNotification } from '@gateway/store/config';
+import {
+  claimNotifications,
+  giveUpNotifications,
+  markSent,
+  postponeNotifications,
+  type ClaimedNotification,
+} from '@gateway/store/config';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Mail, Mailer } from './mailer.js';
 import { notificationText } from './notification-text.js';
 
-export interface OutboxOptions extends Pick<AgentContext, 'config' | 'database' | 'log' | 'health'> {
+export interface OutboxOptions extends Pick<
+  AgentContext,
+  'config' | 'database' | 'log' | 'health'
+> {
   readonly mailer: Mailer;
 }
 
@@ -49,7 +58,8 @@ export class Outbox {
       this.#reportAway(error as Error);
       return false;
     }
-    if (this.#isUp === false) log.info({ server: mailer.server }, 'The SMTP server answers again; notifications are sent.');
+    if (this.#isUp === false)
+      log.info({ server: mailer.server }, 'The SMTP server answers again; notifications are sent.');
     this.#isUp = true;
     this.#failures = 0;
     health.report('smtp', 'ok');
@@ -67,34 +77,59 @@ export class Outbox {
 
   async #sendNext(): Promise<boolean> {
     const { config, database, mailer, log } = this.options;
-    const notifications = await claimNotifications(database.pool, config.notifications.quiet_seconds);
+    const notifications = await claimNotifications(
+      database.pool,
+      config.notifications.quiet_seconds,
+    );
     const [first] = notifications;
     if (!first) return false;
     const { id, kind } = first;
     const ids = notifications.map((it) => it.id);
-    const fields = { notification_id: id, kind, about: first.subject, project_id: first.projectId, notifications: ids.length };
+    const fields = {
+      notification_id: id,
+      kind,
+      about: first.subject,
+      project_id: first.projectId,
+      notifications: ids.length,
+    };
     const recipients = recipientsOf(first, config);
     // The newest notification sets the back-off: it must not wait for hours.
     const attempts = Math.min(...notifications.map((it) => it.attempts));
-    const postpone = (reason: string) => postponeNotifications(database.pool, ids, reason, backoffMs(attempts, BACKOFF));
+    const postpone = (reason: string) =>
+      postponeNotifications(database.pool, ids, reason, backoffMs(attempts, BACKOFF));
     if (!recipients) {
-      if (attempts === 1) log.warn(fields, 'A notification has no recipient: the organisation has no admin. It waits for one.');
+      if (attempts === 1)
+        log.warn(
+          fields,
+          'A notification has no recipient: the organisation has no admin. It waits for one.',
+        );
       await postpone('There is no admin to send it to.');
       return true;
     }
     try {
       // The same first notification with other ones makes another e-mail, not a copy.
       const mailId = ids.length === 1 ? id : `${id}.${ids.length}`;
-      const { refused } = await mailer.send({ ...recipients, ...notificationText(notifications, config), id: mailId });
+      const { refused } = await mailer.send({
+        ...recipients,
+        ...notificationText(notifications, config),
+        id: mailId,
+      });
       log.info(fields, 'A notification was sent by e-mail.');
       if (refused.length > 0)
-        log.warn({ ...fields, addresses: refused }, 'The SMTP server refused some of the addresses of a notification.');
+        log.warn(
+          { ...fields, addresses: refused },
+          'The SMTP server refused some of the addresses of a notification.',
+        );
     } catch (error) {
       const { message } = error as Error;
       // A refused e-mail does not block the others.
       const alone = isGatewayError(error, 'smtp_refused');
       if (!alone) this.#reportAway(error as Error);
-      else if (attempts === 1) log.warn({ ...fields, fix: error.fix }, `A notification could not be sent, because ${message}.`);
+      else if (attempts === 1)
+        log.warn(
+          { ...fields, fix: error.fix },
+          `A notification could not be sent, because ${message}.`,
+        );
       await postpone(message);
       return alone;
     }
@@ -105,7 +140,10 @@ export class Outbox {
   async #cleanUp(): Promise<void> {
     if (performance.now() < this.#cleanUpAtMs) return;
     const { database, log } = this.options;
-    const lost = await giveUpNotifications(database.pool, { afterHours: GIVE_UP_HOURS, forgetAfterDays: KEEP_DAYS });
+    const lost = await giveUpNotifications(database.pool, {
+      afterHours: GIVE_UP_HOURS,
+      forgetAfterDays: KEEP_DAYS,
+    });
     for (const { id, kind, subject, last_error: error } of lost)
       log.error(
         { notification_id: id, kind, about: subject, last_error: error },
@@ -116,7 +154,10 @@ export class Outbox {
 }
 
 /** Admins of one organisation see each other's addresses; admins of several do not. */
-function recipientsOf({ projectId, admins }: ClaimedNotification, { smtp }: Config): Pick<Mail, 'to' | 'bcc'> | undefined {
+function recipientsOf(
+  { projectId, admins }: ClaimedNotification,
+  { smtp }: Config,
+): Pick<Mail, 'to' | 'bcc'> | undefined {
   if (projectId === null && smtp.to.length > 0) return { to: smtp.to };
   if (admins.length === 0) return undefined;
   return projectId === null ? { bcc: admins } : { to: admins };

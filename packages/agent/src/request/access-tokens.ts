@@ -23,7 +23,9 @@ export class AccessTokens {
   /** A configuration change creates new endpoint objects: a changed secret applies immediately. */
   readonly #held = new WeakMap<Endpoint, Held>();
 
-  constructor(private readonly options: { readonly sender: Pick<Sender, 'send'>; readonly open: Open }) {}
+  constructor(
+    private readonly options: { readonly sender: Pick<Sender, 'send'>; readonly open: Open },
+  ) {}
 
   /**
    * Calls `done` once, possibly before returning; without a token and a failure if none is needed.
@@ -50,36 +52,54 @@ export class AccessTokens {
       held.waiting = undefined;
       for (const done of waiting) done(token, failure);
     };
-    const { oauth2 } = endpoint.sealedAuthentication as Extract<Endpoint['sealedAuthentication'], { type: 'oauth2' }>;
+    const { oauth2 } = endpoint.sealedAuthentication as Extract<
+      Endpoint['sealedAuthentication'],
+      { type: 'oauth2' }
+    >;
     let secret: string;
     try {
-      secret = this.options.open(oauth2.client_secret, ['endpoints', endpoint.id, 'authentication']);
+      secret = this.options.open(oauth2.client_secret, [
+        'endpoints',
+        endpoint.id,
+        'authentication',
+      ]);
     } catch (error) {
       return settle(null, { ...unsendable(whyNotOpened(error)), isUnreadable: true });
     }
     const { url, client_id: id, scope, audience } = oauth2;
-    const form = new URLSearchParams({ grant_type: 'client_credentials', ...(scope && { scope }), ...(audience && { audience }) });
+    const form = new URLSearchParams({
+      grant_type: 'client_credentials',
+      ...(scope && { scope }),
+      ...(audience && { audience }),
+    });
     const headers = [
       ...['content-type', 'application/x-www-form-urlencoded', 'accept', 'application/json'],
       // Both are form-encoded first: https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1
-      ...['authorization', `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString('base64')}`],
+      ...[
+        'authorization',
+        `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString('base64')}`,
+      ],
     ];
     const { projectId, timeoutMs } = endpoint;
-    this.options.sender.send({ projectId, url, headers, body: Buffer.from(form.toString()), timeoutMs }, (answer) => {
-      const token = answer.failure === null ? tokenOf(answer) : undefined;
-      if (!token) return settle(null, failureOf(answer, new URL(url).host));
-      const { text, seconds } = token;
-      held.token = text;
-      held.untilMs = performance.now() + Math.max(seconds / 2, seconds - MARGIN_SECONDS) * 1000;
-      settle(text, null);
-    });
+    this.options.sender.send(
+      { projectId, url, headers, body: Buffer.from(form.toString()), timeoutMs },
+      (answer) => {
+        const token = answer.failure === null ? tokenOf(answer) : undefined;
+        if (!token) return settle(null, failureOf(answer, new URL(url).host));
+        const { text, seconds } = token;
+        held.token = text;
+        held.untilMs = performance.now() + Math.max(seconds / 2, seconds - MARGIN_SECONDS) * 1000;
+        settle(text, null);
+      },
+    );
   }
 }
 
 function tokenOf({ status, body }: Answer): { text: string; seconds: number } | undefined {
   if (status !== 200) return undefined;
   const { access_token: text, expires_in: seconds } = parsed(body);
-  if (typeof text !== 'string' || text === '' || text.length > TOKEN_MAX || !isHeaderValue(text)) return undefined;
+  if (typeof text !== 'string' || text === '' || text.length > TOKEN_MAX || !isHeaderValue(text))
+    return undefined;
   // Some servers send a string.
   const given = Number(seconds ?? NaN);
   return { text, seconds: Number.isFinite(given) && given > 0 ? given : UNSAID_SECONDS };
@@ -98,10 +118,20 @@ function failureOf(answer: Answer, host: string): Answer {
       ? 'its answer has no access_token that a header can carry.'
       : `it answered ${status}${code}. Check url, client_id, client_secret and scope of the authentication.`);
   // Status and body are not the endpoint's, so they are not recorded.
-  return { ...unsendable(''), failure: { class: failure?.class ?? 'unsendable', message: `No access token from ${host}: ${reason}` } };
+  return {
+    ...unsendable(''),
+    failure: {
+      class: failure?.class ?? 'unsendable',
+      message: `No access token from ${host}: ${reason}`,
+    },
+  };
 }
 
-function parsed(body: string): { readonly access_token?: unknown; readonly expires_in?: unknown; readonly error?: unknown } {
+function parsed(body: string): {
+  readonly access_token?: unknown;
+  readonly expires_in?: unknown;
+  readonly error?: unknown;
+} {
   try {
     return (JSON.parse(body) as object | null) ?? {};
   } catch {

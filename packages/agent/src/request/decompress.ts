@@ -1,7 +1,12 @@
 import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 
 /** Calls `done` once with the text or its readable part, cut to `maxBytes`. Never throws. */
-export function decompress(compressed: Buffer, encoding: string, maxBytes: number, done: (text: string) => void): void {
+export function decompress(
+  compressed: Buffer,
+  encoding: string,
+  maxBytes: number,
+  done: (text: string) => void,
+): void {
   const stream =
     encoding === 'gzip' || encoding === 'x-gzip'
       ? createGunzip({ finishFlush: constants.Z_SYNC_FLUSH })

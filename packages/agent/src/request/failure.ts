@@ -38,15 +38,23 @@ export function wantOf({ protocol, port }: URL, hasCertificate: boolean): string
 }
 
 /** The 400 responses of nginx, Apache and Go to a plain request on a TLS port. */
-const WANTS_TLS = /plain HTTP request was sent to HTTPS port|plain HTTP to an SSL-enabled|HTTP request to an HTTPS server/;
+const WANTS_TLS =
+  /plain HTTP request was sent to HTTPS port|plain HTTP to an SSL-enabled|HTTP request to an HTTPS server/;
 
-export function tlsRemark({ protocol, host }: URL, status: number | null, body: string): string | undefined {
+export function tlsRemark(
+  { protocol, host }: URL,
+  status: number | null,
+  body: string,
+): string | undefined {
   if (status !== 400 || protocol !== 'http:' || !WANTS_TLS.test(body)) return undefined;
   return `${host} speaks TLS, so its URL has to begin with https://.`;
 }
 
 /** Redirects are not followed: an endpoint must not choose where else a signed request goes. */
-export function redirectFailure(status: number | null, headers: Readonly<Record<string, string>>): Failure | null {
+export function redirectFailure(
+  status: number | null,
+  headers: Readonly<Record<string, string>>,
+): Failure | null {
   const { location } = headers;
   if (status === null || status < 300 || status > 399 || !location) return null;
   const shown = location.length > 200 ? `${location.slice(0, 200)}…` : location;
@@ -56,7 +64,11 @@ export function redirectFailure(status: number | null, headers: Readonly<Record<
   };
 }
 
-function sentence(failureClass: FailureClass, error: Error, { place, status, mayWant }: Place): string {
+function sentence(
+  failureClass: FailureClass,
+  error: Error,
+  { place, status, mayWant }: Place,
+): string {
   const { code } = error as NodeJS.ErrnoException;
   const told = error.message || code || error.name;
   switch (failureClass) {
@@ -82,7 +94,8 @@ function sentence(failureClass: FailureClass, error: Error, { place, status, may
   }
 }
 
-const CONNECT_CODES = /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EADDRNOTAVAIL|EACCES|EMFILE|UND_ERR_CONNECT_TIMEOUT)$/;
+const CONNECT_CODES =
+  /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EADDRNOTAVAIL|EACCES|EMFILE|UND_ERR_CONNECT_TIMEOUT)$/;
 const TLS_CODES = /^EPROTO$|^ERR_TLS|^ERR_SSL|CERT|SIGNATURE|ISSUER/;
 
 function failureClassOf(error: Error): FailureClass {

@@ -17,7 +17,14 @@ import type { SecureContext } from 'node:tls';
 import type { Dispatcher } from 'undici';
 import { CertifiedPools, type IdentifiedCertificate } from './certified-pools.js';
 import { decompress } from './decompress.js';
-import { failureOf, redirectFailure, timeoutFailure, tlsRemark, wantOf, type Failure } from './failure.js';
+import {
+  failureOf,
+  redirectFailure,
+  timeoutFailure,
+  tlsRemark,
+  wantOf,
+  type Failure,
+} from './failure.js';
 
 export interface Answer {
   readonly status: number | null;
@@ -103,7 +110,10 @@ export class Sender {
         pooling,
       });
     this.#dispatcher = open(secureContext);
-    this.#certified = new CertifiedPools({ open, authorities: caFile === undefined ? undefined : authoritiesWith(caFile) });
+    this.#certified = new CertifiedPools({
+      open,
+      authorities: caFile === undefined ? undefined : authoritiesWith(caFile),
+    });
   }
 
   /**
@@ -189,7 +199,10 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#settled) return;
     this.#settled = true;
     clearTimeout(this.#timer);
-    this.options.done({ ...unsendable('The name of the endpoint was not looked up.'), isUnsent: true });
+    this.options.done({
+      ...unsendable('The name of the endpoint was not looked up.'),
+      isUnsent: true,
+    });
   }
 
   onConnect(abort: (reason?: Error) => void): void {
@@ -204,7 +217,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   onHeaders(status: number, rawHeaders: Buffer[]): boolean {
     this.#status = status;
     for (let k = 0; k + 1 < rawHeaders.length; k += 2) {
-      this.#headers[rawHeaders[k]!.toString('latin1').toLowerCase()] = rawHeaders[k + 1]!.toString('latin1');
+      this.#headers[rawHeaders[k]!.toString('latin1').toLowerCase()] =
+        rawHeaders[k + 1]!.toString('latin1');
     }
     const length = Number(this.#headers['content-length']);
     this.#isEndless = length > this.options.maxBytes + DRAIN_BYTES;
@@ -261,7 +275,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   onError(error: Error): void {
     if (error instanceof LookupsBusyError) return this.#withdraw();
     const { requests, hasAnswered } = this.#connection ?? { requests: 1, hasAnswered: true };
-    const mayWant = requests === 1 ? wantOf(this.url, this.request.certificate !== undefined) : undefined;
+    const mayWant =
+      requests === 1 ? wantOf(this.url, this.request.certificate !== undefined) : undefined;
     const failure = failureOf(error, { place: this.url.host, status: this.#statusRead(), mayWant });
     this.#settle(failure, failure.class === 'reset' && requests > 1 && !hasAnswered);
   }

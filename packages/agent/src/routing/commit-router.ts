@@ -4,13 +4,22 @@ import type { AgentContext } from '../config/agent-context.js';
 import type { InFlight } from '../delivery/in-flight.js';
 import type { DeliveryPlanner } from './plan-deliveries.js';
 
-export interface CommitRouterOptions extends Pick<AgentContext, 'config' | 'configCache' | 'lease'> {
+export interface CommitRouterOptions extends Pick<
+  AgentContext,
+  'config' | 'configCache' | 'lease'
+> {
   readonly inFlight: InFlight;
   readonly planner: DeliveryPlanner;
 }
 
 /** Routes events in their commit while the configuration is current and there is capacity. */
-export function commitRouter({ config, configCache, lease, inFlight, planner }: CommitRouterOptions): EventRouter {
+export function commitRouter({
+  config,
+  configCache,
+  lease,
+  inFlight,
+  planner,
+}: CommitRouterOptions): EventRouter {
   return {
     get hasRoom() {
       return inFlight.room > 0;
@@ -21,12 +30,16 @@ export function commitRouter({ config, configCache, lease, inFlight, planner }: 
     plan(hasRoom) {
       if (!configCache.isCurrent()) void configCache.refresh();
       // A batch that starts to fit is routed as a whole: cutting it would make tiny batches.
-      const plan = planner.plan(lease.agentId, hasRoom ? Math.max(inFlight.room, config.ingest.batch_size) : 0);
+      const plan = planner.plan(
+        lease.agentId,
+        hasRoom ? Math.max(inFlight.room, config.ingest.batch_size) : 0,
+      );
       return {
         agentId: plan.agentId,
         deliveries: plan.deliveries,
         route(event) {
-          const routed = plan.room > 0 ? routeInCommit({ configCache, matcher: planner }, event) : null;
+          const routed =
+            plan.room > 0 ? routeInCommit({ configCache, matcher: planner }, event) : null;
           if (routed) planner.add(plan, event, routed.targets);
           return routed?.outcome ?? null;
         },

@@ -1,6 +1,11 @@
 import { backoffMs, ProjectTurns } from '@gateway/core/process';
 import { BODY_AT_ONCE_MAX } from '@gateway/ingest/routing/matcher';
-import { decodeSignal, encodeSignal, type EventRef, type PendingEvent } from '@gateway/store/events';
+import {
+  decodeSignal,
+  encodeSignal,
+  type EventRef,
+  type PendingEvent,
+} from '@gateway/store/events';
 import type { QueueName, Signal, SignalQueue } from '@gateway/store/kv';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Claimer } from '../delivery/claimer.js';
@@ -22,7 +27,8 @@ export interface QueueOptions extends Pick<AgentContext, 'kv' | 'log' | 'tracing
 export function consumeCreateEvent(options: QueueOptions, signal: AbortSignal): Promise<void> {
   return consume('create-event', options, signal, async (events, routing) => {
     const toMatch = events.filter(needsMatching);
-    if (toMatch.length > 0) await options.kv.queue('match-subscriptions').push(toMatch.map(encodeSignal));
+    if (toMatch.length > 0)
+      await options.kv.queue('match-subscriptions').push(toMatch.map(encodeSignal));
     options.tracing?.routing.passedOn(toMatch, routing);
     return options.router.route(
       events.filter((event) => !needsMatching(event)),
@@ -32,8 +38,13 @@ export function consumeCreateEvent(options: QueueOptions, signal: AbortSignal): 
 }
 
 /** The slow half of routing. A separate queue avoids head-of-line blocking of other events. */
-export function consumeMatchSubscriptions(options: QueueOptions, signal: AbortSignal): Promise<void> {
-  return consume('match-subscriptions', options, signal, (events, routing) => options.router.route(events, routing));
+export function consumeMatchSubscriptions(
+  options: QueueOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  return consume('match-subscriptions', options, signal, (events, routing) =>
+    options.router.route(events, routing),
+  );
 }
 
 /** Consumes first-attempts: claims the deliveries of events that a server has routed. */
@@ -81,7 +92,9 @@ async function consume(
     const later = new Set(large.map(({ id }) => id));
     const small = events.filter(({ id }) => !later.has(id));
     for (const id of await work(small, routing)) later.add(id);
-    await queue.done(ticketsOf((ref) => !ref || !(postponed.has(ref.projectId) || later.has(ref.id))));
+    await queue.done(
+      ticketsOf((ref) => !ref || !(postponed.has(ref.projectId) || later.has(ref.id))),
+    );
   });
   await apart.idle();
 }
@@ -102,8 +115,13 @@ async function pullFrom(
     } catch (error) {
       if (signal.aborted) break;
       if (failures++ === 0)
-        log.warn({ error, queue: name }, 'A queue cannot be worked on; trying again. Events wait in Postgres meanwhile.');
-      await new Promise((resolve) => setTimeout(resolve, backoffMs(failures, { capMs: 5_000 })).unref());
+        log.warn(
+          { error, queue: name },
+          'A queue cannot be worked on; trying again. Events wait in Postgres meanwhile.',
+        );
+      await new Promise((resolve) =>
+        setTimeout(resolve, backoffMs(failures, { capMs: 5_000 })).unref(),
+      );
     }
   }
 }

@@ -8,7 +8,10 @@ import { mayChange, routingOutcomes } from '@gateway/core/routing';
 import type { Routing } from '../telemetry/trace-routing.js';
 import type { DeliveryPlanner } from './plan-deliveries.js';
 
-export interface PendingRouterOptions extends Pick<AgentContext, 'database' | 'configCache' | 'measure' | 'tracing'> {
+export interface PendingRouterOptions extends Pick<
+  AgentContext,
+  'database' | 'configCache' | 'measure' | 'tracing'
+> {
   readonly inFlight: Pick<InFlight, 'room'>;
   readonly planner: DeliveryPlanner;
   readonly loopShares: LoopShares;
@@ -24,7 +27,12 @@ export class PendingRouter {
   /** Projects whose events remain pending: over their share, not readable, or not loaded yet. */
   get postponed(): readonly string[] {
     const { configCache, planner } = this.options;
-    return [...configCache.unloaded, ...configCache.unroutable, ...configCache.outdated, ...planner.postponed];
+    return [
+      ...configCache.unloaded,
+      ...configCache.unroutable,
+      ...configCache.outdated,
+      ...planner.postponed,
+    ];
   }
 
   read(refs: readonly EventRef[]): Promise<PendingEvent[]> {
@@ -32,7 +40,10 @@ export class PendingRouter {
   }
 
   /** Returns the ids of events left pending because their projects are postponed. */
-  async route(pending: readonly PendingEvent[], routing: Routing = RECONCILED): Promise<ReadonlySet<string>> {
+  async route(
+    pending: readonly PendingEvent[],
+    routing: Routing = RECONCILED,
+  ): Promise<ReadonlySet<string>> {
     if (pending.length === 0) return new Set();
     try {
       return await this.#route(pending, routing);
@@ -61,7 +72,11 @@ export class PendingRouter {
     }));
     for (const { parsed, targets } of routes) planner.add(plan, parsed, targets);
     const committingSinceMs = measure ? performance.now() : 0;
-    const added = await recordRoutes(database.pool, { events, deliveries: plan.deliveries, agentId }).catch((error: unknown) => {
+    const added = await recordRoutes(database.pool, {
+      events,
+      deliveries: plan.deliveries,
+      agentId,
+    }).catch((error: unknown) => {
       planner.drop(plan);
       throw error;
     });
@@ -88,13 +103,20 @@ export class PendingRouter {
     const [only] = pending;
     // A large body comes alone and waits for its project's share; batches of small events do not.
     const isLarge = only && events.size === 1 && only.data.length > BODY_AT_ONCE_MAX;
-    const routes = await (isLarge ? loopShares.runInSlices(only.projectId, steps) : inSlices(steps));
+    const routes = await (isLarge
+      ? loopShares.runInSlices(only.projectId, steps)
+      : inSlices(steps));
     if (!routes.some(({ outcome }) => mayChange(outcome))) return routes;
     await configCache.refresh();
     const isLate = ({ outcome, event, project }: (typeof routes)[number]) =>
       mayChange(outcome) && project !== configCache.projects.get(event.projectId);
     const late = new Set(routes.filter(isLate));
-    const again = new Map((await inSlices(this.#routeEach([...late].map(({ event }) => event)))).map((it) => [it.event, it]));
+    const again = new Map(
+      (await inSlices(this.#routeEach([...late].map(({ event }) => event)))).map((it) => [
+        it.event,
+        it,
+      ]),
+    );
     // Events of projects that cannot be loaded remain pending.
     const unloaded = new Set(configCache.unloaded);
     return routes

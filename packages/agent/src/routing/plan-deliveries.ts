@@ -1,7 +1,12 @@
 import type { Target } from '@gateway/core/routing';
 import { WAIT_REASONS } from '@gateway/store/deliveries';
 import type { NewEventDelivery } from '@gateway/store/events';
-import { firstDelivery, firstState, type DeliveryState, type PlannedEvent } from '@gateway/ingest/routing/first-delivery';
+import {
+  firstDelivery,
+  firstState,
+  type DeliveryState,
+  type PlannedEvent,
+} from '@gateway/ingest/routing/first-delivery';
 import { Matcher } from '@gateway/ingest/routing/matcher';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import type { DueTimes } from '../delivery/due-times.js';
@@ -40,7 +45,11 @@ export class DeliveryPlanner extends Matcher {
   add(plan: DeliveryPlan, event: PlannedEvent, targets: readonly Target<Endpoint>[]): void {
     let body: Buffer | undefined;
     for (const { endpoint, subscriptionId } of targets) {
-      const delivery = firstDelivery(event, { endpoint, subscriptionId }, this.#firstState(endpoint, plan.room > 0));
+      const delivery = firstDelivery(
+        event,
+        { endpoint, subscriptionId },
+        this.#firstState(endpoint, plan.room > 0),
+      );
       plan.deliveries.push(delivery);
       if (delivery.status !== 'processing') continue;
       plan.room--;
@@ -68,7 +77,8 @@ export class DeliveryPlanner extends Matcher {
   /** Holds the new deliveries of a committed plan that this agent sends. */
   handOver({ deliveries, held }: DeliveryPlan, isNew: (delivery: HeldDelivery) => boolean): void {
     const { inFlight, dueTimes } = this.options;
-    for (const { status, projectId, dueInMs } of deliveries) if (status === 'scheduled') dueTimes.add(projectId, dueInMs);
+    for (const { status, projectId, dueInMs } of deliveries)
+      if (status === 'scheduled') dueTimes.add(projectId, dueInMs);
     const ours = held.filter(isNew);
     if (ours.length < held.length) inFlight.cancel(held.filter((delivery) => !isNew(delivery)));
     if (ours.length > 0) inFlight.hold(ours);
@@ -88,7 +98,10 @@ export class DeliveryPlanner extends Matcher {
       const dueInMs = wait.dueInMs + Math.round(Math.random() * wait.spreadMs);
       return { status: 'scheduled', dueInMs, reason: WAIT_REASONS[wait.reason] };
     }
-    const isHeld = hasRoom && claimsFirstAttempts && inFlight.hasRoomFor({ projectId: endpoint.projectId, endpointId: endpoint.id });
+    const isHeld =
+      hasRoom &&
+      claimsFirstAttempts &&
+      inFlight.hasRoomFor({ projectId: endpoint.projectId, endpointId: endpoint.id });
     return isHeld ? { ...state, status: 'processing' } : state;
   }
 }

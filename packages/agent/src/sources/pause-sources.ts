@@ -1,7 +1,10 @@
 import { type NotificationFacts, pauseSource, resumeDueSources } from '@gateway/store/config';
 import type { AgentContext } from '../config/agent-context.js';
 
-export interface PausingOptions extends Pick<AgentContext, 'config' | 'database' | 'configCache' | 'log'> {
+export interface PausingOptions extends Pick<
+  AgentContext,
+  'config' | 'database' | 'configCache' | 'log'
+> {
   readonly name: string;
   readonly notifier: { disabledFacts(reason: string): NotificationFacts | null; hurry(): void };
 }
@@ -24,8 +27,13 @@ export function pausing(options: PausingOptions): {
   };
   const resume = async (): Promise<void> => {
     try {
-      for (const { id, project_id: projectId, name, pauses } of await resumeDueSources(database.pool))
-        log.info({ source_id: id, project_id: projectId, source: name, pauses }, 'The pause of a source is over; it is tried again.');
+      for (const { id, project_id: projectId, name, pauses } of await resumeDueSources(
+        database.pool,
+      ))
+        log.info(
+          { source_id: id, project_id: projectId, source: name, pauses },
+          'The pause of a source is over; it is tried again.',
+        );
     } catch (error) {
       log.warn({ error }, 'Paused sources could not be looked after; trying again.');
     }
@@ -50,7 +58,13 @@ export function pausing(options: PausingOptions): {
       if (paused) {
         const { resumes_at: resumesAt, pauses } = paused;
         log.warn(
-          { source_id: id, project_id: projectId, reason, resumes_at: resumesAt.toISOString(), pauses },
+          {
+            source_id: id,
+            project_id: projectId,
+            reason,
+            resumes_at: resumesAt.toISOString(),
+            pauses,
+          },
           'A source is paused, because its transform function overruns again and again. Correct the function; it is then tried again.',
         );
         notifier.hurry();

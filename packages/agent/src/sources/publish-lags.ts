@@ -11,7 +11,12 @@ const TURNS = 10;
  * seconds. Returns a function that stops it.
  */
 export function publishLags(
-  { kv, lease, log, lags }: Pick<AgentContext, 'kv' | 'lease' | 'log'> & { readonly lags: SourceLags },
+  {
+    kv,
+    lease,
+    log,
+    lags,
+  }: Pick<AgentContext, 'kv' | 'lease' | 'log'> & { readonly lags: SourceLags },
   everyMs = EVERY_MS,
 ): () => void {
   let isWriting = false;
@@ -22,12 +27,16 @@ export function publishLags(
     try {
       const { agentId } = lease;
       const isWhole = ++turn % TURNS === 0;
-      for (const { projectId, sourceId, state, partitions } of lags.states({ isNewsOnly: !isWhole })) {
+      for (const { projectId, sourceId, state, partitions } of lags.states({
+        isNewsOnly: !isWhole,
+      })) {
         await writeSourceState(kv, { projectId, sourceId, agentId }, state);
-        if (!isWhole && partitions.length > 0) await writeSourceLag(kv, { sourceId, agentId }, partitions);
+        if (!isWhole && partitions.length > 0)
+          await writeSourceLag(kv, { sourceId, agentId }, partitions);
       }
       if (!isWhole) return;
-      for (const { sourceId, partitions } of lags.known()) await writeSourceLag(kv, { sourceId, agentId }, partitions);
+      for (const { sourceId, partitions } of lags.known())
+        await writeSourceLag(kv, { sourceId, agentId }, partitions);
     } catch (error) {
       log.debug({ error }, 'KV is away: the management API does not know the lag of sources.');
     } finally {

@@ -5,20 +5,34 @@ import type { PausableSource, SourceRecord } from '@gateway/store/config';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentContext } from '../config/agent-context.js';
 import type { AgentLease } from '../model/lease.js';
-import { ingestSource, type IngestSource, type SourceState } from '@gateway/ingest/message/ingest-source';
+import {
+  ingestSource,
+  type IngestSource,
+  type SourceState,
+} from '@gateway/ingest/message/ingest-source';
 import type { Pipeline } from '@gateway/ingest/pipeline';
-import { clientIdOf, connectionKeyOf, connectionOf, SourceWatch, type SourceWatchOptions } from './source-watch.js';
+import {
+  clientIdOf,
+  connectionKeyOf,
+  connectionOf,
+  SourceWatch,
+  type SourceWatchOptions,
+} from './source-watch.js';
 import type { Transformer } from '@gateway/ingest/transform/transformer';
 
 export interface SourceRunnerOptions
-  extends Pick<AgentContext, 'configCache' | 'health' | 'log'>, Omit<SourceWatchOptions, 'advise' | 'startsInMs'> {
+  extends
+    Pick<AgentContext, 'configCache' | 'health' | 'log'>,
+    Omit<SourceWatchOptions, 'advise' | 'startsInMs'> {
   readonly pipeline: Pipeline;
   readonly transformer?: Pick<Transformer, 'abandon' | 'change'>;
   readonly notifier?: {
     source(source: SourceRecord, state: SourceState, reason?: string): void;
     lost(source: SourceRecord, partition: string, messages: number): void;
   };
-  readonly countLost?: ((labels: { project: string; source: string; partition: string }, messages: number) => void) | undefined;
+  readonly countLost?:
+    | ((labels: { project: string; source: string; partition: string }, messages: number) => void)
+    | undefined;
   readonly window: number;
   /** Limit for the sources of a project together. */
   readonly maxWorkers: number;
@@ -91,7 +105,10 @@ export class SourceRunner {
     const wanted = new Map<string, SourceRecord>();
     const paused = new Map<string, PausableSource>();
     const enabled = this.options.configCache.sources.filter(
-      (it) => !it.is_disabled && it.pub_sub.type !== 'http' && this.options.configCache.projects.get(it.project_id)?.type === 'outgoing',
+      (it) =>
+        !it.is_disabled &&
+        it.pub_sub.type !== 'http' &&
+        this.options.configCache.projects.get(it.project_id)?.type === 'outgoing',
     );
     for (const record of withinWorkers(enabled, this.options.maxWorkers)) {
       if (record.is_paused) paused.set(record.id, record);
@@ -116,7 +133,10 @@ export class SourceRunner {
       if (!this.#running.has(id) && !this.#closing.has(id))
         this.#running.set(
           id,
-          new RunningSource(record, this.#componentOf(record), { ...this.options, startsInMs: this.#starts.add(record.project_id, 1) }),
+          new RunningSource(record, this.#componentOf(record), {
+            ...this.options,
+            startsInMs: this.#starts.add(record.project_id, 1),
+          }),
         );
     }
   }
@@ -148,20 +168,31 @@ export class SourceRunner {
       if (this.#closing.has(id)) continue;
       const component = this.#paused.get(id) ?? this.#componentOf(record);
       this.#paused.set(id, component);
-      this.options.health.report(component, 'degraded', `Paused ${untilWhen(record)}: ${record.pause_reason}`);
+      this.options.health.report(
+        component,
+        'degraded',
+        `Paused ${untilWhen(record)}: ${record.pause_reason}`,
+      );
     }
   }
 
   /** Returns the health component of a source: its name, with its id if the name is in use. */
   #componentOf({ name, id }: SourceRecord): string {
     const component = `source ${name}`;
-    const sources = [...this.#running.values(), ...this.#closing.values()].map((source) => source.component);
-    return [...sources, ...this.#paused.values()].includes(component) ? `${component} (${id})` : component;
+    const sources = [...this.#running.values(), ...this.#closing.values()].map(
+      (source) => source.component,
+    );
+    return [...sources, ...this.#paused.values()].includes(component)
+      ? `${component} (${id})`
+      : component;
   }
 }
 
 /** A source over the worker limit of its project gets one worker; older sources go first. */
-function withinWorkers<Source extends SourceRecord>(sources: readonly Source[], max: number): Source[] {
+function withinWorkers<Source extends SourceRecord>(
+  sources: readonly Source[],
+  max: number,
+): Source[] {
   const byProject = new Map<string, number>();
   return sources
     .toSorted((a, b) => (a.id < b.id ? -1 : 1))
@@ -211,7 +242,11 @@ class RunningSource {
   ) {
     this.#ingestSource = ingestSource(record);
     this.#connectionKey = connectionKeyOf(record);
-    this.#log = options.log.child({ source_id: record.id, source: record.name, project_id: record.project_id });
+    this.#log = options.log.child({
+      source_id: record.id,
+      source: record.name,
+      project_id: record.project_id,
+    });
     this.#workers = this.#share();
     this.#ended = this.#supervise();
   }
@@ -220,7 +255,9 @@ class RunningSource {
   accepts(record: SourceRecord): boolean {
     if (connectionKeyOf(record) !== this.#connectionKey) return false;
     const before = this.#ingestSource;
-    const isChanged = record.body_function !== this.record.body_function || record.keep_messages !== this.record.keep_messages;
+    const isChanged =
+      record.body_function !== this.record.body_function ||
+      record.keep_messages !== this.record.keep_messages;
     if (isChanged) this.#ingestSource = ingestSource(record);
     this.record = record;
     if (this.#ingestSource !== before) this.options.transformer?.change(before, this.#ingestSource);
@@ -257,25 +294,41 @@ class RunningSource {
 
   /** Shows advice for the operator in health while the source is read. */
   advise(advice: string | null): void {
-    if (advice !== null && advice !== this.#advice) this.#log.warn({ advice }, 'The source is read, but something is to be looked at.');
+    if (advice !== null && advice !== this.#advice)
+      this.#log.warn({ advice }, 'The source is read, but something is to be looked at.');
     this.#advice = advice;
     if (this.#isReading) this.#reportReading();
   }
 
   #reportReading(): boolean {
     this.#isReading = true;
-    const told = [...(this.#lost.size > 0 ? [lostSentence(this.#lost)] : []), ...(this.#advice === null ? [] : [this.#advice])];
-    return this.options.health.report(this.component, told.length === 0 ? 'ok' : 'degraded', told.join(' ') || undefined);
+    const told = [
+      ...(this.#lost.size > 0 ? [lostSentence(this.#lost)] : []),
+      ...(this.#advice === null ? [] : [this.#advice]),
+    ];
+    return this.options.health.report(
+      this.component,
+      told.length === 0 ? 'ok' : 'degraded',
+      told.join(' ') || undefined,
+    );
   }
 
   #lose(partition: string, messages: number): void {
-    if (!Number.isSafeInteger(messages) || messages < 0 || (this.#lost.size >= PARTITIONS_MAX && !this.#lost.has(partition))) return;
+    if (
+      !Number.isSafeInteger(messages) ||
+      messages < 0 ||
+      (this.#lost.size >= PARTITIONS_MAX && !this.#lost.has(partition))
+    )
+      return;
     const { id: source, project_id: project } = this.record;
     this.options.countLost?.({ project, source, partition }, messages);
     if (messages === 0) return;
     this.#lost.set(partition, (this.#lost.get(partition) ?? 0) + messages);
     this.options.notifier?.lost(this.record, partition, messages);
-    this.#log.error({ partition, messages }, 'The broker has deleted messages before they were read: they are lost to the gateway.');
+    this.#log.error(
+      { partition, messages },
+      'The broker has deleted messages before they were read: they are lost to the gateway.',
+    );
     if (this.#isReading) this.#reportReading();
   }
 
@@ -295,7 +348,9 @@ class RunningSource {
   }
 
   async #supervise(): Promise<void> {
-    await sleep(this.options.startsInMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
+    await sleep(this.options.startsInMs, undefined, { signal: this.#stop.signal }).catch(
+      () => undefined,
+    );
     for (let failures = 0; !this.#stop.signal.aborted;) {
       const startedAtMs = performance.now();
       try {
@@ -310,13 +365,21 @@ class RunningSource {
         failures = performance.now() - startedAtMs > 60_000 ? 1 : failures + 1;
         const waitMs = backoffMs(failures, { baseMs: 500, capMs: 30_000 });
         const { message, said, fix } = error as Error & { said?: string; fix?: string };
-        const reason = [message, said && `The answer: ${said.replace(/\.?$/, '.')}`, fix].filter(Boolean).join(' ');
+        const reason = [message, said && `The answer: ${said.replace(/\.?$/, '.')}`, fix]
+          .filter(Boolean)
+          .join(' ');
         // The tenant reads this; an error without a fix may quote a server.
-        const told = fix === undefined ? 'It cannot be read; the logs of the agents say why.' : `${message} ${fix}`;
+        const told =
+          fix === undefined
+            ? 'It cannot be read; the logs of the agents say why.'
+            : `${message} ${fix}`;
         this.isTried = true;
         this.options.health.report(this.component, 'down', `${reason} Trying again.`);
         this.#tell('failing', told);
-        this.#log.warn({ reason, wait_ms: waitMs, failures }, 'The source cannot be read; trying again.');
+        this.#log.warn(
+          { reason, wait_ms: waitMs, failures },
+          'The source cannot be read; trying again.',
+        );
         await sleep(waitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
       }
     }
@@ -336,7 +399,11 @@ class RunningSource {
     this.#tell('failing');
     const run = { ended: false };
     try {
-      await plugin.run(connection, this.#handle(), this.#context(active.settings, run, plugin.watch === undefined));
+      await plugin.run(
+        connection,
+        this.#handle(),
+        this.#context(active.settings, run, plugin.watch === undefined),
+      );
     } finally {
       run.ended = true;
       this.#isReading = false;
@@ -359,7 +426,11 @@ class RunningSource {
    * @param run once it has ended, reports of the plugin are ignored
    * @param reportsLag whether `run` reports the lag, as there is no `watch`
    */
-  #context(settings: SourceContext['settings'], run: { readonly ended: boolean }, reportsLag: boolean): SourceContext {
+  #context(
+    settings: SourceContext['settings'],
+    run: { readonly ended: boolean },
+    reportsLag: boolean,
+  ): SourceContext {
     const { health, window, lags } = this.options;
     const lag: SourceContext['lag'] = (partition, messages, offsets) => {
       if (!run.ended) lags?.tell(this.record.id, partition, messages, offsets);
@@ -367,7 +438,8 @@ class RunningSource {
     this.#workers = this.#share();
     return {
       ...(lags && reportsLag && { lag }),
-      lost: (partition, messages) => void (run.ended || this.#lose(String(partition).slice(0, PARTITION_LENGTH_MAX), messages)),
+      lost: (partition, messages) =>
+        void (run.ended || this.#lose(String(partition).slice(0, PARTITION_LENGTH_MAX), messages)),
       settings,
       sourceId: this.record.id,
       signal: AbortSignal.any([this.#stop.signal, this.#run.signal]),

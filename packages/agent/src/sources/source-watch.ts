@@ -51,12 +51,17 @@ export class SourceWatch {
       try {
         if (!(await this.#watch())) return;
       } catch (error) {
-        log.debug({ error, source_id: this.record.id }, 'A source cannot be watched; trying again.');
+        log.debug(
+          { error, source_id: this.record.id },
+          'A source cannot be watched; trying again.',
+        );
       }
       if (signal.aborted) return;
       lags?.forgetLag(this.record.id);
       advise(null);
-      await sleep(backoffMs(failures, { baseMs: 1_000, capMs: 30_000 }), undefined, { signal }).catch(() => undefined);
+      await sleep(backoffMs(failures, { baseMs: 1_000, capMs: 30_000 }), undefined, {
+        signal,
+      }).catch(() => undefined);
     }
   }
 
@@ -74,7 +79,8 @@ export class SourceWatch {
       signal,
       clientId: clientIdOf(this.record),
       log: log.child({ source_id: this.record.id }),
-      lag: (partition, messages, offsets) => void (signal.aborted || lags?.tell(this.record.id, partition, messages, offsets)),
+      lag: (partition, messages, offsets) =>
+        void (signal.aborted || lags?.tell(this.record.id, partition, messages, offsets)),
       advise: (advice) => void (signal.aborted || advise(advice)),
     });
     return true;
@@ -87,8 +93,17 @@ export function connectionKeyOf(record: SourceRecord): string {
 }
 
 /** Returns the connection of a source with its secrets opened. */
-export function connectionOf({ id, pub_sub: pubSub }: SourceRecord, active: Pick<ActiveSource, 'connectionSchema'>, open: Open) {
-  return openConnection((pubSub[pubSub.type] ?? {}) as Readonly<Record<string, unknown>>, active.connectionSchema, id, open);
+export function connectionOf(
+  { id, pub_sub: pubSub }: SourceRecord,
+  active: Pick<ActiveSource, 'connectionSchema'>,
+  open: Open,
+) {
+  return openConnection(
+    (pubSub[pubSub.type] ?? {}) as Readonly<Record<string, unknown>>,
+    active.connectionSchema,
+    id,
+    open,
+  );
 }
 
 /** Returns a name for the broker, unique per process and source. */
@@ -119,7 +134,13 @@ export class SourceLags {
   /** The age of an enabled source counts from now until a message is read. */
   begin({ projectId, id }: { readonly projectId: string; readonly id: string }): void {
     if (!this.#sources.has(id))
-      this.#sources.set(id, { projectId, partitions: new Map(), readAtMs: performance.now(), state: undefined, isNews: false });
+      this.#sources.set(id, {
+        projectId,
+        partitions: new Map(),
+        readAtMs: performance.now(),
+        state: undefined,
+        isNews: false,
+      });
   }
 
   read(sourceId: string): void {
@@ -128,14 +149,25 @@ export class SourceLags {
   }
 
   /** Sets the lag of a partition; null or an invalid number clears it. */
-  tell(sourceId: string, partition: string, messages: number | null, offsets?: PartitionOffsets): void {
+  tell(
+    sourceId: string,
+    partition: string,
+    messages: number | null,
+    offsets?: PartitionOffsets,
+  ): void {
     const known = this.#sources.get(sourceId);
     const lags = known?.partitions;
-    const placeOf = (place: string | undefined) => (place === undefined ? null : String(place).slice(0, OFFSET_LENGTH_MAX));
+    const placeOf = (place: string | undefined) =>
+      place === undefined ? null : String(place).slice(0, OFFSET_LENGTH_MAX);
     if (messages === null || !Number.isFinite(messages) || messages < 0) lags?.delete(partition);
     else {
       if (known?.partitions.size === 0) known.isNews = true;
-      lags?.set(partition, { partition: String(partition), messages, position: placeOf(offsets?.position), end: placeOf(offsets?.end) });
+      lags?.set(partition, {
+        partition: String(partition),
+        messages,
+        position: placeOf(offsets?.position),
+        end: placeOf(offsets?.end),
+      });
     }
   }
 
@@ -146,12 +178,21 @@ export class SourceLags {
     const before = known.state;
     if (state === 'stopped') known.state = undefined;
     else if (state === 'reading') known.state = { state, reason: null };
-    else known.state = reason === undefined ? { state: 'connecting', reason: null } : { state, reason: reason.slice(0, REASON_LENGTH_MAX) };
+    else
+      known.state =
+        reason === undefined
+          ? { state: 'connecting', reason: null }
+          : { state, reason: reason.slice(0, REASON_LENGTH_MAX) };
     known.isNews ||= known.state?.state !== before?.state || known.state?.reason !== before?.reason;
   }
 
   /** Returns sources with a known state; `isNewsOnly`: only changes since the last call. */
-  states({ isNewsOnly = false } = {}): { projectId: string; sourceId: string; state: KeptState; partitions: PartitionLag[] }[] {
+  states({ isNewsOnly = false } = {}): {
+    projectId: string;
+    sourceId: string;
+    state: KeptState;
+    partitions: PartitionLag[];
+  }[] {
     return [...this.#sources].flatMap(([sourceId, known]) => {
       const { projectId, state, isNews, partitions } = known;
       if (!state || (isNewsOnly && !isNews)) return [];
@@ -172,16 +213,28 @@ export class SourceLags {
 
   lags(): { projectId: string; sourceId: string; partition: string; messages: number }[] {
     return [...this.#sources].flatMap(([sourceId, { projectId, partitions }]) =>
-      [...partitions.values()].map(({ partition, messages }) => ({ projectId, sourceId, partition, messages })),
+      [...partitions.values()].map(({ partition, messages }) => ({
+        projectId,
+        sourceId,
+        partition,
+        messages,
+      })),
     );
   }
 
   known(): { sourceId: string; partitions: PartitionLag[] }[] {
-    const all = [...this.#sources].map(([sourceId, { partitions }]) => ({ sourceId, partitions: [...partitions.values()] }));
+    const all = [...this.#sources].map(([sourceId, { partitions }]) => ({
+      sourceId,
+      partitions: [...partitions.values()],
+    }));
     return all.filter(({ partitions }) => partitions.length > 0);
   }
 
   ages(nowMs = performance.now()): { projectId: string; sourceId: string; seconds: number }[] {
-    return [...this.#sources].map(([sourceId, { projectId, readAtMs }]) => ({ projectId, sourceId, seconds: (nowMs - readAtMs) / 1000 }));
+    return [...this.#sources].map(([sourceId, { projectId, readAtMs }]) => ({
+      projectId,
+      sourceId,
+      seconds: (nowMs - readAtMs) / 1000,
+    }));
   }
 }

@@ -15,7 +15,8 @@ import { SourceLags } from './source-watch.js';
 /** Concurrent commits of events, each on its own connection. */
 export const COMMITTERS = 3;
 
-interface SourceParts extends AgentContext, PausingOptions, Pick<EventWriterOptions, 'router' | 'usage'> {
+interface SourceParts
+  extends AgentContext, PausingOptions, Pick<EventWriterOptions, 'router' | 'usage'> {
   readonly plugins: ActivatedPlugins;
   readonly notifier: Notifier;
 }
@@ -27,11 +28,24 @@ export function wireSources({ plugins, ...given }: SourceParts) {
   const pace = new ProjectPace(limits.events_per_second);
   const eventWriter = new EventWriter({ ...given, pace, committers: COMMITTERS });
   const pauses = pausing(given);
-  const transformer = new Transformer({ ...given, overruns: new Overruns(overrunRule(config)), pause: pauses.pause });
+  const transformer = new Transformer({
+    ...given,
+    overruns: new Overruns(overrunRule(config)),
+    pause: pauses.pause,
+  });
   const throttle = new Throttle({ ...given, ratePerSecond: config.instance_ingest_rate });
   const { max_message_bytes: maxMessageBytes } = ingest;
-  const accepts = (projectId: string, eventType: string) => configCache.accepts(projectId, eventType);
-  const pipeline = new Pipeline({ ...given, throttle, transformer, eventWriter, pace, maxMessageBytes, accepts });
+  const accepts = (projectId: string, eventType: string) =>
+    configCache.accepts(projectId, eventType);
+  const pipeline = new Pipeline({
+    ...given,
+    throttle,
+    transformer,
+    eventWriter,
+    pace,
+    maxMessageBytes,
+    accepts,
+  });
   const lags = new SourceLags();
   const sources = new SourceRunner({
     ...given,
@@ -43,7 +57,10 @@ export function wireSources({ plugins, ...given }: SourceParts) {
     // More messages than the project may have accepted within a second would only fill memory.
     window: Math.min(ingest.window, limits.events_per_second || Infinity),
     maxWorkers: limits.workers_per_project,
-    countLost: measure && ((labels, messages) => plugins.meter.add('gateway_source_lost_messages_total', { ...labels }, messages)),
+    countLost:
+      measure &&
+      ((labels, messages) =>
+        plugins.meter.add('gateway_source_lost_messages_total', { ...labels }, messages)),
   });
   const stopPublishing = publishLags({ ...given, lags });
   /** Stops reading; messages already read are committed and acknowledged. */

@@ -15,7 +15,9 @@ export function debugLog(log: Log) {
         {
           ...attemptFields(attempt),
           event_id: delivery.eventId,
-          ...traceField(parseTraceparent(attempt.traceparent)?.traceId ?? traceIdOf(delivery.headers)),
+          ...traceField(
+            parseTraceparent(attempt.traceparent)?.traceId ?? traceIdOf(delivery.headers),
+          ),
           attempt: attempt.number,
           status: attempt.status,
           http_status: attempt.httpStatus,

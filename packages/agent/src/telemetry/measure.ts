@@ -21,7 +21,11 @@ const BATCHES = {
   route: { batch: 'route' },
   record: { batch: 'record' },
 } as const;
-const OVER = { success: { outcome: 'success' }, failure: { outcome: 'failure' }, discarded: { outcome: 'discarded' } } as const;
+const OVER = {
+  success: { outcome: 'success' },
+  failure: { outcome: 'failure' },
+  discarded: { outcome: 'discarded' },
+} as const;
 
 /** Reports the pipeline's measurements. Times are of the monotonic clock, `performance.now()`. */
 export type Measure = NonNullable<ReturnType<typeof measuring>>;
@@ -34,30 +38,57 @@ export function measuring({ meter, metrics }: Pick<ActivatedPlugins, 'meter' | '
   return {
     settled: ingestTally(meter),
     step,
-    batch: (name: keyof typeof BATCHES, size: number) => meter.observe('gateway_batch_size', BATCHES[name], size),
+    batch: (name: keyof typeof BATCHES, size: number) =>
+      meter.observe('gateway_batch_size', BATCHES[name], size),
     quarantined(messages: readonly QuarantinedMessage[]) {
       for (const { projectId, sourceId, code } of messages)
-        meter.add('gateway_ingest_quarantined_total', { project: projectId, source: sourceId, reason: code });
+        meter.add('gateway_ingest_quarantined_total', {
+          project: projectId,
+          source: sourceId,
+          reason: code,
+        });
     },
     transformed({ projectId: project, id: source }: IngestSource, size: number, sinceMs: number) {
       const untilMs = performance.now();
       step('transform', sinceMs, untilMs);
       meter.observe('gateway_batch_size', BATCHES.transform, size);
-      meter.observe('gateway_transform_duration_seconds', { project, source }, (untilMs - sinceMs) / 1000);
+      meter.observe(
+        'gateway_transform_duration_seconds',
+        { project, source },
+        (untilMs - sinceMs) / 1000,
+      );
     },
-    overran: ({ projectId: project, id: source }: IngestSource) => meter.add('gateway_transform_overruns_total', { project, source }),
-    recorded: (attempts: readonly AttemptRecord[], isOver: (attempt: AttemptRecord) => boolean) => countAttempts(meter, attempts, isOver),
-    postponed: ({ projectId: project, id: endpoint }: { projectId: string; id: string }, reason: WaitReason, deliveries: number) =>
-      meter.add('gateway_deliveries_postponed_total', { project, endpoint, reason }, deliveries),
-    tripped: ({ projectId: project, endpointId: endpoint }: { projectId: string; endpointId: string }) =>
-      meter.add('gateway_endpoint_breaker_trips_total', { project, endpoint }),
-    recovered: (deliveries: number) => meter.add('gateway_deliveries_recovered_total', {}, deliveries),
+    overran: ({ projectId: project, id: source }: IngestSource) =>
+      meter.add('gateway_transform_overruns_total', { project, source }),
+    recorded: (attempts: readonly AttemptRecord[], isOver: (attempt: AttemptRecord) => boolean) =>
+      countAttempts(meter, attempts, isOver),
+    postponed: (
+      { projectId: project, id: endpoint }: { projectId: string; id: string },
+      reason: WaitReason,
+      deliveries: number,
+    ) => meter.add('gateway_deliveries_postponed_total', { project, endpoint, reason }, deliveries),
+    tripped: ({
+      projectId: project,
+      endpointId: endpoint,
+    }: {
+      projectId: string;
+      endpointId: string;
+    }) => meter.add('gateway_endpoint_breaker_trips_total', { project, endpoint }),
+    recovered: (deliveries: number) =>
+      meter.add('gateway_deliveries_recovered_total', {}, deliveries),
     reconciled: (events: number) => meter.add('gateway_events_recovered_total', {}, events),
   };
 }
 
-function countAttempts(meter: Meter, attempts: readonly AttemptRecord[], isOver: (attempt: AttemptRecord) => boolean): void {
-  const counts = new Map<string, { readonly labels: { project: string; outcome: string }; attempts: number }>();
+function countAttempts(
+  meter: Meter,
+  attempts: readonly AttemptRecord[],
+  isOver: (attempt: AttemptRecord) => boolean,
+): void {
+  const counts = new Map<
+    string,
+    { readonly labels: { project: string; outcome: string }; attempts: number }
+  >();
   for (const attempt of attempts) {
     const { projectId: project, endpointId: endpoint, status: outcome } = attempt;
     const key = `${project}\n${outcome}`;
@@ -71,7 +102,8 @@ function countAttempts(meter: Meter, attempts: readonly AttemptRecord[], isOver:
     const seconds = (attempt.requestedAtMs + attempt.durationMs - attempt.occurredAtMs) / 1000;
     meter.observe('gateway_end_to_end_latency', { project, endpoint }, Math.max(0, seconds));
   }
-  for (const { labels, attempts: made } of counts.values()) meter.add('gateway_deliveries_attempted_total', labels, made);
+  for (const { labels, attempts: made } of counts.values())
+    meter.add('gateway_deliveries_attempted_total', labels, made);
 }
 
 interface Tally {
@@ -84,10 +116,13 @@ interface Tally {
 }
 
 /** Commits settle many messages together: counts are reported once per turn of the event loop. */
-function ingestTally(meter: Meter): (source: IngestSource, outcome: Outcome, receivedAtMs: number) => void {
+function ingestTally(
+  meter: Meter,
+): (source: IngestSource, outcome: Outcome, receivedAtMs: number) => void {
   const tallies = new Map<IngestSource, Tally>();
   const tell = () => {
-    for (const { labels, quarantined: failed, ...counts } of tallies.values()) countIngest(meter, labels, { ...counts, failed });
+    for (const { labels, quarantined: failed, ...counts } of tallies.values())
+      countIngest(meter, labels, { ...counts, failed });
     tallies.clear();
   };
   return (source, outcome, receivedAtMs) => {
@@ -97,10 +132,22 @@ function ingestTally(meter: Meter): (source: IngestSource, outcome: Outcome, rec
     let tally = tallies.get(source);
     if (!tally) tallies.set(source, (tally = newTally(source)));
     tally[outcome]++;
-    if (outcome === 'accepted') meter.observe('gateway_ingest_latency', tally.latencyLabels, (performance.now() - receivedAtMs) / 1000);
+    if (outcome === 'accepted')
+      meter.observe(
+        'gateway_ingest_latency',
+        tally.latencyLabels,
+        (performance.now() - receivedAtMs) / 1000,
+      );
   };
 }
 
 function newTally({ projectId: project, id: source }: IngestSource): Tally {
-  return { labels: { project, source }, latencyLabels: { project }, accepted: 0, duplicate: 0, dropped: 0, quarantined: 0 };
+  return {
+    labels: { project, source },
+    latencyLabels: { project },
+    accepted: 0,
+    duplicate: 0,
+    dropped: 0,
+    quarantined: 0,
+  };
 }

@@ -1,4 +1,10 @@
-import { endSpan, isSampled, parseTraceparent, type SpanName, type SpanTracer } from '@gateway/core/tracing';
+import {
+  endSpan,
+  isSampled,
+  parseTraceparent,
+  type SpanName,
+  type SpanTracer,
+} from '@gateway/core/tracing';
 import { needsMatching, type RoutingOutcome, routingOutcomes } from '@gateway/core/routing';
 import type { NewEventDelivery, PendingEvent } from '@gateway/store/events';
 import type { QueueName } from '@gateway/store/kv';
@@ -9,15 +15,26 @@ export interface Routing {
   readonly since: ReadonlyMap<string, number>;
 }
 
-type Committed = { readonly deliveries: readonly Pick<NewEventDelivery, 'id' | 'eventId'>[]; readonly added: ReadonlySet<string> };
+type Committed = {
+  readonly deliveries: readonly Pick<NewEventDelivery, 'id' | 'eventId'>[];
+  readonly added: ReadonlySet<string>;
+};
 
 /** Records spans of events in the queues. Events without trace context get none. */
 export function routingTrace(tracer: SpanTracer) {
-  function begin<Name extends SpanName>(name: Name, { id, headers }: PendingEvent, { since }: Routing, nowMs: number) {
+  function begin<Name extends SpanName>(
+    name: Name,
+    { id, headers }: PendingEvent,
+    { since }: Routing,
+    nowMs: number,
+  ) {
     const parent = parseTraceparent(traceparentIn(headers));
     if (!parent || !isSampled(parent)) return undefined;
     // The clock of KV may be ahead.
-    const span = tracer.start(name, { startedAtMs: Math.min(since.get(id) ?? nowMs, nowMs), parent });
+    const span = tracer.start(name, {
+      startedAtMs: Math.min(since.get(id) ?? nowMs, nowMs),
+      parent,
+    });
     return span.recording ? span : undefined;
   }
   return {
@@ -25,11 +42,19 @@ export function routingTrace(tracer: SpanTracer) {
       const nowMs = Date.now();
       for (const event of events) {
         const span = begin('event.routing', event, routing, nowMs);
-        if (span) endSpan(span, { attributes: { ...attributesOf(event, routing), 'gateway.outcome': 'passed_on' }, endedAtMs: nowMs });
+        if (span)
+          endSpan(span, {
+            attributes: { ...attributesOf(event, routing), 'gateway.outcome': 'passed_on' },
+            endedAtMs: nowMs,
+          });
       }
     },
     routed(
-      routes: readonly { event: PendingEvent; outcome: RoutingOutcome; targets: readonly unknown[] }[],
+      routes: readonly {
+        event: PendingEvent;
+        outcome: RoutingOutcome;
+        targets: readonly unknown[];
+      }[],
       committed: Committed,
       routing: Routing,
     ): void {
@@ -38,7 +63,10 @@ export function routingTrace(tracer: SpanTracer) {
       for (const { event, outcome, targets } of routes) {
         const { status, sentence } = routingOutcomes[outcome];
         const isFailed = status === 'failed';
-        const name = isFailed && needsMatching(event) ? 'dynamic.event.subscription.matching.error' : 'event.routing';
+        const name =
+          isFailed && needsMatching(event)
+            ? 'dynamic.event.subscription.matching.error'
+            : 'event.routing';
         const span = begin(name, event, routing, nowMs);
         if (!span) continue;
         counts ??= countAdded(committed);
@@ -58,12 +86,19 @@ export function routingTrace(tracer: SpanTracer) {
     },
     failed(events: readonly PendingEvent[], routing: Routing, error: unknown): void {
       const nowMs = Date.now();
-      const why = { type: classOf(error), sentence: 'The route could not be made or stored; it is tried again.' };
+      const why = {
+        type: classOf(error),
+        sentence: 'The route could not be made or stored; it is tried again.',
+      };
       for (const event of events) {
         if (!needsMatching(event)) continue;
         const span = begin('dynamic.event.subscription.matching.error', event, routing, nowMs);
         if (span)
-          endSpan(span, { attributes: { ...attributesOf(event, routing), 'gateway.outcome': 'pending' }, endedAtMs: nowMs, error: why });
+          endSpan(span, {
+            attributes: { ...attributesOf(event, routing), 'gateway.outcome': 'pending' },
+            endedAtMs: nowMs,
+            error: why,
+          });
       }
     },
   };
@@ -71,7 +106,8 @@ export function routingTrace(tracer: SpanTracer) {
 
 function countAdded({ deliveries, added }: Committed): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
-  for (const { id, eventId } of deliveries) if (added.has(id)) counts.set(eventId, (counts.get(eventId) ?? 0) + 1);
+  for (const { id, eventId } of deliveries)
+    if (added.has(id)) counts.set(eventId, (counts.get(eventId) ?? 0) + 1);
   return counts;
 }
 
@@ -81,7 +117,12 @@ function traceparentIn(headers: string): string | undefined {
 }
 
 function attributesOf(event: PendingEvent, { by }: Routing) {
-  return { 'gateway.project': event.projectId, 'gateway.event': event.id, 'gateway.event_type': event.eventType, 'gateway.queue': by };
+  return {
+    'gateway.project': event.projectId,
+    'gateway.event': event.id,
+    'gateway.event_type': event.eventType,
+    'gateway.queue': by,
+  };
 }
 
 /** Returns a code or a name, but never the error's message, which may quote a row. */

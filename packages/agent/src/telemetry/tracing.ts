@@ -45,11 +45,19 @@ export interface AttemptTrace {
  */
 export function startAttempt(
   tracer: SpanTracer,
-  { headers, sourceId, traceparent: before }: Pick<HeldDelivery, 'headers' | 'sourceId' | 'traceparent'>,
+  {
+    headers,
+    sourceId,
+    traceparent: before,
+  }: Pick<HeldDelivery, 'headers' | 'sourceId' | 'traceparent'>,
 ): AttemptTrace | undefined {
   const { traceparent } = headers;
   // The common case parses nothing.
-  if (traceparent === undefined ? sourceId !== null && before === null : traceparent.length === 55 && traceparent.endsWith('-00'))
+  if (
+    traceparent === undefined
+      ? sourceId !== null && before === null
+      : traceparent.length === 55 && traceparent.endsWith('-00')
+  )
     return undefined;
   const previous = parseTraceparent(before);
   const parent = traceContextOf(headers) ?? previous;
@@ -63,13 +71,21 @@ export function startAttempt(
 }
 
 function attemptTrace(context: OpenSpan['context'], span?: AttemptTrace['span']): AttemptTrace {
-  return { traceparent: formatTraceparent(context), tracestate: context.traceState?.serialize(), span };
+  return {
+    traceparent: formatTraceparent(context),
+    tracestate: context.traceState?.serialize(),
+    span,
+  };
 }
 
 /** Ends the span now, with the attributes of the request and the error of a failed attempt. */
 export function endAttempt(
   span: OpenSpan<'meta_event_delivery'>,
-  made: { readonly endpoint: { readonly url: string }; readonly delivery: HeldDelivery; readonly attempt: AttemptRecord },
+  made: {
+    readonly endpoint: { readonly url: string };
+    readonly delivery: HeldDelivery;
+    readonly attempt: AttemptRecord;
+  },
 ): void {
   endSpan(span, {
     attributes: attributesOf(made),
@@ -78,7 +94,15 @@ export function endAttempt(
   });
 }
 
-function attributesOf({ endpoint, delivery, attempt }: { endpoint: { url: string }; delivery: HeldDelivery; attempt: AttemptRecord }) {
+function attributesOf({
+  endpoint,
+  delivery,
+  attempt,
+}: {
+  endpoint: { url: string };
+  delivery: HeldDelivery;
+  attempt: AttemptRecord;
+}) {
   const url = URL.canParse(endpoint.url) ? new URL(endpoint.url) : undefined;
   return {
     'gateway.project': delivery.projectId,
@@ -90,7 +114,12 @@ function attributesOf({ endpoint, delivery, attempt }: { endpoint: { url: string
     'gateway.outcome': attempt.status,
     'http.request.method': 'POST',
     ...(attempt.httpStatus === null ? {} : { 'http.response.status_code': attempt.httpStatus }),
-    ...(url ? { 'server.address': url.hostname, 'server.port': Number(url.port) || (url.protocol === 'http:' ? 80 : 443) } : {}),
+    ...(url
+      ? {
+          'server.address': url.hostname,
+          'server.port': Number(url.port) || (url.protocol === 'http:' ? 80 : 443),
+        }
+      : {}),
   };
 }
 
@@ -110,6 +139,10 @@ const SENTENCES: Readonly<Record<Exclude<FailureClass, 'status'>, string>> = {
 
 function attemptError({ errorClass, httpStatus }: AttemptRecord): SpanError | undefined {
   if (errorClass === null) return undefined;
-  if (errorClass === 'status') return { type: String(httpStatus), sentence: `The endpoint answered ${httpStatus}.` };
-  return { type: errorClass, sentence: SENTENCES[errorClass as keyof typeof SENTENCES] ?? 'The attempt failed.' };
+  if (errorClass === 'status')
+    return { type: String(httpStatus), sentence: `The endpoint answered ${httpStatus}.` };
+  return {
+    type: errorClass,
+    sentence: SENTENCES[errorClass as keyof typeof SENTENCES] ?? 'The attempt failed.',
+  };
 }

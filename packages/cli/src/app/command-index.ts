@@ -1,7 +1,8 @@
 import { VERSION } from '@gateway/core/process';
 import { textTable } from '../output/table.js';
 
-export const description = 'Webhook gateway: turns messages of queues and topics into signed, recorded deliveries.';
+export const description =
+  'Webhook gateway: turns messages of queues and topics into signed, recorded deliveries.';
 
 /** Plain data: `gateway` lists the commands without loading any. */
 export const summaries = {
@@ -27,7 +28,8 @@ export const summaries = {
   'plugins:test': 'Run the conformance suite on a plugin package.',
   retry: 'Re-queue event deliveries with a status within a timeframe.',
   server: 'Start the HTTP server.',
-  'utils:circuit-breakers': 'Print the circuit breakers of endpoints that are not closed, or close one.',
+  'utils:circuit-breakers':
+    'Print the circuit breakers of endpoints that are not closed, or close one.',
   'utils:doctor': 'Check everything that a gateway depends on.',
   'utils:explain': 'Explain how an event was routed and delivered.',
   'utils:quarantine:discard': 'Discard quarantined messages.',
@@ -76,7 +78,8 @@ export function namedCommand(words: readonly string[]): NamedCommand {
   let id = '';
   for (const [i, word] of words.entries()) {
     const longer = id === '' ? word : `${id}:${word}`;
-    if (!Object.hasOwn(summaries, longer) && !Object.hasOwn(topics, longer)) return { id, rest: words.slice(i) };
+    if (!Object.hasOwn(summaries, longer) && !Object.hasOwn(topics, longer))
+      return { id, rest: words.slice(i) };
     id = longer;
   }
   return { id, rest: [] };
@@ -89,7 +92,8 @@ export function namedCommand(words: readonly string[]): NamedCommand {
 export function wantedCommands(argv: readonly string[]): readonly CommandId[] {
   const [first = '-', ...rest] = argv;
   if (first.startsWith('-') || first === 'completion') return ids;
-  if (first === 'help') return ['help', ...atOrBelow(namedCommand(rest.filter((it) => !it.startsWith('-'))).id)];
+  if (first === 'help')
+    return ['help', ...atOrBelow(namedCommand(rest.filter((it) => !it.startsWith('-'))).id)];
   return atOrBelow(namedCommand(argv).id);
 }
 

@@ -23,12 +23,26 @@ interface ParserError {
  * @param command the command as typed, with spaces
  * @param flags the flags of the command, without dashes
  */
-export function failureOf(error: unknown, { command, flags }: { command: string; flags: readonly string[] }): Failure {
-  if (error instanceof GatewayError) return { sentence: error.message, fix: error.fix, exitStatus: error.exitStatus };
-  const { message = String(error), oclif, flags: unknownFlags, args, fix } = (error ?? {}) as ParserError;
+export function failureOf(
+  error: unknown,
+  { command, flags }: { command: string; flags: readonly string[] },
+): Failure {
+  if (error instanceof GatewayError)
+    return { sentence: error.message, fix: error.fix, exitStatus: error.exitStatus };
+  const {
+    message = String(error),
+    oclif,
+    flags: unknownFlags,
+    args,
+    fix,
+  } = (error ?? {}) as ParserError;
   if (oclif === undefined) {
     const internal = new GatewayError('internal', { reason: withoutSecrets(message) });
-    return { sentence: fix === undefined ? internal.message : maskUrls(message), fix: fix ?? internal.fix, exitStatus: 1 };
+    return {
+      sentence: fix === undefined ? internal.message : maskUrls(message),
+      fix: fix ?? internal.fix,
+      exitStatus: 1,
+    };
   }
   const named = args?.map((arg) => (typeof arg === 'string' ? arg : `<${arg.name}>`)) ?? [];
   const unknown = unknownFlags?.map((flag) => {
@@ -43,7 +57,11 @@ export function failureOf(error: unknown, { command, flags }: { command: string;
       : named.length > 0
         ? `gateway ${command} needs ${named.join(' and ')}`
         : message.split('\n', 1)[0]!.replace(/^Flag (--\S+) expects a value$/, '$1 needs a value');
-  return { sentence, fix: `run \`gateway ${command} --help\` for its flags and arguments`, exitStatus: 2 };
+  return {
+    sentence,
+    fix: `run \`gateway ${command} --help\` for its flags and arguments`,
+    exitStatus: 2,
+  };
 }
 
 /** Formats a failure for standard error. */
@@ -56,14 +74,22 @@ export function requireCommand({ id, rest }: NamedCommand): void {
   const [next] = rest;
   const command = id.replaceAll(':', ' ');
   const isCommand = Object.hasOwn(summaries, id);
-  const takesArguments = isCommand && !commandNames().some((name) => name.startsWith(`${command} `));
-  if (takesArguments || (isCommand && next?.startsWith('-')) || (id !== '' && next === undefined)) return;
+  const takesArguments =
+    isCommand && !commandNames().some((name) => name.startsWith(`${command} `));
+  if (takesArguments || (isCommand && next?.startsWith('-')) || (id !== '' && next === undefined))
+    return;
   const named = `gateway ${command}`.trim();
-  const fix = id === '' ? 'run `gateway` for the list of commands' : `run \`${named} --help\` for its commands`;
+  const fix =
+    id === ''
+      ? 'run `gateway` for the list of commands'
+      : `run \`${named} --help\` for its commands`;
   if (next?.startsWith('-')) {
     const isBefore = rest.some((it) => commandNames().includes(`${command} ${it}`.trim()));
     throw isBefore
-      ? wrongUse(`${next} stands before the command, where only global flags may`, 'put the command first and its flags after it')
+      ? wrongUse(
+          `${next} stands before the command, where only global flags may`,
+          'put the command first and its flags after it',
+        )
       : wrongUse(`${named} needs a command`, fix);
   }
   const end = rest.findIndex((it) => it.startsWith('-'));
@@ -76,5 +102,8 @@ export function requireCommand({ id, rest }: NamedCommand): void {
     if (hint) throw wrongUse(`there is no command ${typed}${hint}`, fix);
   }
   if (id === '') throw wrongUse(`there is no command ${words.join(' ')}`, fix);
-  throw wrongUse(`${words.join(' ')} is not expected after ${named}`, `run \`${named} --help\` for its flags and arguments`);
+  throw wrongUse(
+    `${words.join(' ')} is not expected after ${named}`,
+    `run \`${named} --help\` for its flags and arguments`,
+  );
 }

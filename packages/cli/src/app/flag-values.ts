@@ -18,7 +18,11 @@ export function idOf<Given extends string | undefined>(name: string, given: Give
 }
 
 /** Returns one of the known values, ignoring case. Throws `wrong_use`. */
-export function oneOf<Known extends string>(name: string, given: string | undefined, known: readonly Known[]): Known | undefined {
+export function oneOf<Known extends string>(
+  name: string,
+  given: string | undefined,
+  known: readonly Known[],
+): Known | undefined {
   if (given === undefined) return undefined;
   const value = known.find((it) => it.toLowerCase() === given.trim().toLowerCase());
   if (value) return value;
@@ -29,10 +33,17 @@ export function oneOf<Known extends string>(name: string, given: string | undefi
 }
 
 /** Returns an integer from 1 to `max`; `otherwise` when omitted. Throws `wrong_use`. */
-export function integerOf(name: string, given: string | undefined, { max, otherwise }: { max: number; otherwise: number }): number {
+export function integerOf(
+  name: string,
+  given: string | undefined,
+  { max, otherwise }: { max: number; otherwise: number },
+): number {
   if (given === undefined) return otherwise;
   if (/^[1-9]\d*$/.test(given) && Number(given) <= max) return Number(given);
-  throw wrongUse(`${name} must be an integer from 1 to ${max}, not ${JSON.stringify(given)}`, `omit the flag for ${otherwise}`);
+  throw wrongUse(
+    `${name} must be an integer from 1 to ${max}, not ${JSON.stringify(given)}`,
+    `omit the flag for ${otherwise}`,
+  );
 }
 
 /**
@@ -45,12 +56,16 @@ export async function readInput(given: string, path: string): Promise<Buffer> {
   try {
     return await readFile(path);
   } catch (error) {
-    throw wrongUse(`the file ${path} of ${given} cannot be read: ${fileReason(error)}`, 'name a readable file, or - for standard input');
+    throw wrongUse(
+      `the file ${path} of ${given} cannot be read: ${fileReason(error)}`,
+      'name a readable file, or - for standard input',
+    );
   }
 }
 
 async function standardInput(given: string): Promise<Buffer> {
-  if (process.stdin.isTTY) process.stderr.write(`reading ${given} from standard input; end it with Ctrl-D\n`);
+  if (process.stdin.isTTY)
+    process.stderr.write(`reading ${given} from standard input; end it with Ctrl-D\n`);
   const parts: Buffer[] = [];
   for await (const part of process.stdin) parts.push(part as Buffer);
   return Buffer.concat(parts);
@@ -67,7 +82,10 @@ const PART = /(\d+)(d|h|ms|m|s)/g;
  */
 export function parseDuration(name: string, text: string): number {
   const parts = [...text.matchAll(PART)];
-  const ms = parts.reduce((sum, [, count, unit]) => sum + Number(count) * UNITS[unit as keyof typeof UNITS], 0);
+  const ms = parts.reduce(
+    (sum, [, count, unit]) => sum + Number(count) * UNITS[unit as keyof typeof UNITS],
+    0,
+  );
   const isWhole = parts.map(([part]) => part).join('') === text;
   if (isWhole && ms > 0 && ms <= Number.MAX_SAFE_INTEGER) return ms;
   throw wrongUse(
@@ -84,5 +102,9 @@ export function formatDuration(ms: number): string {
     left %= size;
     return count > 0 ? [`${count}${unit}`] : [];
   });
-  return (parts.length > 1 ? parts.filter((part) => !part.endsWith('ms')).slice(0, 2) : parts).join('') || '0ms';
+  return (
+    (parts.length > 1 ? parts.filter((part) => !part.endsWith('ms')).slice(0, 2) : parts).join(
+      '',
+    ) || '0ms'
+  );
 }

@@ -1,7 +1,12 @@
 import * as Args from '@oclif/core/args';
 import { Command } from '@oclif/core/command';
 import * as Flags from '@oclif/core/flags';
-import { resolveConfig, type ConfigOptions, type FlagValues, type Resolved } from '@gateway/core/config';
+import {
+  resolveConfig,
+  type ConfigOptions,
+  type FlagValues,
+  type Resolved,
+} from '@gateway/core/config';
 import type { Database } from '@gateway/store/postgres';
 import { answerTable, type Column } from '../output/table.js';
 import { withDatabase, type DatabaseOptions } from './stores.js';
@@ -12,9 +17,11 @@ export { parseDuration, idOf, integerOf, oneOf, readInput, wrongUse } from './fl
 
 export const jsonFlag = { json: Flags.boolean({ summary: 'Print JSON instead of a table.' }) };
 
-export const valueFlag = (helpValue: string, summary: string) => Flags.string({ helpValue, summary });
+export const valueFlag = (helpValue: string, summary: string) =>
+  Flags.string({ helpValue, summary });
 
-export const argument = (description: string) => Args.string({ required: true, ignoreStdin: true, description });
+export const argument = (description: string) =>
+  Args.string({ required: true, ignoreStdin: true, description });
 
 /** Reads settings from flags, the environment and the configuration file. */
 export abstract class GatewayCommand extends Command {
@@ -25,14 +32,27 @@ export abstract class GatewayCommand extends Command {
 
   protected configOptions(flags: FlagValues): ConfigOptions {
     const file = flags['config'];
-    return { command: this.ctor.id, flags, file: typeof file === 'string' ? file : undefined, rows: installation().rows };
+    return {
+      command: this.ctor.id,
+      flags,
+      file: typeof file === 'string' ? file : undefined,
+      rows: installation().rows,
+    };
   }
 
-  protected withDatabase<T>(flags: FlagValues, work: (database: Database) => Promise<T>, options?: DatabaseOptions): Promise<T> {
+  protected withDatabase<T>(
+    flags: FlagValues,
+    work: (database: Database) => Promise<T>,
+    options?: DatabaseOptions,
+  ): Promise<T> {
     return withDatabase(this.resolve(flags).config, work, options);
   }
 
-  protected logTable<Item>(items: readonly Item[], { json }: { json: boolean }, columns: readonly Column<Item>[]): void {
+  protected logTable<Item>(
+    items: readonly Item[],
+    { json }: { json: boolean },
+    columns: readonly Column<Item>[],
+  ): void {
     this.log(answerTable(items, columns, { json }));
   }
 }

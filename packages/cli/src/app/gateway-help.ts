@@ -17,7 +17,9 @@ class GatewayCommandHelp extends CommandHelp {
   }
 
   protected override sections(): ReturnType<CommandHelp['sections']> {
-    return super.sections().sort((a, b) => Number(a.header === 'FLAGS') - Number(b.header === 'FLAGS'));
+    return super
+      .sections()
+      .sort((a, b) => Number(a.header === 'FLAGS') - Number(b.header === 'FLAGS'));
   }
 }
 
@@ -41,6 +43,8 @@ export default class GatewayHelp extends Help {
     const named = namedCommand(words[0] === 'help' && words.length > 1 ? words.slice(1) : words);
     requireCommand(named);
     const command = this.config.findCommand(named.id);
-    return command ? this.showCommandHelp(command) : this.showTopicHelp(this.config.findTopic(named.id)!);
+    return command
+      ? this.showCommandHelp(command)
+      : this.showTopicHelp(this.config.findTopic(named.id)!);
   }
 }

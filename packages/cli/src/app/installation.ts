@@ -1,6 +1,13 @@
 import { pluginsDirOf, type Config, type Resolved } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
-import { activate, discover, readLicence, type ActivatedPlugins, type Discovery, type Licence } from '@gateway/core/plugins';
+import {
+  activate,
+  discover,
+  readLicence,
+  type ActivatedPlugins,
+  type Discovery,
+  type Licence,
+} from '@gateway/core/plugins';
 
 let current: Discovery | undefined;
 let currentRoot = '';
@@ -11,7 +18,13 @@ let currentRoot = '';
  * @param root folder whose `package.json` names the built-in plugins
  * @param file the configuration file, which can name another plugin folder
  */
-export function useInstallation({ root, file }: { root: string; file: string | undefined }): Discovery {
+export function useInstallation({
+  root,
+  file,
+}: {
+  root: string;
+  file: string | undefined;
+}): Discovery {
   currentRoot = root;
   current = discover({ root, pluginsDir: pluginsDirOf({ file }) });
   return current;

@@ -1,4 +1,10 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  sign,
+  type KeyObject,
+} from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileReason, GatewayError } from '@gateway/core/errors';
 import { publicKeyId, type LicenceFields } from '@gateway/core/plugins';
@@ -10,10 +16,15 @@ import { publicKeyId, type LicenceFields } from '@gateway/core/plugins';
 export function generateLicenceKey(path: string): KeyObject {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   try {
-    writeFileSync(path, privateKey.export({ format: 'pem', type: 'pkcs8' }), { flag: 'wx', mode: 0o600 });
+    writeFileSync(path, privateKey.export({ format: 'pem', type: 'pkcs8' }), {
+      flag: 'wx',
+      mode: 0o600,
+    });
   } catch (cause) {
     const exists = (cause as { code?: string }).code === 'EEXIST';
-    const reason = exists ? 'is there already, and a key that was handed out must not be lost' : `cannot be written: ${fileReason(cause)}`;
+    const reason = exists
+      ? 'is there already, and a key that was handed out must not be lost'
+      : `cannot be written: ${fileReason(cause)}`;
     const fix = 'name a file that is not there yet, in a folder that this user may write to';
     throw new GatewayError('licence_key_file', { path, reason, fix }, { cause });
   }
@@ -33,7 +44,10 @@ export interface LicenceRequest {
  * @param path PEM file with the Ed25519 private key
  * @returns the token, and the public key to verify it
  */
-export function issueLicence(path: string, request: LicenceRequest): { token: string; publicKey: KeyObject } {
+export function issueLicence(
+  path: string,
+  request: LicenceRequest,
+): { token: string; publicKey: KeyObject } {
   const privateKey = readLicenceKey(path);
   const publicKey = createPublicKey(privateKey);
   const fields: LicenceFields = {
@@ -44,11 +58,15 @@ export function issueLicence(path: string, request: LicenceRequest): { token: st
     key_id: publicKeyId(publicKey),
   };
   const body = Buffer.from(JSON.stringify(fields)).toString('base64url');
-  return { token: `${body}.${sign(null, Buffer.from(body), privateKey).toString('base64url')}`, publicKey };
+  return {
+    token: `${body}.${sign(null, Buffer.from(body), privateKey).toString('base64url')}`,
+    publicKey,
+  };
 }
 
 function readLicenceKey(path: string): KeyObject {
-  const refused = (reason: string, cause?: unknown) => new GatewayError('licence_key_file', { path, reason }, { cause });
+  const refused = (reason: string, cause?: unknown) =>
+    new GatewayError('licence_key_file', { path, reason }, { cause });
   let pem: string;
   try {
     pem = readFileSync(path, 'utf8');
@@ -61,6 +79,7 @@ function readLicenceKey(path: string): KeyObject {
   } catch (cause) {
     throw refused('holds no private key in PEM that can be read without a password', cause);
   }
-  if (key.asymmetricKeyType !== 'ed25519') throw refused(`holds a private key of type ${key.asymmetricKeyType}, not Ed25519`);
+  if (key.asymmetricKeyType !== 'ed25519')
+    throw refused(`holds a private key of type ${key.asymmetricKeyType}, not Ed25519`);
   return key;
 }

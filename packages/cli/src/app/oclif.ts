@@ -5,7 +5,14 @@ import { Config } from '@oclif/core/config';
 import type { PJSON } from '@oclif/core/interfaces';
 import { settings } from '@oclif/core/settings';
 import { VERSION } from '@gateway/core/process';
-import { description, namedCommand, summaries, topics, wantedCommands, type CommandId } from './command-index.js';
+import {
+  description,
+  namedCommand,
+  summaries,
+  topics,
+  wantedCommands,
+  type CommandId,
+} from './command-index.js';
 import { requireCommand } from './failure.js';
 import { settingFlags } from './setting-flags.js';
 
@@ -21,7 +28,9 @@ const pjson: PJSON = {
     topicSeparator: ' ',
     commands: { strategy: 'explicit', target: './dist/app/oclif.js', identifier: 'commands' },
     helpClass: './dist/app/gateway-help.js',
-    topics: Object.fromEntries(Object.entries(topics).map(([name, summary]) => [name, { description: summary }])),
+    topics: Object.fromEntries(
+      Object.entries(topics).map(([name, summary]) => [name, { description: summary }]),
+    ),
   },
 };
 
@@ -31,7 +40,10 @@ export const commands: Record<string, Command.Class> = {};
 /** Loads commands, and sets their summaries and setting flags. */
 export async function loadCommands(ids: readonly CommandId[]): Promise<void> {
   const modules = await Promise.all(
-    ids.map((id) => import(`../commands/${id.replaceAll(':', '/')}.js`) as Promise<{ default: Command.Class }>),
+    ids.map(
+      (id) =>
+        import(`../commands/${id.replaceAll(':', '/')}.js`) as Promise<{ default: Command.Class }>,
+    ),
   );
   for (const [i, id] of ids.entries()) {
     const command = modules[i]!.default;
@@ -51,7 +63,14 @@ export async function loadOclif(argv: readonly string[] = []): Promise<Config> {
   // Run the built files, whatever NODE_ENV says.
   settings.enableAutoTranspile = false;
   const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-  return Config.load({ root, pjson, isRoot: true, ignoreManifest: true, devPlugins: false, userPlugins: false });
+  return Config.load({
+    root,
+    pjson,
+    isRoot: true,
+    ignoreManifest: true,
+    devPlugins: false,
+    userPlugins: false,
+  });
 }
 
 /**

@@ -11,11 +11,16 @@ export async function parseFile(path: string, name: string): Promise<unknown> {
   } catch (error) {
     const { message, ioErrorCode } = error as Error & { ioErrorCode?: string };
     const code = ioErrorCode ?? /\b(ENOENT|EISDIR|EACCES)\b/.exec(message)?.[1];
-    const reason = code === undefined ? syntaxError(message, path) : `it cannot be read: ${fileReason({ code, message })}`;
+    const reason =
+      code === undefined
+        ? syntaxError(message, path)
+        : `it cannot be read: ${fileReason({ code, message })}`;
     throw new GatewayError('openapi_broken', { file: name, reason }, { cause: error });
   }
   // The YAML parser itself rejects a repeated key.
-  const [repeated] = path.endsWith('.json') ? repeatedMembers(readFileSync(path, 'utf8'), '\n') : [];
+  const [repeated] = path.endsWith('.json')
+    ? repeatedMembers(readFileSync(path, 'utf8'), '\n')
+    : [];
   if (!repeated) return document;
   const reason = `it names ${repeated.path.replaceAll('\n', '.')} twice, in the lines ${repeated.lines.join(' and ')}`;
   throw new GatewayError('openapi_broken', { file: name, reason });
@@ -24,7 +29,8 @@ export async function parseFile(path: string, name: string): Promise<unknown> {
 /** Converts the parser's message to one line, without its excerpt. */
 function syntaxError(message: string, path: string): string {
   const [first = ''] = message.replaceAll(path, 'it').split('\n');
-  if (first.endsWith('is not a valid JSON Schema')) return 'it is not an OpenAPI document: it holds no object';
+  if (first.endsWith('is not a valid JSON Schema'))
+    return 'it is not an OpenAPI document: it holds no object';
   const words = first.replace(/^Error parsing it: /, '').replace(/:$/, '');
   return `it is neither YAML nor JSON: ${words.replace(/\((\d+):(\d+)\)/, '(line $1, column $2)')}`;
 }

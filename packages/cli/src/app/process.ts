@@ -2,14 +2,23 @@ import type { Config, Resolved } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import { proxyProcess } from '@gateway/core/http';
 import { createLog, type Log } from '@gateway/core/logging';
-import { type ActivatedPlugins, isMissed, type Licence, unknownEntitlements } from '@gateway/core/plugins';
+import {
+  type ActivatedPlugins,
+  isMissed,
+  type Licence,
+  unknownEntitlements,
+} from '@gateway/core/plugins';
 import { Lifecycle, untilSignal, VERSION } from '@gateway/core/process';
 import v8 from 'node:v8';
 import { installation, licenceOf, startPlugins } from './installation.js';
 
 interface Process {
   readonly name: 'gateway-server' | 'gateway-agent';
-  readonly start: (parts: { readonly config: Config; readonly plugins: ActivatedPlugins; readonly log: Log }) => Promise<{
+  readonly start: (parts: {
+    readonly config: Config;
+    readonly plugins: ActivatedPlugins;
+    readonly log: Log;
+  }) => Promise<{
     readonly port: number;
     /** The public URL, if any. */
     readonly url?: string;
@@ -44,14 +53,18 @@ export async function runProcess(resolved: Resolved, { name, start }: Process): 
     const licence = licenceOf(config);
     reportLicence(log, licence);
     lifecycle.add('proxy', proxyProcess(config.delivery));
-    for (const { sentence } of [...resolved.warnings, ...resolved.pluginProblems]) log.warn({}, `${sentence}.`);
+    for (const { sentence } of [...resolved.warnings, ...resolved.pluginProblems])
+      log.warn({}, `${sentence}.`);
     const plugins = await startPlugins(resolved, { licence, serviceName: name, log });
     lifecycle.add('plugins', () => plugins.close());
     reportPlugins(log, plugins, config);
     const running = await start({ config, plugins, log });
     lifecycle.add(name, () => running.close());
     const { port, url } = running;
-    log.info({ version: VERSION, port, bind: config.server.http.bind, ...(url ? { url } : {}) }, 'Ready.');
+    log.info(
+      { version: VERSION, port, bind: config.server.http.bind, ...(url ? { url } : {}) },
+      'Ready.',
+    );
     await stopped;
   } finally {
     await lifecycle.close({ deadlineMs: closingDeadlineMs(config) });
@@ -72,11 +85,19 @@ function logWarningsAndDefects(log: Log): void {
 function reportLicence(log: Log, licence: Licence): void {
   const { problem, kind, organisation, expiresAt } = licence;
   if (problem) log.warn({ code: problem.code, fix: problem.fix }, problem.message);
-  else log.info({ licence: kind, ...(organisation ? { organisation, expires_at: expiresAt } : {}) }, 'The licence in force.');
+  else
+    log.info(
+      { licence: kind, ...(organisation ? { organisation, expires_at: expiresAt } : {}) },
+      'The licence in force.',
+    );
   const unknown = unknownEntitlements(licence, installation().plugins);
   if (unknown.length === 0) return;
-  const fix = 'install the plugin that needs it, or ask who issued the licence: `gateway license show` tells what it lists';
-  log.warn({ entitlements: unknown, fix }, 'The licence lists what no installed plugin declares: it has no effect.');
+  const fix =
+    'install the plugin that needs it, or ask who issued the licence: `gateway license show` tells what it lists';
+  log.warn(
+    { entitlements: unknown, fix },
+    'The licence lists what no installed plugin declares: it has no effect.',
+  );
 }
 
 /**
@@ -89,9 +110,15 @@ function reportPlugins(log: Log, { table }: ActivatedPlugins, config: Config): v
     const { name, kind, version, from, state, reason, fix } = plugin;
     const fields = { plugin: name, kind, version, from };
     if (state === 'active') log.info(fields, 'A plugin is active.');
-    else log[missed.includes(plugin) ? 'warn' : 'info']({ ...fields, fix }, `A plugin is inactive because ${reason}.`);
+    else
+      log[missed.includes(plugin) ? 'warn' : 'info'](
+        { ...fields, fix },
+        `A plugin is inactive because ${reason}.`,
+      );
   }
   if (!config.plugins.strict || missed.length === 0) return;
-  const problems = missed.map(({ name, reason, fix }) => ({ sentence: `${name}: ${reason}; ${fix}` }));
+  const problems = missed.map(({ name, reason, fix }) => ({
+    sentence: `${name}: ${reason}; ${fix}`,
+  }));
   throw new GatewayError('plugins_missed', { problems });
 }

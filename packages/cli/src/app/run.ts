@@ -9,11 +9,23 @@ import { namedCommand, rootHelp, versionLine } from './command-index.js';
  * @param root folder of the installation, whose `package.json` names the built-in plugins
  * @returns the exit status: 0, 1 failed, 2 wrong use
  */
-export async function run({ argv: typed, root }: { argv: readonly string[]; root: string }): Promise<number> {
+export async function run({
+  argv: typed,
+  root,
+}: {
+  argv: readonly string[];
+  root: string;
+}): Promise<number> {
   ignoreClosedOutput();
   const [first, second] = typed;
-  if (first === undefined || first === '--version' || (second === undefined && ['help', '--help', '-h'].includes(first))) {
-    process.stdout.write(first === '--version' ? `${versionLine()}\n` : rootHelp(process.stdout.columns));
+  if (
+    first === undefined ||
+    first === '--version' ||
+    (second === undefined && ['help', '--help', '-h'].includes(first))
+  ) {
+    process.stdout.write(
+      first === '--version' ? `${versionLine()}\n` : rootHelp(process.stdout.columns),
+    );
     return 0;
   }
   let argv = typed;
@@ -34,10 +46,17 @@ export async function run({ argv: typed, root }: { argv: readonly string[]; root
   } catch (error) {
     const { code, oclif } = (error ?? {}) as { code?: unknown; oclif?: { exit?: number } };
     if (code === 'EEXIT') return oclif?.exit ?? 0;
-    const [{ failureOf, printed }, { withoutSecrets }] = await Promise.all([import('./failure.js'), import('@gateway/core/errors')]);
-    const failure = failureOf(error, { command: namedCommand(argv).id.replaceAll(':', ' '), flags });
+    const [{ failureOf, printed }, { withoutSecrets }] = await Promise.all([
+      import('./failure.js'),
+      import('@gateway/core/errors'),
+    ]);
+    const failure = failureOf(error, {
+      command: namedCommand(argv).id.replaceAll(':', ' '),
+      flags,
+    });
     process.stderr.write(printed(failure));
-    if (argv.includes('--log-level=debug') && error instanceof Error) process.stderr.write(`${withoutSecrets(error.stack ?? '')}\n`);
+    if (argv.includes('--log-level=debug') && error instanceof Error)
+      process.stderr.write(`${withoutSecrets(error.stack ?? '')}\n`);
     return failure.exitStatus;
   }
 }
@@ -61,12 +80,18 @@ async function refuseWithdrawn(argv: readonly string[], rows: SettingsTable): Pr
   const { GatewayError } = await import('@gateway/core/errors');
   const [command = ''] = argv;
   if (Object.hasOwn(withdrawnCommands, command))
-    throw new GatewayError('withdrawn', { form: `the command ${command}`, instead: withdrawnCommands[command]! });
+    throw new GatewayError('withdrawn', {
+      form: `the command ${command}`,
+      instead: withdrawnCommands[command]!,
+    });
   for (const { flag, withdrawn } of Object.values(rows)) {
     if (!flag || withdrawn === undefined) continue;
     const value = flagValue(argv, flag);
     if (value === undefined) continue;
-    throw new GatewayError('withdrawn', { form: typeof value === 'string' ? `--${flag}=${value}` : `--${flag}`, instead: withdrawn });
+    throw new GatewayError('withdrawn', {
+      form: typeof value === 'string' ? `--${flag}=${value}` : `--${flag}`,
+      instead: withdrawn,
+    });
   }
 }
 

@@ -34,17 +34,27 @@ const indifferent: readonly string[] = [
 ];
 
 /** Returns a command's specific and global setting flags. */
-export function settingFlags(command: string, rows: SettingsTable = installation().rows): FlagInput {
+export function settingFlags(
+  command: string,
+  rows: SettingsTable = installation().rows,
+): FlagInput {
   const flags: FlagInput = {};
   for (const [key, row] of Object.entries(rows)) {
     if (row.withdrawn !== undefined) continue;
     for (const flag of flagsOf(row, command)) {
       const own = (flag === row.flag ? row.on : row.alias?.on) !== undefined;
       const hidden = indifferent.includes(command);
-      flags[flag] = settingFlag(key, row, { hidden, ...(own ? {} : { helpGroup: groupsByKey[key.split('.', 1)[0]!] ?? REST }) });
+      flags[flag] = settingFlag(key, row, {
+        hidden,
+        ...(own ? {} : { helpGroup: groupsByKey[key.split('.', 1)[0]!] ?? REST }),
+      });
     }
   }
-  flags['config'] = Flags.string({ helpGroup: REST, helpValue: '<path>', summary: 'Configuration file. [default: ./gateway.json]' });
+  flags['config'] = Flags.string({
+    helpGroup: REST,
+    helpValue: '<path>',
+    summary: 'Configuration file. [default: ./gateway.json]',
+  });
   return flags;
 }
 
@@ -79,15 +89,31 @@ export function commandFirst(argv: readonly string[], rows: SettingsTable): stri
 }
 
 /** The settings table validates the values: one error names all mistakes with their origin. */
-function settingFlag(key: string, row: Setting, place: { hidden: boolean; helpGroup?: string }): FlagInput[string] {
+function settingFlag(
+  key: string,
+  row: Setting,
+  place: { hidden: boolean; helpGroup?: string },
+): FlagInput[string] {
   const shown = { ...place, summary: summaryOf(key, row) };
   if (row.type === 'boolean') return Flags.boolean({ ...shown, allowNo: true });
-  if (row.type === 'list') return Flags.string({ ...shown, multiple: true, multipleNonGreedy: true, helpValue: '<value>' });
-  return Flags.string({ ...shown, helpValue: row.type === 'string' ? (row.options?.join('|') ?? '<value>') : `<${row.type}>` });
+  if (row.type === 'list')
+    return Flags.string({
+      ...shown,
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: '<value>',
+    });
+  return Flags.string({
+    ...shown,
+    helpValue: row.type === 'string' ? (row.options?.join('|') ?? '<value>') : `<${row.type}>`,
+  });
 }
 
 function summaryOf(key: string, row: Setting): string {
-  const value = row.flagUnset === 'negative' ? `-1, which means ${String(row.default)}` : String(row.default ?? '');
+  const value =
+    row.flagUnset === 'negative'
+      ? `-1, which means ${String(row.default)}`
+      : String(row.default ?? '');
   const known = value === '' || row.type === 'boolean' ? [] : [`default: ${value}`];
   return `${row.summary} [${[...known, `env: ${envOf(key, row)}`].join(', ')}]`;
 }

@@ -12,7 +12,10 @@ export function noteInterruption(): { readonly status: number; done(): void } {
     interruption.status = 128 + constants.signals[signal];
     interruption.done();
   };
-  const interruption = { status: 0, done: () => void process.off('SIGINT', note).off('SIGTERM', note) };
+  const interruption = {
+    status: 0,
+    done: () => void process.off('SIGINT', note).off('SIGTERM', note),
+  };
   process.on('SIGINT', note).on('SIGTERM', note);
   return interruption;
 }

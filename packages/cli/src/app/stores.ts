@@ -1,5 +1,10 @@
 import type { Config } from '@gateway/core/config';
-import { explainDatabaseError, explainKvError, GatewayError, kvAddress } from '@gateway/core/errors';
+import {
+  explainDatabaseError,
+  explainKvError,
+  GatewayError,
+  kvAddress,
+} from '@gateway/core/errors';
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
 
@@ -23,7 +28,8 @@ export async function withDatabase<T>(
   work: (database: Database) => Promise<T>,
   { poolSize = 2, migrated = true }: DatabaseOptions = {},
 ): Promise<T> {
-  const { openDatabase, requireMigrated, requireSessions } = await import('@gateway/store/postgres');
+  const { openDatabase, requireMigrated, requireSessions } =
+    await import('@gateway/store/postgres');
   const database = openDatabase(settings, { poolSize, name: 'gateway' });
   try {
     await requireSessions(database, settings);
@@ -40,7 +46,10 @@ export async function withDatabase<T>(
  * Opens KV for one piece of work, retried for up to two seconds, and closes it. Throws
  * `kv_unreachable` or a similar error.
  */
-export async function withKv<T>({ kv: settings }: Config, work: (kv: Kv) => Promise<T>): Promise<T> {
+export async function withKv<T>(
+  { kv: settings }: Config,
+  work: (kv: Kv) => Promise<T>,
+): Promise<T> {
   const { openKv, retryKv } = await import('@gateway/store/kv');
   let last: unknown;
   const kv = openKv(settings, (error) => (last = error));
@@ -49,7 +58,11 @@ export async function withKv<T>({ kv: settings }: Config, work: (kv: Kv) => Prom
   } catch (error) {
     const explained = explainKvError(last ?? error, settings);
     if (explained instanceof GatewayError) throw explained;
-    throw new GatewayError('kv_unreachable', { ...kvAddress(settings), reason: explained.message }, { cause: error });
+    throw new GatewayError(
+      'kv_unreachable',
+      { ...kvAddress(settings), reason: explained.message },
+      { cause: error },
+    );
   } finally {
     await kv.close();
   }

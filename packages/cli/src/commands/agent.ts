@@ -4,7 +4,10 @@ export default class Agent extends GatewayCommand {
   static override description =
     'Reads the sources, takes events over HTTP, and delivers them. Run `migrate up` first. SIGTERM and SIGINT drain the ' +
     'agent: work in flight is settled first. A second signal exits at once.';
-  static override examples = ['<%= config.bin %> agent', '<%= config.bin %> agent --mode retry --consumers 100'];
+  static override examples = [
+    '<%= config.bin %> agent',
+    '<%= config.bin %> agent --mode retry --consumers 100',
+  ];
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Agent);
@@ -14,6 +17,9 @@ export default class Agent extends GatewayCommand {
       import('@gateway/agent'),
       import('@gateway/server/intake'),
     ]);
-    await runProcess(resolved, { name: 'gateway-agent', start: (parts) => startAgent({ ...parts, intake: openIntake }) });
+    await runProcess(resolved, {
+      name: 'gateway-agent',
+      start: (parts) => startAgent({ ...parts, intake: openIntake }),
+    });
   }
 }

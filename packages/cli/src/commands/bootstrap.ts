@@ -1,7 +1,13 @@
 import type { Config } from '@gateway/core/config';
 import { isPlain } from '@gateway/core/json';
 import type { BootstrappedUser } from '@gateway/store/people';
-import { GatewayCommand, oneOf, valueFlag, withDatabase, wrongUse } from '../app/gateway-command.js';
+import {
+  GatewayCommand,
+  oneOf,
+  valueFlag,
+  withDatabase,
+  wrongUse,
+} from '../app/gateway-command.js';
 import { recordText } from '../output/table.js';
 
 export default class Bootstrap extends GatewayCommand {
@@ -21,14 +27,25 @@ export default class Bootstrap extends GatewayCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Bootstrap);
-    const { 'first-name': firstName = 'admin', 'last-name': lastName = 'admin', format = 'json' } = flags;
+    const {
+      'first-name': firstName = 'admin',
+      'last-name': lastName = 'admin',
+      format = 'json',
+    } = flags;
     const email = flags.email?.trim();
     if (!email) throw wrongUse('an email is required', 'give one with --email=<address>');
     oneOf('--format', format, ['json', 'human']);
-    for (const [flag, name] of Object.entries({ email, 'first-name': firstName, 'last-name': lastName })) checkPlain(`--${flag}`, name);
+    for (const [flag, name] of Object.entries({
+      email,
+      'first-name': firstName,
+      'last-name': lastName,
+    }))
+      checkPlain(`--${flag}`, name);
     const { config } = this.resolve(flags);
     const { bootstrapUser } = await import('@gateway/store/people');
-    const account = await withDatabase(config, ({ knex }) => bootstrapUser(knex, { email, firstName, lastName }));
+    const account = await withDatabase(config, ({ knex }) =>
+      bootstrapUser(knex, { email, firstName, lastName }),
+    );
     this.log(format === 'json' ? JSON.stringify(account, null, 2) : accountText(account, config));
   }
 }
@@ -40,7 +57,10 @@ function checkPlain(flag: string, text: string): void {
   if (text.length > most) throw wrongUse(`${flag} is longer than ${most} characters`, 'shorten it');
 }
 
-function accountText({ user, password, organisation, api_key: { key } }: BootstrappedUser, config: Config): string {
+function accountText(
+  { user, password, organisation, api_key: { key } }: BootstrappedUser,
+  config: Config,
+): string {
   const { host, root_path: rootPath, server, dashboard } = config;
   const url = `${server.http.ssl ? 'https' : 'http'}://${host ?? `localhost:${server.http.port}`}${rootPath}`;
   const signIn = `sign in to the dashboard, which leads to a first message:\n\n  ${url}/\n\nOr create a project over the API:`;

@@ -20,8 +20,11 @@ export default class Config extends GatewayCommand {
     const { flags } = await this.parse(Config);
     const resolved = this.resolve(flags);
     const options = { showSecrets: flags['show-secrets'] === true };
-    const shown = flags['origins'] ? presentOrigins(resolved, options) : presentConfig(resolved, options);
+    const shown = flags['origins']
+      ? presentOrigins(resolved, options)
+      : presentConfig(resolved, options);
     this.log(JSON.stringify(shown, null, 2));
-    for (const { sentence } of [...resolved.warnings, ...resolved.pluginProblems]) this.logToStderr(`warning: ${sentence}`);
+    for (const { sentence } of [...resolved.warnings, ...resolved.pluginProblems])
+      this.logToStderr(`warning: ${sentence}`);
   }
 }

@@ -5,7 +5,9 @@ import { installation } from '../app/installation.js';
 import { settingFlags } from '../app/setting-flags.js';
 
 function openFlags() {
-  const rows = Object.fromEntries(Object.entries(installation().rows).filter(([key]) => !isFixed(key)));
+  const rows = Object.fromEntries(
+    Object.entries(installation().rows).filter(([key]) => !isFixed(key)),
+  );
   const { config: _, ...flags } = settingFlags('dev', rows);
   return flags;
 }
@@ -23,7 +25,9 @@ export default class Dev extends GatewayCommand {
   ];
   static override baseFlags = openFlags();
   static override flags = {
-    once: Flags.boolean({ summary: 'Send the sample, follow it, and exit: 0 if it was delivered and verified, else 1.' }),
+    once: Flags.boolean({
+      summary: 'Send the sample, follow it, and exit: 0 if it was delivered and verified, else 1.',
+    }),
     fresh: Flags.boolean({ summary: 'Delete the contents of ./.gateway first.' }),
     kafka: Flags.string({
       multiple: true,
@@ -31,8 +35,14 @@ export default class Dev extends GatewayCommand {
       helpValue: '<host:port/topic>',
       summary: 'Also read this Kafka topic. May be repeated.',
     }),
-    port: Flags.string({ helpValue: '<integer>', summary: 'Port of the server. [default: 5005, or the next that is free]' }),
-    'agent-port': Flags.string({ helpValue: '<integer>', summary: 'Port of the agent. [default: 5008, or the next that is free]' }),
+    port: Flags.string({
+      helpValue: '<integer>',
+      summary: 'Port of the server. [default: 5005, or the next that is free]',
+    }),
+    'agent-port': Flags.string({
+      helpValue: '<integer>',
+      summary: 'Port of the agent. [default: 5008, or the next that is free]',
+    }),
   };
 
   async run(): Promise<void> {

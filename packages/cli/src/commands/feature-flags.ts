@@ -15,7 +15,8 @@ export default class FeatureFlags extends GatewayCommand {
     const { flags } = await this.parse(FeatureFlags);
     const { flagStates } = await import('@gateway/core/plugins');
     const known = flagStates({ discovery: installation(), resolved: this.resolve(flags) });
-    if (known.length === 0 && !flags.json) return this.logToStderr('No installed plugin declares a feature flag.');
+    if (known.length === 0 && !flags.json)
+      return this.logToStderr('No installed plugin declares a feature flag.');
     this.logTable(known, flags, [
       ['NAME', ({ name }) => name],
       ['STATE', ({ enabled }) => (enabled ? 'on' : 'off')],

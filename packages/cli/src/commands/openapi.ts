@@ -23,39 +23,62 @@ export default class Openapi extends GatewayCommand {
   ];
   static override strict = false;
   static override flags = {
-    output: Flags.string({ helpValue: '<path>', summary: 'Write the JSON to this file instead of standard output.' }),
-    'project-id': Flags.string({ helpValue: '<id>', summary: 'Import the event types into this project, and list the changes.' }),
+    output: Flags.string({
+      helpValue: '<path>',
+      summary: 'Write the JSON to this file instead of standard output.',
+    }),
+    'project-id': Flags.string({
+      helpValue: '<id>',
+      summary: 'Import the event types into this project, and list the changes.',
+    }),
     json: Flags.boolean({ summary: 'With --project-id: print JSON instead of a table.' }),
   };
   static override args = {
-    file: Args.string({ required: true, ignoreStdin: true, description: 'Path of an OpenAPI document. May be repeated.' }),
+    file: Args.string({
+      required: true,
+      ignoreStdin: true,
+      description: 'Path of an OpenAPI document. May be repeated.',
+    }),
   };
 
   async run(): Promise<void> {
     const { flags, argv } = await this.parse(Openapi);
     const { output } = flags;
     const projectId = idOf('--project-id', flags['project-id']);
-    const [{ extractEventTypes }, { parseFile }] = await Promise.all([import('@gateway/core/openapi'), import('../app/parse-document.js')]);
+    const [{ extractEventTypes }, { parseFile }] = await Promise.all([
+      import('@gateway/core/openapi'),
+      import('../app/parse-document.js'),
+    ]);
     const files = argv as string[];
     const types = await extractEventTypes(files, { parse: parseFile });
-    if (types.size === 0) this.logToStderr(`No webhooks, x-webhooks or callbacks are in ${files.join(', ')}.`);
+    if (types.size === 0)
+      this.logToStderr(`No webhooks, x-webhooks or callbacks are in ${files.join(', ')}.`);
     const json = JSON.stringify(Object.fromEntries(types), null, 2);
     if (output !== undefined) await this.write(output, json, types.size);
     else if (projectId === undefined) this.log(json);
-    if (projectId !== undefined) this.log(await imported(this.resolve(flags).config, projectId, types, flags.json));
+    if (projectId !== undefined)
+      this.log(await imported(this.resolve(flags).config, projectId, types, flags.json));
   }
 
   private async write(path: string, json: string, count: number): Promise<void> {
     try {
       await writeFile(path, `${json}\n`);
     } catch (error) {
-      throw wrongUse(`${path} cannot be written: ${fileReason(error)}`, 'name a file in a folder that is there');
+      throw wrongUse(
+        `${path} cannot be written: ${fileReason(error)}`,
+        'name a file in a folder that is there',
+      );
     }
     this.logToStderr(`Wrote ${count} event ${count === 1 ? 'type' : 'types'} to ${path}.`);
   }
 }
 
-async function imported(config: Config, projectId: string, types: EventTypes, json: boolean): Promise<string> {
+async function imported(
+  config: Config,
+  projectId: string,
+  types: EventTypes,
+  json: boolean,
+): Promise<string> {
   const { importEventTypes } = await import('@gateway/store/config');
   const given = [...types].map(([name, { summary, description, deprecated, schema, example }]) => ({
     name,
@@ -64,7 +87,9 @@ async function imported(config: Config, projectId: string, types: EventTypes, js
     schema,
     example,
   }));
-  const results = await withDatabase(config, ({ knex }) => importEventTypes(knex, projectId, given));
+  const results = await withDatabase(config, ({ knex }) =>
+    importEventTypes(knex, projectId, given),
+  );
   if (!results) throw new GatewayError('not_found', { thing: 'project', id: projectId });
   const table = answerTable(
     results,

@@ -17,7 +17,11 @@ export default class Plugins extends GatewayCommand {
     const { flags } = await this.parse(Plugins);
     const resolved = this.resolve(flags);
     const { importedPlugins } = await import('@gateway/core/plugins');
-    const table = await importedPlugins({ discovery: installation(), resolved, licence: licenceOf(resolved.config) });
+    const table = await importedPlugins({
+      discovery: installation(),
+      resolved,
+      licence: licenceOf(resolved.config),
+    });
     this.logTable(table, flags, [
       ['NAME', ({ name }) => name],
       ['KIND', ({ kind }) => kind],

@@ -1,18 +1,41 @@
 import type { EventDeliveryStatus, RetryOutcome } from '@gateway/store/deliveries';
-import { Flags, GatewayCommand, idOf, jsonFlag, oneOf, parseDuration, valueFlag, withDatabase, wrongUse } from '../app/gateway-command.js';
+import {
+  Flags,
+  GatewayCommand,
+  idOf,
+  jsonFlag,
+  oneOf,
+  parseDuration,
+  valueFlag,
+  withDatabase,
+  wrongUse,
+} from '../app/gateway-command.js';
 import { noteInterruption } from '../app/signals.js';
 import { escapeLine } from '../output/escape-terminal.js';
 import { counted } from '../output/table.js';
 
-const STATUSES: readonly EventDeliveryStatus[] = ['failure', 'discarded', 'retry', 'scheduled', 'processing', 'success'];
+const STATUSES: readonly EventDeliveryStatus[] = [
+  'failure',
+  'discarded',
+  'retry',
+  'scheduled',
+  'processing',
+  'success',
+];
 
 const OUTCOMES: Readonly<Record<RetryOutcome, readonly [cell: string, remark?: string]>> = {
   due: ['re-queued'],
   held: ['held, the endpoint is paused', 'held until the endpoint is no longer paused'],
-  inactive: ['skipped, the endpoint is inactive', 'skipped: the endpoint is inactive; activate it first'],
+  inactive: [
+    'skipped, the endpoint is inactive',
+    'skipped: the endpoint is inactive; activate it first',
+  ],
   deleted: ['skipped, the endpoint was deleted', 'skipped: the endpoint was deleted'],
   sending: ['skipped, held by a running agent', 'skipped: held by a running agent, which sends it'],
-  waiting: ['skipped, waiting already', 'skipped: waiting for an agent already, or for the paused endpoint'],
+  waiting: [
+    'skipped, waiting already',
+    'skipped: waiting for an agent already, or for the paused endpoint',
+  ],
 };
 
 const TABLE_ROWS = 20;
@@ -39,8 +62,14 @@ export default class Retry extends GatewayCommand {
     '<%= config.bin %> retry --status success --time 10m --event-id 019ab3c4-5d6e-8f70-9123-456789abcdef --force',
   ];
   static override flags = {
-    status: valueFlag('<status>', `Status of the event deliveries to re-queue: ${STATUSES.join(', ')}.`),
-    time: valueFlag('<duration>', 'How far back to look: integers with the units d, h, m, s and ms, as in 1h30m.'),
+    status: valueFlag(
+      '<status>',
+      `Status of the event deliveries to re-queue: ${STATUSES.join(', ')}.`,
+    ),
+    time: valueFlag(
+      '<duration>',
+      'How far back to look: integers with the units d, h, m, s and ms, as in 1h30m.',
+    ),
     'project-id': valueFlag('<id>', 'Event deliveries of this project. [default: all projects]'),
     'event-id': valueFlag('<id>', 'Event deliveries of this event.'),
     'endpoint-id': valueFlag('<id>', 'Event deliveries to this endpoint.'),
@@ -57,7 +86,10 @@ export default class Retry extends GatewayCommand {
     const { findRetryProjects, retryDeliveries } = await import('@gateway/store/deliveries');
     const results = new Map<string, EndpointResult>();
     const count = (...outcomes: readonly RetryOutcome[]) =>
-      [...results.values()].reduce((sum, it) => sum + (outcomes.includes(it.outcome) ? it.deliveries : 0), 0);
+      [...results.values()].reduce(
+        (sum, it) => sum + (outcomes.includes(it.outcome) ? it.deliveries : 0),
+        0,
+      );
     const requeued = () => deliveriesText(count('due', 'held'));
     const showProgress = (text: string) => {
       if (process.stderr.isTTY && !json) process.stderr.write(`\r\x1b[2K${text}`);
@@ -66,7 +98,11 @@ export default class Retry extends GatewayCommand {
     await withDatabase(config, async ({ pool }) => {
       const projects = await findRetryProjects(pool, request);
       const names = new Map(projects.map(({ id, name }) => [id, name]));
-      for await (const { tallies, done } of retryDeliveries(pool, { ...request, projects }, { dryRun })) {
+      for await (const { tallies, done } of retryDeliveries(
+        pool,
+        { ...request, projects },
+        { dryRun },
+      )) {
         for (const { projectId, endpointId, endpointName, outcome, count: deliveries } of tallies) {
           const key = `${projectId} ${endpointId} ${outcome}`;
           results.set(key, {
@@ -85,26 +121,43 @@ export default class Retry extends GatewayCommand {
       })
       .catch((error: unknown) => {
         if (!dryRun && count('due', 'held') > 0)
-          this.logToStderr(`re-queued ${requeued()} before it failed; running it again goes on with the rest`);
+          this.logToStderr(
+            `re-queued ${requeued()} before it failed; running it again goes on with the rest`,
+          );
         throw error;
       });
     const stopped = interruption.status !== 0;
     const endpoints = [...results.values()].sort((a, b) => b.deliveries - a.deliveries);
     if (json) {
       const { status, from } = request;
-      const skipped = { inactive: count('inactive'), deleted: count('deleted'), sending: count('sending'), waiting: count('waiting') };
+      const skipped = {
+        inactive: count('inactive'),
+        deleted: count('deleted'),
+        sending: count('sending'),
+        waiting: count('waiting'),
+      };
       const sums = { requeued: count('due', 'held'), held: count('held'), skipped };
-      this.log(JSON.stringify({ status, from, dry_run: dryRun, stopped, ...sums, endpoints }, null, 2));
+      this.log(
+        JSON.stringify({ status, from, dry_run: dryRun, stopped, ...sums, endpoints }, null, 2),
+      );
     } else if (endpoints.length === 0) {
-      this.log(`nothing to re-queue: no event delivery of the last ${flags.time} has status ${request.status}`);
+      this.log(
+        `nothing to re-queue: no event delivery of the last ${flags.time} has status ${request.status}`,
+      );
     } else {
       if (dryRun && endpoints.length > 1) this.logEndpoints(endpoints);
       this.log(dryRun ? `${requeued()} would be re-queued` : `re-queued ${requeued()}`);
     }
-    for (const [outcome, [, remark]] of Object.entries(OUTCOMES) as [RetryOutcome, (typeof OUTCOMES)[RetryOutcome]][])
-      if (remark && count(outcome) > 0) this.logToStderr(`${deliveriesText(count(outcome))} ${remark}`);
+    for (const [outcome, [, remark]] of Object.entries(OUTCOMES) as [
+      RetryOutcome,
+      (typeof OUTCOMES)[RetryOutcome],
+    ][])
+      if (remark && count(outcome) > 0)
+        this.logToStderr(`${deliveriesText(count(outcome))} ${remark}`);
     if (!stopped) return;
-    const kept = dryRun ? 'nothing was changed' : 'what was re-queued stays so, and running it again goes on with the rest';
+    const kept = dryRun
+      ? 'nothing was changed'
+      : 'what was re-queued stays so, and running it again goes on with the rest';
     this.logToStderr(`stopped before the end; ${kept}`);
     this.exit(interruption.status);
   }
@@ -112,7 +165,10 @@ export default class Retry extends GatewayCommand {
   private logEndpoints(endpoints: readonly EndpointResult[]): void {
     this.logTable(endpoints.slice(0, TABLE_ROWS), { json: false }, [
       ['PROJECT', ({ project_name: name, project_id: id }) => escapeLine(name ?? id, NAME_CHARS)],
-      ['ENDPOINT', ({ endpoint_name: name, endpoint_id: id }) => escapeLine(name ?? id, NAME_CHARS)],
+      [
+        'ENDPOINT',
+        ({ endpoint_name: name, endpoint_id: id }) => escapeLine(name ?? id, NAME_CHARS),
+      ],
       ['DELIVERIES', ({ deliveries }) => deliveries.toLocaleString('en-US')],
       ['OUTCOME', ({ outcome }) => OUTCOMES[outcome][0]],
     ]);
@@ -126,12 +182,16 @@ function deliveriesText(count: number): string {
 }
 
 function requestOf(
-  flags: Readonly<Record<'status' | 'time' | 'project-id' | 'event-id' | 'endpoint-id', string | undefined>> &
+  flags: Readonly<
+    Record<'status' | 'time' | 'project-id' | 'event-id' | 'endpoint-id', string | undefined>
+  > &
     Readonly<Record<'force' | 'dry-run', boolean>>,
 ) {
   const { status, time } = flags;
   if (status === undefined || time === undefined) {
-    const missing = Object.entries({ '--status': status, '--time': time }).flatMap(([name, value]) => (value === undefined ? [name] : []));
+    const missing = Object.entries({ '--status': status, '--time': time }).flatMap(
+      ([name, value]) => (value === undefined ? [name] : []),
+    );
     throw wrongUse(
       `gateway retry needs ${missing.join(' and ')}`,
       `give both, as in \`gateway retry --status failure --time 2h\`; statuses are ${STATUSES.join(', ')}`,

@@ -4,13 +4,19 @@ export default class Server extends GatewayCommand {
   static override description =
     'Runs the control plane: the management API. Run `migrate up` first. SIGTERM and SIGINT stop it in order; a second signal ' +
     'exits at once. Aliases: serve, s.';
-  static override examples = ['<%= config.bin %> server', '<%= config.bin %> server --port 8080 --config ./production.json'];
+  static override examples = [
+    '<%= config.bin %> server',
+    '<%= config.bin %> server --port 8080 --config ./production.json',
+  ];
   static override hiddenAliases = ['serve', 's'];
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Server);
     const resolved = this.resolve(flags);
-    const [{ runProcess }, { startServer }] = await Promise.all([import('../app/process.js'), import('@gateway/server')]);
+    const [{ runProcess }, { startServer }] = await Promise.all([
+      import('../app/process.js'),
+      import('@gateway/server'),
+    ]);
     await runProcess(resolved, { name: 'gateway-server', start: startServer });
   }
 }

@@ -6,7 +6,11 @@ import type { CompletedCommand } from './catalog.js';
  * leaves the rest to file completion.
  */
 export function bashAddition(catalog: readonly CompletedCommand[]): string {
-  const withValue = new Set(catalog.flatMap(({ flags }) => flags.filter((it) => it.takesValue).map(({ name }) => `--${name}`)));
+  const withValue = new Set(
+    catalog.flatMap(({ flags }) =>
+      flags.filter((it) => it.takesValue).map(({ name }) => `--${name}`),
+    ),
+  );
   return `
 _gateway_complete()
 {

@@ -20,15 +20,28 @@ export interface CompletedCommand {
   readonly flags: readonly CompletedFlag[];
 }
 
-const HELP: CompletedFlag = { name: 'help', summary: 'Show help.', takesValue: false, repeats: false, values: [] };
+const HELP: CompletedFlag = {
+  name: 'help',
+  summary: 'Show help.',
+  takesValue: false,
+  repeats: false,
+  values: [],
+};
 
 /** Returns all commands and topics with their flags, including plugin flags. */
 export function catalogOf(config: Config, rows: SettingsTable): CompletedCommand[] {
   const commands = config.commands.filter(({ id }) => !Object.hasOwn(aliases, id));
   const ids = commands.map(({ id }) => id);
-  const topics = config.topics.filter(({ name }) => ids.some((id) => id.startsWith(`${name}:`)) && !ids.includes(name));
+  const topics = config.topics.filter(
+    ({ name }) => ids.some((id) => id.startsWith(`${name}:`)) && !ids.includes(name),
+  );
   return [
-    ...topics.map(({ name, description }) => ({ words: name.split(':'), summary: description ?? '', isTopic: true, flags: [HELP] })),
+    ...topics.map(({ name, description }) => ({
+      words: name.split(':'),
+      summary: description ?? '',
+      isTopic: true,
+      flags: [HELP],
+    })),
     ...commands.map((command) => ({
       words: command.id.split(':'),
       summary: command.summary ?? '',
@@ -44,7 +57,15 @@ function completedFlags({ id, flags }: Command.Loadable, rows: SettingsTable): C
     .flatMap((flag): CompletedFlag[] => {
       const { name, summary = '' } = flag;
       if (flag.type === 'option') {
-        return [{ name, summary, takesValue: true, repeats: flag.multiple === true, values: valuesOf(flag, id, rows) }];
+        return [
+          {
+            name,
+            summary,
+            takesValue: true,
+            repeats: flag.multiple === true,
+            values: valuesOf(flag, id, rows),
+          },
+        ];
       }
       const alone = { name, summary, takesValue: false, repeats: false, values: [] };
       return flag.allowNo ? [alone, { ...alone, name: `no-${name}` }] : [alone];
@@ -52,8 +73,14 @@ function completedFlags({ id, flags }: Command.Loadable, rows: SettingsTable): C
 }
 
 /** Returns the setting's options, or the values in the help: `json|human`. */
-function valuesOf(flag: Command.Flag.Cached & { type: 'option' }, id: string, rows: SettingsTable): readonly string[] {
-  const row = Object.values(rows).find((it) => it.withdrawn === undefined && flagsOf(it, id).includes(flag.name));
+function valuesOf(
+  flag: Command.Flag.Cached & { type: 'option' },
+  id: string,
+  rows: SettingsTable,
+): readonly string[] {
+  const row = Object.values(rows).find(
+    (it) => it.withdrawn === undefined && flagsOf(it, id).includes(flag.name),
+  );
   if (row?.options) return row.options;
   const shown = typeof flag.helpValue === 'string' ? flag.helpValue : '';
   return /^[\w.-]+(\|[\w.-]+)+$/.test(shown) ? shown.split('|') : [];

@@ -48,11 +48,17 @@ function flags(catalog: readonly CompletedCommand[]): string[] {
       places.set(line, [...(places.get(line) ?? []), words.join(':')]);
     }
   }
-  return [...places].map(([line, ids]) => `complete -c gateway -n "__gateway_at ${ids.join(' ')}" ${line}`);
+  return [...places].map(
+    ([line, ids]) => `complete -c gateway -n "__gateway_at ${ids.join(' ')}" ${line}`,
+  );
 }
 
 function flagLine({ name, summary, takesValue, values }: CompletedFlag): string {
-  const value = !takesValue ? '' : values.length > 0 ? ` -x -a ${quoted(values.join(' '))}` : ' -r -F';
+  const value = !takesValue
+    ? ''
+    : values.length > 0
+      ? ` -x -a ${quoted(values.join(' '))}`
+      : ' -r -F';
   return `-l ${name}${value} -d ${quoted(summary)}`;
 }
 

@@ -18,13 +18,18 @@ const files = {
 } as const;
 
 /** Returns a completion script, which starts no gateway. */
-export async function completionScript(shell: (typeof shells)[number], config: Config, rows: SettingsTable): Promise<string> {
+export async function completionScript(
+  shell: (typeof shells)[number],
+  config: Config,
+  rows: SettingsTable,
+): Promise<string> {
   const catalog = catalogOf(config, rows);
   if (shell === 'fish') return fishScript(catalog);
   const script = await generatedScript(shell, config, catalog);
   if (shell === 'bash') return `${script}${bashAddition(catalog)}`;
   // zsh runs the script as a function's body from `fpath`; this one can also be sourced.
-  const either = '\nif [[ $funcstack[1] == _gateway ]]; then\n  _gateway\nelse\n  compdef _gateway gateway\nfi\n';
+  const either =
+    '\nif [[ $funcstack[1] == _gateway ]]; then\n  _gateway\nelse\n  compdef _gateway gateway\nfi\n';
   return shell === 'zsh' ? script.replace(/\n_gateway\n$/, () => either) : script;
 }
 
@@ -34,16 +39,37 @@ type Create = new (argv: readonly string[], config: object) => { run(): Promise<
  * Runs oclif's generator, a command that writes to a cache folder, here a temporary one, with the
  * catalog in place of the commands.
  */
-async function generatedScript(shell: keyof typeof files, config: Config, catalog: readonly CompletedCommand[]): Promise<string> {
+async function generatedScript(
+  shell: keyof typeof files,
+  config: Config,
+  catalog: readonly CompletedCommand[],
+): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'gateway-completion-'));
   try {
-    const plugin = new Plugin({ name: '@oclif/plugin-autocomplete', root: dirname(fileURLToPath(import.meta.url)), type: 'core' });
+    const plugin = new Plugin({
+      name: '@oclif/plugin-autocomplete',
+      root: dirname(fileURLToPath(import.meta.url)),
+      type: 'core',
+    });
     await plugin.load();
-    const Create = (await plugin.findCommand('autocomplete:create', { must: true })) as unknown as Create;
+    const Create = (await plugin.findCommand('autocomplete:create', {
+      must: true,
+    })) as unknown as Create;
     const { bin, topicSeparator } = config;
-    const topics = catalog.map(({ words, summary }) => ({ name: words.join(':'), description: summary }));
-    const commands = catalog.filter(({ isTopic }) => !isTopic).map((command) => asOclif(command, { withHelp: shell === 'bash' }));
-    await new Create([], { bin, topicSeparator, cacheDir: folder, topics, getPluginsList: () => [{ commands }] }).run();
+    const topics = catalog.map(({ words, summary }) => ({
+      name: words.join(':'),
+      description: summary,
+    }));
+    const commands = catalog
+      .filter(({ isTopic }) => !isTopic)
+      .map((command) => asOclif(command, { withHelp: shell === 'bash' }));
+    await new Create([], {
+      bin,
+      topicSeparator,
+      cacheDir: folder,
+      topics,
+      getPluginsList: () => [{ commands }],
+    }).run();
     return await readFile(join(folder, 'autocomplete', files[shell]), 'utf8');
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -51,11 +77,25 @@ async function generatedScript(shell: keyof typeof files, config: Config, catalo
 }
 
 /** The generators for zsh and PowerShell add the help flag themselves. */
-function asOclif({ words, summary, flags }: CompletedCommand, { withHelp }: { withHelp: boolean }): object {
+function asOclif(
+  { words, summary, flags }: CompletedCommand,
+  { withHelp }: { withHelp: boolean },
+): object {
   const shown = flags.filter(({ name }) => withHelp || name !== 'help');
   const entries = shown.map(({ name, summary: of, takesValue, repeats, values }) => [
     name,
-    { name, summary: of, type: takesValue ? 'option' : 'boolean', multiple: repeats, ...(values.length > 0 ? { options: values } : {}) },
+    {
+      name,
+      summary: of,
+      type: takesValue ? 'option' : 'boolean',
+      multiple: repeats,
+      ...(values.length > 0 ? { options: values } : {}),
+    },
   ]);
-  return { id: words.join(':'), summary, aliases: [], flags: Object.fromEntries(entries) as object };
+  return {
+    id: words.join(':'),
+    summary,
+    aliases: [],
+    flags: Object.fromEntries(entries) as object,
+  };
 }

@@ -1,7 +1,13 @@
 import { crossChecks, readConfig, type ConfigOptions, type ReadConfig } from '@gateway/core/config';
 import { sealer } from '@gateway/core/crypto';
 import { isGatewayError, maskUrls, type Problem } from '@gateway/core/errors';
-import { isMissed, missingSettings, previewPlugins, type Discovery, type PluginState } from '@gateway/core/plugins';
+import {
+  isMissed,
+  missingSettings,
+  previewPlugins,
+  type Discovery,
+  type PluginState,
+} from '@gateway/core/plugins';
 import { licenceOf } from '../app/installation.js';
 import { withLine } from './with-line.js';
 
@@ -23,20 +29,36 @@ export function checkConfig(options: ConfigOptions, discovery: Discovery): Check
   const { config, origins } = read;
   const licence = licenceOf(config);
   const plugins = previewPlugins({ discovery, resolved: read, licence });
-  const problems: Problem[] = [...unread, ...read.withdrawn, ...read.problems, ...conflicts(read), ...unmetNeeds(plugins, discovery, read)];
+  const problems: Problem[] = [
+    ...unread,
+    ...read.withdrawn,
+    ...read.problems,
+    ...conflicts(read),
+    ...unmetNeeds(plugins, discovery, read),
+  ];
   const warnings: Problem[] = [...read.warnings];
-  const add = (to: Problem[], key: string, sentence: string) => to.push({ key, origin: origins.get(key) ?? 'default', sentence });
+  const add = (to: Problem[], key: string, sentence: string) =>
+    to.push({ key, origin: origins.get(key) ?? 'default', sentence });
   try {
     sealer(config.encryption_key);
   } catch (error) {
     if (!isGatewayError(error)) throw error;
     // Often only the processes know the key.
-    add(error.code === 'encryption_key_missing' ? warnings : problems, 'encryption_key', `${error.message}; ${error.fix}`);
+    add(
+      error.code === 'encryption_key_missing' ? warnings : problems,
+      'encryption_key',
+      `${error.message}; ${error.fix}`,
+    );
   }
-  if (licence.problem) add(warnings, 'license_key', `${licence.problem.message}; ${licence.problem.fix}`);
+  if (licence.problem)
+    add(warnings, 'license_key', `${licence.problem.message}; ${licence.problem.fix}`);
   for (const plugin of plugins) {
     if (!isMissed(plugin, config) || plugin.code === 'plugin_settings') continue;
-    add(config.plugins.strict ? problems : warnings, keyOf(plugin), `${plugin.name}: ${plugin.reason}; ${plugin.fix}`);
+    add(
+      config.plugins.strict ? problems : warnings,
+      keyOf(plugin),
+      `${plugin.name}: ${plugin.reason}; ${plugin.fix}`,
+    );
   }
   return {
     file: read.file?.path,
@@ -52,7 +74,8 @@ function readAsFarAsPossible(options: ConfigOptions): { read: ReadConfig; unread
   try {
     return { read: readConfig(options), unread: [] };
   } catch (error) {
-    if (!isGatewayError(error, 'config_unreadable') && !isGatewayError(error, 'config_not_json')) throw error;
+    if (!isGatewayError(error, 'config_unreadable') && !isGatewayError(error, 'config_not_json'))
+      throw error;
     const { path } = error.details;
     return {
       read: readConfig({ ...options, file: {} }),
@@ -70,15 +93,27 @@ function shownOf(problem: Parameters<typeof withLine>[0], read: ReadConfig): Pro
 /** Skips groups in which a default replaced an invalid setting. */
 function conflicts({ config, origins, problems }: ReadConfig): Problem[] {
   const groupOf = (key: string) => key.split('.', 1)[0];
-  return crossChecks(config, origins).filter(({ key }) => !problems.some((it) => groupOf(it.key) === groupOf(key)));
+  return crossChecks(config, origins).filter(
+    ({ key }) => !problems.some((it) => groupOf(it.key) === groupOf(key)),
+  );
 }
 
-function unmetNeeds(plugins: readonly PluginState[], discovery: Discovery, read: ReadConfig): Problem[] {
+function unmetNeeds(
+  plugins: readonly PluginState[],
+  discovery: Discovery,
+  read: ReadConfig,
+): Problem[] {
   return discovery.plugins
-    .filter(({ kind, name }) => plugins.some((it) => it.kind === kind && it.name === name && it.code === 'plugin_settings'))
+    .filter(({ kind, name }) =>
+      plugins.some((it) => it.kind === kind && it.name === name && it.code === 'plugin_settings'),
+    )
     .flatMap((plugin) => {
       const need = `is not set, and the ${plugin.kind} plugin ${plugin.name} needs it`;
-      return missingSettings(plugin, read).map((key) => ({ key, origin: 'default', sentence: `${key} ${need}` }));
+      return missingSettings(plugin, read).map((key) => ({
+        key,
+        origin: 'default',
+        sentence: `${key} ${need}`,
+      }));
     });
 }
 

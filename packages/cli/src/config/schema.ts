@@ -12,8 +12,15 @@ interface Group extends JsonSchema {
  * rest.
  */
 export function configSchema(rows: SettingsTable): JsonSchema {
-  const schema = { $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'gateway.json', ...group() };
-  schema.properties['$schema'] = { description: 'Where this schema is, for editors; otherwise ignored.', type: 'string' };
+  const schema = {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'gateway.json',
+    ...group(),
+  };
+  schema.properties['$schema'] = {
+    description: 'Where this schema is, for editors; otherwise ignored.',
+    type: 'string',
+  };
   for (const [key, row] of Object.entries(rows)) {
     if (row.withdrawn !== undefined) continue;
     for (const place of keysOf(key, row)) {
@@ -31,14 +38,25 @@ function group(): Group {
   return { type: 'object', additionalProperties: false, properties: {} };
 }
 
-function property({ type, summary, options, format, min, max, secret, default: value }: Setting): JsonSchema {
+function property({
+  type,
+  summary,
+  options,
+  format,
+  min,
+  max,
+  secret,
+  default: value,
+}: Setting): JsonSchema {
   const values = {
     ...(options && options.length > 0 ? { enum: options } : {}),
     ...(format === undefined ? {} : { pattern: formats[format].pattern }),
   };
   return {
     description: summary,
-    ...(type === 'list' ? { type: 'array', items: { type: 'string', ...values } } : { type, ...values }),
+    ...(type === 'list'
+      ? { type: 'array', items: { type: 'string', ...values } }
+      : { type, ...values }),
     ...(min === undefined ? {} : { minimum: min }),
     ...(max === undefined ? {} : { maximum: max }),
     ...(value === undefined ? {} : { default: value }),

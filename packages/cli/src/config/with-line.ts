@@ -3,11 +3,18 @@ import type { Problem } from '@gateway/core/errors';
 import { jsonMembers } from '@gateway/core/json';
 
 /** Adds the setting's line numbers in the file. */
-export function withLine({ key, origin, sentence, places = [key] }: Problem & Pick<FoundProblem, 'places'>, { file }: ReadConfig): Problem {
+export function withLine(
+  { key, origin, sentence, places = [key] }: Problem & Pick<FoundProblem, 'places'>,
+  { file }: ReadConfig,
+): Problem {
   const members = file && origin === file.path ? jsonMembers(file.text) : [];
-  const [line, ...more] = places.map((place) => members.findLast(({ path }) => path === place)?.line);
+  const [line, ...more] = places.map(
+    (place) => members.findLast(({ path }) => path === place)?.line,
+  );
   if (line === undefined) return { key, origin, sentence };
   const lines = [line, ...more];
-  const told = sentence.replaceAll(`(from ${origin})`, (from) => (lines.length > 0 ? `(from ${origin}:${lines.shift()})` : from));
+  const told = sentence.replaceAll(`(from ${origin})`, (from) =>
+    lines.length > 0 ? `(from ${origin}:${lines.shift()})` : from,
+  );
   return { key, origin: `${origin}:${line}`, sentence: told };
 }

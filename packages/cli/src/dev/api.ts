@@ -17,11 +17,18 @@ export class Api {
   async call<T>(method: 'GET' | 'POST' | 'PUT', path: string, body?: object): Promise<T> {
     const response = await fetch(this.url + path, {
       method,
-      headers: { authorization: `Bearer ${this.#key}`, ...(body ? { 'content-type': 'application/json' } : {}) },
+      headers: {
+        authorization: `Bearer ${this.#key}`,
+        ...(body ? { 'content-type': 'application/json' } : {}),
+      },
       ...(body ? { body: JSON.stringify(body) } : {}),
       signal: AbortSignal.timeout(REQUEST_MS),
     });
-    const { message, fix = 'read .gateway/dev.log', data } = (await response.json()) as { message: string; fix?: string; data: T };
+    const {
+      message,
+      fix = 'read .gateway/dev.log',
+      data,
+    } = (await response.json()) as { message: string; fix?: string; data: T };
     if (!response.ok) throw Object.assign(new DevError(message, fix), { status: response.status });
     return data;
   }
@@ -55,7 +62,11 @@ export interface DeliveryView {
   readonly created_at: string;
   readonly next_attempt_at: string | null;
   readonly event_metadata: { readonly event_type: string | null };
-  readonly endpoint_metadata: { readonly name: string | null; readonly url: string | null; readonly status: string | null };
+  readonly endpoint_metadata: {
+    readonly name: string | null;
+    readonly url: string | null;
+    readonly status: string | null;
+  };
 }
 
 export interface AttemptView {

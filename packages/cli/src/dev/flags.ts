@@ -10,7 +10,8 @@ export interface Topic {
  * Settings that flags and environment cannot change: otherwise a variable that points at production
  * would migrate that database.
  */
-const FIXED = /^(encryption_key|root_path|database\..+|kv\..+|server\.(http|auth)\..+|(delivery|source)\.allowed_networks)$/;
+const FIXED =
+  /^(encryption_key|root_path|database\..+|kv\..+|server\.(http|auth)\..+|(delivery|source)\.allowed_networks)$/;
 
 /** True for the key of a setting that `gateway dev` fixes. */
 export function isFixed(key: string): boolean {
@@ -21,8 +22,12 @@ export function isFixed(key: string): boolean {
 export function parseTopic(text: string): Topic {
   const [, brokers = '', name = ''] = /^([^/\s]+)\/([A-Za-z0-9._-]{1,249})$/.exec(text) ?? [];
   const list = brokers.split(',');
-  if (name && list.every((broker) => /^[^:/\s[\]]+:\d{1,5}$/.test(broker))) return { brokers: list, name };
-  throw wrongUse(`--kafka must be host:port/topic, not "${text}"`, 'write for example --kafka localhost:9092/orders');
+  if (name && list.every((broker) => /^[^:/\s[\]]+:\d{1,5}$/.test(broker)))
+    return { brokers: list, name };
+  throw wrongUse(
+    `--kafka must be host:port/topic, not "${text}"`,
+    'write for example --kafka localhost:9092/orders',
+  );
 }
 
 /** Parses a port. Throws `wrong_use`. */
@@ -30,5 +35,8 @@ export function parsePort(flag: string, given: FlagValues[string]): number | und
   if (given === undefined) return undefined;
   const text = typeof given === 'string' ? given : '';
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw wrongUse(`${flag} must be a port, not "${text}"`, 'give a number from 0 (any free one) to 65535');
+  throw wrongUse(
+    `${flag} must be a port, not "${text}"`,
+    'give a number from 0 (any free one) to 65535',
+  );
 }

@@ -48,7 +48,14 @@ export interface Instance {
 }
 
 /** Starts everything except Postgres, which must run. */
-export async function startInstance({ state, ports, resolved, log, lifecycle, tell }: InstanceOptions): Promise<Instance> {
+export async function startInstance({
+  state,
+  ports,
+  resolved,
+  log,
+  lifecycle,
+  tell,
+}: InstanceOptions): Promise<Instance> {
   const { config } = resolved;
   const { applied, apiKey } = await prepareDatabase(config, state);
   if (applied.length > 0) tell('migrations', `${applied.length} applied`);
@@ -59,7 +66,11 @@ export async function startInstance({ state, ports, resolved, log, lifecycle, te
   lifecycle.add('queue', () => queue.close());
   tell('queue', `${queue.endpoint}, an SQS emulator`);
 
-  const plugins = await startPlugins(resolved, { licence: licenceOf(config), serviceName: 'gateway-dev', log });
+  const plugins = await startPlugins(resolved, {
+    licence: licenceOf(config),
+    serviceName: 'gateway-dev',
+    log,
+  });
   lifecycle.add('plugins', () => plugins.close());
   for (const plugin of plugins.table.filter((it) => isMissed(it, config))) {
     tell(plugin.name, `inactive because ${plugin.reason}: ${plugin.fix}`);
@@ -72,20 +83,48 @@ export async function startInstance({ state, ports, resolved, log, lifecycle, te
   tell('server', serverUrl);
 
   const api = new Api(`${serverUrl}/api/v1`, apiKey);
-  const { made, sourceName } = await setUp(api, state, { queue: queue.endpoint, inbox: `${inbox.url}/` });
+  const { made, sourceName } = await setUp(api, state, {
+    queue: queue.endpoint,
+    inbox: `${inbox.url}/`,
+  });
   inbox.setSecret(state.record.endpoint_secret ?? '');
   if (made.length > 0) tell('made', `over the API: ${made.join(', ')}`);
 
   const agentUrl = `http://${LOOPBACK}:${await ports.release('agent')}`;
-  const agent = await startAgent({ config, plugins, kv, log: log.child({ part: 'agent' }), intake: openIntake });
+  const agent = await startAgent({
+    config,
+    plugins,
+    kv,
+    log: log.child({ part: 'agent' }),
+    intake: openIntake,
+  });
   lifecycle.add('agent', () => agent.close());
   tell('agent', agentUrl);
   const health = async () => {
     const token = config.metrics.bearer_token;
     // Header values are bytes.
-    const headers = token === undefined ? {} : { authorization: `Bearer ${Buffer.from(token).toString('latin1')}` };
-    const response = await fetch(`${agentUrl}/healthz`, { headers, signal: AbortSignal.timeout(3_000) });
-    return ((await response.json()) as { data: { components: readonly Component[] } }).data.components;
+    const headers =
+      token === undefined
+        ? {}
+        : { authorization: `Bearer ${Buffer.from(token).toString('latin1')}` };
+    const response = await fetch(`${agentUrl}/healthz`, {
+      headers,
+      signal: AbortSignal.timeout(3_000),
+    });
+    return ((await response.json()) as { data: { components: readonly Component[] } }).data
+      .components;
   };
-  return { state, log, queue, inbox, api, serverUrl, agentUrl, project: `/projects/${state.record.project_id}`, sourceName, made, health };
+  return {
+    state,
+    log,
+    queue,
+    inbox,
+    api,
+    serverUrl,
+    agentUrl,
+    project: `/projects/${state.record.project_id}`,
+    sourceName,
+    made,
+    health,
+  };
 }

@@ -29,7 +29,9 @@ const print = (line: string) => void process.stdout.write(`${line}\n`);
  */
 export async function runDev(options: DevOptions): Promise<void> {
   const banner = `gateway ${VERSION} for development`;
-  print(`${paint('bold', banner)}, on ${LOOPBACK} alone. Production runs \`gateway server\` and \`gateway agent\`.\n`);
+  print(
+    `${paint('bold', banner)}, on ${LOOPBACK} alone. Production runs \`gateway server\` and \`gateway agent\`.\n`,
+  );
   let ports = await choosePorts(options.ports);
   const state = await openState(options);
   try {
@@ -58,7 +60,11 @@ function isPortTaken(error: unknown): boolean {
 async function runIn(state: DevState, ports: Ports, options: DevOptions): Promise<void> {
   const resolved = resolveSettings(state, ports, options.flags, installation().rows);
   const lines = createWriteStream(LOG, { flags: 'w', mode: 0o600 });
-  const log = createLog({ level: resolved.config.logger.level, name: 'gateway-dev', destination: lines });
+  const log = createLog({
+    level: resolved.config.logger.level,
+    name: 'gateway-dev',
+    destination: lines,
+  });
   const lifecycle = new Lifecycle(log);
   let isInterrupted = false;
   const interrupted = untilInterrupted(() => {
@@ -66,7 +72,9 @@ async function runIn(state: DevState, ports: Ports, options: DevOptions): Promis
     print('\nStopping; deliveries in flight are settled first. Ctrl-C again ends it at once.');
   });
   const tell = (part: string, text: string) => {
-    print(`  ${`${(performance.now() / 1000).toFixed(2)} s`.padStart(8)}  ${paint('bold', part.padEnd(10))}  ${text}`);
+    print(
+      `  ${`${(performance.now() / 1000).toFixed(2)} s`.padStart(8)}  ${paint('bold', part.padEnd(10))}  ${text}`,
+    );
     if (isInterrupted) throw new Error('interrupted'); // ends the start here
   };
   if (state.notice) print(`${state.notice}\n`);
@@ -75,14 +83,21 @@ async function runIn(state: DevState, ports: Ports, options: DevOptions): Promis
     const loading = Promise.all([import('./instance.js'), import('./session.js')]);
     const postgres = await startPostgres(state.postgres, () => ports.release('postgres'));
     lifecycle.add('postgres', () => postgres.close());
-    tell('Postgres', `${LOOPBACK}:${ports.numbers.postgres}, ${postgres.isNew ? 'made' : 'kept'} in ${state.postgres.home}`);
+    tell(
+      'Postgres',
+      `${LOOPBACK}:${ports.numbers.postgres}, ${postgres.isNew ? 'made' : 'kept'} in ${state.postgres.home}`,
+    );
     const [{ startInstance }, { showSession }] = await loading;
     const instance = await startInstance({ state, ports, resolved, log, lifecycle, tell });
     const closing = new AbortController();
     lifecycle.add('traffic', () => closing.abort());
     const shown = showSession(instance, { ...options, print, signal: closing.signal });
     shown.catch(() => undefined); // not awaited after an interruption
-    await Promise.race([options.isOnce ? shown : shown.then(() => interrupted), interrupted, postgres.crashed]);
+    await Promise.race([
+      options.isOnce ? shown : shown.then(() => interrupted),
+      interrupted,
+      postgres.crashed,
+    ]);
   } catch (error) {
     // Errors after an interruption follow from it.
     if (!isInterrupted) throw error;
@@ -91,5 +106,6 @@ async function runIn(state: DevState, ports: Ports, options: DevOptions): Promis
     await new Promise<void>((done) => lines.end(() => done()));
   }
   if (!options.isOnce) print('Stopped.');
-  else if (isInterrupted) throw new DevError('it was interrupted before the sample was verified', 'run it again');
+  else if (isInterrupted)
+    throw new DevError('it was interrupted before the sample was verified', 'run it again');
 }

@@ -10,7 +10,11 @@ import { QUEUE_NAME } from './services/queue.js';
 
 /** Returns a sample message in a custom format. */
 export function sampleMessage(number: string): string {
-  return JSON.stringify({ kind: 'order.created', shop: 'berlin', order: { number, total: '19.90', currency: 'EUR' } });
+  return JSON.stringify({
+    kind: 'order.created',
+    shop: 'berlin',
+    order: { number, total: '19.90', currency: 'EUR' },
+  });
 }
 
 const DEADLINE_MS = 30_000;
@@ -21,7 +25,11 @@ const FRESH = 'or start with --fresh';
  * Sends one message to the queue, follows it over the API to the inbox, and prints each step with
  * its time. Returns the verified request. Throws a DevError with the failed step and the reason.
  */
-export async function followSample(body: string, instance: Instance, print: (line: string) => void): Promise<Receipt> {
+export async function followSample(
+  body: string,
+  instance: Instance,
+  print: (line: string) => void,
+): Promise<Receipt> {
   const { queue, api, inbox, project, state } = instance;
   const { source_id: sourceId, endpoint_id: endpointId } = state.record;
   const sentAt = Date.now();
@@ -38,8 +46,12 @@ export async function followSample(body: string, instance: Instance, print: (lin
       await sleep(POLL_MS);
     }
   };
-  const newest = async <T>(list: string) => (await api.list<T>(`${project}/${list}?sourceId=${sourceId}&perPage=1`))[0];
-  const before = [await newest<EventView>('events'), await newest<QuarantinedView>('quarantine')].map((it) => it?.uid);
+  const newest = async <T>(list: string) =>
+    (await api.list<T>(`${project}/${list}?sourceId=${sourceId}&perPage=1`))[0];
+  const before = [
+    await newest<EventView>('events'),
+    await newest<QuarantinedView>('quarantine'),
+  ].map((it) => it?.uid);
 
   await queue.send(body);
   step(sentAt, 'sent', `to the queue ${QUEUE_NAME}: ${escapeLine(body, 100)}`);
@@ -48,7 +60,10 @@ export async function followSample(body: string, instance: Instance, print: (lin
     const quarantined = await newest<QuarantinedView>('quarantine');
     if (quarantined && !before.includes(quarantined.uid)) {
       const { code, reason } = quarantined;
-      throw new DevError(`the sample was quarantined (${code}): ${reason}`, `change the function of the source, ${FRESH}`);
+      throw new DevError(
+        `the sample was quarantined (${code}): ${reason}`,
+        `change the function of the source, ${FRESH}`,
+      );
     }
     const found = await newest<EventView>('events');
     return found && !before.includes(found.uid) && found.status !== 'pending' ? found : undefined;
@@ -57,12 +72,17 @@ export async function followSample(body: string, instance: Instance, print: (lin
   step(event.created_at, 'accepted', `transformed into ${event.event_type}, ${committed}`);
 
   const toInbox = async () => {
-    const deliveries = await api.list<DeliveryView>(`${project}/eventdeliveries?eventId=${event.uid}`);
+    const deliveries = await api.list<DeliveryView>(
+      `${project}/eventdeliveries?eventId=${event.uid}`,
+    );
     const found = deliveries.find(({ endpoint_id: endpoint }) => endpoint === endpointId);
     if (found) return found;
     const others = deliveries.map(({ endpoint_metadata: { name } }) => name).join(', ');
     const why = others ? `it went to ${others}` : sentenceOf(String(event.outcome));
-    throw new DevError(`the sample was not routed to the inbox: ${why}`, `subscribe the endpoint Inbox to ${event.event_type}, ${FRESH}`);
+    throw new DevError(
+      `the sample was not routed to the inbox: ${why}`,
+      `subscribe the endpoint Inbox to ${event.event_type}, ${FRESH}`,
+    );
   };
   const delivery = await toInbox();
   step(delivery.created_at, 'routed', `to the endpoint ${delivery.endpoint_metadata.name}`);
@@ -70,24 +90,48 @@ export async function followSample(body: string, instance: Instance, print: (lin
   const attempt = await until('delivered', async () => {
     const { status } = (await toInbox()).endpoint_metadata;
     if (status !== 'active')
-      throw new DevError(`the delivery of the sample is held: the endpoint Inbox is ${status}`, `activate it, ${FRESH}`);
-    return (await api.list<AttemptView>(`${project}/eventdeliveries/${delivery.uid}/deliveryattempts`)).at(-1);
+      throw new DevError(
+        `the delivery of the sample is held: the endpoint Inbox is ${status}`,
+        `activate it, ${FRESH}`,
+      );
+    return (
+      await api.list<AttemptView>(`${project}/eventdeliveries/${delivery.uid}/deliveryattempts`)
+    ).at(-1);
   });
   if (!attempt.status) throw notDelivered(attempt);
   const { url } = delivery.endpoint_metadata;
   const receipt = inbox.receipts.find(({ headers }) => headers['webhook-id'] === delivery.uid);
   if (!receipt) {
     const answer = `the sample was delivered to ${url}, which answered ${attempt.http_status}`;
-    throw new DevError(`${answer}: the endpoint Inbox has that URL now`, `give the endpoint the URL ${inbox.url}/ again, ${FRESH}`);
+    throw new DevError(
+      `${answer}: the endpoint Inbox has that URL now`,
+      `give the endpoint the URL ${inbox.url}/ again, ${FRESH}`,
+    );
   }
   const answer = `answered ${attempt.http_status} in ${attempt.duration_ms} ms, attempt ${attempt.number}`;
-  step(Date.parse(attempt.requested_at) + attempt.duration_ms, 'delivered', `POST ${url} ${answer}`);
-  step(receipt.received_at, 'verified', 'by the inbox before it answered: the Standard Webhooks signature is right');
+  step(
+    Date.parse(attempt.requested_at) + attempt.duration_ms,
+    'delivered',
+    `POST ${url} ${answer}`,
+  );
+  step(
+    receipt.received_at,
+    'verified',
+    'by the inbox before it answered: the Standard Webhooks signature is right',
+  );
   return receipt;
 }
 
-function notDelivered({ http_status: status, error, response_body: body, number }: AttemptView): DevError {
-  const reason = status === null ? String(error) : `the inbox answered ${status}${body ? `: ${escapeLine(body, 200)}` : ''}`;
+function notDelivered({
+  http_status: status,
+  error,
+  response_body: body,
+  number,
+}: AttemptView): DevError {
+  const reason =
+    status === null
+      ? String(error)
+      : `the inbox answered ${status}${body ? `: ${escapeLine(body, 200)}` : ''}`;
   return new DevError(
     `the sample was not delivered by attempt ${number}: ${reason.trim()}`,
     `check that the endpoint Inbox has its URL, and that endpoint_secret in .gateway/dev.json is its secret, ${FRESH}`,
@@ -95,7 +139,13 @@ function notDelivered({ http_status: status, error, response_body: body, number 
 }
 
 async function notInTime(expected: string, { health }: Instance): Promise<DevError> {
-  const problems = (await health()).flatMap(({ name, state, reason }) => (state === 'ok' ? [] : [`${name}: ${reason ?? state}`]));
-  const why = problems.length > 0 ? `: ${problems.join('; ')}` : '; a function that returns null drops it';
-  return new DevError(`the sample was not ${expected} within ${DEADLINE_MS / 1000} seconds${why}`, `read .gateway/dev.log, ${FRESH}`);
+  const problems = (await health()).flatMap(({ name, state, reason }) =>
+    state === 'ok' ? [] : [`${name}: ${reason ?? state}`],
+  );
+  const why =
+    problems.length > 0 ? `: ${problems.join('; ')}` : '; a function that returns null drops it';
+  return new DevError(
+    `the sample was not ${expected} within ${DEADLINE_MS / 1000} seconds${why}`,
+    `read .gateway/dev.log, ${FRESH}`,
+  );
 }

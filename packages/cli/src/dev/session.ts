@@ -43,19 +43,34 @@ async function showSample(instance: Instance, print: (line: string) => void): Pr
   print('\nA message on its way:\n');
   const { request, headers, body } = await followSample(sampleMessage('A-1001'), instance, print);
   print('\nWhat the inbox got:\n');
-  for (const line of [request, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)]) print(`    ${line}`);
+  for (const line of [
+    request,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+  ])
+    print(`    ${line}`);
   print(`\n${body.replaceAll(/^/gm, '    ')}`);
 }
 
-async function showTopic(topic: Topic, instance: Instance, print: (line: string) => void): Promise<void> {
+async function showTopic(
+  topic: Topic,
+  instance: Instance,
+  print: (line: string) => void,
+): Promise<void> {
   const { source, isNew } = await addTopic(instance.api, instance.state, topic);
-  await sourceIsRead(source, instance, 'check that the broker runs and that its address is right, then start again with --kafka');
-  print(`the topic ${topic.name} on ${topic.brokers.join(',')} is a source ${isNew ? 'now' : 'already'}`);
+  await sourceIsRead(
+    source,
+    instance,
+    'check that the broker runs and that its address is right, then start again with --kafka',
+  );
+  print(
+    `the topic ${topic.name} on ${topic.brokers.join(',')} is a source ${isNew ? 'now' : 'already'}`,
+  );
 }
 
 /** Waits until the agent reads the source. Throws a DevError when it cannot. */
 async function sourceIsRead(source: string, { health }: Instance, fix: string): Promise<void> {
-  const cannot = (reason: string) => new DevError(`the source "${source}" is not read: ${reason}`, fix);
+  const cannot = (reason: string) =>
+    new DevError(`the source "${source}" is not read: ${reason}`, fix);
   for (const deadline = Date.now() + SOURCE_MS; Date.now() < deadline; await sleep(20)) {
     const component = (await health()).find(({ name }) => name === `source ${source}`);
     if (component?.state === 'ok') return;

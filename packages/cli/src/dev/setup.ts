@@ -38,13 +38,20 @@ type Named = Readonly<Record<string, unknown>> & { readonly name: string };
  * Migrates the database and creates a user, like `gateway migrate up` and `gateway bootstrap`.
  * Returns the applied migrations and the API key.
  */
-export function prepareDatabase(config: Config, state: DevState): Promise<{ applied: readonly string[]; apiKey: string }> {
+export function prepareDatabase(
+  config: Config,
+  state: DevState,
+): Promise<{ applied: readonly string[]; apiKey: string }> {
   const work = async (database: Database) => {
     const applied = await migrateUp(database);
     const { api_key: known } = state.record;
     if (known !== undefined) return { applied, apiKey: known };
     const email = `developer-${randomBytes(3).toString('hex')}@example.com`;
-    const { password, api_key: created } = await bootstrapUser(database.knex, { email, firstName: 'Local', lastName: 'Developer' });
+    const { password, api_key: created } = await bootstrapUser(database.knex, {
+      email,
+      firstName: 'Local',
+      lastName: 'Developer',
+    });
     state.save({ api_key: created.key, user: { email, password } });
     return { applied, apiKey: created.key };
   };
@@ -63,7 +70,12 @@ export async function setUp(
   address: { inbox: string; queue: string },
 ): Promise<{ made: readonly string[]; sourceName: string }> {
   const made: string[] = [];
-  const ensure = async <T>(kind: 'project' | 'endpoint' | 'subscription' | 'source', path: string, body: Named, label = '') => {
+  const ensure = async <T>(
+    kind: 'project' | 'endpoint' | 'subscription' | 'source',
+    path: string,
+    body: Named,
+    label = '',
+  ) => {
     const known = await api.find<T>(path, state.record[`${kind}_id`]);
     if (known) return known;
     const created = await api.call<T & { uid: string }>('POST', path, body);
@@ -72,7 +84,12 @@ export async function setUp(
     return created;
   };
   /** Updates an address unless the user has changed it. */
-  const follow = async (key: 'inbox_url' | 'queue_endpoint', from: string | undefined, to: string, change: () => Promise<unknown>) => {
+  const follow = async (
+    key: 'inbox_url' | 'queue_endpoint',
+    from: string | undefined,
+    to: string,
+    change: () => Promise<unknown>,
+  ) => {
     if (from !== to && from === state.record[key]) await change();
     state.save({ [key]: to });
   };
@@ -81,21 +98,43 @@ export async function setUp(
   const project = `/projects/${state.record.project_id}`;
 
   type Endpoint = { url: string; secrets: { value: string }[] };
-  const endpoint = await ensure<Endpoint>('endpoint', `${project}/endpoints`, { name: 'Inbox', url: address.inbox });
-  if (made.includes('endpoint "Inbox"')) state.save({ endpoint_secret: endpoint.secrets[0]!.value });
+  const endpoint = await ensure<Endpoint>('endpoint', `${project}/endpoints`, {
+    name: 'Inbox',
+    url: address.inbox,
+  });
+  if (made.includes('endpoint "Inbox"'))
+    state.save({ endpoint_secret: endpoint.secrets[0]!.value });
   await follow('inbox_url', endpoint.url, address.inbox, () =>
     api.call('PUT', `${project}/endpoints/${state.record.endpoint_id}`, { url: address.inbox }),
   );
 
-  const everything = { endpoint_id: state.record.endpoint_id, filter_config: { event_types: ['*'] } };
-  await ensure('subscription', `${project}/subscriptions`, { name: 'Everything to the inbox', ...everything });
+  const everything = {
+    endpoint_id: state.record.endpoint_id,
+    filter_config: { event_types: ['*'] },
+  };
+  await ensure('subscription', `${project}/subscriptions`, {
+    name: 'Everything to the inbox',
+    ...everything,
+  });
 
-  const sqs = { ...QUEUE_KEYS, default_region: QUEUE_REGION, queue_name: QUEUE_NAME, endpoint: address.queue };
+  const sqs = {
+    ...QUEUE_KEYS,
+    default_region: QUEUE_REGION,
+    queue_name: QUEUE_NAME,
+    endpoint: address.queue,
+  };
   type Source = { name: string; pub_sub: { workers: number; sqs?: { endpoint?: string } } };
-  const queue = { name: 'Orders queue', type: 'pub_sub', pub_sub: { type: 'sqs', workers: 1, sqs }, body_function: QUEUE_FUNCTION };
+  const queue = {
+    name: 'Orders queue',
+    type: 'pub_sub',
+    pub_sub: { type: 'sqs', workers: 1, sqs },
+    body_function: QUEUE_FUNCTION,
+  };
   const source = await ensure<Source>('source', `${project}/sources`, queue, ' with a transform');
   await follow('queue_endpoint', source.pub_sub.sqs?.endpoint, address.queue, () =>
-    api.call('PUT', `${project}/sources/${state.record.source_id}`, { pub_sub: { type: 'sqs', workers: source.pub_sub.workers, sqs } }),
+    api.call('PUT', `${project}/sources/${state.record.source_id}`, {
+      pub_sub: { type: 'sqs', workers: source.pub_sub.workers, sqs },
+    }),
   );
   return { made, sourceName: source.name };
 }
@@ -105,19 +144,32 @@ export async function setUp(
  * Returns the source's name, and whether it is new. Throws a DevError, without a change, when the
  * broker or topic cannot be reached.
  */
-export async function addTopic(api: Api, state: DevState, { brokers, name }: Topic): Promise<{ source: string; isNew: boolean }> {
+export async function addTopic(
+  api: Api,
+  state: DevState,
+  { brokers, name }: Topic,
+): Promise<{ source: string; isNew: boolean }> {
   const { project_id: projectId, topics = {} } = state.record;
   const path = `/projects/${projectId}/sources`;
   // Without a group id, each source has a separate consumer group: two developers on one cluster do
   // not compete for messages.
   const pubSub = { type: 'kafka', workers: 1, kafka: { brokers, topic_name: name } };
-  const known = await api.find<{ name: string; pub_sub: { kafka?: { brokers?: readonly string[] } } }>(path, topics[name]);
+  const known = await api.find<{
+    name: string;
+    pub_sub: { kafka?: { brokers?: readonly string[] } };
+  }>(path, topics[name]);
   if (known) {
-    if (known.pub_sub.kafka?.brokers?.join() !== brokers.join()) await api.call('PUT', `${path}/${topics[name]}`, { pub_sub: pubSub });
+    if (known.pub_sub.kafka?.brokers?.join() !== brokers.join())
+      await api.call('PUT', `${path}/${topics[name]}`, { pub_sub: pubSub });
     return { source: known.name, isNew: false };
   }
   const source = `Topic ${name}`;
-  const body = { name: source, type: 'pub_sub', pub_sub: pubSub, body_function: topicFunction(name) };
+  const body = {
+    name: source,
+    type: 'pub_sub',
+    pub_sub: pubSub,
+    body_function: topicFunction(name),
+  };
   const { uid } = await api.call<{ uid: string }>('POST', path, body);
   state.save({ topics: { ...topics, [name]: uid } });
   return { source, isNew: true };

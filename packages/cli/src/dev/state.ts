@@ -1,14 +1,37 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
 import { spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { envOf, resolveConfig, type FlagValues, type Resolved, type SettingsTable } from '@gateway/core/config';
+import {
+  envOf,
+  resolveConfig,
+  type FlagValues,
+  type Resolved,
+  type SettingsTable,
+} from '@gateway/core/config';
 import { isObject, jsonMistake } from '@gateway/core/json';
 import { DevError } from './error.js';
 import { isFixed } from './flags.js';
 import { LOOPBACK, type Ports } from './services/ports.js';
-import { POSTGRES_DATABASE, POSTGRES_USER, type PostgresOptions, canEnter, postgresUser, type User } from './services/postgres.js';
+import {
+  POSTGRES_DATABASE,
+  POSTGRES_USER,
+  type PostgresOptions,
+  canEnter,
+  postgresUser,
+  type User,
+} from './services/postgres.js';
 
 /** The folder `./.gateway`, locked by this process. docs/start.md describes its files. */
 export interface DevState {
@@ -65,16 +88,21 @@ export async function openState({ isFresh }: { isFresh: boolean }): Promise<DevS
     const save = (added: DevRecord) => writePrivate(RECORD, (record = { ...record, ...added }));
     const dataIn = (home = resolve(FOLDER, 'postgres')) => join(home, 'data');
     await stopLeftoverPostgres(dataIn(record.postgres_home));
-    const notice = isFresh ? undefined : incomplete(record, existsSync(dataIn(record.postgres_home)));
+    const notice = isFresh
+      ? undefined
+      : incomplete(record, existsSync(dataIn(record.postgres_home)));
     if (isFresh || notice !== undefined) {
-      if (record.postgres_home?.startsWith(ELSEWHERE)) rmSync(record.postgres_home, { recursive: true, force: true });
+      if (record.postgres_home?.startsWith(ELSEWHERE))
+        rmSync(record.postgres_home, { recursive: true, force: true });
       for (const name of readdirSync(FOLDER)) {
-        if (name !== 'lock') rmSync(join(FOLDER, name), { recursive: true, force: true, maxRetries: 3 });
+        if (name !== 'lock')
+          rmSync(join(FOLDER, name), { recursive: true, force: true, maxRetries: 3 });
       }
       makeFolder(user);
       record = {};
     }
-    if (record.postgres_home === undefined && user && !canEnter(resolve(FOLDER), user)) save({ postgres_home: mkdtempSync(ELSEWHERE) });
+    if (record.postgres_home === undefined && user && !canEnter(resolve(FOLDER), user))
+      save({ postgres_home: mkdtempSync(ELSEWHERE) });
     const home = record.postgres_home ?? resolve(FOLDER, 'postgres');
     const { encryptionKey, password } = readSecrets() ?? {
       encryptionKey: randomBytes(32).toString('base64'),
@@ -105,7 +133,11 @@ function makeFolder(user: User | undefined): void {
     writeFileSync(join(FOLDER, '.gitignore'), '*\n');
   } catch (cause) {
     const reason = (cause as Error).message;
-    throw new DevError(`the folder for the state cannot be used: ${reason}`, 'start in a folder that you own and may write to', cause);
+    throw new DevError(
+      `the folder for the state cannot be used: ${reason}`,
+      'start in a folder that you own and may write to',
+      cause,
+    );
   }
 }
 
@@ -120,12 +152,19 @@ function incomplete({ api_key: apiKey }: DevRecord, hasData: boolean): string | 
     ...(apiKey === undefined ? ['the API key, which is written at the end of a first start'] : []),
     ...(readSecrets() ? [] : [`the keys in ${CONFIG}`]),
   ];
-  return missing.length === 0 ? undefined : `${FOLDER} lacks ${missing.join(' and ')}. Starting with a new state.`;
+  return missing.length === 0
+    ? undefined
+    : `${FOLDER} lacks ${missing.join(' and ')}. Starting with a new state.`;
 }
 
 function readSecrets(): { encryptionKey: string; password: string } | undefined {
-  const { encryption_key: encryptionKey, database } = readConfigFile() as { encryption_key?: string; database?: { password?: string } };
-  return encryptionKey && database?.password ? { encryptionKey, password: database.password } : undefined;
+  const { encryption_key: encryptionKey, database } = readConfigFile() as {
+    encryption_key?: string;
+    database?: { password?: string };
+  };
+  return encryptionKey && database?.password
+    ? { encryptionKey, password: database.password }
+    : undefined;
 }
 
 /**
@@ -155,7 +194,16 @@ export function resolveSettings(
     kv: { type: 'in-memory' },
     delivery: { allowed_networks: ['127.0.0.0/8', '::1/128'] },
     // A developer's brokers can be in any network.
-    source: { allowed_networks: ['127.0.0.0/8', '::1/128', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'] },
+    source: {
+      allowed_networks: [
+        '127.0.0.0/8',
+        '::1/128',
+        '10.0.0.0/8',
+        '172.16.0.0/12',
+        '192.168.0.0/16',
+        'fc00::/7',
+      ],
+    },
   };
   writePrivate(CONFIG, merged(readConfigFile(), fixed));
   const env = { ...process.env };
@@ -252,8 +300,12 @@ async function stopLeftoverPostgres(data: string): Promise<void> {
   const isLeftover = () => commandOf(pid)?.includes(data) ?? false;
   if (!isLeftover()) return rmSync(file, { force: true });
   process.kill(pid, 'SIGINT');
-  for (const deadline = Date.now() + STOP_MS; Date.now() < deadline; await sleep(20)) if (!isLeftover()) return;
-  throw new DevError(`the Postgres of an earlier start (process ${pid}) does not stop`, `end it with \`kill -9 ${pid}\`, then start again`);
+  for (const deadline = Date.now() + STOP_MS; Date.now() < deadline; await sleep(20))
+    if (!isLeftover()) return;
+  throw new DevError(
+    `the Postgres of an earlier start (process ${pid}) does not stop`,
+    `end it with \`kill -9 ${pid}\`, then start again`,
+  );
 }
 
 /** Returns undefined if there is no such process, and on Windows. */
@@ -267,6 +319,8 @@ function commandOf(pid: number): string | undefined {
       return undefined;
     }
   }
-  const { status, stdout } = spawnSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' });
+  const { status, stdout } = spawnSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], {
+    encoding: 'utf8',
+  });
   return status === 0 ? stdout : undefined;
 }

@@ -22,16 +22,24 @@ export async function followTraffic(
   { api, inbox, project, health, log }: Instance,
   { print, signal }: { print: (line: string) => void; signal: AbortSignal },
 ): Promise<void> {
-  const newReceipts = changes<Receipt>(({ received_at: at, headers }) => `${at} ${headers['webhook-id']}`);
+  const newReceipts = changes<Receipt>(
+    ({ received_at: at, headers }) => `${at} ${headers['webhook-id']}`,
+  );
   const newQuarantined = changes<QuarantinedView>(({ uid }) => uid);
   const newEvents = changes<EventView>(({ uid, status }) => `${uid} ${status}`);
   const newDeliveries = changes<DeliveryView>(({ uid, attempts }) => `${uid} ${attempts}`);
-  const newComponents = changes<Component>(({ name, state, reason }) => `${name} ${state} ${reason}`);
+  const newComponents = changes<Component>(
+    ({ name, state, reason }) => `${name} ${state} ${reason}`,
+  );
 
   async function poll(isFirst: boolean): Promise<void> {
-    const deliveries = newDeliveries(await api.list<DeliveryView>(`${project}/eventdeliveries?perPage=${ROWS}`));
+    const deliveries = newDeliveries(
+      await api.list<DeliveryView>(`${project}/eventdeliveries?perPage=${ROWS}`),
+    );
     const events = newEvents(await api.list<EventView>(`${project}/events?perPage=${ROWS}`));
-    const quarantined = newQuarantined(await api.list<QuarantinedView>(`${project}/quarantine?perPage=${ROWS}`));
+    const quarantined = newQuarantined(
+      await api.list<QuarantinedView>(`${project}/quarantine?perPage=${ROWS}`),
+    );
     const components = newComponents(await health());
     const receipts = newReceipts(inbox.receipts);
     if (isFirst) return;
@@ -41,21 +49,33 @@ export async function followTraffic(
       if (state === 'ok') lines.push([now, 'green', 'working', name]);
       else if (state === 'down') lines.push([now, 'red', 'failing', `${name}: ${reason}`]);
     }
-    for (const { reason, code } of quarantined) lines.push([now, 'red', 'quarantined', `${code}: ${reason}`]);
+    for (const { reason, code } of quarantined)
+      lines.push([now, 'red', 'quarantined', `${code}: ${reason}`]);
     for (const { uid, event_type: type, outcome } of events) {
-      if (outcome !== null && outcome !== 'routed') lines.push([now, 'yellow', 'nobody', `${type} ${uid}: ${sentenceOf(outcome)}`]);
+      if (outcome !== null && outcome !== 'routed')
+        lines.push([now, 'yellow', 'nobody', `${type} ${uid}: ${sentenceOf(outcome)}`]);
     }
     for (const { received_at: at, headers, body, problem } of receipts) {
       const text = `${headers['webhook-id'] ?? 'a request without webhook-id'}  ${paint('dim', escapeLine(body, BODY_CHARS))}`;
-      if (problem === null) lines.push([Date.parse(at), 'green', 'delivered', `${text}  200, signature verified`]);
+      if (problem === null)
+        lines.push([Date.parse(at), 'green', 'delivered', `${text}  200, signature verified`]);
       else lines.push([Date.parse(at), 'red', 'refused', `${text}  401, ${problem}`]);
     }
-    for (const { uid, attempts, event_metadata: event, endpoint_metadata: endpoint, next_attempt_at: next } of deliveries) {
+    for (const {
+      uid,
+      attempts,
+      event_metadata: event,
+      endpoint_metadata: endpoint,
+      next_attempt_at: next,
+    } of deliveries) {
       if (attempts === 0 || endpoint.url?.startsWith(inbox.url)) continue;
-      const [attempt] = await api.list<AttemptView>(`${project}/eventdeliveries/${uid}/deliveryattempts`);
+      const [attempt] = await api.list<AttemptView>(
+        `${project}/eventdeliveries/${uid}/deliveryattempts`,
+      );
       if (!attempt) continue;
       const result = `${attempt.http_status ?? attempt.error} in ${attempt.duration_ms} ms, attempt ${attempt.number}`;
-      const again = attempt.status || next === null ? '' : `, again at ${timeOfDay(Date.parse(next))}`;
+      const again =
+        attempt.status || next === null ? '' : `, again at ${timeOfDay(Date.parse(next))}`;
       const text = `${event.event_type ?? 'event'} to ${endpoint.name}: ${result}${again}`;
       lines.push([
         Date.parse(attempt.requested_at),
@@ -73,7 +93,10 @@ export async function followTraffic(
   void (async () => {
     while (!signal.aborted) {
       await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
-      if (!signal.aborted) await poll(false).catch((error: unknown) => signal.aborted || log.warn({ error }, 'The API could not be read.'));
+      if (!signal.aborted)
+        await poll(false).catch(
+          (error: unknown) => signal.aborted || log.warn({ error }, 'The API could not be read.'),
+        );
     }
   })();
 }

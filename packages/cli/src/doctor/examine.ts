@@ -1,8 +1,29 @@
 import { explainDatabaseError } from '@gateway/core/errors';
 import { withTimeout } from '@gateway/core/process';
-import { openDatabase, readDatabaseFacts, requireMigrated, requireSessions, type Database } from '@gateway/store/postgres';
-import { failedBy, ok, skipped, type Check, type Context, type Examined, type Finding } from './finding.js';
-import { checkOpenFiles, checkPorts, checkProxy, checkSandbox, checkSignIn, checkSmtp } from './machine.js';
+import {
+  openDatabase,
+  readDatabaseFacts,
+  requireMigrated,
+  requireSessions,
+  type Database,
+} from '@gateway/store/postgres';
+import {
+  failedBy,
+  ok,
+  skipped,
+  type Check,
+  type Context,
+  type Examined,
+  type Finding,
+} from './finding.js';
+import {
+  checkOpenFiles,
+  checkPorts,
+  checkProxy,
+  checkSandbox,
+  checkSignIn,
+  checkSmtp,
+} from './machine.js';
 import { checkEncryptionKey, checkLicence, checkPlugins, checkSettings } from './settings.js';
 import { checkSources } from './sources.js';
 import { checkAgents, checkClock, checkDatabase, checkKv, checkPartitions } from './stores.js';
@@ -29,7 +50,11 @@ const checks: readonly Check[] = [
   ['encryption key', checkEncryptionKey],
   ['licence', checkLicence],
   ['database', checkDatabase],
-  ['migrations', ({ reached, migrated }) => reached.then(() => migrated.then(() => ok('all are applied')), noDatabase)],
+  [
+    'migrations',
+    ({ reached, migrated }) =>
+      reached.then(() => migrated.then(() => ok('all are applied')), noDatabase),
+  ],
   ['clock', ({ reached }) => reached.then(checkClock, noDatabase)],
   ['agents', onTables(checkAgents)],
   ['partitions', onTables(checkPartitions)],
@@ -49,7 +74,10 @@ const checks: readonly Check[] = [
  *
  * @returns findings in the order of the checks, as soon as they are known
  */
-export async function* examine(given: Examined, { withinMs = DEADLINE_MS }: { withinMs?: number } = {}): AsyncGenerator<Finding> {
+export async function* examine(
+  given: Examined,
+  { withinMs = DEADLINE_MS }: { withinMs?: number } = {},
+): AsyncGenerator<Finding> {
   const { checked, resolved } = given;
   yield { check: 'settings', ...checkSettings(checked, resolved === undefined) };
   if (!resolved) {
@@ -59,7 +87,11 @@ export async function* examine(given: Examined, { withinMs = DEADLINE_MS }: { wi
   const { config } = resolved;
   const endsAt = Date.now() + withinMs;
   const inTime = <Found>(work: () => Found | Promise<Found>): Promise<Found> =>
-    withTimeout((async () => work())(), endsAt - Date.now(), `no answer within ${withinMs / 1000} s`);
+    withTimeout(
+      (async () => work())(),
+      endsAt - Date.now(),
+      `no answer within ${withinMs / 1000} s`,
+    );
   let database: Database | undefined;
   const reached = inTime(async () => {
     database = openDatabase(config.database, { poolSize: 4, name: 'gateway-doctor' });
@@ -68,7 +100,9 @@ export async function* examine(given: Examined, { withinMs = DEADLINE_MS }: { wi
   }).catch((error: unknown) => {
     throw explainDatabaseError(error, config.database);
   });
-  const migrated = reached.then(() => inTime(async () => (await requireMigrated(database!), database!)));
+  const migrated = reached.then(() =>
+    inTime(async () => (await requireMigrated(database!), database!)),
+  );
   migrated.catch(() => undefined);
   // Later than the time limit of a check, which has the more specific error.
   const signal = AbortSignal.timeout(withinMs + 100);
@@ -76,7 +110,12 @@ export async function* examine(given: Examined, { withinMs = DEADLINE_MS }: { wi
 
   const run = async ([check, work]: Check): Promise<Finding[]> => {
     const found = await inTime(() => work(context)).catch((error: NodeJS.ErrnoException) =>
-      failedBy(error, error.code === 'ETIMEDOUT' ? 'check that it runs and that a firewall lets this machine reach it' : undefined),
+      failedBy(
+        error,
+        error.code === 'ETIMEDOUT'
+          ? 'check that it runs and that a firewall lets this machine reach it'
+          : undefined,
+      ),
     );
     return 'state' in found ? [{ check, ...found }] : (await Promise.all(found.map(run))).flat();
   };

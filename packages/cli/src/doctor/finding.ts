@@ -38,31 +38,54 @@ export interface Context extends Examined {
 }
 
 /** Returns a result, or further checks, such as one per source. An error is a failure. */
-export type Check = readonly [name: string, run: (context: Context) => Result | readonly Check[] | Promise<Result | readonly Check[]>];
+export type Check = readonly [
+  name: string,
+  run: (context: Context) => Result | readonly Check[] | Promise<Result | readonly Check[]>,
+];
 
 export const ok = (sentence: string): Result => ({ state: 'ok', sentence });
 export const skipped = (sentence: string): Result => ({ state: 'skipped', sentence });
-export const warning = (sentence: string, fix: string): Result => ({ state: 'warning', sentence, fix });
-export const failed = (sentence: string, fix: string): Result => ({ state: 'failed', sentence, fix });
+export const warning = (sentence: string, fix: string): Result => ({
+  state: 'warning',
+  sentence,
+  fix,
+});
+export const failed = (sentence: string, fix: string): Result => ({
+  state: 'failed',
+  sentence,
+  fix,
+});
 
 /** Returns a failure with the fix of the error, if any. */
-export function failedBy(error: unknown, otherwise = 'this is not foreseen: report it with its sentence'): Result {
+export function failedBy(
+  error: unknown,
+  otherwise = 'this is not foreseen: report it with its sentence',
+): Result {
   const { message = String(error), fix } = (error ?? {}) as { message?: string; fix?: string };
   return failed(message, fix ?? otherwise);
 }
 
-const STYLES: Readonly<Record<State, Parameters<typeof paint>[0]>> = { ok: 'green', warning: 'yellow', failed: 'red', skipped: 'gray' };
+const STYLES: Readonly<Record<State, Parameters<typeof paint>[0]>> = {
+  ok: 'green',
+  warning: 'yellow',
+  failed: 'red',
+  skipped: 'gray',
+};
 const STATE_CHARS = 9;
 const CHECK_CHARS = 20;
 
 /** Formats a finding, with the fix on a second line. Escapes texts of servers and plugins. */
 export function findingLines({ check, state, sentence, fix }: Finding): string {
   const line = `${paint(STYLES[state], state.padEnd(STATE_CHARS))}${escapeLine(check).padEnd(CHECK_CHARS - 1)} ${escapeLine(sentence)}`;
-  return fix === undefined ? line : `${line}\n${' '.repeat(STATE_CHARS + CHECK_CHARS)}fix: ${escapeLine(fix)}`;
+  return fix === undefined
+    ? line
+    : `${line}\n${' '.repeat(STATE_CHARS + CHECK_CHARS)}fix: ${escapeLine(fix)}`;
 }
 
 /** Returns the number of findings per state. */
 export function findingsSummary(findings: readonly Finding[]): string {
-  const counts = (Object.keys(STYLES) as State[]).map((state) => [state, findings.filter((it) => it.state === state).length] as const);
+  const counts = (Object.keys(STYLES) as State[]).map(
+    (state) => [state, findings.filter((it) => it.state === state).length] as const,
+  );
   return counts.flatMap(([state, count]) => (count > 0 ? [`${count} ${state}`] : [])).join(', ');
 }

@@ -2,7 +2,16 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { explainListenError, networkReason } from '@gateway/core/errors';
 import { metricsPlace } from '@gateway/core/exposition';
-import { failed, failedBy, ok, skipped, warning, type Check, type Context, type Result } from './finding.js';
+import {
+  failed,
+  failedBy,
+  ok,
+  skipped,
+  warning,
+  type Check,
+  type Context,
+  type Result,
+} from './finding.js';
 
 const FILES_MIN = 4096;
 
@@ -13,9 +22,20 @@ export function checkPorts({ config: { server, agent } }: Context): Check[] {
     address === undefined ? [] : [{ ...metricsPlace({ address, key, env }), check }];
   const places = [
     { bind, flag: '--port', check: 'server port', port, setting: 'server.http.port (PORT)' },
-    { bind, flag: '--port', check: 'agent port', port: agentPort, setting: 'server.http.agent_port (AGENT_PORT)' },
+    {
+      bind,
+      flag: '--port',
+      check: 'agent port',
+      port: agentPort,
+      setting: 'server.http.agent_port (AGENT_PORT)',
+    },
     ...metrics('metrics port', server.pulladdr, 'server.pulladdr', 'GATEWAY_PULLADDR'),
-    ...metrics('metrics port of the agent', agent.pulladdr, 'agent.pulladdr', 'GATEWAY_AGENT_PULLADDR'),
+    ...metrics(
+      'metrics port of the agent',
+      agent.pulladdr,
+      'agent.pulladdr',
+      'GATEWAY_AGENT_PULLADDR',
+    ),
   ];
   return places.map((place) => [place.check, () => checkPort(place)]);
 }
@@ -30,8 +50,11 @@ async function checkPort(place: Parameters<typeof explainListenError>[1]): Promi
     await new Promise((resolve) => probe.close(resolve));
     return ok(`${port} on ${bind} is free`);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') return failedBy(explainListenError(error, place), `check ${setting}`);
-    return skipped(`${port} on ${bind} is in use: by this gateway if it runs; otherwise change ${setting}`);
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE')
+      return failedBy(explainListenError(error, place), `check ${setting}`);
+    return skipped(
+      `${port} on ${bind} is in use: by this gateway if it runs; otherwise change ${setting}`,
+    );
   }
 }
 
@@ -40,7 +63,8 @@ export async function checkSandbox({ config }: Context): Promise<Result> {
   const { readSandboxFacts } = await import('@gateway/ingest/transform/sandboxes');
   const { startMs, memoryLimited, diesWithParent } = await readSandboxFacts(config);
   const sentence = `a function answered after ${Math.round(startMs)} ms`;
-  if (memoryLimited && diesWithParent) return ok(`${sentence}; its memory is limited, and it ends with its parent`);
+  if (memoryLimited && diesWithParent)
+    return ok(`${sentence}; its memory is limited, and it ends with its parent`);
   const lacks = [
     ...(memoryLimited ? [] : ['prlimit, which limits memory beside the heap']),
     ...(diesWithParent ? [] : ['setpriv, which ends it with its parent']),
@@ -55,7 +79,9 @@ export async function checkSandbox({ config }: Context): Promise<Result> {
 export function checkOpenFiles(): Result {
   // Otherwise the report would look up the names of peers.
   (process.report as { excludeNetwork?: boolean }).excludeNetwork = true;
-  const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | string } } };
+  const { userLimits } = process.report.getReport() as {
+    userLimits?: { open_files?: { soft?: number | string } };
+  };
   const limit = userLimits?.open_files?.soft;
   if (limit === undefined) return skipped('this system does not tell the limit');
   if (limit === 'unlimited' || Number(limit) >= FILES_MIN) return ok(String(limit));
@@ -66,20 +92,28 @@ export function checkOpenFiles(): Result {
 /** Connects to the SMTP server and logs in; with an address, sends a test mail. */
 export async function checkSmtp({ config, smtpTo }: Context): Promise<Result> {
   const { smtp } = config;
-  if (smtp.url === undefined && smtp.provider === undefined && smtp.from === undefined && smtpTo === undefined)
+  if (
+    smtp.url === undefined &&
+    smtp.provider === undefined &&
+    smtp.from === undefined &&
+    smtpTo === undefined
+  )
     return skipped('smtp.url is not set, no notification is sent');
   const { createMailer } = await import('@gateway/agent/notifications');
   const mailer = createMailer(config);
   if (smtpTo === undefined) {
     await mailer.verify();
-    return ok(`${mailer.server} answers${smtp.username ? ` and lets ${smtp.username} in` : ''}; --smtp-to sends a test mail`);
+    return ok(
+      `${mailer.server} answers${smtp.username ? ` and lets ${smtp.username} in` : ''}; --smtp-to sends a test mail`,
+    );
   }
   const { refused } = await mailer.send({
     to: [smtpTo],
     subject: 'Test mail of the gateway',
     text: 'This mail was sent by `gateway utils doctor --smtp-to`. Notifications of the gateway come the same way.\n',
   });
-  if (refused.length > 0) return failed(`${mailer.server} refused ${refused.join(', ')}`, 'check the address');
+  if (refused.length > 0)
+    return failed(`${mailer.server} refused ${refused.join(', ')}`, 'check the address');
   return ok(`${mailer.server} took a test mail to ${smtpTo}`);
 }
 
@@ -88,7 +122,10 @@ export async function checkProxy({ config, signal }: Context): Promise<Result> {
   const { proxy } = config.delivery;
   if (proxy === undefined) return skipped('delivery.proxy is not set');
   const { hostname, port, protocol } = new URL(proxy);
-  const place = { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || (protocol === 'https:' ? 443 : 80)) };
+  const place = {
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: Number(port || (protocol === 'https:' ? 443 : 80)),
+  };
   const socket = connect({ ...place, signal });
   try {
     await once(socket, 'connect');
@@ -111,6 +148,9 @@ export async function checkSignIn({ config }: Context): Promise<Result> {
     await checkProvider(config);
     return ok(`${issuer} answers`);
   } catch (error) {
-    return failed(`${issuer} cannot be used: ${(error as Error).message}`, 'check oidc.issuer, oidc.allowed_networks and delivery.ca_file');
+    return failed(
+      `${issuer} cannot be used: ${(error as Error).message}`,
+      'check oidc.issuer, oidc.allowed_networks and delivery.ca_file',
+    );
   }
 }

@@ -11,14 +11,19 @@ const ELSEWHERE = ['encryption_key', 'license_key', 'license_public_key'];
  *
  * @param isAll whether no other check can run: reports their problems too
  */
-export function checkSettings({ problems, warnings, given, file }: CheckedConfig, isAll: boolean): Result {
+export function checkSettings(
+  { problems, warnings, given, file }: CheckedConfig,
+  isAll: boolean,
+): Result {
   const told = (lines: CheckedConfig['problems']) =>
     lines.filter(({ key }) => isAll || !ELSEWHERE.includes(key)).map(({ sentence }) => sentence);
   const [wrong, doubtful] = [told(problems), told(warnings)];
   const fix = 'correct each where it is set; `gateway config check` lists them one by one';
   if (wrong.length > 0) return failed(wrong.join('; '), fix);
   if (doubtful.length > 0) return warning(doubtful.join('; '), fix);
-  return ok(`${given} ${given === 1 ? 'setting' : 'settings'} given, ${file ? `with those of ${file}` : 'no configuration file'}`);
+  return ok(
+    `${given} ${given === 1 ? 'setting' : 'settings'} given, ${file ? `with those of ${file}` : 'no configuration file'}`,
+  );
 }
 
 /** Throws `encryption_key_missing` or `encryption_key_invalid`. */
@@ -31,7 +36,11 @@ export function checkEncryptionKey({ config }: Context): Result {
 export function checkLicence({ config }: Context): Result {
   const { kind, organisation, expiresAt, problem } = licenceOf(config);
   if (problem) return warning(problem.message, problem.fix);
-  return ok(kind === 'community' ? kind : `${organisation}, until ${expiresAt?.toISOString() ?? 'for ever'}`);
+  return ok(
+    kind === 'community'
+      ? kind
+      : `${organisation}, until ${expiresAt?.toISOString() ?? 'for ever'}`,
+  );
 }
 
 /** Returns a check per plugin; imports none. */
@@ -41,7 +50,11 @@ export function checkPlugins({ checked: { plugins }, config }: Context): Check[]
     const sentence = `${kind}, inactive: ${reason}`;
     const missed = config.plugins.strict ? failed : warning;
     const found =
-      state === 'active' ? ok(`${kind} ${version}, becomes active`) : isMissed(plugin, config) ? missed(sentence, fix) : skipped(sentence);
+      state === 'active'
+        ? ok(`${kind} ${version}, becomes active`)
+        : isMissed(plugin, config)
+          ? missed(sentence, fix)
+          : skipped(sentence);
     return [`plugin ${name}`, () => found];
   });
 }

@@ -6,7 +6,16 @@ import { listSourcesOfProjects, type SourceOfProject } from '@gateway/store/conf
 import type { Database } from '@gateway/store/postgres';
 import { licenceOf } from '../app/installation.js';
 import { escapeLine } from '../output/escape-terminal.js';
-import { failed, failedBy, ok, skipped, warning, type Check, type Context, type Result } from './finding.js';
+import {
+  failed,
+  failedBy,
+  ok,
+  skipped,
+  warning,
+  type Check,
+  type Context,
+  type Result,
+} from './finding.js';
 
 /** More brokers would take too long. */
 const SOURCES_MAX = 200;
@@ -18,7 +27,10 @@ interface Asking {
 }
 
 /** Returns a check per source, which queries its broker through its plugin. */
-export async function checkSources(database: Database, context: Context): Promise<Result | Check[]> {
+export async function checkSources(
+  database: Database,
+  context: Context,
+): Promise<Result | Check[]> {
   const { config, signal } = context;
   let open: Asking['open'];
   try {
@@ -31,7 +43,10 @@ export async function checkSources(database: Database, context: Context): Promis
   const asking = { plugins: await sourcePlugins(context), open, signal };
   const asked = all
     .slice(0, SOURCES_MAX)
-    .map((source): Check => [`source ${escapeLine(source.name, 40)}`, () => checkSource(source, asking)]);
+    .map((source): Check => [
+      `source ${escapeLine(source.name, 40)}`,
+      () => checkSource(source, asking),
+    ]);
   const left = all.length - asked.length;
   return left > 0 ? [...asked, ['sources', () => skipped(`${left} more were not asked`)]] : asked;
 }
@@ -40,20 +55,28 @@ async function checkSource(source: SourceOfProject, asking: Asking): Promise<Res
   const found = await askBroker(source, asking);
   const { id, paused_at: since, resumes_at: until, pause_reason: reason, paused_by: by } = source;
   if (!since || found.state === 'skipped') return found;
-  const end = until ? `until ${until.toISOString()}` : `by ${escapeLine(by ?? 'a person')}, until it is resumed`;
+  const end = until
+    ? `until ${until.toISOString()}`
+    : `by ${escapeLine(by ?? 'a person')}, until it is resumed`;
   const pause = `paused since ${since.toISOString()} ${end}: ${(reason ?? '').replace(/\.$/, '')}`;
-  if (found.state === 'failed') return { ...found, sentence: `${found.sentence}; it is also ${pause}` };
+  if (found.state === 'failed')
+    return { ...found, sentence: `${found.sentence}; it is also ${pause}` };
   const resume = `resume it as it is with \`gateway utils sources resume ${id}\` (POST …/sources/${id}/resume)`;
   const fix = until ? `correct its function, which resumes it, or ${resume}` : resume;
   return warning(`${found.sentence}; it is ${pause}`, fix);
 }
 
-async function askBroker(source: SourceOfProject, { plugins, open, signal }: Asking): Promise<Result> {
+async function askBroker(
+  source: SourceOfProject,
+  { plugins, open, signal }: Asking,
+): Promise<Result> {
   const { pub_sub: pubSub } = source;
-  if (pubSub.type === 'http') return skipped('http: it has no broker, the server gets its messages');
+  if (pubSub.type === 'http')
+    return skipped('http: it has no broker, the server gets its messages');
   const place = `${pubSub.type}, project ${escapeLine(source.project_name, 40)}`;
   if (source.is_disabled) return skipped(`${place}: it is disabled`);
-  if (source.project_type !== 'outgoing') return skipped(`${place}: agents read sources of outgoing projects alone`);
+  if (source.project_type !== 'outgoing')
+    return skipped(`${place}: agents read sources of outgoing projects alone`);
   const active = plugins.get(pubSub.type);
   if (!active) {
     const sentence = `${place}: no source plugin of that name is active; active are ${[...plugins.keys()].join(', ') || 'none'}`;
@@ -63,8 +86,14 @@ async function askBroker(source: SourceOfProject, { plugins, open, signal }: Ask
     const stored = (pubSub[pubSub.type] ?? {}) as Readonly<Record<string, unknown>>;
     const connection = openConnection(stored, active.connectionSchema, source.id, open);
     const plugin = await active.load();
-    const advice = await plugin.check(connection, { signal, settings: active.settings, workers: pubSub.workers ?? 1 });
-    return advice ? warning(`${place}: its broker answers. ${advice.message}`, advice.fix) : ok(`${place}: its broker answers`);
+    const advice = await plugin.check(connection, {
+      signal,
+      settings: active.settings,
+      workers: pubSub.workers ?? 1,
+    });
+    return advice
+      ? warning(`${place}: its broker answers. ${advice.message}`, advice.fix)
+      : ok(`${place}: its broker answers`);
   } catch (error) {
     return failedBy(error, 'correct the connection of the source');
   }

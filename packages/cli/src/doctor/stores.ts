@@ -13,7 +13,10 @@ const SKEW_WARNING_MS = 2_000;
 const SKEW_FAILURE_MS = 30_000;
 
 /** Fails for Postgres before 15. Rejects when Postgres cannot be reached. */
-export async function checkDatabase({ config: { database: place }, reached }: Context): Promise<Result> {
+export async function checkDatabase({
+  config: { database: place },
+  reached,
+}: Context): Promise<Result> {
   const { version, majorVersion, tls, latencyMs } = await reached;
   const sentence = `Postgres ${version} at ${place.host}:${place.port}, database ${place.database}, ${tls ?? 'no TLS'}, ${latencyMs.toFixed(1)} ms`;
   if (majorVersion >= OLDEST_POSTGRES) return ok(sentence);
@@ -27,7 +30,8 @@ export async function checkDatabase({ config: { database: place }, reached }: Co
 export function checkClock({ clockAheadMs, latencyMs }: DatabaseFacts): Result {
   const skewMs = Math.abs(clockAheadMs);
   const sentence = `${(skewMs / 1000).toFixed(skewMs < 1000 ? 3 : 1)} s ${clockAheadMs > 0 ? 'behind' : 'ahead of'} that of Postgres`;
-  const fix = 'let both machines set their clocks by NTP; receivers refuse signatures whose time is five minutes off';
+  const fix =
+    'let both machines set their clocks by NTP; receivers refuse signatures whose time is five minutes off';
   if (skewMs - latencyMs / 2 > SKEW_FAILURE_MS) return failed(sentence, fix);
   return skewMs - latencyMs / 2 > SKEW_WARNING_MS ? warning(sentence, fix) : ok(sentence);
 }
@@ -37,7 +41,10 @@ export async function checkAgents({ pool }: Database): Promise<Result> {
   const { alive, dead } = await countAgents(pool);
   const gone = dead.length > 0 ? `; ${dead.length} stopped without leaving` : '';
   if (alive.length > 0) return ok(`${alive.length} running: ${alive.join(', ')}${gone}`);
-  return warning(`none is running${gone}`, 'start one with `gateway agent`: without it nothing is read and nothing is delivered');
+  return warning(
+    `none is running${gone}`,
+    'start one with `gateway agent`: without it nothing is read and nothing is delivered',
+  );
 }
 
 /**
@@ -59,12 +66,16 @@ export async function checkPartitions({ pool }: Database): Promise<Result> {
  */
 export async function checkKv({ config }: Context): Promise<Result> {
   if (config.kv.type === 'in-memory')
-    return warning('in the memory of each process', 'set kv.type to redis as soon as more than one process runs');
+    return warning(
+      'in the memory of each process',
+      'set kv.type to redis as soon as more than one process runs',
+    );
   const info = await withKv(config, async (kv) => {
     await kv.ping();
     return kv.info();
   });
-  const fact = (name: string) => new RegExp(`^${name}:(.*)$`, 'm').exec(info ?? '')?.[1]?.trim() ?? '';
+  const fact = (name: string) =>
+    new RegExp(`^${name}:(.*)$`, 'm').exec(info ?? '')?.[1]?.trim() ?? '';
   const version = fact('redis_version');
   const policy = fact('maxmemory_policy') || 'unknown';
   const kept = fact('aof_enabled') === '1' ? 'kept in an append-only file' : 'no append-only file';
@@ -73,7 +84,10 @@ export async function checkKv({ config }: Context): Promise<Result> {
   if (major < OLDEST_REDIS[0] || (major === OLDEST_REDIS[0] && minor < OLDEST_REDIS[1]))
     return failed(`${sentence}: too old`, `upgrade Redis to ${OLDEST_REDIS.join('.')} or later`);
   if (policy === 'noeviction' || policy === 'unknown') return ok(sentence);
-  return warning(sentence, 'set maxmemory-policy to noeviction: signals that Redis evicts are found again, seconds later, in Postgres');
+  return warning(
+    sentence,
+    'set maxmemory-policy to noeviction: signals that Redis evicts are found again, seconds later, in Postgres',
+  );
 }
 
 function placeOf(settings: Config['kv']): string {

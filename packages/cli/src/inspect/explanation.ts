@@ -1,7 +1,13 @@
 import { GatewayError } from '@gateway/core/errors';
 import { timeOfId } from '@gateway/core/events';
 import { ruleSentences, sentenceOf } from '@gateway/core/routing';
-import { type ExplainedDelivery, type Explanation, isChanged, notesOf, type OtherRecord } from '@gateway/store/explain';
+import {
+  type ExplainedDelivery,
+  type Explanation,
+  isChanged,
+  notesOf,
+  type OtherRecord,
+} from '@gateway/store/explain';
 import { formatDuration } from '../app/flag-values.js';
 import { escapeLine } from '../output/escape-terminal.js';
 import { counted, recordText } from '../output/table.js';
@@ -23,17 +29,36 @@ export function explanationText(explanation: Explanation): string {
     : 'its window is over, so the key is free again';
   const facts = recordText([
     ['event', `${event.id} ${type}, ${event.message_type}, ${event.data_bytes} bytes`],
-    ['project', `${event.project_name} (${event.project_id})${event.project_deleted ? ', deleted' : ''}`],
+    [
+      'project',
+      `${event.project_name} (${event.project_id})${event.project_deleted ? ', deleted' : ''}`,
+    ],
     ['source', sourceId === null ? 'none: it was created over the management API' : place],
-    ['time', `${event.occurred_at.toISOString()} at the broker, accepted ${event.accepted_at.toISOString()}`],
+    [
+      'time',
+      `${event.occurred_at.toISOString()} at the broker, accepted ${event.accepted_at.toISOString()}`,
+    ],
     ['endpoint_id', event.endpoint_id],
     ['owner_id', event.owner_id],
     ['idempotency_key', key && `${key}; ${held}`],
-    ['quarantine', quarantined && `its message was in quarantine first, and is ${quarantined} there`],
-    ['message', messageBytes === null ? null : `${messageBytes} bytes; \`gateway utils explain ${event.id} --message\` writes them`],
+    [
+      'quarantine',
+      quarantined && `its message was in quarantine first, and is ${quarantined} there`,
+    ],
+    [
+      'message',
+      messageBytes === null
+        ? null
+        : `${messageBytes} bytes; \`gateway utils explain ${event.id} --message\` writes them`,
+    ],
     ['notes', notesOf(event).join('; ') || null],
     ['rule', ruleSentences[rule]],
-    ['status', outcome === null ? pendingText(event.accepted_at, waiting) : `${event.status}: ${outcome}. ${sentenceOf(outcome)}`],
+    [
+      'status',
+      outcome === null
+        ? pendingText(event.accepted_at, waiting)
+        : `${event.status}: ${outcome}. ${sentenceOf(outcome)}`,
+    ],
     ['hint', meant && `the project has ${meant}, which is near`],
   ]);
   return [facts, ...deliveryLines(explanation), ...subscriptionLines(explanation)].join('\n');
@@ -42,26 +67,42 @@ export function explanationText(explanation: Explanation): string {
 function pendingText(acceptedAt: Date, { agents, before }: Explanation['waiting']): string {
   const waitedMs = Math.max(0, Date.now() - acceptedAt.getTime());
   const since = `pending for ${formatDuration(waitedMs)}`;
-  if (agents.length === 0) return `${since}: no agent is running, so nobody routes it. Start one with \`gateway agent\`.`;
+  if (agents.length === 0)
+    return `${since}: no agent is running, so nobody routes it. Start one with \`gateway agent\`.`;
   const earlier = before === 1000 ? 'a thousand or more' : before;
-  const queue = before === 0 ? 'nothing is before it' : `${earlier} events that were accepted earlier are pending too`;
-  const running = agents.length === 1 ? 'one agent is running' : `${agents.length} agents are running`;
-  if (waitedMs < ROUTED_WITHIN_MS) return `${since}: ${running}, and ${queue}; ask again in a moment.`;
+  const queue =
+    before === 0
+      ? 'nothing is before it'
+      : `${earlier} events that were accepted earlier are pending too`;
+  const running =
+    agents.length === 1 ? 'one agent is running' : `${agents.length} agents are running`;
+  if (waitedMs < ROUTED_WITHIN_MS)
+    return `${since}: ${running}, and ${queue}; ask again in a moment.`;
   return `${since}: ${running}, and ${queue}. Look at /healthz of the agents: Redis may be away, or the agents are full of deliveries.`;
 }
 
 /** Formats about three lines each: endpoint, outcome, next step. */
-function deliveryLines({ event, deliveries: { first, counts }, waiting: { agents } }: Explanation): string[] {
+function deliveryLines({
+  event,
+  deliveries: { first, counts },
+  waiting: { agents },
+}: Explanation): string[] {
   const total = totalOf(counts);
   if (total === 0) return ['', 'no deliveries'];
   const statuses = Object.entries(counts).map(([status, count]) => `${count} ${status}`);
   const lines = ['', `${counted(total, 'delivery', 'deliveries')}: ${statuses.join(', ')}`];
   const api = `/api/v1/projects/${event.project_id}`;
   for (const it of first) {
-    lines.push(`  ${endpointText({ name: it.endpoint_name, url: it.endpoint_url, status: it.endpoint_status })}`);
-    lines.push(`    ${it.id}  ${it.status}${attemptsText(it)}`, ...nextLines(it, api, agents.length > 0).map((line) => `    ${line}`));
+    lines.push(
+      `  ${endpointText({ name: it.endpoint_name, url: it.endpoint_url, status: it.endpoint_status })}`,
+    );
+    lines.push(
+      `    ${it.id}  ${it.status}${attemptsText(it)}`,
+      ...nextLines(it, api, agents.length > 0).map((line) => `    ${line}`),
+    );
   }
-  if (total > first.length) lines.push(`  ${total - first.length} more: GET ${api}/eventdeliveries?eventId=${event.id}`);
+  if (total > first.length)
+    lines.push(`  ${total - first.length} more: GET ${api}/eventdeliveries?eventId=${event.id}`);
   return lines;
 }
 
@@ -69,36 +110,69 @@ function totalOf(counts: Explanation['deliveries']['counts']): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-function attemptsText({ attempts, attempted_at, http_status, error_class, error, recovered }: ExplainedDelivery): string {
+function attemptsText({
+  attempts,
+  attempted_at,
+  http_status,
+  error_class,
+  error,
+  recovered,
+}: ExplainedDelivery): string {
   if (attempts === 0 || attempted_at === null) return ', not attempted';
   const answer = http_status === null ? 'had no answer' : `was answered ${http_status}`;
-  const why = error_class === null || error_class === 'status' ? '' : ` (${error_class}${error ? `: ${escapeLine(error, 200)}` : ''})`;
-  const twice = recovered > 0 ? `; taken over from a dead agent ${recovered} times, so a request may have come twice` : '';
+  const why =
+    error_class === null || error_class === 'status'
+      ? ''
+      : ` (${error_class}${error ? `: ${escapeLine(error, 200)}` : ''})`;
+  const twice =
+    recovered > 0
+      ? `; taken over from a dead agent ${recovered} times, so a request may have come twice`
+      : '';
   return ` after ${counted(attempts, 'attempt')}; the last, at ${attempted_at.toISOString()}, ${answer}${why}${twice}`;
 }
 
-function nextLines({ status, reason, id, ...delivery }: ExplainedDelivery, api: string, hasAgents: boolean): string[] {
+function nextLines(
+  { status, reason, id, ...delivery }: ExplainedDelivery,
+  api: string,
+  hasAgents: boolean,
+): string[] {
   switch (status) {
     case 'success':
       return [];
     case 'failure':
     case 'discarded':
-      return [escapeLine(reason ?? 'no reason was noted'), `to send it again: PUT ${api}/eventdeliveries/${id}/resend`];
+      return [
+        escapeLine(reason ?? 'no reason was noted'),
+        `to send it again: PUT ${api}/eventdeliveries/${id}/resend`,
+      ];
     case 'processing': {
       const { agent_name: agent, claimed_by, updated_at: at } = delivery;
-      if (agent !== null) return [`the agent ${escapeLine(agent)} holds it since ${at.toISOString()}`];
+      if (agent !== null)
+        return [`the agent ${escapeLine(agent)} holds it since ${at.toISOString()}`];
       const none = hasAgents ? '' : ', and none is running';
-      return [`its agent ${claimed_by} is dead; another one takes it over within the time of a heartbeat${none}`];
+      return [
+        `its agent ${claimed_by} is dead; another one takes it over within the time of a heartbeat${none}`,
+      ];
     }
     case 'scheduled':
     case 'retry':
-      return [waitingLine(delivery, api, hasAgents), ...(reason === null ? [] : [escapeLine(reason)])];
+      return [
+        waitingLine(delivery, api, hasAgents),
+        ...(reason === null ? [] : [escapeLine(reason)]),
+      ];
   }
 }
 
-type Waiting = Pick<ExplainedDelivery, 'next_attempt_at' | 'endpoint_id' | 'endpoint_status' | 'attempts'>;
+type Waiting = Pick<
+  ExplainedDelivery,
+  'next_attempt_at' | 'endpoint_id' | 'endpoint_status' | 'attempts'
+>;
 
-function waitingLine({ next_attempt_at: next, endpoint_id, endpoint_status, attempts }: Waiting, api: string, hasAgents: boolean): string {
+function waitingLine(
+  { next_attempt_at: next, endpoint_id, endpoint_status, attempts }: Waiting,
+  api: string,
+  hasAgents: boolean,
+): string {
   if (!(next instanceof Date)) {
     return endpoint_status === 'paused'
       ? `held while its endpoint is paused; POST ${api}/endpoints/${endpoint_id}/activate sends it`
@@ -119,19 +193,32 @@ function subscriptionLines({ event, deliveries: { first, counts }, now }: Explan
   const lines: string[] = [];
   const all = now.subscriptions;
   if (now.rule === 'subscriptions' && now.outcome !== 'unknown_project') {
-    lines.push('', all.length === 0 ? 'the project has no subscriptions' : 'subscriptions, as they are now');
+    lines.push(
+      '',
+      all.length === 0 ? 'the project has no subscriptions' : 'subscriptions, as they are now',
+    );
     for (const { subscription, endpoint, mismatch } of all.slice(0, SUBSCRIPTIONS_MAX)) {
       const name = escapeLine(subscription.name, 100);
-      const match = mismatch ? `not ${name}: ${mismatchText(mismatch)}` : `${name} matches: ${endpoint ? endpointText(endpoint) : ''}`;
+      const match = mismatch
+        ? `not ${name}: ${mismatchText(mismatch)}`
+        : `${name} matches: ${endpoint ? endpointText(endpoint) : ''}`;
       const changedAt = (subscription.deleted_at ?? subscription.updated_at).toISOString();
-      lines.push(`  ${match}${isChanged(subscription, event.accepted_at) ? `; changed since the event, ${changedAt}` : ''}`);
+      lines.push(
+        `  ${match}${isChanged(subscription, event.accepted_at) ? `; changed since the event, ${changedAt}` : ''}`,
+      );
     }
-    if (all.length > SUBSCRIPTIONS_MAX) lines.push(`  ${all.length - SUBSCRIPTIONS_MAX} more; --json has all`);
+    if (all.length > SUBSCRIPTIONS_MAX)
+      lines.push(`  ${all.length - SUBSCRIPTIONS_MAX} more; --json has all`);
   }
   const total = totalOf(counts);
-  const went = new Set(first.map(({ endpoint_id, subscription_id }) => `${endpoint_id} ${subscription_id}`));
-  const same = total === now.targets.length && now.targets.every((it) => went.has(`${it.endpoint.id} ${it.subscription?.id ?? null}`));
-  if (event.outcome !== null && !same && total <= first.length) lines.push('', `as the project is now, it ${targetsText(now)}`);
+  const went = new Set(
+    first.map(({ endpoint_id, subscription_id }) => `${endpoint_id} ${subscription_id}`),
+  );
+  const same =
+    total === now.targets.length &&
+    now.targets.every((it) => went.has(`${it.endpoint.id} ${it.subscription?.id ?? null}`));
+  if (event.outcome !== null && !same && total <= first.length)
+    lines.push('', `as the project is now, it ${targetsText(now)}`);
   return lines;
 }
 
@@ -151,11 +238,15 @@ export function messageNotKept(id: string, size: number | undefined): GatewayErr
  * Returns the error for an id of no event, naming the record with this id and the command to run.
  */
 export function unknownEvent(id: string, [other]: readonly OtherRecord[]): GatewayError {
-  const unknown = (sentence: string, fix: string) => new GatewayError('event_unknown', { sentence, fix });
+  const unknown = (sentence: string, fix: string) =>
+    new GatewayError('event_unknown', { sentence, fix });
   if (!other) {
     const ms = timeOfId(id);
     // A later time is impossible: the id is not from the gateway.
-    const time = ms < Date.UTC(2200) ? `; by its first digits it would be of ${new Date(ms).toISOString()}` : '';
+    const time =
+      ms < Date.UTC(2200)
+        ? `; by its first digits it would be of ${new Date(ms).toISOString()}`
+        : '';
     return unknown(
       `no event, event delivery or quarantined message has the id ${id}${time}`,
       'check the id and the database. A message whose idempotency key another event holds makes no event, one that its function drops is not kept, and ' +

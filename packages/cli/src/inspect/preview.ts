@@ -42,10 +42,17 @@ export async function previewOnce(
   { config, sandbox, file, sourceId, projectId, headers }: PreviewOptions,
 ): Promise<RoutedPreview> {
   const run = async (own: { name: string; text: string }) => {
-    const preview = await runPreview(own.text, { body: sample, headers }, { sandbox, maxMessageBytes: config.ingest.max_message_bytes });
+    const preview = await runPreview(
+      own.text,
+      { body: sample, headers },
+      { sandbox, maxMessageBytes: config.ingest.max_message_bytes },
+    );
     return { ...preview, ...own, sampleBytes: sample.byteLength };
   };
-  const own = file === undefined ? undefined : { name: basename(file), text: (await readInput('the function', file)).toString('utf8') };
+  const own =
+    file === undefined
+      ? undefined
+      : { name: basename(file), text: (await readInput('the function', file)).toString('utf8') };
   if (own && projectId === undefined) return { ...(await run(own)), routes: null };
 
   const [{ findSourceAnywhere, readRouting }, { explainRoute }] = await Promise.all([
@@ -67,14 +74,29 @@ export async function previewOnce(
       );
     const id = source?.project_id ?? projectId!;
     const records = await readRouting(pool, id);
-    if (!records || records.project.deleted_at !== null) throw new GatewayError('not_found', { thing: 'project', id });
-    const preview = await run(own ?? { name: `the function of ${source!.name}`, text: source!.body_function! });
-    return { ...preview, routes: preview.results.map(({ event }) => event && explainRoute(records, event)) };
+    if (!records || records.project.deleted_at !== null)
+      throw new GatewayError('not_found', { thing: 'project', id });
+    const preview = await run(
+      own ?? { name: `the function of ${source!.name}`, text: source!.body_function! },
+    );
+    return {
+      ...preview,
+      routes: preview.results.map(({ event }) => event && explainRoute(records, event)),
+    };
   });
 }
 
 /** Returns the output of `--json`, with every result in full. */
-export function previewRecord({ kind, name, sampleBytes, refusal, results, logs, durationMs, routes }: RoutedPreview): unknown {
+export function previewRecord({
+  kind,
+  name,
+  sampleBytes,
+  refusal,
+  results,
+  logs,
+  durationMs,
+  routes,
+}: RoutedPreview): unknown {
   return {
     outcome: kind,
     function: name,
@@ -96,19 +118,33 @@ function routeRecord({ rule, outcome, targets, subscriptions }: ExplainedRoute):
     ...{ uid, name, url: maskUrls(url), status },
     subscription_id: subscription?.id ?? null,
   }));
-  return { rule, outcome, endpoints, subscriptions: subscriptions.map((it) => subscriptionRecord(it)) };
+  return {
+    rule,
+    outcome,
+    endpoints,
+    subscriptions: subscriptions.map((it) => subscriptionRecord(it)),
+  };
 }
 
 /** Formats a preview, safe for a terminal. */
 export function previewText(preview: RoutedPreview): string {
   const { name, kind, text, refusal, results, logs, durationMs, sampleBytes } = preview;
-  const called = durationMs === null ? 'not called' : `called with ${sampleBytes} bytes, ${durationMs.toFixed(1)} ms`;
-  const lines = [`${escapeLine(name)}: ${called}`, ...logs.map((line) => `console: ${escapeLine(line)}`)];
-  for (const at of results.slice(0, RESULTS_MAX).keys()) lines.push('', ...resultLines(preview, at));
-  if (results.length > RESULTS_MAX) lines.push('', `${results.length - RESULTS_MAX} more results; --json has all`);
+  const called =
+    durationMs === null
+      ? 'not called'
+      : `called with ${sampleBytes} bytes, ${durationMs.toFixed(1)} ms`;
+  const lines = [
+    `${escapeLine(name)}: ${called}`,
+    ...logs.map((line) => `console: ${escapeLine(line)}`),
+  ];
+  for (const at of results.slice(0, RESULTS_MAX).keys())
+    lines.push('', ...resultLines(preview, at));
+  if (results.length > RESULTS_MAX)
+    lines.push('', `${results.length - RESULTS_MAX} more results; --json has all`);
   lines.push('');
   if (kind === 'accepted') lines.push(...acceptedLines(preview));
-  if (kind === 'dropped') lines.push('It would be dropped on purpose: acknowledged, counted, not kept.');
+  if (kind === 'dropped')
+    lines.push('It would be dropped on purpose: acknowledged, counted, not kept.');
   if (refusal) {
     const { code, reason } = refusal;
     lines.push(`It would be quarantined: ${code}`, `${INDENT}${escapeLine(reason)}`);
@@ -123,12 +159,23 @@ function resultLines({ results, routes }: RoutedPreview, at: number): string[] {
   const { json, event, refusal } = results[at]!;
   const route = routes?.[at];
   const text = escapeTerminal(JSON.stringify(JSON.parse(json), null, 2));
-  const more = text.length > RESULT_CHARS ? [`… ${text.length - RESULT_CHARS} more characters; --json has all`] : [];
+  const more =
+    text.length > RESULT_CHARS
+      ? [`… ${text.length - RESULT_CHARS} more characters; --json has all`]
+      : [];
   const lines = [...text.slice(0, RESULT_CHARS).split('\n'), ...more];
   if (refusal) lines.push(`refused: ${escapeLine(refusal.reason)}`);
-  if (event?.notes) lines.push(...(JSON.parse(event.notes) as string[]).map((note) => `note: ${note}`));
-  if (route) lines.push(targetsText(route), ...mismatchLines(route.subscriptions).map((line) => `not by ${line}`));
-  return [results.length > 1 ? `result ${at + 1} of ${results.length}` : 'result', ...lines.map((line) => INDENT + line)];
+  if (event?.notes)
+    lines.push(...(JSON.parse(event.notes) as string[]).map((note) => `note: ${note}`));
+  if (route)
+    lines.push(
+      targetsText(route),
+      ...mismatchLines(route.subscriptions).map((line) => `not by ${line}`),
+    );
+  return [
+    results.length > 1 ? `result ${at + 1} of ${results.length}` : 'result',
+    ...lines.map((line) => INDENT + line),
+  ];
 }
 
 function acceptedLines({ results }: RoutedPreview): string[] {
@@ -138,6 +185,8 @@ function acceptedLines({ results }: RoutedPreview): string[] {
   const twice = keys.length > new Set(keys).size;
   return [
     `It would be accepted as ${count}: ${escapeLine([...types].slice(0, 10).join(', '), 400)}.`,
-    ...(twice ? ['Some of them have the same idempotency_key: of each key only the first becomes an event.'] : []),
+    ...(twice
+      ? ['Some of them have the same idempotency_key: of each key only the first becomes an event.']
+      : []),
   ];
 }

@@ -1,6 +1,10 @@
 import { maskUrls } from '@gateway/core/logging';
 import { sentenceOf, type SubscriptionMismatch } from '@gateway/core/routing';
-import type { ExplainedRoute, ExplainedSubscription, ExplainedTarget } from '@gateway/store/explain';
+import type {
+  ExplainedRoute,
+  ExplainedSubscription,
+  ExplainedTarget,
+} from '@gateway/store/explain';
 import { escapeLine } from '../output/escape-terminal.js';
 
 const VALUE_CHARS = 80;
@@ -10,7 +14,15 @@ const NAMED_MAX = 50;
  * Returns `name (url, status)` on one line, safe for a terminal. Masks credentials; omits the
  * status `active`.
  */
-export function endpointText({ name, url, status }: { name: string | null; url: string | null; status?: string | null }): string {
+export function endpointText({
+  name,
+  url,
+  status,
+}: {
+  name: string | null;
+  url: string | null;
+  status?: string | null;
+}): string {
   const state = status && status !== 'active' ? `, ${status}` : '';
   return `${escapeLine(name ?? 'an endpoint that is gone', 100)} (${escapeLine(maskUrls(url ?? 'no URL'), 200)}${state})`;
 }
@@ -25,7 +37,10 @@ export function targetsText({ outcome, targets }: ExplainedRoute): string {
 }
 
 function targetText({ endpoint, subscription }: ExplainedTarget): string {
-  return endpointText(endpoint) + (subscription ? ` by the subscription ${escapeLine(subscription.name, 100)}` : '');
+  return (
+    endpointText(endpoint) +
+    (subscription ? ` by the subscription ${escapeLine(subscription.name, 100)}` : '')
+  );
 }
 
 /**
@@ -36,7 +51,8 @@ export function mismatchLines(subscriptions: readonly ExplainedSubscription[]): 
   const missed = subscriptions.flatMap(({ subscription, mismatch }) =>
     mismatch ? [`${escapeLine(subscription.name, 100)}: ${mismatchText(mismatch)}`] : [],
   );
-  const more = missed.length > NAMED_MAX ? [`${missed.length - NAMED_MAX} more; --json has all`] : [];
+  const more =
+    missed.length > NAMED_MAX ? [`${missed.length - NAMED_MAX} more; --json has all`] : [];
   return [...missed.slice(0, NAMED_MAX), ...more];
 }
 
@@ -57,7 +73,11 @@ export function mismatchText(mismatch: SubscriptionMismatch): string {
     case 'body': {
       const { part, path, operator, wanted, found } = mismatch;
       const place =
-        part === 'headers' ? `the header ${escapeLine(path, 100)}` : path === '' ? 'the body' : `the body's ${escapeLine(path, 100)}`;
+        part === 'headers'
+          ? `the header ${escapeLine(path, 100)}`
+          : path === ''
+            ? 'the body'
+            : `the body's ${escapeLine(path, 100)}`;
       if (operator === '$or')
         return `none of the ${(wanted as unknown[]).length} alternatives of $or holds for ${path === '' ? `the ${part}` : place}`;
       return `${place} is ${valueText(found)}, and its filter wants ${operator} ${valueText(wanted)}`;

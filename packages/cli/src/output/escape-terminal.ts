@@ -3,14 +3,17 @@
  * characters that change the direction of text or break lines invisibly
  * (https://trojansource.codes).
  */
-// eslint-disable-next-line no-control-regex
-const OBEYED = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
+const OBEYED =
+  // eslint-disable-next-line no-control-regex
+  /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
 
 /** Escapes characters that a terminal would obey as `\x1b` or `\u202e`. Keeps lines and tabs. */
 export function escapeTerminal(text: string): string {
   return text.replace(OBEYED, (character) => {
     const code = character.charCodeAt(0);
-    return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
+    return code < 0x100
+      ? `\\x${code.toString(16).padStart(2, '0')}`
+      : `\\u${code.toString(16).padStart(4, '0')}`;
   });
 }
 

@@ -7,9 +7,16 @@ type Rows = readonly (readonly string[])[];
 export type Column<Item> = readonly [head: string, cell: (item: Item) => string];
 
 /** Formats items as JSON, as a table that fits the terminal, or else as blocks. */
-export function answerTable<Item>(items: readonly Item[], columns: readonly Column<Item>[], { json }: { json: boolean }): string {
+export function answerTable<Item>(
+  items: readonly Item[],
+  columns: readonly Column<Item>[],
+  { json }: { json: boolean },
+): string {
   if (json) return JSON.stringify(items, null, 2);
-  const rows = [columns.map(([head]) => head), ...items.map((it) => columns.map(([, cell]) => cell(it)))];
+  const rows = [
+    columns.map(([head]) => head),
+    ...items.map((it) => columns.map(([, cell]) => cell(it))),
+  ];
   const { columns: width = Infinity } = process.stdout;
   return narrowestWidth(rows) > width ? textBlocks(rows, width) : textTable(rows, width);
 }
@@ -23,7 +30,9 @@ export function textTable(rows: Rows, width = Infinity): string {
   const lines = rows.flatMap((row) => {
     const cells = widths.map((it, i) => wrap(row[i] ?? '', it));
     const height = Math.max(...cells.map((wrapped) => wrapped.length));
-    return Array.from({ length: height }, (_, line) => cells.map((wrapped, i) => (wrapped[line] ?? '').padEnd(widths[i]! + GAP)).join(''));
+    return Array.from({ length: height }, (_, line) =>
+      cells.map((wrapped, i) => (wrapped[line] ?? '').padEnd(widths[i]! + GAP)).join(''),
+    );
   });
   return lines.map((line) => line.trimEnd()).join('\n');
 }
@@ -57,7 +66,9 @@ function fittedWidths(rows: Rows, width: number): number[] {
   const widths = columns.map(longest);
   const least = columns.map(longestWord);
   for (let over = widthOf(widths) - width; over > 0; over--) {
-    const widest = [...widths.keys()].filter((i) => widths[i]! > least[i]!).sort((a, b) => widths[b]! - widths[a]!)[0];
+    const widest = [...widths.keys()]
+      .filter((i) => widths[i]! > least[i]!)
+      .sort((a, b) => widths[b]! - widths[a]!)[0];
     if (widest === undefined) break;
     widths[widest]!--;
   }
@@ -85,7 +96,10 @@ function widthOf(widths: readonly number[]): number {
 export type Field = readonly [name: string, value: string | null | undefined];
 
 /** Formats one line per field, escaped for a terminal and wrapped to its width. */
-export function recordText(fields: readonly Field[], width: number | undefined = process.stdout.columns): string {
+export function recordText(
+  fields: readonly Field[],
+  width: number | undefined = process.stdout.columns,
+): string {
   const shown = fields.flatMap(([name, value]) =>
     value === null || value === undefined || value === '' ? [] : [[name, escapeLine(value)]],
   );

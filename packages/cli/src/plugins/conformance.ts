@@ -10,7 +10,13 @@ import {
   type InstalledPlugin,
   type PackageJson,
 } from '@gateway/core/plugins';
-import { conformance, metricsRules, sourceRules, tracerRules, type RuleResult } from '@gateway/plugin-conformance';
+import {
+  conformance,
+  metricsRules,
+  sourceRules,
+  tracerRules,
+  type RuleResult,
+} from '@gateway/plugin-conformance';
 import { paint } from '../output/paint.js';
 import { wrongUse } from '../app/flag-values.js';
 
@@ -25,7 +31,11 @@ const rulesOf = { source: sourceRules, tracer: tracerRules, metrics: metricsRule
  */
 export async function runConformance(
   target: string,
-  { discovery, rules, print }: { discovery: Discovery; rules: readonly string[]; print: (line: string) => void },
+  {
+    discovery,
+    rules,
+    print,
+  }: { discovery: Discovery; rules: readonly string[]; print: (line: string) => void },
 ): Promise<readonly PluginResult[]> {
   const plugins = pluginsAt(target, discovery);
   checkRules(rules, plugins);
@@ -34,12 +44,18 @@ export async function runConformance(
     const { kind, name } = plugin;
     print(`${kind} ${name} (${plugin.package} ${plugin.version})`);
     const rig = await rigOf(plugin);
-    for await (const result of conformance(kind, await importDefault(plugin), rig, rules.length > 0 ? { rules } : {})) {
+    for await (const result of conformance(
+      kind,
+      await importDefault(plugin),
+      rig,
+      rules.length > 0 ? { rules } : {},
+    )) {
       results.push({ kind, plugin: name, ...result });
       print(lineOf(result));
     }
   }
-  const count = (outcome: RuleResult['outcome']) => results.filter((it) => it.outcome === outcome).length;
+  const count = (outcome: RuleResult['outcome']) =>
+    results.filter((it) => it.outcome === outcome).length;
   print(`${count('passed')} passed, ${count('failed')} failed, ${count('skipped')} skipped`);
   return results;
 }
@@ -56,7 +72,11 @@ function pluginsAt(target: string, discovery: Discovery): readonly InstalledPlug
     throw broken(folder, `its package.json: ${(cause as Error).message}`, cause);
   }
   const name = typeof json['name'] === 'string' ? json['name'] : target;
-  if (!isPluginPackage(json)) throw new GatewayError('not_a_plugin', { package: name, reason: 'its package.json has no `gateway` object' });
+  if (!isPluginPackage(json))
+    throw new GatewayError('not_a_plugin', {
+      package: name,
+      reason: 'its package.json has no `gateway` object',
+    });
   try {
     return readPlugins(folder, json, folder);
   } catch (cause) {
@@ -64,21 +84,32 @@ function pluginsAt(target: string, discovery: Discovery): readonly InstalledPlug
   }
 }
 
-function installedPlugins(name: string, { plugins, refused }: Discovery): readonly InstalledPlugin[] {
-  const isNamed = (it: { readonly name: string; readonly package: string }) => it.name === name || it.package === name;
+function installedPlugins(
+  name: string,
+  { plugins, refused }: Discovery,
+): readonly InstalledPlugin[] {
+  const isNamed = (it: { readonly name: string; readonly package: string }) =>
+    it.name === name || it.package === name;
   const broken = refused.find(isNamed);
   if (broken) throw broken.error;
   const found = plugins.filter(isNamed);
   if (found.length > 0) return found;
-  const names = [...new Set([...plugins, ...refused].flatMap((it) => [it.name, it.package]))].sort();
-  throw new GatewayError('plugin_unknown', { name, known: names.join(', ') || 'none', hint: didYouMean(name, names) });
+  const names = [
+    ...new Set([...plugins, ...refused].flatMap((it) => [it.name, it.package])),
+  ].sort();
+  throw new GatewayError('plugin_unknown', {
+    name,
+    known: names.join(', ') || 'none',
+    hint: didYouMean(name, names),
+  });
 }
 
 async function rigOf(plugin: InstalledPlugin): Promise<unknown> {
   const { kind, name, manifest, folder } = plugin;
   const { conformance: file } = manifest;
   if (file !== undefined && existsSync(join(folder, file))) return importDefault(plugin, file);
-  const missing = file === undefined ? 'its manifest names none' : `there is no ${file} in ${folder}`;
+  const missing =
+    file === undefined ? 'its manifest names none' : `there is no ${file} in ${folder}`;
   throw new GatewayError('plugin_without_rig', { kind, name, file: missing });
 }
 
@@ -86,7 +117,10 @@ function checkRules(rules: readonly string[], plugins: readonly InstalledPlugin[
   const known = plugins.flatMap(({ kind }) => rulesOf[kind].map(({ name }) => name));
   const unknown = rules.find((rule) => !known.includes(rule));
   if (unknown === undefined) return;
-  throw wrongUse(`there is no rule ${unknown}${didYouMean(unknown, known)}`, `give one of ${known.join(', ')}`);
+  throw wrongUse(
+    `there is no rule ${unknown}${didYouMean(unknown, known)}`,
+    `give one of ${known.join(', ')}`,
+  );
 }
 
 function lineOf(result: RuleResult): string {

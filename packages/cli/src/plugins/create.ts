@@ -10,7 +10,10 @@ import { wrongUse } from '../app/flag-values.js';
 const TEMPLATES = fileURLToPath(new URL('../../templates', import.meta.url));
 
 /** npm would interpret these files under their real names. */
-const REAL_NAMES: Readonly<Record<string, string>> = { gitignore: '.gitignore', 'manifest.json': 'package.json' };
+const REAL_NAMES: Readonly<Record<string, string>> = {
+  gitignore: '.gitignore',
+  'manifest.json': 'package.json',
+};
 
 const PACKAGE_NAME = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
 
@@ -26,9 +29,15 @@ export function createPlugin(
   packageName = `gateway-${kind}-${name}`,
 ): { folder: string; files: number; api: readonly string[] } {
   if (!KINDS.some((it) => it === kind))
-    throw wrongUse(`"${kind}" is not a kind of plugin${didYouMean(kind, KINDS)}`, `give one of ${KINDS.join(', ')}`);
+    throw wrongUse(
+      `"${kind}" is not a kind of plugin${didYouMean(kind, KINDS)}`,
+      `give one of ${KINDS.join(', ')}`,
+    );
   if (!isPluginName(name))
-    throw wrongUse(`"${name}" cannot be the name of a plugin`, 'use lower-case letters, digits and dashes, and a letter first');
+    throw wrongUse(
+      `"${name}" cannot be the name of a plugin`,
+      'use lower-case letters, digits and dashes, and a letter first',
+    );
   if (!PACKAGE_NAME.test(packageName))
     throw wrongUse(
       `"${packageName}" cannot be the name of a package`,
@@ -59,7 +68,11 @@ export function createPlugin(
       'name another folder with --folder, or give this user the right to write there',
     );
   }
-  return { folder: shown, files: files.length, api: ['@gateway/plugin', '@gateway/plugin-conformance'].map(packageFolder) };
+  return {
+    folder: shown,
+    files: files.length,
+    api: ['@gateway/plugin', '@gateway/plugin-conformance'].map(packageFolder),
+  };
 }
 
 function templateFiles(template: string): [file: string, text: string][] {

@@ -6,7 +6,13 @@ import { promisify } from 'node:util';
 import { readConfig, type ConfigOptions } from '@gateway/core/config';
 import { fileReason, GatewayError } from '@gateway/core/errors';
 import { maskUrls } from '@gateway/core/logging';
-import { discover, importPlugin, isPluginPackage, whyInactive, type Discovery } from '@gateway/core/plugins';
+import {
+  discover,
+  importPlugin,
+  isPluginPackage,
+  whyInactive,
+  type Discovery,
+} from '@gateway/core/plugins';
 import { licenceOf } from '../app/installation.js';
 
 interface InstallOptions {
@@ -58,11 +64,16 @@ async function examined(
   const ranges = new Map(packages);
   for (const name of ranges.keys()) {
     if (isPluginPackage(readJson(join(dir, 'node_modules', name, 'package.json')))) continue;
-    throw new GatewayError('not_a_plugin', { package: name, reason: 'its package.json has no `gateway` object' });
+    throw new GatewayError('not_a_plugin', {
+      package: name,
+      reason: 'its package.json has no `gateway` object',
+    });
   }
   const after = discover({ root, pluginsDir: dir });
   const known = before.refused.map(({ error }) => error.message);
-  const refused = after.refused.find((it) => it.from === dir && (ranges.has(it.package) || !known.includes(it.error.message)));
+  const refused = after.refused.find(
+    (it) => it.from === dir && (ranges.has(it.package) || !known.includes(it.error.message)),
+  );
   if (refused) throw refused.error;
 
   const resolved = readConfig({ ...settings, rows: after.rows });
@@ -92,9 +103,12 @@ async function examined(
 /** Makes the path of a folder or tarball absolute: npm runs in another folder. */
 function located(spec: string): string {
   const path = resolve(spec.replace(/^file:/, ''));
-  const isPath = /^(?:file:|\.{0,2}[/\\]|\.{1,2}$|[A-Za-z]:\\)/.test(spec) || (/[/\\]|\.t(?:ar\.)?gz$/.test(spec) && existsSync(path));
+  const isPath =
+    /^(?:file:|\.{0,2}[/\\]|\.{1,2}$|[A-Za-z]:\\)/.test(spec) ||
+    (/[/\\]|\.t(?:ar\.)?gz$/.test(spec) && existsSync(path));
   if (!isPath) return spec;
-  const needed = existsSync(path) && statSync(path).isDirectory() ? join(path, 'package.json') : path;
+  const needed =
+    existsSync(path) && statSync(path).isDirectory() ? join(path, 'package.json') : path;
   if (existsSync(needed)) return path;
   throw new GatewayError('not_a_plugin', { package: spec, reason: `there is no ${needed}` });
 }
@@ -118,7 +132,11 @@ function addPluginApi(dir: string): void {
     mkdirSync(dir, { recursive: true });
     writeFileSync(file, `${JSON.stringify(manifest, null, 2)}\n`);
   } catch (cause) {
-    throw new GatewayError('plugins_dir_unwritable', { path: dir, reason: fileReason(cause) }, { cause });
+    throw new GatewayError(
+      'plugins_dir_unwritable',
+      { path: dir, reason: fileReason(cause) },
+      { cause },
+    );
   }
 }
 
@@ -131,24 +149,49 @@ function readJson(path: string): Readonly<Record<string, unknown>> {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
   } catch (cause) {
-    throw new GatewayError('config_not_json', { path, reason: (cause as Error).message }, { cause });
+    throw new GatewayError(
+      'config_not_json',
+      { path, reason: (cause as Error).message },
+      { cause },
+    );
   }
 }
 
-async function npm(folder: string, args: readonly string[], { allowScripts }: { allowScripts: boolean }): Promise<void> {
-  const quiet = ['--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error', ...(allowScripts ? [] : ['--ignore-scripts'])];
+async function npm(
+  folder: string,
+  args: readonly string[],
+  { allowScripts }: { allowScripts: boolean },
+): Promise<void> {
+  const quiet = [
+    '--no-audit',
+    '--no-fund',
+    '--no-update-notifier',
+    '--loglevel=error',
+    ...(allowScripts ? [] : ['--ignore-scripts']),
+  ];
   try {
     // On Windows npm is a command file, which needs a shell.
-    await promisify(execFile)('npm', [...args, ...quiet], { cwd: folder, shell: process.platform === 'win32' });
+    await promisify(execFile)('npm', [...args, ...quiet], {
+      cwd: folder,
+      shell: process.platform === 'win32',
+    });
   } catch (cause) {
     const { code, message, stderr = '' } = cause as NodeJS.ErrnoException & { stderr?: string };
     if (code === 'ENOENT') throw new GatewayError('npm_missing', { reason: message }, { cause });
     // npm's first sentences, without codes and its log file.
-    const lines = stderr.split('\n').map((line) => line.replace(/^npm (?:error|ERR!) ?(?:[A-Z]?\d{3} )?/i, '').trim());
+    const lines = stderr
+      .split('\n')
+      .map((line) => line.replace(/^npm (?:error|ERR!) ?(?:[A-Z]?\d{3} )?/i, '').trim());
     const told = lines.filter(
-      (line) => line !== '' && !/^(?:code |errno |syscall |path |npm warn |A complete log of this run)/i.test(line),
+      (line) =>
+        line !== '' &&
+        !/^(?:code |errno |syscall |path |npm warn |A complete log of this run)/i.test(line),
     );
     const reason = maskUrls(told.slice(0, 2).join(' ') || 'npm gives no reason');
-    throw new GatewayError('npm_failed', { command: maskUrls(`npm ${args.join(' ')}`), folder, reason });
+    throw new GatewayError('npm_failed', {
+      command: maskUrls(`npm ${args.join(' ')}`),
+      folder,
+      reason,
+    });
   }
 }

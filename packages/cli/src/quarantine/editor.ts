@@ -44,7 +44,8 @@ async function runEditor(editor: string, path: string): Promise<void> {
   try {
     const [status, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
     if (status === 0) return;
-    const reason = status === NO_COMMAND ? 'is not there' : `ended with ${signal ?? `status ${status}`}`;
+    const reason =
+      status === NO_COMMAND ? 'is not there' : `ended with ${signal ?? `status ${status}`}`;
     throw new GatewayError('editor_failed', { editor, reason });
   } finally {
     process.off('SIGINT', leave);

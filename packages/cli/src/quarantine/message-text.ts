@@ -13,7 +13,15 @@ const HEX_BYTES_LINE = 16;
 /** Returns an entry with the fields of the management API. */
 export function entryRecord(entry: QuarantineEntry) {
   const { id, headers, project_id, project_name, source_id, source_name, ...rest } = entry;
-  return { id, project_id, project_name, source_id, source_name, ...rest, headers: JSON.parse(headers) as Record<string, string> };
+  return {
+    id,
+    project_id,
+    project_name,
+    source_id,
+    source_name,
+    ...rest,
+    headers: JSON.parse(headers) as Record<string, string>,
+  };
 }
 
 /** Formats a message, safe for a terminal. */
@@ -30,7 +38,9 @@ export function messageText(
       `quarantine replay ${id}    send it on its way again, with the function of its source as it is now`,
       `quarantine discard ${id}   mark it as not worth keeping`,
     ],
-    replayed: [`explain ${id}   tells where its event went; the first event of a message has the id of the message`],
+    replayed: [
+      `explain ${id}   tells where its event went; the first event of a message has the id of the message`,
+    ],
     discarded: [],
   }[status].map((command) => `  gateway utils ${command}`);
   const since = status === 'quarantined' ? '' : ` ${record.updated_at.toISOString()}`;
@@ -39,19 +49,33 @@ export function messageText(
     ['project', `${record.project_name} (${record.project_id})`],
     ['source', `${record.source_name ?? 'deleted'} (${record.source_id})`],
     ['coordinates', record.coordinates],
-    ['time', `${record.occurred_at.toISOString()} at the broker, quarantined ${record.created_at.toISOString()}`],
-    ['status', `${status}${since}${record.edited_at ? `, edited ${record.edited_at.toISOString()}` : ''}`],
+    [
+      'time',
+      `${record.occurred_at.toISOString()} at the broker, quarantined ${record.created_at.toISOString()}`,
+    ],
+    [
+      'status',
+      `${status}${since}${record.edited_at ? `, edited ${record.edited_at.toISOString()}` : ''}`,
+    ],
     ['code', meaning ? `${code}: ${meaning}` : code],
     ['reason', record.reason],
-    ...Object.entries(record.headers).map(([name, value]) => ['header', `${name}: ${value}`] as const),
-    ['bytes', `${bytes.byteLength}, ${isUtf8(bytes) ? 'UTF-8' : 'not UTF-8, in hex'}${edited ? `; ${raw.byteLength} came` : ''}`],
+    ...Object.entries(record.headers).map(
+      ([name, value]) => ['header', `${name}: ${value}`] as const,
+    ),
+    [
+      'bytes',
+      `${bytes.byteLength}, ${isUtf8(bytes) ? 'UTF-8' : 'not UTF-8, in hex'}${edited ? `; ${raw.byteLength} came` : ''}`,
+    ],
   ]);
-  return [facts, '', ...bytesLines(bytes), ...(next.length > 0 ? ['', 'next:', ...next] : [])].join('\n');
+  return [facts, '', ...bytesLines(bytes), ...(next.length > 0 ? ['', 'next:', ...next] : [])].join(
+    '\n',
+  );
 }
 
 /** Describes the outcome of a replay or a dry run. */
 export function resultLine(result: Replayed | DryRun, dryRun: boolean): string {
-  const eventsText = ({ length }: readonly unknown[]) => (length === 1 ? 'event' : counted(length, 'event'));
+  const eventsText = ({ length }: readonly unknown[]) =>
+    length === 1 ? 'event' : counted(length, 'event');
   switch (result.kind) {
     case 'accepted': {
       const events = result.events.map(({ eventType, id }) => `${eventType} (${id})`).join(', ');
@@ -74,9 +98,15 @@ export function resultLine(result: Replayed | DryRun, dryRun: boolean): string {
 function bytesLines(bytes: Buffer): string[] {
   if (bytes.byteLength === 0) return ['  | (empty)'];
   const text = isUtf8(bytes) ? bytes.toString('utf8') : undefined;
-  const shown = text === undefined ? hexLines(bytes) : escapeTerminal(text.slice(0, TEXT_CHARS_MAX)).split('\n');
+  const shown =
+    text === undefined
+      ? hexLines(bytes)
+      : escapeTerminal(text.slice(0, TEXT_CHARS_MAX)).split('\n');
   const more = text === undefined ? bytes.byteLength - HEX_BYTES_MAX : text.length - TEXT_CHARS_MAX;
-  const rest = more > 0 ? [`  … ${more} more ${text === undefined ? 'bytes' : 'characters'}; --raw writes all`] : [];
+  const rest =
+    more > 0
+      ? [`  … ${more} more ${text === undefined ? 'bytes' : 'characters'}; --raw writes all`]
+      : [];
   return [...shown.map((line) => `  | ${line}`), ...rest];
 }
 

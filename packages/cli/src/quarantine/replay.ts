@@ -5,7 +5,11 @@ import type { Config } from '@gateway/core/config';
 import { eventTypeCatalogue } from '@gateway/store/config';
 import { openKv, retryKv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
-import { readReplayable, type QuarantineEntry, type QuarantineRef } from '@gateway/store/quarantine';
+import {
+  readReplayable,
+  type QuarantineEntry,
+  type QuarantineRef,
+} from '@gateway/store/quarantine';
 import type { Pages } from './selection.js';
 
 /**
@@ -34,24 +38,38 @@ export interface ReplayOptions {
  */
 export async function replayAll(pages: Pages, options: ReplayOptions): Promise<void> {
   const { config, database, onKvAway, onSkipped, onResult } = options;
-  const { max_message_bytes: maxMessageBytes, idempotency_window_seconds: idempotencyWindowSeconds } = config.ingest;
+  const {
+    max_message_bytes: maxMessageBytes,
+    idempotency_window_seconds: idempotencyWindowSeconds,
+  } = config.ingest;
   const { pool } = database;
   const sandbox = idleSandbox(sandboxLimits(config));
-  const checked = { sandbox, maxMessageBytes, catalogue: eventTypeCatalogue(pool), pool, idempotencyWindowSeconds };
+  const checked = {
+    sandbox,
+    maxMessageBytes,
+    catalogue: eventTypeCatalogue(pool),
+    pool,
+    idempotencyWindowSeconds,
+  };
   const signals = options.dryRun ? undefined : await openSignals(config, onKvAway);
   try {
     for await (const page of pages) {
       page.filter(({ status }) => status !== 'quarantined').forEach(onSkipped);
-      const refs = page.flatMap(({ status, project_id: projectId, id }) => (status === 'quarantined' ? [{ projectId, id }] : []));
+      const refs = page.flatMap(({ status, project_id: projectId, id }) =>
+        status === 'quarantined' ? [{ projectId, id }] : [],
+      );
       for (let at = 0; at < refs.length; at += CONCURRENT_MESSAGES) {
         const messages = await readReplayable(pool, refs.slice(at, at + CONCURRENT_MESSAGES));
-        const settled = await Promise.allSettled(messages.map((it) => (options.dryRun ? dryRun(it, checked) : replay(it, checked))));
+        const settled = await Promise.allSettled(
+          messages.map((it) => (options.dryRun ? dryRun(it, checked) : replay(it, checked))),
+        );
         const replayed: QuarantineRef[] = [];
         for (const [i, { projectId, id }] of messages.entries()) {
           const result = settled[i]!;
           if (result.status === 'rejected') continue;
           onResult(id, result.value);
-          if (result.value.kind === 'replayed') replayed.push(...result.value.ids.map((eventId) => ({ projectId, id: eventId })));
+          if (result.value.kind === 'replayed')
+            replayed.push(...result.value.ids.map((eventId) => ({ projectId, id: eventId })));
         }
         await signals?.push(replayed);
         for (const it of settled) if (it.status === 'rejected') throw it.reason;
@@ -74,7 +92,8 @@ async function openSignals(config: Config, onKvAway: () => void) {
   };
   await retryKv(() => kv.ping(), KV_PATIENCE_MS).catch(warn);
   return {
-    push: (events: readonly QuarantineRef[]) => (isAway ? undefined : signalPending({ kv, log: { warn } }, events)),
+    push: (events: readonly QuarantineRef[]) =>
+      isAway ? undefined : signalPending({ kv, log: { warn } }, events),
     close: () => kv.close(),
   };
 }

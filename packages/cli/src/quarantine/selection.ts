@@ -1,8 +1,21 @@
 import { rejectCodes } from '@gateway/ingest/message/reject-codes';
 import { GatewayError } from '@gateway/core/errors';
 import type { Database } from '@gateway/store/postgres';
-import type { QuarantineEntry, QuarantineSelection, QuarantineStatus } from '@gateway/store/quarantine';
-import { Args, argument, Flags, idOf, oneOf, parseDuration, valueFlag, wrongUse } from '../app/gateway-command.js';
+import type {
+  QuarantineEntry,
+  QuarantineSelection,
+  QuarantineStatus,
+} from '@gateway/store/quarantine';
+import {
+  Args,
+  argument,
+  Flags,
+  idOf,
+  oneOf,
+  parseDuration,
+  valueFlag,
+  wrongUse,
+} from '../app/gateway-command.js';
 
 export const filterFlags = {
   'project-id': valueFlag('<id>', 'Messages of this project.'),
@@ -13,37 +26,58 @@ export const filterFlags = {
 
 /** Ids, or `--all` with filters, for commands that change messages. */
 export const chosenFlags = {
-  all: Flags.boolean({ summary: 'All quarantined messages that match the filters, instead of ids.' }),
+  all: Flags.boolean({
+    summary: 'All quarantined messages that match the filters, instead of ids.',
+  }),
   ...filterFlags,
   'dry-run': Flags.boolean({ summary: 'Change nothing; show what would be done.' }),
 };
-export const chosenArgs = { id: Args.string({ multiple: true, ignoreStdin: true, description: 'Ids of messages.' }) };
+export const chosenArgs = {
+  id: Args.string({ multiple: true, ignoreStdin: true, description: 'Ids of messages.' }),
+};
 
 export const messageArg = { id: argument('Id of the message.') };
 
 type Filters = Readonly<Record<keyof typeof filterFlags, string | undefined>>;
 
 /** Converts the flags; `--time` counts back from now. Throws `wrong_use`. */
-export function selectionOf(flags: Filters & { readonly status?: string | undefined }): QuarantineSelection {
+export function selectionOf(
+  flags: Filters & { readonly status?: string | undefined },
+): QuarantineSelection {
   const statuses: readonly QuarantineStatus[] = ['quarantined', 'replayed', 'discarded'];
   return {
     projectId: idOf('--project-id', flags['project-id']),
     sourceId: idOf('--source-id', flags['source-id']),
     code: oneOf('--code', flags.code, Object.keys(rejectCodes)),
     status: oneOf('--status', flags.status, statuses),
-    from: flags.time === undefined ? undefined : new Date(Date.now() - parseDuration('--time', flags.time)),
+    from:
+      flags.time === undefined
+        ? undefined
+        : new Date(Date.now() - parseDuration('--time', flags.time)),
   };
 }
 
-export type Chosen = { readonly ids: readonly string[] } | { readonly selection: QuarantineSelection; readonly filters: readonly string[] };
+export type Chosen =
+  | { readonly ids: readonly string[] }
+  | { readonly selection: QuarantineSelection; readonly filters: readonly string[] };
 
 /** Throws `wrong_use` for ids with `--all`, filters without it, neither, and invalid values. */
-export function chosenBy(flags: Filters & { readonly all: boolean }, given: string | readonly string[] | undefined): Chosen {
+export function chosenBy(
+  flags: Filters & { readonly all: boolean },
+  given: string | readonly string[] | undefined,
+): Chosen {
   const ids = [...new Set([given ?? []].flat().map((id) => idOf('the argument', id)))];
-  const filters = Object.keys(filterFlags).flatMap((name) => (flags[name as keyof Filters] === undefined ? [] : [`--${name}`]));
-  if (flags.all && ids.length > 0) throw wrongUse('ids and --all exclude each other', 'give one of the two');
+  const filters = Object.keys(filterFlags).flatMap((name) =>
+    flags[name as keyof Filters] === undefined ? [] : [`--${name}`],
+  );
+  if (flags.all && ids.length > 0)
+    throw wrongUse('ids and --all exclude each other', 'give one of the two');
   if (flags.all) return { selection: selectionOf(flags), filters };
-  if (filters.length > 0) throw wrongUse(`${filters.join(', ')} filters what --all takes`, 'add --all, or omit the filter');
+  if (filters.length > 0)
+    throw wrongUse(
+      `${filters.join(', ')} filters what --all takes`,
+      'add --all, or omit the filter',
+    );
   if (ids.length > 0) return { ids };
   throw wrongUse(
     'no message is named',
@@ -64,7 +98,10 @@ export async function chosenPages(database: Database, chosen: Chosen): Promise<P
 }
 
 /** Returns the messages in the order of `ids`. Throws `quarantined_unknown`. */
-export async function findEntries({ pool }: Pick<Database, 'pool'>, ids: readonly string[]): Promise<QuarantineEntry[]> {
+export async function findEntries(
+  { pool }: Pick<Database, 'pool'>,
+  ids: readonly string[],
+): Promise<QuarantineEntry[]> {
   const { findQuarantine } = await import('@gateway/store/quarantine');
   const entries = await findQuarantine(pool, ids);
   const unknown = ids.filter((id) => !entries.some((it) => it.id === id));
@@ -75,21 +112,32 @@ export async function findEntries({ pool }: Pick<Database, 'pool'>, ids: readonl
 /**
  * Throws `not_found` for an unknown project: an empty result would look like an empty quarantine.
  */
-export async function requireProject({ knex }: Pick<Database, 'knex'>, { projectId }: QuarantineSelection): Promise<void> {
+export async function requireProject(
+  { knex }: Pick<Database, 'knex'>,
+  { projectId }: QuarantineSelection,
+): Promise<void> {
   if (projectId === undefined) return;
   const { findProject } = await import('@gateway/store/config');
-  if (!(await findProject(knex, projectId))) throw new GatewayError('not_found', { thing: 'project', id: projectId });
+  if (!(await findProject(knex, projectId)))
+    throw new GatewayError('not_found', { thing: 'project', id: projectId });
 }
 
 const PAGE_ENTRIES = 200;
 
 /** Pages through a selection, oldest first, without messages quarantined while it runs. */
-async function* quarantinedPages({ pool }: Pick<Database, 'pool'>, selection: QuarantineSelection): AsyncGenerator<QuarantineEntry[]> {
+async function* quarantinedPages(
+  { pool }: Pick<Database, 'pool'>,
+  selection: QuarantineSelection,
+): AsyncGenerator<QuarantineEntry[]> {
   const [{ databaseTime }, { listQuarantine }] = await Promise.all([
     import('@gateway/store/postgres'),
     import('@gateway/store/quarantine'),
   ]);
-  const wanted = { ...selection, status: 'quarantined', quarantinedUntil: await databaseTime(pool) } as const;
+  const wanted = {
+    ...selection,
+    status: 'quarantined',
+    quarantinedUntil: await databaseTime(pool),
+  } as const;
   for (let after: string | undefined; ;) {
     const page = await listQuarantine(pool, wanted, { order: 'asc', after, limit: PAGE_ENTRIES });
     if (page.length > 0) yield page;

@@ -9,7 +9,16 @@ import { repeatedMembers } from '../json/json-members.js';
 import { isObject } from '../json/json-value.js';
 import { parseSetting } from './parse-value.js';
 import { MASK, maskAddress } from '../logging/redaction.js';
-import { envOf, flagsOf, keysOf, settingAt, settings, type Config, type Setting, type SettingsTable } from './settings.js';
+import {
+  envOf,
+  flagsOf,
+  keysOf,
+  settingAt,
+  settings,
+  type Config,
+  type Setting,
+  type SettingsTable,
+} from './settings.js';
 import { didYouMean } from '../errors/suggest.js';
 
 const DEFAULT_FILE = './gateway.json';
@@ -73,7 +82,10 @@ export function resolveConfig(options: ConfigOptions = {}): Resolved {
   const fatal: Problem[] = problems.filter(({ key }) => rows[key]?.owner === undefined);
   if (fatal.length === 0) fatal.push(...connectionChecks(config, origins));
   if (fatal.length === 0) return resolved;
-  throw new GatewayError(fatal.every(({ origin }) => origin.startsWith('--')) ? 'wrong_flags' : 'invalid_settings', { problems: fatal });
+  throw new GatewayError(
+    fatal.every(({ origin }) => origin.startsWith('--')) ? 'wrong_flags' : 'invalid_settings',
+    { problems: fatal },
+  );
 }
 
 /**
@@ -87,10 +99,20 @@ export function readConfig(options: ConfigOptions = {}): ReadConfig {
   const problems: FoundProblem[] = [];
   const withdrawn: ReadConfig['withdrawn'][number][] = [];
   const fromFile = flatten(content, rows, (key, wrong, hint = '') =>
-    problems.push({ key, origin, sentence: `${key} ${wrong} (from ${origin})${hint}`, from: 'file' }),
+    problems.push({
+      key,
+      origin,
+      sentence: `${key} ${wrong} (from ${origin})${hint}`,
+      from: 'file',
+    }),
   );
   for (const { path: key, lines } of repeatedMembers(text ?? '{}')) {
-    problems.push({ key, origin, sentence: `${key} is given twice, in the lines ${lines.join(' and ')} (from ${origin})`, from: 'file' });
+    problems.push({
+      key,
+      origin,
+      sentence: `${key} is given twice, in the lines ${lines.join(' and ')} (from ${origin})`,
+      from: 'file',
+    });
   }
   const given = (key: string, row: Setting): readonly Given[] => {
     const above = flagValue(key, row, command, flags) ?? envValue(key, row, env);
@@ -104,9 +126,19 @@ export function readConfig(options: ConfigOptions = {}): ReadConfig {
   for (const [key, row] of Object.entries(rows)) {
     const [it, ...more] = given(key, row);
     if (row.withdrawn !== undefined) {
-      const form = it?.from === 'file' ? `${key} in ${origin}` : `${it?.origin}=${maskAddress(String(it?.value))}`;
+      const form =
+        it?.from === 'file'
+          ? `${key} in ${origin}`
+          : `${it?.origin}=${maskAddress(String(it?.value))}`;
       const instead = row.withdrawn;
-      if (it) withdrawn.push({ key, origin: it.origin, form, instead, sentence: `${form} is no longer valid: ${instead}` });
+      if (it)
+        withdrawn.push({
+          key,
+          origin: it.origin,
+          form,
+          instead,
+          sentence: `${form} is no longer valid: ${instead}`,
+        });
       continue;
     }
     values.set(key, row.default);
@@ -137,18 +169,29 @@ export function readConfig(options: ConfigOptions = {}): ReadConfig {
   };
 }
 
-function agreed(all: readonly Given[], row: Setting, parts: () => string): { value: unknown } | Pick<FoundProblem, 'sentence' | 'places'> {
+function agreed(
+  all: readonly Given[],
+  row: Setting,
+  parts: () => string,
+): { value: unknown } | Pick<FoundProblem, 'sentence' | 'places'> {
   let first: { readonly place: string; readonly value: unknown } | undefined;
   for (const { place, value: given, origin, from } of all) {
     const parsed = parseSetting(row, given, from !== 'file');
     if ('wrong' in parsed) {
-      const hint = parsed.hint ?? (row.format === 'login' || (row.format === 'host' && String(given).includes('://')) ? parts() : '');
+      const hint =
+        parsed.hint ??
+        (row.format === 'login' || (row.format === 'host' && String(given).includes('://'))
+          ? parts()
+          : '');
       return { places: [place], sentence: `${place} ${parsed.wrong} (from ${origin})${hint}` };
     }
     first ??= { place, value: parsed.value };
     if (isDeepStrictEqual(first.value, parsed.value)) continue;
     const both = `${first.place} (from ${origin}) and ${place} (from ${origin})`;
-    return { places: [first.place, place], sentence: `${both} are the same setting and have different values; remove one of them` };
+    return {
+      places: [first.place, place],
+      sentence: `${both} are the same setting and have different values; remove one of them`,
+    };
   }
   return { value: first?.value };
 }
@@ -162,7 +205,10 @@ function partsOf(key: string, rows: SettingsTable): string {
 }
 
 /** Returns the plugin folder, needed before the settings table is complete. Reports no mistakes. */
-export function pluginsDirOf({ env = process.env, file }: Pick<ConfigOptions, 'env' | 'file'> = {}): string {
+export function pluginsDirOf({
+  env = process.env,
+  file,
+}: Pick<ConfigOptions, 'env' | 'file'> = {}): string {
   const row = settings['plugins.dir'];
   try {
     const fromFile = flatten(readFile(file).content, settings, () => undefined).get('plugins.dir');
@@ -174,7 +220,9 @@ export function pluginsDirOf({ env = process.env, file }: Pick<ConfigOptions, 'e
 }
 
 /** Returns the user's editor as a shell command, if the environment names one. */
-export function editorCommand({ VISUAL: visual, EDITOR: editor }: NonNullable<ConfigOptions['env']> = process.env): string | undefined {
+export function editorCommand(
+  { VISUAL: visual, EDITOR: editor }: NonNullable<ConfigOptions['env']> = process.env,
+): string | undefined {
   return visual?.trim() || editor?.trim() || undefined;
 }
 
@@ -183,31 +231,49 @@ export function settingsAt(config: Config, key: string): Readonly<Record<string,
 }
 
 /** Returns the settings as `gateway config` prints them. */
-export function presentConfig({ config, rows }: Resolved, { showSecrets = false } = {}): Record<string, unknown> {
+export function presentConfig(
+  { config, rows }: Resolved,
+  { showSecrets = false } = {},
+): Record<string, unknown> {
   const shown = Object.entries(rows).filter(([, row]) => row.withdrawn === undefined);
-  return nest(new Map(shown.map(([key, row]) => [key, presented(row, settingAt(config, key), showSecrets)])));
+  return nest(
+    new Map(shown.map(([key, row]) => [key, presented(row, settingAt(config, key), showSecrets)])),
+  );
 }
 
 /** Returns the value and origin of each setting. */
 export function presentOrigins({ config, origins, rows }: Resolved, { showSecrets = false } = {}) {
-  const line = (key: string, origin: string) => ({ value: presented(rows[key]!, settingAt(config, key), showSecrets) ?? null, origin });
+  const line = (key: string, origin: string) => ({
+    value: presented(rows[key]!, settingAt(config, key), showSecrets) ?? null,
+    origin,
+  });
   return Object.fromEntries(Array.from(origins, ([key, origin]) => [key, line(key, origin)]));
 }
 
 function presented(row: Setting, value: unknown, showSecrets: boolean): unknown {
-  if (showSecrets || value === undefined || (Array.isArray(value) && value.length === 0)) return value;
+  if (showSecrets || value === undefined || (Array.isArray(value) && value.length === 0))
+    return value;
   if (row.secret) return MASK;
   return typeof value === 'string' ? maskAddress(value) : value;
 }
 
 /** A backend set in the file or the environment does not enable metrics. */
 function enableMetricsByFlag(values: Map<string, unknown>, origins: Map<string, string>): void {
-  if (origins.get('metrics.enabled') !== 'default' || origins.get('metrics.metrics_backend') !== '--metrics-backend') return;
+  if (
+    origins.get('metrics.enabled') !== 'default' ||
+    origins.get('metrics.metrics_backend') !== '--metrics-backend'
+  )
+    return;
   values.set('metrics.enabled', true);
   origins.set('metrics.enabled', '--metrics-backend');
 }
 
-function flagValue(key: string, row: Setting, command: string, flags: FlagValues): Given | undefined {
+function flagValue(
+  key: string,
+  row: Setting,
+  command: string,
+  flags: FlagValues,
+): Given | undefined {
   for (const flag of flagsOf(row, command)) {
     const value = flags[flag];
     if (value === undefined || (Array.isArray(value) && value.length === 0)) continue;
@@ -219,10 +285,16 @@ function flagValue(key: string, row: Setting, command: string, flags: FlagValues
 }
 
 /** An empty variable counts as unset, because container files pass unset variables that way. */
-function envValue(key: string, row: Setting, env: NonNullable<ConfigOptions['env']>): Given | undefined {
+function envValue(
+  key: string,
+  row: Setting,
+  env: NonNullable<ConfigOptions['env']>,
+): Given | undefined {
   const name = envOf(key, row);
   const value = env[name];
-  return value && !isServiceLink(name, value) ? { value, origin: name, from: 'env', place: key } : undefined;
+  return value && !isServiceLink(name, value)
+    ? { value, origin: name, from: 'env', place: key }
+    : undefined;
 }
 
 /**
@@ -244,15 +316,24 @@ function serviceLinks(rows: SettingsTable, env: NonNullable<ConfigOptions['env']
   });
 }
 
-function readFile(file: ConfigOptions['file']): { origin: string; content: Readonly<Record<string, unknown>>; text?: string } {
+function readFile(file: ConfigOptions['file']): {
+  origin: string;
+  content: Readonly<Record<string, unknown>>;
+  text?: string;
+} {
   if (typeof file === 'object') return { origin: 'the configuration', content: file };
   const path = file ?? DEFAULT_FILE;
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT' && file === undefined) return { origin: path, content: {} };
-    throw new GatewayError('config_unreadable', { path, reason: fileReason(error) }, { cause: error });
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT' && file === undefined)
+      return { origin: path, content: {} };
+    throw new GatewayError(
+      'config_unreadable',
+      { path, reason: fileReason(error) },
+      { cause: error },
+    );
   }
   text = text.replace(/^\uFEFF/, '');
   let content: unknown;
@@ -261,7 +342,8 @@ function readFile(file: ConfigOptions['file']): { origin: string; content: Reado
   } catch (error) {
     throw new GatewayError('config_not_json', { path, reason: jsonMistake(text, error as Error) });
   }
-  if (!isObject(content)) throw new GatewayError('config_not_json', { path, reason: 'it holds another value' });
+  if (!isObject(content))
+    throw new GatewayError('config_not_json', { path, reason: 'it holds another value' });
   return { origin: path, content, text };
 }
 
@@ -276,7 +358,8 @@ function flatten(
     for (const [name, value] of Object.entries(object)) {
       const key = prefix + name;
       if (keys.includes(key)) values.set(key, value);
-      else if (!keys.some((known) => known.startsWith(`${key}.`))) report(key, 'is not a setting', suggestion(key, rows));
+      else if (!keys.some((known) => known.startsWith(`${key}.`)))
+        report(key, 'is not a setting', suggestion(key, rows));
       else if (isObject(value)) walk(value, `${key}.`);
       else report(key, 'must be an object of settings');
     }
@@ -289,7 +372,9 @@ function flatten(
 
 function suggestion(key: string, rows: SettingsTable): string {
   const depth = key.split('.').length;
-  const known = Object.entries(rows).flatMap(([it, row]) => (row.withdrawn === undefined ? keysOf(it, row) : []));
+  const known = Object.entries(rows).flatMap(([it, row]) =>
+    row.withdrawn === undefined ? keysOf(it, row) : [],
+  );
   const groups = known.map((it) => it.split('.').slice(0, depth).join('.'));
   return didYouMean(key, new Set([...groups, ...known]));
 }
@@ -307,6 +392,7 @@ function nest(values: ReadonlyMap<string, unknown>): Record<string, unknown> {
 }
 
 function deepFreeze<T extends object>(object: T): T {
-  for (const value of Object.values(object)) if (typeof value === 'object' && value !== null) deepFreeze(value as object);
+  for (const value of Object.values(object))
+    if (typeof value === 'object' && value !== null) deepFreeze(value as object);
   return Object.freeze(object);
 }

@@ -9,7 +9,11 @@ type Conflict = readonly [key: Key, sentence: string, hint?: string | undefined]
 
 /** Finds settings that are valid alone but wrong together. Reads no files and no network. */
 export function crossChecks(config: Config, origins: Origins = new Map()): Problem[] {
-  return [...connectionChecks(config, origins), ...signInChecks(config, origins), ...problemsOf(processConflicts(config), origins)];
+  return [
+    ...connectionChecks(config, origins),
+    ...signInChecks(config, origins),
+    ...problemsOf(processConflicts(config), origins),
+  ];
 }
 
 /** Finds sign-in mistakes. A server does not start with any. */
@@ -25,13 +29,18 @@ export function connectionChecks(config: Config, origins: Origins): Problem[] {
 function problemsOf(found: Iterable<Conflict>, origins: Origins): Problem[] {
   return Array.from(found, ([key, sentence, hint = '']) => {
     const origin = origins.get(key) ?? key;
-    return { key, origin, sentence: `${maskAddress(sentence)}${origins.has(key) ? ` (from ${origin})` : ''}${hint}` };
+    return {
+      key,
+      origin,
+      sentence: `${maskAddress(sentence)}${origins.has(key) ? ` (from ${origin})` : ''}${hint}`,
+    };
   });
 }
 
 function* connectionConflicts(config: Config): Generator<Conflict> {
   const options = parseDatabaseOptions(config.database.options);
-  if ('wrong' in options) yield ['database.options', `database.options ${options.wrong}`, options.hint];
+  if ('wrong' in options)
+    yield ['database.options', `database.options ${options.wrong}`, options.hint];
   if (config.kv.type !== 'redis') return;
   yield* kvPlaceConflicts(config);
   yield* kvTlsConflicts(config);
@@ -41,7 +50,10 @@ function* kvPlaceConflicts(config: Config): Generator<Conflict> {
   const { sentinel, cluster, database } = config.kv;
   const nodes = cluster.addresses.length > 0;
   if (nodes && (sentinel.addresses.length > 0 || sentinel.master_name !== undefined)) {
-    yield ['kv.cluster.addresses', 'kv.cluster.addresses and kv.sentinel are both set; set only one of them'];
+    yield [
+      'kv.cluster.addresses',
+      'kv.cluster.addresses and kv.sentinel are both set; set only one of them',
+    ];
     return;
   }
   yield* unmetNeeds(config, [
@@ -53,20 +65,32 @@ function* kvPlaceConflicts(config: Config): Generator<Conflict> {
   for (const key of ['sentinel', 'cluster'] as const) {
     const without = config.kv[key].addresses.find((address) => /^:|:0*$/.test(address));
     if (without === undefined) continue;
-    yield [`kv.${key}.addresses`, `kv.${key}.addresses holds ${JSON.stringify(without)}, which names no host or no port`];
+    yield [
+      `kv.${key}.addresses`,
+      `kv.${key}.addresses holds ${JSON.stringify(without)}, which names no host or no port`,
+    ];
   }
-  if (!/^\d{0,9}$/.test(database)) yield ['kv.database', `kv.database must be a number, not ${JSON.stringify(database)}`];
+  if (!/^\d{0,9}$/.test(database))
+    yield ['kv.database', `kv.database must be a number, not ${JSON.stringify(database)}`];
   else if (nodes && Number(database) !== 0) {
-    yield ['kv.database', `kv.database is ${database}, but a Redis Cluster (kv.cluster.addresses) has only database 0`];
+    yield [
+      'kv.database',
+      `kv.database is ${database}, but a Redis Cluster (kv.cluster.addresses) has only database 0`,
+    ];
   }
 }
 
 function* kvTlsConflicts(config: Config): Generator<Conflict> {
   const { scheme, tls } = config.kv;
-  const unused = (['ca_file', 'cert_file', 'key_file', 'insecure_skip_verify'] as const).find((it) => tls[it]);
+  const unused = (['ca_file', 'cert_file', 'key_file', 'insecure_skip_verify'] as const).find(
+    (it) => tls[it],
+  );
   if (scheme !== 'rediss' && unused) {
     const key = `kv.tls.${unused}` as const;
-    yield [key, `${key} is set, but kv.scheme is redis, which does not use TLS; set ${named('kv.scheme')} to rediss`];
+    yield [
+      key,
+      `${key} is set, but kv.scheme is redis, which does not use TLS; set ${named('kv.scheme')} to rediss`,
+    ];
     return;
   }
   yield* unmetNeeds(config, [
@@ -74,7 +98,8 @@ function* kvTlsConflicts(config: Config): Generator<Conflict> {
     ['kv.tls.key_file', 'kv.tls.cert_file'],
   ]);
   if (tls.insecure_skip_verify && tls.ca_file !== undefined) {
-    const sentence = 'kv.tls.insecure_skip_verify is set, so that kv.tls.ca_file has no effect; remove one of them';
+    const sentence =
+      'kv.tls.insecure_skip_verify is set, so that kv.tls.ca_file has no effect; remove one of them';
     yield ['kv.tls.insecure_skip_verify', sentence];
   }
 }
@@ -90,10 +115,17 @@ function* processConflicts(config: Config): Generator<Conflict> {
   ]);
   for (const file of ['ssl_cert_file', 'ssl_key_file'] as const) {
     if (server.http.ssl || server.http[file] === undefined) continue;
-    yield [`server.http.${file}`, `server.http.${file} is set, but ${named('server.http.ssl')} is not true`];
+    yield [
+      `server.http.${file}`,
+      `server.http.${file} is set, but ${named('server.http.ssl')} is not true`,
+    ];
   }
   const effect = ', so that no notification is sent';
-  yield* unmetNeeds(config, [[smtp.url === undefined ? 'smtp.provider' : 'smtp.url', 'smtp.from']], effect);
+  yield* unmetNeeds(
+    config,
+    [[smtp.url === undefined ? 'smtp.provider' : 'smtp.url', 'smtp.from']],
+    effect,
+  );
   if (smtp.provider === undefined) yield* unmetNeeds(config, [['smtp.from', 'smtp.url']], effect);
 }
 
@@ -104,18 +136,34 @@ function* signInConflicts(config: Config): Generator<Conflict> {
     ['oidc.client_id', 'oidc.issuer'],
     ['oidc.organisation', 'oidc.issuer'],
   ]);
-  yield* unmetNeeds(config, [['oidc.issuer', 'host']], ', so that the provider could send no one back');
+  yield* unmetNeeds(
+    config,
+    [['oidc.issuer', 'host']],
+    ', so that the provider could send no one back',
+  );
   if (oidc.issuer !== undefined && !isPrivateChannel(oidc.issuer)) {
-    yield ['oidc.issuer', 'oidc.issuer must begin with https://: over plain HTTP, anyone on the way could sign in as anyone'];
+    yield [
+      'oidc.issuer',
+      'oidc.issuer must begin with https://: over plain HTTP, anyone on the way could sign in as anyone',
+    ];
   }
   if (oidc.issuer !== undefined && !server.auth.native) {
-    yield ['oidc.issuer', `oidc.issuer is set, but ${named('server.auth.native')} is false, so that no session is accepted`];
+    yield [
+      'oidc.issuer',
+      `oidc.issuer is set, but ${named('server.auth.native')} is false, so that no session is accepted`,
+    ];
   }
   if (oidc.issuer !== undefined && !dashboard.enabled) {
-    yield ['oidc.issuer', `oidc.issuer is set, but ${named('dashboard.enabled')} is false, so that the provider could send no one back`];
+    yield [
+      'oidc.issuer',
+      `oidc.issuer is set, but ${named('dashboard.enabled')} is false, so that the provider could send no one back`,
+    ];
   }
   if (!server.auth.passwords && oidc.issuer === undefined) {
-    yield ['server.auth.passwords', `server.auth.passwords is false without ${named('oidc.issuer')}, so that no one could sign in`];
+    yield [
+      'server.auth.passwords',
+      `server.auth.passwords is false without ${named('oidc.issuer')}, so that no one could sign in`,
+    ];
   }
 }
 
@@ -125,14 +173,21 @@ function isPrivateChannel(url: string): boolean {
   return protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
 }
 
-function* unmetNeeds(config: Config, needs: readonly (readonly [key: Key, needed: Key])[], effect = ''): Generator<Conflict> {
+function* unmetNeeds(
+  config: Config,
+  needs: readonly (readonly [key: Key, needed: Key])[],
+  effect = '',
+): Generator<Conflict> {
   const isSet = (key: Key) => {
     const value = settingAt(config, key);
     return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
   };
   for (const [key, needed] of needs) {
     if (!isSet(key) || isSet(needed)) continue;
-    yield [key, `${key} is ${settingAt(config, key) === true ? 'true' : 'set'} without ${named(needed)}${effect}`];
+    yield [
+      key,
+      `${key} is ${settingAt(config, key) === true ? 'true' : 'set'} without ${named(needed)}${effect}`,
+    ];
   }
 }
 

@@ -24,7 +24,14 @@ const CHOICES: Readonly<Record<string, readonly string[]>> = {
   uselibpqcompat: ['true'],
 };
 const SECONDS = ['connect_timeout', 'keepalives_idle'];
-const TEXTS = ['application_name', 'fallback_application_name', 'options', 'sslrootcert', 'sslcert', 'sslkey'];
+const TEXTS = [
+  'application_name',
+  'fallback_application_name',
+  'options',
+  'sslrootcert',
+  'sslcert',
+  'sslkey',
+];
 const KNOWN = [...Object.keys(CHOICES), ...SECONDS, ...TEXTS];
 const OTHER_SETTINGS: Readonly<Record<string, string>> = {
   host: 'database.host',
@@ -36,19 +43,29 @@ const OTHER_SETTINGS: Readonly<Record<string, string>> = {
 const MOST_SECONDS = 2_147_483;
 
 /** Parses the query string of a connection URL like libpq: a plus sign is no space. */
-export function parseDatabaseOptions(text: string): { readonly options: DatabaseOptions } | Mistake {
+export function parseDatabaseOptions(
+  text: string,
+): { readonly options: DatabaseOptions } | Mistake {
   const given = new Map<string, string>();
   for (const part of text.replace(/^\?/, '').split('&')) {
     if (part === '') continue;
     const at = part.indexOf('=');
-    if (at <= 0) return { wrong: `must be a list of <name>=<value> joined by "&"; ${JSON.stringify(part)} is not` };
+    if (at <= 0)
+      return {
+        wrong: `must be a list of <name>=<value> joined by "&"; ${JSON.stringify(part)} is not`,
+      };
     try {
-      const [name, value] = [part.slice(0, at), part.slice(at + 1)].map(decodeURIComponent) as [string, string];
+      const [name, value] = [part.slice(0, at), part.slice(at + 1)].map(decodeURIComponent) as [
+        string,
+        string,
+      ];
       given.set(name, value);
       const wrong = wrongWith(name, value);
       if (wrong) return wrong;
     } catch {
-      return { wrong: `holds a "%" in ${JSON.stringify(part.slice(0, at))} without two hexadecimal digits after it; write it as %25` };
+      return {
+        wrong: `holds a "%" in ${JSON.stringify(part.slice(0, at))} without two hexadecimal digits after it; write it as %25`,
+      };
     }
   }
   const wrong = conflictIn(given);
@@ -59,9 +76,14 @@ function wrongWith(name: string, value: string): Mistake | undefined {
   const setting = own(OTHER_SETTINGS, name);
   if (setting) return { wrong: `names ${name}, which is the setting ${setting}` };
   if (!KNOWN.includes(name)) {
-    const session = /_timeout$|^search_path$/.test(name) ? `; for the session it is options=-c ${name}=<value>` : '';
+    const session = /_timeout$|^search_path$/.test(name)
+      ? `; for the session it is options=-c ${name}=<value>`
+      : '';
     const hint = session || didYouMean(name, KNOWN);
-    return { wrong: `names ${JSON.stringify(name)}, which is not an option (known: ${KNOWN.join(', ')})`, hint };
+    return {
+      wrong: `names ${JSON.stringify(name)}, which is not an option (known: ${KNOWN.join(', ')})`,
+      hint,
+    };
   }
   const choices = own(CHOICES, name);
   if (choices && !choices.includes(value)) {
@@ -71,7 +93,9 @@ function wrongWith(name: string, value: string): Mistake | undefined {
     };
   }
   if (SECONDS.includes(name) && !(/^\d{1,7}$/.test(value) && Number(value) <= MOST_SECONDS)) {
-    return { wrong: `has ${name} of ${JSON.stringify(value)}; it must be whole seconds, at most ${MOST_SECONDS}` };
+    return {
+      wrong: `has ${name} of ${JSON.stringify(value)}; it must be whole seconds, at most ${MOST_SECONDS}`,
+    };
   }
   return undefined;
 }
@@ -82,21 +106,27 @@ function conflictIn(given: ReadonlyMap<string, string>): string | undefined {
   if (file && !given.has('sslmode') && !given.has('ssl'))
     return `names ${file} without sslmode, so that TLS would not be used; add sslmode=verify-full`;
   if (given.has('ssl') && given.has('sslmode')) return 'has both ssl and sslmode; omit ssl';
-  if (!given.get('sslcert') !== !given.get('sslkey')) return 'must have both sslcert and sslkey, or none of them';
+  if (!given.get('sslcert') !== !given.get('sslkey'))
+    return 'must have both sslcert and sslkey, or none of them';
   if (mode === 'verify-ca' && !given.get('sslrootcert')) {
     return 'asks for sslmode=verify-ca without sslrootcert, which would accept any certificate; set sslrootcert, or sslmode=verify-full';
   }
   if (given.get('sslrootcert') === 'system' && mode !== 'verify-full') {
     return `asks for sslmode=${mode} with sslrootcert=system, which would accept a certificate of any host; set sslmode=verify-full`;
   }
-  if (given.get('sslnegotiation') === 'direct' && !['require', 'verify-ca', 'verify-full'].includes(mode)) {
+  if (
+    given.get('sslnegotiation') === 'direct' &&
+    !['require', 'verify-ca', 'verify-full'].includes(mode)
+  ) {
     return `asks for sslnegotiation=direct with sslmode=${mode}; it needs at least sslmode=require`;
   }
   return undefined;
 }
 
 function modeOf(given: ReadonlyMap<string, string>): SslMode {
-  return (given.get('sslmode') as SslMode | undefined) ?? (given.has('ssl') ? 'require' : 'disable');
+  return (
+    (given.get('sslmode') as SslMode | undefined) ?? (given.has('ssl') ? 'require' : 'disable')
+  );
 }
 
 /** https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS */

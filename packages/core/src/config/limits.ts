@@ -4,7 +4,8 @@ import type { settings } from './settings.js';
 /** The four kinds of limit. */
 export const mechanisms = {
   bucket: 'So much in a time. What is beyond goes on when time has passed.',
-  share: 'A part of something common: memory, processor time, connections. The more others use, the smaller it is.',
+  share:
+    'A part of something common: memory, processor time, connections. The more others use, the smaller it is.',
   window: 'So many at a time. The next one begins when one ends.',
   cap: 'So large, so long or so many at most.',
 } as const;
@@ -62,7 +63,8 @@ interface Row {
  */
 export type Limit = Row &
   (
-    { readonly setting: keyof typeof settings } | ({ readonly what: string } & ({ readonly constant: string } | { readonly field: string }))
+    | { readonly setting: keyof typeof settings }
+    | ({ readonly what: string } & ({ readonly constant: string } | { readonly field: string }))
   );
 
 /**

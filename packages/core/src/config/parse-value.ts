@@ -4,7 +4,9 @@ import type { Setting } from './settings.js';
 import { didYouMean } from '../errors/suggest.js';
 
 /** The value, or the mistake as the part of a sentence between key and origin. */
-export type Parsed = { readonly value: number | boolean | string | readonly string[] } | { readonly wrong: string; readonly hint?: string };
+export type Parsed =
+  | { readonly value: number | boolean | string | readonly string[] }
+  | { readonly wrong: string; readonly hint?: string };
 
 /**
  * Parses a setting.
@@ -27,13 +29,23 @@ export function parseSetting(setting: Setting, given: unknown, fromText: boolean
 }
 
 function parseNumber(setting: Setting, given: unknown, fromText: boolean, shown: string): Parsed {
-  const value = fromText && typeof given === 'string' && /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(given.trim()) ? Number(given) : given;
+  const value =
+    fromText &&
+    typeof given === 'string' &&
+    /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(given.trim())
+      ? Number(given)
+      : given;
   const integer = setting.type === 'integer';
-  if (typeof value !== 'number' || !(integer ? Number.isSafeInteger(value) : Number.isFinite(value))) {
+  if (
+    typeof value !== 'number' ||
+    !(integer ? Number.isSafeInteger(value) : Number.isFinite(value))
+  ) {
     return { wrong: `must be ${integer ? 'an integer' : 'a number'}, not ${shown}` };
   }
-  if (setting.min !== undefined && value < setting.min) return { wrong: `must be at least ${setting.min}, not ${shown}` };
-  if (setting.max !== undefined && value > setting.max) return { wrong: `must be at most ${setting.max}, not ${shown}` };
+  if (setting.min !== undefined && value < setting.min)
+    return { wrong: `must be at least ${setting.min}, not ${shown}` };
+  if (setting.max !== undefined && value > setting.max)
+    return { wrong: `must be at most ${setting.max}, not ${shown}` };
   return { value };
 }
 
@@ -47,7 +59,8 @@ function parseBoolean(given: unknown, fromText: boolean, shown: string): Parsed 
 
 function parseList(setting: Setting, given: unknown, shown: string): Parsed {
   const parts: unknown[] = Array.isArray(given) ? given : [given];
-  if (!parts.every((part) => typeof part === 'string')) return { wrong: `must be a list of strings, not ${shown}` };
+  if (!parts.every((part) => typeof part === 'string'))
+    return { wrong: `must be a list of strings, not ${shown}` };
   const items = parts.flatMap((part) => part.split(',').map((item) => item.trim()));
   const distinct = [...new Set(items)].filter(Boolean);
   const values: string[] = [];
@@ -68,8 +81,15 @@ function parseText(setting: Setting, given: string): ParsedText {
   if (option !== undefined) return { value: option };
   const hint = didYouMean(given, setting.options);
   const known = setting.options.join(', ') || 'none';
-  if (setting.noun) return { wrong: `names ${shownText(given)}, which is not a ${setting.noun} (known: ${known})`, hint };
-  return { wrong: `must be ${setting.options.length > 1 ? 'one of ' : ''}${known}, not ${shownText(given)}`, hint };
+  if (setting.noun)
+    return {
+      wrong: `names ${shownText(given)}, which is not a ${setting.noun} (known: ${known})`,
+      hint,
+    };
+  return {
+    wrong: `must be ${setting.options.length > 1 ? 'one of ' : ''}${known}, not ${shownText(given)}`,
+    hint,
+  };
 }
 
 interface Format {
@@ -80,14 +100,25 @@ interface Format {
 }
 
 export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> = {
-  cidr: { pattern: '^[0-9a-fA-F:.]+/[0-9]{1,3}$', isValid: isCidr, like: ['a network', 'networks', '10.0.0.0/8'] },
-  url: { pattern: '^[hH][tT][tT][pP][sS]?://[^\\s/]', isValid: URL.canParse, like: ['a URL', 'URLs', 'https://example.com/path'] },
+  cidr: {
+    pattern: '^[0-9a-fA-F:.]+/[0-9]{1,3}$',
+    isValid: isCidr,
+    like: ['a network', 'networks', '10.0.0.0/8'],
+  },
+  url: {
+    pattern: '^[hH][tT][tT][pP][sS]?://[^\\s/]',
+    isValid: URL.canParse,
+    like: ['a URL', 'URLs', 'https://example.com/path'],
+  },
   // A name, an address or a socket folder.
   host: {
     pattern: '^(/\\S*|\\[?[0-9a-fA-F:.]+(%\\w+)?\\]?|[^\\s:/@?#\\[\\]]+)$',
     like: ['a host', 'hosts', 'db.example.com'],
   },
-  login: { pattern: '^[^@]*$', like: ['an address without a login', 'addresses without logins', 'example.com'] },
+  login: {
+    pattern: '^[^@]*$',
+    like: ['an address without a login', 'addresses without logins', 'example.com'],
+  },
   // host:port, [::1]:port, or :port for every address
   address: {
     pattern: '^(\\[[0-9a-fA-F:.]+\\]|[^\\s:/@\\[\\]]*):[0-9]{1,5}$',
@@ -101,10 +132,14 @@ export const formats: Readonly<Record<NonNullable<Setting['format']>, Format>> =
   },
   // https://develop.sentry.dev/sdk/overview/#parsing-the-dsn
   dsn: {
-    pattern: '^https?://\\w+(:\\w*)?@(\\[[0-9a-fA-F:.]+\\]|[\\w.-]+)(:[0-9]+)?/([\\w./-]+/)?[0-9]+$',
+    pattern:
+      '^https?://\\w+(:\\w*)?@(\\[[0-9a-fA-F:.]+\\]|[\\w.-]+)(:[0-9]+)?/([\\w./-]+/)?[0-9]+$',
     like: ['a DSN', 'DSNs', 'https://<key>@<host>/<project>'],
   },
-  prefix: { pattern: '^(/[A-Za-z0-9._~-]+)*$', like: ['a path', 'paths', '/gateway, without a slash at the end'] },
+  prefix: {
+    pattern: '^(/[A-Za-z0-9._~-]+)*$',
+    like: ['a path', 'paths', '/gateway, without a slash at the end'],
+  },
   // https://www.w3.org/TR/CSP3/#directive-frame-ancestors. The header must hold nothing else.
   ancestor: {
     pattern: "^('self'|https?://(\\*\\.)?[A-Za-z0-9-]+(\\.[A-Za-z0-9-]+)*(:[0-9]{1,5})?)$",
@@ -121,9 +156,12 @@ function checkFormat({ format, secret, type }: Setting, given: string): ParsedTe
   const { pattern, isValid, like } = formats[format];
   if (new RegExp(pattern).test(given) && (isValid?.(given) ?? true)) return undefined;
   const [one, several, example] = like;
-  if (format === 'host' && given.includes('://')) return { wrong: `must be ${one} such as ${example}, not a URL` };
+  if (format === 'host' && given.includes('://'))
+    return { wrong: `must be ${one} such as ${example}, not a URL` };
   const shown = secret ? 'what was given' : shownText(given);
-  return { wrong: `must ${type === 'list' ? `hold ${several}` : `be ${one}`} such as ${example}, not ${shown}` };
+  return {
+    wrong: `must ${type === 'list' ? `hold ${several}` : `be ${one}`} such as ${example}, not ${shown}`,
+  };
 }
 
 /** Masks the value, because it may be the URL of another setting. */

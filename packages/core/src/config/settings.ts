@@ -23,7 +23,17 @@ export interface Setting {
    * `target`: host:port with or without http(s)://; `dsn`: of Sentry; `prefix`: a path prefix;
    * `ancestor`: an origin for `frame-ancestors`.
    */
-  readonly format?: 'cidr' | 'url' | 'host' | 'login' | 'address' | 'target' | 'dsn' | 'prefix' | 'email' | 'ancestor';
+  readonly format?:
+    | 'cidr'
+    | 'url'
+    | 'host'
+    | 'login'
+    | 'address'
+    | 'target'
+    | 'dsn'
+    | 'prefix'
+    | 'email'
+    | 'ancestor';
   readonly secret?: boolean;
   readonly summary: string;
   /** The noun for an option in errors: `feature flag`. */
@@ -47,7 +57,12 @@ export type FlagTable = Readonly<Record<string, FeatureFlag>>;
 /** Limits `enable_feature_flag` to these flags. */
 export function withFlags(table: SettingsTable, flags: FlagTable): SettingsTable {
   const row = table['enable_feature_flag'];
-  return row ? { ...table, enable_feature_flag: { ...row, options: Object.keys(flags).sort(), noun: 'feature flag' } } : table;
+  return row
+    ? {
+        ...table,
+        enable_feature_flag: { ...row, options: Object.keys(flags).sort(), noun: 'feature flag' },
+      }
+    : table;
 }
 
 type Value<S> = S extends { type: 'list' }
@@ -64,18 +79,32 @@ type Nested<Key extends string, S> = Key extends `${infer Head}.${infer Tail}`
   : S extends { default: unknown }
     ? { readonly [P in Key]: Value<S> }
     : { readonly [P in Key]?: Value<S> };
-type Intersected<Union> = (Union extends unknown ? (it: Union) => void : never) extends (it: infer All) => void ? All : never;
-type Plain<T> = T extends readonly unknown[] ? T : T extends object ? { readonly [P in keyof T]: Plain<T[P]> } : T;
+type Intersected<Union> = (Union extends unknown ? (it: Union) => void : never) extends (
+  it: infer All,
+) => void
+  ? All
+  : never;
+type Plain<T> = T extends readonly unknown[]
+  ? T
+  : T extends object
+    ? { readonly [P in keyof T]: Plain<T[P]> }
+    : T;
 
 /** Settings without a default are optional. */
 type ConfigOf<Table> = Plain<
   Intersected<
-    { [Key in keyof Table & string]: Table[Key] extends { withdrawn: string } ? never : Nested<Key, Table[Key]> }[keyof Table & string]
+    {
+      [Key in keyof Table & string]: Table[Key] extends { withdrawn: string }
+        ? never
+        : Nested<Key, Table[Key]>;
+    }[keyof Table & string]
   >
 >;
 
 export function settingAt(config: object, key: string): unknown {
-  return key.split('.').reduce<unknown>((at, part) => (at as Record<string, unknown> | undefined)?.[part], config);
+  return key
+    .split('.')
+    .reduce<unknown>((at, part) => (at as Record<string, unknown> | undefined)?.[part], config);
 }
 
 export function envOf(key: string, setting: Setting): string {

@@ -6,7 +6,11 @@ const SHAPE = /^gw_([0-9a-f]{16})_[A-Za-z0-9_-]{43}$/;
  * Creates an API key, shown once, with its public mask and its SHA-256 for storage. One round is
  * enough for 256 random bits.
  */
-export function newApiKey(): { readonly mask: string; readonly key: string; readonly hash: Buffer } {
+export function newApiKey(): {
+  readonly mask: string;
+  readonly key: string;
+  readonly hash: Buffer;
+} {
   const mask = randomBytes(8).toString('hex');
   const key = `gw_${mask}_${randomBytes(32).toString('base64url')}`;
   return { mask, key, hash: hashApiKey(key) };

@@ -12,7 +12,11 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
 /** A row or a cookie. Text moved to another place does not open. */
-export type Place = readonly [table: 'endpoints' | 'sources' | 'idempotent_requests' | 'cookies', id: string, ...field: string[]];
+export type Place = readonly [
+  table: 'endpoints' | 'sources' | 'idempotent_requests' | 'cookies',
+  id: string,
+  ...field: string[],
+];
 
 export type Open = (sealed: string, place: Place) => string;
 
@@ -31,7 +35,9 @@ export function sealer(encryptionKey: string | undefined) {
    */
   const seal = (text: string, place: Place): string => {
     const iv = randomBytes(IV_BYTES);
-    const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: TAG_BYTES }).setAAD(boundTo(place));
+    const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: TAG_BYTES }).setAAD(
+      boundTo(place),
+    );
     const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
     return PREFIX + Buffer.concat([iv, cipher.getAuthTag(), body]).toString('base64url');
   };
@@ -40,15 +46,21 @@ export function sealer(encryptionKey: string | undefined) {
     if (!isSealed(sealed)) throw new GatewayError('not_unsealable');
     const bytes = Buffer.from(sealed.slice(PREFIX.length), 'base64url');
     try {
-      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES });
+      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV_BYTES), {
+        authTagLength: TAG_BYTES,
+      });
       if (sealed.startsWith(PREFIX)) decipher.setAAD(boundTo(place));
       decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
-      return decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');
+      return (
+        decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES), undefined, 'utf8') +
+        decipher.final('utf8')
+      );
     } catch (cause) {
       throw new GatewayError('not_unsealable', {}, { cause });
     }
   };
-  const bind = (sealed: string, place: Place): string => (isBound(sealed) ? sealed : seal(open(sealed, place), place));
+  const bind = (sealed: string, place: Place): string =>
+    isBound(sealed) ? sealed : seal(open(sealed, place), place);
   return { seal, open, bind };
 }
 
@@ -88,7 +100,9 @@ function mapSecrets(
   path: readonly string[] = [],
 ): Value {
   const result: Record<string, unknown> = { ...value };
-  for (const [name, inner] of Object.entries((schema['properties'] as Record<string, Schema> | undefined) ?? {})) {
+  for (const [name, inner] of Object.entries(
+    (schema['properties'] as Record<string, Schema> | undefined) ?? {},
+  )) {
     const present = value[name];
     if (inner['x-secret'] === true) {
       if (present === null) delete result[name];
@@ -105,7 +119,11 @@ function mapSecrets(
 
 /** Decrypts a connection for its plugin. */
 export function openConnection(sealed: Value, schema: Schema, sourceId: string, open: Open): Value {
-  return mapSecrets(sealed, schema, (secret, path) => secret && open(secret, ['sources', sourceId, ...path]));
+  return mapSecrets(
+    sealed,
+    schema,
+    (secret, path) => secret && open(secret, ['sources', sourceId, ...path]),
+  );
 }
 
 /** Masks the secrets of a connection. */
@@ -127,7 +145,9 @@ export function sealConnection(
   return mapSecrets(plain, schema, (secret, path) => {
     if (secret === undefined) return undefined;
     const place: Place = ['sources', sourceId, ...path];
-    return stored && memberAt(stored.plain, path) === secret ? bind(memberAt(stored.sealed, path) as string, place) : seal(secret, place);
+    return stored && memberAt(stored.plain, path) === secret
+      ? bind(memberAt(stored.sealed, path) as string, place)
+      : seal(secret, place);
   });
 }
 
@@ -136,19 +156,28 @@ export function sealConnection(
  * a stored secret, and secrets that would go to a new address: a user may change a connection
  * without knowing its secrets.
  */
-export function keepSecrets(given: Value, schema: Schema, stored: Value | undefined, prefix: string) {
+export function keepSecrets(
+  given: Value,
+  schema: Schema,
+  stored: Value | undefined,
+  prefix: string,
+) {
   const problems: InvalidField[] = [];
   const moved = stored && changedAddress(given, stored, schema);
   const connection = mapSecrets(given, schema, (secret, path) => {
     if (secret !== undefined && secret !== MASK) return secret;
     const kept = stored && memberAt(stored, path);
-    const report = (sentence: string) => problems.push({ field: [prefix, ...path].join('.'), sentence });
+    const report = (sentence: string) =>
+      problems.push({ field: [prefix, ...path].join('.'), sentence });
     if (typeof kept === 'string') {
       if (moved !== undefined)
-        report(`is not sent to another address: ${prefix}.${moved} changes; give the secret again, or null to remove it`);
+        report(
+          `is not sent to another address: ${prefix}.${moved} changes; give the secret again, or null to remove it`,
+        );
       return kept;
     }
-    if (secret === MASK) report('is the mask of a secret, but none is stored; give the secret itself');
+    if (secret === MASK)
+      report('is the mask of a secret, but none is stored; give the secret itself');
     return secret;
   });
   return { connection, problems };
@@ -157,21 +186,34 @@ export function keepSecrets(given: Value, schema: Schema, stored: Value | undefi
 /** Returns the first address field that differs. Without marks, every non-secret field is one. */
 function changedAddress(given: Value, stored: Value, schema: Schema): string | undefined {
   const isMarked = JSON.stringify(schema).includes('"x-address":true');
-  const [after, before] = [given, stored].map((value) => new Map(addressOf(value, schema, isMarked)));
-  return [...new Set([...after!.keys(), ...before!.keys()])].find((name) => !isDeepStrictEqual(after!.get(name), before!.get(name)));
+  const [after, before] = [given, stored].map(
+    (value) => new Map(addressOf(value, schema, isMarked)),
+  );
+  return [...new Set([...after!.keys(), ...before!.keys()])].find(
+    (name) => !isDeepStrictEqual(after!.get(name), before!.get(name)),
+  );
 }
 
-function addressOf(value: Value, schema: Schema, isMarked: boolean, path: readonly string[] = []): [name: string, value: unknown][] {
+function addressOf(
+  value: Value,
+  schema: Schema,
+  isMarked: boolean,
+  path: readonly string[] = [],
+): [name: string, value: unknown][] {
   const properties = (schema['properties'] ?? {}) as Record<string, Schema>;
   return [...new Set([...Object.keys(properties), ...Object.keys(value)])].flatMap((name) => {
     const { 'x-secret': isSecret, 'x-address': isAddress, ...inner } = properties[name] ?? {};
     const present = value[name] ?? inner['default'];
     if (isSecret === true) return [];
-    if (isAddress === true || (!isMarked && !inner['properties'])) return [[[...path, name].join('.'), present]];
+    if (isAddress === true || (!isMarked && !inner['properties']))
+      return [[[...path, name].join('.'), present]];
     return addressOf(isObject(present) ? present : {}, inner, isMarked, [...path, name]);
   });
 }
 
 function memberAt(value: unknown, path: readonly string[]): unknown {
-  return path.reduce<unknown>((at, name) => (typeof at === 'object' && at !== null ? (at as Value)[name] : undefined), value);
+  return path.reduce<unknown>(
+    (at, name) => (typeof at === 'object' && at !== null ? (at as Value)[name] : undefined),
+    value,
+  );
 }

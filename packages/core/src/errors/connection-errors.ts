@@ -36,23 +36,45 @@ const TLS: readonly (readonly [codes: RegExp, sentence: RegExp, reason: string])
     'its certificate is signed by an unknown authority',
   ],
   [/^DEPTH_ZERO_SELF_SIGNED_CERT$/, /self-signed certificate/, 'its certificate is self-signed'],
-  [/^ERR_TLS_CERT_ALTNAME_INVALID$/, /does not match certificate's altnames/, 'its certificate is for another host'],
-  [/^ERR_SSL_WRONG_VERSION_NUMBER$|^EPROTO$/, /wrong version number|packet length too long/, 'it does not speak TLS there'],
-  [/CERTIFICATE_REQUIRED$/, /alert certificate required|certificate required/i, 'it requires a client certificate'],
+  [
+    /^ERR_TLS_CERT_ALTNAME_INVALID$/,
+    /does not match certificate's altnames/,
+    'its certificate is for another host',
+  ],
+  [
+    /^ERR_SSL_WRONG_VERSION_NUMBER$|^EPROTO$/,
+    /wrong version number|packet length too long/,
+    'it does not speak TLS there',
+  ],
+  [
+    /CERTIFICATE_REQUIRED$/,
+    /alert certificate required|certificate required/i,
+    'it requires a client certificate',
+  ],
   [
     /^ERR_SSL_.*ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_)/,
     /alert (unknown ca|bad certificate|certificate (expired|revoked|unknown))/,
     'it rejected the client certificate',
   ],
-  [/NO_APPLICATION_PROTOCOL$/, /alert no application protocol/, 'it does not offer HTTP/1.1 in TLS (ALPN); it may speak HTTP/2 only'],
-  [/^ERR_SSL_|^ERR_TLS_/, /ssl3_|SSL routines|TLS handshake|establishing an SSL connection/, 'no common protocol version or cipher'],
+  [
+    /NO_APPLICATION_PROTOCOL$/,
+    /alert no application protocol/,
+    'it does not offer HTTP/1.1 in TLS (ALPN); it may speak HTTP/2 only',
+  ],
+  [
+    /^ERR_SSL_|^ERR_TLS_/,
+    /ssl3_|SSL routines|TLS handshake|establishing an SSL connection/,
+    'no common protocol version or cipher',
+  ],
 ];
 
 /** Explains a failed TLS handshake; undefined for any other error. */
 export function tlsReason(error: unknown): string | undefined {
   return reasonIn(error, ({ code = '', message = '' }) => {
     // EPROTO is ambiguous, so the message takes precedence.
-    const found = TLS.find(([, sentence]) => sentence.test(message)) ?? TLS.find(([codes]) => codes.test(String(code)));
+    const found =
+      TLS.find(([, sentence]) => sentence.test(message)) ??
+      TLS.find(([codes]) => codes.test(String(code)));
     return found?.[2];
   });
 }
@@ -62,7 +84,10 @@ export function networkReason(error: unknown): string | undefined {
   return reasonIn(error, ({ code = '' }) => NETWORK[code]) ?? tlsReason(error);
 }
 
-function reasonIn(error: unknown, find: (error: NetworkError) => string | undefined): string | undefined {
+function reasonIn(
+  error: unknown,
+  find: (error: NetworkError) => string | undefined,
+): string | undefined {
   if (!error) return undefined;
   const it = error as NetworkError;
   let reason = find(it);
@@ -74,7 +99,10 @@ export function matching<T>(rows: readonly (readonly [RegExp, T])[], text: strin
   return rows.find(([pattern]) => pattern.test(text))?.[1];
 }
 
-export function asError(error: unknown, message = String((error as NetworkError | null)?.message ?? error)): Error {
+export function asError(
+  error: unknown,
+  message = String((error as NetworkError | null)?.message ?? error),
+): Error {
   return error instanceof Error ? error : new Error(message, { cause: error });
 }
 
@@ -90,7 +118,12 @@ export interface KvPlace {
 
 /** Returns the place as in KV errors. */
 export function kvAddress({ host, port, sentinel, cluster }: KvPlace): Required<KvAddress> {
-  return { host, port, sentinels: (sentinel?.addresses ?? []).join(', '), nodes: (cluster?.addresses ?? []).join(', ') };
+  return {
+    host,
+    port,
+    sentinels: (sentinel?.addresses ?? []).join(', '),
+    nodes: (cluster?.addresses ?? []).join(', '),
+  };
 }
 
 const KV_REFUSALS: readonly (readonly [RegExp, string])[] = [
@@ -113,7 +146,8 @@ interface Denial {
 
 /** https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/ */
 function aclRefusal(sentences: string): Denial | undefined {
-  if (!/NOPERM|ACL failure in script|user executing the script can't/i.test(sentences)) return undefined;
+  if (!/NOPERM|ACL failure in script|user executing the script can't/i.test(sentences))
+    return undefined;
   const [, command] = /'([\w|-]+)' (?:sub)?command/.exec(sentences) ?? [];
   const what = command
     ? `the command ${command.toUpperCase()}`
@@ -129,12 +163,21 @@ function aclRefusal(sentences: string): Denial | undefined {
 /** Errors of ioredis, which passes on messages without their codes. */
 const KV_SENTENCES: readonly (readonly [RegExp, string])[] = [
   ...Object.entries(NETWORK).map(([code, reason]) => [new RegExp(code), reason] as const),
-  [/No such master|invalid reply: null/, 'the Sentinels know no master with the name in kv.sentinel.master_name'],
+  [
+    /No such master|invalid reply: null/,
+    'the Sentinels know no master with the name in kv.sentinel.master_name',
+  ],
   [/CLUSTERDOWN/, 'the Cluster is down: nodes are missing, or not all slots are served'],
   [/max retries per request/i, 'the connection was cut'],
-  [/All sentinels are unreachable|Failed to refresh slots cache|Cluster redirections/, 'none of them gave a usable answer'],
+  [
+    /All sentinels are unreachable|Failed to refresh slots cache|Cluster redirections/,
+    'none of them gave a usable answer',
+  ],
   // ioredis reports the reason with the first error only.
-  [/Stream isn't writeable|Connection is closed|Cluster isn't ready/i, 'there is no connection to it'],
+  [
+    /Stream isn't writeable|Connection is closed|Cluster isn't ready/i,
+    'there is no connection to it',
+  ],
 ];
 
 /** Adds place and settings to a Redis error. Returns any other error unchanged. */
@@ -144,15 +187,26 @@ export function explainKvError(error: unknown, settings: KvPlace): Error {
   const sentences = messagesOf(error).join('; ');
   const fail = (code: 'kv_refused' | 'kv_tls' | 'kv_unreachable', reason: string) =>
     new GatewayError(code, { ...place, reason }, { cause: error });
-  const denial = aclRefusal(sentences) ?? (/(^|; )MOVED /.test(sentences) && place.nodes === '' ? MOVED : unwritable(error));
-  if (denial) return new GatewayError('kv_denied', { ...place, reason: denial.reason, what: denial.fix }, { cause: error });
+  const denial =
+    aclRefusal(sentences) ??
+    (/(^|; )MOVED /.test(sentences) && place.nodes === '' ? MOVED : unwritable(error));
+  if (denial)
+    return new GatewayError(
+      'kv_denied',
+      { ...place, reason: denial.reason, what: denial.fix },
+      { cause: error },
+    );
   const refused = matching(KV_REFUSALS, sentences);
   if (refused) return fail('kv_refused', refused);
   const tls = tlsReason(error);
   if (tls) return fail('kv_tls', tls);
   const reason = networkReason(error) ?? matching(KV_SENTENCES, sentences);
   // A missing certificate may only appear as a reset connection with TLS 1.3.
-  if (reason === NETWORK['ECONNRESET'] && settings.scheme === 'rediss' && !settings.tls?.cert_file) {
+  if (
+    reason === NETWORK['ECONNRESET'] &&
+    settings.scheme === 'rediss' &&
+    !settings.tls?.cert_file
+  ) {
     return fail('kv_tls', `${reason}; it may require a client certificate`);
   }
   return reason ? fail('kv_unreachable', reason) : asError(error, sentences);
@@ -179,7 +233,9 @@ export function explainListenError(
   const { code = '' } = (error ?? {}) as NetworkError;
   if (code === 'EADDRINUSE') return new GatewayError('port_in_use', place, { cause: error });
   const reason = LISTEN[code];
-  return reason ? new GatewayError('port_refused', { ...place, reason }, { cause: error }) : asError(error);
+  return reason
+    ? new GatewayError('port_refused', { ...place, reason }, { cause: error })
+    : asError(error);
 }
 
 /**
@@ -187,7 +243,11 @@ export function explainListenError(
  * https://redis.io/docs/latest/develop/reference/protocol-spec/#simple-errors
  */
 const UNWRITABLE: readonly (Denial & { readonly begins: string })[] = [
-  { begins: 'OOM ', reason: 'accepts no writes: its memory is full (maxmemory)', fix: 'raise its maxmemory, or delete keys of others' },
+  {
+    begins: 'OOM ',
+    reason: 'accepts no writes: its memory is full (maxmemory)',
+    fix: 'raise its maxmemory, or delete keys of others',
+  },
   {
     begins: 'READONLY ',
     reason: 'accepts no writes: it is a replica',
@@ -198,7 +258,11 @@ const UNWRITABLE: readonly (Denial & { readonly begins: string })[] = [
     reason: 'accepts no writes: it cannot save its data to its disk',
     fix: 'free space on its disk, or make its folder writable',
   },
-  { begins: 'LOADING ', reason: 'accepts no writes: it is still loading its data', fix: 'wait until it has started' },
+  {
+    begins: 'LOADING ',
+    reason: 'accepts no writes: it is still loading its data',
+    fix: 'wait until it has started',
+  },
 ];
 
 function unwritable(error: unknown): Denial | undefined {

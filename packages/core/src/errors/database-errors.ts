@@ -1,13 +1,24 @@
-import { asError, matching, networkReason, tlsReason, type NetworkError } from './connection-errors.js';
+import {
+  asError,
+  matching,
+  networkReason,
+  tlsReason,
+  type NetworkError,
+} from './connection-errors.js';
 import { GatewayError, type ErrorCode } from './errors.js';
 
-export type DatabasePlace = Readonly<Record<'host' | 'database' | 'username', string>> & { readonly port: number };
+export type DatabasePlace = Readonly<Record<'host' | 'database' | 'username', string>> & {
+  readonly port: number;
+};
 
 type DatabaseFailure = readonly [code: Extract<ErrorCode, `database_${string}`>, reason?: string];
 
 const CUT: DatabaseFailure = ['database_unreachable', 'the connection was cut'];
 const SILENT: DatabaseFailure = ['database_unreachable', 'no answer in time'];
-const POOLED: DatabaseFailure = ['database_pooled', 'prepared statements are missing or exist twice'];
+const POOLED: DatabaseFailure = [
+  'database_pooled',
+  'prepared statements are missing or exist twice',
+];
 
 /**
  * SQLSTATEs: https://www.postgresql.org/docs/current/errcodes-appendix.html. The default reason is
@@ -42,10 +53,19 @@ const SENTENCES_OF: Readonly<Record<string, readonly (readonly [RegExp, Database
   // Refusals of poolers: https://www.pgbouncer.org/config.html
   '08P01': [
     [/unsupported startup parameter/, ['database_pooled', 'it refuses a startup parameter']],
-    [/statement pooling mode/, ['database_pooled', 'it is in statement mode, which allows no transactions']],
+    [
+      /statement pooling mode/,
+      ['database_pooled', 'it is in statement mode, which allows no transactions'],
+    ],
     [/max_client_conn/, ['database_full', 'max_client_conn of PgBouncer is used up']],
-    [/query_wait_timeout/, ['database_full', 'no connection of PgBouncer became free within query_wait_timeout']],
-    [/server login has been failing|server_login_retry/, ['database_unreachable', 'PgBouncer cannot log in to it']],
+    [
+      /query_wait_timeout/,
+      ['database_full', 'no connection of PgBouncer became free within query_wait_timeout'],
+    ],
+    [
+      /server login has been failing|server_login_retry/,
+      ['database_unreachable', 'PgBouncer cannot log in to it'],
+    ],
   ],
   '28000': [
     [/no encryption|SSL off/, ['database_tls', 'it requires TLS for this user']],
@@ -55,7 +75,12 @@ const SENTENCES_OF: Readonly<Record<string, readonly (readonly [RegExp, Database
     [/for role/, ['database_full', 'the connection limit of the role is used up']],
     [/for database/, ['database_full', 'the connection limit of the database is used up']],
   ],
-  '57014': [[/user request/, ['database_timeout', 'somebody cancelled it (pg_cancel_backend), or a failover did']]],
+  '57014': [
+    [
+      /user request/,
+      ['database_timeout', 'somebody cancelled it (pg_cancel_backend), or a failover did'],
+    ],
+  ],
 };
 
 const DRIVER_SENTENCES: readonly (readonly [RegExp, DatabaseFailure])[] = [
@@ -68,10 +93,15 @@ const DRIVER_SENTENCES: readonly (readonly [RegExp, DatabaseFailure])[] = [
 ];
 
 /** Adds place, cause and settings to a Postgres error. Returns any other error unchanged. */
-export function explainDatabaseError(error: unknown, { host, port, database, username }: DatabasePlace): Error {
+export function explainDatabaseError(
+  error: unknown,
+  { host, port, database, username }: DatabasePlace,
+): Error {
   if (error instanceof GatewayError) return error;
   const [code, reason = asError(error).message] = databaseFailure(error) ?? [];
-  return code ? new GatewayError(code, { host, port, database, username, reason }, { cause: error }) : asError(error);
+  return code
+    ? new GatewayError(code, { host, port, database, username, reason }, { cause: error })
+    : asError(error);
 }
 
 function databaseFailure(error: unknown): DatabaseFailure | undefined {
@@ -87,7 +117,10 @@ function databaseFailure(error: unknown): DatabaseFailure | undefined {
 }
 
 /** Explains for health why Postgres is unusable: a sentence without a full stop, and the fix. */
-export function databaseReason(error: unknown, place: DatabasePlace): { reason: string; fix: string } {
+export function databaseReason(
+  error: unknown,
+  place: DatabasePlace,
+): { reason: string; fix: string } {
   const explained = explainDatabaseError(error, place);
   if (explained instanceof GatewayError) return { reason: explained.message, fix: explained.fix };
   const { code } = (error ?? {}) as NetworkError;

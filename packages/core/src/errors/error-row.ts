@@ -28,7 +28,11 @@ type Sentence = string | ((details: never) => string);
 type Named<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
   ? { readonly [Key in Name]: string | number } & Named<Rest>
   : None;
-type DetailsOf<It> = It extends string ? Named<It> : It extends (details: infer Details) => string ? Details : never;
+type DetailsOf<It> = It extends string
+  ? Named<It>
+  : It extends (details: infer Details) => string
+    ? Details
+    : never;
 
 /** Returns a row. Details replace their `{name}` in a text. */
 export function row<const Message extends Sentence, const Fix extends Sentence>(
@@ -42,10 +46,14 @@ export function row<const Message extends Sentence, const Fix extends Sentence>(
 
 function filledIn(sentence: Sentence): (details: unknown) => string {
   if (typeof sentence === 'function') return sentence as (details: unknown) => string;
-  return (details) => sentence.replace(/\{(\w+)\}/g, (_, name: string) => String((details as Record<string, unknown>)[name]));
+  return (details) =>
+    sentence.replace(/\{(\w+)\}/g, (_, name: string) =>
+      String((details as Record<string, unknown>)[name]),
+    );
 }
 
 /** A row for errors that bring their own texts. */
 export const composed = (http = 500, exit: 1 | 2 = 1) => row(http, '{sentence}', '{fix}', exit);
 
-export const listed = (lines: readonly { readonly sentence: string }[]) => lines.map(({ sentence }) => `  ${sentence}`).join('\n');
+export const listed = (lines: readonly { readonly sentence: string }[]) =>
+  lines.map(({ sentence }) => `  ${sentence}`).join('\n');

@@ -10,7 +10,9 @@ type KvFailure = KvAddress & { readonly reason: string };
 
 function kvName({ host, port, sentinels, nodes }: KvAddress): string {
   if (nodes) return `the Redis Cluster with ${nodes}`;
-  return sentinels ? `the Redis master behind the Sentinels ${sentinels}` : `Redis at ${host}:${port}`;
+  return sentinels
+    ? `the Redis master behind the Sentinels ${sentinels}`
+    : `Redis at ${host}:${port}`;
 }
 
 function kvSettings({ sentinels, nodes }: KvAddress): string {

@@ -3,7 +3,9 @@ import type { ErrorRow, None } from './error-row.js';
 import { errors } from './error-table.js';
 
 export type ErrorCode = keyof typeof errors;
-export type ErrorDetails<Code extends ErrorCode> = Parameters<(typeof errors)[Code]['message'] | (typeof errors)[Code]['fix']>[0];
+export type ErrorDetails<Code extends ErrorCode> = Parameters<
+  (typeof errors)[Code]['message'] | (typeof errors)[Code]['fix']
+>[0];
 type Rest<Code extends ErrorCode> =
   None extends ErrorDetails<Code>
     ? [details?: ErrorDetails<Code>, options?: { cause?: unknown }]
@@ -36,6 +38,9 @@ export class GatewayError<Code extends ErrorCode = ErrorCode> extends Error {
 }
 
 /** True for an error of the table, with this code if given. */
-export function isGatewayError<Code extends ErrorCode>(error: unknown, code?: Code): error is GatewayError<Code> {
+export function isGatewayError<Code extends ErrorCode>(
+  error: unknown,
+  code?: Code,
+): error is GatewayError<Code> {
   return error instanceof GatewayError && (code === undefined || error.code === code);
 }

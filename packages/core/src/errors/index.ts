@@ -1,4 +1,12 @@
-export { explainKvError, explainListenError, fileReason, kvAddress, kvReason, networkReason, tlsReason } from './connection-errors.js';
+export {
+  explainKvError,
+  explainListenError,
+  fileReason,
+  kvAddress,
+  kvReason,
+  networkReason,
+  tlsReason,
+} from './connection-errors.js';
 export { databaseReason, explainDatabaseError } from './database-errors.js';
 export { type InvalidField, type Problem } from './error-row.js';
 export { type ErrorCode, GatewayError, isGatewayError } from './errors.js';

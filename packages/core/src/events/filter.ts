@@ -97,7 +97,9 @@ function checkSize(document: Readonly<Record<string, unknown>>): void {
   const visit = (value: unknown, depth: number): void => {
     if (typeof value !== 'object' || value === null) return;
     if (depth > FILTER_DEPTH_MAX)
-      throw new Error(`The filter nests objects or lists ${depth} deep or more; at most ${FILTER_DEPTH_MAX} are allowed.`);
+      throw new Error(
+        `The filter nests objects or lists ${depth} deep or more; at most ${FILTER_DEPTH_MAX} are allowed.`,
+      );
     for (const [name, inner] of Object.entries(value)) {
       nodes += Array.isArray(value) ? 1 : name.split('.').length;
       if (nodes <= FILTER_NODES_MAX) visit(inner, depth + 1);
@@ -109,7 +111,10 @@ function checkSize(document: Readonly<Record<string, unknown>>): void {
       `The filter has ${nodes} nodes or more; at most ${FILTER_NODES_MAX} are allowed. Each name of a path and each value of a list is one.`,
     );
   const bytes = Buffer.byteLength(JSON.stringify(document));
-  if (bytes > FILTER_BYTES_MAX) throw new Error(`The filter has ${bytes} bytes of JSON; at most ${FILTER_BYTES_MAX} are allowed.`);
+  if (bytes > FILTER_BYTES_MAX)
+    throw new Error(
+      `The filter has ${bytes} bytes of JSON; at most ${FILTER_BYTES_MAX} are allowed.`,
+    );
 }
 
 function compileMembers(document: Readonly<Record<string, unknown>>): Filter {
@@ -122,7 +127,8 @@ function compileMembers(document: Readonly<Record<string, unknown>>): Filter {
 
 function compileMember(name: string, operand: unknown): Filter {
   if (name === '$or' || name === '$and') {
-    if (!Array.isArray(operand) || !operand.every(isObject)) throw new Error(`${name} takes a list of filters.`);
+    if (!Array.isArray(operand) || !operand.every(isObject))
+      throw new Error(`${name} takes a list of filters.`);
     const filters = operand.map(compileMembers);
     return name === '$or'
       ? (value, budget) => filters.some((filter) => filter(value, budget))
@@ -130,11 +136,14 @@ function compileMember(name: string, operand: unknown): Filter {
   }
   if (name.startsWith('$')) {
     const operator = operators[name];
-    if (!operator) throw new Error(`${name} is not an operator. Operators: ${filterOperators.join(', ')}.`);
+    if (!operator)
+      throw new Error(`${name} is not an operator. Operators: ${filterOperators.join(', ')}.`);
     return operator(operand);
   }
   const path = name.split('.');
-  const inner = isObject(operand) ? compileMembers(operand) : (operators['$eq'] as Operator)(operand);
+  const inner = isObject(operand)
+    ? compileMembers(operand)
+    : (operators['$eq'] as Operator)(operand);
   return (value, budget) => inner(memberAt(value, path), budget);
 }
 
@@ -162,7 +171,9 @@ function equal(a: unknown, b: unknown, budget: FilterBudget): boolean {
   return (
     names.length === budget.sizeOf(a) &&
     names.every(
-      (name) => Object.hasOwn(a, name) && equal((a as Record<string, unknown>)[name], (b as Record<string, unknown>)[name], budget),
+      (name) =>
+        Object.hasOwn(a, name) &&
+        equal((a as Record<string, unknown>)[name], (b as Record<string, unknown>)[name], budget),
     )
   );
 }

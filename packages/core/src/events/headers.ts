@@ -7,17 +7,36 @@ const PLAIN_SIGNATURE_HEADER = 'x-gateway-signature';
 /** Forbidden headers of messages, with their owners. Connection: RFC 9110 7.6.1, RFC 9112 6. */
 const OWNERS: ReadonlyMap<string, 'the connection' | 'the gateway'> = new Map([
   ...[
-    ...['host', 'connection', 'keep-alive', 'proxy-connection', 'proxy-authorization', 'transfer-encoding', 'te', 'trailer', 'upgrade'],
+    ...[
+      'host',
+      'connection',
+      'keep-alive',
+      'proxy-connection',
+      'proxy-authorization',
+      'transfer-encoding',
+      'te',
+      'trailer',
+      'upgrade',
+    ],
     ...['expect', 'content-length'],
   ].map((name) => [name, 'the connection'] as const),
-  ...['content-encoding', 'accept-encoding', 'webhook-id', 'webhook-timestamp', 'webhook-signature', PLAIN_SIGNATURE_HEADER].map(
-    (name) => [name, 'the gateway'] as const,
-  ),
+  ...[
+    'content-encoding',
+    'accept-encoding',
+    'webhook-id',
+    'webhook-timestamp',
+    'webhook-signature',
+    PLAIN_SIGNATURE_HEADER,
+  ].map((name) => [name, 'the gateway'] as const),
 ]);
 
 const DEFAULTED = ['content-type', 'user-agent'];
 
-const RESERVED = new Set([...OWNERS.keys(), ...DEFAULTED, MESSAGE_TYPE_HEADER].filter((name) => name !== PLAIN_SIGNATURE_HEADER));
+const RESERVED = new Set(
+  [...OWNERS.keys(), ...DEFAULTED, MESSAGE_TYPE_HEADER].filter(
+    (name) => name !== PLAIN_SIGNATURE_HEADER,
+  ),
+);
 
 /** RFC 9110 5.6.2 `token`. */
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
@@ -40,7 +59,9 @@ export function headerOwner(name: string): 'the connection' | 'the gateway' | un
  */
 export function customHeaderProblem(name: string, value: string): string | undefined {
   if (!isHeaderName(name)) return 'is not a header name';
-  return isHeaderValue(value) ? undefined : 'has a value that HTTP cannot carry (control characters or letters beyond Latin-1)';
+  return isHeaderValue(value)
+    ? undefined
+    : 'has a value that HTTP cannot carry (control characters or letters beyond Latin-1)';
 }
 
 /** True for an RFC 9110 `token`, in any case, reserved or not. */
@@ -65,17 +86,25 @@ export function travellingHeaders(
   for (const name in broker) {
     const lower = name.toLowerCase();
     const value = broker[name] as string;
-    if (!RESERVED.has(lower) && isHeaderName(lower) && isHeaderValue(value)) put(headers, lower, value);
+    if (!RESERVED.has(lower) && isHeaderName(lower) && isHeaderValue(value))
+      put(headers, lower, value);
   }
   for (const name in custom) {
     const lower = name.toLowerCase();
-    if (!OWNERS.has(lower) && lower !== MESSAGE_TYPE_HEADER) put(headers, lower, custom[name] as string);
+    if (!OWNERS.has(lower) && lower !== MESSAGE_TYPE_HEADER)
+      put(headers, lower, custom[name] as string);
   }
   return headers;
 }
 
 /** `__proto__` is a valid header name. */
 function put(headers: Record<string, string>, name: string, value: string): void {
-  if (name === '__proto__') Object.defineProperty(headers, name, { value, enumerable: true, configurable: true, writable: true });
+  if (name === '__proto__')
+    Object.defineProperty(headers, name, {
+      value,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
   else headers[name] = value;
 }

@@ -39,7 +39,13 @@ export function clampTime(timeMs: number): number {
  * @param ordinal index among the events of the message
  * @param digest only if another message would have the same id
  */
-export function eventId(sourceId: string, coordinates: string, timeMs: number, ordinal = 0, digest?: string): string {
+export function eventId(
+  sourceId: string,
+  coordinates: string,
+  timeMs: number,
+  ordinal = 0,
+  digest?: string,
+): string {
   const of = `${sourceId}\n${coordinates}\n${ordinal}`;
   return uuidOf(timeMs, 8, hash('sha256', digest === undefined ? of : `${of}\n${digest}`));
 }
@@ -53,8 +59,16 @@ export function messageDigest(body: Uint8Array): string {
 }
 
 /** Derives a delivery id. `subscriptionId` is null if the message named the endpoint. */
-export function eventDeliveryId(eventId: string, endpointId: string, subscriptionId: string | null): string {
-  return uuidOf(timeOfId(eventId), 8, hash('sha256', `${eventId}\n${endpointId}\n${subscriptionId ?? ''}`));
+export function eventDeliveryId(
+  eventId: string,
+  endpointId: string,
+  subscriptionId: string | null,
+): string {
+  return uuidOf(
+    timeOfId(eventId),
+    8,
+    hash('sha256', `${eventId}\n${endpointId}\n${subscriptionId ?? ''}`),
+  );
 }
 
 /** Returns the milliseconds of an id: `occurred_at`, which determines the partition. */
@@ -93,7 +107,11 @@ export function newId(timeMs = Date.now()): string {
   lastMs = timeMs;
   const tail = randomBytes.toString('hex', randomOffset + 6, (randomOffset += 10));
   // 12 bits before the variant, 2 next to it, 28 after it.
-  const [high, middle, low] = [Math.floor(sequence / 2 ** 30), Math.floor(sequence / 2 ** 28) % 4, sequence % 2 ** 28];
+  const [high, middle, low] = [
+    Math.floor(sequence / 2 ** 30),
+    Math.floor(sequence / 2 ** 28) % 4,
+    sequence % 2 ** 28,
+  ];
   return uuidOf(timeMs, 7, `${hexOf(high, 3)}${middle}${hexOf(low, 7)}${tail}`);
 }
 

@@ -8,4 +8,13 @@ export {
   MESSAGE_TYPE_HEADER,
   travellingHeaders,
 } from './headers.js';
-export { clampTime, eventDeliveryId, eventId, isId, isPossibleTime, messageDigest, newId, timeOfId } from './ids.js';
+export {
+  clampTime,
+  eventDeliveryId,
+  eventId,
+  isId,
+  isPossibleTime,
+  messageDigest,
+  newId,
+  timeOfId,
+} from './ids.js';

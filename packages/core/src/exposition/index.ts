@@ -1,2 +1,8 @@
-export { admitsToDetails, metricsPlace, sendMetrics, serveMetrics, metricsResponse } from './metrics-endpoint.js';
+export {
+  admitsToDetails,
+  metricsPlace,
+  sendMetrics,
+  serveMetrics,
+  metricsResponse,
+} from './metrics-endpoint.js';
 export { showProcess } from './process-series.js';

@@ -1,4 +1,9 @@
-import { createServer, type IncomingMessage, type ServerResponse, type IncomingHttpHeaders } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type ServerResponse,
+  type IncomingHttpHeaders,
+} from 'node:http';
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -20,11 +25,17 @@ interface MetricsPlace {
 }
 
 /** Serves only /metrics, so scrapers need no access to other paths. Throws like `listen`. */
-export async function serveMetrics(place: MetricsPlace, answer: Answer): Promise<{ port: number; close(): Promise<void> }> {
+export async function serveMetrics(
+  place: MetricsPlace,
+  answer: Answer,
+): Promise<{ port: number; close(): Promise<void> }> {
   const server = createServer((request, response) => {
     respond(request, response, answer).catch(() => response.destroy());
   });
-  return { port: await listen(server, metricsPlace(place)), close: () => closeListener(server, { seconds: 1 }) };
+  return {
+    port: await listen(server, metricsPlace(place)),
+    close: () => closeListener(server, { seconds: 1 }),
+  };
 }
 
 /** Returns the arguments of `listen` for an address. */
@@ -40,17 +51,29 @@ export function metricsPlace({ address, key, env }: MetricsPlace) {
 }
 
 /** Answers a metrics request; Node.js omits the body for HEAD. */
-export async function sendMetrics(request: IncomingMessage, response: ServerResponse, answer: Answer): Promise<void> {
+export async function sendMetrics(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: Answer,
+): Promise<void> {
   const { status, headers, body } = await answer(request);
   response.writeHead(status, { ...headers, 'content-length': body.length }).end(body);
 }
 
-async function respond(request: IncomingMessage, response: ServerResponse, answer: Answer): Promise<void> {
+async function respond(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: Answer,
+): Promise<void> {
   const { method, url = '/' } = request;
   const plain = (status: number, text: string, headers = {}) =>
-    response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', ...headers }).end(`${text}\n`);
-  if (url.replace(/\?.*$/, '') !== '/metrics') return void plain(404, 'Only /metrics is served here.');
-  if (method !== 'GET' && method !== 'HEAD') return void plain(405, 'Only GET is allowed here.', { allow: 'GET' });
+    response
+      .writeHead(status, { 'content-type': 'text/plain; charset=utf-8', ...headers })
+      .end(`${text}\n`);
+  if (url.replace(/\?.*$/, '') !== '/metrics')
+    return void plain(404, 'Only /metrics is served here.');
+  if (method !== 'GET' && method !== 'HEAD')
+    return void plain(405, 'Only GET is allowed here.', { allow: 'GET' });
   return sendMetrics(request, response, answer);
 }
 
@@ -72,7 +95,11 @@ const TEXT = { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no
  * Answers GET /metrics, gzipped if accepted. 401: missing or wrong token; 429: too many wrong
  * tokens; 500: the backend fails.
  */
-export function metricsResponse(of: { config: Config; plugins: Pick<ActivatedPlugins, 'meter'>; log: Log }) {
+export function metricsResponse(of: {
+  config: Config;
+  plugins: Pick<ActivatedPlugins, 'meter'>;
+  log: Log;
+}) {
   const { config, plugins, log } = of;
   const admits = admission(config.metrics.bearer_token);
   let failing = false;
@@ -84,9 +111,14 @@ export function metricsResponse(of: { config: Config; plugins: Pick<ActivatedPlu
       failing = false;
       return await packed(contentType, await bytesOf(body), headers['accept-encoding']);
     } catch (error) {
-      if (!failing) log.error({ error }, 'The metrics backend failed to produce the exposition; /metrics answers 500 until it succeeds.');
+      if (!failing)
+        log.error(
+          { error },
+          'The metrics backend failed to produce the exposition; /metrics answers 500 until it succeeds.',
+        );
       failing = true;
-      const sentence = 'The metrics backend failed to produce the exposition. The log of this process has the reason.';
+      const sentence =
+        'The metrics backend failed to produce the exposition. The log of this process has the reason.';
       return { status: 500, headers: TEXT, body: Buffer.from(`${sentence}\n`) };
     }
   };
@@ -143,7 +175,10 @@ function admission(token: string | undefined): (sent: Sent) => Verdict {
       known.delete(socket);
     }
     const before = wrong.get(address);
-    const its = before && before.untilMs > performance.now() ? before : { count: 0, untilMs: performance.now() + WRONG_MS };
+    const its =
+      before && before.untilMs > performance.now()
+        ? before
+        : { count: 0, untilMs: performance.now() + WRONG_MS };
     if (given !== '' && its.count >= WRONG_MAX) return 'locked_out';
     if (isRight) {
       if (socket) known.add(socket);
@@ -162,11 +197,15 @@ function admission(token: string | undefined): (sent: Sent) => Verdict {
  * Decides whether a request may see the details of /healthz, which name resources of all tenants:
  * with the token of /metrics or, if none is set, from this machine without a proxy.
  */
-export function admitsToDetails({ metrics: { bearer_token: token } }: Pick<Config, 'metrics'>): (request: IncomingMessage) => boolean {
+export function admitsToDetails({
+  metrics: { bearer_token: token },
+}: Pick<Config, 'metrics'>): (request: IncomingMessage) => boolean {
   const admits = admission(token);
   return ({ headers, socket }) => {
     if (token !== undefined) return admits({ headers, socket }) === 'admitted';
-    const isForwarded = ['x-forwarded-for', 'forwarded', 'via'].some((name) => headers[name] !== undefined);
+    const isForwarded = ['x-forwarded-for', 'forwarded', 'via'].some(
+      (name) => headers[name] !== undefined,
+    );
     return !isForwarded && /^(::ffff:)?127\.|^::1$/.test(socket.remoteAddress ?? '');
   };
 }
@@ -174,18 +213,42 @@ export function admitsToDetails({ metrics: { bearer_token: token } }: Pick<Confi
 function refusal(authorization: string | undefined, verdict: Verdict): MetricsResponse {
   if (verdict === 'locked_out') {
     const sentence = `More than ${WRONG_MAX} tokens from this address were wrong. Wait ${WRONG_MS / 1000} s, and send the right one.`;
-    return { status: 429, headers: { ...TEXT, 'retry-after': String(WRONG_MS / 1000) }, body: Buffer.from(`${sentence}\n`) };
+    return {
+      status: 429,
+      headers: { ...TEXT, 'retry-after': String(WRONG_MS / 1000) },
+      body: Buffer.from(`${sentence}\n`),
+    };
   }
-  const what = authorization === undefined ? 'The request has no bearer token.' : 'The bearer token of the request is wrong.';
+  const what =
+    authorization === undefined
+      ? 'The request has no bearer token.'
+      : 'The bearer token of the request is wrong.';
   const how =
     'Send `Authorization: Bearer <token>` with the token of metrics.bearer_token (GATEWAY_METRICS_BEARER_TOKEN, --metrics-bearer-token).';
-  return { status: 401, headers: { ...TEXT, 'www-authenticate': 'Bearer realm="metrics"' }, body: Buffer.from(`${what} ${how}\n`) };
+  return {
+    status: 401,
+    headers: { ...TEXT, 'www-authenticate': 'Bearer realm="metrics"' },
+    body: Buffer.from(`${what} ${how}\n`),
+  };
 }
 
-async function packed(contentType: string, body: Buffer, accepted: string | string[] | undefined): Promise<MetricsResponse> {
-  const headers = { 'content-type': contentType, 'cache-control': 'no-store', vary: 'accept-encoding' };
-  if (body.length < COMPRESSED_BYTES_MIN || !takesGzip(String(accepted ?? ''))) return { status: 200, headers, body };
-  return { status: 200, headers: { ...headers, 'content-encoding': 'gzip' }, body: await compress(body, { level: LEVEL }) };
+async function packed(
+  contentType: string,
+  body: Buffer,
+  accepted: string | string[] | undefined,
+): Promise<MetricsResponse> {
+  const headers = {
+    'content-type': contentType,
+    'cache-control': 'no-store',
+    vary: 'accept-encoding',
+  };
+  if (body.length < COMPRESSED_BYTES_MIN || !takesGzip(String(accepted ?? '')))
+    return { status: 200, headers, body };
+  return {
+    status: 200,
+    headers: { ...headers, 'content-encoding': 'gzip' },
+    body: await compress(body, { level: LEVEL }),
+  };
 }
 
 /** https://www.rfc-editor.org/rfc/rfc9110#name-accept-encoding */

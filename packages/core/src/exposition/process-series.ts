@@ -11,7 +11,10 @@ const PERCENTILES = [50, 99, 100];
 const shown = new WeakSet<Meter>();
 
 /** Sets the process series at each exposition. Returns a function that stops this. */
-export function showProcess({ meter, metrics }: Pick<ActivatedPlugins, 'meter' | 'metrics'>, part: 'agent' | 'server'): () => void {
+export function showProcess(
+  { meter, metrics }: Pick<ActivatedPlugins, 'meter' | 'metrics'>,
+  part: 'agent' | 'server',
+): () => void {
   if (!metrics) return () => undefined;
   meter.set('gateway_build_info', { version: VERSION, node: process.version, process: part }, 1);
   if (shown.has(meter)) return () => undefined;
@@ -32,12 +35,21 @@ export function showProcess({ meter, metrics }: Pick<ActivatedPlugins, 'meter' |
     meter.set('process_start_time_seconds', {}, startedAtSeconds);
     for (const percentile of PERCENTILES) {
       // The histogram records the whole interval; only the excess is delay.
-      const seconds = delay.count === 0 ? 0 : delay.percentile(percentile) / 1e9 - LOOK_EVERY_MS / 1000;
-      meter.set('nodejs_eventloop_lag_seconds', { percentile: String(percentile) }, Math.max(0, seconds));
+      const seconds =
+        delay.count === 0 ? 0 : delay.percentile(percentile) / 1e9 - LOOK_EVERY_MS / 1000;
+      meter.set(
+        'nodejs_eventloop_lag_seconds',
+        { percentile: String(percentile) },
+        Math.max(0, seconds),
+      );
     }
     delay.reset();
     const now = performance.eventLoopUtilization();
-    meter.set('nodejs_eventloop_utilization', {}, performance.eventLoopUtilization(now, before).utilization);
+    meter.set(
+      'nodejs_eventloop_utilization',
+      {},
+      performance.eventLoopUtilization(now, before).utilization,
+    );
     before = now;
   });
   return () => {

@@ -16,11 +16,15 @@ export type CheckedCertificate =
 /**
  * Checks that a certificate is usable now. Returns its chain without other text. Takes about 1 ms.
  */
-export function checkClientCertificate({ cert, key }: ClientCertificate, now = new Date()): CheckedCertificate {
+export function checkClientCertificate(
+  { cert, key }: ClientCertificate,
+  now = new Date(),
+): CheckedCertificate {
   const ofCert = (problem: string) => ({ part: 'cert', problem }) as const;
   const ofKey = (problem: string) => ({ part: 'key', problem }) as const;
   const chain = certificateBlocks(cert);
-  if (chain.length === 0) return ofCert('holds no PEM certificate, which begins with -----BEGIN CERTIFICATE-----');
+  if (chain.length === 0)
+    return ofCert('holds no PEM certificate, which begins with -----BEGIN CERTIFICATE-----');
   let own: X509Certificate;
   try {
     [own] = chain.map((block) => new X509Certificate(block)) as [X509Certificate];
@@ -29,14 +33,18 @@ export function checkClientCertificate({ cert, key }: ClientCertificate, now = n
   }
   const expiresAt = new Date(own.validTo);
   if (expiresAt <= now) return ofCert(`expired at ${expiresAt.toISOString()}`);
-  if (!PRIVATE_KEY.test(key)) return ofKey('holds no PEM private key, which begins with -----BEGIN PRIVATE KEY-----');
+  if (!PRIVATE_KEY.test(key))
+    return ofKey('holds no PEM private key, which begins with -----BEGIN PRIVATE KEY-----');
   let privateKey: KeyObject;
   try {
     privateKey = createPrivateKey(key);
   } catch {
-    return ofKey(key.includes('ENCRYPTED') ? 'is locked with a passphrase; give it without one' : 'is damaged');
+    return ofKey(
+      key.includes('ENCRYPTED') ? 'is locked with a passphrase; give it without one' : 'is damaged',
+    );
   }
-  if (!own.checkPrivateKey(privateKey)) return ofKey('is not the key of the first certificate in client_cert');
+  if (!own.checkPrivateKey(privateKey))
+    return ofKey('is not the key of the first certificate in client_cert');
   try {
     createSecureContext({ cert: chain.join('\n'), key });
   } catch (error) {

@@ -1,7 +1,14 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import type { buildConnector } from 'undici';
-import { HEAD_MAX, isPlainHead, mendedHead, otherProtocol, readHead, type Head } from './response-head.js';
+import {
+  HEAD_MAX,
+  isPlainHead,
+  mendedHead,
+  otherProtocol,
+  readHead,
+  type Head,
+} from './response-head.js';
 
 export interface ConnectionUse {
   readonly requests: number;
@@ -43,7 +50,9 @@ export function watchedConnector(connect: buildConnector.connector): buildConnec
  * send another certificate.
  */
 function withoutRootDot(options: buildConnector.Options): buildConnector.Options {
-  return options.hostname.endsWith('.') ? { ...options, servername: options.hostname.slice(0, -1) } : options;
+  return options.hostname.endsWith('.')
+    ? { ...options, servername: options.hostname.slice(0, -1) }
+    : options;
 }
 
 class Connection implements ConnectionUse {
@@ -89,7 +98,8 @@ class Connection implements ConnectionUse {
     }
     for (let rest = chunk; ;) {
       // Some servers send an empty line after a body.
-      while (this.#heldBytes === 0 && (rest[0] === 0x0d || rest[0] === 0x0a)) rest = rest.subarray(1);
+      while (this.#heldBytes === 0 && (rest[0] === 0x0d || rest[0] === 0x0a))
+        rest = rest.subarray(1);
       if (rest.length === 0) return NOTHING;
       const seen = this.#tail + rest.toString('latin1');
       const end = HEAD_END.exec(seen);
@@ -97,8 +107,10 @@ class Connection implements ConnectionUse {
       this.#held.push(rest.subarray(0, length));
       this.#heldBytes += length;
       this.#tail = seen.slice(-2);
-      if (!'HTTP/'.startsWith(this.#held[0]!.toString('latin1', 0, 5))) return this.#refuse(otherProtocol(this.#held[0]!));
-      if (this.#heldBytes > HEAD_MAX) return this.#refuse(`its headers are larger than ${HEAD_MAX / 1024} KB`);
+      if (!'HTTP/'.startsWith(this.#held[0]!.toString('latin1', 0, 5)))
+        return this.#refuse(otherProtocol(this.#held[0]!));
+      if (this.#heldBytes > HEAD_MAX)
+        return this.#refuse(`its headers are larger than ${HEAD_MAX / 1024} KB`);
       if (!end) return NOTHING;
       const bytes = Buffer.concat(this.#held);
       const head = readHead(bytes.toString('latin1'));
@@ -112,7 +124,8 @@ class Connection implements ConnectionUse {
         this.#isAtHead = false;
         return Buffer.concat([isPlainHead(bytes) ? bytes : mendedHead(head), rest]);
       }
-      if (++this.#informational > INFORMATIONAL_MAX) return this.#refuse(`more than ${INFORMATIONAL_MAX} informational answers (1xx)`);
+      if (++this.#informational > INFORMATIONAL_MAX)
+        return this.#refuse(`more than ${INFORMATIONAL_MAX} informational answers (1xx)`);
     }
   }
 

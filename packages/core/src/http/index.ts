@@ -3,7 +3,18 @@ export { connectionInUse, type ConnectionUse, watchedConnector } from './connect
 export { networkOf } from './network.js';
 export { LookupError, LookupsBusyError, Names } from './names.js';
 export { closeListener, listen } from './listen.js';
-export { authoritiesWith, readCertificates, readClientCertificate, withAuthorities } from './pem.js';
+export {
+  authoritiesWith,
+  readCertificates,
+  readClientCertificate,
+  withAuthorities,
+} from './pem.js';
 export { proxyProcess } from './process-proxy.js';
-export { addressGuard, checkHost, guardedConnector, RefusedAddressError, sourceGuard } from './ssrf-guard.js';
+export {
+  addressGuard,
+  checkHost,
+  guardedConnector,
+  RefusedAddressError,
+  sourceGuard,
+} from './ssrf-guard.js';
 export { dispatcherOf, ProxyError, type RequestDispatcher } from './proxy.js';

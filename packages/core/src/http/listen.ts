@@ -26,7 +26,10 @@ const TLS_HEADERS = new Map([...HEADERS, ['strict-transport-security', 'max-age=
  * Listens, with the security headers, and returns the port.
  * @throws GatewayError `port_in_use`, `port_refused`, which name the settings
  */
-export function listen(server: Server, place: Parameters<typeof explainListenError>[1]): Promise<number> {
+export function listen(
+  server: Server,
+  place: Parameters<typeof explainListenError>[1],
+): Promise<number> {
   return new Promise((resolve, reject) => {
     server.prependListener('request', (request, response) => {
       response.setHeaders(request.socket instanceof TLSSocket ? TLS_HEADERS : HEADERS);

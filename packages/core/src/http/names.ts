@@ -38,7 +38,9 @@ export class LookupsBusyError extends Error {
   readonly code = 'EAI_AGAIN';
 
   constructor(hostname: string) {
-    super(`${hostname} was not looked up, because too many other names are being looked up. It is tried again later.`);
+    super(
+      `${hostname} was not looked up, because too many other names are being looked up. It is tried again later.`,
+    );
     this.name = 'LookupsBusyError';
   }
 }
@@ -47,9 +49,12 @@ const ABSENT = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
 const SILENT = 'ETIMEOUT';
 
 function reasonOf(code: string, afterMs: number): string {
-  if (ABSENT.has(code)) return 'there is no host of that name. Check its spelling and its DNS records.';
-  if (code === SILENT) return `no name server answered within ${afterMs} ms. Check the name servers of its domain.`;
-  if (code === 'ECONNREFUSED') return 'no name server can be reached. An operator has to check /etc/resolv.conf of this machine.';
+  if (ABSENT.has(code))
+    return 'there is no host of that name. Check its spelling and its DNS records.';
+  if (code === SILENT)
+    return `no name server answered within ${afterMs} ms. Check the name servers of its domain.`;
+  if (code === 'ECONNREFUSED')
+    return 'no name server can be reached. An operator has to check /etc/resolv.conf of this machine.';
   return `its name servers answer with an error (${code.slice(1)}). Check the DNS records of its domain.`;
 }
 
@@ -96,7 +101,10 @@ export class Names {
    * owner's lookups take too long.
    * @param owner by default that of `askFor`, else the name: undici reconnects by itself
    */
-  addresses(name: string, owner: unknown = this.#asker ?? `the name ${name}`): Promise<LookupAddress[]> {
+  addresses(
+    name: string,
+    owner: unknown = this.#asker ?? `the name ${name}`,
+  ): Promise<LookupAddress[]> {
     const listed = this.#hosts().get(plain(name)) ?? loopback(name);
     if (listed) return Promise.resolve(listed);
     let own = this.#owners.get(owner);
@@ -175,7 +183,13 @@ async function askServers(name: string, deadlineMs: number): Promise<Outcome> {
     if (rest) resolver.setServers(rest);
     const outcome = await askBothFamilies(resolver, name, deadlineMs);
     rest = resolver.getServers().slice(1);
-    if (outcome.addresses.length > 0 || outcome.code === SILENT || ABSENT.has(outcome.code) || rest.length === 0) return outcome;
+    if (
+      outcome.addresses.length > 0 ||
+      outcome.code === SILENT ||
+      ABSENT.has(outcome.code) ||
+      rest.length === 0
+    )
+      return outcome;
   }
 }
 
@@ -191,15 +205,16 @@ function askBothFamilies(resolver: Resolver, name: string, deadlineMs: number): 
       if (unanswered > 0) resolver.cancel();
     };
     let timer = setTimeout(end, deadlineMs - performance.now());
-    const answered = (family: number) => (error: NodeJS.ErrnoException | null, addresses: string[]) => {
-      unanswered--;
-      if (error) codes.push(error.code ?? error.message);
-      else found[family] = addresses;
-      if (unanswered === 0) return end();
-      if (error) return;
-      clearTimeout(timer);
-      timer = setTimeout(end, OTHER_FAMILY_MS);
-    };
+    const answered =
+      (family: number) => (error: NodeJS.ErrnoException | null, addresses: string[]) => {
+        unanswered--;
+        if (error) codes.push(error.code ?? error.message);
+        else found[family] = addresses;
+        if (unanswered === 0) return end();
+        if (error) return;
+        clearTimeout(timer);
+        timer = setTimeout(end, OTHER_FAMILY_MS);
+      };
     resolver.resolve4(name, answered(4));
     resolver.resolve6(name, answered(6));
   });
@@ -212,7 +227,9 @@ function inOrder(found: Readonly<Record<number, string[]>>): LookupAddress[] {
   const isSixFirst =
     four.length > 0 &&
     six.length > 0 &&
-    Object.values(networkInterfaces()).some((all) => all?.some(({ family, address }) => family === 'IPv6' && /^[23]/.test(address)));
+    Object.values(networkInterfaces()).some((all) =>
+      all?.some(({ family, address }) => family === 'IPv6' && /^[23]/.test(address)),
+    );
   return isSixFirst ? [...six, ...four] : [...four, ...six];
 }
 
@@ -254,7 +271,8 @@ function parseHosts(text: string): ReadonlyMap<string, LookupAddress[]> {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
     const family = isIP(address);
     if (family === 0) continue;
-    for (const name of names.map(plain)) hosts.set(name, [...(hosts.get(name) ?? []), { address, family }]);
+    for (const name of names.map(plain))
+      hosts.set(name, [...(hosts.get(name) ?? []), { address, family }]);
   }
   return hosts;
 }
@@ -270,7 +288,8 @@ function parseSearch(text: string): Search {
   const search = { domains: [] as string[], ndots: 1 };
   for (const line of text.split('\n')) {
     const [key, ...values] = line.trim().split(/\s+/);
-    if (key === 'search' || key === 'domain') search.domains = values.map(plain).filter((domain) => domain !== '');
+    if (key === 'search' || key === 'domain')
+      search.domains = values.map(plain).filter((domain) => domain !== '');
     const ndots = key === 'options' && values.join(' ').match(/\bndots:(\d+)/)?.[1];
     if (ndots) search.ndots = Number(ndots);
   }

@@ -8,7 +8,10 @@ export function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=[\d.]+$)/i, '').replace(/%.*$/, '');
   if (isIP(plain) !== 6) return plain;
   const [head = '', tail = ''] = new URL(`http://[${plain}]`).hostname.slice(1, -1).split('::');
-  const [left, right] = [head, tail].map((it) => (it === '' ? [] : it.split(':'))) as [string[], string[]];
+  const [left, right] = [head, tail].map((it) => (it === '' ? [] : it.split(':'))) as [
+    string[],
+    string[],
+  ];
   const zeros = Array<string>(8 - left.length - right.length).fill('0');
   return `${[...left, ...zeros, ...right].slice(0, 4).join(':')}::/64`;
 }

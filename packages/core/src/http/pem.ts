@@ -22,7 +22,11 @@ export function certificateBlocks(text: string): string[] {
 export function readCertificates(file: PemFile): string[] {
   const blocks = certificateBlocks(read('certificate', file));
   if (blocks.length === 0)
-    throw unusable('certificate', file, 'it holds no PEM certificate, which begins with -----BEGIN CERTIFICATE-----');
+    throw unusable(
+      'certificate',
+      file,
+      'it holds no PEM certificate, which begins with -----BEGIN CERTIFICATE-----',
+    );
   for (const block of blocks) {
     try {
       new X509Certificate(block);
@@ -41,13 +45,21 @@ export function readPrivateKey(file: PemFile): string {
     createPrivateKey(text);
   } catch (error) {
     const locked = /ENCRYPTED/.test(text);
-    throw unusable('key', file, locked ? 'it is locked with a passphrase; store it without one' : 'the key in it is damaged', error);
+    throw unusable(
+      'key',
+      file,
+      locked ? 'it is locked with a passphrase; store it without one' : 'the key in it is damaged',
+      error,
+    );
   }
   return text;
 }
 
 /** Reads a certificate chain and its key. */
-export function readClientCertificate(certificate: PemFile, key: PemFile): { cert: string; key: string } {
+export function readClientCertificate(
+  certificate: PemFile,
+  key: PemFile,
+): { cert: string; key: string } {
   const chain = readCertificates(certificate);
   const privateKey = readPrivateKey(key);
   if (!new X509Certificate(chain[0]!).checkPrivateKey(createPrivateKey(privateKey))) {
@@ -61,7 +73,11 @@ const { getCACertificates } = tls as { getCACertificates?: (kind: 'default') => 
 
 /** Returns the default authorities and those of `delivery.ca_file`. */
 export function authoritiesWith(path: string): string[] {
-  const added = readCertificates({ path, setting: 'delivery.ca_file', flag: 'GATEWAY_DELIVERY_CA_FILE' });
+  const added = readCertificates({
+    path,
+    setting: 'delivery.ca_file',
+    flag: 'GATEWAY_DELIVERY_CA_FILE',
+  });
   return [...(getCACertificates?.('default') ?? tls.rootCertificates), ...added];
 }
 
@@ -78,6 +94,15 @@ function read(what: string, file: PemFile): string {
   }
 }
 
-function unusable(what: string, { path, setting, flag }: PemFile, reason: string, cause?: unknown): GatewayError {
-  return new GatewayError('tls_file', { what, path, reason, setting, flag }, cause === undefined ? undefined : { cause });
+function unusable(
+  what: string,
+  { path, setting, flag }: PemFile,
+  reason: string,
+  cause?: unknown,
+): GatewayError {
+  return new GatewayError(
+    'tls_file',
+    { what, path, reason, setting, flag },
+    cause === undefined ? undefined : { cause },
+  );
 }

@@ -43,7 +43,10 @@ let proxy: OpenProxy | undefined;
  * @returns a function that undoes this
  * @throws GatewayError `tls_file`
  */
-export function proxyProcess(delivery: { readonly proxy?: string; readonly ca_file?: string }): () => Promise<void> {
+export function proxyProcess(delivery: {
+  readonly proxy?: string;
+  readonly ca_file?: string;
+}): () => Promise<void> {
   const { proxy: url, ca_file: caFile } = delivery;
   if (url === undefined) return () => Promise.resolve();
   patchAgents();
@@ -76,7 +79,9 @@ function isDirect(origin: URL): boolean {
 }
 
 function originOf({ protocol }: Agent, { host = 'localhost', port }: Options): URL {
-  return new URL(`${protocol}//${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${port}`);
+  return new URL(
+    `${protocol}//${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${port}`,
+  );
 }
 
 let isPatched = false;
@@ -91,8 +96,12 @@ function patchAgents(): void {
   const agents = http.Agent.prototype as unknown as Agent;
   const { addRequest, createSocket, createConnection } = agents;
 
-  const createProxied = function (this: Agent, ...[request, options, created]: Parameters<Agent['createSocket']>) {
-    if (!proxy || !isProxied(this, options)) return createSocket.call(this, request, options, created);
+  const createProxied = function (
+    this: Agent,
+    ...[request, options, created]: Parameters<Agent['createSocket']>
+  ) {
+    if (!proxy || !isProxied(this, options))
+      return createSocket.call(this, request, options, created);
     // Counts for `maxSockets` until the connection is open.
     const opening = new Socket();
     const sockets = (this.sockets[this.getName(options)] ??= []);
@@ -130,7 +139,8 @@ function patchAgents(): void {
     return options.socket ?? createConnection.call(this, options, created);
   };
   agents.addRequest = function (request, options) {
-    if (proxy && this.protocol === 'http:' && isProxied(this, options)) nameWholeUrl(request, originOf(this, options), proxy.login);
+    if (proxy && this.protocol === 'http:' && isProxied(this, options))
+      nameWholeUrl(request, originOf(this, options), proxy.login);
     addRequest.call(this, request, options);
   };
 }

@@ -57,7 +57,10 @@ export function dispatcherOf({
   proxy,
   direct,
   ...options
-}: Omit<ProxyOptions, 'url'> & { proxy: string | undefined; direct?: buildConnector.connector }): RequestDispatcher {
+}: Omit<ProxyOptions, 'url'> & {
+  proxy: string | undefined;
+  direct?: buildConnector.connector;
+}): RequestDispatcher {
   if (proxy !== undefined) return openProxy({ ...options, url: proxy });
   return new Agent({ ...options.pooling, ...(direct ? { connect: direct } : {}) });
 }
@@ -68,19 +71,37 @@ export function dispatcherOf({
  * undici's ProxyAgent has no host check, no CONNECT timeout, and one error for all statuses.
  */
 export function openProxy(options: ProxyOptions): OpenProxy {
-  const { url, check = () => Promise.resolve(), secureContext, hostContext = secureContext, connectTimeoutMs, pooling = {} } = options;
+  const {
+    url,
+    check = () => Promise.resolve(),
+    secureContext,
+    hostContext = secureContext,
+    connectTimeoutMs,
+    pooling = {},
+  } = options;
   const { protocol, origin, hostname, port, username, password } = new URL(url);
   const credentials = [username, password].map(decoded).join(':');
   const proxy: Proxy = {
     place: `${hostname}:${port || (protocol === 'https:' ? '443' : '80')}`,
-    login: credentials === ':' ? {} : { 'proxy-authorization': `Basic ${Buffer.from(credentials).toString('base64')}` },
+    login:
+      credentials === ':'
+        ? {}
+        : { 'proxy-authorization': `Basic ${Buffer.from(credentials).toString('base64')}` },
   };
   const connectorWith = (context: SecureContext | undefined) =>
-    watchedConnector(buildConnector({ timeout: connectTimeoutMs, keepAlive: true, ...(context ? { secureContext: context } : {}) }));
+    watchedConnector(
+      buildConnector({
+        timeout: connectTimeoutMs,
+        keepAlive: true,
+        ...(context ? { secureContext: context } : {}),
+      }),
+    );
   const connect = connectorWith(secureContext);
   const connectThrough = hostContext === secureContext ? connect : connectorWith(hostContext);
   const connectToProxy: buildConnector.connector = (options, callback) =>
-    connect(options, (...result) => (result[0] ? callback(unreachable(proxy, result[0]), null) : callback(null, result[1])));
+    connect(options, (...result) =>
+      result[0] ? callback(unreachable(proxy, result[0]), null) : callback(null, result[1]),
+    );
   const pool = new Pool(origin, { ...pooling, connect: connectToProxy });
   const tunnels = new Agent({
     ...pooling,
@@ -101,8 +122,15 @@ export function openProxy(options: ProxyOptions): OpenProxy {
       const target = new URL(String(options.origin));
       if (target.protocol === 'https:') return tunnels.dispatch(options, handler);
       // https://www.rfc-editor.org/rfc/rfc9112#name-absolute-form
-      const given = Array.isArray(options.headers) ? options.headers : Object.entries(options.headers ?? {}).flat();
-      const headers = [...(given as string[]), 'host', target.host, ...Object.entries(proxy.login).flat()];
+      const given = Array.isArray(options.headers)
+        ? options.headers
+        : Object.entries(options.headers ?? {}).flat();
+      const headers = [
+        ...(given as string[]),
+        'host',
+        target.host,
+        ...Object.entries(proxy.login).flat(),
+      ];
       const absolute = { ...options, origin, path: target.origin + options.path, headers };
       checkOnce(bare(target.hostname))
         .then(() => pool.dispatch(absolute, failingAt407(handler, proxy)))
@@ -113,8 +141,9 @@ export function openProxy(options: ProxyOptions): OpenProxy {
     connect: (to) =>
       to === undefined
         ? new Promise((resolve, reject) =>
-            connectToProxy({ hostname, protocol, port: port || (protocol === 'https:' ? '443' : '80') }, (error, socket) =>
-              error ? reject(error) : resolve(socket),
+            connectToProxy(
+              { hostname, protocol, port: port || (protocol === 'https:' ? '443' : '80') },
+              (error, socket) => (error ? reject(error) : resolve(socket)),
             ),
           )
         : openTunnel(pool, proxy, `${to.hostname}:${to.port || 443}`, connectTimeoutMs),
@@ -140,7 +169,10 @@ function decoded(text: string): string {
 }
 
 /** A 407 is an error, because the proxy sends it and not the host. */
-function failingAt407(handler: Dispatcher.DispatchHandler, proxy: Proxy): Dispatcher.DispatchHandler {
+function failingAt407(
+  handler: Dispatcher.DispatchHandler,
+  proxy: Proxy,
+): Dispatcher.DispatchHandler {
   let refused = false;
   return {
     onConnect: (abort) => handler.onConnect?.(abort),
@@ -150,36 +182,64 @@ function failingAt407(handler: Dispatcher.DispatchHandler, proxy: Proxy): Dispat
       return refused || (handler.onHeaders?.(status, ...rest) ?? true);
     },
     onData: (chunk) => refused || (handler.onData?.(chunk) ?? true),
-    onComplete: (trailers) => (refused ? handler.onError?.(refusal(proxy, 407)) : handler.onComplete?.(trailers)),
+    onComplete: (trailers) =>
+      refused ? handler.onError?.(refusal(proxy, 407)) : handler.onComplete?.(trailers),
     onError: (error) => handler.onError?.(error),
   };
 }
 
 /** https://www.rfc-editor.org/rfc/rfc9110#name-connect */
-async function openTunnel(pool: Pool, proxy: Proxy, target: string, timeoutMs: number): Promise<Socket> {
+async function openTunnel(
+  pool: Pool,
+  proxy: Proxy,
+  target: string,
+  timeoutMs: number,
+): Promise<Socket> {
   const signal = AbortSignal.timeout(timeoutMs);
   try {
-    const { statusCode, socket } = await pool.connect({ path: target, headers: { host: target, ...proxy.login }, signal });
+    const { statusCode, socket } = await pool.connect({
+      path: target,
+      headers: { host: target, ...proxy.login },
+      signal,
+    });
     if (statusCode >= 200 && statusCode < 300) return socket as Socket;
     socket.on('error', () => undefined).destroy();
     throw refusal(proxy, statusCode, target);
   } catch (error) {
     if (error instanceof ProxyError) throw error;
-    if (signal.aborted) throw new ProxyError(`The proxy ${proxy.place} opened no connection to ${target} within ${timeoutMs} ms.`);
+    if (signal.aborted)
+      throw new ProxyError(
+        `The proxy ${proxy.place} opened no connection to ${target} within ${timeoutMs} ms.`,
+      );
     throw unreachable(proxy, error as Error);
   }
 }
 
 function refusal({ place }: Proxy, status: number, target = ''): ProxyError {
-  if (status === 407) return new ProxyError(`The proxy ${place} requires a login (407). Set its user and password in delivery.proxy.`);
-  const why = [502, 503, 504].includes(status) ? '; it could not reach the host' : status === 403 ? '; its rules do not allow it' : '';
+  if (status === 407)
+    return new ProxyError(
+      `The proxy ${place} requires a login (407). Set its user and password in delivery.proxy.`,
+    );
+  const why = [502, 503, 504].includes(status)
+    ? '; it could not reach the host'
+    : status === 403
+      ? '; its rules do not allow it'
+      : '';
   const answer = `${status} ${STATUS_CODES[status] ?? ''}`.trim();
-  return new ProxyError(`The proxy ${place} answered ${answer} when asked for a connection to ${target}${why}.`);
+  return new ProxyError(
+    `The proxy ${place} answered ${answer} when asked for a connection to ${target}${why}.`,
+  );
 }
 
 function unreachable({ place }: Proxy, error: Error): ProxyError {
-  const timedOut = (error as NodeJS.ErrnoException).code === 'UND_ERR_CONNECT_TIMEOUT' ? 'no answer in time' : undefined;
-  return new ProxyError(`The proxy ${place} cannot be reached: ${networkReason(error) ?? timedOut ?? error.message}.`, { cause: error });
+  const timedOut =
+    (error as NodeJS.ErrnoException).code === 'UND_ERR_CONNECT_TIMEOUT'
+      ? 'no answer in time'
+      : undefined;
+  return new ProxyError(
+    `The proxy ${place} cannot be reached: ${networkReason(error) ?? timedOut ?? error.message}.`,
+    { cause: error },
+  );
 }
 
 /** Remembers accepted hosts for `CHECKED_MS`. */

@@ -10,7 +10,9 @@ const TEXT = 2;
 /** https://www.rfc-editor.org/rfc/rfc9110#name-tokens */
 const KINDS = new Uint8Array(256).map((_, byte) => {
   const isText = byte === 0x09 || (byte >= 0x20 && byte !== 0x7f);
-  return (isText ? TEXT : 0) | (/[!#$%&'*+.^_`|~0-9A-Za-z-]/.test(String.fromCharCode(byte)) ? TOKEN : 0);
+  return (
+    (isText ? TEXT : 0) | (/[!#$%&'*+.^_`|~0-9A-Za-z-]/.test(String.fromCharCode(byte)) ? TOKEN : 0)
+  );
 });
 
 /**
@@ -19,7 +21,12 @@ const KINDS = new Uint8Array(256).map((_, byte) => {
  */
 export function isPlainHead(bytes: Buffer): boolean {
   // `HTTP/1.0 ` or `HTTP/1.1 `.
-  if (bytes.length < 16 || bytes.readUInt32BE(0) !== 0x48545450 || (bytes.readUInt32BE(4) | 1) !== 0x2f312e31 || bytes[8] !== 0x20)
+  if (
+    bytes.length < 16 ||
+    bytes.readUInt32BE(0) !== 0x48545450 ||
+    (bytes.readUInt32BE(4) | 1) !== 0x2f312e31 ||
+    bytes[8] !== 0x20
+  )
     return false;
   const status = 100 * (bytes[9]! - 0x30) + 10 * (bytes[10]! - 0x30) + bytes[11]! - 0x30;
   if (!(status >= 200 && status <= 999) || (bytes[12] !== 0x20 && bytes[12] !== 0x0d)) return false;
@@ -30,7 +37,8 @@ export function isPlainHead(bytes: Buffer): boolean {
     if (bytes[at] !== 0x0d || bytes[at + 1] !== 0x0a || at > KEPT_BYTES) return false;
     at += 2;
     // undici rejects a length in a response without a body.
-    if (bytes[at] === 0x0d) return bytes[at + 1] === 0x0a && lengths <= (status === 204 || status === 304 ? 0 : 1);
+    if (bytes[at] === 0x0d)
+      return bytes[at + 1] === 0x0a && lengths <= (status === 204 || status === 304 ? 0 : 1);
     const start = at;
     while (KINDS[bytes[at]!]! & TOKEN) at++;
     if (bytes[at] !== 0x3a || at === start) return false;
@@ -39,8 +47,17 @@ export function isPlainHead(bytes: Buffer): boolean {
     lengths++;
     while (bytes[++at] === 0x20);
     const from = at;
-    while (framing === 'length' ? bytes[at]! >= 0x30 && bytes[at]! <= 0x39 : (bytes[at]! | 0x20) === CHUNKED[at - from]) at++;
-    if (bytes[at] !== 0x0d || (framing === 'length' ? at === from || at - from > 15 : at - from !== 7)) return false;
+    while (
+      framing === 'length'
+        ? bytes[at]! >= 0x30 && bytes[at]! <= 0x39
+        : (bytes[at]! | 0x20) === CHUNKED[at - from]
+    )
+      at++;
+    if (
+      bytes[at] !== 0x0d ||
+      (framing === 'length' ? at === from || at - from > 15 : at - from !== 7)
+    )
+      return false;
   }
   return false;
 }
@@ -52,7 +69,8 @@ function framingOf(bytes: Buffer, start: number, end: number): 'length' | 'codin
   const length = end - start;
   if (length !== 14 && length !== 17) return undefined;
   const [first, last] = [bytes[start]! | 0x20, bytes[end - 1]! | 0x20];
-  if (length === 14) return first === 0x63 && last === 0x68 && bytes[start + 7] === 0x2d ? 'length' : undefined;
+  if (length === 14)
+    return first === 0x63 && last === 0x68 && bytes[start + 7] === 0x2d ? 'length' : undefined;
   return first === 0x74 && last === 0x67 && bytes[start + 8] === 0x2d ? 'coding' : undefined;
 }
 
@@ -86,8 +104,9 @@ export function readHead(text: string): Head | undefined {
     .replace(/\n[ \t]+/g, ' ')
     .split('\n')) {
     const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+)[ \t]*:(.*)$/s.exec(field) ?? [];
-    // eslint-disable-next-line no-control-regex
-    if (name !== undefined && value !== undefined) keep(name.toLowerCase(), value.replace(/[\0-\x08\x0a-\x1f\x7f]/g, ' ').trim());
+    if (name !== undefined && value !== undefined)
+      // eslint-disable-next-line no-control-regex
+      keep(name.toLowerCase(), value.replace(/[\0-\x08\x0a-\x1f\x7f]/g, ' ').trim());
   }
   return { status: Number(status), fields };
 }
@@ -97,14 +116,20 @@ export function readHead(text: string): Head | undefined {
  * in two ways is a guess, and further bytes must not become the next response.
  */
 export function mendedHead({ status, fields }: Head): Buffer {
-  const kept = fields.filter(([name]) => !/^(content-length|transfer-encoding|connection|keep-alive)$/.test(name));
+  const kept = fields.filter(
+    ([name]) => !/^(content-length|transfer-encoding|connection|keep-alive)$/.test(name),
+  );
   const lines = kept.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-  return Buffer.from(`HTTP/1.1 ${status} \r\n${lines}${framing(status, fields)}connection: close\r\n\r\n`, 'latin1');
+  return Buffer.from(
+    `HTTP/1.1 ${status} \r\n${lines}${framing(status, fields)}connection: close\r\n\r\n`,
+    'latin1',
+  );
 }
 
 /** Returns the framing field: https://www.rfc-editor.org/rfc/rfc9112#section-6.3 */
 function framing(status: number, fields: Head['fields']): string {
-  const given = (wanted: string) => fields.filter(([name]) => name === wanted).flatMap(([, value]) => value.split(','));
+  const given = (wanted: string) =>
+    fields.filter(([name]) => name === wanted).flatMap(([, value]) => value.split(','));
   if (status === 204 || status === 304) return '';
   const codings = given('transfer-encoding')
     .map((coding) => coding.trim().toLowerCase())
@@ -113,17 +138,26 @@ function framing(status: number, fields: Head['fields']): string {
   const lengths = given('content-length');
   if (codings.length > 0 || lengths.length === 0) return '';
   // The smallest of several lengths avoids waiting for missing bytes.
-  const length = Math.min(...lengths.map((text) => (/^\s*\+?\d+\s*$/.test(text) ? Number(text) : 0)));
+  const length = Math.min(
+    ...lengths.map((text) => (/^\s*\+?\d+\s*$/.test(text) ? Number(text) : 0)),
+  );
   return length <= Number.MAX_SAFE_INTEGER ? `content-length: ${length}\r\n` : '';
 }
 
 /** Explains to a user why bytes are no HTTP/1.1 response. */
 export function otherProtocol(bytes: Buffer): string {
   // A SETTINGS or GOAWAY frame on stream 0: https://www.rfc-editor.org/rfc/rfc9113#section-4.1
-  const isFrame = bytes.length >= 9 && bytes[0] === 0 && (bytes[3] === 4 || bytes[3] === 7) && bytes.readUInt32BE(5) === 0;
+  const isFrame =
+    bytes.length >= 9 &&
+    bytes[0] === 0 &&
+    (bytes[3] === 4 || bytes[3] === 7) &&
+    bytes.readUInt32BE(5) === 0;
   if (isFrame) return 'it speaks HTTP/2 only, and endpoints are called with HTTP/1.1';
   // A TLS alert: https://www.rfc-editor.org/rfc/rfc8446#section-5.1
-  if (bytes[0] === 0x15 && bytes[1] === 3) return 'it speaks TLS, so its URL has to begin with https://';
+  if (bytes[0] === 0x15 && bytes[1] === 3)
+    return 'it speaks TLS, so its URL has to begin with https://';
   const [line = ''] = bytes.toString('latin1', 0, 40).split(/[\r\n]/);
-  return /^[\x20-\x7e]+$/.test(line) ? `it begins with ${JSON.stringify(line)}, which is not HTTP/1.1` : 'it is not HTTP/1.1';
+  return /^[\x20-\x7e]+$/.test(line)
+    ? `it begins with ${JSON.stringify(line)}, which is not HTTP/1.1`
+    : 'it is not HTTP/1.1';
 }

@@ -4,7 +4,13 @@ import http, { type IncomingMessage } from 'node:http';
 import net, { BlockList, isIP, Socket, type LookupFunction } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { guardedWork } from '@gateway/plugin';
-import { Agent, buildConnector, getGlobalDispatcher, setGlobalDispatcher, type Dispatcher } from 'undici';
+import {
+  Agent,
+  buildConnector,
+  getGlobalDispatcher,
+  setGlobalDispatcher,
+  type Dispatcher,
+} from 'undici';
 import { watchedConnector } from './connection-use.js';
 import { LookupsBusyError, Names } from './names.js';
 
@@ -50,7 +56,11 @@ const REFUSED_NETWORKS = [
 type Setting = 'delivery.allowed_networks' | 'source.allowed_networks' | 'oidc.allowed_networks';
 
 export class RefusedAddressError extends Error {
-  constructor(host: string, addresses: readonly string[], setting: Setting = 'delivery.allowed_networks') {
+  constructor(
+    host: string,
+    addresses: readonly string[],
+    setting: Setting = 'delivery.allowed_networks',
+  ) {
     super(
       `${host}${addresses.includes(host) ? '' : ` resolves to ${addresses.join(', ')}, which`} is in a private or reserved network. An operator can allow the network with ${setting}.`,
     );
@@ -118,7 +128,12 @@ export function guardedConnector(
   let reachable: readonly LookupAddress[] = [];
   const lookup: LookupFunction = (_, options, callback) => give(reachable, options, callback);
   const connect = watchedConnector(
-    buildConnector({ timeout: connectTimeoutMs, lookup, keepAlive: true, ...(secureContext ? { secureContext } : {}) }),
+    buildConnector({
+      timeout: connectTimeoutMs,
+      lookup,
+      keepAlive: true,
+      ...(secureContext ? { secureContext } : {}),
+    }),
   );
   return (options, callback) => {
     const host = options.hostname.replace(/^\[|\]$/g, '');
@@ -155,11 +170,19 @@ async function findReachable(
 
 type Looked = Parameters<LookupFunction>[2];
 
-function give(addresses: readonly LookupAddress[], { all, family }: LookupOptions, looked: Looked): void {
+function give(
+  addresses: readonly LookupAddress[],
+  { all, family }: LookupOptions,
+  looked: Looked,
+): void {
   const wanted = Number(String(family ?? 0).replace('IPv', ''));
   const fitting = addresses.filter((it) => wanted === 0 || it.family === wanted);
   const [first] = fitting;
-  if (!first) looked(Object.assign(new Error(`There is no address of IPv${wanted}.`), { code: 'ENOTFOUND' }), '');
+  if (!first)
+    looked(
+      Object.assign(new Error(`There is no address of IPv${wanted}.`), { code: 'ENOTFOUND' }),
+      '',
+    );
   else if (all) looked(null, fitting);
   else looked(null, first.address, first.family);
 }
@@ -178,7 +201,8 @@ export async function checkHost(
     if (error instanceof LookupsBusyError) throw error;
     return [];
   };
-  const addresses = isIP(host) === 0 ? (await find(host).catch(unknown)).map(({ address }) => address) : [host];
+  const addresses =
+    isIP(host) === 0 ? (await find(host).catch(unknown)).map(({ address }) => address) : [host];
   if (!addresses.every(mayReach)) throw new RefusedAddressError(host, addresses, setting);
 }
 
@@ -202,7 +226,13 @@ const presentGuard = () => guardedWork.getStore() as Guard | undefined;
  */
 export async function checkGuarded(host: string): Promise<void> {
   const guard = presentGuard();
-  if (guard) await checkHost(host.replace(/^\[|\]$/g, ''), guard.mayReach, guard.find, 'source.allowed_networks');
+  if (guard)
+    await checkHost(
+      host.replace(/^\[|\]$/g, ''),
+      guard.mayReach,
+      guard.find,
+      'source.allowed_networks',
+    );
 }
 
 /**
@@ -211,7 +241,9 @@ export async function checkGuarded(host: string): Promise<void> {
  * responses above `maxAnswerBytes` are aborted. `asProcess` leaves the guard.
  * @param allowedNetworks the setting `source.allowed_networks`
  */
-export function sourceGuard(allowedNetworks: readonly string[]): <T>(maxAnswerBytes: number, work: () => T) => T {
+export function sourceGuard(
+  allowedNetworks: readonly string[],
+): <T>(maxAnswerBytes: number, work: () => T) => T {
   patchConnections();
   guardFetch();
   const mayReach = addressGuard(allowedNetworks);
@@ -229,7 +261,8 @@ export function sourceGuard(allowedNetworks: readonly string[]): <T>(maxAnswerBy
   const guardOf = (maxAnswerBytes: number) => {
     const connect = buildConnector({});
     // The connection is guarded even if other work triggers the connect.
-    const guarded: buildConnector.connector = (...given) => guardedWork.run(presentGuard() ?? guard, () => connect(...given));
+    const guarded: buildConnector.connector = (...given) =>
+      guardedWork.run(presentGuard() ?? guard, () => connect(...given));
     const pools = new Agent({ connect: guarded, maxResponseSize: maxAnswerBytes });
     const guard: Guard = { mayReach, ...lookups(), maxAnswerBytes, pools };
     guards.set(maxAnswerBytes, guard);
@@ -237,7 +270,13 @@ export function sourceGuard(allowedNetworks: readonly string[]): <T>(maxAnswerBy
   };
   // Each run has a separate lookup limit.
   return (maxAnswerBytes, work) =>
-    guardedWork.run({ ...(guards.get(maxAnswerBytes) ?? guardOf(maxAnswerBytes)), ...lookups({}) } satisfies Guard, work);
+    guardedWork.run(
+      {
+        ...(guards.get(maxAnswerBytes) ?? guardOf(maxAnswerBytes)),
+        ...lookups({}),
+      } satisfies Guard,
+      work,
+    );
 }
 
 interface Agents {
@@ -250,7 +289,8 @@ interface Target {
   readonly path?: string | null;
   readonly port?: number | string;
 }
-const normalizeArgs = (net as unknown as { _normalizeArgs(args: unknown[]): [Target, unknown] })._normalizeArgs;
+const normalizeArgs = (net as unknown as { _normalizeArgs(args: unknown[]): [Target, unknown] })
+  ._normalizeArgs;
 const guardedSockets = new WeakMap<Socket, Guard>();
 let isPatched = false;
 
@@ -263,11 +303,17 @@ function patchConnections(): void {
   sockets.connect = function (...args) {
     const guard = presentGuard();
     if (!guard) return connect.apply(this, args);
-    const [target, connected] = Array.isArray(args[0]) ? (args[0] as [Target, unknown]) : normalizeArgs(args);
+    const [target, connected] = Array.isArray(args[0])
+      ? (args[0] as [Target, unknown])
+      : normalizeArgs(args);
     const { host = 'localhost', path, port = 0 } = target;
     let given: object = { ...target, lookup: guard.lookup };
     if (path || (isIP(host) !== 0 && !guard.mayReach(host))) {
-      const error = new RefusedAddressError(path || host, [path || host], 'source.allowed_networks');
+      const error = new RefusedAddressError(
+        path || host,
+        [path || host],
+        'source.allowed_networks',
+      );
       // Fails like a lookup: after listeners are attached, with the state that libraries expect.
       const lookup: LookupFunction = (_host, _options, found) => found(error, '');
       given = { ...target, host: 'refused', port, path: undefined, lookup };
@@ -284,7 +330,9 @@ function patchConnections(): void {
   agents.getName = function (options) {
     return `${getName.call(this, options)}${options?.isGuarded ? ':guarded' : ''}`;
   };
-  subscribe('http.client.response.finish', (message) => limitAnswer((message as { response: IncomingMessage }).response));
+  subscribe('http.client.response.finish', (message) =>
+    limitAnswer((message as { response: IncomingMessage }).response),
+  );
 }
 
 function limitAnswer(response: IncomingMessage): void {
@@ -310,6 +358,7 @@ export function guardFetch(): void {
   if (isFetchGuarded) return;
   isFetchGuarded = true;
   const shared = getGlobalDispatcher();
-  const dispatch: Dispatcher['dispatch'] = (request, handler) => (presentGuard()?.pools ?? shared).dispatch(request, handler);
+  const dispatch: Dispatcher['dispatch'] = (request, handler) =>
+    (presentGuard()?.pools ?? shared).dispatch(request, handler);
   setGlobalDispatcher({ dispatch } as Dispatcher);
 }

@@ -14,7 +14,9 @@ export function jsonMembers(text: string, joint = '.'): JsonMember[] {
   let path = '';
   let line = 1;
   let counted = 0;
-  for (const { 0: token, 1: isName, index } of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[{}[\],]/g)) {
+  for (const { 0: token, 1: isName, index } of text.matchAll(
+    /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[{}[\],]/g,
+  )) {
     const within = open.at(-1);
     if (isName !== undefined) {
       path = within!.prefix + (JSON.parse(token.slice(0, -isName.length)) as string);
@@ -35,9 +37,17 @@ export function jsonMembers(text: string, joint = '.'): JsonMember[] {
 }
 
 /** Returns repeated members, of which `JSON.parse` keeps the last. Omits members inside them. */
-export function repeatedMembers(text: string, joint = '.'): { readonly path: string; readonly lines: readonly number[] }[] {
+export function repeatedMembers(
+  text: string,
+  joint = '.',
+): { readonly path: string; readonly lines: readonly number[] }[] {
   const linesOf = new Map<string, number[]>();
-  for (const { path, line } of jsonMembers(text, joint)) linesOf.set(path, [...(linesOf.get(path) ?? []), line]);
-  const repeated = [...linesOf].filter(([, lines]) => lines.length > 1).map(([path, lines]) => ({ path, lines }));
-  return repeated.filter(({ path }) => !repeated.some((other) => path.startsWith(other.path + joint)));
+  for (const { path, line } of jsonMembers(text, joint))
+    linesOf.set(path, [...(linesOf.get(path) ?? []), line]);
+  const repeated = [...linesOf]
+    .filter(([, lines]) => lines.length > 1)
+    .map(([path, lines]) => ({ path, lines }));
+  return repeated.filter(
+    ({ path }) => !repeated.some((other) => path.startsWith(other.path + joint)),
+  );
 }

@@ -4,7 +4,8 @@
  */
 export function jsonMistake(text: string, error: Error): string {
   const [, expected, position] = /^(.+?)(?: in JSON)? at position (\d+)/.exec(error.message) ?? [];
-  if (expected && position) return `${placeOf(text, Number(position))}: ${expected.charAt(0).toLowerCase()}${expected.slice(1)}`;
+  if (expected && position)
+    return `${placeOf(text, Number(position))}: ${expected.charAt(0).toLowerCase()}${expected.slice(1)}`;
   if (!error.message.startsWith('Unexpected token')) return 'it ends too early';
   const at = firstBad(text);
   return `${placeOf(text, at)}: unexpected ${JSON.stringify(text[at])}`;

@@ -3,7 +3,10 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 /** Looks up an untrusted key: `constructor` and `__proto__` have no entry. */
-export function own<Value>(table: Readonly<Record<string, Value>>, word: string): Value | undefined {
+export function own<Value>(
+  table: Readonly<Record<string, Value>>,
+  word: string,
+): Value | undefined {
   return Object.hasOwn(table, word) ? table[word] : undefined;
 }
 
@@ -60,14 +63,16 @@ export function rawJsonAt(text: string, path: readonly string[]): string | undef
   let at: string | undefined = text.trim();
   for (const name of path) {
     if (at?.startsWith('{')) at = rawJsonValue(at, name);
-    else if (at?.startsWith('[') && /^(0|[1-9]\d*)$/.test(name)) at = rawJsonElements(at)[Number(name)];
+    else if (at?.startsWith('[') && /^(0|[1-9]\d*)$/.test(name))
+      at = rawJsonElements(at)[Number(name)];
     else return undefined;
   }
   return at;
 }
 
 function spells(quoted: string, name: string): boolean {
-  if (quoted.length <= name.length + 2) return quoted.length === name.length + 2 && quoted.startsWith(name, 1);
+  if (quoted.length <= name.length + 2)
+    return quoted.length === name.length + 2 && quoted.startsWith(name, 1);
   return quoted.includes('\\') && JSON.parse(quoted) === name;
 }
 
@@ -77,7 +82,8 @@ const STRUCTURE = /["[\]{}]/g;
 export function isTooDeep(text: string): boolean {
   let left = NESTING_MAX;
   // Most texts have fewer brackets in total: a quick check.
-  for (const bracket of ['{', '[']) for (let at = -1; left >= 0 && (at = text.indexOf(bracket, at + 1)) !== -1;) left--;
+  for (const bracket of ['{', '['])
+    for (let at = -1; left >= 0 && (at = text.indexOf(bracket, at + 1)) !== -1;) left--;
   return left < 0 && nesting(text) > NESTING_MAX;
 }
 
@@ -123,7 +129,8 @@ function skipValue(text: string, at: number): number {
   if (first !== OPEN_BRACE && first !== OPEN_BRACKET) {
     for (; at < text.length; at++) {
       const code = text.charCodeAt(at);
-      if (code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET || code <= 0x20) return at;
+      if (code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET || code <= 0x20)
+        return at;
     }
     return at;
   }

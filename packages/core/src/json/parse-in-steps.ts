@@ -1,4 +1,12 @@
-import { CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipString } from './json-value.js';
+import {
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COMMA,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  skipString,
+} from './json-value.js';
 
 /** Characters per step, at most doubled: 1 ms. */
 const PIECE = 8 * 1024;
@@ -32,7 +40,14 @@ export function* parseInSteps(text: string, pieceLength = PIECE): Generator<void
     if (code === QUOTE) {
       at = skipString(text, at) - 1;
     } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-      opened.push({ isArray: code === OPEN_BRACKET, at, from: at + 1, memberAt: at + 1, value: undefined, size: 0 });
+      opened.push({
+        isArray: code === OPEN_BRACKET,
+        at,
+        from: at + 1,
+        memberAt: at + 1,
+        value: undefined,
+        size: 0,
+      });
     } else if (code === COMMA) {
       const open = opened.at(-1)!;
       if (open.from > open.memberAt) open.from = at + 1;
@@ -51,7 +66,11 @@ export function* parseInSteps(text: string, pieceLength = PIECE): Generator<void
       if (!outer) return { value: closed.value, sizes };
       if (outer.from < outer.memberAt) take(text, outer, outer.memberAt - 1);
       const before = text.slice(outer.memberAt, closed.at);
-      put(outer, outer.isArray ? '' : (JSON.parse(before.slice(0, before.lastIndexOf(':'))) as string), closed.value);
+      put(
+        outer,
+        outer.isArray ? '' : (JSON.parse(before.slice(0, before.lastIndexOf(':'))) as string),
+        closed.value,
+      );
       outer.from = at + 1;
     }
   }
@@ -62,8 +81,11 @@ function take(text: string, open: Open, end: number): void {
   const members = text.slice(open.from, end);
   open.from = end + 1;
   open.value ??= open.isArray ? [] : {};
-  if (open.isArray) for (const element of JSON.parse(`[${members}]`) as unknown[]) put(open, '', element);
-  else for (const [name, member] of Object.entries(JSON.parse(`{${members}}`) as object)) put(open, name, member);
+  if (open.isArray)
+    for (const element of JSON.parse(`[${members}]`) as unknown[]) put(open, '', element);
+  else
+    for (const [name, member] of Object.entries(JSON.parse(`{${members}}`) as object))
+      put(open, name, member);
 }
 
 /** The last of repeated names counts. */
@@ -73,7 +95,13 @@ function put(open: Open, name: string, member: unknown): void {
   if (Array.isArray(value)) value.push(member);
   else {
     if (!Object.hasOwn(value, name)) open.size++;
-    if (name === '__proto__') Object.defineProperty(value, name, { value: member, enumerable: true, configurable: true, writable: true });
+    if (name === '__proto__')
+      Object.defineProperty(value, name, {
+        value: member,
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
     else value[name] = member;
   }
 }

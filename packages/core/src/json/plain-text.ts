@@ -2,7 +2,8 @@
  * Forbidden in names: control characters, which terminals and mail interpret, and changes of text
  * direction (https://trojansource.codes). The inside of a character class.
  */
-export const CONTROLS = '\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069';
+export const CONTROLS =
+  '\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069';
 
 const FOUND = new RegExp(`[${CONTROLS}]`, 'g');
 

@@ -50,7 +50,10 @@ export function createLog(given: {
   const logger = pino(options, destination ?? pino.destination({ fd: 2, sync: true }));
   const base = environment === undefined ? logger : logger.child({ environment });
   const may = limitLines<LimitedLevel>(limit, (at, sentence, leftOut) =>
-    base[at]({ left_out: leftOut, like: sentence }, 'Lines like many others were left out; logger.level debug writes each.'),
+    base[at](
+      { left_out: leftOut, like: sentence },
+      'Lines like many others were left out; logger.level debug writes each.',
+    ),
   );
   return logOf(base, may);
 }
@@ -58,7 +61,11 @@ export function createLog(given: {
 type LimitedLevel = 'info' | 'warn' | 'error';
 
 /** @param given the fields, from which pino does not remove secrets */
-function logOf(logger: Logger, may: (level: LimitedLevel, sentence: string, subject: string) => boolean, given: object = {}): Log {
+function logOf(
+  logger: Logger,
+  may: (level: LimitedLevel, sentence: string, subject: string) => boolean,
+  given: object = {},
+): Log {
   const debugging = logger.isLevelEnabled('debug');
   const limited = (level: LimitedLevel) => {
     if (debugging || !logger.isLevelEnabled(level)) return logger[level].bind(logger);
@@ -110,10 +117,14 @@ function limitLines<Level extends string>(
   { lines, windowMs }: LogLimit,
   tell: (level: Level, sentence: string, leftOut: number) => void,
 ): (level: Level, sentence: string, subject: string) => boolean {
-  const counts = new Map<string, { level: Level; sentence: string; subjects: Set<string>; written: number; leftOut: number }>();
+  const counts = new Map<
+    string,
+    { level: Level; sentence: string; subjects: Set<string>; written: number; leftOut: number }
+  >();
   const closeWindow = () => {
     process.off('exit', closeWindow);
-    for (const { level, sentence, leftOut } of counts.values()) if (leftOut > 0) tell(level, sentence, leftOut);
+    for (const { level, sentence, leftOut } of counts.values())
+      if (leftOut > 0) tell(level, sentence, leftOut);
     counts.clear();
   };
   return (level, sentence, subject) => {
@@ -122,7 +133,11 @@ function limitLines<Level extends string>(
     const counted = known ? sentence : OTHERS;
     const key = `${level} ${counted}`;
     let count = counts.get(key);
-    if (!count) counts.set(key, (count = { level, sentence: counted, subjects: new Set(), written: 0, leftOut: 0 }));
+    if (!count)
+      counts.set(
+        key,
+        (count = { level, sentence: counted, subjects: new Set(), written: 0, leftOut: 0 }),
+      );
     const may = count.written < (known && !count.subjects.has(subject) ? 2 * lines : lines);
     if (may) {
       count.written++;

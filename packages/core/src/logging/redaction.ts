@@ -39,7 +39,10 @@ export function maskAddress(text: string): string {
 
 /** Masks likely secrets in a text. */
 export function withoutSecrets(text: string): string {
-  return SECRET_VALUES.reduce((rest, pattern) => rest.replace(pattern, `$1${MASK}`), maskUrls(text));
+  return SECRET_VALUES.reduce(
+    (rest, pattern) => rest.replace(pattern, `$1${MASK}`),
+    maskUrls(text),
+  );
 }
 
 /** Returns log fields with masked secrets and with errors as objects. */
@@ -58,7 +61,9 @@ function cleaned(value: unknown, depth: number): unknown {
   const result: Record<string, unknown> = {};
   for (const [name, item] of Object.entries(value)) {
     result[name] =
-      SECRET_NAME.test(name) && item !== undefined && item !== null && typeof item !== 'boolean' ? MASK : cleaned(item, depth - 1);
+      SECRET_NAME.test(name) && item !== undefined && item !== null && typeof item !== 'boolean'
+        ? MASK
+        : cleaned(item, depth - 1);
   }
   return result;
 }
@@ -67,7 +72,10 @@ function cleaned(value: unknown, depth: number): unknown {
  * Returns code, message, fix, cause, inner errors, and the stack of unexpected errors. Omits other
  * fields (`detail`, rows).
  */
-function describe(error: Error & { code?: unknown; fix?: unknown; errors?: unknown }, depth: number): Record<string, unknown> {
+function describe(
+  error: Error & { code?: unknown; fix?: unknown; errors?: unknown },
+  depth: number,
+): Record<string, unknown> {
   const message = withoutContent(error);
   return {
     type: error.name,
@@ -77,7 +85,9 @@ function describe(error: Error & { code?: unknown; fix?: unknown; errors?: unkno
       ? { fix: withoutSecrets(error.fix) }
       : { stack: [`${error.name}: ${message}`, ...framesOf(error)].join('\n') }),
     ...(error.cause === undefined || depth === 0 ? {} : { cause: cleaned(error.cause, depth - 1) }),
-    ...(Array.isArray(error.errors) && depth > 0 ? { errors: cleaned(error.errors, depth - 1) } : {}),
+    ...(Array.isArray(error.errors) && depth > 0
+      ? { errors: cleaned(error.errors, depth - 1) }
+      : {}),
   };
 }
 
@@ -86,7 +96,8 @@ function withoutContent(error: Error & { code?: unknown; severity?: unknown }): 
   const message = withoutSecrets(error.message);
   // Class 22 is about values, 23 names constraints only
   // (https://www.postgresql.org/docs/current/errcodes-appendix.html). Quotes depend on lc_messages.
-  if (error.severity !== undefined && String(error.code).startsWith('22')) return message.replace(/["«»„“”][^]*["«»„“”]/, '"…"');
+  if (error.severity !== undefined && String(error.code).startsWith('22'))
+    return message.replace(/["«»„“”][^]*["«»„“”]/, '"…"');
   return error instanceof SyntaxError ? withoutSecrets(withoutExcerpt(error)) : message;
 }
 

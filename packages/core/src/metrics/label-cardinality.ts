@@ -83,7 +83,8 @@ export class LabelCardinality {
     const known = find(this.#tree, this.#row.labels, labels);
     if (known?.since === this.#restarts) return known;
     // The caller has already folded it.
-    if (this.#within.length > 0 && this.#within.every((name) => labels[name] === OTHER)) return this.#otherFor(labels);
+    if (this.#within.length > 0 && this.#within.every((name) => labels[name] === OTHER))
+      return this.#otherFor(labels);
     if (this.#count.shown < this.#max) {
       this.#count.shown += 1;
       const wasAlone = known !== undefined && known.value === undefined;

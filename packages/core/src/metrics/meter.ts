@@ -47,10 +47,13 @@ export function createMeter(backend: Metrics | undefined, options: MeterOptions 
       .filter(([, row]) => isUnbounded(row))
       .map(([name, row]) => [
         name,
-        new LabelCardinality(row, labelSetsMax, (hidden) => backend.set('gateway_metrics_folded', { series: name }, hidden)),
+        new LabelCardinality(row, labelSetsMax, (hidden) =>
+          backend.set('gateway_metrics_folded', { series: name }, hidden),
+        ),
       ]),
   );
-  const placeOf = (name: string, labels: Labels) => cardinalities.get(name)?.place(labels) ?? labels;
+  const placeOf = (name: string, labels: Labels) =>
+    cardinalities.get(name)?.place(labels) ?? labels;
   let exposing: Promise<Exposition> | undefined;
   const expose = async () => {
     await collectors.run();
@@ -81,7 +84,10 @@ function silentMeter(absence: string): Meter {
     clear: nothing,
     collect: () => nothing,
     expose: () =>
-      Promise.resolve({ contentType: 'text/plain; version=0.0.4; charset=utf-8', body: `# no metrics: ${absence || 'none selected'}\n` }),
+      Promise.resolve({
+        contentType: 'text/plain; version=0.0.4; charset=utf-8',
+        body: `# no metrics: ${absence || 'none selected'}\n`,
+      }),
   };
 }
 
@@ -100,7 +106,11 @@ export function createCollectors(log: Pick<Log, 'warn'>) {
           await read();
           failing = false;
         } catch (error) {
-          if (!failing) log.warn({ error }, 'Metrics of the moment could not be read; they are shown as they were.');
+          if (!failing)
+            log.warn(
+              { error },
+              'Metrics of the moment could not be read; they are shown as they were.',
+            );
           failing = true;
         }
       };

@@ -7,8 +7,13 @@ export const API_SOURCE = 'api';
 export const OTHER = 'other';
 
 /** The range ends at a day, the longest retry schedule. */
-const LATENCY_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14_400, 43_200, 86_400];
-const STEP_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const LATENCY_SECONDS = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14_400, 43_200,
+  86_400,
+];
+const STEP_SECONDS = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
+];
 const COUNTS = [1, 2, 5, 10, 20, 50, 100, 200, 500];
 
 /** Every series. `fold` combines gauges beyond `metrics.max_label_sets`. */
@@ -119,4 +124,6 @@ export const series = {
 } as const satisfies Readonly<Record<string, Series>>;
 
 export type SeriesName = keyof typeof series;
-export type SeriesLabels<Name extends SeriesName> = { readonly [Label in (typeof series)[Name]['labels'][number]]: string };
+export type SeriesLabels<Name extends SeriesName> = {
+  readonly [Label in (typeof series)[Name]['labels'][number]]: string;
+};

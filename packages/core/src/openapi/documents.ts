@@ -31,7 +31,12 @@ export class Documents {
   constructor(private readonly parse: ParseFile) {}
 
   async open(path: string): Promise<Document> {
-    if (IS_URL.test(path)) throw new GatewayError('openapi_broken', { file: maskUrls(path), reason: 'only files are read', fix: DOWNLOAD });
+    if (IS_URL.test(path))
+      throw new GatewayError('openapi_broken', {
+        file: maskUrls(path),
+        reason: 'only files are read',
+        fix: DOWNLOAD,
+      });
     return this.#load(resolve(path), path);
   }
 
@@ -42,8 +47,11 @@ export class Documents {
     const [file = '', fragment = ''] = ref.split('#', 2);
     const pointer = decoded(fragment);
     if (pointer !== '' && !pointer.startsWith('/'))
-      throw broken(`its reference ${ref} names an anchor; write it as a JSON Pointer such as #/components/schemas/Order`);
-    if (IS_URL.test(file)) throw broken(`it refers to ${maskUrls(file)}, and only files are read`, DOWNLOAD);
+      throw broken(
+        `its reference ${ref} names an anchor; write it as a JSON Pointer such as #/components/schemas/Order`,
+      );
+    if (IS_URL.test(file))
+      throw broken(`it refers to ${maskUrls(file)}, and only files are read`, DOWNLOAD);
     const path = resolve(dirname(from.address), decoded(file));
     const document = file === '' ? from : await this.#load(path, relative('', path));
     const value = valueAt(document.root, pointer);
@@ -61,14 +69,19 @@ export class Documents {
       const { $ref: ref, ...others } = at.value;
       if (alone && Object.keys(others).length > 0) break;
       if (steps === 100)
-        throw new GatewayError('openapi_broken', { file: at.document.name, reason: `its reference ${ref} leads in a circle` });
+        throw new GatewayError('openapi_broken', {
+          file: at.document.name,
+          reason: `its reference ${ref} leads in a circle`,
+        });
       at = await this.refer(ref, at.document);
     }
     return at;
   }
 
   #load(address: string, name: string): Promise<Document> {
-    const document = this.#read.get(address) ?? this.parse(address, name).then((root) => ({ address, name, root }));
+    const document =
+      this.#read.get(address) ??
+      this.parse(address, name).then((root) => ({ address, name, root }));
     this.#read.set(address, document);
     return document;
   }

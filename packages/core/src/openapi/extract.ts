@@ -48,12 +48,22 @@ export async function extractEventTypes(
     const document = await documents.open(file);
     const add = (name: string, type: AnnouncedEventType) => {
       const before = types.get(name);
-      if (before) throw new GatewayError('event_type_twice', { name, first: before.source, second: type.source });
+      if (before)
+        throw new GatewayError('event_type_twice', {
+          name,
+          first: before.source,
+          second: type.source,
+        });
       types.set(named(name, document), type);
-      if (maxCharacters < Infinity) characters += JSON.stringify([type.schema, type.example]).length;
+      if (maxCharacters < Infinity)
+        characters += JSON.stringify([type.schema, type.example]).length;
       if (characters <= maxCharacters) return;
       const reason = `the schemas and examples of its event types, each with what it refers to, have more than ${maxCharacters} characters`;
-      throw new GatewayError('openapi_broken', { file, reason, fix: 'import its webhooks in several parts' });
+      throw new GatewayError('openapi_broken', {
+        file,
+        reason,
+        fix: 'import its webhooks in several parts',
+      });
     };
     await gather({ documents, document, version: versionOf(document), add });
   }
@@ -61,7 +71,8 @@ export async function extractEventTypes(
 }
 
 function versionOf({ name, root }: Document): '3.0' | '3.1' {
-  const broken = (reason: string, fix?: string) => new GatewayError('openapi_broken', { file: name, reason, ...(fix ? { fix } : {}) });
+  const broken = (reason: string, fix?: string) =>
+    new GatewayError('openapi_broken', { file: name, reason, ...(fix ? { fix } : {}) });
   if (!isObject(root)) throw broken('it is not an OpenAPI document: it holds no object');
   const { openapi, swagger } = root;
   if (swagger !== undefined) {
@@ -73,7 +84,10 @@ function versionOf({ name, root }: Document): '3.0' | '3.1' {
   const version = typeof openapi === 'number' ? openapi.toFixed(1) : text(openapi);
   if (/^3\.0(\.|$)/.test(version)) return '3.0';
   if (/^3\.[1-9]/.test(version)) return '3.1';
-  throw broken(`its version ${JSON.stringify(openapi)} is not known`, 'versions 3.0 and 3.1 are read');
+  throw broken(
+    `its version ${JSON.stringify(openapi)} is not known`,
+    'versions 3.0 and 3.1 are read',
+  );
 }
 
 async function gather(gathering: Gathering): Promise<void> {
@@ -81,25 +95,45 @@ async function gather(gathering: Gathering): Promise<void> {
   const root = document.root as Record<string, unknown>;
   for (const section of ['webhooks', 'x-webhooks'] as const) {
     for (const [name, value] of entries(root[section])) {
-      await addPathItem(name, { document, pointer: `/${section}/${escaped(name)}`, value }, gathering);
+      await addPathItem(
+        name,
+        { document, pointer: `/${section}/${escaped(name)}`, value },
+        gathering,
+      );
     }
   }
   for (const [path, value] of entries(root['paths'])) {
-    const item = await gathering.documents.follow({ document, pointer: `/paths/${escaped(path)}`, value });
-    for (const [method, operation] of operationsOf(item)) await addCallbacks(path, method, operation, gathering);
+    const item = await gathering.documents.follow({
+      document,
+      pointer: `/paths/${escaped(path)}`,
+      value,
+    });
+    for (const [method, operation] of operationsOf(item))
+      await addCallbacks(path, method, operation, gathering);
   }
 }
 
-async function addCallbacks(path: string, method: string, operation: Place, gathering: Gathering): Promise<void> {
+async function addCallbacks(
+  path: string,
+  method: string,
+  operation: Place,
+  gathering: Gathering,
+): Promise<void> {
   const { operationId, callbacks } = operation.value as Record<string, unknown>;
   const segments = path.replaceAll(/[{}]/g, '').split('/');
   const prefix = text(operationId) || [method, ...segments].filter(Boolean).join('.');
   for (const [name, value] of entries(callbacks)) {
-    const callback = await gathering.documents.follow(within(operation, `/callbacks/${escaped(name)}`, value));
+    const callback = await gathering.documents.follow(
+      within(operation, `/callbacks/${escaped(name)}`, value),
+    );
     const items = entries(callback.value).filter(([expression]) => !expression.startsWith('x-'));
     for (const [at, [expression, item]] of items.entries()) {
       const suffix = at === 0 ? '' : `.${at + 1}`;
-      await addPathItem(`${prefix}.${name}${suffix}`, within(callback, `/${escaped(expression)}`, item), gathering);
+      await addPathItem(
+        `${prefix}.${name}${suffix}`,
+        within(callback, `/${escaped(expression)}`, item),
+        gathering,
+      );
     }
   }
 }
@@ -110,26 +144,50 @@ async function addPathItem(name: string, place: Place, gathering: Gathering): Pr
   const operations = operationsOf(item);
   const first = operations.findIndex(([, { value }]) => isObject(value) && 'requestBody' in value);
   for (const [at, [method, operation]] of operations.entries()) {
-    gathering.add(at === Math.max(0, first) ? name : `${name}.${method}`, await announced(item, operation, gathering));
+    gathering.add(
+      at === Math.max(0, first) ? name : `${name}.${method}`,
+      await announced(item, operation, gathering),
+    );
   }
 }
 
-async function announced(item: Place, operation: Place, gathering: Gathering): Promise<AnnouncedEventType> {
-  const { summary, description, deprecated, requestBody } = operation.value as Record<string, unknown>;
+async function announced(
+  item: Place,
+  operation: Place,
+  gathering: Gathering,
+): Promise<AnnouncedEventType> {
+  const { summary, description, deprecated, requestBody } = operation.value as Record<
+    string,
+    unknown
+  >;
   const about = item.value as Record<string, unknown>;
-  const body = requestBody === undefined ? undefined : await gathering.documents.follow(within(operation, '/requestBody', requestBody));
+  const body =
+    requestBody === undefined
+      ? undefined
+      : await gathering.documents.follow(within(operation, '/requestBody', requestBody));
   const { content, description: ofBody } = (body?.value ?? {}) as Record<string, unknown>;
   const media = entries(content);
   const [type, chosen] =
-    media.find(([it]) => /^application\/json\b/i.test(it)) ?? media.find(([it]) => /\+json\b/i.test(it)) ?? media[0] ?? [];
+    media.find(([it]) => /^application\/json\b/i.test(it)) ??
+    media.find(([it]) => /\+json\b/i.test(it)) ??
+    media[0] ??
+    [];
   const schema = isObject(chosen) ? chosen['schema'] : undefined;
   return {
     summary: text(summary) || text(about['summary']),
     description: text(description) || text(about['description']) || text(ofBody),
     deprecated: deprecated === true,
     content_type: type ?? null,
-    schema: schema === undefined ? null : await standaloneSchema(within(body!, `/content/${escaped(type!)}/schema`, schema), gathering),
-    example: isObject(chosen) ? await exampleOf(within(body!, `/content/${escaped(type!)}`, chosen), gathering) : null,
+    schema:
+      schema === undefined
+        ? null
+        : await standaloneSchema(
+            within(body!, `/content/${escaped(type!)}/schema`, schema),
+            gathering,
+          ),
+    example: isObject(chosen)
+      ? await exampleOf(within(body!, `/content/${escaped(type!)}`, chosen), gathering)
+      : null,
     source: `${operation.document.name}#${operation.pointer}`,
   };
 }
@@ -140,19 +198,28 @@ async function exampleOf(media: Place, { documents }: Gathering): Promise<unknow
   if (example !== undefined) return example;
   const [named] = entries(examples);
   if (named) {
-    const { value } = await documents.follow(within(media, `/examples/${escaped(named[0])}`, named[1]));
+    const { value } = await documents.follow(
+      within(media, `/examples/${escaped(named[0])}`, named[1]),
+    );
     return (isObject(value) ? value['value'] : undefined) ?? null;
   }
   if (schema === undefined) return null;
   const { value } = await documents.follow(within(media, '/schema', schema));
   if (!isObject(value)) return null;
-  return value['example'] ?? (Array.isArray(value['examples']) ? (value['examples'] as unknown[])[0] : undefined) ?? null;
+  return (
+    value['example'] ??
+    (Array.isArray(value['examples']) ? (value['examples'] as unknown[])[0] : undefined) ??
+    null
+  );
 }
 
 function operationsOf(item: Place): [method: string, operation: Place][] {
   const { value } = item;
   if (!isObject(value)) return [];
-  return METHODS.filter((method) => isObject(value[method])).map((method) => [method, within(item, `/${method}`, value[method])]);
+  return METHODS.filter((method) => isObject(value[method])).map((method) => [
+    method,
+    within(item, `/${method}`, value[method]),
+  ]);
 }
 
 function within({ document, pointer }: Place, below: string, value: unknown): Place {

@@ -5,7 +5,13 @@ import type { Document, Documents, Place } from './documents.js';
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** Keywords with schemas. Other values are copied: a property may be named `nullable` or `$ref`. */
-const MAPS = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']);
+const MAPS = new Set([
+  'properties',
+  'patternProperties',
+  '$defs',
+  'definitions',
+  'dependentSchemas',
+]);
 const LISTS = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems']);
 const SINGLES = new Set([
   ...['items', 'additionalProperties', 'not', 'if', 'then', 'else', 'contains', 'propertyNames'],
@@ -25,7 +31,8 @@ export async function standaloneSchema(
   const names = new Map<string, string>();
   const waiting: [name: string, place: Place][] = [];
   const root = await documents.follow(schema, { alone: true });
-  const own = isObject(root.value) && isObject(root.value['$defs']) ? Object.keys(root.value['$defs']) : [];
+  const own =
+    isObject(root.value) && isObject(root.value['$defs']) ? Object.keys(root.value['$defs']) : [];
 
   async function referred(ref: string, from: Document): Promise<string> {
     const place = await documents.refer(ref, from);
@@ -49,8 +56,10 @@ export async function standaloneSchema(
     for (const [word, it] of Object.entries(value)) {
       if (LEFT_OUT.has(word) || word.startsWith('x-')) continue;
       if (word === '$ref' && typeof it === 'string') result[word] = await referred(it, from);
-      else if (MAPS.has(word) && isObject(it)) result[word] = Object.fromEntries(await each(Object.entries(it), from));
-      else if (LISTS.has(word) && Array.isArray(it)) result[word] = (await each(it.entries(), from)).map(([, schema]) => schema);
+      else if (MAPS.has(word) && isObject(it))
+        result[word] = Object.fromEntries(await each(Object.entries(it), from));
+      else if (LISTS.has(word) && Array.isArray(it))
+        result[word] = (await each(it.entries(), from)).map(([, schema]) => schema);
       else result[word] = SINGLES.has(word) ? await converted(it, from) : it;
     }
     if ('example' in value && !('examples' in value)) result['examples'] = [value['example']];
@@ -58,7 +67,10 @@ export async function standaloneSchema(
   }
 
   // Sequential, so that names in $defs do not depend on load order.
-  async function each<Key>(schemas: Iterable<readonly [Key, unknown]>, from: Document): Promise<(readonly [Key, unknown])[]> {
+  async function each<Key>(
+    schemas: Iterable<readonly [Key, unknown]>,
+    from: Document,
+  ): Promise<(readonly [Key, unknown])[]> {
     const list: (readonly [Key, unknown])[] = [];
     for (const [key, it] of schemas) list.push([key, await converted(it, from)]);
     return list;
@@ -66,7 +78,8 @@ export async function standaloneSchema(
 
   const whole = await converted(root.value, root.document);
   const defs: Record<string, unknown> = {};
-  for (let next = waiting.shift(); next; next = waiting.shift()) defs[next[0]] = await converted(next[1].value, next[1].document);
+  for (let next = waiting.shift(); next; next = waiting.shift())
+    defs[next[0]] = await converted(next[1].value, next[1].document);
   const { $schema: _, ...words } = isObject(whole) ? whole : whole === false ? { not: {} } : {};
   const before = isObject(words['$defs']) ? words['$defs'] : {};
   return {
@@ -106,7 +119,9 @@ function modernised(schema: Record<string, unknown>, nullable: boolean): Record<
   return {
     ...result,
     type: [result['type'], 'null'],
-    ...(Array.isArray(values) && !values.includes(null) ? { enum: [...(values as unknown[]), null] } : {}),
+    ...(Array.isArray(values) && !values.includes(null)
+      ? { enum: [...(values as unknown[]), null] }
+      : {}),
   };
 }
 

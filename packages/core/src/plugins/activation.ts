@@ -82,16 +82,27 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
     const tell = (error?: GatewayError) => void (table[at] = pluginState(plugin, error));
     try {
       const own = settingsAt(resolved.config, plugin.home);
-      if (plugin.kind === 'source') sources.set(plugin.name, lazySource(plugin, own, { deadlineMs, tell, allowedNetworks }));
-      else if (plugin.kind === 'tracer') tracer = await startTracer(plugin, own, { ...options, deadlineMs });
+      if (plugin.kind === 'source')
+        sources.set(plugin.name, lazySource(plugin, own, { deadlineMs, tell, allowedNetworks }));
+      else if (plugin.kind === 'tracer')
+        tracer = await startTracer(plugin, own, { ...options, deadlineMs });
       else {
         const imported = await importPlugin<MetricsPlugin>(plugin, deadlineMs);
-        backend = await inTime(imported.start(series, own, { collect: () => collectors.run(), log }), deadlineMs);
-        metrics = { name: plugin.name, sampleTimeSeconds: Number(own['sample_time'] ?? SAMPLE_TIME_SECONDS) };
+        backend = await inTime(
+          imported.start(series, own, { collect: () => collectors.run(), log }),
+          deadlineMs,
+        );
+        metrics = {
+          name: plugin.name,
+          sampleTimeSeconds: Number(own['sample_time'] ?? SAMPLE_TIME_SECONDS),
+        };
       }
     } catch (error) {
       const known = isGatewayError(error) ? error : startFailed(error);
-      log.error({ plugin: plugin.name, kind: plugin.kind, error: known }, 'A plugin could not be activated.');
+      log.error(
+        { plugin: plugin.name, kind: plugin.kind, error: known },
+        'A plugin could not be activated.',
+      );
       tell(known);
     }
   }
@@ -104,15 +115,31 @@ export async function activate(options: ActivationOptions): Promise<ActivatedPlu
     const flushed = closeMetrics(backend, collectors, log);
     await (tracer?.close() ?? Promise.resolve()).finally(() => flushed);
   };
-  return { sources, ...(tracer ? { tracer } : {}), ...(metrics ? { metrics } : {}), meter, table, gates, close };
+  return {
+    sources,
+    ...(tracer ? { tracer } : {}),
+    ...(metrics ? { metrics } : {}),
+    meter,
+    table,
+    gates,
+    close,
+  };
 }
 
 /** Lets a push backend send its last values. Never rejects. */
-async function closeMetrics(backend: Metrics | undefined, collectors: Collectors, log: Log): Promise<void> {
+async function closeMetrics(
+  backend: Metrics | undefined,
+  collectors: Collectors,
+  log: Log,
+): Promise<void> {
   if (!backend?.close) return;
   try {
     await collectors.run();
-    await withTimeout(backend.close(), CLOSE_METRICS_MS, `it was not done after ${CLOSE_METRICS_MS} ms`);
+    await withTimeout(
+      backend.close(),
+      CLOSE_METRICS_MS,
+      `it was not done after ${CLOSE_METRICS_MS} ms`,
+    );
   } catch (error) {
     log.warn({ error }, 'The metrics backend could not send its last values.');
   }
@@ -127,7 +154,11 @@ interface Loading {
   readonly tell: (error?: GatewayError) => void;
 }
 
-function lazySource(plugin: InstalledPlugin, settings: Settings, { deadlineMs, tell, allowedNetworks }: Loading): ActiveSource {
+function lazySource(
+  plugin: InstalledPlugin,
+  settings: Settings,
+  { deadlineMs, tell, allowedNetworks }: Loading,
+): ActiveSource {
   const { manifest, connectionSchema = {} } = plugin;
   let loading: Promise<SourcePlugin> | undefined;
   const load = async () => {
@@ -178,36 +209,55 @@ const CHECK_ANSWER_BYTES = 1024 * 1024;
 /** Maximum HTTP response while reading: ten SQS messages of 1 MB each, escaped. */
 const READ_ANSWER_BYTES = 32 * 1024 * 1024;
 
-function guarded(plugin: SourcePlugin, schema: ActiveSource['connectionSchema'], guard: ReturnType<typeof sourceGuard>): SourcePlugin {
+function guarded(
+  plugin: SourcePlugin,
+  schema: ActiveSource['connectionSchema'],
+  guard: ReturnType<typeof sourceGuard>,
+): SourcePlugin {
   const reading = <T>(work: () => T) => guard(READ_ANSWER_BYTES, work);
   return {
     check: (connection, context) =>
-      guard(CHECK_ANSWER_BYTES, () => plugin.check(withDefaults(connection, schema), { ...context, signal: abortingHere(context.signal) })),
+      guard(CHECK_ANSWER_BYTES, () =>
+        plugin.check(withDefaults(connection, schema), {
+          ...context,
+          signal: abortingHere(context.signal),
+        }),
+      ),
     run: (connection, handle, context) => {
       const ofCore: Handle = (message) => asProcess(() => handle(message));
       const onWorkers = (follow: (workers: number) => void) =>
         asProcess(() => context.onWorkers?.((workers) => reading(() => follow(workers))));
       return reading(() =>
-        plugin.run(withDefaults(connection, schema), ofCore, { ...asCore(context), ...(context.onWorkers && { onWorkers }) }),
+        plugin.run(withDefaults(connection, schema), ofCore, {
+          ...asCore(context),
+          ...(context.onWorkers && { onWorkers }),
+        }),
       );
     },
     ...(plugin.watch && {
-      watch: (connection, context) => reading(() => plugin.watch!(withDefaults(connection, schema), asCore(context))),
+      watch: (connection, context) =>
+        reading(() => plugin.watch!(withDefaults(connection, schema), asCore(context))),
     }),
   };
 }
 
 /** Core functions called by a plugin run unguarded; the plugin's abort listeners run guarded. */
-function asCore<Context extends { readonly log: PluginLog; readonly signal: AbortSignal }>(context: Context): Context {
+function asCore<Context extends { readonly log: PluginLog; readonly signal: AbortSignal }>(
+  context: Context,
+): Context {
   const ofCore = (value: unknown) =>
-    typeof value === 'function' ? (...args: unknown[]) => asProcess(() => (value as (...args: unknown[]) => unknown)(...args)) : value;
+    typeof value === 'function'
+      ? (...args: unknown[]) => asProcess(() => (value as (...args: unknown[]) => unknown)(...args))
+      : value;
   const log: PluginLog = {
     debug: (...line) => asProcess(() => context.log.debug(...line)),
     info: (...line) => asProcess(() => context.log.info(...line)),
     warn: (...line) => asProcess(() => context.log.warn(...line)),
     error: (...line) => asProcess(() => context.log.error(...line)),
   };
-  const functions = Object.fromEntries(Object.entries(context).map(([name, value]) => [name, ofCore(value)])) as Context;
+  const functions = Object.fromEntries(
+    Object.entries(context).map(([name, value]) => [name, ofCore(value)]),
+  ) as Context;
   return { ...functions, log, signal: abortingHere(context.signal) };
 }
 
@@ -228,20 +278,32 @@ async function inTime<Started extends { close?(): Promise<void> }>(
   const starting = Promise.resolve(started);
   if (await settles(starting, deadlineMs)) return starting;
   void starting.then((late) => late.close?.()).catch(() => undefined);
-  const fix = 'check its settings with `gateway config`, and that what it connects to answers; otherwise report it to its author';
-  throw new GatewayError('plugin_start', { reason: `its start has not ended after ${deadlineMs / 1000} s`, fix });
+  const fix =
+    'check its settings with `gateway config`, and that what it connects to answers; otherwise report it to its author';
+  throw new GatewayError('plugin_start', {
+    reason: `its start has not ended after ${deadlineMs / 1000} s`,
+    fix,
+  });
 }
 
 function startFailed(error: unknown): GatewayError {
-  const { message = String(error), fix = 'check its settings with `gateway config`' } = error as { message?: string; fix?: string };
-  return new GatewayError('plugin_start', { reason: message.replace(/\.$/, ''), fix }, { cause: error });
+  const { message = String(error), fix = 'check its settings with `gateway config`' } = error as {
+    message?: string;
+    fix?: string;
+  };
+  return new GatewayError(
+    'plugin_start',
+    { reason: message.replace(/\.$/, ''), fix },
+    { cause: error },
+  );
 }
 
 function whyNoMetrics(table: readonly PluginState[], { resolved }: ActivationOptions): string {
   const { metrics_backend: backend } = resolved.config.metrics;
   const backends = table.filter(({ kind }) => kind === 'metrics');
   const row = backends.find(({ name }) => name === (backend ?? PULLMETRICS)) ?? backends[0];
-  if (!row) return 'no metrics backend is selected; set metrics.metrics_backend (--metrics-backend, GATEWAY_METRICS_BACKEND)';
+  if (!row)
+    return 'no metrics backend is selected; set metrics.metrics_backend (--metrics-backend, GATEWAY_METRICS_BACKEND)';
   return `${row.name} is inactive: ${[row.reason, row.fix].filter(Boolean).join('; ')}`;
 }
 
@@ -252,23 +314,41 @@ type Value = Readonly<Record<string, unknown>>;
 export function canonicalConnection(given: Value, schema: Schema): Value {
   return mapFields(given, schema, (value, { enum: values, type }) => {
     if (typeof value !== 'string') return value;
-    if (type === 'boolean') return ({ enabled: true, disabled: false } as Record<string, unknown>)[value.toLowerCase()] ?? value;
+    if (type === 'boolean')
+      return (
+        ({ enabled: true, disabled: false } as Record<string, unknown>)[value.toLowerCase()] ??
+        value
+      );
     if (!Array.isArray(values)) return value;
-    return (values as unknown[]).find((it) => typeof it === 'string' && it.toLowerCase() === value.toLowerCase()) ?? value;
+    return (
+      (values as unknown[]).find(
+        (it) => typeof it === 'string' && it.toLowerCase() === value.toLowerCase(),
+      ) ?? value
+    );
   });
 }
 
 /** Defaults are not stored, so a new default applies to every source. */
 function withDefaults(stored: Value, schema: Schema): Value {
-  return mapFields(stored, schema, (value, field) => (value === undefined ? field['default'] : value));
+  return mapFields(stored, schema, (value, field) =>
+    value === undefined ? field['default'] : value,
+  );
 }
 
 /** Includes nested objects; undefined omits a field. */
-function mapFields(value: Value, schema: Schema, change: (value: unknown, field: Schema) => unknown): Value {
+function mapFields(
+  value: Value,
+  schema: Schema,
+  change: (value: unknown, field: Schema) => unknown,
+): Value {
   const result: Record<string, unknown> = { ...value };
-  for (const [name, field] of Object.entries((schema['properties'] as Record<string, Schema> | undefined) ?? {})) {
+  for (const [name, field] of Object.entries(
+    (schema['properties'] as Record<string, Schema> | undefined) ?? {},
+  )) {
     const changed = isObject(field) ? change(value[name], field) : value[name];
-    if (changed !== undefined) result[name] = isObject(changed) && isObject(field) ? mapFields(changed, field, change) : changed;
+    if (changed !== undefined)
+      result[name] =
+        isObject(changed) && isObject(field) ? mapFields(changed, field, change) : changed;
   }
   return result;
 }

@@ -1,7 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { GatewayError } from '../errors/errors.js';
-import { BrokenManifest, isPluginPackage, readPlugins, versionOf, type InstalledPlugin, type PackageJson } from './manifest.js';
+import {
+  BrokenManifest,
+  isPluginPackage,
+  readPlugins,
+  versionOf,
+  type InstalledPlugin,
+  type PackageJson,
+} from './manifest.js';
 import {
   envOf,
   keysOf,
@@ -36,7 +43,13 @@ export interface RefusedPlugin {
  * Reads the manifests of the plugins installed with the gateway and in the plugin folder, if it
  * exists.
  */
-export function discover({ root, pluginsDir }: { root: string; pluginsDir?: string | undefined }): Discovery {
+export function discover({
+  root,
+  pluginsDir,
+}: {
+  root: string;
+  pluginsDir?: string | undefined;
+}): Discovery {
   const found: InstalledPlugin[] = [];
   const refused: RefusedPlugin[] = [];
   const rows: Record<string, Setting> = { ...settings };
@@ -48,14 +61,29 @@ export function discover({ root, pluginsDir }: { root: string; pluginsDir?: stri
       const json = packageFolder && packageJson(packageFolder);
       const version = json ? versionOf(json) : '';
       const refuse = (error: GatewayError, plugin?: InstalledPlugin) =>
-        refused.push({ name: plugin?.name ?? name, package: name, ...(plugin ? { kind: plugin.kind } : {}), version, from, error });
-      if (!json && folder !== root) refuse(new GatewayError('plugin_not_installed', { package: name, folder }));
+        refused.push({
+          name: plugin?.name ?? name,
+          package: name,
+          ...(plugin ? { kind: plugin.kind } : {}),
+          version,
+          from,
+          error,
+        });
+      if (!json && folder !== root)
+        refuse(new GatewayError('plugin_not_installed', { package: name, folder }));
       if (!json || !isPluginPackage(json)) continue;
       try {
         for (const plugin of readPlugins(packageFolder, json, from)) {
           const claim = clash(plugin, found, rows, flags);
           if (claim) {
-            refuse(new GatewayError('plugin_setting_claimed', { kind: plugin.kind, name: plugin.name, ...claim }), plugin);
+            refuse(
+              new GatewayError('plugin_setting_claimed', {
+                kind: plugin.kind,
+                name: plugin.name,
+                ...claim,
+              }),
+              plugin,
+            );
             continue;
           }
           found.push(plugin);
@@ -64,7 +92,13 @@ export function discover({ root, pluginsDir }: { root: string; pluginsDir?: stri
         }
       } catch (cause) {
         if (!(cause instanceof BrokenManifest)) throw cause;
-        refuse(new GatewayError('plugin_manifest_broken', { package: name, reason: cause.message }, { cause }));
+        refuse(
+          new GatewayError(
+            'plugin_manifest_broken',
+            { package: name, reason: cause.message },
+            { cause },
+          ),
+        );
       }
     }
   }
@@ -72,7 +106,12 @@ export function discover({ root, pluginsDir }: { root: string; pluginsDir?: stri
 }
 
 /** Returns a duplicate declaration and its first owner. */
-function clash(plugin: InstalledPlugin, found: readonly InstalledPlugin[], rows: SettingsTable, flags: FlagTable) {
+function clash(
+  plugin: InstalledPlugin,
+  found: readonly InstalledPlugin[],
+  rows: SettingsTable,
+  flags: FlagTable,
+) {
   const twin = found.find((other) => other.kind === plugin.kind && other.name === plugin.name);
   if (twin) return { what: `the name ${plugin.name}`, owner: `the package ${twin.package}` };
   for (const [name, flag] of Object.entries(flags)) {
@@ -83,11 +122,15 @@ function clash(plugin: InstalledPlugin, found: readonly InstalledPlugin[], rows:
     for (const [otherKey, other] of claimed) {
       const owner = `${other.owner ?? 'the gateway'} (${otherKey})`;
       const overlaps = (it: string) =>
-        keysOf(otherKey, other).some((known) => `${it}.`.startsWith(`${known}.`) || known.startsWith(`${it}.`));
+        keysOf(otherKey, other).some(
+          (known) => `${it}.`.startsWith(`${known}.`) || known.startsWith(`${it}.`),
+        );
       const taken = keysOf(key, row).find(overlaps);
       if (taken !== undefined) return { what: `the setting ${taken}`, owner };
-      if (envOf(key, row) === envOf(otherKey, other)) return { what: `the variable ${envOf(key, row)}`, owner };
-      if (row.flag && [other.flag, other.alias?.flag].includes(row.flag)) return { what: `the flag --${row.flag}`, owner };
+      if (envOf(key, row) === envOf(otherKey, other))
+        return { what: `the variable ${envOf(key, row)}`, owner };
+      if (row.flag && [other.flag, other.alias?.flag].includes(row.flag))
+        return { what: `the flag --${row.flag}`, owner };
     }
     claimed.push([key, row]);
   }

@@ -12,10 +12,20 @@ export interface FlagState {
 }
 
 /** Returns the flags of installed plugins. */
-export function flagStates({ discovery, resolved: { config, origins } }: Pick<PluginGates, 'discovery' | 'resolved'>): FlagState[] {
+export function flagStates({
+  discovery,
+  resolved: { config, origins },
+}: Pick<PluginGates, 'discovery' | 'resolved'>): FlagState[] {
   const origin = origins.get('enable_feature_flag') ?? 'default';
   return Object.entries(discovery.flags).map(([name, { summary, stability, declaredBy }]) => {
     const enabled = config.enable_feature_flag.includes(name);
-    return { name, enabled, origin: enabled ? origin : 'default', stability, declared_by: declaredBy, summary };
+    return {
+      name,
+      enabled,
+      origin: enabled ? origin : 'default',
+      stability,
+      declared_by: declaredBy,
+      summary,
+    };
   });
 }

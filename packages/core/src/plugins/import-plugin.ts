@@ -12,17 +12,27 @@ import type { InstalledPlugin } from './manifest.js';
  */
 export const PLUGIN_DEADLINE_MS = 10_000;
 
-const FUNCTIONS: Readonly<Record<PluginKind, readonly string[]>> = { source: ['check', 'run'], tracer: ['start'], metrics: ['start'] };
+const FUNCTIONS: Readonly<Record<PluginKind, readonly string[]>> = {
+  source: ['check', 'run'],
+  tracer: ['start'],
+  metrics: ['start'],
+};
 
 /**
  * Imports a plugin, which runs its code, and checks its functions. Throws GatewayError
  * `plugin_import`.
  */
-export async function importPlugin<Plugin>(plugin: InstalledPlugin, deadlineMs?: number): Promise<Plugin> {
+export async function importPlugin<Plugin>(
+  plugin: InstalledPlugin,
+  deadlineMs?: number,
+): Promise<Plugin> {
   const { kind, manifest } = plugin;
   const exported = await importDefault<Plugin>(plugin, manifest.module, deadlineMs);
-  const missing = FUNCTIONS[kind].find((it) => typeof (exported as Record<string, unknown>)[it] !== 'function');
-  if (missing !== undefined) throw importFailed(plugin, manifest.module, `its default export has no function ${missing}`);
+  const missing = FUNCTIONS[kind].find(
+    (it) => typeof (exported as Record<string, unknown>)[it] !== 'function',
+  );
+  if (missing !== undefined)
+    throw importFailed(plugin, manifest.module, `its default export has no function ${missing}`);
   return exported;
 }
 
@@ -33,10 +43,13 @@ export async function importDefault<Export = unknown>(
   deadlineMs = PLUGIN_DEADLINE_MS,
 ): Promise<Export> {
   try {
-    const importing = import(pathToFileURL(join(plugin.folder, file)).href) as Promise<{ default?: Export }>;
+    const importing = import(pathToFileURL(join(plugin.folder, file)).href) as Promise<{
+      default?: Export;
+    }>;
     const late = `it has not ended after ${deadlineMs / 1000} s; a top-level await may never settle`;
     const { default: exported } = await withTimeout(importing, deadlineMs, late);
-    if (exported === undefined || exported === null) throw importFailed(plugin, file, 'it has no default export');
+    if (exported === undefined || exported === null)
+      throw importFailed(plugin, file, 'it has no default export');
     return exported;
   } catch (cause) {
     if (isGatewayError(cause)) throw cause;
@@ -50,12 +63,21 @@ const NOT_EXPORTED = [
   /Package subpath '\.(?<subpath>\/[^']+)' is not defined by "exports" in .*@gateway[\\/](?<folder>plugin[^\\/]*)[\\/]package\.json/,
 ];
 
-function importFailed(plugin: InstalledPlugin, file: string, reason: string, cause?: unknown): GatewayError {
+function importFailed(
+  plugin: InstalledPlugin,
+  file: string,
+  reason: string,
+  cause?: unknown,
+): GatewayError {
   const module = `${plugin.package}/${file.replace(/^\.\//, '')}`;
-  const missing = NOT_EXPORTED.map((sign) => sign.exec(reason)?.groups).find((it) => it !== undefined);
+  const missing = NOT_EXPORTED.map((sign) => sign.exec(reason)?.groups).find(
+    (it) => it !== undefined,
+  );
   if (!missing) return new GatewayError('plugin_import', { module, reason }, { cause });
   const what =
-    missing['name'] === undefined ? `@gateway/${missing['folder']}${missing['subpath']}` : `${missing['name']} of ${missing['module']}`;
+    missing['name'] === undefined
+      ? `@gateway/${missing['folder']}${missing['subpath']}`
+      : `${missing['name']} of ${missing['module']}`;
   const fix = `install a version of ${plugin.package} for plugin API ${API_VERSION}; its author narrows \`gateway.api\`, which is ${plugin.api}`;
   return new GatewayError(
     'plugin_import',

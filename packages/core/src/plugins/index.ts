@@ -1,4 +1,9 @@
-export { activate, type ActivatedPlugins, type ActiveSource, canonicalConnection } from './activation.js';
+export {
+  activate,
+  type ActivatedPlugins,
+  type ActiveSource,
+  canonicalConnection,
+} from './activation.js';
 export { discover, type Discovery } from './discovery.js';
 export { type FlagState, flagStates } from './flag-table.js';
 export { importDefault, importPlugin } from './import-plugin.js';

@@ -29,21 +29,29 @@ export interface LicenceFields {
 /** Tolerates a clock behind the issuer's. */
 const CLOCK_TOLERANCE_MS = 10 * 60_000;
 const SIGNATURE_BYTES = 64;
-const PUBLIC_KEY_FIX = 'set license_public_key / GATEWAY_LICENSE_PUBLIC_KEY to the key that your distributor publishes';
+const PUBLIC_KEY_FIX =
+  'set license_public_key / GATEWAY_LICENSE_PUBLIC_KEY to the key that your distributor publishes';
 
 /**
  * Reads a token offline: base64url of the JSON of `LicenceFields`, a dot, and base64url of its
  * Ed25519 signature. Never throws: without a valid token it returns the community licence, with the
  * problem if any.
  */
-export function readLicence(given: { token: string | undefined; publicKey: string | undefined; now?: Date }): Licence {
+export function readLicence(given: {
+  token: string | undefined;
+  publicKey: string | undefined;
+  now?: Date;
+}): Licence {
   const { token, publicKey, now = new Date() } = given;
   if (!token) return community();
   try {
-    if (!publicKey) throw invalid('license_public_key is not set, so it cannot be checked', PUBLIC_KEY_FIX);
+    if (!publicKey)
+      throw invalid('license_public_key is not set, so it cannot be checked', PUBLIC_KEY_FIX);
     return licenceOf(verified(token.trim(), keyOf(publicKey)), now);
   } catch (error) {
-    return community(error instanceof GatewayError ? error : invalid('it cannot be read', undefined, error));
+    return community(
+      error instanceof GatewayError ? error : invalid('it cannot be read', undefined, error),
+    );
   }
 }
 
@@ -55,7 +63,10 @@ export function knownEntitlements(plugins: Plugins): readonly string[] {
 }
 
 /** Returns the entitlements that no installed plugin declares, sorted. */
-export function unknownEntitlements({ kind, entitlements }: Licence, plugins: Plugins): readonly string[] {
+export function unknownEntitlements(
+  { kind, entitlements }: Licence,
+  plugins: Plugins,
+): readonly string[] {
   const known = knownEntitlements(plugins);
   return kind === 'community' ? [] : [...entitlements].filter((it) => !known.includes(it)).sort();
 }
@@ -89,7 +100,11 @@ export function publicKeyId(key: KeyObject): string {
 }
 
 function community(problem?: GatewayError): Licence {
-  return { kind: 'community', entitlements: new Set(COMMUNITY_ENTITLEMENTS), ...(problem ? { problem } : {}) };
+  return {
+    kind: 'community',
+    entitlements: new Set(COMMUNITY_ENTITLEMENTS),
+    ...(problem ? { problem } : {}),
+  };
 }
 
 function invalid(reason: string, fix?: string, cause?: unknown): GatewayError {
@@ -102,11 +117,15 @@ function verified(token: string, key: KeyObject): Record<string, unknown> {
   if (!body || !signature || rest.length > 0) throw invalid('it is not a token of two parts');
   const bytes = Buffer.from(signature, 'base64url');
   const fields = contentOf(body);
-  if (bytes.length !== SIGNATURE_BYTES || !fields) throw invalid('it is damaged: a part of it is missing or was changed');
+  if (bytes.length !== SIGNATURE_BYTES || !fields)
+    throw invalid('it is damaged: a part of it is missing or was changed');
   if (verify(null, Buffer.from(body), key, bytes)) return fields;
   const [signed, ours] = [fields['key_id'], publicKeyId(key)];
   if (typeof signed === 'string' && /^[0-9a-f]{8}$/.test(signed) && signed !== ours) {
-    throw invalid(`it is signed with the key ${signed}, and license_public_key is the key ${ours}`, PUBLIC_KEY_FIX);
+    throw invalid(
+      `it is signed with the key ${signed}, and license_public_key is the key ${ours}`,
+      PUBLIC_KEY_FIX,
+    );
   }
   throw invalid('its signature is wrong');
 }
@@ -126,27 +145,49 @@ function keyOf(publicKey: string): KeyObject {
   try {
     const x = Buffer.from(publicKey, 'base64').toString('base64url');
     const pem = publicKey.includes('-----BEGIN');
-    const key = createPublicKey(pem ? publicKey : { key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
-    if (key.asymmetricKeyType !== 'ed25519') throw new Error(`a key of type ${key.asymmetricKeyType}`);
+    const key = createPublicKey(
+      pem ? publicKey : { key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' },
+    );
+    if (key.asymmetricKeyType !== 'ed25519')
+      throw new Error(`a key of type ${key.asymmetricKeyType}`);
     return key;
   } catch (cause) {
     throw invalid('license_public_key is not an Ed25519 public key', PUBLIC_KEY_FIX, cause);
   }
 }
 
-function licenceOf({ organisation, entitlements, issued_at: issued, expires_at: expires }: Record<string, unknown>, now: Date): Licence {
+function licenceOf(
+  { organisation, entitlements, issued_at: issued, expires_at: expires }: Record<string, unknown>,
+  now: Date,
+): Licence {
   const expiresAt = timeOf(expires);
   const issuedAt = timeOf(issued);
   if (typeof organisation !== 'string') throw invalid('it has no organisation');
-  if (!Array.isArray(entitlements) || !entitlements.every((it) => typeof it === 'string')) throw invalid('it has no list of entitlements');
+  if (!Array.isArray(entitlements) || !entitlements.every((it) => typeof it === 'string'))
+    throw invalid('it has no list of entitlements');
   if (!expiresAt) throw invalid('it has no expires_at');
   if (issued !== undefined && !issuedAt) throw invalid('its issued_at is not a time');
   const clock = now.toISOString();
   if (issuedAt && issuedAt.getTime() > now.getTime() + CLOCK_TOLERANCE_MS) {
-    throw new GatewayError('licence_not_yet', { issuedAt: issuedAt.toISOString(), organisation, now: clock });
+    throw new GatewayError('licence_not_yet', {
+      issuedAt: issuedAt.toISOString(),
+      organisation,
+      now: clock,
+    });
   }
-  if (expiresAt <= now) throw new GatewayError('licence_expired', { expiredAt: expiresAt.toISOString(), organisation, now: clock });
-  return { kind: 'licensed', organisation, entitlements: new Set(entitlements), ...(issuedAt ? { issuedAt } : {}), expiresAt };
+  if (expiresAt <= now)
+    throw new GatewayError('licence_expired', {
+      expiredAt: expiresAt.toISOString(),
+      organisation,
+      now: clock,
+    });
+  return {
+    kind: 'licensed',
+    organisation,
+    entitlements: new Set(entitlements),
+    ...(issuedAt ? { issuedAt } : {}),
+    expiresAt,
+  };
 }
 
 function timeOf(value: unknown): Date | undefined {

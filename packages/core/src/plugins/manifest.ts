@@ -1,7 +1,12 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { isAbsolute, join, relative, sep } from 'node:path';
 import satisfies from 'semver/functions/satisfies.js';
-import { API_VERSION, type PackageManifest, type PluginKind, type PluginManifest } from '@gateway/plugin/manifest';
+import {
+  API_VERSION,
+  type PackageManifest,
+  type PluginKind,
+  type PluginManifest,
+} from '@gateway/plugin/manifest';
 import { isObject } from '../json/json-value.js';
 import { formats } from '../config/parse-value.js';
 import type { FeatureFlag, FlagTable, Setting, SettingsTable } from '../config/settings.js';
@@ -39,11 +44,41 @@ export const KINDS: readonly PluginKind[] = ['source', 'tracer', 'metrics'];
 const TYPES: readonly Setting['type'][] = ['integer', 'number', 'boolean', 'string', 'list'];
 const NAME = /^[a-z][a-z0-9-]*$/;
 const PACKAGE_FIELDS: readonly (keyof PackageManifest)[] = ['api', 'plugins'];
-const TEXT_FIELDS = ['settings', 'connection', 'featureFlag', 'entitlement', 'conformance'] as const satisfies (keyof PluginManifest)[];
-const FILE_FIELDS = ['module', 'settings', 'connection', 'conformance'] as const satisfies (keyof PluginManifest)[];
-const MANIFEST_FIELDS: readonly (keyof PluginManifest)[] = ['kind', 'name', 'module', 'flags', ...TEXT_FIELDS];
+const TEXT_FIELDS = [
+  'settings',
+  'connection',
+  'featureFlag',
+  'entitlement',
+  'conformance',
+] as const satisfies (keyof PluginManifest)[];
+const FILE_FIELDS = [
+  'module',
+  'settings',
+  'connection',
+  'conformance',
+] as const satisfies (keyof PluginManifest)[];
+const MANIFEST_FIELDS: readonly (keyof PluginManifest)[] = [
+  'kind',
+  'name',
+  'module',
+  'flags',
+  ...TEXT_FIELDS,
+];
 const FLAG_FIELDS: readonly (keyof FeatureFlag)[] = ['summary', 'stability'];
-const ROW_FIELDS = ['type', 'default', 'env', 'flag', 'also', 'options', 'min', 'max', 'format', 'secret', 'summary', 'required'];
+const ROW_FIELDS = [
+  'type',
+  'default',
+  'env',
+  'flag',
+  'also',
+  'options',
+  'min',
+  'max',
+  'format',
+  'secret',
+  'summary',
+  'required',
+];
 
 /** True for lower-case letters, digits and hyphens after a letter. */
 export function isPluginName(name: string): boolean {
@@ -53,7 +88,10 @@ export function isPluginName(name: string): boolean {
 /** True for a package with a `gateway` object or the keyword `gateway-plugin`. */
 export function isPluginPackage(json: PackageJson): boolean {
   const keywords = json['keywords'];
-  return json['gateway'] !== undefined || (Array.isArray(keywords) && keywords.includes('gateway-plugin'));
+  return (
+    json['gateway'] !== undefined ||
+    (Array.isArray(keywords) && keywords.includes('gateway-plugin'))
+  );
 }
 
 /** Empty if the package has no version. */
@@ -70,7 +108,8 @@ export function readPlugins(folder: string, json: PackageJson, from: string): In
   const gateway = object(json['gateway'], 'gateway');
   const api = text(gateway['api'], 'gateway.api');
   const plugins = gateway['plugins'];
-  if (!Array.isArray(plugins) || plugins.length === 0) throw new BrokenManifest('gateway.plugins must be a list with at least one plugin');
+  if (!Array.isArray(plugins) || plugins.length === 0)
+    throw new BrokenManifest('gateway.plugins must be a list with at least one plugin');
   const common = { api, package: String(json['name']), version: versionOf(json), from, folder };
   // Another API version may have other fields, and its range rejects it. In this version an unknown
   // field is a mistake: `featureflag` would leave a gate open.
@@ -90,19 +129,28 @@ function readPlugin(entry: PackageJson, at: string, common: OfPackage): Installe
   const kind = KINDS.find((known) => known === entry['kind']);
   if (!kind) throw new BrokenManifest(`${at}.kind must be one of ${KINDS.join(', ')}`);
   const name = text(entry['name'], `${at}.name`);
-  if (!isPluginName(name)) throw new BrokenManifest(`${at}.name must be lower-case letters, digits and dashes`);
+  if (!isPluginName(name))
+    throw new BrokenManifest(`${at}.name must be lower-case letters, digits and dashes`);
   text(entry['module'], `${at}.module`);
   for (const field of TEXT_FIELDS) {
     if (entry[field] !== undefined) text(entry[field], `${at}.${field}`);
   }
   const manifest = entry as unknown as PluginManifest;
   for (const field of FILE_FIELDS) requireInside(common.folder, manifest[field], `${at}.${field}`);
-  if (kind === 'source' && !manifest.connection) throw new BrokenManifest(`${at}.connection must name the JSON Schema of the connection`);
+  if (kind === 'source' && !manifest.connection)
+    throw new BrokenManifest(`${at}.connection must name the JSON Schema of the connection`);
   const home = homeOf(kind, name);
   const owner = `the ${kind} plugin ${name}`;
-  const rows = manifest.settings ? rowsOf(readJson(common.folder, manifest.settings), manifest.settings, home, owner) : {};
-  const flags = manifest.flags === undefined ? {} : flagsOf(object(manifest.flags, `${at}.flags`), `${at}.flags`, common.package);
-  const connection = manifest.connection ? { connectionSchema: readJson(common.folder, manifest.connection) } : {};
+  const rows = manifest.settings
+    ? rowsOf(readJson(common.folder, manifest.settings), manifest.settings, home, owner)
+    : {};
+  const flags =
+    manifest.flags === undefined
+      ? {}
+      : flagsOf(object(manifest.flags, `${at}.flags`), `${at}.flags`, common.package);
+  const connection = manifest.connection
+    ? { connectionSchema: readJson(common.folder, manifest.connection) }
+    : {};
   return { ...common, kind, name, manifest, rows, home, flags, ...connection };
 }
 
@@ -113,9 +161,15 @@ function rowsOf(json: PackageJson, file: string, home: string, owner: string): S
     if (!key.startsWith(`${home}.`)) throw new BrokenManifest(`${at} must be below ${home}`);
     const row = object(value, at);
     refuseUnknown(row, ROW_FIELDS, at, 'settings');
-    if (!TYPES.some((type) => type === row['type'])) throw new BrokenManifest(`${at} must have one of the types ${TYPES.join(', ')}`);
-    if (row['format'] !== undefined && !Object.keys(formats).some((format) => format === row['format']))
-      throw new BrokenManifest(`${at} must have one of the formats ${Object.keys(formats).join(', ')}`);
+    if (!TYPES.some((type) => type === row['type']))
+      throw new BrokenManifest(`${at} must have one of the types ${TYPES.join(', ')}`);
+    if (
+      row['format'] !== undefined &&
+      !Object.keys(formats).some((format) => format === row['format'])
+    )
+      throw new BrokenManifest(
+        `${at} must have one of the formats ${Object.keys(formats).join(', ')}`,
+      );
     text(row['summary'], `${at}.summary`);
     const group = home.split('.', 1)[0]!;
     const { also = [] } = row;
@@ -140,10 +194,17 @@ function flagsOf(json: PackageJson, at: string, declaredBy: string): FlagTable {
   return flags;
 }
 
-function refuseUnknown(json: PackageJson, fields: readonly string[], at: string, owners: string): void {
+function refuseUnknown(
+  json: PackageJson,
+  fields: readonly string[],
+  at: string,
+  owners: string,
+): void {
   const unknown = Object.keys(json).find((field) => !fields.includes(field));
   if (unknown === undefined) return;
-  throw new BrokenManifest(`${at} has the field ${unknown}, which ${owners} do not have${didYouMean(unknown, fields)}`);
+  throw new BrokenManifest(
+    `${at} has the field ${unknown}, which ${owners} do not have${didYouMean(unknown, fields)}`,
+  );
 }
 
 /**
@@ -156,7 +217,9 @@ function requireInside(folder: string, file: string | undefined, at: string): vo
   const leaves = (from: string, to: string) => relative(from, to).split(sep, 1)[0] === '..';
   const isLinkedOut = () => existsSync(path) && leaves(realpathSync(folder), realpathSync(path));
   if (!isAbsolute(file) && !leaves(folder, path) && !isLinkedOut()) return;
-  throw new BrokenManifest(`${at} names ${file}, which is outside the package; a plugin may name only files of its own package`);
+  throw new BrokenManifest(
+    `${at} names ${file}, which is outside the package; a plugin may name only files of its own package`,
+  );
 }
 
 function readJson(folder: string, file: string): PackageJson {
@@ -175,6 +238,7 @@ function object(value: unknown, at: string): PackageJson {
 }
 
 function text(value: unknown, at: string): string {
-  if (typeof value !== 'string' || value === '') throw new BrokenManifest(`${at} must be a non-empty string`);
+  if (typeof value !== 'string' || value === '')
+    throw new BrokenManifest(`${at} must be a non-empty string`);
   return value;
 }

@@ -33,7 +33,10 @@ export interface PluginState {
 }
 
 /** Returns the state: inactive with an error, else active. */
-export function pluginState(it: Pick<PluginState, 'name' | 'version' | 'from'> & { kind?: PluginKind }, error?: GatewayError): PluginState {
+export function pluginState(
+  it: Pick<PluginState, 'name' | 'version' | 'from'> & { kind?: PluginKind },
+  error?: GatewayError,
+): PluginState {
   const { name, kind = 'unknown', version, from } = it;
   const why = error ? { code: error.code, reason: error.message, fix: error.fix } : {};
   return { name, kind, version, from, state: error ? 'inactive' : 'active', ...why };
@@ -46,7 +49,9 @@ export function pluginState(it: Pick<PluginState, 'name' | 'version' | 'from'> &
 export function previewPlugins({ discovery, resolved, licence }: PluginGates): PluginState[] {
   return [
     ...discovery.refused.map((it) => pluginState(it, it.error)),
-    ...discovery.plugins.map((plugin) => pluginState(plugin, whyInactive(plugin, resolved, licence))),
+    ...discovery.plugins.map((plugin) =>
+      pluginState(plugin, whyInactive(plugin, resolved, licence)),
+    ),
     ...missingPlugins(discovery, resolved.config),
   ];
 }
@@ -60,7 +65,9 @@ export async function importedPlugins(gates: PluginGates): Promise<PluginState[]
   const importing = plugins.map(async (plugin, i) => {
     const at = refused.length + i;
     if (table[at]?.state !== 'active') return;
-    await importPlugin(plugin).catch((error: GatewayError) => (table[at] = pluginState(plugin, error)));
+    await importPlugin(plugin).catch(
+      (error: GatewayError) => (table[at] = pluginState(plugin, error)),
+    );
   });
   await Promise.all(importing);
   return table;
@@ -68,25 +75,50 @@ export async function importedPlugins(gates: PluginGates): Promise<PluginState[]
 
 function missingPlugins(discovery: Discovery, { tracer, metrics }: Config): PluginState[] {
   const wanted = [
-    { kind: 'tracer', name: tracer.type, setting: 'tracer.type (--tracer-type, GATEWAY_TRACER_PROVIDER)' },
-    { kind: 'metrics', name: metrics.metrics_backend, setting: 'metrics.metrics_backend (--metrics-backend, GATEWAY_METRICS_BACKEND)' },
+    {
+      kind: 'tracer',
+      name: tracer.type,
+      setting: 'tracer.type (--tracer-type, GATEWAY_TRACER_PROVIDER)',
+    },
+    {
+      kind: 'metrics',
+      name: metrics.metrics_backend,
+      setting: 'metrics.metrics_backend (--metrics-backend, GATEWAY_METRICS_BACKEND)',
+    },
   ] as const;
   return wanted.flatMap(({ kind, name, setting }) => {
-    const installed = [...discovery.plugins, ...discovery.refused].filter((it) => it.kind === kind).map((it) => it.name);
+    const installed = [...discovery.plugins, ...discovery.refused]
+      .filter((it) => it.kind === kind)
+      .map((it) => it.name);
     if (!name || installed.includes(name)) return [];
-    const error = new GatewayError('plugin_missing', { kind, name, setting, hint: didYouMean(name, installed) });
+    const error = new GatewayError('plugin_missing', {
+      kind,
+      name,
+      setting,
+      hint: didYouMean(name, installed),
+    });
     return [pluginState({ name, kind, version: '', from: '' }, error)];
   });
 }
 
 /** The configuration does not request the plugin. */
-const IDLE = ['plugin_not_selected', 'plugin_flag_off', 'metrics_no_backend', 'metrics_off', 'metrics_closed'];
+const IDLE = [
+  'plugin_not_selected',
+  'plugin_flag_off',
+  'metrics_no_backend',
+  'metrics_off',
+  'metrics_closed',
+];
 
 /** True if an inactive plugin is selected by the configuration, or can never become active. */
-export function isMissed({ name, kind, state, code = '' }: PluginState, { tracer, metrics }: Config): boolean {
+export function isMissed(
+  { name, kind, state, code = '' }: PluginState,
+  { tracer, metrics }: Config,
+): boolean {
   if (state === 'active') return false;
   const isSelected =
-    (kind === 'tracer' && name === tracer.type) || (kind === 'metrics' && name === metrics.metrics_backend && metrics.enabled);
+    (kind === 'tracer' && name === tracer.type) ||
+    (kind === 'metrics' && name === metrics.metrics_backend && metrics.enabled);
   return isSelected || !IDLE.includes(code);
 }
 
@@ -94,21 +126,39 @@ export function isMissed({ name, kind, state, code = '' }: PluginState, { tracer
  * Returns why a plugin may not become active, without importing it. Checks API range, selection,
  * feature flag, licence and settings, in order. A metrics backend lists all closed gates.
  */
-export function whyInactive(plugin: InstalledPlugin, resolved: Resolved, licence: Licence): GatewayError | undefined {
+export function whyInactive(
+  plugin: InstalledPlugin,
+  resolved: Resolved,
+  licence: Licence,
+): GatewayError | undefined {
   const { kind, name, api, package: from, version } = plugin;
   if (!satisfies(API_VERSION, api))
-    return new GatewayError('plugin_api', { kind, name, package: from, version, range: api, ours: API_VERSION });
+    return new GatewayError('plugin_api', {
+      kind,
+      name,
+      package: from,
+      version,
+      range: api,
+      ours: API_VERSION,
+    });
   const closed = closedGates(plugin, resolved, licence);
   if (kind === 'metrics' && closed.length > 1) {
-    return new GatewayError('metrics_closed', { gates: closed.map(({ message, fix }) => ({ reason: message, fix })) });
+    return new GatewayError('metrics_closed', {
+      gates: closed.map(({ message, fix }) => ({ reason: message, fix })),
+    });
   }
   if (closed[0]) return closed[0];
   const problems: Problem[] = resolved.pluginProblems.filter(({ key }) => plugin.rows[key]);
-  for (const key of missingSettings(plugin, resolved)) problems.push({ key, origin: 'default', sentence: `${key} is not set` });
+  for (const key of missingSettings(plugin, resolved))
+    problems.push({ key, origin: 'default', sentence: `${key} is not set` });
   return problems.length > 0 ? new GatewayError('plugin_settings', { problems }) : undefined;
 }
 
-function closedGates({ kind, name, manifest }: InstalledPlugin, { config, origins }: Resolved, licence: Licence): GatewayError[] {
+function closedGates(
+  { kind, name, manifest }: InstalledPlugin,
+  { config, origins }: Resolved,
+  licence: Licence,
+): GatewayError[] {
   const { featureFlag: flag, entitlement } = manifest;
   const { metrics_backend: selected, enabled } = config.metrics;
   const closed: GatewayError[] = [];
@@ -116,22 +166,37 @@ function closedGates({ kind, name, manifest }: InstalledPlugin, { config, origin
     const how = `set tracer.type to ${name} (--tracer-type, GATEWAY_TRACER_PROVIDER)`;
     closed.push(new GatewayError('plugin_not_selected', { how }));
   }
-  if (kind === 'metrics' && selected !== name) closed.push(new GatewayError('metrics_no_backend', { name, selected }));
+  if (kind === 'metrics' && selected !== name)
+    closed.push(new GatewayError('metrics_no_backend', { name, selected }));
   if (kind === 'metrics' && !enabled) {
     const origin = origins.get('metrics.enabled');
-    closed.push(new GatewayError('metrics_off', { origin: origin === 'default' ? undefined : origin }));
+    closed.push(
+      new GatewayError('metrics_off', { origin: origin === 'default' ? undefined : origin }),
+    );
   }
-  if (flag && !config.enable_feature_flag.includes(flag)) closed.push(new GatewayError('plugin_flag_off', { flag }));
+  if (flag && !config.enable_feature_flag.includes(flag))
+    closed.push(new GatewayError('plugin_flag_off', { flag }));
   if (entitlement && !licence.entitlements.has(entitlement)) {
-    const whose = licence.kind === 'community' ? 'the community licence' : `the licence of ${licence.organisation}`;
+    const whose =
+      licence.kind === 'community'
+        ? 'the community licence'
+        : `the licence of ${licence.organisation}`;
     closed.push(new GatewayError('plugin_not_entitled', { entitlement, licence: whose }));
   }
   return closed;
 }
 
 /** Returns required settings without a value, not even an invalid one. */
-export function missingSettings({ rows }: InstalledPlugin, { config, pluginProblems }: Resolved): string[] {
+export function missingSettings(
+  { rows }: InstalledPlugin,
+  { config, pluginProblems }: Resolved,
+): string[] {
   return Object.entries(rows)
-    .filter(([key, row]) => row.required && settingAt(config, key) === undefined && !pluginProblems.some((it) => it.key === key))
+    .filter(
+      ([key, row]) =>
+        row.required &&
+        settingAt(config, key) === undefined &&
+        !pluginProblems.some((it) => it.key === key),
+    )
     .map(([key]) => key);
 }

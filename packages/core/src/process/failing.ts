@@ -13,5 +13,8 @@ export function failAgain(before: Failing | null | undefined, error: unknown): F
 
 /** Returns the latest failure. */
 export function latestOf(all: readonly Failing[]): Failing | undefined {
-  return all.reduce<Failing | undefined>((latest, one) => (latest && latest.at > one.at ? latest : one), undefined);
+  return all.reduce<Failing | undefined>(
+    (latest, one) => (latest && latest.at > one.at ? latest : one),
+    undefined,
+  );
 }

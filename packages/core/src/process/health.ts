@@ -19,7 +19,12 @@ export class Health {
     const known = this.#components.get(name);
     if (known?.state === state && known.reason === reason) return false;
     const began = known?.state === state ? known.since : since;
-    this.#components.set(name, { name, state, ...(reason === undefined ? {} : { reason }), since: began });
+    this.#components.set(name, {
+      name,
+      state,
+      ...(reason === undefined ? {} : { reason }),
+      since: began,
+    });
     return true;
   }
 
@@ -46,17 +51,28 @@ export class Health {
 export function statesOnly(components: readonly Component[]): Pick<Component, 'name' | 'state'>[] {
   const worst = new Map<string, ComponentState>();
   for (const wanted of ['ok', 'degraded', 'down'] as const) {
-    for (const { name, state } of components) if (state === wanted) worst.set(name.replace(/^source .*/s, 'source'), state);
+    for (const { name, state } of components)
+      if (state === wanted) worst.set(name.replace(/^source .*/s, 'source'), state);
   }
   return [...worst].map(([name, state]) => ({ name, state }));
 }
 
 /** Returns a line for readiness probes: `ready`, or the failing components, `down` first. */
-export function readySentence(ready: boolean, isDraining: boolean, components: readonly Component[]): string {
-  const troubles = [...components.filter(({ state }) => state === 'down'), ...components.filter(({ state }) => state === 'degraded')];
+export function readySentence(
+  ready: boolean,
+  isDraining: boolean,
+  components: readonly Component[],
+): string {
+  const troubles = [
+    ...components.filter(({ state }) => state === 'down'),
+    ...components.filter(({ state }) => state === 'degraded'),
+  ];
   const told = troubles.map(
-    ({ name, state, since, reason }) => `${name} is ${state} since ${since.toISOString()}${reason ? `: ${reason}` : ''}`,
+    ({ name, state, since, reason }) =>
+      `${name} is ${state} since ${since.toISOString()}${reason ? `: ${reason}` : ''}`,
   );
-  const all = [...(isDraining ? ['it is draining'] : []), ...told].map((text) => text.replace(/\.$/, '')).join('; ');
+  const all = [...(isDraining ? ['it is draining'] : []), ...told]
+    .map((text) => text.replace(/\.$/, ''))
+    .join('; ');
   return `${ready ? 'ready' : 'not ready'}${all === '' ? '' : `${ready ? ', but ' : ': '}${all}`}`;
 }

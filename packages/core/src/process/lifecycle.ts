@@ -25,14 +25,19 @@ export class Lifecycle {
 
   async #closeAll(deadlineMs: number): Promise<void> {
     const timer = new AbortController();
-    const deadline = wait(deadlineMs, 'late' as const, { signal: timer.signal }).catch(() => 'late' as const);
+    const deadline = wait(deadlineMs, 'late' as const, { signal: timer.signal }).catch(
+      () => 'late' as const,
+    );
     let late = false;
     for (const { name, close } of this.#parts.splice(0).reverse()) {
       const closed = this.#close(name, close);
       if (late) continue;
       if ((await Promise.race([closed, deadline])) !== 'late') continue;
       late = true;
-      this.#log.warn({ part: name, deadline_ms: deadlineMs }, 'Closing took too long, the rest is closed without waiting.');
+      this.#log.warn(
+        { part: name, deadline_ms: deadlineMs },
+        'Closing took too long, the rest is closed without waiting.',
+      );
     }
     timer.abort();
   }

@@ -48,7 +48,8 @@ export class LoopShares {
 
   #count(projectId: string, ms: number): void {
     const nowMs = performance.now();
-    if (this.#lastProject !== undefined && this.#lastProject !== projectId) this.#sharedUntilMs = nowMs + SHARING_MS;
+    if (this.#lastProject !== undefined && this.#lastProject !== projectId)
+      this.#sharedUntilMs = nowMs + SHARING_MS;
     this.#lastProject = projectId;
     if (nowMs < this.#sharedUntilMs) this.#pace.add(projectId, ms);
   }

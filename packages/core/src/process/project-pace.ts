@@ -43,7 +43,8 @@ export class ProjectPace {
     if (this.perSecond === 0 || work === 0) return 0;
     const nowMs = performance.now();
     const waitMs = this.waitMs(projectId, nowMs);
-    const doneAtMs = Math.max(nowMs, this.#doneAtMs.get(projectId) ?? 0) + (work * 1000) / this.perSecond;
+    const doneAtMs =
+      Math.max(nowMs, this.#doneAtMs.get(projectId) ?? 0) + (work * 1000) / this.perSecond;
     this.#doneAtMs.set(projectId, Math.max(nowMs, doneAtMs));
     return waitMs;
   }

@@ -54,9 +54,16 @@ export function backoffMs(failures: number, { baseMs = 100, capMs = 10_000 } = {
  * Waits for `work` without cancelling it. After `ms`, throws an Error with code ETIMEDOUT and this
  * sentence.
  */
-export function withTimeout<T>(work: Promise<T>, ms: number, sentence = 'no answer in time'): Promise<T> {
+export function withTimeout<T>(
+  work: Promise<T>,
+  ms: number,
+  sentence = 'no answer in time',
+): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(Object.assign(new Error(sentence), { code: 'ETIMEDOUT' })), ms);
+    const timer = setTimeout(
+      () => reject(Object.assign(new Error(sentence), { code: 'ETIMEDOUT' })),
+      ms,
+    );
     void work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

@@ -48,11 +48,16 @@ export class FairQueue<Item> {
       let end = head + 1;
       // An only owner also has the next turns.
       if (this.#queues.size === 0)
-        while (end < items.length && (fit = taken.length + end - head < most ? fits(items[end]!) : 'full') === true) end++;
+        while (
+          end < items.length &&
+          (fit = taken.length + end - head < most ? fits(items[end]!) : 'full') === true
+        )
+          end++;
       if (taken.length > 0) for (let n = head; n < end; n++) taken.push(items[n]!);
       else taken = end === items.length && head === 0 ? items : items.slice(head, end);
       queue.head = end;
-      if (end < items.length) this.#queues.set(owner, end < GONE_MAX ? queue : { items: items.slice(end), head: 0 });
+      if (end < items.length)
+        this.#queues.set(owner, end < GONE_MAX ? queue : { items: items.slice(end), head: 0 });
       if (fit !== true) break;
     }
     this.#size -= taken.length;

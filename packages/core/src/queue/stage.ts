@@ -164,7 +164,8 @@ export class Stage<Item> {
     const batch = this.#queue.take(Infinity, (item) => {
       if (sum >= capacity) return 'full';
       const size = sizeOf === undefined ? 1 : sizeOf(item);
-      if (first !== undefined && (sum + size > capacity || together?.(first, item) === false)) return false;
+      if (first !== undefined && (sum + size > capacity || together?.(first, item) === false))
+        return false;
       const waitMs = gate === undefined ? 0 : gate(item, this.#underWay);
       if (waitMs > 0) {
         againInMs = Math.min(againInMs, waitMs);
@@ -174,7 +175,8 @@ export class Stage<Item> {
       sum += size;
       return true;
     });
-    if (batch.length === 0 && againInMs < Infinity) this.#askingAgain = setTimeout(this.#take, againInMs);
+    if (batch.length === 0 && againInMs < Infinity)
+      this.#askingAgain = setTimeout(this.#take, againInMs);
     return batch;
   }
 

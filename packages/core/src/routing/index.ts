@@ -10,4 +10,11 @@ export {
   sentenceOf,
 } from './outcomes.js';
 export { matchesType, type RoutableEvent, type Route, route, type Target } from './route.js';
-export { lowerNames, routedOf, type RoutedProject, routedProject, routedSubscription, type RoutedSubscription } from './routed-project.js';
+export {
+  lowerNames,
+  routedOf,
+  type RoutedProject,
+  routedProject,
+  routedSubscription,
+  type RoutedSubscription,
+} from './routed-project.js';

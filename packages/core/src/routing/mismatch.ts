@@ -29,7 +29,12 @@ interface Explained extends StoredSubscription {
 /** Returns why a subscription does not match, if so. `data` is parsed. */
 export function subscriptionMismatch(
   { event_types: patterns, filter, is_disabled, deleted_at }: Explained,
-  { event, data, hasEndpoint, budget }: { event: RoutableEvent; data: unknown; hasEndpoint: boolean; budget: FilterBudget },
+  {
+    event,
+    data,
+    hasEndpoint,
+    budget,
+  }: { event: RoutableEvent; data: unknown; hasEndpoint: boolean; budget: FilterBudget },
 ): SubscriptionMismatch | null {
   if (deleted_at !== null) return { part: 'deleted' };
   if (is_disabled) return { part: 'disabled' };
@@ -58,11 +63,16 @@ export function filterMismatch(
   if (compileFilter(document)(value, budget)) return undefined;
   for (const [name, operand] of Object.entries(document)) {
     if (compileFilter({ [name]: operand })(value, budget)) continue;
-    if (name === '$and') return (operand as Record<string, unknown>[]).map((it) => filterMismatch(it, value, { at, budget })).find(Boolean);
+    if (name === '$and')
+      return (operand as Record<string, unknown>[])
+        .map((it) => filterMismatch(it, value, { at, budget }))
+        .find(Boolean);
     if (name.startsWith('$')) return { path: at, operator: name, wanted: operand, found: value };
     const path = at === '' ? name : `${at}.${name}`;
     const found = memberAt(value, name.split('.'));
-    return isObject(operand) ? filterMismatch(operand, found, { at: path, budget }) : { path, operator: '$eq', wanted: operand, found };
+    return isObject(operand)
+      ? filterMismatch(operand, found, { at: path, budget })
+      : { path, operator: '$eq', wanted: operand, found };
   }
   return undefined;
 }

@@ -5,15 +5,27 @@ export const routingOutcomes = {
     status: 'processed',
     sentence: 'No subscription of the project matches the event type, headers and body.',
   },
-  no_endpoints: { status: 'processed', sentence: 'The event was a broadcast, and the project has no endpoints.' },
-  unknown_endpoint: { status: 'failed', sentence: 'The message named an endpoint_id that the project does not have.' },
-  unknown_owner: { status: 'failed', sentence: 'The message named an owner_id that no endpoint of the project has.' },
+  no_endpoints: {
+    status: 'processed',
+    sentence: 'The event was a broadcast, and the project has no endpoints.',
+  },
+  unknown_endpoint: {
+    status: 'failed',
+    sentence: 'The message named an endpoint_id that the project does not have.',
+  },
+  unknown_owner: {
+    status: 'failed',
+    sentence: 'The message named an owner_id that no endpoint of the project has.',
+  },
   filter_budget: {
     status: 'failed',
     sentence:
       'The filters of the project needed more than 100,000 comparisons for this event, so it went nowhere. Simplify the filters that look at large objects, or send smaller ones. The event is kept.',
   },
-  unknown_project: { status: 'failed', sentence: 'The project was deleted before the event was routed.' },
+  unknown_project: {
+    status: 'failed',
+    sentence: 'The project was deleted before the event was routed.',
+  },
 } as const satisfies Record<string, { status: 'processed' | 'failed'; sentence: string }>;
 
 export type RoutingOutcome = keyof typeof routingOutcomes;
@@ -27,14 +39,20 @@ export function mayChange(outcome: RoutingOutcome): boolean {
 
 /** Returns the sentence of a stored code; an unknown code unchanged. */
 export function sentenceOf(code: string): string {
-  return Object.hasOwn(routingOutcomes, code) ? routingOutcomes[code as RoutingOutcome].sentence : code;
+  return Object.hasOwn(routingOutcomes, code)
+    ? routingOutcomes[code as RoutingOutcome].sentence
+    : code;
 }
 
 export const ruleSentences = {
-  broadcast: 'It is a broadcast, so every endpoint of the project gets it; endpoint_id, owner_id and subscriptions are not looked at.',
-  endpoint_id: 'It names an endpoint_id, so that endpoint alone gets it; owner_id and subscriptions are not looked at.',
-  owner_id: 'It names an owner_id, so every endpoint of that owner gets it; subscriptions are not looked at.',
-  subscriptions: 'It names neither endpoint_id nor owner_id, so the subscriptions of the project decide.',
+  broadcast:
+    'It is a broadcast, so every endpoint of the project gets it; endpoint_id, owner_id and subscriptions are not looked at.',
+  endpoint_id:
+    'It names an endpoint_id, so that endpoint alone gets it; owner_id and subscriptions are not looked at.',
+  owner_id:
+    'It names an owner_id, so every endpoint of that owner gets it; subscriptions are not looked at.',
+  subscriptions:
+    'It names neither endpoint_id nor owner_id, so the subscriptions of the project decide.',
 } as const;
 
 export type RoutingRule = keyof typeof ruleSentences;

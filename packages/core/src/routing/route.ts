@@ -50,9 +50,15 @@ export function route<Endpoint extends RoutedEndpoint>(
   }
 }
 
-function targets<Endpoint>(endpoints: readonly Endpoint[], otherwise: RoutingOutcome): Route<Endpoint> {
+function targets<Endpoint>(
+  endpoints: readonly Endpoint[],
+  otherwise: RoutingOutcome,
+): Route<Endpoint> {
   return endpoints.length > 0
-    ? { outcome: 'routed', targets: endpoints.map((endpoint) => ({ endpoint, subscriptionId: null })) }
+    ? {
+        outcome: 'routed',
+        targets: endpoints.map((endpoint) => ({ endpoint, subscriptionId: null })),
+      }
     : { outcome: otherwise, targets: [] };
 }
 
@@ -88,8 +94,12 @@ function subscriptionsOf(project: RoutedProject, eventType: string): readonly Ro
     subscriptions = project.subscriptions.filter((subscription) =>
       subscription.eventTypes.some((pattern) => matchesType(pattern, eventType)),
     );
-    const typesMax = Math.min(REMEMBERED_TYPES_MAX, REMEMBERED_SUBSCRIPTIONS_MAX / project.subscriptions.length);
-    if (project.subscriptionsOfType.size < typesMax) project.subscriptionsOfType.set(eventType, subscriptions);
+    const typesMax = Math.min(
+      REMEMBERED_TYPES_MAX,
+      REMEMBERED_SUBSCRIPTIONS_MAX / project.subscriptions.length,
+    );
+    if (project.subscriptionsOfType.size < typesMax)
+      project.subscriptionsOfType.set(eventType, subscriptions);
   }
   return subscriptions;
 }
@@ -97,5 +107,7 @@ function subscriptionsOf(project: RoutedProject, eventType: string): readonly Ro
 /** `*` matches all event types, `order.*` those that begin with `order.`, others themselves. */
 export function matchesType(pattern: string, eventType: string): boolean {
   if (pattern === '*') return true;
-  return pattern.endsWith('.*') ? eventType.startsWith(pattern.slice(0, -1)) : pattern === eventType;
+  return pattern.endsWith('.*')
+    ? eventType.startsWith(pattern.slice(0, -1))
+    : pattern === eventType;
 }

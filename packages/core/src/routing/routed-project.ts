@@ -76,7 +76,8 @@ export function routedSubscription<Row extends StoredSubscription>(
   onInvalid: (row: Row, error: unknown) => void,
 ): RoutedSubscription | undefined {
   const { body = {}, headers = {} } = row.filter ?? {};
-  const filterOf = (filter: Readonly<Record<string, unknown>>) => (Object.keys(filter).length > 0 ? compileFilter(filter) : null);
+  const filterOf = (filter: Readonly<Record<string, unknown>>) =>
+    Object.keys(filter).length > 0 ? compileFilter(filter) : null;
   try {
     return {
       id: row.id,

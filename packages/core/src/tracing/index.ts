@@ -8,4 +8,12 @@ export {
   creationSpan,
   type SpanName,
 } from './spans.js';
-export { carryTrace, dropTrace, formatTraceparent, isSampled, parseTraceparent, traceContextOf, traceIdOf } from './trace-context.js';
+export {
+  carryTrace,
+  dropTrace,
+  formatTraceparent,
+  isSampled,
+  parseTraceparent,
+  traceContextOf,
+  traceIdOf,
+} from './trace-context.js';

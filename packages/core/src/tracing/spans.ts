@@ -1,4 +1,13 @@
-import { context, SpanKind, SpanStatusCode, trace, type Link, type Span, type SpanContext, type SpanOptions } from '@opentelemetry/api';
+import {
+  context,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Link,
+  type Span,
+  type SpanContext,
+  type SpanOptions,
+} from '@opentelemetry/api';
 import { VERSION } from '../process/version.js';
 
 /** Names without `gateway.` are OpenTelemetry's semantic conventions. */
@@ -81,7 +90,9 @@ export const spans = {
 
 export type SpanName = keyof typeof spans;
 
-type SpanAttributes<Name extends SpanName> = Partial<Record<(typeof spans)[Name]['attributes'][number], string | number>>;
+type SpanAttributes<Name extends SpanName> = Partial<
+  Record<(typeof spans)[Name]['attributes'][number], string | number>
+>;
 
 /**
  * The span of an event's creation. `dynamic`: its endpoints are found by matching subscriptions.
@@ -138,7 +149,10 @@ const KINDS = { internal, client, producer, consumer };
 export function openSpanTracer() {
   const tracer = trace.getTracer('gateway', VERSION);
   return {
-    start<Name extends SpanName>(name: Name, { startedAtMs, parent, links }: SpanStart): OpenSpan<Name> {
+    start<Name extends SpanName>(
+      name: Name,
+      { startedAtMs, parent, links }: SpanStart,
+    ): OpenSpan<Name> {
       const options: SpanOptions = { kind: KINDS[spans[name].kind], startTime: startedAtMs };
       if (links !== undefined) options.links = links.map((it): Link => ({ context: it }));
       // The active context is empty, but some tracers only find parents in contexts of their own.
@@ -146,7 +160,11 @@ export function openSpanTracer() {
       const span = tracer.startSpan(
         name,
         options,
-        parent === undefined ? from : 'span' in parent ? trace.setSpan(from, parent.span) : trace.setSpanContext(from, parent),
+        parent === undefined
+          ? from
+          : 'span' in parent
+            ? trace.setSpan(from, parent.span)
+            : trace.setSpanContext(from, parent),
       );
       return { name, span, context: span.spanContext(), recording: span.isRecording() };
     },
@@ -154,7 +172,10 @@ export function openSpanTracer() {
 }
 
 /** Check `recording` before building attributes. */
-export function endSpan<Name extends SpanName>({ span }: OpenSpan<Name>, { attributes, endedAtMs, error }: SpanEnd<Name>): void {
+export function endSpan<Name extends SpanName>(
+  { span }: OpenSpan<Name>,
+  { attributes, endedAtMs, error }: SpanEnd<Name>,
+): void {
   span.setAttributes(attributes);
   if (error) {
     span.setAttribute('error.type', error.type);

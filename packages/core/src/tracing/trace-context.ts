@@ -11,7 +11,13 @@ export function parseTraceparent(text: string | null | undefined): SpanContext |
   if (!text) return undefined;
   const [, version, traceId, spanId, flags, more] = TRACEPARENT.exec(text) ?? [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
-  if (version === 'ff' || (version === '00' && more !== undefined) || traceId === NO_TRACE || spanId === NO_SPAN) return undefined;
+  if (
+    version === 'ff' ||
+    (version === '00' && more !== undefined) ||
+    traceId === NO_TRACE ||
+    spanId === NO_SPAN
+  )
+    return undefined;
   return { traceId, spanId, traceFlags: parseInt(flags, 16) & TraceFlags.SAMPLED, isRemote: true };
 }
 
@@ -57,6 +63,7 @@ export function traceIdOf(headers: Readonly<Record<string, string>>): string | u
 function headerOf(headers: Readonly<Record<string, string>>, name: string): string | undefined {
   const value = headers[name];
   if (value !== undefined) return value;
-  for (const given in headers) if (given.length === name.length && given.toLowerCase() === name) return headers[given];
+  for (const given in headers)
+    if (given.length === name.length && given.toLowerCase() === name) return headers[given];
   return undefined;
 }

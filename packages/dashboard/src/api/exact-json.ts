@@ -1,6 +1,9 @@
 /** TypeScript has no types for it yet: https://github.com/tc39/proposal-json-parse-with-source. */
 interface Exact {
-  parse(text: string, reviver: (key: string, value: unknown, context?: { readonly source?: string }) => unknown): unknown;
+  parse(
+    text: string,
+    reviver: (key: string, value: unknown, context?: { readonly source?: string }) => unknown,
+  ): unknown;
   readonly rawJSON?: (text: string) => unknown;
 }
 
@@ -13,6 +16,8 @@ export function parseExactly(text: string): unknown {
   const { rawJSON } = exact;
   if (!rawJSON) return JSON.parse(text);
   return exact.parse(text, (_, value, context) =>
-    typeof value === 'number' && context?.source !== undefined && String(value) !== context.source ? rawJSON(context.source) : value,
+    typeof value === 'number' && context?.source !== undefined && String(value) !== context.source
+      ? rawJSON(context.source)
+      : value,
   );
 }

@@ -9,8 +9,13 @@ export interface Action<Args extends unknown[]> {
 }
 
 /** Runs a change that a button makes; one run at a time. */
-export function useAction<Args extends unknown[]>(work: (...args: Args) => Promise<unknown>): Action<Args> {
-  const [state, setState] = useState<{ isRunning: boolean; error: Error | undefined }>({ isRunning: false, error: undefined });
+export function useAction<Args extends unknown[]>(
+  work: (...args: Args) => Promise<unknown>,
+): Action<Args> {
+  const [state, setState] = useState<{ isRunning: boolean; error: Error | undefined }>({
+    isRunning: false,
+    error: undefined,
+  });
   const latest = useRef(work);
   latest.current = work;
   const isRunning = useRef(false);

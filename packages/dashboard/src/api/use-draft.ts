@@ -9,11 +9,17 @@ export interface Draft<Values> {
 
 export function useDraft<Values extends object>(initial: Values): Draft<Values> {
   const [values, replace] = useState(initial);
-  return { values, set: (field) => (value) => replace((before) => ({ ...before, [field]: value })), replace };
+  return {
+    values,
+    set: (field) => (value) => replace((before) => ({ ...before, [field]: value })),
+    replace,
+  };
 }
 
 /** Returns the values that differ from `before`, for a partial update. */
 export function changed<Values extends object>(before: Values, after: Values): Partial<Values> {
   const entries = Object.entries(after) as [keyof Values, unknown][];
-  return Object.fromEntries(entries.filter(([field, value]) => JSON.stringify(value) !== JSON.stringify(before[field]))) as Partial<Values>;
+  return Object.fromEntries(
+    entries.filter(([field, value]) => JSON.stringify(value) !== JSON.stringify(before[field])),
+  ) as Partial<Values>;
 }

@@ -44,7 +44,9 @@ export function useEdit<Resource extends Versioned, Changes>(
   const refused = useRef<Changes | undefined>(undefined);
   const action = useAction(async (changes: Changes, version: Resource) => {
     try {
-      const saved = await edit.write(changes, { headers: { 'if-match': `"${version.updated_at}"` } });
+      const saved = await edit.write(changes, {
+        headers: { 'if-match': `"${version.updated_at}"` },
+      });
       setConflict(undefined);
       setBase(saved);
       edit.onSaved(saved);
@@ -60,7 +62,8 @@ export function useEdit<Resource extends Versioned, Changes>(
     isRunning: action.isRunning,
     error: action.error,
     conflict,
-    saveAnyway: () => conflict && refused.current !== undefined && action.run(refused.current, conflict),
+    saveAnyway: () =>
+      conflict && refused.current !== undefined && action.run(refused.current, conflict),
     takeTheirs: () => {
       if (conflict) setBase(conflict);
       setConflict(undefined);

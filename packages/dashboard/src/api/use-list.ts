@@ -43,7 +43,13 @@ export function useList<Row extends { readonly uid: string }>(
   load: (page: PageQuery, signal: AbortSignal) => Promise<Page<Row>>,
   { everyMs, isHeld = () => false }: { everyMs?: number | undefined; isHeld?: () => boolean } = {},
 ): List<Row> {
-  const empty: State<Row> = { key, rows: undefined, cursor: null, error: undefined, held: undefined };
+  const empty: State<Row> = {
+    key,
+    rows: undefined,
+    cursor: null,
+    error: undefined,
+    held: undefined,
+  };
   const [stored, setState] = useState(empty);
   const [round, setRound] = useState(0);
   const latest = useRef({ load, isHeld });
@@ -52,7 +58,8 @@ export function useList<Row extends { readonly uid: string }>(
   const state = stored.key === key ? stored : empty;
   /** Ignores the change if another list is shown meanwhile. */
   const update = useCallback(
-    (change: (before: State<Row>) => State<Row>) => setState((before) => change(before.key === key ? before : { ...empty, key })),
+    (change: (before: State<Row>) => State<Row>) =>
+      setState((before) => change(before.key === key ? before : { ...empty, key })),
     [key],
   );
 
@@ -75,7 +82,12 @@ export function useList<Row extends { readonly uid: string }>(
       .then((page) =>
         update((before) =>
           before.cursor === cursor
-            ? { ...before, error: undefined, rows: [...(before.rows ?? []), ...page.content], cursor: page.pagination.next_page_cursor }
+            ? {
+                ...before,
+                error: undefined,
+                rows: [...(before.rows ?? []), ...page.content],
+                cursor: page.pagination.next_page_cursor,
+              }
             : before,
         ),
       )
@@ -89,12 +101,18 @@ export function useList<Row extends { readonly uid: string }>(
     error: state.error,
     freshCount: state.held ? freshOf(state.rows ?? [], state.held).length : 0,
     loadMore,
-    showFresh: useCallback(() => update((before) => (before.held ? withFirstPage(before, before.held, false) : before)), [update]),
+    showFresh: useCallback(
+      () => update((before) => (before.held ? withFirstPage(before, before.held, false) : before)),
+      [update],
+    ),
     refresh: useCallback(() => setRound((it) => it + 1), []),
   };
 }
 
-function freshOf<Row extends { readonly uid: string }>(rows: readonly Row[], { content }: Page<Row>): readonly Row[] {
+function freshOf<Row extends { readonly uid: string }>(
+  rows: readonly Row[],
+  { content }: Page<Row>,
+): readonly Row[] {
   const known = new Set(rows.map(({ uid }) => uid));
   return content.filter(({ uid }) => !known.has(uid));
 }
@@ -103,16 +121,36 @@ function freshOf<Row extends { readonly uid: string }>(rows: readonly Row[], { c
  * Replaces the rows that a new first page covers. While new rows are held back, only updates known
  * rows.
  */
-export function withFirstPage<Row extends { readonly uid: string }>(state: State<Row>, page: Page<Row>, isHeld: boolean): State<Row> {
+export function withFirstPage<Row extends { readonly uid: string }>(
+  state: State<Row>,
+  page: Page<Row>,
+  isHeld: boolean,
+): State<Row> {
   const { rows } = state;
   if (rows && isHeld && freshOf(rows, page).length > 0) {
     const newest = new Map(page.content.map((row) => [row.uid, row]));
-    return { ...state, error: undefined, rows: rows.map((row) => newest.get(row.uid) ?? row), held: page };
+    return {
+      ...state,
+      error: undefined,
+      rows: rows.map((row) => newest.get(row.uid) ?? row),
+      held: page,
+    };
   }
   const last = page.content.at(-1)?.uid;
   const end = rows?.findIndex(({ uid }) => uid === last) ?? -1;
   // A first page that is also the last is the whole list: drops removed rows.
   if (!rows || end < 0 || page.pagination.next_page_cursor === null)
-    return { ...state, error: undefined, rows: page.content, cursor: page.pagination.next_page_cursor, held: undefined };
-  return { ...state, error: undefined, rows: [...page.content, ...rows.slice(end + 1)], held: undefined };
+    return {
+      ...state,
+      error: undefined,
+      rows: page.content,
+      cursor: page.pagination.next_page_cursor,
+      held: undefined,
+    };
+  return {
+    ...state,
+    error: undefined,
+    rows: [...page.content, ...rows.slice(end + 1)],
+    held: undefined,
+  };
 }

@@ -24,7 +24,8 @@ export function usePolling(
       if (!signal.aborted && everyMs !== undefined) timer = setTimeout(next, everyMs);
     };
     const next = () => {
-      if (document.hidden) document.addEventListener('visibilitychange', () => void turn(), { once: true, signal });
+      if (document.hidden)
+        document.addEventListener('visibilitychange', () => void turn(), { once: true, signal });
       else void turn();
     };
     void turn();

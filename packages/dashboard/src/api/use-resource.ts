@@ -27,7 +27,11 @@ export function useResource<Data>(
   load: (signal: AbortSignal) => Promise<Data>,
   { everyMs }: { everyMs?: number | undefined } = {},
 ): Resource<Data> {
-  const [state, setState] = useState<{ key: string | undefined; data: Data | undefined; error: Error | undefined }>({
+  const [state, setState] = useState<{
+    key: string | undefined;
+    data: Data | undefined;
+    error: Error | undefined;
+  }>({
     key,
     data: undefined,
     error: undefined,
@@ -43,13 +47,19 @@ export function useResource<Data>(
       setState({ key, data, error: undefined });
     } catch (error) {
       if (signal.aborted) return;
-      setState((before) => ({ key, data: before.key === key ? before.data : undefined, error: error as Error }));
+      setState((before) => ({
+        key,
+        data: before.key === key ? before.data : undefined,
+        error: error as Error,
+      }));
     }
   };
   usePolling(read, everyMs, [key, round], key !== undefined);
 
   const isCurrent = state.key === key;
-  const data = (isCurrent ? state.data : undefined) ?? (key === undefined ? undefined : (shownBefore.get(key) as Data | undefined));
+  const data =
+    (isCurrent ? state.data : undefined) ??
+    (key === undefined ? undefined : (shownBefore.get(key) as Data | undefined));
   const error = isCurrent ? state.error : undefined;
   return { data, error, isLoading: data === undefined && error === undefined, refresh };
 }

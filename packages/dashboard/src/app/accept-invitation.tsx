@@ -40,7 +40,9 @@ export function AcceptInvitation({ token }: { readonly token: string }) {
             </Button>
           </p>
         )}
-        {session.value === null && invitation.error && <Button onPress={leaveInvitation}>Sign in instead</Button>}
+        {session.value === null && invitation.error && (
+          <Button onPress={leaveInvitation}>Sign in instead</Button>
+        )}
       </div>
     </main>
   );
@@ -72,7 +74,13 @@ function Ways({
   );
 }
 
-function Accept({ token, invitation: it }: { readonly token: string; readonly invitation: OpenInvitation }) {
+function Accept({
+  token,
+  invitation: it,
+}: {
+  readonly token: string;
+  readonly invitation: OpenInvitation;
+}) {
   const [first, setFirst] = useState('');
   const [last, setLast] = useState('');
   const [password, setPassword] = useState('');
@@ -91,13 +99,24 @@ function Accept({ token, invitation: it }: { readonly token: string; readonly in
       </div>
       {!it.has_account && (
         <>
-          <TextField label="First name" autocomplete="given-name" value={first} onChange={setFirst} isRequired hasFocus />
+          <TextField
+            label="First name"
+            autocomplete="given-name"
+            value={first}
+            onChange={setFirst}
+            isRequired
+            hasFocus
+          />
           <TextField label="Last name" autocomplete="family-name" value={last} onChange={setLast} />
         </>
       )}
       <TextField
         label="Password"
-        hint={it.has_account ? 'Of your account here, which you have already.' : 'At least 12 characters. You sign in with it from now on.'}
+        hint={
+          it.has_account
+            ? 'Of your account here, which you have already.'
+            : 'At least 12 characters. You sign in with it from now on.'
+        }
         type="password"
         autocomplete={it.has_account ? 'current-password' : 'new-password'}
         value={password}

@@ -17,10 +17,19 @@ export function Account() {
         {session.value?.user.email}
       </p>
       <div class="account-buttons">
-        <Button kind="quiet" label={`Colours: ${theme.value}`} onPress={() => chooseTheme(NEXT[theme.value])}>
+        <Button
+          kind="quiet"
+          label={`Colours: ${theme.value}`}
+          onPress={() => chooseTheme(NEXT[theme.value])}
+        >
           {{ system: '◐', light: '☀', dark: '☾' }[theme.value]}
         </Button>
-        <Button kind="quiet" label="Keyboard shortcuts" keys="?" onPress={() => (isHelpShown.value = true)}>
+        <Button
+          kind="quiet"
+          label="Keyboard shortcuts"
+          keys="?"
+          onPress={() => (isHelpShown.value = true)}
+        >
           ?
         </Button>
         <a class="button quiet" href={`${root}/api/v1/docs`} target="_blank" rel="noreferrer">

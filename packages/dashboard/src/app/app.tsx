@@ -39,6 +39,7 @@ function Dashboard() {
     );
   }
   if (session.value === undefined) return null;
-  if (invitationToken.value) return <AcceptInvitation key={invitationToken.value} token={invitationToken.value} />;
+  if (invitationToken.value)
+    return <AcceptInvitation key={invitationToken.value} token={invitationToken.value} />;
   return isSignedIn ? <Shell /> : <SignIn />;
 }

@@ -14,7 +14,9 @@ export function Home() {
   }, [preferred, projects.value]);
   return (
     <Page title="Projects">
-      {projectsProblem.value && <Problem error={projectsProblem.value} retry={() => void readProjects()} />}
+      {projectsProblem.value && (
+        <Problem error={projectsProblem.value} retry={() => void readProjects()} />
+      )}
       {!projectsProblem.value && <Loading />}
     </Page>
   );

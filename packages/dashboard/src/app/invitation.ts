@@ -4,7 +4,9 @@ import { signal } from '@preact/signals';
 export const invitationToken = signal(read());
 
 function read(): string | undefined {
-  return typeof location === 'undefined' ? undefined : /^#invitation=(.+)$/.exec(location.hash)?.[1];
+  return typeof location === 'undefined'
+    ? undefined
+    : /^#invitation=(.+)$/.exec(location.hash)?.[1];
 }
 
 /** Follows invitation links opened while the dashboard is shown. */

@@ -11,13 +11,22 @@ interface Destination {
 }
 
 /** Pages to navigate to: those of the current or last project, and those outside projects. */
-function destinations(routes: readonly PageRoute[]): readonly (readonly [name: string, pages: readonly Destination[]])[] {
+function destinations(
+  routes: readonly PageRoute[],
+): readonly (readonly [name: string, pages: readonly Destination[]])[] {
   // Until the projects are read, assume the last one, so that the layout does not shift.
-  const project = projectId.value ?? (projects.value ? preferredProject()?.uid : rememberedProject());
-  const all = routes.flatMap(({ path: pattern, nav }) => (nav && (nav.isShown?.() ?? true) ? [{ ...nav, pattern }] : []));
+  const project =
+    projectId.value ?? (projects.value ? preferredProject()?.uid : rememberedProject());
+  const all = routes.flatMap(({ path: pattern, nav }) =>
+    nav && (nav.isShown?.() ?? true) ? [{ ...nav, pattern }] : [],
+  );
   const isOfProject = ({ pattern }: { pattern: string }) => pattern.includes(':project');
   const of = (pages: typeof all) =>
-    pages.map(({ label, key, pattern }) => ({ label, key, to: pattern.replace(':project', project ?? '') }));
+    pages.map(({ label, key, pattern }) => ({
+      label,
+      key,
+      to: pattern.replace(':project', project ?? ''),
+    }));
   return [
     ['Pages', project ? of(all.filter(isOfProject)) : []],
     ['Organisation and account', of(all.filter((page) => !isOfProject(page)))],
@@ -27,7 +36,13 @@ function destinations(routes: readonly PageRoute[]): readonly (readonly [name: s
 export function Navigation({ routes }: { readonly routes: readonly PageRoute[] }) {
   const groups = destinations(routes);
   const shown = groups.flatMap(([, pages]) => pages);
-  useShortcuts(shown.map(({ label, key, to }) => ({ keys: `g ${key}`, label: `Go to ${label}`, run: () => navigate(to) })));
+  useShortcuts(
+    shown.map(({ label, key, to }) => ({
+      keys: `g ${key}`,
+      label: `Go to ${label}`,
+      run: () => navigate(to),
+    })),
+  );
   return (
     <>
       {groups.map(
@@ -37,7 +52,16 @@ export function Navigation({ routes }: { readonly routes: readonly PageRoute[] }
               <ul>
                 {pages.map(({ label, to }) => (
                   <li key={to}>
-                    <a href={href(to)} aria-current={path.value === to ? 'page' : path.value.startsWith(`${to}/`) ? 'true' : undefined}>
+                    <a
+                      href={href(to)}
+                      aria-current={
+                        path.value === to
+                          ? 'page'
+                          : path.value.startsWith(`${to}/`)
+                            ? 'true'
+                            : undefined
+                      }
+                    >
                       {label}
                     </a>
                   </li>

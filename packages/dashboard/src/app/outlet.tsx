@@ -52,7 +52,9 @@ export function Outlet({ routes }: { readonly routes: readonly PageRoute[] }) {
       <Page title="Not found">
         <Empty title="There is no such page">
           <p>The link may be old, or cut off.</p>
-          <ButtonLink href={isPortal.value ? projectHref('') : href('/')}>Go to the start</ButtonLink>
+          <ButtonLink href={isPortal.value ? projectHref('') : href('/')}>
+            Go to the start
+          </ButtonLink>
         </Empty>
       </Page>
     );

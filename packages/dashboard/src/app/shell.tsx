@@ -24,7 +24,10 @@ export function Shell() {
             Gateway
           </a>
           <div class="menu-button">
-            <Button label={isOpen ? 'Close the menu' : 'Open the menu'} onPress={() => setOpen(!isOpen)}>
+            <Button
+              label={isOpen ? 'Close the menu' : 'Open the menu'}
+              onPress={() => setOpen(!isOpen)}
+            >
               {isOpen ? '✕' : '☰'}
             </Button>
           </div>

@@ -26,7 +26,8 @@ export function SignIn() {
           <>
             <Password hasFocus={!methods.oidc} />
             <p class="muted">
-              The first user is created by <code>gateway bootstrap</code>, which prints the password.
+              The first user is created by <code>gateway bootstrap</code>, which prints the
+              password.
             </p>
           </>
         )}

@@ -36,5 +36,9 @@ export function contrastOf(one: Rgb, other: Rgb): number {
 /** Mixes in as much of `towards` as text on `ground` needs for a readable contrast (WCAG AA). */
 export function readable(colour: Rgb, towards: Rgb, ground: Rgb): Rgb {
   const shares = Array.from({ length: 11 }, (_, k) => k / 10);
-  return shares.map((share) => mixed(colour, towards, share)).find((it) => contrastOf(it, ground) >= 4.6) ?? towards;
+  return (
+    shares
+      .map((share) => mixed(colour, towards, share))
+      .find((it) => contrastOf(it, ground) >= 4.6) ?? towards
+  );
 }

@@ -41,7 +41,8 @@ export function headerLines(headers: Readonly<Record<string, string>>): string {
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** A parsed value, or a problem that ends a sentence. */
-export type Parsed<Value> = { readonly value: Value; readonly problem?: undefined } | { readonly problem: string };
+export type Parsed<Value> =
+  { readonly value: Value; readonly problem?: undefined } | { readonly problem: string };
 
 /** Parses JSON; an empty text is null. */
 export function valueOf(text: string): Parsed<unknown> {
@@ -58,5 +59,7 @@ export function objectOf(text: string): Parsed<JsonObject> {
   const parsed = valueOf(text);
   if (parsed.problem !== undefined) return parsed;
   const value = parsed.value ?? {};
-  return typeof value === 'object' && !Array.isArray(value) ? { value: value as JsonObject } : { problem: 'must be a JSON object: {…}' };
+  return typeof value === 'object' && !Array.isArray(value)
+    ? { value: value as JsonObject }
+    : { problem: 'must be a JSON object: {…}' };
 }

@@ -5,7 +5,9 @@ const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFraction
  * Parses a typed number. Returns other text unchanged: the server reports what is wrong with it.
  */
 export function typedNumber(typed: string): number {
-  return typed.trim() === '' || Number.isNaN(Number(typed)) ? (typed as unknown as number) : Number(typed);
+  return typed.trim() === '' || Number.isNaN(Number(typed))
+    ? (typed as unknown as number)
+    : Number(typed);
 }
 
 /** `12,480` */
@@ -28,7 +30,9 @@ export function percent(share: number): string {
 /** `1.2 kB`; in thousands, as the limits in the settings. */
 export function bytes(value: number): string {
   if (value < 1000) return `${value} B`;
-  return value < 1_000_000 ? `${(value / 1000).toFixed(1)} kB` : `${(value / 1_000_000).toFixed(1)} MB`;
+  return value < 1_000_000
+    ? `${(value / 1000).toFixed(1)} kB`
+    : `${(value / 1_000_000).toFixed(1)} MB`;
 }
 
 /** Per second: `0.4/s`, `1,250/s`; below 0.1/s per minute: `2.4/min`. */

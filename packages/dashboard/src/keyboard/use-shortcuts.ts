@@ -8,7 +8,11 @@ export function useShortcuts(offered: readonly Shortcut[]): void {
   const names = offered.map(({ keys, label }) => `${keys} ${label}`).join('\n');
   useEffect(() => {
     if (names === '') return undefined;
-    const added = latest.current.map(({ keys, label }, index) => ({ keys, label, run: () => latest.current[index]?.run() }));
+    const added = latest.current.map(({ keys, label }, index) => ({
+      keys,
+      label,
+      run: () => latest.current[index]?.run(),
+    }));
     shortcuts.value = [...added, ...shortcuts.peek()];
     return () => {
       shortcuts.value = shortcuts.peek().filter((it) => !added.includes(it));

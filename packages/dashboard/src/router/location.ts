@@ -8,7 +8,9 @@ interface Place {
   readonly search: string;
 }
 
-const place = signal<Place>(typeof location === 'undefined' ? { path: '/', search: '' } : current());
+const place = signal<Place>(
+  typeof location === 'undefined' ? { path: '/', search: '' } : current(),
+);
 
 /** The path of the shown page, without the root. */
 export const path = computed(() => place.value.path);
@@ -47,14 +49,18 @@ export function navigate(to: string, { replace = false } = {}): void {
 }
 
 /** Sets query parameters of the current page; removes undefined and empty ones. */
-export function setQuery(changes: Readonly<Record<string, string | readonly string[] | undefined>>, { replace = false } = {}): void {
+export function setQuery(
+  changes: Readonly<Record<string, string | readonly string[] | undefined>>,
+  { replace = false } = {},
+): void {
   const next = new URLSearchParams(place.value.search);
   for (const [name, value] of Object.entries(changes)) {
     next.delete(name);
     for (const one of [value ?? []].flat()) if (one !== '') next.append(name, one);
   }
   const search = next.toString();
-  if (search !== new URLSearchParams(place.value.search).toString()) navigate(place.value.path + (search ? `?${search}` : ''), { replace });
+  if (search !== new URLSearchParams(place.value.search).toString())
+    navigate(place.value.path + (search ? `?${search}` : ''), { replace });
 }
 
 /** Follows the address bar and the links of pages. */
@@ -64,9 +70,14 @@ export function startRouter(): void {
     const link = (event.target as Element).closest?.('a');
     if (!link || !isPlainClick(event) || link.target || link.hasAttribute('download')) return;
     const { origin, pathname, search, hash } = new URL(link.href, location.href);
-    const isPage = origin === location.origin && `${pathname}/`.startsWith(`${root}/`) && !pathname.startsWith(`${root}/api/`) && !hash;
+    const isPage =
+      origin === location.origin &&
+      `${pathname}/`.startsWith(`${root}/`) &&
+      !pathname.startsWith(`${root}/api/`) &&
+      !hash;
     // The document's policy allows framing of the portal only.
-    const isOtherPart = pathname.startsWith(`${root}/portal/`) !== location.pathname.startsWith(`${root}/portal/`);
+    const isOtherPart =
+      pathname.startsWith(`${root}/portal/`) !== location.pathname.startsWith(`${root}/portal/`);
     if (!isPage || isOtherPart || link.getAttribute('href')?.startsWith('#')) return;
     event.preventDefault();
     navigate((pathname.slice(root.length) || '/') + search);
@@ -74,5 +85,12 @@ export function startRouter(): void {
 }
 
 function isPlainClick(event: MouseEvent): boolean {
-  return !event.defaultPrevented && event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+  return (
+    !event.defaultPrevented &&
+    event.button === 0 &&
+    !event.metaKey &&
+    !event.ctrlKey &&
+    !event.shiftKey &&
+    !event.altKey
+  );
 }

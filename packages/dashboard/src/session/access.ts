@@ -14,7 +14,9 @@ export function roleIn(organisationId: string | undefined): Role | undefined {
 
 /** The user's role in the organisation of the shown project; undefined while unknown. */
 export const role = computed<Role | undefined>(() =>
-  isPortal.value ? 'viewer' : roleIn(projects.value?.find(({ uid }) => uid === projectId.value)?.organisation_id),
+  isPortal.value
+    ? 'viewer'
+    : roleIn(projects.value?.find(({ uid }) => uid === projectId.value)?.organisation_id),
 );
 
 /**

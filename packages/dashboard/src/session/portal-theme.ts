@@ -29,14 +29,19 @@ export function themeOf(link: URLSearchParams): PortalTheme {
   const grounds = groundsOf(link);
   const scheme = grounds?.scheme ?? (asked === 'light' || asked === 'dark' ? asked : undefined);
   const font = own(FONTS, link.get('font') ?? '');
-  const radius = /^\d{1,2}$/.test(link.get('radius') ?? '') ? Math.min(16, Number(link.get('radius'))) : undefined;
+  const radius = /^\d{1,2}$/.test(link.get('radius') ?? '')
+    ? Math.min(16, Number(link.get('radius')))
+    : undefined;
   return {
     scheme,
     properties: {
       ...grounds?.properties,
       ...accentOf(link, grounds?.colours),
       ...(font && { '--font': font }),
-      ...(radius !== undefined && { '--radius': `${radius}px`, '--radius-s': `${Math.round(radius * 0.6)}px` }),
+      ...(radius !== undefined && {
+        '--radius': `${radius}px`,
+        '--radius-s': `${Math.round(radius * 0.6)}px`,
+      }),
     },
   };
 }
@@ -49,15 +54,23 @@ type Grounds = Readonly<Record<keyof (typeof BASE)['light'], Colour>>;
  * would be unreadable.
  */
 function groundsOf(link: URLSearchParams) {
-  const given = Object.fromEntries(['background', 'surface', 'text'].map((name) => [name, colourOf(link.get(name))]));
+  const given = Object.fromEntries(
+    ['background', 'surface', 'text'].map((name) => [name, colourOf(link.get(name))]),
+  );
   const ground = given['background'] ?? given['surface'];
   if (!ground && !given['text']) return undefined;
   const isDark = ground ? luminanceOf(ground) < 0.18 : luminanceOf(given['text']!) > 0.5;
   const scheme = isDark ? ('dark' as const) : ('light' as const);
-  const colour = (name: keyof Grounds) => given[name] ?? (name === 'text' ? undefined : ground) ?? colourOf(BASE[scheme][name])!;
-  const colours: Grounds = { background: colour('background'), surface: colour('surface'), text: colour('text') };
+  const colour = (name: keyof Grounds) =>
+    given[name] ?? (name === 'text' ? undefined : ground) ?? colourOf(BASE[scheme][name])!;
+  const colours: Grounds = {
+    background: colour('background'),
+    surface: colour('surface'),
+    text: colour('text'),
+  };
   const { background, surface, text } = colours;
-  if (contrastOf(text, background) < CONTRAST_MIN || contrastOf(text, surface) < CONTRAST_MIN) return undefined;
+  if (contrastOf(text, background) < CONTRAST_MIN || contrastOf(text, surface) < CONTRAST_MIN)
+    return undefined;
   const sunken = mixed(surface, text, 0.07);
   const properties = {
     '--background': hexOf(background),
@@ -81,7 +94,10 @@ function accentOf(link: URLSearchParams, own: Grounds | undefined): Record<strin
   if (!accent) return {};
   const [black, white] = [colourOf('000000')!, colourOf('ffffff')!];
   const shades = (['light', 'dark'] as const).map((scheme) => {
-    const { surface, text } = own ?? { surface: colourOf(BASE[scheme].surface)!, text: colourOf(BASE[scheme].text)! };
+    const { surface, text } = own ?? {
+      surface: colourOf(BASE[scheme].surface)!,
+      text: colourOf(BASE[scheme].text)!,
+    };
     const soft = mixed(surface, accent, 0.14);
     return { text: hexOf(readable(accent, text, soft)), soft: hexOf(soft) };
   });

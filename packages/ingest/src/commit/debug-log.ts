@@ -21,7 +21,8 @@ export function debugLog(log: Log) {
         'An event was accepted.',
       );
     },
-    quarantined: (message: QuarantinedMessage) => log.debug(quarantineFields(message), 'A message was put in quarantine.'),
+    quarantined: (message: QuarantinedMessage) =>
+      log.debug(quarantineFields(message), 'A message was put in quarantine.'),
   };
 }
 

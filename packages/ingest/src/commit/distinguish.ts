@@ -40,7 +40,8 @@ export async function distinguish(
   for (const [message, events] of refused) {
     const found = events.map((event) => [event.id, compare(event, stored.get(event.id))] as const);
     if (found.some(([, is]) => is === 'undecided')) message.reject(COORDINATES_REUSED);
-    else if (found.some(([, is]) => is === 'other')) message.distinguish(new Set(found.flatMap(([id, is]) => (is === 'other' ? id : []))));
+    else if (found.some(([, is]) => is === 'other'))
+      message.distinguish(new Set(found.flatMap(([id, is]) => (is === 'other' ? id : []))));
     else continue;
     again.add(message);
   }

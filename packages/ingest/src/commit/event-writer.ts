@@ -1,8 +1,20 @@
 import type { Config } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
-import { backoffMs, type Failing, inSlices, type ProjectPace, workOfEvents } from '@gateway/core/process';
+import {
+  backoffMs,
+  type Failing,
+  inSlices,
+  type ProjectPace,
+  workOfEvents,
+} from '@gateway/core/process';
 import { Stage } from '@gateway/core/queue';
-import { acceptEvents, type EventRef, firstArrivals, type MessageOfEvents, type NewEvent } from '@gateway/store/events';
+import {
+  acceptEvents,
+  type EventRef,
+  firstArrivals,
+  type MessageOfEvents,
+  type NewEvent,
+} from '@gateway/store/events';
 import type { Kv } from '@gateway/store/kv';
 import { type Database, rejectsContent } from '@gateway/store/postgres';
 import { type QuarantinedMessage, quarantineMessages } from '@gateway/store/quarantine';
@@ -98,7 +110,8 @@ export class EventWriter {
         ),
       backoffMs: (failures) => backoffMs(failures, { baseMs: 50, capMs: 2_000 }),
       refuses: rejectsContent,
-      replace: (waiting, error) => (this.#quarantineRefused(waiting.message, error) ? waiting : undefined),
+      replace: (waiting, error) =>
+        this.#quarantineRefused(waiting.message, error) ? waiting : undefined,
       ended: (_, left) => {
         for (const { message } of left) message.settle('later');
       },
@@ -123,7 +136,10 @@ export class EventWriter {
     const { projectId, events } = message;
     const batchSize = this.options.config.ingest.batch_size;
     const [rows, bytes] = [Math.max(1, events.length), bytesOf(message)];
-    const waitMs = this.options.pace.add(projectId, Math.max(0, workOfEvents(rows, bytes) - (message.counted ?? 0)));
+    const waitMs = this.options.pace.add(
+      projectId,
+      Math.max(0, workOfEvents(rows, bytes) - (message.counted ?? 0)),
+    );
     const isLarge = bytes > LARGE_BYTES || rows > LARGE_EVENTS;
     const size = Math.max(rows, (bytes * batchSize) / (isLarge ? LARGE_BATCH_BYTES : BATCH_BYTES));
     // The pace has already admitted a message whose caller waits.
@@ -137,7 +153,10 @@ export class EventWriter {
   }
 
   /** Milliseconds until a commit. One committer is reserved for small messages. */
-  #waitMs({ message, isLarge, dueAtMs }: Waiting, underWay: ReadonlySet<readonly Waiting[]>): number {
+  #waitMs(
+    { message, isLarge, dueAtMs }: Waiting,
+    underWay: ReadonlySet<readonly Waiting[]>,
+  ): number {
     const { committers, router } = this.options;
     if (isLarge && committers > 1) {
       let large = 0;
@@ -161,7 +180,8 @@ export class EventWriter {
     for (const { message } of waiting) this.#busySinceMs.delete(message.projectId);
     let { hasRoom } = waiting[0]!;
     if (hasRoom === undefined) {
-      hasRoom = config.ingest.inline_routing && (router.hasRoom || (await router.waitForRoom(PATIENCE_MS)));
+      hasRoom =
+        config.ingest.inline_routing && (router.hasRoom || (await router.waitForRoom(PATIENCE_MS)));
       for (const one of waiting) one.hasRoom = hasRoom;
     }
     await this.#commit(
@@ -177,7 +197,10 @@ export class EventWriter {
       return true;
     }
     const fields = quarantineFields(message.quarantined);
-    this.options.log.error({ error, ...fields }, 'A message can be neither accepted nor quarantined; it stays unacknowledged.');
+    this.options.log.error(
+      { error, ...fields },
+      'A message can be neither accepted nor quarantined; it stays unacknowledged.',
+    );
     message.settle('later');
     return false;
   }
@@ -199,7 +222,11 @@ export class EventWriter {
     }
   }
 
-  async #commitAll(messages: readonly ReadyMessage[], hasRoom: boolean, routingSinceMs: number): Promise<void> {
+  async #commitAll(
+    messages: readonly ReadyMessage[],
+    hasRoom: boolean,
+    routingSinceMs: number,
+  ): Promise<void> {
     const undated = messages.filter(({ isUndated }) => isUndated);
     if (undated.length > 0) await this.#date(undated);
     const batch = await inSlices(this.#prepare(messages, hasRoom));
@@ -213,20 +240,28 @@ export class EventWriter {
 
   /** Dates messages by their first arrival, which is stored before any of their data. */
   async #date(messages: readonly ReadyMessage[]): Promise<void> {
-    const refsOf = ({ events, quarantined }: ReadyMessage): readonly EventRef[] => (quarantined ? [quarantined] : events);
+    const refsOf = ({ events, quarantined }: ReadyMessage): readonly EventRef[] =>
+      quarantined ? [quarantined] : events;
     const arrivals = await firstArrivals(this.options.database.pool, messages.flatMap(refsOf));
     for (const message of messages) message.date?.(arrivals.get(refsOf(message)[0]!.id));
   }
 
-  async #write(messages: readonly ReadyMessage[], batch: Batch, hasRoom: boolean, routingSinceMs: number): Promise<void> {
+  async #write(
+    messages: readonly ReadyMessage[],
+    batch: Batch,
+    hasRoom: boolean,
+    routingSinceMs: number,
+  ): Promise<void> {
     const { config, database, measure } = this.options;
     const { events, owners, plan } = batch;
     const committingSinceMs = measure ? performance.now() : 0;
     const quarantined = messages.flatMap((message) => message.quarantined ?? []);
     // Repeatable statements: after a failure between them, rows of the first still count as new.
-    const left = quarantined.length > 0 ? await quarantineMessages(database.pool, quarantined) : NONE;
+    const left =
+      quarantined.length > 0 ? await quarantineMessages(database.pool, quarantined) : NONE;
     for (const message of quarantined) if (!left.has(message)) this.#stored.add(message);
-    const leftAs: Committed['leftAs'] = (message) => (this.#stored.has(message) ? undefined : left.get(message));
+    const leftAs: Committed['leftAs'] = (message) =>
+      this.#stored.has(message) ? undefined : left.get(message);
     const accepted =
       events.length === 0
         ? 'all'
@@ -246,7 +281,10 @@ export class EventWriter {
       }
     }
     const isNew = (eventId: string) => accepted === 'all' || accepted.has(eventId);
-    const committed: Committed = { isNew: (message, { id }) => isNew(id) && owners.get(id) === message, leftAs };
+    const committed: Committed = {
+      isNew: (message, { id }) => isNew(id) && owners.get(id) === message,
+      leftAs,
+    };
     const again = await distinguish(database.pool, messages, committed);
     for (const message of messages) {
       if (again.has(message)) this.push(message);
@@ -282,7 +320,11 @@ export class EventWriter {
     return { events, plan, owners };
   }
 
-  #count(quarantined: readonly QuarantinedMessage[], events: readonly NewEvent[], isNew: (eventId: string) => boolean): void {
+  #count(
+    quarantined: readonly QuarantinedMessage[],
+    events: readonly NewEvent[],
+    isNew: (eventId: string) => boolean,
+  ): void {
     const { usage, measure } = this.options;
     if (quarantined.length > 0) measure?.quarantined(quarantined);
     if (this.#debugLog) for (const message of quarantined) this.#debugLog.quarantined(message);
@@ -308,13 +350,24 @@ function bytesOf({ events, quarantined, kept }: ReadyMessage): number {
 function keptOf(messages: readonly ReadyMessage[], { owners }: Batch): MessageOfEvents[] {
   return messages.flatMap((message) => {
     const { kept, events } = message;
-    return kept ? [{ message: kept, eventIds: events.flatMap(({ id }) => (owners.get(id) === message ? [id] : [])) }] : [];
+    return kept
+      ? [
+          {
+            message: kept,
+            eventIds: events.flatMap(({ id }) => (owners.get(id) === message ? [id] : [])),
+          },
+        ]
+      : [];
   });
 }
 
 function settle(message: ReadyMessage, committed: Committed): void {
   const { events, quarantined } = message;
   const isNew = (event: Pick<ReadyEvent, 'id'>) => committed.isNew(message, event);
-  if (quarantined) message.settle(committed.leftAs(quarantined) === undefined ? 'quarantined' : 'duplicate', isNew);
+  if (quarantined)
+    message.settle(
+      committed.leftAs(quarantined) === undefined ? 'quarantined' : 'duplicate',
+      isNew,
+    );
   else message.settle(events.some(isNew) ? 'accepted' : 'duplicate', isNew);
 }

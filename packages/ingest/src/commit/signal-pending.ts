@@ -11,6 +11,9 @@ export async function signalPending(
   try {
     await kv.queue('create-event').push(events.map(encodeSignal));
   } catch (error) {
-    log.warn({ error, events: events.length }, 'KV is away: agents find pending events in Postgres, a few seconds later.');
+    log.warn(
+      { error, events: events.length },
+      'KV is away: agents find pending events in Postgres, a few seconds later.',
+    );
   }
 }

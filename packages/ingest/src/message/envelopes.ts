@@ -13,7 +13,8 @@ const S3_POINTERS: readonly unknown[] = [
   'com.amazon.sqs.javamessaging.MessageS3Pointer',
 ];
 
-const taken = (expression: string) => `give the source a transform function, such as function transform(payload) { return ${expression}; }`;
+const taken = (expression: string) =>
+  `give the source a transform function, such as function transform(payload) { return ${expression}; }`;
 const given =
   (...names: string[]) =>
   (value: unknown) =>
@@ -33,7 +34,9 @@ const ENVELOPES: readonly Envelope[] = [
     fix: `Turn on raw message delivery of the subscription (RawMessageDelivery), or ${taken('JSON.parse(payload.Message)')}`,
   },
   {
-    is: (value) => isOf('Type', 'SubscriptionConfirmation', 'UnsubscribeConfirmation')(value) && given('SubscribeURL', 'TopicArn')(value),
+    is: (value) =>
+      isOf('Type', 'SubscriptionConfirmation', 'UnsubscribeConfirmation')(value) &&
+      given('SubscribeURL', 'TopicArn')(value),
     what: 'the confirmation of a subscription of SNS, not a message',
     fix: 'Open its SubscribeURL if the subscription is meant, and delete the message from quarantine',
   },
@@ -48,7 +51,9 @@ const ENVELOPES: readonly Envelope[] = [
     fix: `Let the producer send messages of up to 1 MiB without the library, or events that refer to the object: ${taken("{ event_type: 'stored', data: payload[1] }")}`,
   },
   {
-    is: (value) => isOf('eventSource', 'aws:s3')(first(value, 'Records')) || isOf('Event', 's3:TestEvent')(value),
+    is: (value) =>
+      isOf('eventSource', 'aws:s3')(first(value, 'Records')) ||
+      isOf('Event', 's3:TestEvent')(value),
     what: 'a notification of S3 on objects that changed',
     fix: `Send what it says as an event: ${taken('payload.Records?.map((data) => ({ event_type: data.eventName, data })) ?? null')}`,
   },
@@ -72,5 +77,8 @@ function isChange(value: unknown): boolean {
 export function envelopeReason(value: unknown): string | undefined {
   if (given('event_type')(value)) return undefined;
   const envelope = ENVELOPES.find(({ is }) => is(value));
-  return envelope && `The message is not an ingest message: it is ${envelope.what}. ${envelope.fix}. Then replay what is in quarantine.`;
+  return (
+    envelope &&
+    `The message is not an ingest message: it is ${envelope.what}. ${envelope.fix}. Then replay what is in quarantine.`
+  );
 }

@@ -1,6 +1,14 @@
 import type { MessageType } from '@gateway/store/events';
 import { customHeaderProblem, headerOwner, MESSAGE_TYPE_HEADER } from '@gateway/core/events';
-import { isObject, isPlain, isTooDeep, nesting, NESTING_MAX, rawJsonValue, withoutExcerpt } from '@gateway/core/json';
+import {
+  isObject,
+  isPlain,
+  isTooDeep,
+  nesting,
+  NESTING_MAX,
+  rawJsonValue,
+  withoutExcerpt,
+} from '@gateway/core/json';
 import type { Rejection } from './reject-codes.js';
 import { envelopeReason } from './envelopes.js';
 
@@ -28,7 +36,8 @@ export function decodeMessage(body: Uint8Array, maxBytes: number): string | Reje
   if (body.byteLength === 0)
     return {
       code: 'empty',
-      reason: 'The message is empty. A producer that deletes by writing an empty message (a tombstone) needs a transform or another topic.',
+      reason:
+        'The message is empty. A producer that deletes by writing an empty message (a tombstone) needs a transform or another topic.',
     };
   if (body.byteLength > maxBytes) {
     return {
@@ -41,7 +50,8 @@ export function decodeMessage(body: Uint8Array, maxBytes: number): string | Reje
   } catch {
     return {
       code: 'not_utf8',
-      reason: 'The message is not valid UTF-8. Write JSON text in UTF-8, or give the source a transform function that reads message.bytes.',
+      reason:
+        'The message is not valid UTF-8. Write JSON text in UTF-8, or give the source a transform function that reads message.bytes.',
     };
   }
 }
@@ -49,7 +59,10 @@ export function decodeMessage(body: Uint8Array, maxBytes: number): string | Reje
 /** Returns the rejection `too_deep`, or null up to a depth of 200. The text need not be JSON. */
 export function checkNesting(text: string): Rejection | null {
   return isTooDeep(text)
-    ? { code: 'too_deep', reason: `The message nests objects or arrays ${nesting(text)} deep; at most ${NESTING_MAX} are accepted.` }
+    ? {
+        code: 'too_deep',
+        reason: `The message nests objects or arrays ${nesting(text)} deep; at most ${NESTING_MAX} are accepted.`,
+      }
     : null;
 }
 
@@ -72,30 +85,44 @@ export function parseIngestMessage(decoded: string): IngestMessage | Rejection {
 
 /** Parses one result, as JSON. Returns the rejection `too_deep` or `invalid_transform_output`. */
 export function parseTransformOutput(text: string): IngestMessage | Rejection {
-  return checkNesting(text) ?? checkIngestMessage(JSON.parse(text), text, 'invalid_transform_output');
+  return (
+    checkNesting(text) ?? checkIngestMessage(JSON.parse(text), text, 'invalid_transform_output')
+  );
 }
 
-function checkIngestMessage(value: unknown, text: string, code: 'invalid_message' | 'invalid_transform_output'): IngestMessage | Rejection {
-  const subject = code === 'invalid_message' ? 'The message' : 'The result of the transform function';
+function checkIngestMessage(
+  value: unknown,
+  text: string,
+  code: 'invalid_message' | 'invalid_transform_output',
+): IngestMessage | Rejection {
+  const subject =
+    code === 'invalid_message' ? 'The message' : 'The result of the transform function';
   const envelope = code === 'invalid_message' ? envelopeReason(value) : undefined;
   if (envelope !== undefined) return { code, reason: envelope };
-  if (!isObject(value)) return { code, reason: `${subject} must be a JSON object with event_type and data, not ${kindOf(value)}.` };
+  if (!isObject(value))
+    return {
+      code,
+      reason: `${subject} must be a JSON object with event_type and data, not ${kindOf(value)}.`,
+    };
   const problems: string[] = [];
 
   const eventType = value['event_type'];
   if (eventType === undefined) problems.push('event_type is missing');
-  else if (typeof eventType !== 'string') problems.push(`event_type must be a string, not ${kindOf(eventType)}`);
+  else if (typeof eventType !== 'string')
+    problems.push(`event_type must be a string, not ${kindOf(eventType)}`);
   else if (eventType === '') problems.push('event_type is empty');
   else addNameProblem(problems, 'event_type', eventType);
 
   if (value['data'] === undefined) problems.push('data is missing');
-  else if (!isObject(value['data'])) problems.push(`data must be an object, not ${kindOf(value['data'])}`);
+  else if (!isObject(value['data']))
+    problems.push(`data must be an object, not ${kindOf(value['data'])}`);
 
   const names: Record<string, string | null> = {};
   for (const field of ['idempotency_key', 'owner_id', 'endpoint_id'] as const) {
     const given = value[field];
     if (given === undefined || given === null || given === '') names[field] = null;
-    else if (typeof given !== 'string') problems.push(`${field} must be a string, not ${kindOf(given)}`);
+    else if (typeof given !== 'string')
+      problems.push(`${field} must be a string, not ${kindOf(given)}`);
     else {
       addNameProblem(problems, field, given);
       names[field] = given;
@@ -105,20 +132,34 @@ function checkIngestMessage(value: unknown, text: string, code: 'invalid_message
   const customHeaders = value['custom_headers'] ?? {};
   const leftOut: string[] = [];
   let messageType = 'single';
-  if (!isObject(customHeaders)) problems.push(`custom_headers must be an object of string to string, not ${kindOf(customHeaders)}`);
+  if (!isObject(customHeaders))
+    problems.push(
+      `custom_headers must be an object of string to string, not ${kindOf(customHeaders)}`,
+    );
   else {
     for (const name in customHeaders) {
       const header = customHeaders[name];
-      const problem = typeof header === 'string' ? customHeaderProblem(name, header) : `must be a string, not ${kindOf(header)}`;
-      if (typeof header !== 'string' || problem) problems.push(`custom_headers["${clip(name)}"] ${problem}`);
+      const problem =
+        typeof header === 'string'
+          ? customHeaderProblem(name, header)
+          : `must be a string, not ${kindOf(header)}`;
+      if (typeof header !== 'string' || problem)
+        problems.push(`custom_headers["${clip(name)}"] ${problem}`);
       else if (name.toLowerCase() === MESSAGE_TYPE_HEADER) {
         if (MESSAGE_TYPES.includes(header.toLowerCase())) messageType = header.toLowerCase();
-        else problems.push(`custom_headers["${name}"] must be ${MESSAGE_TYPES.join(', ')}, not "${clip(header)}"`);
+        else
+          problems.push(
+            `custom_headers["${name}"] must be ${MESSAGE_TYPES.join(', ')}, not "${clip(header)}"`,
+          );
       } else if (headerOwner(name)) leftOut.push(name);
     }
   }
 
-  if (problems.length > 0) return { code, reason: `${subject} is not an ingest message: ${problems.slice(0, 10).join('; ')}.` };
+  if (problems.length > 0)
+    return {
+      code,
+      reason: `${subject} is not an ingest message: ${problems.slice(0, 10).join('; ')}.`,
+    };
   return {
     eventType: eventType as string,
     data: rawJsonValue(text, 'data') as string,
@@ -133,13 +174,17 @@ function checkIngestMessage(value: unknown, text: string, code: 'invalid_message
 
 /** The names are short: only known headers have an owner. */
 function notesOn(leftOut: readonly string[]): string {
-  const notes = leftOut.slice(0, NOTES_MAX).map((name) => `the header "${name}" was left out: ${headerOwner(name)} sets it`);
-  if (leftOut.length > NOTES_MAX) notes.push(`${leftOut.length - NOTES_MAX} more headers were left out`);
+  const notes = leftOut
+    .slice(0, NOTES_MAX)
+    .map((name) => `the header "${name}" was left out: ${headerOwner(name)} sets it`);
+  if (leftOut.length > NOTES_MAX)
+    notes.push(`${leftOut.length - NOTES_MAX} more headers were left out`);
   return JSON.stringify(notes);
 }
 
 function addNameProblem(problems: string[], field: string, value: string): void {
-  if (value.length > NAME_LENGTH_MAX) problems.push(`${field} has ${value.length} characters, more than ${NAME_LENGTH_MAX}`);
+  if (value.length > NAME_LENGTH_MAX)
+    problems.push(`${field} has ${value.length} characters, more than ${NAME_LENGTH_MAX}`);
   else if (!isPlain(value)) problems.push(`${field} contains a control character`);
   else if (!value.isWellFormed()) problems.push(`${field} contains half of a surrogate pair`);
 }

@@ -7,8 +7,10 @@ export const rejectCodes = {
   too_deep: 'The message nests too deeply.',
   invalid_message: 'The message is JSON, but not an ingest message.',
   invalid_transform_output: 'What the transform function returned is not an ingest message.',
-  unknown_event_type: 'The project rejects events of types that it does not have (config.unknown_event_types).',
-  transform_not_compiled: 'The transform function has a syntax error or uses what a transform may not use.',
+  unknown_event_type:
+    'The project rejects events of types that it does not have (config.unknown_event_types).',
+  transform_not_compiled:
+    'The transform function has a syntax error or uses what a transform may not use.',
   transform_no_transform: 'The source has a function text without a function named transform.',
   transform_threw: 'The transform function threw.',
   transform_timeout: 'The transform function did not finish in time.',
@@ -17,8 +19,10 @@ export const rejectCodes = {
   transform_promise: 'The transform function returned a promise.',
   transform_not_an_object: 'The transform function returned something else than an object.',
   transform_not_json: 'The transform function returned something that is not JSON.',
-  transform_crashed: 'The process that ran the transform function died three times during this message.',
-  coordinates_reused: 'Another message was accepted with the same coordinates and time, or this one with other content.',
+  transform_crashed:
+    'The process that ran the transform function died three times during this message.',
+  coordinates_reused:
+    'Another message was accepted with the same coordinates and time, or this one with other content.',
   database_refused: 'Postgres refused the event as it is.',
   gateway_defect: 'The gateway failed to read the message, by a defect of its own.',
 } as const;
@@ -32,7 +36,10 @@ export interface Rejection {
 
 /** Returns the rejection of an event whose values Postgres refuses. */
 export function databaseRefused(error: Error): Rejection {
-  return { code: 'database_refused', reason: `Postgres refused the event as it is: ${error.message}.` };
+  return {
+    code: 'database_refused',
+    reason: `Postgres refused the event as it is: ${error.message}.`,
+  };
 }
 
 /** Returns the rejection of a message that a defect of the gateway makes unreadable, with the error and its line. */

@@ -1,4 +1,10 @@
-import { clampTime, eventId, isPossibleTime, messageDigest, travellingHeaders } from '@gateway/core/events';
+import {
+  clampTime,
+  eventId,
+  isPossibleTime,
+  messageDigest,
+  travellingHeaders,
+} from '@gateway/core/events';
 import type { ProjectPace } from '@gateway/core/process';
 import type { Message, Outcome } from '@gateway/plugin';
 import { keptParts, type KeptMessage } from '@gateway/store/events';
@@ -77,7 +83,10 @@ export class SourceMessage implements ReadyMessage {
     if (refusal) {
       this.reject({
         code: refusal.code,
-        reason: count === 1 ? refusal.reason : `Result ${events.length + 1} of ${count}: ${refusal.reason}`,
+        reason:
+          count === 1
+            ? refusal.reason
+            : `Result ${events.length + 1} of ${count}: ${refusal.reason}`,
       });
       return false;
     }
@@ -90,12 +99,20 @@ export class SourceMessage implements ReadyMessage {
 
   #keep(): KeptMessage {
     const { source, message, occurredAtMs } = this;
-    return { projectId: source.projectId, id: this.#id(), occurredAtMs, digest: this.#digest, ...keptParts(message) };
+    return {
+      projectId: source.projectId,
+      id: this.#id(),
+      occurredAtMs,
+      digest: this.#digest,
+      ...keptParts(message),
+    };
   }
 
   #refusalOf(one: IngestMessage | Rejection): Rejection | undefined {
     if ('code' in one) return one;
-    return this.options.accepts?.(this.projectId, one.eventType) === false ? unknownEventType(one.eventType) : undefined;
+    return this.options.accepts?.(this.projectId, one.eventType) === false
+      ? unknownEventType(one.eventType)
+      : undefined;
   }
 
   reject({ code, reason }: Rejection): void {
@@ -129,7 +146,12 @@ export class SourceMessage implements ReadyMessage {
       const notes = JSON.stringify([...(JSON.parse(event.notes ?? '[]') as string[]), note]);
       return { ...event, id: this.#id(ordinal), occurredAtMs: arrivedAtMs, notes };
     });
-    if (this.quarantined) this.quarantined = { ...this.quarantined, ...dated, reason: `${this.quarantined.reason} Note: ${note}.` };
+    if (this.quarantined)
+      this.quarantined = {
+        ...this.quarantined,
+        ...dated,
+        reason: `${this.quarantined.reason} Note: ${note}.`,
+      };
     if (this.kept) this.kept = { ...this.kept, ...dated };
   }
 
@@ -139,8 +161,11 @@ export class SourceMessage implements ReadyMessage {
 
   distinguish(ids: ReadonlySet<string>): void {
     const { source, message, occurredAtMs } = this;
-    const idOf = (ordinal: number) => eventId(source.id, message.coordinates, occurredAtMs, ordinal, this.#digest);
-    this.events = this.events.flatMap((event, ordinal) => (ids.has(event.id) ? [{ ...event, id: idOf(ordinal) }] : []));
+    const idOf = (ordinal: number) =>
+      eventId(source.id, message.coordinates, occurredAtMs, ordinal, this.#digest);
+    this.events = this.events.flatMap((event, ordinal) =>
+      ids.has(event.id) ? [{ ...event, id: idOf(ordinal) }] : [],
+    );
     if (this.quarantined) this.quarantined = { ...this.quarantined, id: idOf(0) };
     if (this.kept) this.kept = { ...this.kept, id: idOf(0) };
   }
@@ -150,7 +175,10 @@ export class SourceMessage implements ReadyMessage {
     return (this.#messageDigest ??= messageDigest(this.message.body));
   }
 
-  #event(parsed: IngestMessage, ordinal: number): ReadyEvent & { readonly headers: Record<string, string> } {
+  #event(
+    parsed: IngestMessage,
+    ordinal: number,
+  ): ReadyEvent & { readonly headers: Record<string, string> } {
     const { source, message, occurredAtMs } = this;
     return {
       projectId: source.projectId,

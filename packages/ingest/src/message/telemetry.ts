@@ -31,11 +31,16 @@ export interface IngestMeasure {
 const SYSTEMS: Readonly<Record<string, string>> = { sqs: 'aws_sqs' };
 
 type Creation = OpenSpan<ReturnType<typeof creationSpan>>;
-type CreatedEvent = Pick<NewEvent, 'id' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId'> & {
+type CreatedEvent = Pick<
+  NewEvent,
+  'id' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId'
+> & {
   readonly headers: Record<string, string>;
 };
 /** The span of a message, or if it is not recorded, the trace context of its producer. */
-type Root = { readonly open: OpenSpan<'ingest.message'> } | { readonly open?: undefined; readonly passedOn?: OpenSpan['context'] };
+type Root =
+  | { readonly open: OpenSpan<'ingest.message'> }
+  | { readonly open?: undefined; readonly passedOn?: OpenSpan['context'] };
 /** A trace that starts here unrecorded ends here: nothing of it is stored or sent. */
 const UNRECORDED: Root = {};
 
@@ -47,7 +52,9 @@ export class MessageTrace {
   readonly #receivedAtMs = Date.now();
   #throttledUntilMs: number | undefined;
   #transformingAtMs: number | undefined;
-  #transform: { readonly endedAtMs: number; readonly outcome: string; readonly code: string | undefined } | undefined;
+  #transform:
+    | { readonly endedAtMs: number; readonly outcome: string; readonly code: string | undefined }
+    | undefined;
   #root: Root | undefined;
   #creations: { readonly span: Creation; readonly event: CreatedEvent }[] | undefined;
 
@@ -75,20 +82,30 @@ export class MessageTrace {
     const root = this.#started(headers);
     const { open } = root;
     if (!open) return root.passedOn ? carryTrace(headers, root.passedOn) : dropTrace(headers);
-    const span = this.tracer.start(creationSpan(needsMatching(event)), { startedAtMs: Date.now(), parent: open });
+    const span = this.tracer.start(creationSpan(needsMatching(event)), {
+      startedAtMs: Date.now(),
+      parent: open,
+    });
     carryTrace(headers, span.context);
     (this.#creations ??= []).push({ span, event });
   }
 
   /** Call this after the commit. Spans of duplicate events are never ended and so never sent. */
-  committed(quarantined: QuarantinedMessage | null, isNew: (event: Pick<NewEvent, 'id'>) => boolean): void {
+  committed(
+    quarantined: QuarantinedMessage | null,
+    isNew: (event: Pick<NewEvent, 'id'>) => boolean,
+  ): void {
     if (quarantined) return this.#refused(quarantined);
     if (!this.#creations) return;
     const endedAtMs = Date.now();
     for (const { span, event } of this.#creations) {
       if (!isNew(event)) continue;
       endSpan(span, {
-        attributes: { ...this.#place(), 'gateway.event': event.id, 'gateway.event_type': event.eventType },
+        attributes: {
+          ...this.#place(),
+          'gateway.event': event.id,
+          'gateway.event_type': event.eventType,
+        },
         endedAtMs,
       });
     }
@@ -140,14 +157,24 @@ export class MessageTrace {
   #steps(parent: OpenSpan): void {
     const attributes = this.#place();
     if (this.#throttledUntilMs !== undefined && this.#throttledUntilMs > this.#receivedAtMs) {
-      const span = this.tracer.start('ingest.throttle', { startedAtMs: this.#receivedAtMs, parent });
+      const span = this.tracer.start('ingest.throttle', {
+        startedAtMs: this.#receivedAtMs,
+        parent,
+      });
       endSpan(span, { attributes, endedAtMs: this.#throttledUntilMs });
     }
     if (this.#transformingAtMs === undefined || !this.#transform) return;
     const { endedAtMs, outcome, code } = this.#transform;
-    const span = this.tracer.start('ingest.transform', { startedAtMs: this.#transformingAtMs, parent });
+    const span = this.tracer.start('ingest.transform', {
+      startedAtMs: this.#transformingAtMs,
+      parent,
+    });
     endSpan(span, {
-      attributes: { ...attributes, 'gateway.outcome': outcome, ...(code === undefined ? {} : { 'gateway.code': code }) },
+      attributes: {
+        ...attributes,
+        'gateway.outcome': outcome,
+        ...(code === undefined ? {} : { 'gateway.code': code }),
+      },
       endedAtMs,
       ...(code === undefined ? {} : { error: { ...refusalError(code), told: true } }),
     });

@@ -42,15 +42,28 @@ export type Functions = ReturnType<typeof openFunctions>;
  * Runs messages and functions for an API, with the limits of an agent. Starts processes on demand.
  * Without a sandbox rejects with `functions_unavailable`.
  */
-export function openFunctions({ config, database: { pool }, catalogue, log, sandbox: given }: FunctionsOptions) {
+export function openFunctions({
+  config,
+  database: { pool },
+  catalogue,
+  log,
+  sandbox: given,
+}: FunctionsOptions) {
   const own = given ?? idleSandbox(sandboxLimits(config));
   const sandbox: Pick<Sandbox, 'run'> = {
     run: (...call) =>
       own.run(...call).catch((cause: Error) => {
-        throw new GatewayError('functions_unavailable', { reason: cause.message, retryAfterSeconds: RETRY_AFTER_SECONDS }, { cause });
+        throw new GatewayError(
+          'functions_unavailable',
+          { reason: cause.message, retryAfterSeconds: RETRY_AFTER_SECONDS },
+          { cause },
+        );
       }),
   };
-  const { max_message_bytes: maxMessageBytes, idempotency_window_seconds: idempotencyWindowSeconds } = config.ingest;
+  const {
+    max_message_bytes: maxMessageBytes,
+    idempotency_window_seconds: idempotencyWindowSeconds,
+  } = config.ingest;
   const options: RunOptions = { sandbox, maxMessageBytes };
   const overruns = new Overruns(overrunRule(config));
 
@@ -59,47 +72,73 @@ export function openFunctions({ config, database: { pool }, catalogue, log, sand
     const found = called && overruns.count(source, called);
     overruns.idle(source);
     if (!found || called.kind !== 'refused') return;
-    const pause = { reason: `${found.happened}; of the last one: ${called.reason}`, by: `${hostname()}:${process.pid}`, facts: null };
+    const pause = {
+      reason: `${found.happened}; of the last one: ${called.reason}`,
+      by: `${hostname()}:${process.pid}`,
+      facts: null,
+    };
     for (const id of found.sourceIds) {
-      await pauseSource(pool, source.projectId, id, { ...pause, seconds: config.transform.pause_seconds });
-      log.warn({ source_id: id, project_id: source.projectId, reason: pause.reason }, 'A source is paused, because its function overruns.');
+      await pauseSource(pool, source.projectId, id, {
+        ...pause,
+        seconds: config.transform.pause_seconds,
+      });
+      log.warn(
+        { source_id: id, project_id: source.projectId, reason: pause.reason },
+        'A source is paused, because its function overruns.',
+      );
     }
   }
 
   return {
     /** See `preview`. */
-    preview: (text: string | null, sample: Sample): Promise<Preview> => preview(text, sample, options),
+    preview: (text: string | null, sample: Sample): Promise<Preview> =>
+      preview(text, sample, options),
     /**
      * Runs the function of a subscription as before an attempt.
      *
      * @param data of an event, as JSON text
      */
-    async transform(text: string, { data, projectId }: { readonly data: string; readonly projectId: string }): Promise<TransformedSample> {
+    async transform(
+      text: string,
+      { data, projectId }: { readonly data: string; readonly projectId: string },
+    ): Promise<TransformedSample> {
       const key = `${projectId}:${hash('sha256', text, 'base64url')}`;
       const [result] = await sandbox.run({ key, text, project: projectId }, [data]);
       const made = transformedData(result!);
-      const refusal = made.kind === 'failed' ? { code: `transform_${made.code}`, reason: made.reason } : null;
+      const refusal =
+        made.kind === 'failed' ? { code: `transform_${made.code}`, reason: made.reason } : null;
       const outcome = made.kind === 'made' ? 'accepted' : made.kind;
       return { outcome, data: made.kind === 'made' ? made.data : null, refusal, ...callOf(result) };
     },
     /** Replays quarantined messages concurrently, or shows their results. */
-    replay(messages: readonly ReplayableMessage[], how: { readonly dryRun: boolean }): Promise<PromiseSettledResult<DryRun | Replayed>[]> {
+    replay(
+      messages: readonly ReplayableMessage[],
+      how: { readonly dryRun: boolean },
+    ): Promise<PromiseSettledResult<DryRun | Replayed>[]> {
       const checked = { ...options, catalogue, pool, idempotencyWindowSeconds };
-      return Promise.allSettled(messages.map((it) => (how.dryRun ? dryRun(it, checked) : replay(it, checked))));
+      return Promise.allSettled(
+        messages.map((it) => (how.dryRun ? dryRun(it, checked) : replay(it, checked))),
+      );
     },
     /**
      * Transforms and parses a message as an agent does, without a commit.
      *
      * @param keyOf returns the idempotency key of an event by ordinal, used if it has none
      */
-    async accept(source: IngestSource, message: Message, keyOf?: RunOptions['keyOf']): Promise<ReadyMessage | 'dropped'> {
+    async accept(
+      source: IngestSource,
+      message: Message,
+      keyOf?: RunOptions['keyOf'],
+    ): Promise<ReadyMessage | 'dropped'> {
       const { ready, called } = await runOnce(source, message, {
         sandbox,
         catalogue,
         keyOf,
         maxMessageBytes: maxMessageBytes + ENVELOPE_BYTES,
       });
-      await count(source, called).catch((error: unknown) => log.warn({ error }, 'A source that overruns could not be paused.'));
+      await count(source, called).catch((error: unknown) =>
+        log.warn({ error }, 'A source that overruns could not be paused.'),
+      );
       return ready;
     },
     close: () => own.close(),

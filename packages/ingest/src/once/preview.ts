@@ -12,7 +12,11 @@ export interface Preview {
   /** Why the message would be quarantined; one bad result rejects it. */
   readonly refusal: Refusal | null;
   /** The function's results; an array object by object. */
-  readonly results: readonly { readonly json: string; readonly event: ReadyEvent | null; readonly refusal: Refusal | null }[];
+  readonly results: readonly {
+    readonly json: string;
+    readonly event: ReadyEvent | null;
+    readonly refusal: Refusal | null;
+  }[];
   readonly logs: readonly string[];
   /** Milliseconds of the call; null without a call. */
   readonly durationMs: number | null;
@@ -30,10 +34,18 @@ export interface Sample {
  *
  * @param bodyFunction null: the message itself is parsed, and is the only result
  */
-export async function preview(bodyFunction: string | null, sample: Sample, options: RunOptions): Promise<Preview> {
+export async function preview(
+  bodyFunction: string | null,
+  sample: Sample,
+  options: RunOptions,
+): Promise<Preview> {
   const { body, headers = {}, projectId = '' } = sample;
   const source = { projectId, id: projectId, bodyFunction };
-  const { ready, called } = await runOnce(source, { coordinates: '', timestamp: Date.now(), body, headers }, options);
+  const { ready, called } = await runOnce(
+    source,
+    { coordinates: '', timestamp: Date.now(), body, headers },
+    options,
+  );
   const call = callOf(called);
   if (ready === 'dropped') return { kind: 'dropped', refusal: null, results: [], ...call };
   const { events, quarantined } = ready;
@@ -49,7 +61,10 @@ export async function preview(bodyFunction: string | null, sample: Sample, optio
 
 /** Returns the console output and the time of a call. */
 export function callOf(called: TransformResult | undefined): Pick<Preview, 'logs' | 'durationMs'> {
-  const isCompiled = !(called?.kind === 'refused' && (called.code === 'not_compiled' || called.code === 'no_transform'));
+  const isCompiled = !(
+    called?.kind === 'refused' &&
+    (called.code === 'not_compiled' || called.code === 'no_transform')
+  );
   return { logs: called?.logs ?? [], durationMs: called && isCompiled ? called.durationMs : null };
 }
 

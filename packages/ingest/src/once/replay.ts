@@ -1,7 +1,12 @@
 import { eventId } from '@gateway/core/events';
 import { originalOf, readMessages } from '@gateway/store/events';
 import { rejectsContent, type Database } from '@gateway/store/postgres';
-import { dropReplayedMessage, rejectReplayedMessage, replayQuarantinedMessage, type ReplayableMessage } from '@gateway/store/quarantine';
+import {
+  dropReplayedMessage,
+  rejectReplayedMessage,
+  replayQuarantinedMessage,
+  type ReplayableMessage,
+} from '@gateway/store/quarantine';
 import { compare } from '../commit/distinguish.js';
 import { byId, newEvent, onePerKey } from '../commit/new-events.js';
 import { functionText } from '../message/ingest-source.js';
@@ -33,7 +38,15 @@ const DROPPED_REASON = 'The transform function dropped the message when it was r
 
 /** Transforms and validates a quarantined message; changes nothing. Rejects like `runOnce`. */
 export async function dryRun(message: ReplayableMessage, options: RunOptions): Promise<DryRun> {
-  const { projectId, sourceId, bodyFunction: text, coordinates, occurredAtMs: timestamp, body, headers } = message;
+  const {
+    projectId,
+    sourceId,
+    bodyFunction: text,
+    coordinates,
+    occurredAtMs: timestamp,
+    body,
+    headers,
+  } = message;
   const source = { projectId, id: sourceId, bodyFunction: functionText(text) };
   const { ready } = await runOnce(source, { coordinates, timestamp, body, headers }, options);
   if (ready === 'dropped') return { kind: 'dropped' };
@@ -47,11 +60,17 @@ export async function dryRun(message: ReplayableMessage, options: RunOptions): P
  * and so the ids, are kept. The events are pending: the caller signals them, or an agent finds them
  * a few seconds later. Rejects like `runOnce`, and with errors of Postgres.
  */
-export async function replay(message: ReplayableMessage, options: ReplayOptions): Promise<Replayed> {
+export async function replay(
+  message: ReplayableMessage,
+  options: ReplayOptions,
+): Promise<Replayed> {
   const { pool } = options;
   const result = await dryRun(message, options);
   if (result.kind === 'refused') return reject(pool, message, result.refusal);
-  if (result.kind === 'dropped') return (await dropReplayedMessage(pool, message, DROPPED_REASON)) ? result : { kind: 'changed' };
+  if (result.kind === 'dropped')
+    return (await dropReplayedMessage(pool, message, DROPPED_REASON))
+      ? result
+      : { kind: 'changed' };
   try {
     return await commit(message, result.events, options);
   } catch (error) {
@@ -70,22 +89,42 @@ async function commit(
     .filter(onePerKey())
     .map((event) => newEvent(event))
     .sort(byId);
-  const accepted = await replayQuarantinedMessage(pool, message, { events: pending, idempotencyWindowSeconds });
+  const accepted = await replayQuarantinedMessage(pool, message, {
+    events: pending,
+    idempotencyWindowSeconds,
+  });
   if (accepted === undefined) return { kind: 'changed' };
   const ids = pending.map(({ id }) => id).filter((id) => accepted === 'all' || accepted.has(id));
   if (ids.length > 0) return { kind: 'replayed', ids };
-  return { kind: 'duplicate', ids: await Promise.all(events.map(async (event) => (await originalOf(pool, event)) ?? event.id)) };
+  return {
+    kind: 'duplicate',
+    ids: await Promise.all(
+      events.map(async (event) => (await originalOf(pool, event)) ?? event.id),
+    ),
+  };
 }
 
-async function reject(pool: Database['pool'], message: ReplayableMessage, refusal: Refusal): Promise<Replayed> {
-  return (await rejectReplayedMessage(pool, message, refusal)) ? { kind: 'refused', refusal } : { kind: 'changed' };
+async function reject(
+  pool: Database['pool'],
+  message: ReplayableMessage,
+  refusal: Refusal,
+): Promise<Replayed> {
+  return (await rejectReplayedMessage(pool, message, refusal))
+    ? { kind: 'refused', refusal }
+    : { kind: 'changed' };
 }
 
 /** Assigns new ids where another message has them: a replay asserts that the two differ. */
-async function distinguished(pool: Database['pool'], message: ReplayableMessage, events: readonly ReadyEvent[]): Promise<ReadyEvent[]> {
+async function distinguished(
+  pool: Database['pool'],
+  message: ReplayableMessage,
+  events: readonly ReadyEvent[],
+): Promise<ReadyEvent[]> {
   const { sourceId, coordinates, occurredAtMs, digest } = message;
   const own = events.map((event) => ({ ...event, digest }));
   const stored = await readMessages(pool, own);
   const idOf = (ordinal: number) => eventId(sourceId, coordinates, occurredAtMs, ordinal, digest);
-  return own.map((event, ordinal) => (compare(event, stored.get(event.id)) === 'same' ? event : { ...event, id: idOf(ordinal) }));
+  return own.map((event, ordinal) =>
+    compare(event, stored.get(event.id)) === 'same' ? event : { ...event, id: idOf(ordinal) },
+  );
 }

@@ -54,7 +54,9 @@ export async function runOnce(
       loopShares: new LoopShares(0),
     });
     const settled = pipeline.handle(() => source)(message);
-    void settled.then((outcome) => (outcome === 'dropped' ? resolve(outcome) : reject(failure as Error)));
+    void settled.then((outcome) =>
+      outcome === 'dropped' ? resolve(outcome) : reject(failure as Error),
+    );
   });
   if (ready !== 'dropped' && !ready.quarantined) {
     const types = ready.events.map(({ eventType }) => eventType);

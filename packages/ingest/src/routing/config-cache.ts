@@ -36,7 +36,10 @@ interface Loaded {
  */
 export class ConfigCache {
   readonly #projects = new Map<string, Project>();
-  readonly #sources = new Map<string, { readonly sources: readonly PausableSource[]; readonly readAtMs: number }>();
+  readonly #sources = new Map<
+    string,
+    { readonly sources: readonly PausableSource[]; readonly readAtMs: number }
+  >();
   readonly #skipped = new Map<string, string>();
   /** Changed projects that have exceeded their read pace. */
   readonly #postponed = new Set<string>();
@@ -90,7 +93,9 @@ export class ConfigCache {
   /** Whether events of the project, or of any, may be routed: every unloaded change is recent. */
   isCurrent(projectId?: string): boolean {
     const nowMs = performance.now();
-    const sinceMs = (projectId === undefined ? undefined : this.#changedSinceMs.get(projectId)) ?? this.#currentAtMs;
+    const sinceMs =
+      (projectId === undefined ? undefined : this.#changedSinceMs.get(projectId)) ??
+      this.#currentAtMs;
     return Math.min(sinceMs, this.#currentAtMs) > nowMs - CONFIG_AGE_MAX_MS;
   }
 
@@ -101,12 +106,15 @@ export class ConfigCache {
 
   /** Whether the project has a change that is not, or cannot be, loaded. */
   isBehind(projectId: string): boolean {
-    return this.#changedSinceMs.has(projectId) || this.#skipped.has(projectId) || this.failing !== null;
+    return (
+      this.#changedSinceMs.has(projectId) || this.#skipped.has(projectId) || this.failing !== null
+    );
   }
 
   /** Reports the version in Postgres at a monotonic time. A different version starts a read. */
   seen(version: string, askedAtMs: number): void {
-    if (BigInt(version) === this.#version) this.#currentAtMs = Math.max(this.#currentAtMs, askedAtMs);
+    if (BigInt(version) === this.#version)
+      this.#currentAtMs = Math.max(this.#currentAtMs, askedAtMs);
     else void this.refresh();
   }
 
@@ -169,7 +177,8 @@ export class ConfigCache {
     await this.refresh();
     // The read found no change, or loaded it.
     const isPostponed = this.#postponed.has(projectId) || this.failing !== null;
-    if (!isPostponed && this.#changedSinceMs.get(projectId) === -Infinity) this.#changedSinceMs.delete(projectId);
+    if (!isPostponed && this.#changedSinceMs.get(projectId) === -Infinity)
+      this.#changedSinceMs.delete(projectId);
   }
 
   /** Reads changes. Does not reject after `start`: the cache is kept, and `failing` is set. */
@@ -198,7 +207,10 @@ export class ConfigCache {
     } catch (error) {
       if (!this.#hasRead) throw error;
       this.failing = failAgain(this.failing, error);
-      this.options.log.warn({ error }, 'The configuration could not be read; the cached one stays in use.');
+      this.options.log.warn(
+        { error },
+        'The configuration could not be read; the cached one stays in use.',
+      );
     }
     if (this.#hasRead) return;
     this.#hasRead = true;
@@ -206,8 +218,12 @@ export class ConfigCache {
   }
 
   #tell(): void {
-    this.sources = [...this.#sources.values()].flatMap(({ sources, readAtMs }) => sources.map((source) => asOfNow(source, readAtMs)));
-    this.unroutable = [...this.#projects.values()].flatMap(({ id, unreadableFilter }) => (unreadableFilter === undefined ? [] : id));
+    this.sources = [...this.#sources.values()].flatMap(({ sources, readAtMs }) =>
+      sources.map((source) => asOfNow(source, readAtMs)),
+    );
+    this.unroutable = [...this.#projects.values()].flatMap(({ id, unreadableFilter }) =>
+      unreadableFilter === undefined ? [] : id,
+    );
     for (const listener of this.#listeners) listener();
   }
 
@@ -222,7 +238,8 @@ export class ConfigCache {
       const askedAtMs = performance.now();
       const changes = await readChanges(pool, place, PAGE);
       const last = changes.at(-1);
-      for (const { id } of changes) if (!this.#changedSinceMs.has(id)) this.#changedSinceMs.set(id, this.#currentAtMs);
+      for (const { id } of changes)
+        if (!this.#changedSinceMs.has(id)) this.#changedSinceMs.set(id, this.#currentAtMs);
       if (changes.length < PAGE) [this.#currentAtMs, this.#version] = [askedAtMs, version];
       if (!last) break;
       await this.#loadChanged(changes.map(({ id }) => id));
@@ -277,12 +294,15 @@ export class ConfigCache {
   /** Parses a project in slices; null when it is deleted or cannot be loaded. */
   async #make({ id, texts, bytes }: ReadProject): Promise<Loaded | null> {
     if (!texts) {
-      if (bytes > 0) this.#skip(id, `it has ${bytes} bytes of JSON, more than ${PROJECT_BYTES_MAX}`);
+      if (bytes > 0)
+        this.#skip(id, `it has ${bytes} bytes of JSON, more than ${PROJECT_BYTES_MAX}`);
       else this.#skipped.delete(id);
       return null;
     }
     try {
-      return await inSlices(load(texts, this.#projects.get(id), this.#onInvalid), (ms) => this.#readPace.add(id, ms));
+      return await inSlices(load(texts, this.#projects.get(id), this.#onInvalid), (ms) =>
+        this.#readPace.add(id, ms),
+      );
     } catch (error) {
       this.#skip(id, reasonOf(error));
       return null;
@@ -292,14 +312,17 @@ export class ConfigCache {
   /** A project that cannot be loaded keeps its last version. */
   #keep(id: string, loaded: Loaded | null, readAtMs: number): void {
     if (!loaded) {
-      if (!this.#skipped.has(id)) for (const held of [this.#projects, this.#sources, this.#readPace, this.#changedSinceMs]) held.delete(id);
+      if (!this.#skipped.has(id))
+        for (const held of [this.#projects, this.#sources, this.#readPace, this.#changedSinceMs])
+          held.delete(id);
       return;
     }
     this.#changedSinceMs.delete(id);
     this.#projects.set(id, loaded.project);
     if (loaded.sources.length > 0) this.#sources.set(id, { sources: loaded.sources, readAtMs });
     else this.#sources.delete(id);
-    if (this.#skipped.delete(id)) this.options.log.info({ project_id: id }, 'A project that was skipped is loaded again.');
+    if (this.#skipped.delete(id))
+      this.options.log.info({ project_id: id }, 'A project that was skipped is loaded again.');
   }
 
   #skip(id: string, reason: string): void {
@@ -328,7 +351,9 @@ export class ConfigCache {
       return;
     }
     this.#client = client;
-    client.on('notification', ({ channel, payload }) => this.#channels.get(channel)?.(payload ?? ''));
+    client.on('notification', ({ channel, payload }) =>
+      this.#channels.get(channel)?.(payload ?? ''),
+    );
     client.once('end', () => void this.#listenAgain(1));
     try {
       if (this.#closed) await client.end();

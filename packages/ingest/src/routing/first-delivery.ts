@@ -4,12 +4,19 @@ import type { NewEventDelivery } from '@gateway/store/events';
 import type { ReadyEvent } from '../message/ready-message.js';
 import type { Endpoint } from './project.js';
 
-export type PlannedEvent = Pick<ReadyEvent, 'projectId' | 'id' | 'occurredAtMs' | 'eventType' | 'sourceId' | 'headers' | 'data'>;
+export type PlannedEvent = Pick<
+  ReadyEvent,
+  'projectId' | 'id' | 'occurredAtMs' | 'eventType' | 'sourceId' | 'headers' | 'data'
+>;
 
 export type DeliveryState = Pick<NewEventDelivery, 'status' | 'dueInMs' | 'reason'>;
 
 /** Returns a delivery as stored with its event. */
-export function firstDelivery(event: PlannedEvent, { endpoint, subscriptionId }: Target<Endpoint>, state: DeliveryState): NewEventDelivery {
+export function firstDelivery(
+  event: PlannedEvent,
+  { endpoint, subscriptionId }: Target<Endpoint>,
+  state: DeliveryState,
+): NewEventDelivery {
   return {
     projectId: event.projectId,
     id: eventDeliveryId(event.id, endpoint.id, subscriptionId),
@@ -27,7 +34,8 @@ export function firstDelivery(event: PlannedEvent, { endpoint, subscriptionId }:
 
 /** Returns the unclaimed state: due now, held while the endpoint is paused, or discarded. */
 export function firstState(endpoint: Endpoint): DeliveryState {
-  if (endpoint.unreadable || endpoint.status === 'active') return { status: 'scheduled', dueInMs: 0, reason: null };
+  if (endpoint.unreadable || endpoint.status === 'active')
+    return { status: 'scheduled', dueInMs: 0, reason: null };
   return endpoint.status === 'paused'
     ? { status: 'scheduled', dueInMs: Infinity, reason: null }
     : { status: 'discarded', dueInMs: 0, reason: inactiveReason(endpoint) };

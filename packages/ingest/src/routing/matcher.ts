@@ -15,7 +15,8 @@ const refuse = (): never => {
 };
 
 /** Whether the event depends on a filter that this process cannot read. */
-const isUnreadable = (project: Project, event: RoutableEvent) => project.unreadableFilter !== undefined && needsMatching(event);
+const isUnreadable = (project: Project, event: RoutableEvent) =>
+  project.unreadableFilter !== undefined && needsMatching(event);
 
 /** Finds the endpoints of events with the configuration in memory. */
 export class Matcher {
@@ -36,7 +37,12 @@ export class Matcher {
     if (this.pace.isOver(project.id)) return undefined;
     const budget = new FilterBudget();
     try {
-      const routed = route(project, event, budget, event.data.length > BODY_AT_ONCE_MAX ? refuse : undefined);
+      const routed = route(
+        project,
+        event,
+        budget,
+        event.data.length > BODY_AT_ONCE_MAX ? refuse : undefined,
+      );
       this.#count(project, budget, routed);
       return routed;
     } catch (error) {
@@ -46,9 +52,13 @@ export class Matcher {
   }
 
   /** Like `route`, but parses a large body in steps. */
-  *routeInSteps(project: Project | undefined, event: RoutableEvent): Generator<void, Route<Endpoint> | undefined> {
+  *routeInSteps(
+    project: Project | undefined,
+    event: RoutableEvent,
+  ): Generator<void, Route<Endpoint> | undefined> {
     const routed = this.route(project, event);
-    if (routed || !project || this.pace.isOver(project.id) || isUnreadable(project, event)) return routed;
+    if (routed || !project || this.pace.isOver(project.id) || isUnreadable(project, event))
+      return routed;
     // Counted first, so no other event of the project starts meanwhile.
     this.pace.add(project.id, event.data.length);
     const { value, sizes } = yield* parseInSteps(event.data);

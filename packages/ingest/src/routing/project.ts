@@ -1,7 +1,12 @@
 import { hash } from 'node:crypto';
 import { isSealed } from '@gateway/core/crypto';
 import { GatewayError } from '@gateway/core/errors';
-import { routedOf, routedSubscription, type RoutedProject, type RoutedSubscription } from '@gateway/core/routing';
+import {
+  routedOf,
+  routedSubscription,
+  type RoutedProject,
+  type RoutedSubscription,
+} from '@gateway/core/routing';
 import {
   DEFAULT_SIGNATURE,
   DEFAULT_STRATEGY,
@@ -89,20 +94,35 @@ export function* projectOf(
   };
   for (const text of texts.subscriptions) {
     const digest = hash('sha256', text, 'base64');
-    const made = before?.subscriptionsOfText.get(digest) ?? subscriptionOf(JSON.parse(text) as ActiveSubscription, invalid);
+    const made =
+      before?.subscriptionsOfText.get(digest) ??
+      subscriptionOf(JSON.parse(text) as ActiveSubscription, invalid);
     if (made) subscriptions.set(digest, made);
     yield;
   }
   const active = [...subscriptions.values()];
   const routed = routedOf(endpoints, active);
-  const eventTypes = record.config.unknown_event_types === 'reject' ? new Set(texts.event_types) : undefined;
+  const eventTypes =
+    record.config.unknown_event_types === 'reject' ? new Set(texts.event_types) : undefined;
   const functionVersions = new Map(active.map(({ id, functionVersion }) => [id, functionVersion]));
   const unreadable = new Set(endpoints.filter((endpoint) => endpoint.unreadable));
   const { id, type } = record;
-  return { id, type, eventTypes, subscriptionsOfText: subscriptions, functionVersions, unreadable, unreadableFilter, ...routed };
+  return {
+    id,
+    type,
+    eventTypes,
+    subscriptionsOfText: subscriptions,
+    functionVersions,
+    unreadable,
+    unreadableFilter,
+    ...routed,
+  };
 }
 
-function subscriptionOf(row: ActiveSubscription, onInvalid: (row: ActiveSubscription, error: unknown) => void): Subscription | undefined {
+function subscriptionOf(
+  row: ActiveSubscription,
+  onInvalid: (row: ActiveSubscription, error: unknown) => void,
+): Subscription | undefined {
   const routed = routedSubscription(row, onInvalid);
   return routed && { ...routed, functionVersion: row.function_version };
 }
@@ -132,7 +152,9 @@ function endpointOf(row: EndpointRecord, project: ProjectRecord): Endpoint {
 
 /** Returns why the secrets of an endpoint cannot be opened, as the rest of a sentence. */
 export function whyNotOpened(error: unknown): string {
-  return error instanceof GatewayError ? error.message : 'its secrets have a form that this version does not know';
+  return error instanceof GatewayError
+    ? error.message
+    : 'its secrets have a form that this version does not know';
 }
 
 /**
@@ -147,7 +169,14 @@ const KNOWN = {
   'signature encoding': ['hex', 'base64'],
 } as const;
 
-function whyUnreadable({ status, strategy, signature, sealedSecrets, sealedAuthentication, sealedCertificate }: Endpoint): string | null {
+function whyUnreadable({
+  status,
+  strategy,
+  signature,
+  sealedSecrets,
+  sealedAuthentication,
+  sealedCertificate,
+}: Endpoint): string | null {
   const values: { readonly [Name in keyof typeof KNOWN]: string | undefined } = {
     status,
     authentication: sealedAuthentication?.type,
@@ -157,10 +186,14 @@ function whyUnreadable({ status, strategy, signature, sealedSecrets, sealedAuthe
   };
   for (const [name, value] of Object.entries(values)) {
     const known: readonly string[] = KNOWN[name as keyof typeof KNOWN];
-    if (value !== undefined && !known.includes(value)) return `its ${name} ${JSON.stringify(value)} is not known to this version`;
+    if (value !== undefined && !known.includes(value))
+      return `its ${name} ${JSON.stringify(value)} is not known to this version`;
   }
   // Checks the format only; the first delivery shows whether the key opens a secret.
-  const sealed = [...sealedSecrets.map(({ value }) => value), ...(sealedCertificate ? [sealedCertificate.client_key] : [])];
+  const sealed = [
+    ...sealedSecrets.map(({ value }) => value),
+    ...(sealedCertificate ? [sealedCertificate.client_key] : []),
+  ];
   return sealed.every((text) => typeof text === 'string' && isSealed(text))
     ? null
     : 'a secret is sealed in a way that this version does not know';
@@ -172,8 +205,14 @@ function whyUnreadable({ status, strategy, signature, sealedSecrets, sealedAuthe
  */
 const BURST_SHARE = 0.1;
 
-function limitOf({ rate_limit: count, rate_limit_duration: seconds }: EndpointRecord, { config }: ProjectRecord): Limit | null {
+function limitOf(
+  { rate_limit: count, rate_limit_duration: seconds }: EndpointRecord,
+  { config }: ProjectRecord,
+): Limit | null {
   const limit = count === null ? config.ratelimit : { count, duration: seconds ?? 1 };
   if (!limit || limit.count === 0) return null;
-  return { perSecond: limit.count / limit.duration, burst: Math.max(1, Math.ceil(limit.count * BURST_SHARE)) };
+  return {
+    perSecond: limit.count / limit.duration,
+    burst: Math.max(1, Math.ceil(limit.count * BURST_SHARE)),
+  };
 }

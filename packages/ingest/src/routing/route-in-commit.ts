@@ -9,10 +9,19 @@ import type { Endpoint } from './project.js';
  * Failures are left to the queues, which refresh the configuration first.
  */
 export function routeInCommit(
-  { configCache, matcher }: { readonly configCache: Pick<ConfigCache, 'isCurrent' | 'projects'>; readonly matcher: Pick<Matcher, 'route'> },
+  {
+    configCache,
+    matcher,
+  }: {
+    readonly configCache: Pick<ConfigCache, 'isCurrent' | 'projects'>;
+    readonly matcher: Pick<Matcher, 'route'>;
+  },
   event: ReadyEvent,
 ): Route<Endpoint> | null {
   if (!configCache.isCurrent(event.projectId)) return null;
   const routed = matcher.route(configCache.projects.get(event.projectId), event);
-  return !routed || (routingOutcomes[routed.outcome].status === 'failed' && mayChange(routed.outcome)) ? null : routed;
+  return !routed ||
+    (routingOutcomes[routed.outcome].status === 'failed' && mayChange(routed.outcome))
+    ? null
+    : routed;
 }

@@ -14,7 +14,11 @@ export interface UnclaimedRouterOptions {
 }
 
 /** Routes events in the commit of a process that sends nothing. Agents claim the deliveries. */
-export function unclaimedRouter({ configCache, matcher, due }: UnclaimedRouterOptions): EventRouter {
+export function unclaimedRouter({
+  configCache,
+  matcher,
+  due,
+}: UnclaimedRouterOptions): EventRouter {
   return {
     hasRoom: true,
     waitForRoom: () => Promise.resolve(true),
@@ -30,13 +34,15 @@ export function unclaimedRouter({ configCache, matcher, due }: UnclaimedRouterOp
           const routed = hasRoom ? routeInCommit({ configCache, matcher }, event) : null;
           // A subscription may have just been added through another server. Agents check again.
           if (!routed || mayChange(routed.outcome)) return null;
-          for (const target of routed.targets) deliveries.push(firstDelivery(event, target, firstState(target.endpoint)));
+          for (const target of routed.targets)
+            deliveries.push(firstDelivery(event, target, firstState(target.endpoint)));
           return routed.outcome;
         },
         handOver(isNew) {
           const events = new Map<string, NewEventDelivery>();
           for (const delivery of deliveries)
-            if (delivery.status === 'scheduled' && delivery.dueInMs === 0) events.set(delivery.eventId, delivery);
+            if (delivery.status === 'scheduled' && delivery.dueInMs === 0)
+              events.set(delivery.eventId, delivery);
           const made = [...events.values()].filter(({ eventId }) => isNew(eventId));
           if (made.length > 0) due(made);
         },

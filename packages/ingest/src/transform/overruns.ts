@@ -4,7 +4,11 @@ import type { IngestSource } from '../message/ingest-source.js';
 
 /** Whether a call ended its process. Throwing is cheap and does not count, nor does starvation. */
 export function isOverrun(result: TransformResult): boolean {
-  return result.kind === 'refused' && ['timeout', 'memory', 'crashed'].includes(result.code) && !result.starved;
+  return (
+    result.kind === 'refused' &&
+    ['timeout', 'memory', 'crashed'].includes(result.code) &&
+    !result.starved
+  );
 }
 
 /** Minimum share of overruns in a window: a few difficult messages do not stop a source. */
@@ -41,20 +45,32 @@ export class Overruns {
     let window = this.#windows.get(id);
     if (!window && (!overran || this.rule.max === 0)) return undefined;
     if (!window || this.#isOver(window, nowMs)) {
-      for (const [other, it] of this.#windows) if (this.#isOver(it, nowMs)) this.#windows.delete(other);
+      for (const [other, it] of this.#windows)
+        if (this.#isOver(it, nowMs)) this.#windows.delete(other);
       if (!overran) return undefined;
-      this.#windows.set(id, (window = { projectId, sinceMs: nowMs, calls: 0, overruns: 0, hadBreak: false }));
+      this.#windows.set(
+        id,
+        (window = { projectId, sinceMs: nowMs, calls: 0, overruns: 0, hadBreak: false }),
+      );
     }
     window.calls++;
     if (!overran) return undefined;
     window.overruns++;
     if (isRare(window)) return undefined;
-    const found = [...this.#windows].filter(([, it]) => it.projectId === projectId && !isRare(it) && !this.#isOver(it, nowMs));
+    const found = [...this.#windows].filter(
+      ([, it]) => it.projectId === projectId && !isRare(it) && !this.#isOver(it, nowMs),
+    );
     const sum = (of: 'calls' | 'overruns') => found.reduce((all, [, it]) => all + it[of], 0);
     if (sum('overruns') < this.rule.max) return undefined;
     for (const [other] of found) this.#windows.delete(other);
-    const seconds = Math.max(1, Math.ceil((nowMs - Math.min(...found.map(([, { sinceMs }]) => sinceMs))) / 1000));
-    const whose = found.length === 1 ? 'its transform function' : `the transform functions of ${found.length} sources of its project`;
+    const seconds = Math.max(
+      1,
+      Math.ceil((nowMs - Math.min(...found.map(([, { sinceMs }]) => sinceMs))) / 1000),
+    );
+    const whose =
+      found.length === 1
+        ? 'its transform function'
+        : `the transform functions of ${found.length} sources of its project`;
     const happened = `${sum('overruns')} of ${sum('calls')} calls of ${whose} overran within ${seconds} s`;
     return { happened, sourceIds: found.map(([other]) => other) };
   }
@@ -70,12 +86,17 @@ export class Overruns {
   }
 }
 
-const isRare = ({ calls, overruns }: Pick<Window, 'calls' | 'overruns'>): boolean => overruns < SHARE * calls;
+const isRare = ({ calls, overruns }: Pick<Window, 'calls' | 'overruns'>): boolean =>
+  overruns < SHARE * calls;
 
 /**
  * Returns the maximum of overruns per window (0: unlimited), which spans twice their time at least.
  */
 export function overrunRule({ transform }: Pick<Config, 'transform'>) {
-  const { deadline_ms: deadlineMs, pause_overruns: max, pause_window_seconds: windowSeconds } = transform;
+  const {
+    deadline_ms: deadlineMs,
+    pause_overruns: max,
+    pause_window_seconds: windowSeconds,
+  } = transform;
   return { max, windowMs: Math.max(windowSeconds * 1000, 2 * max * deadlineMs) };
 }

@@ -5,7 +5,10 @@ import { Sandbox, type SandboxLimits } from '@gateway/sandbox';
 const IDLE_MS = 60_000;
 
 /** A sandbox whose processes start with the first run and end after `idleMs` without one. */
-export function idleSandbox(limits: SandboxLimits, idleMs = IDLE_MS): Pick<Sandbox, 'run' | 'close'> & { readonly processes: number } {
+export function idleSandbox(
+  limits: SandboxLimits,
+  idleMs = IDLE_MS,
+): Pick<Sandbox, 'run' | 'close'> & { readonly processes: number } {
   let sandbox: Sandbox | undefined;
   let running = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -57,11 +60,16 @@ export async function readSandboxFacts(config: Pick<Config, 'transform'>) {
   try {
     const [result] = await sandbox.run({ key: 'doctor', text: FUNCTION }, ['{"n":1}']);
     const startMs = performance.now() - startedAtMs;
-    if (result?.kind === 'refused') throw new Error(`a function that does nothing was rejected: ${result.reason}`);
+    if (result?.kind === 'refused')
+      throw new Error(`a function that does nothing was rejected: ${result.reason}`);
     const { file = '', args = [] } = sandbox.command ?? {};
     const programs = [file, ...args].map((word) => basename(word));
     // prlimit limits all memory of a process; setpriv ends it with its parent, without privileges.
-    return { startMs, memoryLimited: programs.includes('prlimit'), diesWithParent: programs.includes('setpriv') };
+    return {
+      startMs,
+      memoryLimited: programs.includes('prlimit'),
+      diesWithParent: programs.includes('setpriv'),
+    };
   } finally {
     await sandbox.close();
   }

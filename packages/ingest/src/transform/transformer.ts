@@ -87,13 +87,15 @@ export class Transformer {
   /** Leaves undecided and later messages of a paused or stopped source with their broker. */
   abandon(source: IngestSource): void {
     this.#abandoned.add(source);
-    for (const queue of this.#queues.values()) if (queue.source.id === source.id) this.#end(queue, STOPPED);
+    for (const queue of this.#queues.values())
+      if (queue.source.id === source.id) this.#end(queue, STOPPED);
   }
 
   /** Applies a source's new function to messages that are neither decided nor running. */
   change(before: IngestSource, after: IngestSource): void {
     this.#changed.set(before, after);
-    for (const queue of this.#queues.values()) if (queue.source === before) this.#end(queue, { kind: 'changed', source: after });
+    for (const queue of this.#queues.values())
+      if (queue.source === before) this.#end(queue, { kind: 'changed', source: after });
   }
 
   /** @param payload the message: its text, or its bytes if they are not UTF-8 */
@@ -102,7 +104,11 @@ export class Transformer {
     const changed = this.#changed.get(source);
     if (changed) return void done({ kind: 'changed', source: changed });
     let key = this.#keys.get(source);
-    if (!key) this.#keys.set(source, (key = `${source.id}:${createHash('sha256').update(functionText).digest('base64url')}`));
+    if (!key)
+      this.#keys.set(
+        source,
+        (key = `${source.id}:${createHash('sha256').update(functionText).digest('base64url')}`),
+      );
     const queue = this.#queues.get(key) ?? this.#open(key, source, functionText);
     queue.stage.push({ payload, done, isDecided: false });
   }
@@ -176,7 +182,9 @@ export class Transformer {
     try {
       const payloads = calls.map((call) => call.payload);
       const fn = { key, text, project: source.projectId };
-      const results = await sandbox.run(fn, payloads, (index, result) => decide(calls[index]!, result));
+      const results = await sandbox.run(fn, payloads, (index, result) =>
+        decide(calls[index]!, result),
+      );
       for (const [index, result] of results.entries()) decide(calls[index]!, result);
       measure?.transformed(source, calls.length, startedAtMs);
       queue.outputBytes = Math.max(largest, queue.outputBytes / 2);
@@ -198,7 +206,8 @@ export class Transformer {
       if (left > 0) this.#held.set(projectId, left);
       else this.#held.delete(projectId);
       if (hadRoom || !this.#hasRoom(source)) return;
-      for (const queue of this.#queues.values()) if (queue.source.projectId === projectId) queue.stage.wake();
+      for (const queue of this.#queues.values())
+        if (queue.source.projectId === projectId) queue.stage.wake();
     });
   }
 
@@ -207,18 +216,28 @@ export class Transformer {
     if (measure && isOverrun(result)) measure.overran(source);
     const found = pause && overruns?.count(source, result);
     if (!found || result.kind !== 'refused') return;
-    for (const id of found.sourceIds) void this.#pause(source.projectId, id, `${found.happened}; of the last one: ${result.reason}`);
+    for (const id of found.sourceIds)
+      void this.#pause(
+        source.projectId,
+        id,
+        `${found.happened}; of the last one: ${result.reason}`,
+      );
   }
 
   async #pause(projectId: string, sourceId: string, reason: string): Promise<void> {
     const { log, pause, sandbox } = this.options;
-    const held = [...this.#queues.values()].filter(({ source, isHeld }) => source.id === sourceId && !isHeld);
+    const held = [...this.#queues.values()].filter(
+      ({ source, isHeld }) => source.id === sourceId && !isHeld,
+    );
     for (const queue of held) {
       queue.isHeld = true;
       sandbox.cancel?.(queue.key);
     }
     const isPaused = await pause?.(projectId, sourceId, reason).catch((error: unknown) => {
-      log.warn({ error, source_id: sourceId }, 'A source that overruns could not be paused; its function goes on.');
+      log.warn(
+        { error, source_id: sourceId },
+        'A source that overruns could not be paused; its function goes on.',
+      );
       return false;
     });
     if (isPaused) return;
@@ -265,6 +284,9 @@ function transformed(result: TransformResult): Transformed {
     case 'dropped':
       return { kind: 'dropped' };
     case 'refused':
-      return { kind: 'refused', rejection: { code: `transform_${result.code}`, reason: result.reason } };
+      return {
+        kind: 'refused',
+        rejection: { code: `transform_${result.code}`, reason: result.reason },
+      };
   }
 }

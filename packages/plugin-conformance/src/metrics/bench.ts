@@ -8,11 +8,30 @@ export type MetricsRule = Rule<MetricsRig, MetricsBench>;
 
 /** Every type of series, as in the gateway's table. */
 export const table: Readonly<Record<string, Series>> = {
-  conformance_messages_total: { type: 'counter', labels: ['project', 'source'], help: 'Messages, counted.' },
+  conformance_messages_total: {
+    type: 'counter',
+    labels: ['project', 'source'],
+    help: 'Messages, counted.',
+  },
   conformance_recovered_total: { type: 'counter', labels: [], help: 'Without labels.' },
-  conformance_backlog: { type: 'gauge', labels: ['project', 'status'], help: 'Deliveries that wait.', fold: 'sum' },
-  conformance_age_seconds: { type: 'gauge', labels: ['project'], help: 'Age of the oldest.', fold: 'max' },
-  conformance_latency_seconds: { type: 'histogram', labels: ['project'], help: 'From here to there.', buckets: [0.1, 1, 10] },
+  conformance_backlog: {
+    type: 'gauge',
+    labels: ['project', 'status'],
+    help: 'Deliveries that wait.',
+    fold: 'sum',
+  },
+  conformance_age_seconds: {
+    type: 'gauge',
+    labels: ['project'],
+    help: 'Age of the oldest.',
+    fold: 'max',
+  },
+  conformance_latency_seconds: {
+    type: 'histogram',
+    labels: ['project'],
+    help: 'From here to there.',
+    buckets: [0.1, 1, 10],
+  },
 };
 
 const ignore = () => undefined;
@@ -30,7 +49,9 @@ export class MetricsBench extends Bench<MetricsPlugin, MetricsRig> {
     this.cleanup(async () => (await starting).close?.());
     const metrics = await starting;
     const read = async () =>
-      this.rig.read ? this.rig.read(blaming(metrics, 'plugin'), settings, table) : readExposition((await metrics.expose()).body);
+      this.rig.read
+        ? this.rig.read(blaming(metrics, 'plugin'), settings, table)
+        : readExposition((await metrics.expose()).body);
     return { metrics, read: async () => new Shown(await read()) };
   }
 }
@@ -40,14 +61,21 @@ export class Shown {
   constructor(readonly families: readonly Family[]) {}
 
   samples(name: string, suffix = ''): Family['samples'] {
-    return this.families.find((family) => family.name === name)?.samples.filter((sample) => sample.name === `${name}${suffix}`) ?? [];
+    return (
+      this.families
+        .find((family) => family.name === name)
+        ?.samples.filter((sample) => sample.name === `${name}${suffix}`) ?? []
+    );
   }
 
   expect(name: string, labels: Labels, value: number, suffix = ''): void {
     const samples = this.samples(name, suffix);
     const found = samples.find((sample) => isSame(sample.labels, labels));
     const where = `${name}${suffix}${JSON.stringify(labels)}`;
-    must(found !== undefined, `${where} is not shown; shown are ${JSON.stringify(samples.map((sample) => sample.labels)).slice(0, 300)}`);
+    must(
+      found !== undefined,
+      `${where} is not shown; shown are ${JSON.stringify(samples.map((sample) => sample.labels)).slice(0, 300)}`,
+    );
     must(Math.abs(found.value - value) < 1e-9, `${where} is ${value}, and ${found.value} is shown`);
   }
 
@@ -59,7 +87,8 @@ export class Shown {
 /** Bucket bounds are numbers: 1 equals 1.0. */
 function isSame(given: Labels, wanted: Labels): boolean {
   const names = Object.keys(wanted);
-  const equal = (name: string) => given[name] === wanted[name] || (name === 'le' && Number(given[name]) === Number(wanted[name]));
+  const equal = (name: string) =>
+    given[name] === wanted[name] || (name === 'le' && Number(given[name]) === Number(wanted[name]));
   return Object.keys(given).length === names.length && names.every(equal);
 }
 
@@ -73,7 +102,11 @@ export interface MetricsRig<Settings = Record<string, unknown>> {
    * as raw values. Omit `read` if `expose` returns the Prometheus text format, which the suite
    * reads.
    */
-  read?(metrics: Metrics, settings: Settings, series: Readonly<Record<string, Series>>): Promise<readonly Family[]>;
+  read?(
+    metrics: Metrics,
+    settings: Settings,
+    series: Readonly<Record<string, Series>>,
+  ): Promise<readonly Family[]>;
   /**
    * The parts of a histogram that arrive; by default all. Omit `bucket` if the protocol has none or
    * other bounds.

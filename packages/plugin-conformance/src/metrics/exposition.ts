@@ -26,7 +26,10 @@ export interface Sample {
  * @throws `Broken` with the invalid line
  */
 export function readExposition(text: string): Family[] {
-  const families = new Map<string, { name: string; type?: string; help?: string; samples: Sample[] }>();
+  const families = new Map<
+    string,
+    { name: string; type?: string; help?: string; samples: Sample[] }
+  >();
   const family = (name: string) => {
     const known = families.get(name) ?? { name, samples: [] };
     families.set(name, known);
@@ -50,7 +53,8 @@ export function readExposition(text: string): Family[] {
 function sampleOf(line: string): Sample {
   const [, name = '', given = '', value = ''] = SAMPLE.exec(line) ?? [];
   const number = Number(value.replace('Inf', 'Infinity'));
-  if (name === '' || (Number.isNaN(number) && value !== 'NaN')) throw new Broken(`a line is not of the text format: ${line}`);
+  if (name === '' || (Number.isNaN(number) && value !== 'NaN'))
+    throw new Broken(`a line is not of the text format: ${line}`);
   const labels: Record<string, string> = {};
   for (let rest = given; rest !== '';) {
     const [all = '', label = '', text = ''] = LABEL.exec(rest) ?? [];

@@ -3,14 +3,24 @@ import { leavesNothingOpen } from '../run/process.js';
 import { must } from '../run/rule.js';
 import { quietHost, table, type MetricsBench, type MetricsRig, type MetricsRule } from './bench.js';
 
-const [MESSAGES, RECOVERED, BACKLOG, AGE, LATENCY] = Object.keys(table) as [string, string, string, string, string];
+const [MESSAGES, RECOVERED, BACKLOG, AGE, LATENCY] = Object.keys(table) as [
+  string,
+  string,
+  string,
+  string,
+  string,
+];
 const P1S1: Labels = { project: 'p1', source: 's1' };
 
-const pullOnly = ({ read }: MetricsRig) => (read ? 'the rig reads what is pushed, not the text of `expose`' : undefined);
-const pushOnly = ({ read }: MetricsRig) => (read ? undefined : 'the rig has no `read`: the backend does not push');
+const pullOnly = ({ read }: MetricsRig) =>
+  read ? 'the rig reads what is pushed, not the text of `expose`' : undefined;
+const pushOnly = ({ read }: MetricsRig) =>
+  read ? undefined : 'the rig has no `read`: the backend does not push';
 
-const started = (test: (backend: Awaited<ReturnType<MetricsBench['start']>>) => Promise<void>) => async (bench: MetricsBench) =>
-  test(await bench.start());
+const started =
+  (test: (backend: Awaited<ReturnType<MetricsBench['start']>>) => Promise<void>) =>
+  async (bench: MetricsBench) =>
+    test(await bench.start());
 
 export const metricsRules: Readonly<Record<string, MetricsRule>> = {
   'shows-every-series': {
@@ -33,13 +43,17 @@ export const metricsRules: Readonly<Record<string, MetricsRule>> = {
         for (const field of ['type', 'help'] as const) {
           // A push protocol may lack this field.
           const shown = family?.[field] ?? (bench.rig.read ? row[field] : undefined);
-          must(shown === row[field], `the ${field} of ${name} is "${row[field]}", and "${shown ?? ''}" is shown`);
+          must(
+            shown === row[field],
+            `the ${field} of ${name} is "${row[field]}", and "${shown ?? ''}" is shown`,
+          );
         }
       }
     },
   },
   'adds-to-counters': {
-    sentence: 'A counter is the sum of what was added, also of fractions, for each label set by itself.',
+    sentence:
+      'A counter is the sum of what was added, also of fractions, for each label set by itself.',
     test: started(async ({ metrics, read }) => {
       for (const amount of [1, 2, 0.5]) metrics.add(MESSAGES, P1S1, amount);
       metrics.add(MESSAGES, { project: 'p1', source: 's2' }, 10);
@@ -51,7 +65,8 @@ export const metricsRules: Readonly<Record<string, MetricsRule>> = {
     }),
   },
   'sets-gauges': {
-    sentence: 'A gauge has the value that was set last, for each label set by itself, also 0 and negative values.',
+    sentence:
+      'A gauge has the value that was set last, for each label set by itself, also 0 and negative values.',
     test: started(async ({ metrics, read }) => {
       for (const value of [7, 3]) metrics.set(BACKLOG, { project: 'p1', status: 'pending' }, value);
       metrics.set(BACKLOG, { project: 'p1', status: 'failed' }, 0);
@@ -65,10 +80,12 @@ export const metricsRules: Readonly<Record<string, MetricsRule>> = {
   'observes-histograms': {
     sentence:
       'A histogram has the buckets of its row and +Inf, each with the count of values up to its bound, and the sum and the count, as far as the protocol has them.',
-    skip: ({ histogram }) => (histogram?.length === 0 ? 'the rig says that nothing of a histogram arrives' : undefined),
+    skip: ({ histogram }) =>
+      histogram?.length === 0 ? 'the rig says that nothing of a histogram arrives' : undefined,
     test: async (bench) => {
       const { metrics, read } = await bench.start();
-      for (const seconds of [0.05, 0.1, 0.5, 20]) metrics.observe(LATENCY, { project: 'p1' }, seconds);
+      for (const seconds of [0.05, 0.1, 0.5, 20])
+        metrics.observe(LATENCY, { project: 'p1' }, seconds);
       metrics.observe(LATENCY, { project: 'p2' }, 5);
       const shown = await read();
       const buckets = Object.entries({ '0.1': 2, 1: 3, 10: 3, '+Inf': 4 });
@@ -81,8 +98,12 @@ export const metricsRules: Readonly<Record<string, MetricsRule>> = {
         ],
       };
       for (const part of bench.rig.histogram ?? Object.keys(parts)) {
-        must(part in parts, `\`histogram\` of the rig has a part ${part}; parts are ${Object.keys(parts).join(', ')}`);
-        for (const [labels, value] of parts[part]!) shown.expect(LATENCY, labels, value, `_${part}`);
+        must(
+          part in parts,
+          `\`histogram\` of the rig has a part ${part}; parts are ${Object.keys(parts).join(', ')}`,
+        );
+        for (const [labels, value] of parts[part]!)
+          shown.expect(LATENCY, labels, value, `_${part}`);
       }
     },
   },
@@ -93,7 +114,15 @@ export const metricsRules: Readonly<Record<string, MetricsRule>> = {
     test: async (bench) => {
       const { metrics, read } = await bench.start();
       const plain = [' spaces ', 'Zürich 日本', 'p#1', 'a:b|c@d;e'];
-      const values = ['a "quoted" one', 'back\\slash', 'back\\nslash', 'two\nlines', 'end\\', 'a,b="c"} 1', ...plain];
+      const values = [
+        'a "quoted" one',
+        'back\\slash',
+        'back\\nslash',
+        'two\nlines',
+        'end\\',
+        'a,b="c"} 1',
+        ...plain,
+      ];
       values.forEach((project, at) => metrics.set(AGE, { project }, at));
       const shown = await read();
       values.forEach((value, at) => {
@@ -103,10 +132,12 @@ export const metricsRules: Readonly<Record<string, MetricsRule>> = {
     },
   },
   'forgets-what-was-cleared': {
-    sentence: '`clear` removes every label set of one series, and of no other; what is set afterwards is shown.',
+    sentence:
+      '`clear` removes every label set of one series, and of no other; what is set afterwards is shown.',
     needs: ['sets-gauges'],
     test: started(async ({ metrics, read }) => {
-      for (const status of ['pending', 'failed']) metrics.set(BACKLOG, { project: 'p1', status }, 5);
+      for (const status of ['pending', 'failed'])
+        metrics.set(BACKLOG, { project: 'p1', status }, 5);
       metrics.set(AGE, { project: 'p1' }, 9);
       metrics.clear(BACKLOG);
       metrics.set(BACKLOG, { project: 'p2', status: 'pending' }, 6);
@@ -121,7 +152,10 @@ export const metricsRules: Readonly<Record<string, MetricsRule>> = {
     skip: pullOnly,
     test: started(async ({ metrics }) => {
       const { contentType } = await metrics.expose();
-      must(/^text\/plain;.*version=|^application\/openmetrics-text;/.test(contentType), `the content type is "${contentType}"`);
+      must(
+        /^text\/plain;.*version=|^application\/openmetrics-text;/.test(contentType),
+        `the content type is "${contentType}"`,
+      );
     }),
   },
   'says-where-it-pushes-to': {
@@ -134,7 +168,8 @@ export const metricsRules: Readonly<Record<string, MetricsRule>> = {
     }),
   },
   'collects-before-it-pushes': {
-    sentence: 'A backend that pushes calls `collect` before each push, so that gauges are up to date.',
+    sentence:
+      'A backend that pushes calls `collect` before each push, so that gauges are up to date.',
     needs: ['sets-gauges'],
     skip: pushOnly,
     test: async (bench) => {
@@ -153,7 +188,8 @@ export const metricsRules: Readonly<Record<string, MetricsRule>> = {
     },
   },
   'sends-the-rest-at-close': {
-    sentence: 'What was counted right before `close` has arrived when it has resolved; a second `close` does nothing.',
+    sentence:
+      'What was counted right before `close` has arrived when it has resolved; a second `close` does nothing.',
     needs: ['adds-to-counters'],
     skip: pushOnly,
     test: started(async ({ metrics, read }) => {
@@ -179,7 +215,8 @@ export const metricsRules: Readonly<Record<string, MetricsRule>> = {
     needs: ['adds-to-counters'],
     test: started(async ({ metrics, read }) => {
       metrics.add(MESSAGES, P1S1, 4);
-      for (const shown of [...(await Promise.all([read(), read(), read()])), await read()]) shown.expect(MESSAGES, P1S1, 4);
+      for (const shown of [...(await Promise.all([read(), read(), read()])), await read()])
+        shown.expect(MESSAGES, P1S1, 4);
     }),
   },
   'keeps-two-starts-apart': {
@@ -195,15 +232,18 @@ export const metricsRules: Readonly<Record<string, MetricsRule>> = {
     sentence: 'A name that is not in the table, or has another type there, throws.',
     test: started(async ({ metrics }) => {
       const mistakes: Record<string, () => void> = {
-        'adding to a series that is not in the table': () => metrics.add('conformance_nothing_total', {}, 1),
+        'adding to a series that is not in the table': () =>
+          metrics.add('conformance_nothing_total', {}, 1),
         'setting a counter': () => metrics.set(MESSAGES, P1S1, 1),
         'observing a gauge': () => metrics.observe(AGE, { project: 'p1' }, 1),
       };
-      for (const [what, mistake] of Object.entries(mistakes)) must(throws(mistake), `${what} does not throw`);
+      for (const [what, mistake] of Object.entries(mistakes))
+        must(throws(mistake), `${what} does not throw`);
     }),
   },
   'lets-the-process-end': {
-    sentence: 'A backend that was closed, or needs no `close`, has no timers or connections that keep the process alive.',
+    sentence:
+      'A backend that was closed, or needs no `close`, has no timers or connections that keep the process alive.',
     alone: true,
     test: (bench) =>
       leavesNothingOpen(async () => {

@@ -20,9 +20,12 @@ export function blaming<Part extends object>(part: Part, whose: 'rig' | 'plugin'
       const fail = (error: unknown) => {
         if (error instanceof Broken) throw error;
         const innocent = whose === 'rig' ? ', which tells nothing about the plugin' : '';
-        throw new Broken(`the ${whose} failed in \`${String(name)}\`${innocent}: ${reasonOf(error)}`);
+        throw new Broken(
+          `the ${whose} failed in \`${String(name)}\`${innocent}: ${reasonOf(error)}`,
+        );
       };
-      const opened = (result: unknown) => (String(name).startsWith('open') ? blaming(result as object, whose) : result);
+      const opened = (result: unknown) =>
+        String(name).startsWith('open') ? blaming(result as object, whose) : result;
       return (...given: unknown[]) => {
         try {
           const call = () => value.apply(part, given) as unknown;

@@ -7,7 +7,9 @@ import { Broken, must, type Rule } from './rule.js';
 export function watchUnhandledErrors(): { readonly caught: readonly string[]; close(): void } {
   const caught: string[] = [];
   const note = (what: string) => (error: unknown) =>
-    void caught.push(`${what}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    void caught.push(
+      `${what}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+    );
   const rejected = note('unhandled rejection');
   const thrown = note('uncaught exception');
   process.on('unhandledRejection', rejected);
@@ -23,7 +25,8 @@ export function watchUnhandledErrors(): { readonly caught: readonly string[]; cl
 
 /** The last rule of a suite, with the result of `watchUnhandledErrors`. */
 export const letsNothingEscape: Rule<unknown, { readonly unhandled: readonly string[] }> = {
-  sentence: 'During all of this no rejection stayed unhandled and no exception reached the process.',
+  sentence:
+    'During all of this no rejection stayed unhandled and no exception reached the process.',
   needs: [],
   alone: true,
   test: async ({ unhandled }) => {
@@ -40,7 +43,10 @@ const POLL_MS = 20;
  * the process alive: sockets, timers, servers, threads. Only the first may open resources for good.
  * Waits `withinMs` for them to close.
  */
-export async function leavesNothingOpen(work: () => Promise<void>, withinMs: number): Promise<void> {
+export async function leavesNothingOpen(
+  work: () => Promise<void>,
+  withinMs: number,
+): Promise<void> {
   const plugin = watchPlugin();
   try {
     await owner.run('plugin', work);
@@ -65,17 +71,22 @@ export async function leavesNothingOpen(work: () => Promise<void>, withinMs: num
 
 /** `open` counts resources that keep the process alive, by kind: `{ TCPWRAP: 2, Timeout: 1 }`. */
 function watchPlugin() {
-  const opened = new Map<number, { readonly kind: string; readonly resource: { hasRef(): boolean } }>();
+  const opened = new Map<
+    number,
+    { readonly kind: string; readonly resource: { hasRef(): boolean } }
+  >();
   const hook = createHook({
     init: (id, kind, _trigger, resource) => {
       // Promises and requests lack `hasRef`: they do not keep the process alive for long.
-      if (owner.getStore() === 'plugin' && 'hasRef' in resource) opened.set(id, { kind, resource: resource as { hasRef(): boolean } });
+      if (owner.getStore() === 'plugin' && 'hasRef' in resource)
+        opened.set(id, { kind, resource: resource as { hasRef(): boolean } });
     },
     destroy: (id) => void opened.delete(id),
   }).enable();
   const open = () => {
     const counts = new Map<string, number>();
-    for (const { kind, resource } of opened.values()) if (resource.hasRef()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+    for (const { kind, resource } of opened.values())
+      if (resource.hasRef()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
     return counts;
   };
   const close = () => {

@@ -68,7 +68,11 @@ export async function always(problem: Problem, forMs: number): Promise<void> {
 }
 
 /** Requires a rejection with a sentence and a fix. `otherwise` is the reason if it resolves. */
-export async function mustReject(work: Promise<unknown>, what: string, otherwise: string): Promise<unknown> {
+export async function mustReject(
+  work: Promise<unknown>,
+  what: string,
+  otherwise: string,
+): Promise<unknown> {
   const rejected = await work.then(
     () => undefined,
     (error: unknown) => ({ error }),
@@ -94,7 +98,11 @@ export function mustHaveFix(error: unknown, what: string): void {
 
 /** Throws `Broken`, with secrets masked, if the text contains one. `where` names the text. */
 export function mustNotTell(secrets: readonly string[], text: string, where: string): void {
-  for (const secret of secrets) must(!text.includes(secret), `${where} contains a secret: ${text.replaceAll(secret, '***').slice(0, 300)}`);
+  for (const secret of secrets)
+    must(
+      !text.includes(secret),
+      `${where} contains a secret: ${text.replaceAll(secret, '***').slice(0, 300)}`,
+    );
 }
 
 /**
@@ -109,7 +117,11 @@ export function everythingIn(error: unknown): string {
 export function toldBy(error: unknown): string {
   const parts: unknown[] = [];
   const seen = new Set<unknown>();
-  for (let at = error; at !== undefined && at !== null && !seen.has(at); at = (at as { cause?: unknown }).cause) {
+  for (
+    let at = error;
+    at !== undefined && at !== null && !seen.has(at);
+    at = (at as { cause?: unknown }).cause
+  ) {
     seen.add(at);
     const { message, fix } = at as { message?: unknown; fix?: unknown };
     parts.push(message, fix);

@@ -11,7 +11,10 @@ export type RuleResult = {
   /**
    * `reason`: the observation, the rig's missing ability, or the failed rule that this one needs.
    */
-} & ({ readonly outcome: 'passed' } | { readonly outcome: 'failed' | 'skipped'; readonly reason: string });
+} & (
+  | { readonly outcome: 'passed' }
+  | { readonly outcome: 'failed' | 'skipped'; readonly reason: string }
+);
 
 export interface ConformanceOptions {
   /** Default: all. */
@@ -63,7 +66,11 @@ export interface Suite<Plugin, Rig, RuleBench extends Bench<Plugin, Rig>> {
  * @throws `PluginError` if the rig fails to open or close
  * @throws RangeError for an unknown name in `options.rules`
  */
-export async function* runSuite<Plugin, Rig extends { close?(): Promise<void> }, RuleBench extends Bench<Plugin, Rig>>(
+export async function* runSuite<
+  Plugin,
+  Rig extends { close?(): Promise<void> },
+  RuleBench extends Bench<Plugin, Rig>,
+>(
   suite: Suite<Plugin, Rig, RuleBench>,
   plugin: Plugin,
   rig: Openable<Rig>,
@@ -71,12 +78,16 @@ export async function* runSuite<Plugin, Rig extends { close?(): Promise<void> },
 ): AsyncGenerator<RuleResult, void, void> {
   const names = Object.keys(suite.rules);
   const unknown = wanted?.filter((name) => !names.includes(name)) ?? [];
-  if (unknown.length > 0) throw new RangeError(`There is no rule ${unknown.join(', ')}; rules are: ${names.join(', ')}.`);
+  if (unknown.length > 0)
+    throw new RangeError(`There is no rule ${unknown.join(', ')}; rules are: ${names.join(', ')}.`);
   // A requested rule runs even if a rule that it needs was not requested.
   const requested = names.filter((name) => !wanted || wanted.includes(name));
-  const opened = typeof rig === 'function' ? await Promise.resolve().then(rig).catch(failed('open')) : rig;
+  const opened =
+    typeof rig === 'function' ? await Promise.resolve().then(rig).catch(failed('open')) : rig;
   // Collected only if a rule reports them: otherwise they must end the process.
-  const errors = Object.values(suite.rules).includes(letsNothingEscape) ? watchUnhandledErrors() : undefined;
+  const errors = Object.values(suite.rules).includes(letsNothingEscape)
+    ? watchUnhandledErrors()
+    : undefined;
   const limited = limiter(atOnce);
   const results = new Map<string, Promise<RuleResult>>();
   const start = (name: string): Promise<RuleResult> => {
@@ -93,7 +104,13 @@ export async function* runSuite<Plugin, Rig extends { close?(): Promise<void> },
     const reason = skip?.(opened) ?? failureOf(await Promise.all(needed));
     if (reason !== undefined) return { ...about, outcome: 'skipped', reason, durationMs: 0 };
     return limited(async () => {
-      const bench = new suite.bench(plugin, blaming(opened, 'rig'), withinMs, quietMs, errors?.caught ?? []);
+      const bench = new suite.bench(
+        plugin,
+        blaming(opened, 'rig'),
+        withinMs,
+        quietMs,
+        errors?.caught ?? [],
+      );
       const began = performance.now();
       const broken = await test(bench)
         .finally(() => bench.close())
@@ -105,7 +122,9 @@ export async function* runSuite<Plugin, Rig extends { close?(): Promise<void> },
     });
   };
   try {
-    for (const alone of [false, true]) for (const name of requested) if (Boolean(suite.rules[name]!.alone) === alone) void start(name);
+    for (const alone of [false, true])
+      for (const name of requested)
+        if (Boolean(suite.rules[name]!.alone) === alone) void start(name);
     for (const name of requested) yield (await results.get(name)) as RuleResult;
   } finally {
     errors?.close();
@@ -123,7 +142,9 @@ const failed = (to: 'open' | 'close') => (cause: unknown) => {
 const NOT_RUN = 'not run';
 
 function failureOf(needed: readonly RuleResult[]): string | undefined {
-  const failed = needed.find((it) => it.outcome === 'failed' || (it.outcome === 'skipped' && it.reason.startsWith(NOT_RUN)));
+  const failed = needed.find(
+    (it) => it.outcome === 'failed' || (it.outcome === 'skipped' && it.reason.startsWith(NOT_RUN)),
+  );
   return failed && `${NOT_RUN}, because "${failed.rule}" failed`;
 }
 

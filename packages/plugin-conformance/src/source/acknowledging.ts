@@ -17,14 +17,20 @@ export const acknowledgingRules: Readonly<Record<string, SourceRule>> = {
     sentence: 'A message is not acknowledged before it has settled.',
     test: async (bench) => {
       const { place, run } = await bench.hold();
-      await run.stays(async () => (await place.unacknowledged()) !== 1 && 'a message that has not settled was acknowledged');
+      await run.stays(
+        async () =>
+          (await place.unacknowledged()) !== 1 && 'a message that has not settled was acknowledged',
+      );
     },
   },
   'acknowledges-what-has-settled': {
-    sentence: 'A message that settles as `accepted`, `duplicate`, `dropped` or `quarantined` is acknowledged, while the source goes on.',
+    sentence:
+      'A message that settles as `accepted`, `duplicate`, `dropped` or `quarantined` is acknowledged, while the source goes on.',
     needs: ['acknowledges-only-after-the-outcome'],
     test: async (bench) => {
-      const place = await bench.open({ messages: texts(['accepted', 'duplicate', 'dropped', 'quarantined'] satisfies Outcome[]) });
+      const place = await bench.open({
+        messages: texts(['accepted', 'duplicate', 'dropped', 'quarantined'] satisfies Outcome[]),
+      });
       bench.run(place.connection, { answer: (body) => body as Outcome });
       await bench.untilUnacknowledged(place, 0);
     },
@@ -36,7 +42,11 @@ export const acknowledgingRules: Readonly<Record<string, SourceRule>> = {
       const { place, run } = await bench.hold();
       run.abort();
       run.settle('later');
-      await run.stays(async () => (await place.unacknowledged()) !== 1 && 'a message that settled as `later` was acknowledged');
+      await run.stays(
+        async () =>
+          (await place.unacknowledged()) !== 1 &&
+          'a message that settled as `later` was acknowledged',
+      );
     },
   },
   'gives-a-refused-message-again': {
@@ -53,7 +63,11 @@ export const acknowledgingRules: Readonly<Record<string, SourceRule>> = {
   'acknowledges-what-settled-and-nothing-else': {
     sentence:
       'Only settled messages are acknowledged, in whichever order they settle; in a topic, only those up to the first unsettled one.',
-    needs: ['hands-over-without-waiting', 'acknowledges-what-has-settled', 'gives-a-refused-message-again'],
+    needs: [
+      'hands-over-without-waiting',
+      'acknowledges-what-has-settled',
+      'gives-a-refused-message-again',
+    ],
     test: async (bench) => {
       const { place, run: first } = await bench.hold(numbers(4), 2, { window: 10 });
       // Only the newest message settles.
@@ -62,13 +76,22 @@ export const acknowledgingRules: Readonly<Record<string, SourceRule>> = {
       await bench.untilUnacknowledged(place, bench.isTopic ? 4 : 3);
       await first.stop('later');
       const second = bench.run(place.connection);
-      const missing = () => numbers(4).filter((body) => body !== settled && !second.bodies().includes(body));
-      await second.until(() => missing().length > 0 && `of the messages that had not settled, ${missing().join(', ')} did not come again`);
-      must(bench.isTopic || !second.bodies().includes(settled), `message ${settled} had settled and came again`);
+      const missing = () =>
+        numbers(4).filter((body) => body !== settled && !second.bodies().includes(body));
+      await second.until(
+        () =>
+          missing().length > 0 &&
+          `of the messages that had not settled, ${missing().join(', ')} did not come again`,
+      );
+      must(
+        bench.isTopic || !second.bodies().includes(settled),
+        `message ${settled} had settled and came again`,
+      );
     },
   },
   'takes-over-from-a-dead-reader': {
-    sentence: 'When a reader is killed, another one of the same source is handed every message that was not acknowledged.',
+    sentence:
+      'When a reader is killed, another one of the same source is handed every message that was not acknowledged.',
     needs: ['gives-a-refused-message-again'],
     skip: ({ reader }) => (reader === undefined ? 'the rig has no `reader`' : undefined),
     test: async (bench) => {
@@ -82,7 +105,8 @@ export const acknowledgingRules: Readonly<Record<string, SourceRule>> = {
       await first.kill();
       const second = bench.run(connection, { sourceId });
       const problem = () =>
-        second.distinct() < 5 && `a reader was killed, and ${second.distinct()} of 5 messages were handed to the next one`;
+        second.distinct() < 5 &&
+        `a reader was killed, and ${second.distinct()} of 5 messages were handed to the next one`;
       await second.until(problem, bench.withinMs * TAKES_OVER);
     },
   },
@@ -97,19 +121,26 @@ export const acknowledgingRules: Readonly<Record<string, SourceRule>> = {
       const [before, after] = [first.handed[0]!, second.handed[0]!];
       for (const field of ['coordinates', 'timestamp'] as const) {
         const [was, is] = [before.message[field], after.message[field]];
-        must(was === is, `the message was redelivered, and its ${field} changed from ${was} to ${is}`);
+        must(
+          was === is,
+          `the message was redelivered, and its ${field} changed from ${was} to ${is}`,
+        );
       }
       must(before.body === after.body, 'the message was redelivered with another body');
     },
   },
   'keeps-a-message-that-takes-long': {
-    sentence: 'A message that takes longer to settle than the lease of the broker is not handed over a second time meanwhile.',
+    sentence:
+      'A message that takes longer to settle than the lease of the broker is not handed over a second time meanwhile.',
     needs: ['acknowledges-what-has-settled'],
     skip: ({ leaseMs }) => (leaseMs === undefined ? 'the rig has no `leaseMs`' : undefined),
     test: async (bench) => {
       const { leaseMs = 0 } = bench.rig;
       const { place, run } = await bench.hold(['slow'], 1, { workers: 2 });
-      await always(() => run.handed.length !== 1 && `it was handed over again; the lease is ${leaseMs} ms`, leaseMs * LEASES);
+      await always(
+        () => run.handed.length !== 1 && `it was handed over again; the lease is ${leaseMs} ms`,
+        leaseMs * LEASES,
+      );
       run.settle('accepted');
       await bench.untilUnacknowledged(place, 0);
     },

@@ -42,7 +42,13 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
     const heal = () => ((isCut = false), place.heal());
     this.cleanup(() => isCut && heal());
     await place.send(messages);
-    return { connection: place.connection, send: (more) => place.send(more), unacknowledged: () => place.unacknowledged(), cut, heal };
+    return {
+      connection: place.connection,
+      send: (more) => place.send(more),
+      unacknowledged: () => place.unacknowledged(),
+      cut,
+      heal,
+    };
   }
 
   /** Messages for the second partition; a queue has only one. */
@@ -77,7 +83,8 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
   async openReader(connection: Connection, sourceId: string): Promise<KillableReader> {
     const options = { connection, settings: this.settings, sourceId };
     const { reader = '' } = this.rig;
-    const opened = typeof reader === 'string' ? readerProcess(reader, options) : await reader(options);
+    const opened =
+      typeof reader === 'string' ? readerProcess(reader, options) : await reader(options);
     this.cleanup(() => opened.kill());
     return opened;
   }
@@ -89,16 +96,27 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
   }
 
   /** @throws `Broken` if it takes longer than the contract allows */
-  async check(connection: Connection, signal: AbortSignal = new AbortController().signal): Promise<void> {
-    const checked = Promise.resolve().then(() => this.plugin.check(connection, { settings: this.settings, signal }));
-    must(await settles(checked, this.withinMs * CHECK_SHARE), `\`check\` has not settled after ${this.withinMs / 1000} s`);
+  async check(
+    connection: Connection,
+    signal: AbortSignal = new AbortController().signal,
+  ): Promise<void> {
+    const checked = Promise.resolve().then(() =>
+      this.plugin.check(connection, { settings: this.settings, signal }),
+    );
+    must(
+      await settles(checked, this.withinMs * CHECK_SHARE),
+      `\`check\` has not settled after ${this.withinMs / 1000} s`,
+    );
     await checked;
   }
 
   async untilUnacknowledged(place: Place, count: number): Promise<void> {
     await eventually(async () => {
       const counted = await place.unacknowledged();
-      return counted !== count && `the broker has ${counted} unacknowledged messages, ${count} were expected`;
+      return (
+        counted !== count &&
+        `the broker has ${counted} unacknowledged messages, ${count} were expected`
+      );
     }, this.withinMs);
   }
 

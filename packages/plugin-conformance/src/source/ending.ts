@@ -3,18 +3,22 @@ import { numbers, texts, type SourceRule } from './bench.js';
 
 export const endingRules: Readonly<Record<string, SourceRule>> = {
   'hands-nothing-over-after-the-abort': {
-    sentence: 'After the signal has aborted, no message is handed over, although the window has room.',
+    sentence:
+      'After the signal has aborted, no message is handed over, although the window has room.',
     needs: ['hands-over-without-waiting', 'stays-within-the-window'],
     test: async (bench) => {
       const { run } = await bench.hold(numbers(30), 2, { window: 4 });
       run.abort();
       run.settle('accepted');
       const late = () => run.handed.filter((handed) => handed.late).length;
-      await run.stays(() => late() > 0 && `${late()} messages were handed over after the signal had aborted`);
+      await run.stays(
+        () => late() > 0 && `${late()} messages were handed over after the signal had aborted`,
+      );
     },
   },
   'waits-for-what-it-has-handed-over': {
-    sentence: '`run` does not resolve while a message is unsettled. (The gateway settles every message in time, at worst as `later`.)',
+    sentence:
+      '`run` does not resolve while a message is unsettled. (The gateway settles every message in time, at worst as `later`.)',
     test: async (bench) => {
       const { run } = await bench.hold();
       run.abort();
@@ -22,7 +26,8 @@ export const endingRules: Readonly<Record<string, SourceRule>> = {
     },
   },
   'ends-when-everything-has-settled': {
-    sentence: '`run` resolves within ten seconds after its signal aborted and every message settled; an idle run does too.',
+    sentence:
+      '`run` resolves within ten seconds after its signal aborted and every message settled; an idle run does too.',
     test: async (bench) => {
       const { run: busy } = await bench.hold(numbers(3), 1);
       const { run: idle } = await bench.start({ workers: 2 });
@@ -49,7 +54,8 @@ export const endingRules: Readonly<Record<string, SourceRule>> = {
     },
   },
   'goes-on-where-it-ended': {
-    sentence: '`run` can be called again: it hands over what was not acknowledged, and nothing that was.',
+    sentence:
+      '`run` can be called again: it hands over what was not acknowledged, and nothing that was.',
     needs: [
       'hands-nothing-over-after-the-abort',
       'acknowledges-what-settles-while-it-ends',
@@ -58,22 +64,35 @@ export const endingRules: Readonly<Record<string, SourceRule>> = {
     ],
     test: async (bench) => {
       const { connection } = await bench.open({ messages: texts(numbers(20)) });
-      const first = bench.run(connection, { window: 4, answer: (_body, before) => (before < 10 ? 'accepted' : 'hold') });
+      const first = bench.run(connection, {
+        window: 4,
+        answer: (_body, before) => (before < 10 ? 'accepted' : 'hold'),
+      });
       await first.untilHanded(11);
       await first.stop('later');
-      const accepted = first.handed.filter(({ outcome }) => outcome === 'accepted').map(({ body }) => body);
+      const accepted = first.handed
+        .filter(({ outcome }) => outcome === 'accepted')
+        .map(({ body }) => body);
       const second = bench.run(connection);
-      const lost = () => numbers(20).filter((body) => !accepted.includes(body) && !second.bodies().includes(body)).length;
+      const lost = () =>
+        numbers(20).filter((body) => !accepted.includes(body) && !second.bodies().includes(body))
+          .length;
       await second.until(
         () =>
-          lost() > 0 && `the first run ended, and ${lost()} of the ${20 - accepted.length} messages that it had not acknowledged are lost`,
+          lost() > 0 &&
+          `the first run ended, and ${lost()} of the ${20 - accepted.length} messages that it had not acknowledged are lost`,
       );
       const again = () => accepted.filter((body) => second.bodies().includes(body)).length;
-      await second.stays(() => again() > 0 && `the first run ended, and ${again()} messages that it had acknowledged came again`);
+      await second.stays(
+        () =>
+          again() > 0 &&
+          `the first run ended, and ${again()} messages that it had acknowledged came again`,
+      );
     },
   },
   'keeps-two-sources-apart': {
-    sentence: 'Two sources run at once: each gets its own messages, and the end of one does not end the other.',
+    sentence:
+      'Two sources run at once: each gets its own messages, and the end of one does not end the other.',
     needs: ['hands-each-message-over-once', 'ends-when-everything-has-settled'],
     test: async (bench) => {
       const [one, two] = [await bench.open(), await bench.open()];
@@ -84,8 +103,14 @@ export const endingRules: Readonly<Record<string, SourceRule>> = {
       await second.untilHanded();
       await first.stop();
       await two.send(texts(['for two again']));
-      await second.until(() => second.handed.length < 2 && 'one of two sources was ended, and the other no longer reads');
-      const strays = [...first.bodies().filter((body) => body !== 'for one'), ...second.bodies().filter((body) => body === 'for one')];
+      await second.until(
+        () =>
+          second.handed.length < 2 && 'one of two sources was ended, and the other no longer reads',
+      );
+      const strays = [
+        ...first.bodies().filter((body) => body !== 'for one'),
+        ...second.bodies().filter((body) => body === 'for one'),
+      ];
       must(strays.length === 0, `a source got a message of the other: ${strays.join(', ')}`);
     },
   },
@@ -94,9 +119,14 @@ export const endingRules: Readonly<Record<string, SourceRule>> = {
     needs: ['ends-when-everything-has-settled'],
     test: async (bench) => {
       const place = await bench.open();
-      const given = { connection: structuredClone(place.connection), settings: structuredClone(bench.settings) };
+      const given = {
+        connection: structuredClone(place.connection),
+        settings: structuredClone(bench.settings),
+      };
       const before = JSON.stringify(given);
-      await bench.plugin.check(given.connection, { settings: given.settings, signal: new AbortController().signal }).catch(() => undefined);
+      await bench.plugin
+        .check(given.connection, { settings: given.settings, signal: new AbortController().signal })
+        .catch(() => undefined);
       await place.send(texts(['one']));
       const run = bench.run(given.connection, { settings: given.settings });
       await run.untilHanded();

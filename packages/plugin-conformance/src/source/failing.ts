@@ -1,5 +1,13 @@
 import { settles } from '@gateway/plugin';
-import { eventually, everythingIn, must, mustHaveFix, mustNotTell, mustReject, toldBy } from '../run/rule.js';
+import {
+  eventually,
+  everythingIn,
+  must,
+  mustHaveFix,
+  mustNotTell,
+  mustReject,
+  toldBy,
+} from '../run/rule.js';
 import { numbers, texts, type SourceBench, type SourceRule } from './bench.js';
 import type { PluginRun } from './plugin-run.js';
 import type { SourceRig } from './rig.js';
@@ -27,7 +35,11 @@ const checkRejects = (failing: Failing): Pick<SourceRule, 'needs' | 'skip' | 'te
   needs: ['check-accepts-what-can-be-read'],
   skip: without(failing),
   test: async (bench) => {
-    await mustReject(bench.check(bench.rig[failing]!.connection), '`check`', `\`check\` accepted ${failures[failing]}`);
+    await mustReject(
+      bench.check(bench.rig[failing]!.connection),
+      '`check`',
+      `\`check\` accepted ${failures[failing]}`,
+    );
   },
 });
 
@@ -53,34 +65,49 @@ export const failingRules: Readonly<Record<string, SourceRule>> = {
     },
   },
   'check-tells-of-a-missing-place': {
-    sentence: '`check` rejects within ten seconds with a `PluginError` when the queue or topic does not exist.',
+    sentence:
+      '`check` rejects within ten seconds with a `PluginError` when the queue or topic does not exist.',
     ...checkRejects('missing'),
   },
   'check-refuses-wrong-credentials': {
-    sentence: '`check` rejects within ten seconds with a `PluginError` when the credentials are wrong.',
+    sentence:
+      '`check` rejects within ten seconds with a `PluginError` when the credentials are wrong.',
     ...checkRejects('wrongCredentials'),
   },
   'run-refuses-wrong-credentials': {
-    sentence: '`run` rejects with a `PluginError` when the credentials are wrong; it neither hangs nor reads.',
+    sentence:
+      '`run` rejects with a `PluginError` when the credentials are wrong; it neither hangs nor reads.',
     skip: without('wrongCredentials'),
     test: async (bench) => {
       const run = bench.run(bench.rig.wrongCredentials!.connection);
       const withinMs = bench.withinMs * REJECTS;
-      must(await settles(run.over, withinMs), `with wrong credentials, \`run\` has not rejected after ${withinMs / 1000} s`);
+      must(
+        await settles(run.over, withinMs),
+        `with wrong credentials, \`run\` has not rejected after ${withinMs / 1000} s`,
+      );
       must('error' in run.end!, 'with wrong credentials, `run` resolved');
       mustHaveFix(run.end.error, '`run`');
     },
   },
   'keeps-secrets-to-itself': {
-    sentence: 'No secret of the connection is in an error, its causes and their properties, a report to health or the log.',
+    sentence:
+      'No secret of the connection is in an error, its causes and their properties, a report to health or the log.',
     skip: without('wrongCredentials'),
     test: async (bench) => {
       const { connection, secrets } = bench.rig.wrongCredentials!;
-      await bench.check(connection).catch((error: unknown) => mustNotTell(secrets, everythingIn(error), 'the error of `check`'));
+      await bench
+        .check(connection)
+        .catch((error: unknown) =>
+          mustNotTell(secrets, everythingIn(error), 'the error of `check`'),
+        );
       const run = bench.run(connection);
       await settles(run.over, bench.withinMs * REJECTS);
       mustNotTell(secrets, everythingIn(run.end?.error), 'the error of `run`');
-      mustNotTell(secrets, run.states.map(({ reason }) => reason ?? '').join(' '), 'a report to health');
+      mustNotTell(
+        secrets,
+        run.states.map(({ reason }) => reason ?? '').join(' '),
+        'a report to health',
+      );
       mustNotTell(secrets, run.logged.join('\n'), 'the log');
     },
   },
@@ -100,17 +127,24 @@ export const failingRules: Readonly<Record<string, SourceRule>> = {
       await settles(checked, 200);
       abort.abort(new Error('the caller has gone'));
       const afterMs = bench.withinMs * ABORTS;
-      must(await settles(checked, afterMs), `\`check\` goes on ${afterMs / 1000} s after its signal aborted`);
+      must(
+        await settles(checked, afterMs),
+        `\`check\` goes on ${afterMs / 1000} s after its signal aborted`,
+      );
     },
   },
   'ends-while-it-connects': {
-    sentence: '`run` ends within ten seconds when its signal aborts before the broker has answered.',
+    sentence:
+      '`run` ends within ten seconds when its signal aborts before the broker has answered.',
     skip: without('silent'),
     test: async (bench) => {
       const run = bench.run(bench.rig.silent!.connection);
       await settles(run.over, 200);
       run.abort();
-      must(await settles(run.over, bench.withinMs), `\`run\` still connects ${bench.withinMs / 1000} s after its signal aborted`);
+      must(
+        await settles(run.over, bench.withinMs),
+        `\`run\` still connects ${bench.withinMs / 1000} s after its signal aborted`,
+      );
     },
   },
   'tells-when-the-broker-is-away': {
@@ -126,13 +160,18 @@ export const failingRules: Readonly<Record<string, SourceRule>> = {
       await untilFailing(bench, run);
       run.settle('accepted');
       if (run.end) {
-        must('error' in run.end, 'the broker went away, and `run` resolved as if its signal had aborted');
+        must(
+          'error' in run.end,
+          'the broker went away, and `run` resolved as if its signal had aborted',
+        );
         mustHaveFix(run.end.error, '`run`');
-      } else must(Boolean(run.states.at(-1)?.reason?.trim()), '`failing` was reported without a reason');
+      } else
+        must(Boolean(run.states.at(-1)?.reason?.trim()), '`failing` was reported without a reason');
     },
   },
   'reads-again-when-the-broker-is-back': {
-    sentence: 'When the broker is back, the same run or the next one hands over what was not acknowledged, and what is new.',
+    sentence:
+      'When the broker is back, the same run or the next one hands over what was not acknowledged, and what is new.',
     needs: ['tells-when-the-broker-is-away', 'gives-a-refused-message-again'],
     skip: without('openBreakable'),
     test: async (bench) => {
@@ -148,13 +187,19 @@ export const failingRules: Readonly<Record<string, SourceRule>> = {
       await place.send(texts(['after']));
       const missing = () =>
         ['before', 'after'].filter(
-          (body) => !runs.some(({ handed }) => handed.some((it) => it.body === body && it.outcome === 'accepted')),
+          (body) =>
+            !runs.some(({ handed }) =>
+              handed.some((it) => it.body === body && it.outcome === 'accepted'),
+            ),
         );
       await eventually(() => {
         // An agent restarts a run too.
         if (last.end) runs.push((last = bench.run(place.connection, { sourceId })));
         else last.settle('accepted');
-        return missing().length > 0 && `the broker was back, and ${missing().join(' and ')} did not come${last.ended()}`;
+        return (
+          missing().length > 0 &&
+          `the broker was back, and ${missing().join(' and ')} did not come${last.ended()}`
+        );
       }, bench.withinMs * NOTICES);
     },
   },
@@ -162,5 +207,8 @@ export const failingRules: Readonly<Record<string, SourceRule>> = {
 
 function untilFailing({ withinMs }: SourceBench, run: PluginRun): Promise<void> {
   const isFailing = () => run.end !== undefined || run.states.at(-1)?.state === 'failing';
-  return run.until(() => !isFailing() && 'the broker went away, and `run` neither rejected nor reported `failing`', withinMs * NOTICES);
+  return run.until(
+    () => !isFailing() && 'the broker went away, and `run` neither rejected nor reported `failing`',
+    withinMs * NOTICES,
+  );
 }

@@ -11,7 +11,8 @@ const REPORT_PATIENCE = 2.5;
 /** Reporting lag is optional. */
 export const lagRules: Readonly<Record<string, SourceRule>> = {
   'reads-without-lag': {
-    sentence: 'Without `context.lag`, which a gateway need not give, messages are read all the same.',
+    sentence:
+      'Without `context.lag`, which a gateway need not give, messages are read all the same.',
     test: async (bench) => {
       const { connection } = await bench.open({ messages: texts(['one']) });
       await bench.run(connection, { wantsLag: false }).untilHanded();
@@ -25,14 +26,18 @@ export const lagRules: Readonly<Record<string, SourceRule>> = {
       goOn();
       await untilLag(bench, run);
       for (const { partition, messages } of run.lags) {
-        must(typeof partition === 'string', `lag was reported for a partition that is not a string: ${String(partition)}`);
+        must(
+          typeof partition === 'string',
+          `lag was reported for a partition that is not a string: ${String(partition)}`,
+        );
         const isCount = messages === null || (Number.isSafeInteger(messages) && messages >= 0);
         must(isCount, `the lag of partition "${partition}" was reported as ${String(messages)}`);
       }
     },
   },
   'forgets-lag-when-it-ends': {
-    sentence: 'Before `run` ends, the lag of every reported partition is reported as null, and nothing is reported after that.',
+    sentence:
+      'Before `run` ends, the lag of every reported partition is reported as null, and nothing is reported after that.',
     needs: ['ends-when-everything-has-settled', 'waits-for-what-it-has-handed-over'],
     test: async (bench) => {
       const { run, goOn } = await holdSome(bench);
@@ -41,10 +46,17 @@ export const lagRules: Readonly<Record<string, SourceRule>> = {
       goOn();
       await run.stop();
       const last = new Map(run.lags.map(({ partition, messages }) => [partition, messages]));
-      const kept = [...last].filter(([, messages]) => messages !== null).map(([partition]) => `"${partition}"`);
-      must(kept.length === 0, `\`run\` has ended, and the lag of partition ${kept.join(', ')} was not reported as null`);
+      const kept = [...last]
+        .filter(([, messages]) => messages !== null)
+        .map(([partition]) => `"${partition}"`);
+      must(
+        kept.length === 0,
+        `\`run\` has ended, and the lag of partition ${kept.join(', ')} was not reported as null`,
+      );
       const reports = run.lags.length;
-      await run.stays(() => run.lags.length !== reports && 'lag was reported after `run` had ended');
+      await run.stays(
+        () => run.lags.length !== reports && 'lag was reported after `run` had ended',
+      );
     },
   },
   'watches-a-source-that-stands-still': {
@@ -69,12 +81,21 @@ export const lagRules: Readonly<Record<string, SourceRule>> = {
       watched.catch(none);
       try {
         await eventually(() => {
-          const sum = [...lags.values()].reduce<number>((total, messages) => total + (messages ?? 0), 0);
-          return Promise.resolve(sum !== 40 && `40 messages wait and nothing reads; \`watch\` reported ${JSON.stringify([...lags])}`);
+          const sum = [...lags.values()].reduce<number>(
+            (total, messages) => total + (messages ?? 0),
+            0,
+          );
+          return Promise.resolve(
+            sum !== 40 &&
+              `40 messages wait and nothing reads; \`watch\` reported ${JSON.stringify([...lags])}`,
+          );
         }, withinMs);
       } finally {
         abort.abort();
-        must(await settles(watched, withinMs), `\`watch\` has not resolved ${withinMs / 1000} s after its signal aborted`);
+        must(
+          await settles(watched, withinMs),
+          `\`watch\` has not resolved ${withinMs / 1000} s after its signal aborted`,
+        );
       }
       await watched;
     },

@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { settles, type Message, type Outcome, type SourceContext, type SourcePlugin } from '@gateway/plugin';
+import {
+  settles,
+  type Message,
+  type Outcome,
+  type SourceContext,
+  type SourcePlugin,
+} from '@gateway/plugin';
 import { always, eventually, must, type Problem } from '../run/rule.js';
 import type { Bench } from '../run/run-rules.js';
 import type { SourceRig } from './rig.js';
@@ -48,7 +54,8 @@ export class PluginRun {
   ) {
     this.#answer = answer;
     this.#bench = bench;
-    const log = (fields: object, sentence: string) => void this.logged.push(`${JSON.stringify(fields)} ${sentence}`);
+    const log = (fields: object, sentence: string) =>
+      void this.logged.push(`${JSON.stringify(fields)} ${sentence}`);
     const context: SourceContext = {
       window: 100,
       workers: 1,
@@ -59,7 +66,10 @@ export class PluginRun {
       clientId: `conformance-${randomUUID().slice(0, 8)}`,
       log: { debug: log, info: log, warn: log, error: log },
       report: (state, reason) => void this.states.push({ state, reason }),
-      ...(wantsLag && { lag: (partition: string, messages: number | null) => void this.lags.push({ partition, messages }) }),
+      ...(wantsLag && {
+        lag: (partition: string, messages: number | null) =>
+          void this.lags.push({ partition, messages }),
+      }),
     };
     this.over = Promise.resolve()
       .then(() => bench.plugin.run(connection, (message) => this.#handle(message), context))
@@ -96,7 +106,8 @@ export class PluginRun {
       await settles(this.over, this.#bench.withinMs),
       `\`run\` has not resolved ${this.#bench.withinMs / 1000} s after its signal aborted and every message settled`,
     );
-    if (this.end && 'error' in this.end) must(false, `\`run\` rejected after its signal aborted: ${String(this.end.error)}`);
+    if (this.end && 'error' in this.end)
+      must(false, `\`run\` rejected after its signal aborted: ${String(this.end.error)}`);
   }
 
   /** Ends the run unconditionally: settles all messages, including future ones, with `later`. */
@@ -118,22 +129,34 @@ export class PluginRun {
   untilReading(): Promise<void> {
     const states = () => this.states.map(({ state }) => state);
     return this.until(
-      () => states().at(-1) !== 'reading' && `it does not report reading; it reported: ${states().join(', ') || 'nothing'}`,
+      () =>
+        states().at(-1) !== 'reading' &&
+        `it does not report reading; it reported: ${states().join(', ') || 'nothing'}`,
     );
   }
 
   untilHanded(count = 1): Promise<void> {
     const handed = () => this.handed.length;
-    return this.until(() => handed() < count && `${handed()} of ${count} messages were handed over`);
+    return this.until(
+      () => handed() < count && `${handed()} of ${count} messages were handed over`,
+    );
   }
 
   untilHeld(count = 1): Promise<void> {
     const held = () => this.held().length;
-    return this.until(() => held() < count && `${held()} messages were handed over while none settled, ${count} were expected`);
+    return this.until(
+      () =>
+        held() < count &&
+        `${held()} messages were handed over while none settled, ${count} were expected`,
+    );
   }
 
   untilRead(count: number, after = ''): Promise<void> {
-    return this.until(() => this.distinct() !== count && `${after}${this.distinct()} of ${count} messages were handed over`);
+    return this.until(
+      () =>
+        this.distinct() !== count &&
+        `${after}${this.distinct()} of ${count} messages were handed over`,
+    );
   }
 
   distinct(): number {
@@ -143,7 +166,9 @@ export class PluginRun {
   /** Describes the end of the run, if it has ended. */
   ended(): string {
     if (!this.end) return '';
-    return 'error' in this.end ? `; \`run\` rejected: ${String(this.end.error)}` : '; `run` had resolved by then';
+    return 'error' in this.end
+      ? `; \`run\` rejected: ${String(this.end.error)}`
+      : '; `run` had resolved by then';
   }
 
   #explain(problem: Awaited<ReturnType<Problem>>): string | false {
@@ -163,7 +188,9 @@ export class PluginRun {
           resolve(outcome);
         },
       };
-      const outcome = this.#released ? 'later' : this.#answer(handed.body, this.handed.push(handed) - 1);
+      const outcome = this.#released
+        ? 'later'
+        : this.#answer(handed.body, this.handed.push(handed) - 1);
       // Settles in a later turn, like a commit.
       if (outcome !== 'hold') setImmediate(handed.settle, outcome);
     });

@@ -16,7 +16,10 @@ export const processRules: Readonly<Record<string, SourceRule>> = {
       const before = performance.eventLoopUtilization();
       await sleep(bench.quietMs);
       const { utilization } = performance.eventLoopUtilization(before);
-      must(utilization < BUSY_SHARE_MAX, `without messages the event loop is busy for ${Math.round(utilization * 100)} % of the time`);
+      must(
+        utilization < BUSY_SHARE_MAX,
+        `without messages the event loop is busy for ${Math.round(utilization * 100)} % of the time`,
+      );
     },
   },
   'closes-what-it-opened': {

@@ -5,7 +5,11 @@ import type { ReaderOptions } from './reader-process.js';
 process.once('message', (given: ReaderOptions & { readonly module: string }) => void read(given));
 process.once('disconnect', () => process.exit());
 
-async function read({ module, connection, ...options }: ReaderOptions & { readonly module: string }): Promise<void> {
+async function read({
+  module,
+  connection,
+  ...options
+}: ReaderOptions & { readonly module: string }): Promise<void> {
   const { default: plugin } = (await import(module)) as { readonly default: SourcePlugin };
   const none = () => {};
   const handle = () => {

@@ -25,7 +25,9 @@ export function readerProcess(module: string, options: ReaderOptions): KillableR
   let end: string | undefined;
   child.on('message', () => handed++);
   child.stderr!.on('data', (text: Buffer) => (said += text.toString()));
-  const over = once(child, 'close').then(() => (end = `the process of a reader ended: ${said.trim().slice(0, 2000)}`));
+  const over = once(child, 'close').then(
+    () => (end = `the process of a reader ended: ${said.trim().slice(0, 2000)}`),
+  );
   child.send({ module, ...options });
   return {
     get handed() {

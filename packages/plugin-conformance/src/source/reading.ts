@@ -21,7 +21,8 @@ export const readingRules: Readonly<Record<string, SourceRule>> = {
     },
   },
   'reads-until-it-is-told-to-end': {
-    sentence: 'Without messages `run` waits for some; it does not resolve before its signal aborts.',
+    sentence:
+      'Without messages `run` waits for some; it does not resolve before its signal aborts.',
     test: async (bench) => {
       const { run } = await bench.start();
       await run.stays(() => run.end && 'no message came, and `run` ended');
@@ -36,7 +37,11 @@ export const readingRules: Readonly<Record<string, SourceRule>> = {
       await run.untilReading();
       await place.send(bench.spread());
       await run.untilRead(40);
-      await run.stays(() => run.handed.length !== 40 && `${run.handed.length - 40} messages were handed over a second time`);
+      await run.stays(
+        () =>
+          run.handed.length !== 40 &&
+          `${run.handed.length - 40} messages were handed over a second time`,
+      );
     },
   },
   'names-messages-apart': {
@@ -44,7 +49,11 @@ export const readingRules: Readonly<Record<string, SourceRule>> = {
       'Different messages of a source have different coordinates, also with equal bodies, in other partitions and with several workers.',
     test: async (bench) => {
       const same = Array<string>(50).fill('the same');
-      const { run } = await bench.start({ partitions: 2, messages: [...texts(same), ...bench.second(same)], workers: 2 });
+      const { run } = await bench.start({
+        partitions: 2,
+        messages: [...texts(same), ...bench.second(same)],
+        workers: 2,
+      });
       await run.untilHanded(100);
       const names = new Set(run.handed.map(({ message }) => message.coordinates));
       must(names.size === 100, `100 messages have ${names.size} different coordinates`);
@@ -54,19 +63,29 @@ export const readingRules: Readonly<Record<string, SourceRule>> = {
     sentence: 'Coordinates are a string that is not empty and has no control characters.',
     test: async (bench) => {
       const { coordinates }: { coordinates: unknown } = await bench.readOne();
-      must(typeof coordinates === 'string' && coordinates !== '', `the coordinates are ${JSON.stringify(coordinates)}`);
-      must(!/\p{Cc}/u.test(coordinates), `the coordinates have a control character: ${JSON.stringify(coordinates)}`);
+      must(
+        typeof coordinates === 'string' && coordinates !== '',
+        `the coordinates are ${JSON.stringify(coordinates)}`,
+      );
+      must(
+        !/\p{Cc}/u.test(coordinates),
+        `the coordinates have a control character: ${JSON.stringify(coordinates)}`,
+      );
     },
   },
   'tells-the-time-in-milliseconds': {
     sentence: 'The timestamp is when the broker received the message, in milliseconds since 1970.',
     test: async (bench) => {
       const { timestamp } = await bench.readOne();
-      must(Math.abs(timestamp - Date.now()) < CLOCKS_DIFFER_MS, `a message that was sent just now has the timestamp ${timestamp}`);
+      must(
+        Math.abs(timestamp - Date.now()) < CLOCKS_DIFFER_MS,
+        `a message that was sent just now has the timestamp ${timestamp}`,
+      );
     },
   },
   'keeps-the-bytes-of-a-body': bodyRule({
-    sentence: 'A body is handed over byte for byte: white space, line breaks, numbers as they are written, other scripts, 200 kB.',
+    sentence:
+      'A body is handed over byte for byte: white space, line breaks, numbers as they are written, other scripts, 200 kB.',
     bodies: [
       '{ "price": 1.10,\r\n\t"big": 9007199254740993, "a": 1, "a": 2 }\n',
       '  ü 日本 \u00e9 e\u0301  ',
@@ -76,33 +95,49 @@ export const readingRules: Readonly<Record<string, SourceRule>> = {
   'keeps-a-body-that-is-no-text': bodyRule({
     sentence: 'A body that is not UTF-8 is handed over byte for byte.',
     bodies: [Buffer.from([0, 255, 254, 10, 13, 0xc3, 0x28, 0xed, 0xa0, 0x80])],
-    skip: ({ bodies }) => (bodies?.binary === false ? 'the rig says that the broker carries only text' : undefined),
+    skip: ({ bodies }) =>
+      bodies?.binary === false ? 'the rig says that the broker carries only text' : undefined,
   }),
   'keeps-an-empty-body': bodyRule({
     sentence: 'A message with an empty body is handed over with no bytes.',
     bodies: [Buffer.alloc(0)],
-    skip: ({ bodies }) => (bodies?.empty === false ? 'the rig says that the broker carries no empty bodies' : undefined),
+    skip: ({ bodies }) =>
+      bodies?.empty === false ? 'the rig says that the broker carries no empty bodies' : undefined,
   }),
   'hands-headers-over': {
-    sentence: 'The headers of a message are handed over as text, under the names they were sent with.',
-    skip: ({ headers }) => (headers === false ? 'the rig says that the broker has no headers' : undefined),
+    sentence:
+      'The headers of a message are handed over as text, under the names they were sent with.',
+    skip: ({ headers }) =>
+      headers === false ? 'the rig says that the broker has no headers' : undefined,
     test: async (bench) => {
-      const headers = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', 'X-Origin': 'Zürich' };
+      const headers = {
+        traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+        'X-Origin': 'Zürich',
+      };
       const { headers: given } = await bench.readOne(headers);
       for (const [name, value] of Object.entries(headers)) {
-        must(given[name] === value, `the header ${name}: ${value} was handed over as ${JSON.stringify(given[name]) ?? 'nothing'}`);
+        must(
+          given[name] === value,
+          `the header ${name}: ${value} was handed over as ${JSON.stringify(given[name]) ?? 'nothing'}`,
+        );
       }
       const other = Object.entries(given).find(([, value]) => typeof value !== 'string');
       must(!other, `the header ${other?.[0]} is not a string`);
     },
   },
   'keeps-the-order': {
-    sentence: 'Messages are handed over in the order in which they were sent; in a topic, within each partition.',
+    sentence:
+      'Messages are handed over in the order in which they were sent; in a topic, within each partition.',
     needs: ['hands-each-message-over-once'],
-    skip: ({ ordered, shape }) => ((ordered ?? shape === 'topic') ? undefined : 'the rig says that the broker keeps no order'),
+    skip: ({ ordered, shape }) =>
+      (ordered ?? shape === 'topic') ? undefined : 'the rig says that the broker keeps no order',
     test: async (bench) => {
       const sent = [numbers(150), bench.isTopic ? numbers(150, 1000) : []];
-      const { run } = await bench.start({ partitions: 2, messages: [...texts(sent[0]!), ...bench.second(sent[1]!)], window: 7 });
+      const { run } = await bench.start({
+        partitions: 2,
+        messages: [...texts(sent[0]!), ...bench.second(sent[1]!)],
+        window: 7,
+      });
       await run.untilHanded(sent.flat().length);
       for (const bodies of sent) {
         const came = run.bodies().filter((body) => bodies.includes(body));
@@ -113,15 +148,23 @@ export const readingRules: Readonly<Record<string, SourceRule>> = {
   },
 };
 
-function bodyRule({ bodies, ...rule }: Omit<SourceRule, 'test'> & { readonly bodies: readonly Buffer[] }): SourceRule {
+function bodyRule({
+  bodies,
+  ...rule
+}: Omit<SourceRule, 'test'> & { readonly bodies: readonly Buffer[] }): SourceRule {
   return {
     ...rule,
     test: async (bench) => {
-      const { run } = await bench.start({ messages: bodies.map((body) => ({ body, headers: {}, partition: 0 })) });
+      const { run } = await bench.start({
+        messages: bodies.map((body) => ({ body, headers: {}, partition: 0 })),
+      });
       await run.untilHanded(bodies.length);
       for (const body of bodies) {
         const found = run.handed.some(({ message }) => body.equals(message.body));
-        must(found, `a body of ${body.length} bytes (${JSON.stringify(body.subarray(0, 60).toString('latin1'))}) was changed`);
+        must(
+          found,
+          `a body of ${body.length} bytes (${JSON.stringify(body.subarray(0, 60).toString('latin1'))}) was changed`,
+        );
       }
     },
   };

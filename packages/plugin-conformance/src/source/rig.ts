@@ -35,7 +35,10 @@ export interface SourceRig<Connection = Record<string, unknown>> {
    */
   readonly reader?: string | ((options: ReaderOptions) => KillableReader | Promise<KillableReader>);
   /** Credentials that the broker rejects, and the secrets in them. */
-  readonly wrongCredentials?: { readonly connection: Connection; readonly secrets: readonly string[] };
+  readonly wrongCredentials?: {
+    readonly connection: Connection;
+    readonly secrets: readonly string[];
+  };
   /** A missing queue or topic. */
   readonly missing?: { readonly connection: Connection };
   /** An address that accepts connections, or packets, and never answers. */

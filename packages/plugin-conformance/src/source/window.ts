@@ -8,14 +8,20 @@ export const windowRules: Readonly<Record<string, SourceRule>> = {
     test: async (bench) => void (await bench.hold(numbers(40), 5, { window: 10 })),
   },
   'stays-within-the-window': {
-    sentence: 'At most `window` messages are unsettled, per partition of a topic or per worker of a queue; with a window of 1, one.',
+    sentence:
+      'At most `window` messages are unsettled, per partition of a topic or per worker of a queue; with a window of 1, one.',
     needs: ['reports-reading', 'reads-until-it-is-told-to-end'],
     test: async (bench) => {
       const cases = [
         { window: 5, workers: 2, most: 10 },
         { window: 1, workers: 1, most: bench.isTopic ? 2 : 1 },
       ].map(async ({ window, workers, most }) => {
-        const { place, run } = await bench.start({ partitions: 2, window, workers, answer: () => 'hold' });
+        const { place, run } = await bench.start({
+          partitions: 2,
+          window,
+          workers,
+          answer: () => 'hold',
+        });
         // A broker may deliver twice while workers join.
         await run.untilReading();
         await place.send(bench.spread());
@@ -42,14 +48,20 @@ export const windowRules: Readonly<Record<string, SourceRule>> = {
       await run.stays(() => run.end && 'no message settled for a while, and `run` ended');
       await run.until(() => {
         run.settle('accepted');
-        return run.distinct() !== 30 && `the window was full, then every message settled, and ${run.distinct()} of 30 were handed over`;
+        return (
+          run.distinct() !== 30 &&
+          `the window was full, then every message settled, and ${run.distinct()} of 30 were handed over`
+        );
       });
     },
   },
   'runs-as-many-readers-as-it-is-told': {
     sentence: 'With two workers a queue has two readers, each with a window of its own.',
     needs: ['hands-over-without-waiting', 'stays-within-the-window'],
-    skip: ({ shape }) => (shape === 'topic' ? 'the window of a topic counts per partition, whatever the workers' : undefined),
+    skip: ({ shape }) =>
+      shape === 'topic'
+        ? 'the window of a topic counts per partition, whatever the workers'
+        : undefined,
     test: async (bench) => void (await bench.hold(numbers(40), 5, { window: 4, workers: 2 })),
   },
   'goes-on-after-a-poisonous-message': {
@@ -64,7 +76,8 @@ export const windowRules: Readonly<Record<string, SourceRule>> = {
     },
   },
   'goes-on-around-a-stuck-message': {
-    sentence: 'A message that does not settle holds up no other message of a queue, and in a topic none of another partition.',
+    sentence:
+      'A message that does not settle holds up no other message of a queue, and in a topic none of another partition.',
     needs: ['hands-over-without-waiting', 'goes-on-after-a-poisonous-message'],
     test: async (bench) => {
       const { run } = await bench.start({
@@ -75,7 +88,11 @@ export const windowRules: Readonly<Record<string, SourceRule>> = {
       });
       const others = () => numbers(20).filter((body) => run.bodies().includes(body)).length;
       const where = bench.isTopic ? 'in the other partition' : 'others';
-      await run.until(() => others() < 20 && `one message did not settle, and ${others()} of the 20 ${where} were handed over`);
+      await run.until(
+        () =>
+          others() < 20 &&
+          `one message did not settle, and ${others()} of the 20 ${where} were handed over`,
+      );
       must(run.bodies().includes('stuck'), 'the message that does not settle was not handed over');
     },
   },

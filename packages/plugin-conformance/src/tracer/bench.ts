@@ -17,7 +17,10 @@ export const about: Pick<TracerContext, 'serviceName' | 'serviceVersion' | 'envi
 };
 
 /** The span context in a message that continues a trace. */
-export const remote = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' } as const;
+export const remote = {
+  traceId: '0af7651916cd43dd8448eb211c80319c',
+  spanId: 'b7ad6b7169203331',
+} as const;
 
 /** The context of a tracer rule. `close` closes its receivers and tracers. */
 export class TracerBench extends Bench<TracerPlugin, TracerRig> {
@@ -33,9 +36,13 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
   async start(settings: Record<string, unknown>) {
     const warnings: string[] = [];
     const ignore = () => {};
-    const warn = (fields: object, sentence: string) => void warnings.push(`${JSON.stringify(fields)} ${sentence}`);
+    const warn = (fields: object, sentence: string) =>
+      void warnings.push(`${JSON.stringify(fields)} ${sentence}`);
     const starting = Promise.resolve().then(() =>
-      this.plugin.start(settings, { ...about, log: { debug: ignore, info: ignore, warn, error: warn } }),
+      this.plugin.start(settings, {
+        ...about,
+        log: { debug: ignore, info: ignore, warn, error: warn },
+      }),
     );
     let closing: Promise<void> | undefined;
     const close = () => (closing ??= starting.then((started) => started.close()));
@@ -53,7 +60,10 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
   }
 
   /** Runs `work` with a new receiver and tracer, then closes the tracer. */
-  async trace<Result>(work: () => Result | Promise<Result>, settingsOf = ({ settings }: Receiver) => settings) {
+  async trace<Result>(
+    work: () => Result | Promise<Result>,
+    settingsOf = ({ settings }: Receiver) => settings,
+  ) {
     const receiver = await this.open();
     const started = await this.start(settingsOf(receiver));
     const result = await work();
@@ -75,7 +85,9 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
   }
 
   emit(name: string, context = this.api.ROOT_CONTEXT): SpanContext {
-    const span = this.api.trace.getTracer('conformance').startSpan(name, { attributes: { 'event.id': 'evt-1' } }, context);
+    const span = this.api.trace
+      .getTracer('conformance')
+      .startSpan(name, { attributes: { 'event.id': 'evt-1' } }, context);
     span.end();
     return span.spanContext();
   }
@@ -93,7 +105,8 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
   async arrived(receiver: Receiver, name: string, count = 1): Promise<ReceivedSpan> {
     const spans = new Map<string, ReceivedSpan>();
     await eventually(async () => {
-      for (const span of await receiver.spans()) if (isNamed(span, name)) spans.set(span.spanId, span);
+      for (const span of await receiver.spans())
+        if (isNamed(span, name)) spans.set(span.spanId, span);
       return spans.size < count && `${spans.size} of ${count} spans "${name}" have arrived`;
     }, this.withinMs);
     return [...spans.values()][0]!;
@@ -101,11 +114,16 @@ export class TracerBench extends Bench<TracerPlugin, TracerRig> {
 
   stayedAway(receiver: Receiver, name: string): Promise<void> {
     const hasArrived = async () => (await receiver.spans()).some((span) => isNamed(span, name));
-    return always(async () => (await hasArrived()) && `the span "${name}" has arrived`, this.quietMs);
+    return always(
+      async () => (await hasArrived()) && `the span "${name}" has arrived`,
+      this.quietMs,
+    );
   }
 
   records(): boolean {
-    const span = this.api.trace.getTracer('conformance').startSpan('probe', {}, this.remote('sampled'));
+    const span = this.api.trace
+      .getTracer('conformance')
+      .startSpan('probe', {}, this.remote('sampled'));
     span.end();
     return span.isRecording() || span.spanContext().spanId !== remote.spanId;
   }
@@ -154,5 +172,9 @@ export interface ReceivedSpan {
   /** Attributes as stored by the back end. */
   readonly attributes: Readonly<Record<string, unknown>>;
   /** Data about the process, as far as the protocol carries it. */
-  readonly service?: { readonly name?: string; readonly version?: string; readonly environment?: string };
+  readonly service?: {
+    readonly name?: string;
+    readonly version?: string;
+    readonly environment?: string;
+  };
 }

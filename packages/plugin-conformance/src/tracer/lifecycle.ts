@@ -4,18 +4,21 @@ import type { TracerBench, TracerRig, TracerRule } from './bench.js';
 
 const WARNINGS_MAX = 3;
 
-const withoutAway = ({ away }: TracerRig) => (away === undefined ? 'the rig has no `away`' : undefined);
+const withoutAway = ({ away }: TracerRig) =>
+  away === undefined ? 'the rig has no `away`' : undefined;
 
 export const lifecycleRules: Readonly<Record<string, TracerRule>> = {
   'flushes-at-close': {
-    sentence: 'Spans that ended right before `close`, hundreds of them, have arrived when it has resolved.',
+    sentence:
+      'Spans that ended right before `close`, hundreds of them, have arrived when it has resolved.',
     test: async (bench) => {
       const { receiver } = await bench.trace(() => bench.emitMany(300, 'last'));
       await bench.arrived(receiver, 'last', 300);
     },
   },
   'gives-the-provider-back': {
-    sentence: 'After `close` no provider is registered: spans are not recorded, and another provider can be registered.',
+    sentence:
+      'After `close` no provider is registered: spans are not recorded, and another provider can be registered.',
     test: async (bench) => {
       await bench.trace(() => must(bench.records(), 'after `start` spans are not recorded'));
       must(!bench.records(), 'after `close` spans are still recorded');
@@ -26,41 +29,58 @@ export const lifecycleRules: Readonly<Record<string, TracerRule>> = {
     needs: ['gives-the-provider-back'],
     test: async (bench) => {
       await bench.trace(() => {});
-      const { receiver, result: outer } = await bench.trace(() => bench.nest('outer again', 'inner again'));
+      const { receiver, result: outer } = await bench.trace(() =>
+        bench.nest('outer again', 'inner again'),
+      );
       const { parentSpanId } = await bench.arrived(receiver, 'inner again');
       must(parentSpanId === outer.spanId, 'after a second start, spans do not know their parents');
     },
   },
   'refuses-a-second-tracer': {
-    sentence: 'When another provider is registered, `start` rejects with a `PluginError` and leaves that provider registered.',
+    sentence:
+      'When another provider is registered, `start` rejects with a `PluginError` and leaves that provider registered.',
     test: async (bench) => {
       const { trace } = bench.api;
       const receiver = await bench.open();
-      const span = Object.assign(trace.wrapSpanContext(bench.api.INVALID_SPAN_CONTEXT), { mine: true });
+      const span = Object.assign(trace.wrapSpanContext(bench.api.INVALID_SPAN_CONTEXT), {
+        mine: true,
+      });
       const tracer = { startSpan: () => span, startActiveSpan: () => undefined as never };
       trace.disable();
-      must(trace.setGlobalTracerProvider({ getTracer: () => tracer }), 'the rig itself keeps a provider registered');
+      must(
+        trace.setGlobalTracerProvider({ getTracer: () => tracer }),
+        'the rig itself keeps a provider registered',
+      );
       await mustReject(
         bench.start(receiver.settings),
         '`start`',
         'another provider was registered, and `start` resolved; one of the two receives no spans',
       );
-      must('mine' in trace.getTracer('another').startSpan('any'), 'another provider was registered, and `start` replaced it');
+      must(
+        'mine' in trace.getTracer('another').startSpan('any'),
+        'another provider was registered, and `start` replaced it',
+      );
     },
   },
   'refuses-wrong-settings': {
-    sentence: 'When settings are wrong, `start` rejects with a `PluginError`, tells no secret, and registers nothing.',
+    sentence:
+      'When settings are wrong, `start` rejects with a `PluginError`, tells no secret, and registers nothing.',
     needs: ['gives-the-provider-back'],
     skip: ({ wrong }) => (wrong === undefined ? 'the rig has no `wrong`' : undefined),
     test: async (bench) => {
       const { settings, secrets = [] } = bench.rig.wrong!;
-      const error = await mustReject(bench.start(settings), '`start`', '`start` resolved with wrong settings');
+      const error = await mustReject(
+        bench.start(settings),
+        '`start`',
+        '`start` resolved with wrong settings',
+      );
       mustNotTell(secrets, everythingIn(error), 'the error of `start`');
       must(!bench.records(), '`start` rejected, and a provider is registered');
     },
   },
   'closes-in-time-when-nobody-listens': {
-    sentence: 'When the back end is away, `start` resolves, and `close` takes at most five seconds.',
+    sentence:
+      'When the back end is away, `start` resolves, and `close` takes at most five seconds.',
     skip: withoutAway,
     test: async (bench) => void (await loseSpans(bench)),
   },
@@ -72,14 +92,20 @@ export const lifecycleRules: Readonly<Record<string, TracerRule>> = {
       const warnings = await loseSpans(bench);
       must(warnings.length > 0, 'the back end is away, and the log has no warning');
       const some = warnings.slice(0, 3).join(' · ');
-      must(warnings.length <= WARNINGS_MAX, `50 spans were lost, and the log has ${warnings.length} warnings: ${some}`);
+      must(
+        warnings.length <= WARNINGS_MAX,
+        `50 spans were lost, and the log has ${warnings.length} warnings: ${some}`,
+      );
     },
   },
   'closes-what-it-opened': {
     sentence: 'When `close` has resolved, nothing that the tracer opened keeps the process alive.',
     needs: ['starts-again'],
     test: async (bench) => {
-      await leavesNothingOpen(async () => void (await bench.trace(() => bench.emit('once'))), bench.withinMs);
+      await leavesNothingOpen(
+        async () => void (await bench.trace(() => bench.emit('once'))),
+        bench.withinMs,
+      );
     },
   },
   'lets-nothing-escape': letsNothingEscape,

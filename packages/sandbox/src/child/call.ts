@@ -11,7 +11,11 @@ export type Transform = (payload: unknown, message: { readonly bytes: Uint8Array
 // The global is removed before functions run.
 const Bytes = Uint8Array;
 
-export type Returned = { kind: 'object'; json: string } | { kind: 'array'; items: string[] } | { kind: 'dropped' } | Refusal;
+export type Returned =
+  | { kind: 'object'; json: string }
+  | { kind: 'array'; items: string[] }
+  | { kind: 'dropped' }
+  | Refusal;
 
 /**
  * Calls a function with one payload and converts its result to JSON text. Code of the function,
@@ -59,13 +63,18 @@ export function findTransform(instantiate: Instantiate): Transform | Refusal {
     return refuseThrown('The text threw before transform could be called:', error);
   }
   if (typeof transform === 'function') return transform as Transform;
-  if (transform === undefined) return refuse('no_transform', 'The text defines no function with the name transform.');
-  return refuse('no_transform', `In the text, transform is ${showKind(transform)}, not a function.`);
+  if (transform === undefined)
+    return refuse('no_transform', 'The text defines no function with the name transform.');
+  return refuse(
+    'no_transform',
+    `In the text, transform is ${showKind(transform)}, not a function.`,
+  );
 }
 
 function read(returned: unknown, maxOutputBytes: number): Returned {
   if (returned === null) return { kind: 'dropped' };
-  if (typeof returned !== 'object') return refuseKind(`The function returned ${showKind(returned)}.`, returned);
+  if (typeof returned !== 'object')
+    return refuseKind(`The function returned ${showKind(returned)}.`, returned);
   if (isPromise(returned)) return refuse('promise', 'The function returned a promise.');
   if (!Array.isArray(returned)) {
     const json = write(returned, 'The function returned', maxOutputBytes);
@@ -75,7 +84,10 @@ function read(returned: unknown, maxOutputBytes: number): Returned {
   const count = returned.length;
   if (count === 0) return { kind: 'dropped' };
   if (count <= MAX_ITEMS) return readItems(returned, count, maxOutputBytes);
-  return refuse('output_too_large', `The function returned an array of ${count} items, and ${MAX_ITEMS} are allowed.`);
+  return refuse(
+    'output_too_large',
+    `The function returned an array of ${count} items, and ${MAX_ITEMS} are allowed.`,
+  );
 }
 
 function readItems(returned: readonly unknown[], count: number, maxOutputBytes: number): Returned {
@@ -84,7 +96,8 @@ function readItems(returned: readonly unknown[], count: number, maxOutputBytes: 
   for (let index = 0; index < count; index += 1) {
     const item = returned[index];
     const subject = `Item ${index} of the array that the function returned is`;
-    if (typeof item !== 'object' || item === null || Array.isArray(item)) return refuseKind(`${subject} ${showKind(item)}.`, item);
+    if (typeof item !== 'object' || item === null || Array.isArray(item))
+      return refuseKind(`${subject} ${showKind(item)}.`, item);
     if (isPromise(item)) return refuse('promise', `${subject} a promise.`);
     const json = write(item, subject, left);
     if (typeof json !== 'string') return json;
@@ -97,18 +110,27 @@ function readItems(returned: readonly unknown[], count: number, maxOutputBytes: 
 function write(value: object, subject: string, maxBytes: number): string | Refusal {
   // The JSON text of a Map, a Set or a Date is never what the author meant.
   const kind = showKind(value);
-  if (kind === 'a Map' || kind === 'a Set' || kind === 'a Date') return refuseKind(`${subject} ${kind}.`, value);
+  if (kind === 'a Map' || kind === 'a Set' || kind === 'a Date')
+    return refuseKind(`${subject} ${kind}.`, value);
   let json: string | undefined;
   try {
     json = JSON.stringify(value);
   } catch (error) {
-    return refuse('not_json', `${subject} ${kind} that has no JSON text: ${showThrown(error)}${onLine(lineOf(error))}.`);
+    return refuse(
+      'not_json',
+      `${subject} ${kind} that has no JSON text: ${showThrown(error)}${onLine(lineOf(error))}.`,
+    );
   }
-  if (json === undefined) return refuse('not_json', `${subject} ${kind} whose toJSON gave nothing.`);
-  if (!json.startsWith('{')) return refuse('not_an_object', `${subject} ${kind} whose toJSON gave no object.`);
+  if (json === undefined)
+    return refuse('not_json', `${subject} ${kind} whose toJSON gave nothing.`);
+  if (!json.startsWith('{'))
+    return refuse('not_an_object', `${subject} ${kind} whose toJSON gave no object.`);
   const bytes = Buffer.byteLength(json);
   if (bytes <= maxBytes) return json;
-  return refuse('output_too_large', `${subject} ${kind} of ${bytes} bytes as JSON text, and ${maxBytes} are allowed.`);
+  return refuse(
+    'output_too_large',
+    `${subject} ${kind} of ${bytes} bytes as JSON text, and ${maxBytes} are allowed.`,
+  );
 }
 
 function isPromise(value: object): boolean {
@@ -117,10 +139,18 @@ function isPromise(value: object): boolean {
 
 function refuseKind(happened: string, value: unknown): Refusal {
   return value === undefined
-    ? refuse('not_an_object', happened, 'Is a return missing? Return an object, an array of objects, or null to drop the message.')
+    ? refuse(
+        'not_an_object',
+        happened,
+        'Is a return missing? Return an object, an array of objects, or null to drop the message.',
+      )
     : refuse('not_an_object', happened);
 }
 
 function refuseThrown(happened: string, error: unknown): Refusal {
-  return refuse('threw', `${happened} ${showThrown(error)}${onLine(lineOf(error))}.`, fixForAbsent(messageOf(error)));
+  return refuse(
+    'threw',
+    `${happened} ${showThrown(error)}${onLine(lineOf(error))}.`,
+    fixForAbsent(messageOf(error)),
+  );
 }

@@ -5,9 +5,23 @@ import { setImmediate } from 'node:timers/promises';
 import { call, findTransform, type Returned } from './call.js';
 import { makeCompiler, mayMakePromises, type Instantiate } from './compile.js';
 import { rememberErrorLines } from './describe.js';
-import { makeGuestConsole, removeCopying, removeFromAsync, stripHostGlobals } from './guest-globals.js';
+import {
+  makeGuestConsole,
+  removeCopying,
+  removeFromAsync,
+  stripHostGlobals,
+} from './guest-globals.js';
 import { progressWriter, STARTED } from '../protocol/progress.js';
-import { decodeChunk, encodeReply, HEAD_BYTES, PROGRESS_FD, REPLY_FD, REQUEST_FD, type Answer, type Chunk } from '../protocol/protocol.js';
+import {
+  decodeChunk,
+  encodeReply,
+  HEAD_BYTES,
+  PROGRESS_FD,
+  REPLY_FD,
+  REQUEST_FD,
+  type Answer,
+  type Chunk,
+} from '../protocol/protocol.js';
 import type { Refusal } from '../protocol/result.js';
 
 // The entry point of a child process: `node child.js <file of ses> <maximum bytes of output>`. The
@@ -80,12 +94,23 @@ async function work(chunk: Chunk): Promise<void> {
     const logs = guest.take();
     answers.push({ ...outcome, logs, durationMs });
     // A reason is short.
-    chars += sizeOf(logs) + (outcome.kind === 'object' ? outcome.json.length : outcome.kind === 'array' ? sizeOf(outcome.items) : 0);
-    if (index + 1 === count || endedAt - flushedAt >= FLUSH_MS || chars >= FLUSH_CHARS) flush(index + 1);
+    chars +=
+      sizeOf(logs) +
+      (outcome.kind === 'object'
+        ? outcome.json.length
+        : outcome.kind === 'array'
+          ? sizeOf(outcome.items)
+          : 0);
+    if (index + 1 === count || endedAt - flushedAt >= FLUSH_MS || chars >= FLUSH_CHARS)
+      flush(index + 1);
   }
 }
 
-function makeCall(chunk: Chunk, index: number, instantiate: Instantiate): Returned | { kind: 'compiled' } {
+function makeCall(
+  chunk: Chunk,
+  index: number,
+  instantiate: Instantiate,
+): Returned | { kind: 'compiled' } {
   if (chunk.kind === 'run') return call(instantiate, chunk.payloads[index]!, maxOutputBytes);
   const transform = findTransform(instantiate);
   return typeof transform === 'function' ? { kind: 'compiled' } : transform;

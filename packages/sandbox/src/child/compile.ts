@@ -16,7 +16,11 @@ export type Instantiate = () => unknown;
  */
 export function compile(text: string, console: object): Instantiate | Refusal {
   if (text.length > MAX_TEXT_CHARS) {
-    return refuse('not_compiled', `The text has ${text.length} characters, and ${MAX_TEXT_CHARS} are allowed.`, 'Shorten it.');
+    return refuse(
+      'not_compiled',
+      `The text has ${text.length} characters, and ${MAX_TEXT_CHARS} are allowed.`,
+      'Shorten it.',
+    );
   }
   const malformed = findSyntaxError(text);
   if (malformed) return malformed;
@@ -43,11 +47,16 @@ function findSyntaxError(text: string): Refusal | undefined {
     return undefined;
   } catch (error) {
     const stack = (error as { stack?: unknown }).stack;
-    const line = typeof stack === 'string' ? new RegExp(`^${SOURCE_NAME}:(\\d+)`).exec(stack)?.[1] : undefined;
+    const line =
+      typeof stack === 'string' ? new RegExp(`^${SOURCE_NAME}:(\\d+)`).exec(stack)?.[1] : undefined;
     const message = messageOf(error);
     const happened = `The text does not compile: ${message}${onLine(line)}.`;
     return /\b(import|export)\b/.test(message)
-      ? refuse('not_compiled', happened, 'A transform is no module: write the function alone, without import and export.')
+      ? refuse(
+          'not_compiled',
+          happened,
+          'A transform is no module: write the function alone, without import and export.',
+        )
       : refuse('not_compiled', happened);
   }
 }
@@ -62,7 +71,10 @@ const REJECTED: Record<string, { what: string; fix: string }> = {
     what: 'eval(',
     fix: 'No code can be made at run time. In a string or a comment, put something between the word and the bracket.',
   },
-  SES_HTML_COMMENT_REJECTED: { what: '<!-- or -->', fix: "Write it in two parts: '<' + '!--', or '--' + '>'." },
+  SES_HTML_COMMENT_REJECTED: {
+    what: '<!-- or -->',
+    fix: "Write it in two parts: '<' + '!--', or '--' + '>'.",
+  },
 };
 
 // https://github.com/endojs/endo/tree/master/packages/ses/error-codes
@@ -70,7 +82,8 @@ function refuseText(error: unknown): Refusal {
   const message = messageOf(error);
   const [, line, code = ''] = /:(\d+)\. \((SES_\w+)\)/.exec(message) ?? [];
   const rejected = REJECTED[code];
-  if (!rejected) return refuse('not_compiled', `The text does not compile: ${message}${onLine(lineOf(error))}.`);
+  if (!rejected)
+    return refuse('not_compiled', `The text does not compile: ${message}${onLine(lineOf(error))}.`);
   return refuse(
     'not_compiled',
     `The text has ${rejected.what}${onLine(line)}, which is not allowed even in strings and comments.`,
@@ -83,7 +96,9 @@ const MAX_FUNCTIONS = 64;
 const MAX_CHARS = 2 * 1024 * 1024;
 
 /** Returns a compiler that keeps the most recently used functions. */
-export function makeCompiler(console: object): (key: string, text: string) => Instantiate | Refusal {
+export function makeCompiler(
+  console: object,
+): (key: string, text: string) => Instantiate | Refusal {
   const kept = new Map<string, { text: string; result: Instantiate | Refusal }>();
   let chars = 0;
   const remove = (key: string): void => {

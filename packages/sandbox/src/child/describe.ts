@@ -14,7 +14,9 @@ interface Frame {
 export function rememberErrorLines(): void {
   // V8's hook, https://v8.dev/docs/stack-trace-api; after lockdown only the host's Error has it.
   Error.prepareStackTrace = (error: object, frames: readonly Frame[]) => {
-    const line = frames.find((frame) => frame.getScriptNameOrSourceURL() === SOURCE_NAME)?.getLineNumber();
+    const line = frames
+      .find((frame) => frame.getScriptNameOrSourceURL() === SOURCE_NAME)
+      ?.getLineNumber();
     if (typeof line === 'number') lines.set(error, line);
     return '';
   };
@@ -42,9 +44,14 @@ const MAX_CHARS = 300;
 /** May run code of the function, so call it within the deadline. Never throws. */
 export function showThrown(thrown: unknown): string {
   try {
-    if (typeof thrown !== 'object' || thrown === null) return `the value ${shorten(String(thrown))}`;
+    if (typeof thrown !== 'object' || thrown === null)
+      return `the value ${shorten(String(thrown))}`;
     const { name, message } = thrown as { name?: string; message?: string };
-    return shorten(name === undefined && message === undefined ? 'an object' : `${String(name ?? 'Error')}: ${String(message ?? '')}`);
+    return shorten(
+      name === undefined && message === undefined
+        ? 'an object'
+        : `${String(name ?? 'Error')}: ${String(message ?? '')}`,
+    );
   } catch {
     return 'something that cannot be shown';
   }
@@ -53,7 +60,9 @@ export function showThrown(thrown: unknown): string {
 /** Returns the message of an error, or ''. Never throws. */
 export function messageOf(thrown: unknown): string {
   try {
-    return typeof thrown === 'object' && thrown !== null ? shorten(String((thrown as { message?: string }).message ?? '')) : '';
+    return typeof thrown === 'object' && thrown !== null
+      ? shorten(String((thrown as { message?: string }).message ?? ''))
+      : '';
   } catch {
     return '';
   }

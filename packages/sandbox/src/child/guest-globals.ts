@@ -8,9 +8,32 @@ import { MAX_LOG_LINE_CHARS, MAX_LOG_LINES } from '../protocol/protocol.js';
 const LANGUAGE = [
   ...['globalThis', 'Infinity', 'NaN', 'undefined', 'isFinite', 'isNaN', 'parseFloat', 'parseInt'],
   ...['decodeURI', 'decodeURIComponent', 'encodeURI', 'encodeURIComponent', 'escape', 'unescape'],
-  ...['Object', 'Array', 'String', 'Number', 'Boolean', 'BigInt', 'Symbol', 'Function', 'RegExp', 'Date', 'Math', 'JSON', 'Reflect'],
+  ...[
+    'Object',
+    'Array',
+    'String',
+    'Number',
+    'Boolean',
+    'BigInt',
+    'Symbol',
+    'Function',
+    'RegExp',
+    'Date',
+    'Math',
+    'JSON',
+    'Reflect',
+  ],
   ...['Map', 'Set', 'WeakMap', 'WeakSet', 'Proxy', 'Iterator'],
-  ...['Error', 'AggregateError', 'EvalError', 'RangeError', 'ReferenceError', 'SyntaxError', 'TypeError', 'URIError'],
+  ...[
+    'Error',
+    'AggregateError',
+    'EvalError',
+    'RangeError',
+    'ReferenceError',
+    'SyntaxError',
+    'TypeError',
+    'URIError',
+  ],
   'console',
 ];
 
@@ -42,7 +65,11 @@ const COPYING = ['filter', 'map', 'slice', 'toReversed', 'toSorted', 'with'];
 export function removeCopying(): void {
   const typedArray = Object.getPrototypeOf(Uint8Array.prototype) as object;
   // Node reads it of its own buffers, which no function sees.
-  Object.defineProperty(Buffer.prototype, 'buffer', Object.getOwnPropertyDescriptor(typedArray, 'buffer')!);
+  Object.defineProperty(
+    Buffer.prototype,
+    'buffer',
+    Object.getOwnPropertyDescriptor(typedArray, 'buffer')!,
+  );
   for (const name of ['constructor', 'buffer', ...COPYING]) remove(name, typedArray);
   remove('constructor', Uint8Array.prototype);
 }
@@ -64,9 +91,41 @@ function remove(name: string, from: object): void {
 }
 
 const ABSENT = [
-  ...['require', 'module', 'exports', 'process', 'global', 'Buffer', 'fetch', 'crypto', 'performance', 'structuredClone', 'eval'],
-  ...['setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask', 'Promise', 'URL', 'URLSearchParams', 'atob', 'btoa', 'Intl'],
-  ...['TextEncoder', 'TextDecoder', 'ArrayBuffer', 'SharedArrayBuffer', 'DataView', 'Uint8Array', 'WebAssembly', 'Atomics'],
+  ...[
+    'require',
+    'module',
+    'exports',
+    'process',
+    'global',
+    'Buffer',
+    'fetch',
+    'crypto',
+    'performance',
+    'structuredClone',
+    'eval',
+  ],
+  ...[
+    'setTimeout',
+    'setInterval',
+    'setImmediate',
+    'queueMicrotask',
+    'Promise',
+    'URL',
+    'URLSearchParams',
+    'atob',
+    'btoa',
+    'Intl',
+  ],
+  ...[
+    'TextEncoder',
+    'TextDecoder',
+    'ArrayBuffer',
+    'SharedArrayBuffer',
+    'DataView',
+    'Uint8Array',
+    'WebAssembly',
+    'Atomics',
+  ],
 ];
 
 /** Returns the fix for a missing global: undeclared names are undefined in a compartment. */
@@ -90,7 +149,14 @@ export function makeGuestConsole() {
   };
   const method = () => ({ write: (...values: unknown[]) => write(...values) }).write;
   return {
-    console: harden({ log: method(), info: method(), warn: method(), error: method(), debug: method(), trace: method() }),
+    console: harden({
+      log: method(),
+      info: method(),
+      warn: method(),
+      error: method(),
+      debug: method(),
+      trace: method(),
+    }),
     take(): string[] {
       const taken = dropped === 0 ? lines : [...lines, `(${dropped} further lines were dropped)`];
       lines = [];

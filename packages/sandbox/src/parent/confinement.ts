@@ -21,11 +21,17 @@ export interface Command {
 
 /** Returns commands to start a child, strictest first. An unsupported one fails immediately. */
 export async function childCommands(limits: SandboxLimits): Promise<Command[]> {
-  const [setpriv, prlimit, node] = await Promise.all([find('setpriv'), find('prlimit'), nodeArguments(limits)]);
+  const [setpriv, prlimit, node] = await Promise.all([
+    find('setpriv'),
+    find('prlimit'),
+    nodeArguments(limits),
+  ]);
   // Without its parent nothing would enforce the deadline of a looping child.
   const dying = setpriv === undefined ? [] : [[setpriv, '--pdeathsig', 'KILL', '--no-new-privs']];
   // Functions that run out of memory must not leave core files.
-  const data = DATA_MB_BESIDE_HEAP.map((megabytes) => `--data=${(limits.memoryMb + megabytes) * 1024 * 1024}`);
+  const data = DATA_MB_BESIDE_HEAP.map(
+    (megabytes) => `--data=${(limits.memoryMb + megabytes) * 1024 * 1024}`,
+  );
   const limiting = prlimit === undefined ? [] : data.map((limit) => [prlimit, limit, '--core=0']);
   return [...dying, []].flatMap((outer) =>
     [...limiting, []].map((inner) => {
@@ -54,7 +60,9 @@ async function nodeArguments(limits: SandboxLimits): Promise<string[]> {
 
 /** https://nodejs.org/api/permissions.html: no files but these, no processes, no threads. */
 function permissionArguments(folders: readonly string[]): string[] {
-  const flag = ['--permission', '--experimental-permission'].find((name) => process.allowedNodeEnvironmentFlags.has(name));
+  const flag = ['--permission', '--experimental-permission'].find((name) =>
+    process.allowedNodeEnvironmentFlags.has(name),
+  );
   return flag === undefined ? [] : [flag, ...folders.map((folder) => `--allow-fs-read=${folder}/`)];
 }
 

@@ -17,7 +17,8 @@ const STARVED_SHARE = 0.1;
 
 /** `long`: likely to overrun. `starvedMs`: processor time of a call that had too little of it. */
 export type Look =
-  { readonly state: 'fine' | 'long' | 'stuck' } | { readonly state: 'overran'; readonly call: number; readonly starvedMs?: number };
+  | { readonly state: 'fine' | 'long' | 'stuck' }
+  | { readonly state: 'overran'; readonly call: number; readonly starvedMs?: number };
 
 /**
  * Measures from outside how long a child has run the same call. Time counts between looks: a call
@@ -28,7 +29,10 @@ export type Look =
  * @param cpuMs processor time of the child; undefined where unknown
  * @returns `look`, to be called every `everyMs` milliseconds while the child has work
  */
-export function watchDeadline(deadlineMs: number, cpuMs: () => number | undefined = () => undefined) {
+export function watchDeadline(
+  deadlineMs: number,
+  cpuMs: () => number | undefined = () => undefined,
+) {
   const everyMs = Math.min(200, Math.max(5, Math.ceil(deadlineMs / 10)));
   let seen: Progress = { chunk: 0, call: undefined };
   let seenForMs = 0;
@@ -50,8 +54,10 @@ export function watchDeadline(deadlineMs: number, cpuMs: () => number | undefine
       if (seenRunningMs < LONG_SHARE * deadlineMs) return { state: 'fine' };
       if (seenRunningMs < deadlineMs) return { state: 'long' };
       const cpuNow = cpuMs();
-      const usedMs = cpuNow === undefined || cpuBefore === undefined ? Infinity : cpuNow - cpuBefore;
-      if (usedMs >= KEPT_WAITING_SHARE * deadlineMs) return { state: 'overran', call: progress.call };
+      const usedMs =
+        cpuNow === undefined || cpuBefore === undefined ? Infinity : cpuNow - cpuBefore;
+      if (usedMs >= KEPT_WAITING_SHARE * deadlineMs)
+        return { state: 'overran', call: progress.call };
       if (seenForMs < KEPT_WAITING_DEADLINES * deadlineMs) return { state: 'long' };
       const isStarved = usedMs < STARVED_SHARE * deadlineMs;
       return { state: 'overran', call: progress.call, ...(isStarved ? { starvedMs: usedMs } : {}) };

@@ -94,7 +94,8 @@ export class FunctionQueues {
   /** @param project always the same for a function; by default the function is its own project */
   add(key: string, calls: readonly Call[], project = key): void {
     const queue = this.#queue(key, project);
-    if (this.#lastProject !== undefined && this.#lastProject !== project) this.#sharedUntil = performance.now() + SHARING_MS;
+    if (this.#lastProject !== undefined && this.#lastProject !== project)
+      this.#sharedUntil = performance.now() + SHARING_MS;
     this.#lastProject = project;
     for (const call of calls) queue.waiting.push(call);
   }
@@ -150,7 +151,13 @@ export class FunctionQueues {
     const running = instead === undefined ? undefined : this.#queue(instead).project;
     for (const [key, queue] of this.#queues) {
       const { project, waiting } = queue;
-      if (waiting.length === 0 || queue.running > 0 || project.rests > 0 || !this.#isNew(key, queue, now)) continue;
+      if (
+        waiting.length === 0 ||
+        queue.running > 0 ||
+        project.rests > 0 ||
+        !this.#isNew(key, queue, now)
+      )
+        continue;
       if (running ? project !== running : project.running < this.#most(project, now)) return true;
     }
     return false;
@@ -165,7 +172,11 @@ export class FunctionQueues {
       let tried = 0;
       for (const [key, queue] of project.queues) {
         const { waiting, running } = queue;
-        if (!this.#isApart(key, queue, now)) tried += Math.min(this.#share - running, Math.ceil(waiting.length / this.#tried.get(key)!));
+        if (!this.#isApart(key, queue, now))
+          tried += Math.min(
+            this.#share - running,
+            Math.ceil(waiting.length / this.#tried.get(key)!),
+          );
         else if (waiting.length > 0 && project.rests === 0 && free > 0) apart = 1;
       }
       wanted += Math.min(free, tried);
@@ -187,7 +198,8 @@ export class FunctionQueues {
         }
         const apart = this.#isApart(key, queue, now);
         if (queue.running >= (apart ? 1 : this.#share)) continue;
-        if (apart && (!isFree || project.rests > 0 || (newWaits && !this.#isNew(key, queue, now)))) continue;
+        if (apart && (!isFree || project.rests > 0 || (newWaits && !this.#isNew(key, queue, now))))
+          continue;
         queue.running += 1;
         project.running += 1;
         toTheEnd(project.queues, key, queue);
@@ -216,7 +228,8 @@ export class FunctionQueues {
 
   /** Whether a function apart is running: they share one process. */
   #isConfined(now: number): boolean {
-    for (const [key, queue] of this.#queues) if (queue.running > 0 && this.#isApart(key, queue, now)) return true;
+    for (const [key, queue] of this.#queues)
+      if (queue.running > 0 && this.#isApart(key, queue, now)) return true;
     return false;
   }
 
@@ -232,7 +245,11 @@ export class FunctionQueues {
     let queue = this.#queues.get(key);
     if (queue) return queue;
     let project = this.#projects.get(name);
-    if (!project) this.#projects.set(name, (project = { name, queues: new Map(), running: 0, suspectUntil: 0, rests: 0 }));
+    if (!project)
+      this.#projects.set(
+        name,
+        (project = { name, queues: new Map(), running: 0, suspectUntil: 0, rests: 0 }),
+      );
     queue = { key, project, waiting: [], running: 0, suspectUntil: 0, interrupted: false };
     this.#queues.set(key, queue);
     project.queues.set(key, queue);
@@ -252,7 +269,8 @@ export class FunctionQueues {
 
 function suspectProject(project: Project, tookMs: number): Rest | undefined {
   const now = performance.now();
-  const ms = project.suspectUntil > now ? Math.min(MAX_REST_MS, RESTS * (tookMs + REPLACING_MS)) : 0;
+  const ms =
+    project.suspectUntil > now ? Math.min(MAX_REST_MS, RESTS * (tookMs + REPLACING_MS)) : 0;
   project.suspectUntil = now + ms + SUSPICION_MS;
   if (ms === 0) return undefined;
   project.rests += 1;

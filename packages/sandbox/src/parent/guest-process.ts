@@ -4,7 +4,15 @@ import type { Readable } from 'node:stream';
 import type { Command } from './confinement.js';
 import { CpuShare, cpuTimeMs } from './cpu-share.js';
 import { watchDeadline } from './deadline.js';
-import { type SandboxLimits, decodeReply, encodeChunk, FrameReader, REPLY_FD, type Chunk, type Reply } from '../protocol/protocol.js';
+import {
+  type SandboxLimits,
+  decodeReply,
+  encodeChunk,
+  FrameReader,
+  REPLY_FD,
+  type Chunk,
+  type Reply,
+} from '../protocol/protocol.js';
 import { openProgress, readProgress, STARTED } from '../protocol/progress.js';
 
 /** Why a process ended, and the call it was running, if any. */
@@ -121,7 +129,8 @@ export class GuestProcess {
     // The child ended before it read everything; `onEnd` reports that.
     child.stdin.on('error', () => undefined);
     child.stderr!.on('data', (bytes: Buffer) => {
-      if (this.#lastWords.length < LAST_WORDS_CHARS) this.#lastWords += bytes.toString('latin1').slice(0, LAST_WORDS_CHARS);
+      if (this.#lastWords.length < LAST_WORDS_CHARS)
+        this.#lastWords += bytes.toString('latin1').slice(0, LAST_WORDS_CHARS);
     });
     (child.stdio[REPLY_FD] as Readable).on('data', (bytes: Buffer) => {
       this.#lastSignAt = performance.now();
@@ -175,14 +184,20 @@ export class GuestProcess {
     if (this.#overran) return { cause: 'overran', call: this.#overran.call, ...told };
     if (!this.#started) return { cause: 'unstarted', call: undefined, ...told };
     const running = chunk === this.#chunk ? call : undefined;
-    return { cause: OUT_OF_MEMORY.test(this.#lastWords) ? 'memory' : 'lost', call: running, ...told };
+    return {
+      cause: OUT_OF_MEMORY.test(this.#lastWords) ? 'memory' : 'lost',
+      call: running,
+      ...told,
+    };
   }
 
   /** Watches the process while it starts or has work; an idle one costs no timer. */
   #startWatch(): void {
     if (this.#watch) return;
     const { pid } = this.#process;
-    const watch = watchDeadline(this.#limits.deadlineMs, () => (pid === undefined ? undefined : cpuTimeMs(pid)));
+    const watch = watchDeadline(this.#limits.deadlineMs, () =>
+      pid === undefined ? undefined : cpuTimeMs(pid),
+    );
     let lookedAt = performance.now();
     let heldBefore = this.#share.heldMs();
     this.#watch = setInterval(() => {

@@ -1,8 +1,20 @@
 import { childCommands, type Command } from './confinement.js';
 import { GuestProcess, type End } from './guest-process.js';
 import { FunctionQueues, type Call, type Rest, type Taken } from './function-queues.js';
-import { DEFAULT_LIMITS, type SandboxLimits, type Answer, type Payload, type Reply } from '../protocol/protocol.js';
-import { refuse, SandboxError, type CheckResult, type Refusal, type TransformResult } from '../protocol/result.js';
+import {
+  DEFAULT_LIMITS,
+  type SandboxLimits,
+  type Answer,
+  type Payload,
+  type Reply,
+} from '../protocol/protocol.js';
+import {
+  refuse,
+  SandboxError,
+  type CheckResult,
+  type Refusal,
+  type TransformResult,
+} from '../protocol/result.js';
 
 /**
  * A function's text, and a key that changes with it, such as its source's id with a version.
@@ -85,7 +97,11 @@ export class Sandbox {
    * immediately and must not throw. Rejects only with a SandboxError: payloads without a result may
    * run again, and `onResult` still receives results of calls that continued.
    */
-  async run(fn: TransformFunction, payloads: readonly Payload[], onResult?: OnResult): Promise<TransformResult[]> {
+  async run(
+    fn: TransformFunction,
+    payloads: readonly Payload[],
+    onResult?: OnResult,
+  ): Promise<TransformResult[]> {
     if (payloads.length === 0) return [];
     // `#settle` has rejected answers of a check.
     return (await this.#submit(fn, payloads, onResult as OnAnswer)) as TransformResult[];
@@ -107,7 +123,9 @@ export class Sandbox {
   /** Compiles the function and runs its top level without `transform`. Rejects like `run`. */
   async check(fn: TransformFunction): Promise<CheckResult> {
     const [answer] = await this.#submit(fn, [undefined]);
-    return answer?.kind === 'refused' ? { ok: false, code: answer.code, reason: answer.reason } : { ok: true };
+    return answer?.kind === 'refused'
+      ? { ok: false, code: answer.code, reason: answer.reason }
+      : { ok: true };
   }
 
   /** The command line of the processes; undefined before the first run. */
@@ -125,12 +143,18 @@ export class Sandbox {
     for (const timer of this.#rests) clearTimeout(timer);
     clearTimeout(this.#trial);
     const error = closedError();
-    const unanswered = [...this.#slots].flatMap((slot) => slot.work?.calls.slice(slot.work.answered) ?? []);
+    const unanswered = [...this.#slots].flatMap(
+      (slot) => slot.work?.calls.slice(slot.work.answered) ?? [],
+    );
     for (const call of [...unanswered, ...this.#queues.clear()]) call.fail(error);
     await Promise.all([...this.#slots].map((slot) => slot.process.kill()));
   }
 
-  #submit(fn: TransformFunction, payloads: readonly (Payload | undefined)[], onAnswer?: OnAnswer): Promise<Answer[]> {
+  #submit(
+    fn: TransformFunction,
+    payloads: readonly (Payload | undefined)[],
+    onAnswer?: OnAnswer,
+  ): Promise<Answer[]> {
     if (this.#closed) return Promise.reject(closedError());
     return new Promise((resolve, reject) => {
       const answers = new Array<Answer>(payloads.length);
@@ -195,7 +219,8 @@ export class Sandbox {
     const most = this.#limits.processes - this.#slots.size;
     if (most <= 0) return;
     try {
-      for (let missing = Math.min(most, this.#queues.wanted - starting); missing > 0; missing -= 1) this.#open(command);
+      for (let missing = Math.min(most, this.#queues.wanted - starting); missing > 0; missing -= 1)
+        this.#open(command);
     } catch (error) {
       queueMicrotask(() => this.#giveUp(String(error), error));
     }
@@ -254,7 +279,16 @@ export class Sandbox {
 
   #give(slot: Slot, { key, calls, apart }: Taken): void {
     this.#lastChunk = (this.#lastChunk % 0x7fffffff) + 1;
-    slot.work = { id: this.#lastChunk, key, calls, answered: 0, apart, since: performance.now(), interrupted: false, cancelled: false };
+    slot.work = {
+      id: this.#lastChunk,
+      key,
+      calls,
+      answered: 0,
+      apart,
+      since: performance.now(),
+      interrupted: false,
+      cancelled: false,
+    };
     const first = calls[0]!;
     const kind = first.payload === undefined ? 'check' : 'run';
     const payloads = calls.flatMap((call) => call.payload ?? []);
@@ -279,7 +313,8 @@ export class Sandbox {
     slot.work = undefined;
     slot.process.rest();
     // A check has not called it.
-    if (work.calls[0]?.payload !== undefined) this.#queues.answered(work.key, work.calls.length, performance.now() - work.since);
+    if (work.calls[0]?.payload !== undefined)
+      this.#queues.answered(work.key, work.calls.length, performance.now() - work.since);
     this.#queues.release(work.key, []);
     this.#dispatch();
   }
@@ -306,29 +341,45 @@ export class Sandbox {
       return;
     }
     this.#failedStarts += 1;
-    if (this.#failedStarts >= FAILED_STARTS_TOLERATED) this.#giveUp(end.lastWords || 'they die without a word');
+    if (this.#failedStarts >= FAILED_STARTS_TOLERATED)
+      this.#giveUp(end.lastWords || 'they die without a word');
   }
 
   /** Finds the call that ended a process, if known, and refuses it; the others run again. */
   #blame(work: Work, end: End): { refused: { call: Call; answer: Answer }[]; again: Call[] } {
     const unanswered = work.calls.slice(work.answered);
-    if (unanswered.length === 0 || (work.interrupted && end.cause === 'lost')) return { refused: [], again: unanswered };
+    if (unanswered.length === 0 || (work.interrupted && end.cause === 'lost'))
+      return { refused: [], again: unanswered };
     let offender = end.call === undefined ? undefined : work.calls[end.call];
     // A payload that is too large to be read ends a process between calls.
     if (end.cause === 'memory' && unanswered.length === 1) offender ??= unanswered[0];
     let refusal: Refusal | undefined;
     if (end.cause === 'overran') refusal = this.#refuseOverrun(end.starvedMs);
     else if (end.cause === 'memory' && offender) {
-      refusal = refuse('memory', `The function exceeded its memory limit of ${this.#limits.memoryMb} MB.`);
+      refusal = refuse(
+        'memory',
+        `The function exceeded its memory limit of ${this.#limits.memoryMb} MB.`,
+      );
     } else for (const call of offender ? [offender] : unanswered) call.deaths += 1;
-    const crash = refuse('crashed', `The process that ran the function died ${DEATHS_TOLERATED} times during this call.`);
+    const crash = refuse(
+      'crashed',
+      `The process that ran the function died ${DEATHS_TOLERATED} times during this call.`,
+    );
     const refused: { call: Call; answer: Answer }[] = [];
     const again = unanswered.filter((call) => {
-      const given = call === offender && refusal ? refusal : call.deaths >= DEATHS_TOLERATED ? crash : undefined;
+      const given =
+        call === offender && refusal
+          ? refusal
+          : call.deaths >= DEATHS_TOLERATED
+            ? crash
+            : undefined;
       if (!given) return true;
       const starved = end.starvedMs !== undefined;
       if (!starved) this.#rest(this.#queues.suspect(work.key, end.silentMs));
-      refused.push({ call, answer: { ...given, ...(starved ? { starved } : {}), logs: [], durationMs: end.silentMs } });
+      refused.push({
+        call,
+        answer: { ...given, ...(starved ? { starved } : {}), logs: [], durationMs: end.silentMs },
+      });
       return false;
     });
     return { refused, again };
@@ -338,7 +389,11 @@ export class Sandbox {
     const happened = `The function did not answer within its deadline of ${this.#limits.deadlineMs} ms`;
     if (starvedMs === undefined) return refuse('timeout', `${happened}.`);
     const fix = 'The machine is overloaded: reduce its load, then try the message again.';
-    return refuse('timeout', `${happened}, during which it got ${starvedMs} ms of processor time.`, fix);
+    return refuse(
+      'timeout',
+      `${happened}, during which it got ${starvedMs} ms of processor time.`,
+      fix,
+    );
   }
 
   #rest(rest: Rest | undefined): void {
@@ -355,18 +410,25 @@ export class Sandbox {
   #giveUp(detail: string, cause?: unknown): void {
     this.#failedStarts = 0;
     this.#commands = undefined;
-    const error = new SandboxError(`The sandbox cannot start its child processes: ${detail.slice(0, 500)}`, {
-      fix: 'Check the limits of this machine on processes, memory, open files and temporary files, then run the payloads again.',
-      cause,
-    });
+    const error = new SandboxError(
+      `The sandbox cannot start its child processes: ${detail.slice(0, 500)}`,
+      {
+        fix: 'Check the limits of this machine on processes, memory, open files and temporary files, then run the payloads again.',
+        cause,
+      },
+    );
     for (const call of this.#queues.clear()) call.fail(error);
   }
 }
 
 function cancelledError(): SandboxError {
-  return new SandboxError('The run was cancelled.', { fix: 'Run the payloads again if they are still needed.' });
+  return new SandboxError('The run was cancelled.', {
+    fix: 'Run the payloads again if they are still needed.',
+  });
 }
 
 function closedError(): SandboxError {
-  return new SandboxError('The sandbox is closed.', { fix: 'Run the payloads again when the process is up again.' });
+  return new SandboxError('The sandbox is closed.', {
+    fix: 'Run the payloads again when the process is up again.',
+  });
 }

@@ -13,7 +13,12 @@ export interface SandboxLimits {
   processes: number;
 }
 
-export const DEFAULT_LIMITS: Readonly<SandboxLimits> = { deadlineMs: 1000, memoryMb: 64, maxOutputBytes: 1024 * 1024, processes: 2 };
+export const DEFAULT_LIMITS: Readonly<SandboxLimits> = {
+  deadlineMs: 1000,
+  memoryMb: 64,
+  maxOutputBytes: 1024 * 1024,
+  processes: 2,
+};
 
 export const MAX_TEXT_CHARS = 256 * 1024;
 
@@ -73,14 +78,19 @@ function frame(line: unknown, texts: readonly string[]): Buffer {
 export function encodeChunk(chunk: Chunk): Buffer {
   const { payloads, ...rest } = chunk;
   const binary = payloads.flatMap((payload, index) => (typeof payload === 'string' ? [] : index));
-  const texts = payloads.map((payload) => (typeof payload === 'string' ? payload : Buffer.from(payload).toString('base64')));
+  const texts = payloads.map((payload) =>
+    typeof payload === 'string' ? payload : Buffer.from(payload).toString('base64'),
+  );
   return frame({ ...rest, chars: texts.map((text) => text.length), binary }, texts);
 }
 
 /** The child trusts its parent, so there are no checks. */
 export function decodeChunk(body: Buffer): Chunk {
   const end = body.indexOf(NEWLINE);
-  const line = JSON.parse(body.toString('utf8', 0, end)) as Omit<Chunk, 'payloads'> & { chars: number[]; binary: number[] };
+  const line = JSON.parse(body.toString('utf8', 0, end)) as Omit<Chunk, 'payloads'> & {
+    chars: number[];
+    binary: number[];
+  };
   const { chars, binary, ...rest } = line;
   const texts = body.toString('utf8', end + 1);
   let at = 0;
@@ -93,10 +103,16 @@ export function decodeChunk(body: Buffer): Chunk {
 export function encodeReply(reply: Reply): Buffer {
   const texts: string[] = [];
   const answers = reply.answers.map((answer) => {
-    const outputs = answer.kind === 'object' ? [answer.json] : answer.kind === 'array' ? answer.items : undefined;
+    const outputs =
+      answer.kind === 'object' ? [answer.json] : answer.kind === 'array' ? answer.items : undefined;
     if (!outputs) return answer;
     texts.push(...outputs);
-    return { ...answer, json: undefined, items: undefined, sizes: outputs.map((text) => Buffer.byteLength(text)) };
+    return {
+      ...answer,
+      json: undefined,
+      items: undefined,
+      sizes: outputs.map((text) => Buffer.byteLength(text)),
+    };
   });
   return frame({ ...reply, answers }, texts);
 }
@@ -105,7 +121,13 @@ export function encodeReply(reply: Reply): Buffer {
 export function decodeReply(body: Buffer): Reply {
   const end = body.indexOf(NEWLINE);
   const line = parse(body.toString('utf8', 0, Math.max(0, end)));
-  if (!isRecord(line) || !isCount(line['chunk']) || !isCount(line['first']) || !Array.isArray(line['answers'])) throw malformed();
+  if (
+    !isRecord(line) ||
+    !isCount(line['chunk']) ||
+    !isCount(line['first']) ||
+    !Array.isArray(line['answers'])
+  )
+    throw malformed();
   let at = end + 1;
   const cut = (size: unknown): string => {
     if (!isCount(size) || at + size > body.length) throw malformed();
@@ -119,12 +141,24 @@ export function decodeReply(body: Buffer): Reply {
 function decodeAnswer(answer: unknown, cut: (size: unknown) => string): Answer {
   if (!isRecord(answer)) throw malformed();
   const { kind, logs, durationMs, sizes } = answer;
-  if (!Array.isArray(logs) || !logs.every((line) => typeof line === 'string') || typeof durationMs !== 'number') throw malformed();
-  if (kind === 'object' && Array.isArray(sizes) && sizes.length === 1) return { kind, json: cut(sizes[0]), logs, durationMs };
-  if (kind === 'array' && Array.isArray(sizes)) return { kind, items: sizes.map(cut), logs, durationMs };
+  if (
+    !Array.isArray(logs) ||
+    !logs.every((line) => typeof line === 'string') ||
+    typeof durationMs !== 'number'
+  )
+    throw malformed();
+  if (kind === 'object' && Array.isArray(sizes) && sizes.length === 1)
+    return { kind, json: cut(sizes[0]), logs, durationMs };
+  if (kind === 'array' && Array.isArray(sizes))
+    return { kind, items: sizes.map(cut), logs, durationMs };
   if (kind === 'dropped' || kind === 'compiled') return { kind, logs, durationMs };
   const { code, reason } = answer;
-  if (kind === 'refused' && typeof code === 'string' && Object.hasOwn(REFUSALS, code) && typeof reason === 'string')
+  if (
+    kind === 'refused' &&
+    typeof code === 'string' &&
+    Object.hasOwn(REFUSALS, code) &&
+    typeof reason === 'string'
+  )
     return { kind, code: code as RefusalCode, reason, logs, durationMs };
   throw malformed();
 }

@@ -3,13 +3,18 @@ export const REFUSALS = {
   not_compiled: 'Correct the text and save it again.',
   no_transform: 'Write: function transform(payload) { return { … }; }',
   threw: 'Change the function so that it takes this payload too, or returns null to drop it.',
-  timeout: 'Look for a loop that does not end with this payload, or a regular expression that backtracks.',
+  timeout:
+    'Look for a loop that does not end with this payload, or a regular expression that backtracks.',
   memory: 'Look for an array or a text that grows without bound with this payload.',
   output_too_large: 'Return only the fields that the receivers need, or fewer items.',
-  promise: 'Nothing in the sandbox is asynchronous: remove async and await, and return the value itself.',
-  not_an_object: 'Return an object, an array of objects for several events, or null to drop the message.',
-  not_json: 'Return plain values only: texts, numbers, booleans, null, arrays and objects of these.',
-  crashed: 'The system may have killed it for lack of memory: check its log, then try the message again.',
+  promise:
+    'Nothing in the sandbox is asynchronous: remove async and await, and return the value itself.',
+  not_an_object:
+    'Return an object, an array of objects for several events, or null to drop the message.',
+  not_json:
+    'Return plain values only: texts, numbers, booleans, null, arrays and objects of these.',
+  crashed:
+    'The system may have killed it for lack of memory: check its log, then try the message again.',
 } as const satisfies Record<string, string>;
 
 export type RefusalCode = keyof typeof REFUSALS;

@@ -42,7 +42,11 @@ import { LARGE_BYTES, type Release } from './shares.js';
  */
 export function createApp(
   routes: readonly Route[],
-  pages: { readonly documents: Router | undefined; readonly dashboard: Middleware | undefined; readonly ingest: Router },
+  pages: {
+    readonly documents: Router | undefined;
+    readonly dashboard: Middleware | undefined;
+    readonly ingest: Router;
+  },
   context: ServerContext,
   isClosing: () => boolean,
 ): Koa {
@@ -85,7 +89,10 @@ function identifyRequests(log: Log) {
     await next();
     const { method, path, status, state } = ctx;
     const durationMs = Math.round(performance.now() - startedAtMs);
-    log.debug({ request_id: String(state['requestId']), method, path, status, duration_ms: durationMs }, 'request');
+    log.debug(
+      { request_id: String(state['requestId']), method, path, status, duration_ms: durationMs },
+      'request',
+    );
   };
   return (ctx: Context, next: Next): Promise<void> => {
     const requestId = randomUUID();
@@ -97,10 +104,16 @@ function identifyRequests(log: Log) {
 
 /** Answers OPTIONS and throws for other methods. `ofApi`: the path's methods in the API. */
 function answerUnknown(ctx: Context, ofApi: readonly string[], rootPath: string): void {
-  const matched = (ctx as { matched?: readonly { readonly path: string; readonly methods: readonly string[] }[] }).matched ?? [];
+  const matched =
+    (ctx as { matched?: readonly { readonly path: string; readonly methods: readonly string[] }[] })
+      .matched ?? [];
   // The router does not know that parameters stand for ids only.
-  const pages = matched.filter(({ path }) => !path.startsWith(`${rootPath}/api/v1/`) || !path.includes(':'));
-  const others = [...new Set(pages.flatMap(({ methods }) => methods))].filter((method) => method !== 'HEAD').sort();
+  const pages = matched.filter(
+    ({ path }) => !path.startsWith(`${rootPath}/api/v1/`) || !path.includes(':'),
+  );
+  const others = [...new Set(pages.flatMap(({ methods }) => methods))]
+    .filter((method) => method !== 'HEAD')
+    .sort();
   const allowed = ofApi.length > 0 ? ofApi : others;
   if (allowed.length === 0) {
     throw new GatewayError('not_found', {
@@ -113,7 +126,11 @@ function answerUnknown(ctx: Context, ofApi: readonly string[], rootPath: string)
     ctx.status = 204;
     return;
   }
-  throw new GatewayError('method_not_allowed', { method: ctx.method, path: ctx.path, allowed: allowed.join(' or ') });
+  throw new GatewayError('method_not_allowed', {
+    method: ctx.method,
+    path: ctx.path,
+    allowed: allowed.join(' or '),
+  });
 }
 
 const LOOK_UP = { effect: 'looks_up', withinMs: 10_000 } as const;
@@ -121,7 +138,11 @@ const LOOK_UP = { effect: 'looks_up', withinMs: 10_000 } as const;
 const RUN_MS = 40_000;
 
 /** Requests pass authentication, rate limit, access check, share and validation. */
-function mount(routes: readonly Route[], context: ServerContext, methodsAt: ReturnType<typeof methodsByPath>): Middleware {
+function mount(
+  routes: readonly Route[],
+  context: ServerContext,
+  methodsAt: ReturnType<typeof methodsByPath>,
+): Middleware {
   const { ask, config, limit, portalLimit, receive, takeShare } = context;
   const routers = apiRouters(`${config.root_path}/api/v1`);
   const audit = auditor(routes);
@@ -139,13 +160,22 @@ function mount(routes: readonly Route[], context: ServerContext, methodsAt: Retu
     const audited = audit(route);
     const isOnce = createsOnce(route);
     const requireOwned = ownedBy(route);
-    const admit = async (ctx: RouterContext): Promise<Partial<Pick<ProjectCall, 'caller' | 'project' | 'ownerId'> & OrganisationCall>> => {
+    const admit = async (
+      ctx: RouterContext,
+    ): Promise<Partial<Pick<ProjectCall, 'caller' | 'project' | 'ownerId'> & OrganisationCall>> => {
       if (route.reach === 'open') return {};
       const caller = await authenticate(ctx.req, context);
       context.keyUse.record(caller);
-      await (caller.type === 'portal' ? portalLimit : limit)(caller, ({ limit: most, remaining, resetSeconds }) => {
-        ctx.set({ 'ratelimit-limit': `${most}`, 'ratelimit-remaining': `${remaining}`, 'ratelimit-reset': `${resetSeconds}` });
-      });
+      await (caller.type === 'portal' ? portalLimit : limit)(
+        caller,
+        ({ limit: most, remaining, resetSeconds }) => {
+          ctx.set({
+            'ratelimit-limit': `${most}`,
+            'ratelimit-remaining': `${remaining}`,
+            'ratelimit-reset': `${resetSeconds}`,
+          });
+        },
+      );
       requireScope(caller, access);
       const { project_id: projectId = '', organisation_id: organisationId = '' } = ctx.params;
       if (route.reach === 'project') {
@@ -159,14 +189,18 @@ function mount(routes: readonly Route[], context: ServerContext, methodsAt: Retu
         else reachAccount(caller, access);
         return { caller };
       }
-      return { caller, organisation: await reachOrganisation(caller, organisationId, access, context) };
+      return {
+        caller,
+        organisation: await reachOrganisation(caller, organisationId, access, context),
+      };
     };
     routers.of(pathOf(route))[route.method](pathOf(route), async (ctx: RouterContext) => {
       const { params, headers, req: request } = ctx;
       const dialect = dialectOf(ctx, route);
       const stray = Object.values(params).find((id) => !isId(id));
       // `/events/batch` has different methods than `/events/:id`.
-      if (stray !== undefined && methodsAt(ctx.path).length > 0) return answerUnknown(ctx, methodsAt(ctx.path), config.root_path);
+      if (stray !== undefined && methodsAt(ctx.path).length > 0)
+        return answerUnknown(ctx, methodsAt(ctx.path), config.root_path);
       const { caller, organisation, project, ownerId } = await ask(() => admit(ctx), LOOK_UP);
       if (stray !== undefined) throw new GatewayError('not_found', { thing: 'id', id: stray });
       const query = dialect.query(ctx.query);
@@ -177,10 +211,14 @@ function mount(routes: readonly Route[], context: ServerContext, methodsAt: Retu
       // Received before a share is taken: a slow upload blocks no other request.
       const sender = { id: caller?.id ?? context.addressOf(request), isStranger: !caller };
       const held = route.body && (await receive(request, { limit: bodyLimit, sender }));
-      const owner = caller?.type === 'portal' ? `links of ${project!.id}` : (project?.id ?? sender.id);
+      const owner =
+        caller?.type === 'portal' ? `links of ${project!.id}` : (project?.id ?? sender.id);
       let release: Release;
       try {
-        release = await takeShare(owner, { bytes: held?.bytes.length ?? 0, isGrouped: route.isGrouped === true });
+        release = await takeShare(owner, {
+          bytes: held?.bytes.length ?? 0,
+          isGrouped: route.isGrouped === true,
+        });
       } finally {
         held?.release();
       }
@@ -207,7 +245,10 @@ function mount(routes: readonly Route[], context: ServerContext, methodsAt: Retu
         const change = () => (audited ? audited(call) : route.run(call));
         const run = isOnce ? () => once(route, call, change) : change;
         const isConditional = shown && route.method !== 'get' && headers['if-match'] !== undefined;
-        const own = await ask(isConditional ? () => runIfMatch(shown, call, run) : run, { effect, withinMs: RUN_MS }).finally(() => {
+        const own = await ask(isConditional ? () => runIfMatch(shown, call, run) : run, {
+          effect,
+          withinMs: RUN_MS,
+        }).finally(() => {
           if (project && configures) void context.configCache.invalidate(project.id);
         });
         const etag = shown && etagOf(own);
@@ -215,8 +256,12 @@ function mount(routes: readonly Route[], context: ServerContext, methodsAt: Retu
         const answer = dialect.answer(own);
         const status = answer.status ?? route.status ?? 200;
         if (answer.headers) ctx.set(answer.headers);
-        if (status === 201 && hasLocation) ctx.set('location', location(ctx, route, { answer, context }));
-        const message = ignored.length === 0 ? answer.message : `${answer.message}; ignored: ${ignored.join(', ')}`;
+        if (status === 201 && hasLocation)
+          ctx.set('location', location(ctx, route, { answer, context }));
+        const message =
+          ignored.length === 0
+            ? answer.message
+            : `${answer.message}; ignored: ${ignored.join(', ')}`;
         send(ctx, status, { status: true, message, data: answer.data });
       } finally {
         release();
@@ -245,7 +290,8 @@ function location(
   { answer, context: { config, links } }: { answer: Answer; context: ServerContext },
 ): string {
   const path = ctx.path.slice(config.root_path.length).replace(/\/+$/, '');
-  const collection = route.createsIn === undefined ? path : path.slice(0, -route.path.length) + route.createsIn;
+  const collection =
+    route.createsIn === undefined ? path : path.slice(0, -route.path.length) + route.createsIn;
   return `${links.base}${collection}/${(answer.data as { uid: string }).uid}`;
 }
 
@@ -264,7 +310,9 @@ function bodyValidation({
     const rewritten = rewrite(value);
     assertValid(validate(value));
     const ignored = [...rewritten, ...takeIgnored(schema, value)];
-    assertValid(unstorableStrings(text, raw === undefined ? value : { ...(value as object), [raw]: null }));
+    assertValid(
+      unstorableStrings(text, raw === undefined ? value : { ...(value as object), [raw]: null }),
+    );
     return { body: value, ignored, raw: raw === undefined ? '' : (rawJsonValue(text, raw) ?? '') };
   };
 }

@@ -5,7 +5,14 @@ import { insertAuditEntries, type AuditEntry } from '@gateway/store/people';
 import { organisationsOf } from '../auth/access.js';
 import { stringify, type Answer } from '../http/response.js';
 import { operationsOf } from './operation.js';
-import { pathOf, showOfCreated, type AccountCall, type OrganisationCall, type ProjectCall, type Route } from './route.js';
+import {
+  pathOf,
+  showOfCreated,
+  type AccountCall,
+  type OrganisationCall,
+  type ProjectCall,
+  type Route,
+} from './route.js';
 
 type Audited = (call: ProjectCall) => Promise<Answer>;
 
@@ -27,7 +34,8 @@ export function auditor(routes: readonly Route[]): (route: Route) => Audited | u
   const operations = operationsOf(routes);
   const actionOf = new Map(operations.map(({ route, group, name }) => [route, `${group}.${name}`]));
   return (route) => {
-    if (route.method === 'get' || route.reach === 'open' || route.isAudited === false) return undefined;
+    if (route.method === 'get' || route.reach === 'open' || route.isAudited === false)
+      return undefined;
     const shown = shownBy(route, routes);
     const action = actionOf.get(route)!;
     return async (call) => {
@@ -36,7 +44,11 @@ export function auditor(routes: readonly Route[]): (route: Route) => Audited | u
       const answer = await route.run(call);
       try {
         const id = isCreated ? (answer.data as { uid?: string } | null)?.uid : idIn(shown, call);
-        const after = shown ? (route.method === 'delete' ? undefined : await look(shown, call, id)) : withoutSecrets(answer.data);
+        const after = shown
+          ? route.method === 'delete'
+            ? undefined
+            : await look(shown, call, id)
+          : withoutSecrets(answer.data);
         const entry = {
           ...actorOf(call),
           action,
@@ -71,8 +83,11 @@ function shownBy(route: Route, routes: readonly Route[]): Route | undefined {
 async function look(route: Route | undefined, call: ProjectCall, id?: string): Promise<unknown> {
   if (!route) return undefined;
   try {
-    const params = id === undefined ? call.params : { ...call.params, [parameterOf(route) ?? 'id']: id };
-    return (await route.run({ ...call, params, id: params['id'] ?? call.id, body: undefined, query: {} })).data;
+    const params =
+      id === undefined ? call.params : { ...call.params, [parameterOf(route) ?? 'id']: id };
+    return (
+      await route.run({ ...call, params, id: params['id'] ?? call.id, body: undefined, query: {} })
+    ).data;
   } catch (error) {
     if (isGatewayError(error, 'not_found')) return undefined;
     throw error;
@@ -83,16 +98,18 @@ function parameterOf({ path }: Route): string | undefined {
   return /:(\w+)$/.exec(path)?.[1];
 }
 
-function idIn(route: Route | undefined, call: AccountCall & Partial<ProjectCall & OrganisationCall>): string | undefined {
+function idIn(
+  route: Route | undefined,
+  call: AccountCall & Partial<ProjectCall & OrganisationCall>,
+): string | undefined {
   const parameter = route && parameterOf(route);
   return parameter ? call.params[parameter] : (call.project?.id ?? call.organisation?.id);
 }
 
 function changesOf(before: unknown, after: unknown): Record<string, unknown> {
-  const [old, now] = [before, after].map((it) => JSON.parse(stringify(it ?? {})) as Record<string, unknown>) as [
-    Record<string, unknown>,
-    Record<string, unknown>,
-  ];
+  const [old, now] = [before, after].map(
+    (it) => JSON.parse(stringify(it ?? {})) as Record<string, unknown>,
+  ) as [Record<string, unknown>, Record<string, unknown>];
   const changes: Record<string, unknown> = {};
   for (const field of new Set([...Object.keys(old), ...Object.keys(now)])) {
     if (field === 'updated_at' || isDeepStrictEqual(old[field], now[field])) continue;
@@ -111,14 +128,26 @@ function clipped(value: unknown): unknown {
 
 function withoutSecrets(data: unknown): unknown {
   const isSecret = (name: string, value: unknown) => SECRETS.has(name) && typeof value === 'string';
-  return JSON.parse(stringify(data ?? {}), (name, value: unknown) => (isSecret(name, value) ? MASK : value));
+  return JSON.parse(stringify(data ?? {}), (name, value: unknown) =>
+    isSecret(name, value) ? MASK : value,
+  );
 }
 
-function actorOf({ caller, request, addressOf }: ProjectCall): Pick<AuditEntry, 'actor_type' | 'actor_id' | 'key_id' | 'address'> {
+function actorOf({
+  caller,
+  request,
+  addressOf,
+}: ProjectCall): Pick<AuditEntry, 'actor_type' | 'actor_id' | 'key_id' | 'address'> {
   const address = addressOf(request);
-  if (caller.type === 'process') return { actor_type: 'process', actor_id: caller.id, key_id: null, address };
+  if (caller.type === 'process')
+    return { actor_type: 'process', actor_id: caller.id, key_id: null, address };
   const isKey = caller.type === 'project' || caller.type === 'portal';
-  return { actor_type: isKey ? caller.type : 'user', actor_id: isKey ? caller.id : caller.user_id, key_id: caller.id, address };
+  return {
+    actor_type: isKey ? caller.type : 'user',
+    actor_id: isKey ? caller.id : caller.user_id,
+    key_id: caller.id,
+    address,
+  };
 }
 
 /** Account changes get an entry in each of the person's organisations. */
@@ -127,9 +156,13 @@ async function write(
   entry: Omit<AuditEntry, 'organisation_id' | 'project_id'>,
   organisationId: string | undefined,
 ): Promise<void> {
-  const { project, organisation, caller, database } = call as AccountCall & Partial<ProjectCall & OrganisationCall>;
+  const { project, organisation, caller, database } = call as AccountCall &
+    Partial<ProjectCall & OrganisationCall>;
   const reached = project?.organisation_id ?? organisation?.id ?? organisationId;
-  const mine = reached !== undefined || caller.type === 'process' ? [] : (await organisationsOf(caller, call)).map(({ id }) => id);
+  const mine =
+    reached !== undefined || caller.type === 'process'
+      ? []
+      : (await organisationsOf(caller, call)).map(({ id }) => id);
   const ids = reached === undefined ? mine : [reached];
   if (ids.length === 0) return;
   await insertAuditEntries(

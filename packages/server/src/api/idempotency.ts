@@ -18,15 +18,28 @@ const RETRY_AFTER_SECONDS = 1;
  * their key.
  */
 export function createsOnce({ method, status, reach, body }: Route): boolean {
-  return method === 'post' && status === 201 && reach !== 'open' && !('idempotency_key' in (body?.['properties'] ?? {}));
+  return (
+    method === 'post' &&
+    status === 201 &&
+    reach !== 'open' &&
+    !('idempotency_key' in (body?.['properties'] ?? {}))
+  );
 }
 
 /** Returns the key of a request and its validation problems. */
-export function idempotencyKeyOf(headers: IncomingHttpHeaders): { readonly key: string | undefined; readonly problems: InvalidField[] } {
+export function idempotencyKeyOf(headers: IncomingHttpHeaders): {
+  readonly key: string | undefined;
+  readonly problems: InvalidField[];
+} {
   const key = headers['idempotency-key'] as string | undefined;
   // Other characters have no agreed encoding.
   const isValid = key === undefined || /^[\x20-\x7e]{1,512}$/.test(key);
-  return { key, problems: isValid ? [] : [{ field: 'Idempotency-Key', sentence: 'must be 1 to 512 characters of ASCII' }] };
+  return {
+    key,
+    problems: isValid
+      ? []
+      : [{ field: 'Idempotency-Key', sentence: 'must be 1 to 512 characters of ASCII' }],
+  };
 }
 
 /**
@@ -36,7 +49,9 @@ export function idempotencyKeyOf(headers: IncomingHttpHeaders): { readonly key: 
  *
  * Throws `idempotency_key_reused`, `request_in_progress` and `outcome_unknown`.
  */
-export function runOnce(context: ServerContext): (route: Route, call: ProjectCall, run: () => Promise<Answer>) => Promise<Answer> {
+export function runOnce(
+  context: ServerContext,
+): (route: Route, call: ProjectCall, run: () => Promise<Answer>) => Promise<Answer> {
   const { config, database, sealer, log } = context;
   const hashKey = derivedKey(config.encryption_key, 'requests with idempotency keys');
   return async (route, call, run) => {
@@ -47,22 +62,29 @@ export function runOnce(context: ServerContext): (route: Route, call: ProjectCal
     const place: Place = ['idempotent_requests', request.callerId, key];
     const asked = JSON.stringify([pathOf(route), call.params, call.query, call.body]);
     const hash = createHmac('sha256', hashKey).update(asked).digest();
-    const claimed = await claimRequest(database.pool, request, { hash, max: config.limits.idempotency_keys_per_credential });
+    const claimed = await claimRequest(database.pool, request, {
+      hash,
+      max: config.limits.idempotency_keys_per_credential,
+    });
     if (claimed.state === 'answered') {
       const answer = JSON.parse(sealer.open(claimed.answer, place)) as Answer;
       return { ...answer, headers: { ...answer.headers, [REPLAYED_HEADER]: 'true' } };
     }
     if (claimed.state === 'other_request') throw new GatewayError('idempotency_key_reused');
-    if (claimed.state === 'in_progress') throw new GatewayError('request_in_progress', { retryAfterSeconds: RETRY_AFTER_SECONDS });
+    if (claimed.state === 'in_progress')
+      throw new GatewayError('request_in_progress', { retryAfterSeconds: RETRY_AFTER_SECONDS });
     if (claimed.state === 'interrupted') throw new GatewayError('outcome_unknown');
     const kept = (work: Promise<void>) =>
-      work.catch((error: unknown) => log.warn({ error }, 'The end of a request with an Idempotency-Key could not be stored.'));
+      work.catch((error: unknown) =>
+        log.warn({ error }, 'The end of a request with an Idempotency-Key could not be stored.'),
+      );
     try {
       const answer = await run();
       await kept(finishRequest(database.pool, request, sealer.seal(stringify(answer), place)));
       return answer;
     } catch (error) {
-      if (isGatewayError(error) || isBeforeCommit(error)) await kept(releaseRequest(database.pool, request));
+      if (isGatewayError(error) || isBeforeCommit(error))
+        await kept(releaseRequest(database.pool, request));
       throw error;
     }
   };

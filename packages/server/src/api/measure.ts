@@ -21,7 +21,11 @@ export function measureRequests({ meter }: Measured, rootPath: string) {
     if (route !== UNMATCHED && !route.startsWith('/api/')) return;
     const method = METHODS.has(ctx.method) ? ctx.method : 'other';
     meter.add('gateway_api_requests_total', { method, route, status: String(ctx.status) });
-    meter.observe('gateway_api_request_duration_seconds', { route }, (performance.now() - startedAtMs) / 1000);
+    meter.observe(
+      'gateway_api_request_duration_seconds',
+      { route },
+      (performance.now() - startedAtMs) / 1000,
+    );
   };
 }
 
@@ -39,6 +43,11 @@ export async function measureIngest<Created extends { readonly duplicate: boolea
   } finally {
     const end = !created ? 'failed' : created.duplicate ? 'duplicate' : 'accepted';
     countIngest(meter, { project, source: API_SOURCE }, { [end]: 1 });
-    if (end === 'accepted') meter.observe('gateway_ingest_latency', { project }, (performance.now() - startedAtMs) / 1000);
+    if (end === 'accepted')
+      meter.observe(
+        'gateway_ingest_latency',
+        { project },
+        (performance.now() - startedAtMs) / 1000,
+      );
   }
 }

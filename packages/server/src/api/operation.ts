@@ -23,7 +23,8 @@ export function operationsOf(routes: readonly Route[]): Operation[] {
     const parameters = [...full.matchAll(/:(\w+)/g)].map(([, parameter]) => parameter!);
     const group = resourceOf(route);
     const name = route.name ?? nameOf(route, routes);
-    if (names.has(`${group}.${name}`)) throw new Error(`${path}: another route is ${group}.${name}; give one of them a name`);
+    if (names.has(`${group}.${name}`))
+      throw new Error(`${path}: another route is ${group}.${name}; give one of them a name`);
     names.add(`${group}.${name}`);
     return { route, path, parameters, group, name };
   });
@@ -34,7 +35,8 @@ function nameOf({ method, path, reach }: Route, routes: readonly Route[]): strin
   const words = inner.filter((part) => !part.startsWith(':'));
   const last = inner.at(-1) ?? '';
   const isItem = last.startsWith(':') || path === '';
-  const isCollection = !isItem && routes.some((it) => it.method === 'get' && it.path === path && it.reach === reach);
+  const isCollection =
+    !isItem && routes.some((it) => it.method === 'get' && it.path === path && it.reach === reach);
   if (!isItem && !isCollection) return camel(words.join('-'));
   const verb = isCollection && method === 'get' ? 'list' : VERBS[method];
   const thing = words.map((word) => pascal(camel(word))).join('');

@@ -3,11 +3,16 @@ import type { Answer } from '../http/response.js';
 import type { ProjectCall, Route } from './route.js';
 
 /** Returns the GET route of the same path if its resource can be edited and has an `updated_at`. */
-export function editableAt({ method, path, reach }: Route, routes: readonly Route[]): Route | undefined {
+export function editableAt(
+  { method, path, reach }: Route,
+  routes: readonly Route[],
+): Route | undefined {
   const same = routes.filter((it) => it.path === path && it.reach === reach);
   const isEdited = same.some((it) => it.method === 'put') && method !== 'post';
   const shown = same.find((it) => it.method === 'get');
-  return isEdited && shown?.data?.['properties'] && 'updated_at' in shown.data['properties'] ? shown : undefined;
+  return isEdited && shown?.data?.['properties'] && 'updated_at' in shown.data['properties']
+    ? shown
+    : undefined;
 }
 
 /**
@@ -30,14 +35,19 @@ const editing = new Map<string, Promise<unknown>>();
  * milliseconds in between.
  * @throws GatewayError `stale`
  */
-export async function runIfMatch(shown: Route, call: ProjectCall, run: () => Promise<Answer>): Promise<Answer> {
+export async function runIfMatch(
+  shown: Route,
+  call: ProjectCall,
+  run: () => Promise<Answer>,
+): Promise<Answer> {
   const wanted = call.headers['if-match']!.split(',').map((tag) => tag.trim());
   const place = [shown.path, ...Object.values(call.params)].join(' ');
   const before = editing.get(place);
   const edit = (async () => {
     await before?.catch(() => undefined);
     const current = etagOf(await shown.run({ ...call, body: undefined, query: {} }));
-    if (!wanted.includes('*') && !wanted.includes(current ?? '')) throw new GatewayError('stale', { current: current ?? 'none' });
+    if (!wanted.includes('*') && !wanted.includes(current ?? ''))
+      throw new GatewayError('stale', { current: current ?? 'none' });
     return run();
   })();
   editing.set(place, edit);

@@ -15,28 +15,53 @@ export const RESOURCES: Readonly<Record<string, Resource>> = {
   members: { about: 'Who belongs to an organisation, and the role of each.', scopes: BOTH },
   invitations: { about: 'To an organisation.', scopes: BOTH },
   users: { about: 'The user of the key.', scopes: BOTH },
-  projects: { about: 'What belongs together: keys, endpoints, sources, events, and settings of all of them.', scopes: BOTH },
+  projects: {
+    about: 'What belongs together: keys, endpoints, sources, events, and settings of all of them.',
+    scopes: BOTH,
+  },
   summary: { about: 'What is the matter now.', scopes: ['read'] },
   activity: { about: 'What happened when, for charts.', scopes: ['read'] },
   apiKeys: { about: 'Of a project.', scopes: BOTH, isRouting: false },
-  portalLinks: { about: 'With which the owners of endpoints see what is theirs.', scopes: BOTH, isRouting: false },
+  portalLinks: {
+    about: 'With which the owners of endpoints see what is theirs.',
+    scopes: BOTH,
+    isRouting: false,
+  },
   portal: { about: 'What the portal link of a request reaches.', scopes: [] },
   auditLog: { about: 'Who changed what.', scopes: ['read'] },
   endpoints: { about: 'Where events are delivered, and how.', scopes: BOTH },
   subscriptions: { about: 'Which events an endpoint gets.', scopes: BOTH },
   sources: { about: 'Queues and topics that events come from.', scopes: BOTH },
   eventTypes: { about: 'What events there are, with their schemas.', scopes: BOTH },
-  events: { about: 'What happened: created here, or accepted from a source.', scopes: BOTH, isRouting: false },
-  eventDeliveries: { about: 'An event on its way to one endpoint, with its attempts.', scopes: BOTH, isRouting: false },
+  events: {
+    about: 'What happened: created here, or accepted from a source.',
+    scopes: BOTH,
+    isRouting: false,
+  },
+  eventDeliveries: {
+    about: 'An event on its way to one endpoint, with its attempts.',
+    scopes: BOTH,
+    isRouting: false,
+  },
   quarantine: { about: 'Messages that could not be accepted.', scopes: BOTH, isRouting: false },
-  instance: { about: 'Plugins, flags, licence, settings and health of the instance, for who runs it.', scopes: ['read'] },
+  instance: {
+    about: 'Plugins, flags, licence, settings and health of the instance, for who runs it.',
+    scopes: ['read'],
+  },
 };
 
-export const SCOPES: readonly string[] = Object.entries(RESOURCES).flatMap(([name, { scopes }]) => scopes.map((it) => `${name}:${it}`));
+export const SCOPES: readonly string[] = Object.entries(RESOURCES).flatMap(([name, { scopes }]) =>
+  scopes.map((it) => `${name}:${it}`),
+);
 
 /** Paths write these in lower case. */
-const COMPOUND = { eventdeliveries: 'eventDeliveries', deliveryattempts: 'deliveryAttempts' } as Readonly<Record<string, string>>;
+const COMPOUND = {
+  eventdeliveries: 'eventDeliveries',
+  deliveryattempts: 'deliveryAttempts',
+} as Readonly<Record<string, string>>;
 
 export function camel(text: string): string {
-  return (COMPOUND[text] ?? text).replaceAll(/[-_](\w)/g, (_, letter: string) => letter.toUpperCase());
+  return (COMPOUND[text] ?? text).replaceAll(/[-_](\w)/g, (_, letter: string) =>
+    letter.toUpperCase(),
+  );
 }

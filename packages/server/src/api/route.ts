@@ -87,7 +87,10 @@ export interface AccountCall<Body = unknown, Query = unknown> extends OpenCall<B
 }
 
 /** A request for an organisation, with the required role. */
-export interface OrganisationCall<Body = unknown, Query = unknown> extends AccountCall<Body, Query> {
+export interface OrganisationCall<Body = unknown, Query = unknown> extends AccountCall<
+  Body,
+  Query
+> {
   readonly organisation: Membership;
 }
 
@@ -147,19 +150,32 @@ export interface Route extends Options {
 type Method = 'get' | 'post' | 'put' | 'delete';
 /** `GET /endpoints`; without a path, the project itself. */
 type Name = `${Uppercase<Method>}${'' | ` /${string}`}`;
-type BodyOf<It extends Options> = It extends { body: infer Body extends TSchema } ? Static<Body> : undefined;
-type QueryOf<It extends Options> = It extends { query: infer Query extends TObject } ? Static<Query> : Record<never, never>;
+type BodyOf<It extends Options> = It extends { body: infer Body extends TSchema }
+  ? Static<Body>
+  : undefined;
+type QueryOf<It extends Options> = It extends { query: infer Query extends TObject }
+  ? Static<Query>
+  : Record<never, never>;
 type Run<Call> = (call: Call) => Promise<Answer>;
 
 /** Returns the path below `/api/v1` of a route, or of another path with its reach. */
 export function pathOf({ reach, path }: Pick<Route, 'reach' | 'path'>, of = path): string {
-  return { open: '', account: '', organisation: '/organisations/:organisation_id', project: '/projects/:project_id' }[reach] + of;
+  return (
+    {
+      open: '',
+      account: '',
+      organisation: '/organisations/:organisation_id',
+      project: '/projects/:project_id',
+    }[reach] + of
+  );
 }
 
 /** Returns the route that shows the resource that `route` creates. */
 export function showOfCreated(route: Route, routes: readonly Route[]): Route | undefined {
   const collection = pathOf(route, route.createsIn);
-  return routes.find((it) => it.method === 'get' && /^(.*)\/:\w+$/.exec(pathOf(it))?.[1] === collection);
+  return routes.find(
+    (it) => it.method === 'get' && /^(.*)\/:\w+$/.exec(pathOf(it))?.[1] === collection,
+  );
 }
 
 /** Returns the first part of the path in camel case. */
@@ -194,7 +210,15 @@ export function organisationRoute<const It extends Options>(
   options: It,
   run: Run<OrganisationCall<BodyOf<It>, QueryOf<It>>>,
 ): Route {
-  return { ...projectRoute(name, summary, options, run as unknown as Run<ProjectCall<BodyOf<It>, QueryOf<It>>>), reach: 'organisation' };
+  return {
+    ...projectRoute(
+      name,
+      summary,
+      options,
+      run as unknown as Run<ProjectCall<BodyOf<It>, QueryOf<It>>>,
+    ),
+    reach: 'organisation',
+  };
 }
 
 /** Declares a route that needs a caller but no project. */
@@ -215,7 +239,14 @@ export function projectRoute<const It extends Options>(
   run: Run<ProjectCall<BodyOf<It>, QueryOf<It>>>,
 ): Route {
   const [method = '', path = ''] = name.split(' ');
-  return { method: method.toLowerCase() as Method, path, summary, ...options, reach: 'project', run: run as Run<ProjectCall> };
+  return {
+    method: method.toLowerCase() as Method,
+    path,
+    summary,
+    ...options,
+    reach: 'project',
+    run: run as Run<ProjectCall>,
+  };
 }
 
 /** Declares a paginated list. `title` is its message; `query` includes `pageQuery`. */
@@ -227,7 +258,10 @@ export function listRoute<Row, Query extends TObject<typeof pageQuery>>(
     title,
     data: row,
     ...access
-  }: { query: Query; title: string; data?: TSchema } & Pick<Options, 'role' | 'needsPerson' | 'portal'>,
+  }: { query: Query; title: string; data?: TSchema } & Pick<
+    Options,
+    'role' | 'needsPerson' | 'portal'
+  >,
   list: (call: ProjectCall<undefined, Static<Query>>, page: PageRequest) => Promise<Page<Row>>,
   view: (row: Row, call: ProjectCall) => unknown,
 ): Route {
@@ -236,7 +270,16 @@ export function listRoute<Row, Query extends TObject<typeof pageQuery>>(
     const page = await list(call as ProjectCall<undefined, Static<Query>>, request);
     return { message: title, data: pageView(page, request, (row) => view(row, call)) };
   };
-  return { method: 'get', path, summary, query, ...(row && { data: pageOf(row) }), ...access, reach: 'project', run };
+  return {
+    method: 'get',
+    path,
+    summary,
+    query,
+    ...(row && { data: pageOf(row) }),
+    ...access,
+    reach: 'project',
+    run,
+  };
 }
 
 /** Returns the row; throws `not_found` for undefined and false. */
@@ -246,6 +289,9 @@ export function found<Row>(row: Row | undefined | false, thing: string, id: stri
 }
 
 /** Renames `id` to `uid`, its name in responses. */
-export function withUid<Row extends { readonly id: string }>({ id, ...row }: Row): { uid: string } & Omit<Row, 'id'> {
+export function withUid<Row extends { readonly id: string }>({
+  id,
+  ...row
+}: Row): { uid: string } & Omit<Row, 'id'> {
   return { uid: id, ...row };
 }

@@ -17,9 +17,13 @@ export function apiRouters(prefix: string): { of(path: string): Router; middlewa
       return router;
     },
     middleware() {
-      const mounted = new Map([...routers].map(([resource, router]) => [resource, router.routes()]));
+      const mounted = new Map(
+        [...routers].map(([resource, router]) => [resource, router.routes()]),
+      );
       return async (ctx, next) => {
-        const run = ctx.path.startsWith(prefix) ? mounted.get(resourceOf(ctx.path.slice(prefix.length))) : undefined;
+        const run = ctx.path.startsWith(prefix)
+          ? mounted.get(resourceOf(ctx.path.slice(prefix.length)))
+          : undefined;
         await (run ? run(ctx as RouterContext, next) : next());
       };
     },
@@ -30,7 +34,10 @@ export function apiRouters(prefix: string): { of(path: string): Router; middlewa
  * Returns a function from a path to its sorted methods. Parameters match only ids, so
  * `/events/batch` is not the event `batch`.
  */
-export function methodsByPath(prefix: string, routes: readonly Route[]): (path: string) => readonly string[] {
+export function methodsByPath(
+  prefix: string,
+  routes: readonly Route[],
+): (path: string) => readonly string[] {
   const known = new Map<string, string[]>();
   for (const route of routes) {
     const shape = pathOf(route).replaceAll(/:\w+/g, ':');

@@ -16,16 +16,27 @@ const GROUPED_FACTOR = 32;
  * Waits for a share of the owner's concurrency. Large bodies get a quarter of the limit, grouped
  * requests many times as much. Throws `too_many_at_once` when too many wait.
  */
-export type TakeShare = (owner: string, options: { readonly bytes: number; readonly isGrouped: boolean }) => Promise<Release>;
+export type TakeShare = (
+  owner: string,
+  options: { readonly bytes: number; readonly isGrouped: boolean },
+) => Promise<Release>;
 
 /** @param most concurrent requests of an owner: `server.project_concurrency` */
 export function requestShares(most: number): TakeShare {
   const turnsOf = (limit: number) => ({ limit, turns: new ProjectTurns(limit) });
-  const [single, large, grouped] = [turnsOf(most), turnsOf(Math.ceil(most / 4)), turnsOf(most * GROUPED_FACTOR)];
+  const [single, large, grouped] = [
+    turnsOf(most),
+    turnsOf(Math.ceil(most / 4)),
+    turnsOf(most * GROUPED_FACTOR),
+  ];
   return async (owner, { bytes, isGrouped }) => {
     const { limit, turns } = bytes > LARGE_BYTES ? large : isGrouped ? grouped : single;
     if (turns.waitingOf(owner) >= WAITING_FACTOR * limit)
-      throw new GatewayError('too_many_at_once', { limit, setting: 'server.project_concurrency', retryAfterSeconds: 1 });
+      throw new GatewayError('too_many_at_once', {
+        limit,
+        setting: 'server.project_concurrency',
+        retryAfterSeconds: 1,
+      });
     return turns.take(owner);
   };
 }

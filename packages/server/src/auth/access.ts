@@ -1,6 +1,12 @@
 import { GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
-import { ROLES, type PortalKey, type ProjectRow, type Role, type UserKey } from '@gateway/store/config';
+import {
+  ROLES,
+  type PortalKey,
+  type ProjectRow,
+  type Role,
+  type UserKey,
+} from '@gateway/store/config';
 import { listOrganisations, type Membership } from '@gateway/store/people';
 import type { Database } from '@gateway/store/postgres';
 import type { Caller } from './caller.js';
@@ -51,13 +57,27 @@ export function requireScopesFor(caller: Caller, scopes: readonly string[] | nul
   const lacking = scopes?.filter((scope) => !covers(own, scope));
   if (lacking?.length === 0) return;
   const given = lacking ? `the scopes ${lacking.join(', ')}` : 'access without scopes';
-  throw new GatewayError('forbidden', { reason: `this API key has the scopes ${own.join(', ')} and cannot give ${given}` });
+  throw new GatewayError('forbidden', {
+    reason: `this API key has the scopes ${own.join(', ')} and cannot give ${given}`,
+  });
 }
 
 /** The scopes equivalent to a portal link. A test compares them with the routes. */
 export const LINK_SCOPES: Readonly<Record<PortalKey['role'], readonly string[]>> = {
-  viewer: ['activity:read', 'endpoints:write', 'eventDeliveries:write', 'eventTypes:read', 'subscriptions:read'],
-  member: ['activity:read', 'endpoints:write', 'eventDeliveries:write', 'eventTypes:read', 'subscriptions:write'],
+  viewer: [
+    'activity:read',
+    'endpoints:write',
+    'eventDeliveries:write',
+    'eventTypes:read',
+    'subscriptions:read',
+  ],
+  member: [
+    'activity:read',
+    'endpoints:write',
+    'eventDeliveries:write',
+    'eventTypes:read',
+    'subscriptions:write',
+  ],
 };
 
 function covers(scopes: readonly string[], needed: string): boolean {
@@ -67,7 +87,9 @@ function covers(scopes: readonly string[], needed: string): boolean {
 /** Returns undefined for process credentials; throws `forbidden` for keys of a project. */
 export function personOf(caller: Caller): UserKey | undefined {
   if (caller.type === 'project' || caller.type === 'portal')
-    throw new GatewayError('forbidden', { reason: 'this API key belongs to a project; only a personal key may do this' });
+    throw new GatewayError('forbidden', {
+      reason: 'this API key belongs to a project; only a personal key may do this',
+    });
   return caller.type === 'process' ? undefined : caller;
 }
 
@@ -81,9 +103,13 @@ export function reachAccount(caller: Caller, { role }: Access): void {
  * Returns the caller's organisations with its role in each; throws `forbidden` for keys of a
  * project.
  */
-export async function organisationsOf(caller: Caller, { database, records }: Context): Promise<Membership[]> {
+export async function organisationsOf(
+  caller: Caller,
+  { database, records }: Context,
+): Promise<Membership[]> {
   const person = personOf(caller);
-  if (!person) return (await listOrganisations(database.knex)).map((row) => ({ ...row, role: 'owner' }));
+  if (!person)
+    return (await listOrganisations(database.knex)).map((row) => ({ ...row, role: 'owner' }));
   const { role: most } = person;
   const rows = await records.organisations(person.user_id);
   return rows.map((row) => (most && !includes(most, row.role) ? { ...row, role: most } : row));
@@ -93,7 +119,12 @@ export async function organisationsOf(caller: Caller, { database, records }: Con
  * Returns the organisation with the caller's role. Throws `forbidden` for an insufficient role,
  * `not_found` for organisations of others.
  */
-export async function reachOrganisation(caller: Caller, id: string, { role }: Access, context: Context): Promise<Membership> {
+export async function reachOrganisation(
+  caller: Caller,
+  id: string,
+  { role }: Access,
+  context: Context,
+): Promise<Membership> {
   const organisation = (await organisationsOf(caller, context)).find((it) => it.id === id);
   if (!organisation) throw new GatewayError('not_found', { thing: 'organisation', id });
   requireRole(organisation.role, role);
@@ -101,22 +132,36 @@ export async function reachOrganisation(caller: Caller, id: string, { role }: Ac
 }
 
 /** Returns the project. Throws `forbidden`, or `not_found` for organisations of others. */
-export async function reachProject(caller: Caller, projectId: string, access: Access, context: Context): Promise<ProjectRow> {
+export async function reachProject(
+  caller: Caller,
+  projectId: string,
+  access: Access,
+  context: Context,
+): Promise<ProjectRow> {
   const isKey = caller.type === 'project' || caller.type === 'portal';
   if (isKey && caller.project_id !== projectId)
-    throw new GatewayError('forbidden', { reason: `this API key belongs to the project ${caller.project_id} and reaches no other` });
+    throw new GatewayError('forbidden', {
+      reason: `this API key belongs to the project ${caller.project_id} and reaches no other`,
+    });
   const project = isId(projectId) ? await context.records.project(projectId) : undefined;
   const missing = () => new GatewayError('not_found', { thing: 'project', id: projectId });
   if (!project) throw missing();
   if (caller.type === 'portal') {
-    if (!access.portal) throw new GatewayError('forbidden', { reason: 'a portal link reaches only the endpoints of its owner' });
+    if (!access.portal)
+      throw new GatewayError('forbidden', {
+        reason: 'a portal link reaches only the endpoints of its owner',
+      });
     if (access.portal === 'managing' && !managesEndpoints(caller))
-      throw new GatewayError('forbidden', { reason: 'this portal link does not manage endpoints: its can_manage_endpoint is false' });
+      throw new GatewayError('forbidden', {
+        reason: 'this portal link does not manage endpoints: its can_manage_endpoint is false',
+      });
   } else if (caller.type === 'project') {
     if (access.needsPerson) personOf(caller);
     requireRole(caller.role ?? 'admin', access.role);
   } else if (caller.type !== 'process') {
-    const organisation = (await organisationsOf(caller, context)).find(({ id }) => id === project.organisation_id);
+    const organisation = (await organisationsOf(caller, context)).find(
+      ({ id }) => id === project.organisation_id,
+    );
     if (!organisation) throw missing();
     requireRole(organisation.role, access.role);
   }
@@ -125,5 +170,7 @@ export async function reachProject(caller: Caller, projectId: string, access: Ac
 
 function requireRole(role: Role, needed: Role): void {
   if (!includes(role, needed))
-    throw new GatewayError('forbidden', { reason: `this needs the role ${needed}, and the credentials have the role ${role}` });
+    throw new GatewayError('forbidden', {
+      reason: `this needs the role ${needed}, and the credentials have the role ${role}`,
+    });
 }

@@ -24,10 +24,14 @@ const READS = ['GET', 'HEAD', 'OPTIONS'];
 export async function authenticate(request: IncomingMessage, context: Context): Promise<Caller> {
   const { credentials, logins, sessions } = context;
   const header = request.headers.authorization ?? '';
-  const unauthorized = (reason: string) => new GatewayError('unauthorized', { reason, fix: credentials.how });
+  const unauthorized = (reason: string) =>
+    new GatewayError('unauthorized', { reason, fix: credentials.how });
   if (header === '') {
     const session = credentials.native ? sessions.read(request) : undefined;
-    if (session === undefined) throw unauthorized(credentials.basic ? 'the request has no credentials' : 'the request has no API key');
+    if (session === undefined)
+      throw unauthorized(
+        credentials.basic ? 'the request has no credentials' : 'the request has no API key',
+      );
     return authenticateSession(request, session, context);
   }
   const [, pair] = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header) ?? [];
@@ -39,19 +43,28 @@ export async function authenticate(request: IncomingMessage, context: Context): 
     return caller;
   }
   const [, key] = /^Bearer +(\S+)$/i.exec(header) ?? [];
-  if (key === undefined) throw unauthorized(`the Authorization header is not of the form Bearer${credentials.basic ? ' or Basic' : ''}`);
+  if (key === undefined)
+    throw unauthorized(
+      `the Authorization header is not of the form Bearer${credentials.basic ? ' or Basic' : ''}`,
+    );
   const mask = maskOfApiKey(key);
   const account: Account =
-    mask === undefined ? { kind: 'bearer', name: '', credential: header } : { kind: 'key', name: mask, credential: header };
+    mask === undefined
+      ? { kind: 'bearer', name: '', credential: header }
+      : { kind: 'key', name: mask, credential: header };
   const caller = await logins(
     request,
     account,
-    async () => credentials.ofBearer(key) ?? (credentials.native && mask !== undefined ? storedKey(key, mask, context) : undefined),
+    async () =>
+      credentials.ofBearer(key) ??
+      (credentials.native && mask !== undefined ? storedKey(key, mask, context) : undefined),
   );
   // Sessions are valid only in their cookie, where writes also need the CSRF token.
   if (caller && caller.type !== 'session') return caller;
   if (!credentials.native && mask !== undefined)
-    throw unauthorized('this process does not accept the API keys of the database: server.auth.native is off');
+    throw unauthorized(
+      'this process does not accept the API keys of the database: server.auth.native is off',
+    );
   throw unauthorized(
     credentials.native && mask === undefined
       ? 'the Authorization header carries something that is not an API key of this gateway: those begin with gw_'
@@ -59,15 +72,25 @@ export async function authenticate(request: IncomingMessage, context: Context): 
   );
 }
 
-async function authenticateSession(request: IncomingMessage, key: string, context: Context): Promise<Caller> {
+async function authenticateSession(
+  request: IncomingMessage,
+  key: string,
+  context: Context,
+): Promise<Caller> {
   const mask = maskOfApiKey(key);
-  const ended = new GatewayError('unauthorized', { reason: 'the session has ended', fix: 'sign in again' });
+  const ended = new GatewayError('unauthorized', {
+    reason: 'the session has ended',
+    fix: 'sign in again',
+  });
   if (mask === undefined) throw ended;
-  const caller = await context.logins(request, { kind: 'session', name: mask, credential: key }, () =>
-    storedKey(key, mask, context, () => ended),
+  const caller = await context.logins(
+    request,
+    { kind: 'session', name: mask, credential: key },
+    () => storedKey(key, mask, context, () => ended),
   );
   if (caller?.type !== 'session') throw ended;
-  if (!READS.includes(request.method ?? '') && !context.sessions.hasCsrfToken(request, mask)) throw new GatewayError('csrf_token_missing');
+  if (!READS.includes(request.method ?? '') && !context.sessions.hasCsrfToken(request, mask))
+    throw new GatewayError('csrf_token_missing');
   return caller;
 }
 
@@ -76,11 +99,16 @@ async function storedKey(
   key: string,
   mask: string,
   { records, credentials }: Context,
-  refused = (what: string) => new GatewayError('unauthorized', { reason: `the API key gw_${mask}_… ${what}`, fix: credentials.how }),
+  refused = (what: string) =>
+    new GatewayError('unauthorized', {
+      reason: `the API key gw_${mask}_… ${what}`,
+      fix: credentials.how,
+    }),
 ) {
   const found = await records.apiKey(mask);
   if (!found || !matchesApiKey(key, found.hash)) return undefined;
   if (found.revoked_at) throw refused('was revoked');
-  if (found.row.expires_at !== null && !(found.row.expires_at > new Date())) throw refused('has expired');
+  if (found.row.expires_at !== null && !(found.row.expires_at > new Date()))
+    throw refused('has expired');
   return found.row;
 }

@@ -7,7 +7,10 @@ export type AddressReader = (request: IncomingMessage) => string;
  * The first untrusted address, from the socket leftwards through `X-Forwarded-For`. Addresses
  * further left can be forged.
  */
-function clientAddress({ headers, socket }: IncomingMessage, isProxy: (address: string) => boolean): string {
+function clientAddress(
+  { headers, socket }: IncomingMessage,
+  isProxy: (address: string) => boolean,
+): string {
   let client = plain(socket.remoteAddress);
   const forwarded = headers['x-forwarded-for'];
   if (forwarded === undefined) return client;

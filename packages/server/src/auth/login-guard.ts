@@ -16,7 +16,16 @@ export interface Account {
    * `oidc` a provider's answer, `source` a password or key of an HTTP source, `signature` its
    * signatures.
    */
-  readonly kind: 'basic' | 'bearer' | 'key' | 'session' | 'password' | 'invitation' | 'oidc' | 'source' | 'signature';
+  readonly kind:
+    | 'basic'
+    | 'bearer'
+    | 'key'
+    | 'session'
+    | 'password'
+    | 'invitation'
+    | 'oidc'
+    | 'source'
+    | 'signature';
   /**
    * A username or email address, the mask of a stored key or the id of a source; empty for process
    * keys.
@@ -42,7 +51,11 @@ export interface LoginGuard {
    * Runs `verify`, which returns undefined for wrong credentials. Throws `too_many_logins` if the
    * client could be guessing.
    */
-  <Found>(request: IncomingMessage, account: Account, verify: () => Promise<Found | undefined>): Promise<Found | undefined>;
+  <Found>(
+    request: IncomingMessage,
+    account: Account,
+    verify: () => Promise<Found | undefined>,
+  ): Promise<Found | undefined>;
   /**
    * Throws `too_many_logins` if the address is locked out, for credentials verified after the body.
    */
@@ -50,7 +63,11 @@ export interface LoginGuard {
 }
 
 type Refusal = Pick<LoginGuard, 'refuseLocked'>;
-type Guard = <Found>(request: IncomingMessage, account: Account, verify: () => Promise<Found | undefined>) => Promise<Found | undefined>;
+type Guard = <Found>(
+  request: IncomingMessage,
+  account: Account,
+  verify: () => Promise<Found | undefined>,
+) => Promise<Found | undefined>;
 
 /** A bucket of failures, with the factor of its capacity. */
 interface Place {
@@ -86,19 +103,33 @@ export function loginGuard(
     meter,
     log,
     addressOf,
-  }: { key: KeyObject; kv: KvFallback | undefined; meter: ActivatedPlugins['meter']; log: Log; addressOf: AddressReader },
+  }: {
+    key: KeyObject;
+    kv: KvFallback | undefined;
+    meter: ActivatedPlugins['meter'];
+    log: Log;
+    addressOf: AddressReader;
+  },
 ): LoginGuard {
-  if (maxFailures === 0) return Object.assign<Guard, Refusal>((_request, _account, verify) => verify(), { refuseLocked: async () => {} });
+  if (maxFailures === 0)
+    return Object.assign<Guard, Refusal>((_request, _account, verify) => verify(), {
+      refuseLocked: async () => {},
+    });
   const memory = new MemoryKv();
   /** Expiry by hashed credential, least recently used first. */
   const known = new Map<string, number>();
   /** Names in KV, equal in all servers. */
-  const digest = (...texts: string[]) => createHmac('sha256', key).update(texts.join(' ')).digest('hex');
+  const digest = (...texts: string[]) =>
+    createHmac('sha256', key).update(texts.join(' ')).digest('hex');
   const secret = randomBytes(32).toString('hex');
   /** Names in memory. Every request needs one: `hash` takes a fifth of the time of an HMAC. */
-  const nameOf = (address: string, credential: string) => hash('sha256', `${secret} ${address} ${credential}`);
+  const nameOf = (address: string, credential: string) =>
+    hash('sha256', `${secret} ${address} ${credential}`);
   let delayed = 0;
-  const attempts = new Map<string, { users: number; running: number; readonly waiting: (() => void)[] }>();
+  const attempts = new Map<
+    string,
+    { users: number; running: number; readonly waiting: (() => void)[] }
+  >();
 
   const takeFailures = (it: Kv, who: string, factor: number, wanted: number) =>
     it.takeTokens(`login:${who}`, factor * PER_SECOND, wanted, factor * maxFailures - 1);
@@ -108,7 +139,11 @@ export function loginGuard(
    * cannot exceed the limit. Others wait, unless their credential becomes known. Returns a function
    * that ends the reservation.
    */
-  async function reserve({ name: place, factor }: Place, { kind }: Account, isKnown: () => boolean): Promise<() => void> {
+  async function reserve(
+    { name: place, factor }: Place,
+    { kind }: Account,
+    isKnown: () => boolean,
+  ): Promise<() => void> {
     const its = attempts.get(place) ?? { users: 0, running: 0, waiting: [] };
     attempts.set(place, its);
     its.users++;
@@ -149,12 +184,20 @@ export function loginGuard(
     return waitMs > 0 ? waitMs : ((await kv?.ask(take))?.answer.waitMs ?? 0);
   }
 
-  async function failed({ name: address, factor }: Place, { kind, name }: Account, isForwarded: boolean): Promise<void> {
+  async function failed(
+    { name: address, factor }: Place,
+    { kind, name }: Account,
+    isForwarded: boolean,
+  ): Promise<void> {
     meter.add('gateway_api_login_failures_total', { credential: kind, outcome: 'wrong' });
     const lockedMs = await count(digest('address', address), factor);
     if (lockedMs > 0 && !(await memory.get(`locked ${address}`))) {
-      await memory.set(`locked ${address}`, String(performance.now() + lockedMs), { ttlMs: lockedMs });
-      const proxy = isForwarded ? ' It is a proxy that server.trusted_proxies does not name, so all its clients are locked out.' : '';
+      await memory.set(`locked ${address}`, String(performance.now() + lockedMs), {
+        ttlMs: lockedMs,
+      });
+      const proxy = isForwarded
+        ? ' It is a proxy that server.trusted_proxies does not name, so all its clients are locked out.'
+        : '';
       log.warn(
         { address, seconds: Math.ceil(lockedMs / 1000) },
         `Too many logins from this address have failed: it is locked out.${proxy}`,
@@ -173,12 +216,16 @@ export function loginGuard(
 
   async function refuseLocked(address: string, kind: Account['kind']): Promise<void> {
     const until = await memory.get(`locked ${address}`);
-    if (until !== undefined) throw refused(kind, `from ${address}`, Number(until) - performance.now());
+    if (until !== undefined)
+      throw refused(kind, `from ${address}`, Number(until) - performance.now());
   }
 
   function refused(credential: Account['kind'], where: string, waitMs: number): GatewayError {
     meter.add('gateway_api_login_failures_total', { credential, outcome: 'locked_out' });
-    return new GatewayError('too_many_logins', { where, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) });
+    return new GatewayError('too_many_logins', {
+      where,
+      retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)),
+    });
   }
 
   async function waitIfSlow({ kind, name }: Account): Promise<void> {
@@ -202,9 +249,13 @@ export function loginGuard(
   function placeOf(address: string, account: Account) {
     const credential = nameOf(address, account.credential);
     const isKnown = () => (known.get(credential) ?? 0) > performance.now();
-    const name = OF_SOURCE.includes(account.kind) ? `${address} at source ${account.name}` : address;
+    const name = OF_SOURCE.includes(account.kind)
+      ? `${address} at source ${account.name}`
+      : address;
     const isSigner = account.kind === 'signature' && isKnown();
-    const place: Place = isSigner ? { name: `${name}, known`, factor: ACCOUNT_FACTOR } : { name, factor: 1 };
+    const place: Place = isSigner
+      ? { name: `${name}, known`, factor: ACCOUNT_FACTOR }
+      : { name, factor: 1 };
     return { place, credential, isKnown: isSigner ? () => false : isKnown };
   }
 
@@ -223,7 +274,11 @@ export function loginGuard(
     try {
       const caller = await verify();
       if (caller === undefined)
-        await failed(place, account, headers['x-forwarded-for'] !== undefined && client === plain(socket.remoteAddress));
+        await failed(
+          place,
+          account,
+          headers['x-forwarded-for'] !== undefined && client === plain(socket.remoteAddress),
+        );
       else remember(credential);
       return caller;
     } finally {

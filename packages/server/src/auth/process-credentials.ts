@@ -70,27 +70,53 @@ function among(known: readonly Buffer[], given: Buffer): ProcessCaller | undefin
   return matches.length > 0 ? { type: 'process', id: given.toString('hex', 0, 12) } : undefined;
 }
 
-function usage({ native, hasKeys, hasPairs }: { native: boolean; hasKeys: boolean; hasPairs: boolean }): string {
+function usage({
+  native,
+  hasKeys,
+  hasPairs,
+}: {
+  native: boolean;
+  hasKeys: boolean;
+  hasPairs: boolean;
+}): string {
   const keys = [
     ...(native ? ['one that `gateway bootstrap` or a new project has shown'] : []),
     ...(hasKeys ? ['one of this process (--api-auth)'] : []),
   ];
   return `send ${[
     ...(keys.length > 0 ? [`\`Authorization: Bearer <api key>\`, ${keys.join(' or ')}`] : []),
-    ...(hasPairs ? ['`Authorization: Basic <username:password in base64>`, credentials of this process (--basic-auth)'] : []),
+    ...(hasPairs
+      ? [
+          '`Authorization: Basic <username:password in base64>`, credentials of this process (--basic-auth)',
+        ]
+      : []),
   ].join('; or ')}`;
 }
 
 function checkKey(key: string, number: number): void {
   const invalid = (reason: string) =>
-    new GatewayError('credential_invalid', { ...API_KEYS, number, reason, fix: 'make one with `openssl rand -hex 32`' });
-  if (key.length < KEY_MIN) throw invalid(`has ${key.length} characters; an API key has at least ${KEY_MIN}`);
-  if (!/^[!-~]+$/.test(key)) throw invalid('holds blanks or characters beyond ASCII, which an Authorization header cannot carry');
+    new GatewayError('credential_invalid', {
+      ...API_KEYS,
+      number,
+      reason,
+      fix: 'make one with `openssl rand -hex 32`',
+    });
+  if (key.length < KEY_MIN)
+    throw invalid(`has ${key.length} characters; an API key has at least ${KEY_MIN}`);
+  if (!/^[!-~]+$/.test(key))
+    throw invalid(
+      'holds blanks or characters beyond ASCII, which an Authorization header cannot carry',
+    );
 }
 
 function checkPair(pair: string, number: number, log: Log): void {
   const invalid = (reason: string) =>
-    new GatewayError('credential_invalid', { ...BASIC, number, reason, fix: 'give <username>:<password>' });
+    new GatewayError('credential_invalid', {
+      ...BASIC,
+      number,
+      reason,
+      fix: 'give <username>:<password>',
+    });
   const [, username, password = ''] = /^([^:]*):(.*)$/s.exec(pair) ?? [];
   if (username === undefined) throw invalid('has no colon between username and password');
   if (username === '') throw invalid('has no username before its colon');

@@ -18,7 +18,11 @@ export interface RecordCache {
    * Call it before the response, after a write that changes a project or users' organisations, or
    * revokes keys.
    */
-  forget(changed: { readonly project?: string; readonly masks?: readonly string[]; readonly users?: readonly string[] }): Promise<void>;
+  forget(changed: {
+    readonly project?: string;
+    readonly masks?: readonly string[];
+    readonly users?: readonly string[];
+  }): Promise<void>;
 }
 
 const MEMORY_MS = 1_000;
@@ -36,7 +40,11 @@ const CHANGED = 'changed';
  */
 export function recordCache(
   { knex }: Pick<Database, 'knex'>,
-  { kv, key, memoryMs = MEMORY_MS }: { kv: KvFallback | undefined; key: KeyObject; memoryMs?: number },
+  {
+    kv,
+    key,
+    memoryMs = MEMORY_MS,
+  }: { kv: KvFallback | undefined; key: KeyObject; memoryMs?: number },
 ): RecordCache {
   /** Ordered by expiry. Concurrent callers share running lookups. */
   const memory = new Map<string, { readonly value: Promise<unknown>; readonly untilMs: number }>();
@@ -45,7 +53,11 @@ export function recordCache(
    */
   const changed = new Map<string, { readonly untilMs: number }>();
 
-  function cached<T>(name: string, load: () => Promise<T | undefined>, { keepsMissing = false } = {}): Promise<T | undefined> {
+  function cached<T>(
+    name: string,
+    load: () => Promise<T | undefined>,
+    { keepsMissing = false } = {},
+  ): Promise<T | undefined> {
     const nowMs = performance.now();
     const known = memory.get(name);
     if (known && known.untilMs > nowMs) return known.value as Promise<T | undefined>;
@@ -61,7 +73,10 @@ export function recordCache(
     return value;
   }
 
-  async function shared<T>(name: string, load: () => Promise<T | undefined>): Promise<T | undefined> {
+  async function shared<T>(
+    name: string,
+    load: () => Promise<T | undefined>,
+  ): Promise<T | undefined> {
     if (!kv || (changed.get(name)?.untilMs ?? 0) > performance.now()) return load();
     const found = await kv.ask((it) => it.get(name));
     const text = found?.answer;
@@ -78,10 +93,15 @@ export function recordCache(
 
   return {
     apiKey: (mask) => cached(keyName(mask), () => findApiKey(knex, mask), { keepsMissing: true }),
-    organisations: async (userId) => (await cached(organisationsName(userId), () => organisationsOfUser(knex, userId))) ?? [],
+    organisations: async (userId) =>
+      (await cached(organisationsName(userId), () => organisationsOfUser(knex, userId))) ?? [],
     project: (id) => cached(projectName(id), () => findProject(knex, id)),
     async forget({ project, masks = [], users = [] }) {
-      const names = [...(project === undefined ? [] : [projectName(project)]), ...masks.map(keyName), ...users.map(organisationsName)];
+      const names = [
+        ...(project === undefined ? [] : [projectName(project)]),
+        ...masks.map(keyName),
+        ...users.map(organisationsName),
+      ];
       for (const name of names) memory.delete(name);
       if (!kv) return;
       const nowMs = performance.now();
@@ -91,7 +111,9 @@ export function recordCache(
         changed.set(name, { untilMs: nowMs + KV_MS });
       }
       // Marked, not deleted: a read that began before the change could write its entry afterwards.
-      await Promise.all(names.map((name) => kv.ask((it) => it.set(name, CHANGED, { ttlMs: KV_MS }))));
+      await Promise.all(
+        names.map((name) => kv.ask((it) => it.set(name, CHANGED, { ttlMs: KV_MS }))),
+      );
     },
   };
 }
@@ -111,7 +133,11 @@ const keyName = (mask: string) => `cache:key:${mask}`;
  * Signed with name, expiry and version, so other releases reject it. Not encrypted: entries hold no
  * secret, and at this rate the random nonces of AES-GCM would repeat.
  */
-function entryOf(name: string, value: unknown, { key, untilMs }: { key: KeyObject; untilMs: number }): string {
+function entryOf(
+  name: string,
+  value: unknown,
+  { key, untilMs }: { key: KeyObject; untilMs: number },
+): string {
   const bytes = serialize({ name, untilMs, value });
   return Buffer.concat([signature(bytes, key), bytes]).toString('base64');
 }
@@ -120,7 +146,11 @@ function entryOf(name: string, value: unknown, { key, untilMs }: { key: KeyObjec
 function valueOf(name: string, text: string, key: KeyObject): unknown {
   const all = Buffer.from(text, 'base64');
   const bytes = all.subarray(SIGNATURE_BYTES);
-  if (all.length <= SIGNATURE_BYTES || !timingSafeEqual(all.subarray(0, SIGNATURE_BYTES), signature(bytes, key))) return undefined;
+  if (
+    all.length <= SIGNATURE_BYTES ||
+    !timingSafeEqual(all.subarray(0, SIGNATURE_BYTES), signature(bytes, key))
+  )
+    return undefined;
   try {
     const entry = deserialize(bytes) as { name: string; untilMs: number; value: unknown };
     return entry.name === name && entry.untilMs > Date.now() ? entry.value : undefined;

@@ -30,7 +30,13 @@ export interface SessionCookies extends Cookie {
 const DEVICE_MS = 365 * 86_400_000;
 
 /** @param key signs the tokens; the same in every server */
-export function sessionCookies({ isHttps, key }: { readonly isHttps: boolean; readonly key: KeyObject }): SessionCookies {
+export function sessionCookies({
+  isHttps,
+  key,
+}: {
+  readonly isHttps: boolean;
+  readonly key: KeyObject;
+}): SessionCookies {
   const mac = (text: string) => createHmac('sha256', key).update(text).digest('base64url');
   const deviceToken = (email: string) => mac(`device ${email.toLowerCase()}`);
   const device = cookie('gateway_device', 'Strict', isHttps);
@@ -39,7 +45,8 @@ export function sessionCookies({ isHttps, key }: { readonly isHttps: boolean; re
     signIn: cookie('gateway_sign_in', 'Strict', isHttps),
     csrfToken: mac,
     hasCsrfToken: ({ headers }, mask) => isSame(headers['x-csrf-token'], mac(mask)),
-    writeDevice: (request, email) => device.write(request, deviceToken(email), new Date(Date.now() + DEVICE_MS)),
+    writeDevice: (request, email) =>
+      device.write(request, deviceToken(email), new Date(Date.now() + DEVICE_MS)),
     isKnownDevice: (request, email) => isSame(device.read(request), deviceToken(email)),
   };
 }
@@ -51,7 +58,8 @@ function isSame(text: string | string[] | undefined, wanted: string): boolean {
 
 function cookie(name: string, sameSite: 'Lax' | 'Strict', isHttps: boolean): Cookie {
   // Set by a proxy that terminates TLS. A client that forges it only makes its own cookie stricter.
-  const isSecure = ({ headers }: IncomingMessage) => isHttps || headers['x-forwarded-proto'] === 'https';
+  const isSecure = ({ headers }: IncomingMessage) =>
+    isHttps || headers['x-forwarded-proto'] === 'https';
   // Browsers accept this prefix only over HTTPS and for this host:
   // https://www.rfc-editor.org/rfc/rfc6265bis
   const nameOf = (request: IncomingMessage) => (isSecure(request) ? `__Host-${name}` : name);

@@ -4,12 +4,19 @@ import { RawJson, type Answer } from '../http/response.js';
 
 type Row = Readonly<Record<string, unknown>>;
 
-const EVENT_STATUSES: Readonly<Record<string, string>> = { pending: 'Pending', processed: 'Success', failed: 'Failure' };
+const EVENT_STATUSES: Readonly<Record<string, string>> = {
+  pending: 'Pending',
+  processed: 'Success',
+  failed: 'Failure',
+};
 
 const ROWS: Readonly<Record<string, (row: Row) => unknown>> = {
   BatchReplay: ({ count, ...row }) => ({ ...row, count, num: count }),
   FilterMatch: ({ matches }) => matches,
-  FunctionTestResult: (row) => ({ ...row, payload: (row['results'] as Row[])[0]?.['payload'] ?? null }),
+  FunctionTestResult: (row) => ({
+    ...row,
+    payload: (row['results'] as Row[])[0]?.['payload'] ?? null,
+  }),
   Endpoint: ({ authentication, circuit_breaker: breaker, http_timeout: seconds, ...row }) => ({
     ...row,
     http_timeout: Math.ceil(Number(seconds)),
@@ -19,25 +26,48 @@ const ROWS: Readonly<Record<string, (row: Row) => unknown>> = {
     content_type: 'application/json',
     advanced_signatures: true,
   }),
-  Subscription: ({ is_disabled: isDisabled, ...row }) => ({ ...row, type: 'api', status: isDisabled ? 'inactive' : 'active' }),
+  Subscription: ({ is_disabled: isDisabled, ...row }) => ({
+    ...row,
+    type: 'api',
+    status: isDisabled ? 'inactive' : 'active',
+  }),
   // Convoy omits the fields of other source types.
   Source: (row) => Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)),
   CreatedEvent: ({ uid, duplicate }) => ({ uid, is_duplicate_event: duplicate }),
   Event: ({ status, headers, ...row }) => ({
     ...row,
     status: EVENT_STATUSES[String(status)],
-    headers: Object.fromEntries(Object.entries(headersOf(headers)).map(([name, value]) => [name, [value]])),
+    headers: Object.fromEntries(
+      Object.entries(headersOf(headers)).map(([name, value]) => [name, [value]]),
+    ),
   }),
-  EventDelivery: ({ status, attempts, next_attempt_at: next, endpoint_metadata: endpoint, event_metadata: event, ...row }) => ({
+  EventDelivery: ({
+    status,
+    attempts,
+    next_attempt_at: next,
+    endpoint_metadata: endpoint,
+    event_metadata: event,
+    ...row
+  }) => ({
     ...row,
     status: capital(String(status)),
     event_metadata: event,
     event_type: (event as Row)['event_type'],
-    endpoint_metadata: { ...(endpoint as Row), ...((endpoint as Row)['status'] === 'deleted' ? { status: 'inactive' } : {}) },
+    endpoint_metadata: {
+      ...(endpoint as Row),
+      ...((endpoint as Row)['status'] === 'deleted' ? { status: 'inactive' } : {}),
+    },
     metadata: { num_trials: attempts, next_send_time: next },
     description: row['reason'] ?? '',
   }),
-  DeliveryAttempt: ({ http_status: code, response_headers: headers, response_body: body, error, event_delivery_id: delivery, ...row }) => ({
+  DeliveryAttempt: ({
+    http_status: code,
+    response_headers: headers,
+    response_body: body,
+    error,
+    event_delivery_id: delivery,
+    ...row
+  }) => ({
     ...row,
     msg_id: delivery,
     method: 'POST',
@@ -61,7 +91,9 @@ export function answerOf(schema: TSchema | undefined, answer: Answer): Answer {
   const rows = (data as { content: Row[] }).content.map(rewrite);
   return {
     ...answer,
-    data: [title, schema?.title].some((it) => it !== undefined && BARE.includes(it)) ? rows : { ...(data as Row), content: rows },
+    data: [title, schema?.title].some((it) => it !== undefined && BARE.includes(it))
+      ? rows
+      : { ...(data as Row), content: rows },
   };
 }
 
@@ -80,7 +112,9 @@ function basicAuth(authentication: Row | null): Row | null {
 }
 
 function headersOf(headers: unknown): Readonly<Record<string, string>> {
-  return (headers instanceof RawJson ? JSON.parse(headers.text) : headers) as Readonly<Record<string, string>>;
+  return (headers instanceof RawJson ? JSON.parse(headers.text) : headers) as Readonly<
+    Record<string, string>
+  >;
 }
 
 function capital(word: string): string {

@@ -19,7 +19,11 @@ interface Spoken {
   readonly status?: number;
 }
 
-const OUR_OWN: Dialect = { query: (query) => ({ ...query }), body: () => [], answer: (answer) => answer };
+const OUR_OWN: Dialect = {
+  query: (query) => ({ ...query }),
+  body: () => [],
+  answer: (answer) => answer,
+};
 
 /**
  * Serves `/convoy/api/v1` for clients of Convoy: the same routes with its names, which include
@@ -28,7 +32,9 @@ const OUR_OWN: Dialect = { query: (query) => ({ ...query }), body: () => [], ans
 export function speakConvoy(rootPath: string) {
   const prefix = `${rootPath}/convoy/api/v1/`;
   const translate = async (ctx: Context, next: Next): Promise<void> => {
-    const rest = ctx.path.slice(prefix.length).replace(/^(projects\/[^/]+\/)?groups(?=\/|$)/, 'projects');
+    const rest = ctx.path
+      .slice(prefix.length)
+      .replace(/^(projects\/[^/]+\/)?groups(?=\/|$)/, 'projects');
     ctx.path = `${rootPath}/api/v1/${rest}`;
     // A separate route in Convoy.
     if (ctx.method === 'GET' && rest.endsWith('/events/countbatchreplayevents')) {
@@ -40,7 +46,8 @@ export function speakConvoy(rootPath: string) {
     await next();
     if (ctx.status === 422) ctx.status = 400;
   };
-  return (ctx: Context, next: Next): Promise<void> => (ctx.path.startsWith(prefix) ? translate(ctx, next) : next());
+  return (ctx: Context, next: Next): Promise<void> =>
+    ctx.path.startsWith(prefix) ? translate(ctx, next) : next();
 }
 
 export function dialectOf(ctx: Context, route: Spoken): Dialect {

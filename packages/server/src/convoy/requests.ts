@@ -16,11 +16,16 @@ const EVENT_STATUSES: Readonly<Record<string, string>> = {
 };
 
 /** Translates a query and drops empty values. `route` is its target. */
-export function queryOf(route: { readonly method: string; readonly path: string }, query: Given): Members {
+export function queryOf(
+  route: { readonly method: string; readonly path: string },
+  query: Given,
+): Members {
   // Without a prototype, `__proto__` is an ordinary key.
   const given = Object.create(null) as Record<string, string | string[]>;
   for (const [name, value] of Object.entries(query)) {
-    const values = [value].flat().filter((it): it is string => Boolean(it) && !it!.startsWith(NO_TIME));
+    const values = [value]
+      .flat()
+      .filter((it): it is string => Boolean(it) && !it!.startsWith(NO_TIME));
     const isOfPages = route.method !== 'get' && Object.hasOwn(pageQuery, name);
     if (values.length === 0 || IGNORED_QUERY.includes(name) || isOfPages) continue;
     given[name === 'eventType' ? 'event_type' : name] = values.length === 1 ? values[0]! : values;
@@ -86,7 +91,8 @@ function filterTest(body: Members): string[] {
     if (!isObject(given)) continue;
     delete body[theirs];
     const { header: headers, ...rest } = given as Members;
-    for (const name of ['query', 'path']) if (isNothing(rest[name]) || isEmptyObject(rest[name])) delete rest[name];
+    for (const name of ['query', 'path'])
+      if (isNothing(rest[name]) || isEmptyObject(rest[name])) delete rest[name];
     body[ours] = { ...rest, ...(isNothing(headers) || headers === undefined ? {} : { headers }) };
   }
   return [];
@@ -99,15 +105,18 @@ function portalLink(body: Members): string[] {
 function endpoint(body: Members): string[] {
   const { authentication, url } = body;
   // Clients before 1.0 send no name.
-  if (body['name'] === undefined && typeof url === 'string' && URL.canParse(url)) body['name'] = new URL(url).hostname;
+  if (body['name'] === undefined && typeof url === 'string' && URL.canParse(url))
+    body['name'] = new URL(url).hostname;
   for (const name of ['http_timeout', 'rate_limit_duration']) body[name] = secondsOf(body[name]);
   if (isObject(authentication)) {
     const given = authentication;
     removeNothings(given);
-    if (given['type'] === 'basic_auth') Object.assign(given, { type: 'basic', basic: given['basic_auth'], basic_auth: undefined });
+    if (given['type'] === 'basic_auth')
+      Object.assign(given, { type: 'basic', basic: given['basic_auth'], basic_auth: undefined });
   }
   removeUndefined(body);
-  const isPlain = (name: string, values: readonly unknown[]) => values.some((it) => JSON.stringify(it) === JSON.stringify(body[name]));
+  const isPlain = (name: string, values: readonly unknown[]) =>
+    values.some((it) => JSON.stringify(it) === JSON.stringify(body[name]));
   const harmless = [
     ...(isPlain('events', [['*'], []]) ? ['events'] : []),
     ...(isPlain('content_type', ['application/json']) ? ['content_type'] : []),
@@ -120,10 +129,12 @@ function subscription(body: Members): string[] {
   const { filter_config: given } = body;
   if (isObject(given)) {
     const config = given;
-    for (const name of Object.keys(config)) if (isNothing(config[name]) || isEmptyArray(config[name])) delete config[name];
+    for (const name of Object.keys(config))
+      if (isNothing(config[name]) || isEmptyArray(config[name])) delete config[name];
     if (isObject(config['filter'])) {
       const filter = config['filter'];
-      for (const part of Object.keys(filter)) if (isNothing(filter[part]) || isEmptyObject(filter[part])) delete filter[part];
+      for (const part of Object.keys(filter))
+        if (isNothing(filter[part]) || isEmptyObject(filter[part])) delete filter[part];
       take(filter, ['is_flattened']);
     }
   }
@@ -150,7 +161,9 @@ function source(body: Members): string[] {
 function httpSource(body: Members): string[] {
   removeNothings(body);
   const { verifier, custom_response: custom } = body;
-  if (isObject(verifier)) for (const name of ['basic_auth', 'api_key', 'hmac']) if (name !== verifier['type']) delete verifier[name];
+  if (isObject(verifier))
+    for (const name of ['basic_auth', 'api_key', 'hmac'])
+      if (name !== verifier['type']) delete verifier[name];
   if (isObject(custom)) {
     if (isEmptyObject(custom)) delete body['custom_response'];
     else custom['content_type'] ??= 'text/plain';
@@ -160,8 +173,21 @@ function httpSource(body: Members): string[] {
 
 const PROJECT_IGNORED = ['logo_url', 'rate_limit', 'rate_limit_duration'];
 const CONFIG_IGNORED = [
-  ...['disable_endpoint', 'replay_attacks', 'replay_attacks_prevention_enabled', 'add_event_id_trace_headers', 'max_payload_read_size'],
-  ...['retention_policy', 'is_retention_policy_enabled', 'multiple_endpoint_subscriptions', 'search_policy', 'ssl', 'meta_event'],
+  ...[
+    'disable_endpoint',
+    'replay_attacks',
+    'replay_attacks_prevention_enabled',
+    'add_event_id_trace_headers',
+    'max_payload_read_size',
+  ],
+  ...[
+    'retention_policy',
+    'is_retention_policy_enabled',
+    'multiple_endpoint_subscriptions',
+    'search_policy',
+    'ssl',
+    'meta_event',
+  ],
 ];
 
 function project(body: Members): string[] {
@@ -175,13 +201,19 @@ function project(body: Members): string[] {
     // Convoy's groups have this shape.
     const { default: before, ...rest } = strategy;
     const { intervalSeconds: duration, retryLimit: retries } = (before ?? {}) as Members;
-    given['strategy'] = { ...(before === undefined ? {} : { duration, retry_count: retries }), ...rest };
+    given['strategy'] = {
+      ...(before === undefined ? {} : { duration, retry_count: retries }),
+      ...rest,
+    };
     if (rest['type'] === 'default') Object.assign(given['strategy'] as Members, { type: 'linear' });
   }
   if (isObject(signature)) {
     const { versions, ...rest } = signature;
     const latest = Array.isArray(versions) ? (versions.at(-1) as Members | undefined) : undefined;
-    given['signature'] = { ...rest, ...(latest && { hash: latest['hash'], encoding: latest['encoding'] }) };
+    given['signature'] = {
+      ...rest,
+      ...(latest && { hash: latest['hash'], encoding: latest['encoding'] }),
+    };
   }
   return [...take(body, PROJECT_IGNORED), ...ignored];
 }
@@ -194,7 +226,8 @@ function take(body: Members, names: readonly string[]): string[] {
 
 /** Parses `10s` or `1m30s`, as versions before 2024 write durations. */
 function secondsOf(value: unknown): unknown {
-  const parts = typeof value === 'string' ? /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/.exec(value) : null;
+  const parts =
+    typeof value === 'string' ? /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/.exec(value) : null;
   if (!parts) return value;
   const [hours = 0, minutes = 0, seconds = 0] = parts.slice(1).map((it) => Number(it ?? 0));
   return hours * 3600 + minutes * 60 + seconds;

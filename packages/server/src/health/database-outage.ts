@@ -1,5 +1,11 @@
 import type { Config } from '@gateway/core/config';
-import { databaseReason, explainDatabaseError, GatewayError, isGatewayError, type ErrorCode } from '@gateway/core/errors';
+import {
+  databaseReason,
+  explainDatabaseError,
+  GatewayError,
+  isGatewayError,
+  type ErrorCode,
+} from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
 import { withTimeout } from '@gateway/core/process';
 
@@ -49,7 +55,10 @@ const OUTAGE_OF: Partial<Record<ErrorCode, Outage>> = {
  * Throws `took_too_long` if the work exceeds `withinMs` although Postgres answers, otherwise
  * `database_away` or `database_takes_no_writes`, without host and user.
  */
-export type AskDatabase = <T>(work: () => Promise<T>, options: { readonly effect: Effect; readonly withinMs: number }) => Promise<T>;
+export type AskDatabase = <T>(
+  work: () => Promise<T>,
+  options: { readonly effect: Effect; readonly withinMs: number },
+) => Promise<T>;
 
 /** Logs the first failure of an outage and its end. Other errors pass through. */
 export function askDatabase({
@@ -78,15 +87,25 @@ export function askDatabase({
     const since = new Date();
     outages.set(outage, { since, lastMs: since.getTime() });
     const { reason, fix } = databaseReason(error, config.database);
-    log.warn({ dependency: 'postgres', since, reason: `${reason}. To fix it: ${fix}.` }, OUTAGES[outage][0]);
+    log.warn(
+      { dependency: 'postgres', since, reason: `${reason}. To fix it: ${fix}.` },
+      OUTAGES[outage][0],
+    );
   }
 
   function succeeded(effect: Effect): void {
     if (effect === 'looks_up') return;
     for (const [outage, { since, lastMs }] of outages) {
-      if (Date.now() - lastMs < CALM_MS || (outage === 'database_takes_no_writes' && effect === 'reads')) continue;
+      if (
+        Date.now() - lastMs < CALM_MS ||
+        (outage === 'database_takes_no_writes' && effect === 'reads')
+      )
+        continue;
       outages.delete(outage);
-      log.info({ dependency: 'postgres', since, seconds: Math.round((lastMs - since.getTime()) / 1000) }, OUTAGES[outage][1]);
+      log.info(
+        { dependency: 'postgres', since, seconds: Math.round((lastMs - since.getTime()) / 1000) },
+        OUTAGES[outage][1],
+      );
     }
   }
 
@@ -108,9 +127,17 @@ export function askDatabase({
           ? 'nothing was stored or changed'
           : 'whether the request was carried out is not known; to send it again is safe, unless it creates something and has no idempotency key';
       if (hasExpired && effect !== 'looks_up' && (await answers()))
-        throw new GatewayError('took_too_long', { seconds: withinMs / 1000, outcome }, { cause: error });
+        throw new GatewayError(
+          'took_too_long',
+          { seconds: withinMs / 1000, outcome },
+          { cause: error },
+        );
       failed(outage, error);
-      throw new GatewayError(outage, { outcome, retryAfterSeconds: RETRY_AFTER_SECONDS }, { cause: error });
+      throw new GatewayError(
+        outage,
+        { outcome, retryAfterSeconds: RETRY_AFTER_SECONDS },
+        { cause: error },
+      );
     }
   };
 }
@@ -120,12 +147,20 @@ export function askDatabase({
  * never received it. An error that breaks the connection can follow the commit.
  */
 export function isBeforeCommit(error: unknown): boolean {
-  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.every(isBeforeCommit);
-  const given = (error ?? {}) as Partial<Record<'code' | 'name' | 'syscall' | 'severity' | 'message', string>>;
+  if (error instanceof AggregateError && error.errors.length > 0)
+    return error.errors.every(isBeforeCommit);
+  const given = (error ?? {}) as Partial<
+    Record<'code' | 'name' | 'syscall' | 'severity' | 'message', string>
+  >;
   const { code = '', name = '', syscall = '', severity, message = '' } = given;
   // Class 08, 57P01 and 57P02 end the connection:
   // https://www.postgresql.org/docs/current/errcodes-appendix.html
   if (severity !== undefined) return !/^08|^57P0[12]$/.test(code);
   if (syscall === 'connect' || syscall === 'getaddrinfo') return true;
-  return name === 'KnexTimeoutError' || /timeout exceeded when trying to connect|due to connection timeout|^timeout expired$/.test(message);
+  return (
+    name === 'KnexTimeoutError' ||
+    /timeout exceeded when trying to connect|due to connection timeout|^timeout expired$/.test(
+      message,
+    )
+  );
 }

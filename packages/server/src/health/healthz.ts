@@ -27,7 +27,12 @@ export function healthProbe(probed: Probed): HealthProbe {
   let probing: Promise<Health> | undefined;
   const probe = async () => {
     await Promise.all([reportDatabase(health, probed), reportKv(health, probed)]);
-    if (billing) health.report('billing', billing.problem === null ? 'ok' : 'degraded', billing.problem ?? undefined);
+    if (billing)
+      health.report(
+        'billing',
+        billing.problem === null ? 'ok' : 'degraded',
+        billing.problem ?? undefined,
+      );
     return health;
   };
   return () => (probing ??= probe().finally(() => (probing = undefined)));
@@ -38,7 +43,11 @@ export function healthProbe(probed: Probed): HealthProbe {
  * Callers without access to details see only the states of components.
  */
 export function healthAnswer(
-  { config, plugins, probeHealth }: Pick<Probed, 'config' | 'plugins'> & { readonly probeHealth: HealthProbe },
+  {
+    config,
+    plugins,
+    probeHealth,
+  }: Pick<Probed, 'config' | 'plugins'> & { readonly probeHealth: HealthProbe },
   isClosing: () => boolean,
 ): (ctx: Context) => Promise<void> {
   const seesDetails = admitsToDetails(config);
@@ -46,7 +55,11 @@ export function healthAnswer(
   return async (ctx) => {
     const isDetailed = seesDetails(ctx.req);
     if (!('ready' in ctx.query)) {
-      send(ctx, 200, { status: true, message: 'alive', data: { draining: isClosing(), ...(isDetailed ? facts : {}) } });
+      send(ctx, 200, {
+        status: true,
+        message: 'alive',
+        data: { draining: isClosing(), ...(isDetailed ? facts : {}) },
+      });
       return;
     }
     const { state, components } = await probeHealth();
@@ -54,7 +67,11 @@ export function healthAnswer(
     const ready = !draining && state !== 'down';
     const message = readySentence(ready, draining, isDetailed ? components : []);
     const details = isDetailed ? { components, ...facts } : { components: statesOnly(components) };
-    send(ctx, ready ? 200 : 503, { status: ready, message, data: { ready, draining, state, ...details } });
+    send(ctx, ready ? 200 : 503, {
+      status: ready,
+      message,
+      data: { ready, draining, state, ...details },
+    });
   };
 }
 
@@ -69,13 +86,21 @@ async function reportDatabase(health: Health, { database, config }: Probed): Pro
         // Migrations keep the previous version working (docs/guides/deploy.md, Upgrade): old
         // servers remain ready during an upgrade.
         if (!isGatewayError(error, 'database_newer')) throw error;
-        health.report('migrations', 'degraded', `${error.message}; this process goes on, and would not start again: ${error.fix}`);
+        health.report(
+          'migrations',
+          'degraded',
+          `${error.message}; this process goes on, and would not start again: ${error.fix}`,
+        );
       },
     );
     if (isWritable) health.report('postgres', 'ok');
     else {
       const { reason, fix } = databaseReason({ code: '25006' }, config.database);
-      health.report('postgres', 'degraded', `${reason}. Reads are answered, writes are not. To fix it: ${fix}.`);
+      health.report(
+        'postgres',
+        'degraded',
+        `${reason}. Reads are answered, writes are not. To fix it: ${fix}.`,
+      );
     }
   } catch (error) {
     if (isGatewayError(error, 'migration_pending')) {
@@ -95,6 +120,10 @@ async function reportKv(health: Health, { kv, config }: Probed): Promise<void> {
     await withTimeout(kv.ping(), PROBE_MS);
     health.report('kv', 'ok');
   } catch (error) {
-    health.report('kv', 'degraded', `${kvReason(error, config.kv)}; events that are created here wait a few seconds to be routed`);
+    health.report(
+      'kv',
+      'degraded',
+      `${kvReason(error, config.kv)}; events that are created here wait a few seconds to be routed`,
+    );
   }
 }

@@ -31,7 +31,10 @@ export interface HeldBody {
  * compressed body, `bad_body` for a truncated one, `body_slow`, and `too_many_bodies` if the
  * sender's room remains full.
  */
-export type ReceiveBody = (request: IncomingMessage, options: { readonly limit: number; readonly sender: Sender }) => Promise<HeldBody>;
+export type ReceiveBody = (
+  request: IncomingMessage,
+  options: { readonly limit: number; readonly sender: Sender },
+) => Promise<HeldBody>;
 
 interface Room {
   readonly most: number;
@@ -57,9 +60,19 @@ interface Arrival {
  * @param messageBytes the largest body
  * @param timeoutSeconds `server.http.body_timeout_seconds`
  */
-export function bodyRoom({ messageBytes, timeoutSeconds }: { messageBytes: number; timeoutSeconds: number }): ReceiveBody {
+export function bodyRoom({
+  messageBytes,
+  timeoutSeconds,
+}: {
+  messageBytes: number;
+  timeoutSeconds: number;
+}): ReceiveBody {
   const most = Math.max(ROOM_BYTES, BODIES_MIN * messageBytes);
-  const strangers: Room = { most: Math.max(STRANGERS_BYTES, BODIES_MIN * messageBytes), bytes: 0, arriving: new Set() };
+  const strangers: Room = {
+    most: Math.max(STRANGERS_BYTES, BODIES_MIN * messageBytes),
+    bytes: 0,
+    arriving: new Set(),
+  };
   const senders = new Map<string, Room>();
   const arrivals = new Set<Arrival>();
   let checking: NodeJS.Timeout | undefined;
@@ -67,7 +80,8 @@ export function bodyRoom({ messageBytes, timeoutSeconds }: { messageBytes: numbe
   function check(): void {
     const nowMs = performance.now();
     for (const it of arrivals) {
-      const lateMs = nowMs - it.sinceMs - 1000 * (timeoutSeconds + it.bytes / BODY_BYTES_PER_SECOND);
+      const lateMs =
+        nowMs - it.sinceMs - 1000 * (timeoutSeconds + it.bytes / BODY_BYTES_PER_SECOND);
       if (lateMs > 0) it.fail(it.isPaused ? crowded() : slow(nowMs - it.sinceMs));
     }
     for (const room of new Set(Array.from(arrivals, ({ rooms }) => rooms).flat())) relieve(room);
@@ -86,13 +100,25 @@ export function bodyRoom({ messageBytes, timeoutSeconds }: { messageBytes: numbe
     }
   }
 
-  const slow = (tookMs: number) => new GatewayError('body_slow', { seconds: Math.round(tookMs / 1000) });
+  const slow = (tookMs: number) =>
+    new GatewayError('body_slow', { seconds: Math.round(tookMs / 1000) });
   const crowded = () => new GatewayError('too_many_bodies', { limit: most, retryAfterSeconds: 1 });
 
-  function enter(request: IncomingMessage, { id, isStranger }: Sender, fail: Arrival['fail']): Arrival {
+  function enter(
+    request: IncomingMessage,
+    { id, isStranger }: Sender,
+    fail: Arrival['fail'],
+  ): Arrival {
     let own = senders.get(id);
     if (!own) senders.set(id, (own = { most, bytes: 0, arriving: new Set() }));
-    const arrival = { request, sinceMs: performance.now(), rooms: isStranger ? [own, strangers] : [own], bytes: 0, isPaused: false, fail };
+    const arrival = {
+      request,
+      sinceMs: performance.now(),
+      rooms: isStranger ? [own, strangers] : [own],
+      bytes: 0,
+      isPaused: false,
+      fail,
+    };
     for (const room of arrival.rooms) room.arriving.add(arrival);
     arrivals.add(arrival);
     checking ??= setInterval(check, CHECK_MS).unref();
@@ -130,10 +156,14 @@ export function bodyRoom({ messageBytes, timeoutSeconds }: { messageBytes: numbe
   return (request, { limit, sender }) =>
     new Promise((resolve, reject) => {
       const tooLarge = () => new GatewayError('body_too_large', { limit });
-      const cutOff = (cause?: unknown) => new GatewayError('bad_body', { reason: 'ended before it was whole' }, { cause });
+      const cutOff = (cause?: unknown) =>
+        new GatewayError('bad_body', { reason: 'ended before it was whole' }, { cause });
       if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge();
       const encoding = request.headers['content-encoding'] ?? 'identity';
-      if (encoding !== 'identity') throw new GatewayError('unsupported_media_type', { given: `content-encoding: ${encoding}` });
+      if (encoding !== 'identity')
+        throw new GatewayError('unsupported_media_type', {
+          given: `content-encoding: ${encoding}`,
+        });
       if (request.destroyed) throw cutOff();
       let held: Buffer | undefined;
       let isOver = false;
@@ -142,7 +172,10 @@ export function bodyRoom({ messageBytes, timeoutSeconds }: { messageBytes: numbe
         isOver = true;
         arrived(arrival);
         if (!error)
-          return resolve({ bytes: (held ?? Buffer.alloc(0)).subarray(0, arrival.bytes), release: () => leave(arrival, sender.id) });
+          return resolve({
+            bytes: (held ?? Buffer.alloc(0)).subarray(0, arrival.bytes),
+            release: () => leave(arrival, sender.id),
+          });
         held = undefined;
         leave(arrival, sender.id);
         // Drains the rest: closing the connection now would lose the response.

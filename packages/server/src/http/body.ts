@@ -16,7 +16,8 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** Throws `unsupported_media_type` unless the content type is JSON. */
 export function requireJson({ headers }: IncomingMessage): void {
   const given = headers['content-type'] ?? '';
-  if (!/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(given)) throw new GatewayError('unsupported_media_type', { given });
+  if (!/^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(given))
+    throw new GatewayError('unsupported_media_type', { given });
 }
 
 /**
@@ -31,11 +32,18 @@ export function parseBody(bytes: Buffer): { value: unknown; text: string } {
   } catch (cause) {
     throw new GatewayError('bad_body', { reason: 'is not valid UTF-8' }, { cause });
   }
-  if (isTooDeep(text)) throw new GatewayError('bad_body', { reason: `nests objects or arrays deeper than ${NESTING_MAX}` });
+  if (isTooDeep(text))
+    throw new GatewayError('bad_body', {
+      reason: `nests objects or arrays deeper than ${NESTING_MAX}`,
+    });
   try {
     return { value: JSON.parse(text), text };
   } catch (cause) {
-    throw new GatewayError('bad_body', { reason: `is not JSON: ${withoutExcerpt(cause)}` }, { cause });
+    throw new GatewayError(
+      'bad_body',
+      { reason: `is not JSON: ${withoutExcerpt(cause)}` },
+      { cause },
+    );
   }
 }
 
@@ -49,7 +57,9 @@ export function unstorableStrings(text: string, value: unknown): InvalidField[] 
 
 function unstorable(value: unknown, field: string): InvalidField[] {
   if (typeof value === 'string') {
-    return !value.includes('\0') && value.isWellFormed() ? [] : [{ field, sentence: 'contains U+0000 or half of a surrogate pair' }];
+    return !value.includes('\0') && value.isWellFormed()
+      ? []
+      : [{ field, sentence: 'contains U+0000 or half of a surrogate pair' }];
   }
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, member]) => {

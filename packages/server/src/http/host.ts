@@ -18,7 +18,8 @@ export function requireOneHost(ctx: Context, next: Next): Promise<void> | void {
 
 function problemOf({ rawHeaders, headers }: IncomingMessage): string | undefined {
   let hosts = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]!.length === 4 && rawHeaders[at]!.toLowerCase() === 'host') hosts++;
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]!.length === 4 && rawHeaders[at]!.toLowerCase() === 'host') hosts++;
   if (hosts > 1) return `${hosts} Host headers`;
   return /[\s,/?#@\\]/.test(headers.host ?? '') ? 'a Host header that is no host' : undefined;
 }

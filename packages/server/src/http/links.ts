@@ -25,8 +25,10 @@ function originOf(host: string, scheme: string): string {
   const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(host) ? host : `${scheme}://${host}`;
   if (/\s/.test(host) || !URL.canParse(text)) throw invalid('it is not a host name');
   const { protocol, pathname, search, hash, origin } = new URL(text);
-  if (protocol !== 'http:' && protocol !== 'https:') throw invalid('its scheme is not http or https');
-  if (pathname !== '/' || search || hash) throw invalid('it contains more than a name and a port; set a path with root_path');
+  if (protocol !== 'http:' && protocol !== 'https:')
+    throw invalid('its scheme is not http or https');
+  if (pathname !== '/' || search || hash)
+    throw invalid('it contains more than a name and a port; set a path with root_path');
   return origin;
 }
 

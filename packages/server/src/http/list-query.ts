@@ -12,17 +12,30 @@ export const pageQuery = {
   next_page_cursor: Type.Optional(Id),
   prev_page_cursor: Type.Optional(Id),
   page: Type.Optional(Type.Integer({ description: 'Ignored: lists go by cursors.' })),
-  sort: Type.Optional(oneOf(['ASC', 'DESC'], { description: 'By time; DESC, the newest first, when it is left out.' })),
+  sort: Type.Optional(
+    oneOf(['ASC', 'DESC'], {
+      description: 'By time; DESC, the newest first, when it is left out.',
+    }),
+  ),
 } as const;
 
 /** Defaults to 20 rows, forward, newest first. Ignores the other direction's cursor. */
 export function pageRequest(query: Static<TObject<typeof pageQuery>>): PageRequest {
   const { perPage = PER_PAGE, direction = 'next', sort = 'DESC' } = query;
-  return { perPage, direction, sort, cursor: direction === 'next' ? query.next_page_cursor : query.prev_page_cursor };
+  return {
+    perPage,
+    direction,
+    sort,
+    cursor: direction === 'next' ? query.next_page_cursor : query.prev_page_cursor,
+  };
 }
 
 /** Returns `data` of a list response. Cursors are null without a page. */
-export function pageView<Row>(page: Page<Row>, { perPage }: PageRequest, view: (row: Row) => unknown): unknown {
+export function pageView<Row>(
+  page: Page<Row>,
+  { perPage }: PageRequest,
+  view: (row: Row) => unknown,
+): unknown {
   return {
     content: page.content.map(view),
     pagination: {
@@ -51,7 +64,12 @@ export function pageOf(row: TSchema) {
 /** A filter of lists with a bounded number of rows per project. */
 export const searchQuery = {
   q: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 200, pattern: '^[^\\u0000]*$', description: 'A part of the name, in any case.' }),
+    Type.String({
+      minLength: 1,
+      maxLength: 200,
+      pattern: '^[^\\u0000]*$',
+      description: 'A part of the name, in any case.',
+    }),
   ),
 } as const;
 
@@ -67,7 +85,8 @@ export const idQuery = {
 } as const;
 
 export const Time = Type.String({
-  pattern: '^\\d{4}-\\d{2}-\\d{2}([T ]\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:?\\d{2})?)?$',
+  pattern:
+    '^\\d{4}-\\d{2}-\\d{2}([T ]\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:?\\d{2})?)?$',
   'x-sentence': 'must be a date like 2026-11-21 or a time like 2026-11-21T09:00:00Z',
 });
 
@@ -76,7 +95,10 @@ export const timeQuery = { startDate: Type.Optional(Time), endDate: Type.Optiona
 /**
  * Times without a zone are UTC; a bare end date includes the whole day. Throws `invalid_request`.
  */
-export function timeRange({ startDate, endDate }: { startDate?: string; endDate?: string }): { from?: Date; to?: Date } {
+export function timeRange({ startDate, endDate }: { startDate?: string; endDate?: string }): {
+  from?: Date;
+  to?: Date;
+} {
   return {
     ...(startDate === undefined ? {} : { from: dateOf('startDate', startDate, 'T00:00:00.000Z') }),
     ...(endDate === undefined ? {} : { to: dateOf('endDate', endDate, 'T23:59:59.999Z') }),

@@ -41,16 +41,22 @@ export function sendErrors({ log, challenge }: { log: Log; challenge: string }) 
       if (isGatewayError(error) && error.httpStatus !== 500) {
         const { httpStatus, message, code, fix, details } = error;
         // For Basic, the browser would prompt before the page can.
-        if (httpStatus === 401) ctx.set('www-authenticate', ctx.get('sec-fetch-dest') === 'empty' ? 'Bearer' : challenge);
+        if (httpStatus === 401)
+          ctx.set('www-authenticate', ctx.get('sec-fetch-dest') === 'empty' ? 'Bearer' : challenge);
         if (!ctx.req.complete) endUnread(ctx, code);
         const { retryAfterSeconds } = details as { readonly retryAfterSeconds?: number };
         if (retryAfterSeconds !== undefined) ctx.set('retry-after', String(retryAfterSeconds));
-        const errors = isGatewayError(error, 'invalid_request') ? { errors: error.details.problems } : {};
+        const errors = isGatewayError(error, 'invalid_request')
+          ? { errors: error.details.problems }
+          : {};
         send(ctx, httpStatus, { status: false, message, data: null, code, fix, ...errors });
         return;
       }
       const requestId = String(ctx.state['requestId']);
-      log.error({ request_id: requestId, method: ctx.method, path: ctx.path, error }, 'A request failed with an internal error.');
+      log.error(
+        { request_id: requestId, method: ctx.method, path: ctx.path, error },
+        'A request failed with an internal error.',
+      );
       send(ctx, 500, {
         status: false,
         message: 'internal error; quote request_id when you report it',

@@ -1,16 +1,29 @@
-import { Type, type TInteger, type TObject, type TProperties, type TSchema, type TUnsafe } from '@sinclair/typebox';
+import {
+  Type,
+  type TInteger,
+  type TObject,
+  type TProperties,
+  type TSchema,
+  type TUnsafe,
+} from '@sinclair/typebox';
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { didYouMean, GatewayError, type InvalidField } from '@gateway/core/errors';
 import { CONTROLS, isObject } from '@gateway/core/json';
 
 /** A string among `words`. `options` adds keywords such as `description`. */
-export function oneOf<const Words extends readonly string[]>(words: Words, options: Record<string, unknown> = {}): TUnsafe<Words[number]> {
+export function oneOf<const Words extends readonly string[]>(
+  words: Words,
+  options: Record<string, unknown> = {},
+): TUnsafe<Words[number]> {
   return Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...options });
 }
 
 /** Null clears the field. Gives better error sentences than a union. */
 export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Schema['static'] | null> {
-  return Type.Unsafe<Schema['static'] | null>({ ...schema, type: [schema['type'] as string, 'null'] });
+  return Type.Unsafe<Schema['static'] | null>({
+    ...schema,
+    type: [schema['type'] as string, 'null'],
+  });
 }
 
 /** Both limits are inclusive. */
@@ -19,7 +32,10 @@ export function integer(minimum: number, maximum: number, description: string): 
 }
 
 /** Rejects unlisted fields. */
-export function object<Fields extends TProperties>(fields: Fields, options: { description?: string } = {}): TObject<Fields> {
+export function object<Fields extends TProperties>(
+  fields: Fields,
+  options: { description?: string } = {},
+): TObject<Fields> {
   return Type.Object(fields, { ...options, additionalProperties: false });
 }
 
@@ -59,7 +75,9 @@ export const PersonName = Type.String({ maxLength: 100, ...PLAIN });
 export const Word = Type.String({ minLength: 1, maxLength: 512, ...PLAIN });
 
 export const StrategySchema = object({
-  type: oneOf(['linear', 'exponential'], { description: '`linear` waits the same time before each retry; `exponential` doubles it.' }),
+  type: oneOf(['linear', 'exponential'], {
+    description: '`linear` waits the same time before each retry; `exponential` doubles it.',
+  }),
   duration: integer(1, 86_400, 'Seconds before the first retry.'),
   retry_count: integer(0, 1000, 'Retries after the first attempt.'),
   max_seconds: Type.Optional(integer(1, 604_800, 'Cap of the exponential wait.')),
@@ -97,7 +115,10 @@ export function queryValidator(schema: TSchema): Validator {
  * A plugin's schema gets a separate Ajv: another version can have the same $id. `prefix` is the
  * value's path in the request.
  */
-export function connectionValidator(schema: Readonly<Record<string, unknown>>, prefix: string): Validator {
+export function connectionValidator(
+  schema: Readonly<Record<string, unknown>>,
+  prefix: string,
+): Validator {
   return validator(() => new Ajv2020(options).compile(schema), prefix);
 }
 
@@ -107,7 +128,9 @@ function validator(compile: () => ValidateFunction, prefix = ''): Validator {
   return (value) => {
     const validate = (compiled ??= compile());
     if (validate(value)) return [];
-    const errors = (validate.errors ?? []).filter((error) => error.keyword !== 'if' && !isIgnored(error));
+    const errors = (validate.errors ?? []).filter(
+      (error) => error.keyword !== 'if' && !isIgnored(error),
+    );
     if (errors.length === 0) return [];
     const distinct = new Map<string, InvalidField>();
     let looked = 0;
@@ -134,7 +157,11 @@ export function takeIgnored(schema: TSchema | undefined, body: unknown): string[
 
 function isIgnored({ keyword, parentSchema, params }: ErrorObject): boolean {
   const names = parentSchema?.[IGNORED] as readonly string[] | undefined;
-  return keyword === 'additionalProperties' && names !== undefined && names.includes((params as Members)['additionalProperty'] as string);
+  return (
+    keyword === 'additionalProperties' &&
+    names !== undefined &&
+    names.includes((params as Members)['additionalProperty'] as string)
+  );
 }
 
 type Members = Readonly<Record<string, unknown>>;
@@ -144,9 +171,11 @@ const SENTENCES: Readonly<Record<string, (params: Members, schema: Members) => s
   maximum: ({ limit }) => `must be at most ${String(limit)}`,
   exclusiveMinimum: ({ limit }) => `must be more than ${String(limit)}`,
   exclusiveMaximum: ({ limit }) => `must be less than ${String(limit)}`,
-  minLength: ({ limit }) => (limit === 1 ? 'must not be empty' : `must have at least ${String(limit)} characters`),
+  minLength: ({ limit }) =>
+    limit === 1 ? 'must not be empty' : `must have at least ${String(limit)} characters`,
   maxLength: ({ limit }) => `must have at most ${String(limit)} characters`,
-  minItems: ({ limit }) => (limit === 1 ? 'must not be empty' : `must have at least ${String(limit)} elements`),
+  minItems: ({ limit }) =>
+    limit === 1 ? 'must not be empty' : `must have at least ${String(limit)} elements`,
   maxItems: ({ limit }) => `must have at most ${String(limit)} elements`,
   maxProperties: ({ limit }) => `must have at most ${String(limit)} members`,
   required: () => 'is missing',
@@ -155,19 +184,27 @@ const SENTENCES: Readonly<Record<string, (params: Members, schema: Members) => s
   type: ({ type }) => `must be ${article([type].flat().map(String))}`,
   enum: ({ allowedValues }) => `must be one of ${(allowedValues as unknown[]).join(', ')}`,
   const: ({ allowedValue }) => `must be ${JSON.stringify(allowedValue)}`,
-  pattern: ({ pattern }, schema) => (schema['x-sentence'] as string | undefined) ?? `must match ${String(pattern)}`,
+  pattern: ({ pattern }, schema) =>
+    (schema['x-sentence'] as string | undefined) ?? `must match ${String(pattern)}`,
   'false schema': () => 'does not belong here beside the other fields',
 };
 
-function unknownField({ additionalProperty, unevaluatedProperty }: Members, { properties = {} }: Members): string {
+function unknownField(
+  { additionalProperty, unevaluatedProperty }: Members,
+  { properties = {} }: Members,
+): string {
   return `is not a field here${didYouMean(String(additionalProperty ?? unevaluatedProperty), Object.keys(properties as object))}`;
 }
 
 function problem(error: ErrorObject, prefix: string): InvalidField {
   const { keyword, parentSchema = {}, message = 'is not valid' } = error;
   const params = error.params as Members;
-  const at = [prefix, ...error.instancePath.split('/').slice(1).map(unescape)].filter((part) => part !== '');
-  const name = (params['missingProperty'] ?? params['additionalProperty'] ?? params['unevaluatedProperty']) as string | undefined;
+  const at = [prefix, ...error.instancePath.split('/').slice(1).map(unescape)].filter(
+    (part) => part !== '',
+  );
+  const name = (params['missingProperty'] ??
+    params['additionalProperty'] ??
+    params['unevaluatedProperty']) as string | undefined;
   const field = (name === undefined ? at : [...at, name]).join('.') || 'body';
   return { field, sentence: SENTENCES[keyword]?.(params, parentSchema) ?? message };
 }
@@ -178,12 +215,17 @@ export function assertValid(problems: readonly InvalidField[]): void {
   // One more than a validator describes: its last element counts the others.
   const clipped = problems
     .slice(0, PROBLEMS_MAX + 1)
-    .map(({ field, sentence }) => ({ field: field.length > FIELD_MAX ? `${field.slice(0, FIELD_MAX)}…` : field, sentence }));
+    .map(({ field, sentence }) => ({
+      field: field.length > FIELD_MAX ? `${field.slice(0, FIELD_MAX)}…` : field,
+      sentence,
+    }));
   throw new GatewayError('invalid_request', { problems: clipped });
 }
 
 function article(types: readonly string[]): string {
-  return types.map((type) => (type === 'null' ? 'null' : `${/^[aio]/.test(type) ? 'an' : 'a'} ${type}`)).join(' or ');
+  return types
+    .map((type) => (type === 'null' ? 'null' : `${/^[aio]/.test(type) ? 'an' : 'a'} ${type}`))
+    .join(' or ');
 }
 
 /** RFC 6901. */

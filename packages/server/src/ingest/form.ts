@@ -17,5 +17,9 @@ export function jsonOfForm(body: Uint8Array, contentType: string | undefined): U
     else fields.set(name, before === undefined ? value : [before, value]);
   }
   const payload = fields.get('payload');
-  return Buffer.from(fields.size === 1 && typeof payload === 'string' ? payload : JSON.stringify(Object.fromEntries(fields)));
+  return Buffer.from(
+    fields.size === 1 && typeof payload === 'string'
+      ? payload
+      : JSON.stringify(Object.fromEntries(fields)),
+  );
 }

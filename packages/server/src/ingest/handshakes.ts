@@ -33,19 +33,29 @@ const WORD = /^[\w.~+/=-]{1,200}$/;
  * https://developers.facebook.com/docs/graph-api/webhooks/getting-started and
  * https://www.w3.org/TR/websub/#hub-verifies-intent; third parties must not end a subscription.
  */
-const hubChallenge = ({ query }: Asked) => (query('hub.mode') === 'subscribe' ? query('hub.challenge') : undefined);
+const hubChallenge = ({ query }: Asked) =>
+  query('hub.mode') === 'subscribe' ? query('hub.challenge') : undefined;
 
 export const HANDSHAKES: Readonly<Record<string, Handshake>> = {
   hub_challenge: { method: 'GET', tokenIn: 'hub.verify_token', answer: hubChallenge },
-  websub: { method: 'GET', tokenIn: 'hub.verify_token', isTokenOptional: true, answer: hubChallenge },
+  websub: {
+    method: 'GET',
+    tokenIn: 'hub.verify_token',
+    isTokenOptional: true,
+    answer: hubChallenge,
+  },
   // https://docs.slack.dev/reference/events/url_verification
-  slack: { method: 'POST', answer: ({ json }) => isType(json(), 'type', 'url_verification', (it) => it['challenge']) },
+  slack: {
+    method: 'POST',
+    answer: ({ json }) => isType(json(), 'type', 'url_verification', (it) => it['challenge']),
+  },
   // https://developer.monday.com/api-reference/reference/webhooks
   monday: {
     method: 'POST',
     answer: ({ json }) => {
       const body = json();
-      const isAlone = isObject(body) && Object.keys(body).length === 1 && typeof body['challenge'] === 'string';
+      const isAlone =
+        isObject(body) && Object.keys(body).length === 1 && typeof body['challenge'] === 'string';
       return isAlone ? { challenge: body['challenge'] } : undefined;
     },
   },
@@ -57,8 +67,11 @@ export const HANDSHAKES: Readonly<Record<string, Handshake>> = {
     answer: ({ json }) => {
       const body = json();
       const first: unknown = Array.isArray(body) && body.length === 1 ? body[0] : undefined;
-      const code = isType(first, 'eventType', 'Microsoft.EventGrid.SubscriptionValidationEvent', (it) =>
-        memberOf(it['data'], 'validationCode'),
+      const code = isType(
+        first,
+        'eventType',
+        'Microsoft.EventGrid.SubscriptionValidationEvent',
+        (it) => memberOf(it['data'], 'validationCode'),
       );
       return code === undefined ? undefined : { validationResponse: code };
     },
@@ -78,8 +91,12 @@ export const HANDSHAKES: Readonly<Record<string, Handshake>> = {
     method: 'POST',
     needsSecret: true,
     answer: ({ json, mac }) => {
-      const plainToken = isType(json(), 'event', 'endpoint.url_validation', (it) => memberOf(it['payload'], 'plainToken'));
-      return plainToken !== undefined && WORD.test(plainToken) ? { plainToken, encryptedToken: mac(plainToken, 'hex') } : undefined;
+      const plainToken = isType(json(), 'event', 'endpoint.url_validation', (it) =>
+        memberOf(it['payload'], 'plainToken'),
+      );
+      return plainToken !== undefined && WORD.test(plainToken)
+        ? { plainToken, encryptedToken: mac(plainToken, 'hex') }
+        : undefined;
     },
   },
   // https://docs.x.com/x-api/webhooks/quickstart: the challenge-response check
@@ -88,14 +105,21 @@ export const HANDSHAKES: Readonly<Record<string, Handshake>> = {
     needsSecret: true,
     answer: ({ query, mac }) => {
       const token = query('crc_token');
-      return token !== undefined && WORD.test(token) ? { response_token: `sha256=${mac(token, 'base64')}` } : undefined;
+      return token !== undefined && WORD.test(token)
+        ? { response_token: `sha256=${mac(token, 'base64')}` }
+        : undefined;
     },
   },
   // Trello, Intercom, Mailchimp and others check that the URL exists.
   reachable: { method: 'GET', answer: () => 'ok' },
 };
 
-function isType(body: unknown, member: string, type: string, value: (body: Record<string, unknown>) => unknown): string | undefined {
+function isType(
+  body: unknown,
+  member: string,
+  type: string,
+  value: (body: Record<string, unknown>) => unknown,
+): string | undefined {
   const found = isObject(body) && body[member] === type ? value(body) : undefined;
   return typeof found === 'string' ? found : undefined;
 }
@@ -116,7 +140,9 @@ export interface HandshakeAnswer {
  * @param verifier with open secrets
  */
 export function handshakeAnswer(
-  verifier: Signing & { readonly handshake?: { readonly type: string; readonly token?: string | undefined } | undefined },
+  verifier: Signing & {
+    readonly handshake?: { readonly type: string; readonly token?: string | undefined } | undefined;
+  },
   request: {
     readonly method: string;
     readonly headers: IncomingHttpHeaders;
@@ -139,8 +165,14 @@ export function handshakeAnswer(
   });
   const body = typeof answer === 'object' ? JSON.stringify(answer) : answer;
   if (body === undefined || body.length > TEXT_MAX) return undefined;
-  if (handshake.tokenIn !== undefined && token !== undefined && !isSame(Buffer.from(query(handshake.tokenIn) ?? ''), Buffer.from(token)))
-    throw new GatewayError('signature_invalid', { reason: `its ${handshake.tokenIn} is not the token of the source` });
+  if (
+    handshake.tokenIn !== undefined &&
+    token !== undefined &&
+    !isSame(Buffer.from(query(handshake.tokenIn) ?? ''), Buffer.from(token))
+  )
+    throw new GatewayError('signature_invalid', {
+      reason: `its ${handshake.tokenIn} is not the token of the source`,
+    });
   return { type: typeof answer === 'object' ? 'application/json' : 'text/plain', body };
 }
 

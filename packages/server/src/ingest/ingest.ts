@@ -38,7 +38,11 @@ export function maskKey(encryptionKey: string | undefined): KeyObject {
 
 /** Signatures differ per request: a signer is known by its address. */
 function accountOf(id: string, credential: string | undefined): Account {
-  return { kind: credential === undefined ? 'signature' : 'source', name: id, credential: `${id} ${credential ?? 'signed'}` };
+  return {
+    kind: credential === undefined ? 'signature' : 'source',
+    name: id,
+    credential: `${id} ${credential ?? 'signed'}`,
+  };
 }
 
 /**
@@ -59,7 +63,10 @@ export function ingestRouter(context: ServerContext): Router {
     { credential, body }: { credential: string | undefined; body: Buffer },
   ): Promise<void> {
     let reason: string | undefined;
-    const verify = async () => ((reason = whyUnverified(verifier, { headers: request.headers, body })) === undefined ? true : undefined);
+    const verify = async () =>
+      (reason = whyUnverified(verifier, { headers: request.headers, body })) === undefined
+        ? true
+        : undefined;
     if (credential !== '' && !(await logins(request, accountOf(id, credential), verify)))
       throw new GatewayError('signature_invalid', { reason: reason! });
     await limit({ id: `source:${id}` });
@@ -73,11 +80,21 @@ export function ingestRouter(context: ServerContext): Router {
     const maskId = ctx.params['mask_id'] ?? '';
     const source = isMaskId(maskId, key) ? await ask(() => sources(maskId), LOOK_UP) : undefined;
     if (!source || source.is_disabled)
-      throw new GatewayError('not_found', { thing: 'source', fix: 'check the URL; a source may be disabled' });
-    if (isPaused(source)) throw new GatewayError('source_paused', { retryAfterSeconds: PAUSED_SECONDS });
-    const verifier = openConnection(source.http.verifier, Verifier, source.id, sealer.open) as VerifierFields;
+      throw new GatewayError('not_found', {
+        thing: 'source',
+        fix: 'check the URL; a source may be disabled',
+      });
+    if (isPaused(source))
+      throw new GatewayError('source_paused', { retryAfterSeconds: PAUSED_SECONDS });
+    const verifier = openConnection(
+      source.http.verifier,
+      Verifier,
+      source.id,
+      sealer.open,
+    ) as VerifierFields;
     const credential = credentialOf(verifier, ctx.req.headers);
-    if (credential !== undefined) await admit(ctx.req, source, verifier, { credential, body: NO_BODY });
+    if (credential !== undefined)
+      await admit(ctx.req, source, verifier, { credential, body: NO_BODY });
     else await logins.refuseLocked(ctx.req, accountOf(source.id, credential));
     return { source, verifier, isSigned: credential === undefined };
   }
@@ -86,10 +103,18 @@ export function ingestRouter(context: ServerContext): Router {
   router.get('/:mask_id', async (ctx) => {
     const { source, verifier, isSigned } = await open(ctx);
     if (isSigned) await limit({ id: `source:${source.id}` });
-    const answer = handshakeAnswer(verifier, { method: ctx.method, headers: ctx.req.headers, query: ctx.query });
+    const answer = handshakeAnswer(verifier, {
+      method: ctx.method,
+      headers: ctx.req.headers,
+      query: ctx.query,
+    });
     if (answer) return sendHandshake(ctx, answer);
     ctx.set('allow', 'POST');
-    throw new GatewayError('method_not_allowed', { method: ctx.method, path: ctx.path, allowed: 'POST' });
+    throw new GatewayError('method_not_allowed', {
+      method: ctx.method,
+      path: ctx.path,
+      allowed: 'POST',
+    });
   });
 
   router.post('/:mask_id', async (ctx) => {
@@ -102,7 +127,12 @@ export function ingestRouter(context: ServerContext): Router {
     let release: Release;
     try {
       if (isSigned) await admit(ctx.req, source, verifier, { credential: undefined, body });
-      const handshake = handshakeAnswer(verifier, { method: 'POST', headers, query: ctx.query, body });
+      const handshake = handshakeAnswer(verifier, {
+        method: 'POST',
+        headers,
+        query: ctx.query,
+        body,
+      });
       if (handshake) return sendHandshake(ctx, handshake);
       release = await takeShare(source.id, { bytes: body.length, isGrouped: true });
     } finally {
@@ -110,7 +140,11 @@ export function ingestRouter(context: ServerContext): Router {
     }
     try {
       context.requirePace(source.project_id);
-      const message = messageOf(source, { request: ctx.req, query: ctx.query, body: jsonOfForm(body, headers['content-type']) });
+      const message = messageOf(source, {
+        request: ctx.req,
+        query: ctx.query,
+        body: jsonOfForm(body, headers['content-type']),
+      });
       answer(ctx, source, await ask(() => accept(source, message, context), COMMIT));
     } finally {
       release();
@@ -130,10 +164,15 @@ function isPaused({ paused_at: pausedAt, resumes_at: resumesAt }: HttpSource): b
 }
 
 /** Commits like an agent that receives a broker's message. */
-async function accept(source: HttpSource, message: HttpMessage, { functions, events, plugins }: ServerContext): Promise<Outcome> {
+async function accept(
+  source: HttpSource,
+  message: HttpMessage,
+  { functions, events, plugins }: ServerContext,
+): Promise<Outcome> {
   const { project_id: projectId, id, body_function: text, keep_messages: keepsMessages } = source;
   const count = (end: 'accepted' | 'duplicate' | 'dropped' | 'failed') => {
-    if (plugins.metrics) countIngest(plugins.meter, { project: projectId, source: id }, { [end]: 1 });
+    if (plugins.metrics)
+      countIngest(plugins.meter, { project: projectId, source: id }, { [end]: 1 });
   };
   const { body, headers, idempotencyKey } = message;
   const ready = await functions.accept(
@@ -163,9 +202,17 @@ const MESSAGES: Readonly<Record<Outcome['outcome'], string>> = {
   quarantined: 'the message is quarantined',
 };
 
-function answer(ctx: RouterContext, { http: { custom_response: custom } }: HttpSource, data: Outcome): void {
+function answer(
+  ctx: RouterContext,
+  { http: { custom_response: custom } }: HttpSource,
+  data: Outcome,
+): void {
   // Providers repeat failures; quarantined messages need no repetition.
-  send(ctx, data.outcome === 'quarantined' ? 202 : 200, { status: true, message: MESSAGES[data.outcome], data });
+  send(ctx, data.outcome === 'quarantined' ? 202 : 200, {
+    status: true,
+    message: MESSAGES[data.outcome],
+    data,
+  });
   if (!custom) return;
   ctx.type = custom.content_type;
   ctx.body = custom.body;

@@ -5,7 +5,8 @@ const LOCATION = /^(?:request\.)?(header|body|query(?:param)?)\.(.+)$/i;
 const VALUE_LENGTH_MAX = 4_096;
 
 /** A pattern for JSON Schema. */
-export const LOCATION_PATTERN = '^([Rr]equest\\.)?([Hh]eader|[Bb]ody|[Qq]uery([Pp]aram)?)\\.[^\\u0000-\\u001f\\u007f]+$';
+export const LOCATION_PATTERN =
+  '^([Rr]equest\\.)?([Hh]eader|[Bb]ody|[Qq]uery([Pp]aram)?)\\.[^\\u0000-\\u001f\\u007f]+$';
 
 export interface Located {
   /** Joined by commas, repeated headers could equal one value with a comma. */
@@ -21,7 +22,9 @@ export interface Located {
 export function valueAt(location: string, request: Located): string | undefined {
   const json = jsonAt(location, request) ?? '';
   const text = json.startsWith('"') ? (JSON.parse(json) as string) : json;
-  return /^($|[[{]|null$)/.test(json) || text === '' || text.length > VALUE_LENGTH_MAX ? undefined : text;
+  return /^($|[[{]|null$)/.test(json) || text === '' || text.length > VALUE_LENGTH_MAX
+    ? undefined
+    : text;
 }
 
 /**

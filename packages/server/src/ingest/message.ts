@@ -24,7 +24,10 @@ const TRACE_HEADERS = ['traceparent', 'tracestate'];
  * Returns the message of a request. With an event type and no function, its body becomes the `data`
  * of an ingest message, byte for byte; a body that is not JSON is left to be rejected.
  */
-export function messageOf({ id, http, body_function: text }: HttpSource, { request, query, body }: SourceRequest): HttpMessage {
+export function messageOf(
+  { id, http, body_function: text }: HttpSource,
+  { request, query, body }: SourceRequest,
+): HttpMessage {
   const json = lazily(() => jsonOf(body));
   const located: Located = { headers: () => request.headersDistinct, query, json };
   const names = [...TRACE_HEADERS, ...http.forward_headers.map((name) => name.toLowerCase())];

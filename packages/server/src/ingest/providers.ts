@@ -6,7 +6,11 @@ export interface HmacScheme {
   /** Members of the header with this mark are signatures; any can match. */
   readonly list?: { readonly separator: string; readonly mark: string };
   /** Seconds, in a header or a member of the list. */
-  readonly timestamp?: { readonly header?: string; readonly mark?: string; readonly toleranceSeconds: number };
+  readonly timestamp?: {
+    readonly header?: string;
+    readonly mark?: string;
+    readonly toleranceSeconds: number;
+  };
   /** The header with the signed id. */
   readonly id?: string;
   readonly signed: readonly ('id' | 'timestamp' | 'body')[];
@@ -49,7 +53,10 @@ const ALIASES: Readonly<Record<string, string>> = {
  * Returns a header by its lower-case name or alias, so that verification and event keys read the
  * same one.
  */
-export function headerOf<Value>(headers: Readonly<Record<string, Value | undefined>>, name: string): Value | undefined {
+export function headerOf<Value>(
+  headers: Readonly<Record<string, Value | undefined>>,
+  name: string,
+): Value | undefined {
   const own = Object.hasOwn(headers, name) ? headers[name] : undefined;
   const alias = ALIASES[name];
   return own ?? (alias === undefined ? undefined : headers[alias]);
@@ -65,10 +72,20 @@ export const PROVIDERS = {
   },
   // https://shopify.dev/docs/apps/build/webhooks/subscribe/https
   shopify: {
-    scheme: { header: 'x-shopify-hmac-sha256', hash: 'SHA256', encoding: 'base64', signed: ['body'] },
+    scheme: {
+      header: 'x-shopify-hmac-sha256',
+      hash: 'SHA256',
+      encoding: 'base64',
+      signed: ['body'],
+    },
     event_type_location: 'header.X-Shopify-Topic',
     idempotency_keys: ['header.X-Shopify-Webhook-Id'],
-    forward_headers: ['X-Shopify-Topic', 'X-Shopify-Shop-Domain', 'X-Shopify-Webhook-Id', 'X-Shopify-Triggered-At'],
+    forward_headers: [
+      'X-Shopify-Topic',
+      'X-Shopify-Shop-Domain',
+      'X-Shopify-Webhook-Id',
+      'X-Shopify-Triggered-At',
+    ],
   },
   // https://docs.stripe.com/webhooks#verify-manually
   stripe: {

@@ -8,8 +8,13 @@ const SOURCES_MAX = 10_000;
 /**
  * Finds HTTP sources by the id in their URL, also missing ones, with one query per id and second.
  */
-export function httpSourceCache({ pool }: Pick<Database, 'pool'>): (maskId: string) => Promise<HttpSource | undefined> {
-  const kept = new Map<string, { readonly source: Promise<HttpSource | undefined>; readonly untilMs: number }>();
+export function httpSourceCache({
+  pool,
+}: Pick<Database, 'pool'>): (maskId: string) => Promise<HttpSource | undefined> {
+  const kept = new Map<
+    string,
+    { readonly source: Promise<HttpSource | undefined>; readonly untilMs: number }
+  >();
   return (maskId) => {
     const nowMs = performance.now();
     const known = kept.get(maskId);

@@ -6,7 +6,8 @@ import { HANDSHAKES } from './handshakes.js';
 import { PROVIDERS } from './providers.js';
 import { keyOf, secretOf } from './secrets.js';
 
-const secret = (description: string, maxLength = 512) => Type.String({ minLength: 1, maxLength, 'x-secret': true, description });
+const secret = (description: string, maxLength = 512) =>
+  Type.String({ minLength: 1, maxLength, 'x-secret': true, description });
 const HeaderName = Type.String({
   minLength: 1,
   maxLength: 100,
@@ -16,13 +17,30 @@ const HeaderName = Type.String({
 
 /** How requests prove their origin. Only a change of the type needs the secret again. */
 export const verifierSchema = object({
-  type: oneOf(['noop', 'basic_auth', 'api_key', 'hmac', ...(Object.keys(PROVIDERS) as (keyof typeof PROVIDERS)[])], {
-    'x-address': true,
-    description: '`noop` accepts every request; the last ones are signatures of providers, which need `secret` alone.',
-  }),
+  type: oneOf(
+    [
+      'noop',
+      'basic_auth',
+      'api_key',
+      'hmac',
+      ...(Object.keys(PROVIDERS) as (keyof typeof PROVIDERS)[]),
+    ],
+    {
+      'x-address': true,
+      description:
+        '`noop` accepts every request; the last ones are signatures of providers, which need `secret` alone.',
+    },
+  ),
   secret: Type.Optional(secret('What the provider signs with.')),
-  basic_auth: Type.Optional(object({ username: Type.String({ minLength: 1, maxLength: 200 }), password: Type.Optional(secret('')) })),
-  api_key: Type.Optional(object({ header_name: HeaderName, header_value: Type.Optional(secret('', 4096)) })),
+  basic_auth: Type.Optional(
+    object({
+      username: Type.String({ minLength: 1, maxLength: 200 }),
+      password: Type.Optional(secret('')),
+    }),
+  ),
+  api_key: Type.Optional(
+    object({ header_name: HeaderName, header_value: Type.Optional(secret('', 4096)) }),
+  ),
   hmac: Type.Optional(
     object({
       header: HeaderName,
@@ -35,9 +53,16 @@ export const verifierSchema = object({
     object(
       {
         type: oneOf(Object.keys(HANDSHAKES)),
-        token: Type.Optional(secret('The expected `hub.verify_token`: required for `hub_challenge`, optional for `websub`.')),
+        token: Type.Optional(
+          secret(
+            'The expected `hub.verify_token`: required for `hub_challenge`, optional for `websub`.',
+          ),
+        ),
       },
-      { description: 'The request by which the provider checks the URL. It is answered and makes no event.' },
+      {
+        description:
+          'The request by which the provider checks the URL. It is answered and makes no event.',
+      },
     ),
   ),
 });
@@ -59,21 +84,28 @@ const MEMBERS = ['secret', 'basic_auth', 'api_key', 'hmac'];
 export function verifierProblems(verifier: Readonly<Record<string, unknown>>): InvalidField[] {
   const type = String(verifier['type']);
   const [member, inner] = own(NEEDS, type) ?? ['secret'];
-  const problems = MEMBERS.filter((name) => name !== member && verifier[name] !== undefined).map((name) => ({
-    field: `verifier.${name}`,
-    sentence: `does not belong to the type ${type}`,
-  }));
+  const problems = MEMBERS.filter((name) => name !== member && verifier[name] !== undefined).map(
+    (name) => ({
+      field: `verifier.${name}`,
+      sentence: `does not belong to the type ${type}`,
+    }),
+  );
   problems.push(...handshakeProblems(verifier as VerifierFields));
   if (member === undefined) return problems;
   const given = verifier[member];
-  if (given === undefined) return [...problems, { field: `verifier.${member}`, sentence: 'is missing' }];
+  if (given === undefined)
+    return [...problems, { field: `verifier.${member}`, sentence: 'is missing' }];
   if (inner !== undefined && isObject(given) && given[inner] === undefined)
     problems.push({ field: `verifier.${member}.${inner}`, sentence: 'is missing' });
   const text = secretOf(verifier);
   const field = `verifier.${type === 'hmac' ? 'hmac.' : ''}secret`;
-  if (/^\s|\s$/.test(text)) problems.push({ field, sentence: 'begins or ends with a blank or a line break' });
+  if (/^\s|\s$/.test(text))
+    problems.push({ field, sentence: 'begins or ends with a blank or a line break' });
   else if (type === 'standard_webhooks' && text.startsWith('v1,'))
-    problems.push({ field, sentence: 'begins with "v1,", which is not part of it; give what follows, from whsec_ on' });
+    problems.push({
+      field,
+      sentence: 'begins with "v1,", which is not part of it; give what follows, from whsec_ on',
+    });
   else if (type === 'standard_webhooks' && text !== '' && !keyOf(text))
     problems.push({ field, sentence: 'must be whsec_ and at least 16 bytes in base64' });
   return problems;
@@ -81,11 +113,14 @@ export function verifierProblems(verifier: Readonly<Record<string, unknown>>): I
 
 function handshakeProblems(verifier: VerifierFields): InvalidField[] {
   const { type, token } = verifier.handshake ?? {};
-  const { tokenIn, isTokenOptional, needsSecret } = (type === undefined ? undefined : HANDSHAKES[type]) ?? {};
+  const { tokenIn, isTokenOptional, needsSecret } =
+    (type === undefined ? undefined : HANDSHAKES[type]) ?? {};
   const problems: InvalidField[] = [];
   const field = 'verifier.handshake.token';
-  if (tokenIn === undefined && token !== undefined) problems.push({ field, sentence: `does not belong to the handshake ${type}` });
-  if (tokenIn !== undefined && !isTokenOptional && token === undefined) problems.push({ field, sentence: 'is missing' });
+  if (tokenIn === undefined && token !== undefined)
+    problems.push({ field, sentence: `does not belong to the handshake ${type}` });
+  if (tokenIn !== undefined && !isTokenOptional && token === undefined)
+    problems.push({ field, sentence: 'is missing' });
   if (needsSecret && secretOf(verifier) === '')
     problems.push({
       field: 'verifier.handshake.type',

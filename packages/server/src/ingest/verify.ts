@@ -8,7 +8,10 @@ import type { VerifierFields } from './verifier.js';
  * Returns the credential in the headers: undefined if the source verifies signatures, empty if it
  * verifies nothing.
  */
-export function credentialOf({ type, api_key: key }: VerifierFields, headers: IncomingHttpHeaders): string | undefined {
+export function credentialOf(
+  { type, api_key: key }: VerifierFields,
+  headers: IncomingHttpHeaders,
+): string | undefined {
   if (type === 'noop') return '';
   if (type === 'basic_auth') return `basic ${headers.authorization}`;
   return type === 'api_key' ? `key ${textOf(headers, key?.header_name ?? '')}` : undefined;
@@ -30,15 +33,23 @@ export interface SignedRequest {
  *
  * @param verifier with open secrets
  */
-export function whyUnverified(verifier: VerifierFields, request: SignedRequest, nowMs = Date.now()): string | undefined {
+export function whyUnverified(
+  verifier: VerifierFields,
+  request: SignedRequest,
+  nowMs = Date.now(),
+): string | undefined {
   const { type, secret = '', basic_auth: basic, api_key: key, hmac } = verifier;
   switch (type) {
     case 'noop':
       return undefined;
     case 'basic_auth': {
-      const [, pair] = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(request.headers.authorization ?? '') ?? [];
+      const [, pair] =
+        /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(request.headers.authorization ?? '') ?? [];
       if (pair === undefined) return 'it has no username and password';
-      const isRight = isSame(Buffer.from(pair, 'base64'), Buffer.from(`${basic?.username}:${basic?.password}`));
+      const isRight = isSame(
+        Buffer.from(pair, 'base64'),
+        Buffer.from(`${basic?.username}:${basic?.password}`),
+      );
       return isRight ? undefined : 'its username or password is wrong';
     }
     case 'api_key': {
@@ -46,7 +57,9 @@ export function whyUnverified(verifier: VerifierFields, request: SignedRequest, 
       const given = textOf(request.headers, name);
       if (given === undefined) return `it has no header ${name}`;
       // Headers carry bytes.
-      return isSame(Buffer.from(given, 'latin1'), Buffer.from(key?.header_value ?? '')) ? undefined : `its header ${name} is wrong`;
+      return isSame(Buffer.from(given, 'latin1'), Buffer.from(key?.header_value ?? ''))
+        ? undefined
+        : `its header ${name} is wrong`;
     }
     case 'hmac': {
       const { header = '', hash = 'SHA256', encoding = 'hex' } = hmac ?? {};
@@ -60,23 +73,42 @@ export function whyUnverified(verifier: VerifierFields, request: SignedRequest, 
     default: {
       const { scheme } = providerOf(type)!;
       const bytes = scheme.isKeyBase64 ? keyOf(secret) : Buffer.from(secret);
-      return bytes ? whyUnsigned(scheme, bytes, request, nowMs) : 'the secret of the source is not base64 of at least 16 bytes';
+      return bytes
+        ? whyUnsigned(scheme, bytes, request, nowMs)
+        : 'the secret of the source is not base64 of at least 16 bytes';
     }
   }
 }
 
-function whyUnsigned(scheme: HmacScheme, key: Buffer, { headers, body }: SignedRequest, nowMs: number): string | undefined {
+function whyUnsigned(
+  scheme: HmacScheme,
+  key: Buffer,
+  { headers, body }: SignedRequest,
+  nowMs: number,
+): string | undefined {
   const given = textOf(headers, scheme.header);
   if (given === undefined) return `it has no header ${scheme.header}`;
   const { list, timestamp } = scheme;
   // Blanks, as in `sha256= 4f…`, and several signatures are common.
-  const members = list ? given.split(list.separator).map((it) => it.trim()) : given.split(/[\s,]+/).map((it) => it.replace(ALGORITHM, ''));
-  const marked = (mark: string) => members.flatMap((it) => (it.startsWith(mark) ? [it.slice(mark.length)] : []));
-  const signatures = (list ? marked(list.mark) : members.filter((it) => it !== '')).slice(0, SIGNATURES_MAX);
+  const members = list
+    ? given.split(list.separator).map((it) => it.trim())
+    : given.split(/[\s,]+/).map((it) => it.replace(ALGORITHM, ''));
+  const marked = (mark: string) =>
+    members.flatMap((it) => (it.startsWith(mark) ? [it.slice(mark.length)] : []));
+  const signatures = (list ? marked(list.mark) : members.filter((it) => it !== '')).slice(
+    0,
+    SIGNATURES_MAX,
+  );
 
-  const parts: Record<'id' | 'timestamp', string | undefined> = { id: undefined, timestamp: undefined };
+  const parts: Record<'id' | 'timestamp', string | undefined> = {
+    id: undefined,
+    timestamp: undefined,
+  };
   if (timestamp) {
-    const at = timestamp.header === undefined ? marked(timestamp.mark ?? '')[0] : textOf(headers, timestamp.header);
+    const at =
+      timestamp.header === undefined
+        ? marked(timestamp.mark ?? '')[0]
+        : textOf(headers, timestamp.header);
     if (at === undefined || !/^\d{1,12}$/.test(at)) return 'it does not say when it was signed';
     if (Math.abs(nowMs / 1000 - Number(at)) > timestamp.toleranceSeconds)
       return `it was signed more than ${timestamp.toleranceSeconds} seconds ago, or the clocks differ`;
@@ -95,7 +127,9 @@ function whyUnsigned(scheme: HmacScheme, key: Buffer, { headers, body }: SignedR
   }
   // Compared as text: decoding ignores characters after a signature.
   const wanted = Buffer.from(hmac.digest(scheme.encoding));
-  const isSigned = signatures.some((it) => isSame(Buffer.from(scheme.encoding === 'hex' ? it.toLowerCase() : it), wanted));
+  const isSigned = signatures.some((it) =>
+    isSame(Buffer.from(scheme.encoding === 'hex' ? it.toLowerCase() : it), wanted),
+  );
   return isSigned ? undefined : `its signature in ${scheme.header} is wrong`;
 }
 

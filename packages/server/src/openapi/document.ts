@@ -16,15 +16,26 @@ export interface OpenApiDocument {
   readonly servers: readonly { readonly url: string }[];
   readonly tags: readonly { readonly name: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, Schema>>; readonly [kind: string]: unknown };
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>;
+    readonly [kind: string]: unknown;
+  };
 }
 
 interface OpenApiOperation {
   readonly operationId: string;
   readonly tags: readonly [string];
   readonly summary: string;
-  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required: boolean; readonly schema: Schema }[];
-  readonly requestBody?: { readonly required: true; readonly content: { readonly 'application/json': { readonly schema: Schema } } };
+  readonly parameters?: readonly {
+    readonly name: string;
+    readonly in: string;
+    readonly required: boolean;
+    readonly schema: Schema;
+  }[];
+  readonly requestBody?: {
+    readonly required: true;
+    readonly content: { readonly 'application/json': { readonly schema: Schema } };
+  };
   readonly responses: Readonly<Record<string, unknown>>;
 }
 
@@ -37,7 +48,9 @@ const ErrorAnswer = named(
     code: Type.String({ description: 'Stable: docs/reference/errors.md lists them.' }),
     fix: Type.String({ description: 'What to do about it.' }),
     errors: Type.Optional(
-      Type.Array(object({ field: Type.String(), sentence: Type.String() }), { description: 'Of invalid fields, each with its path.' }),
+      Type.Array(object({ field: Type.String(), sentence: Type.String() }), {
+        description: 'Of invalid fields, each with its path.',
+      }),
     ),
     request_id: Type.Optional(Type.String()),
   }),
@@ -65,7 +78,11 @@ const ERRORS = {
  */
 export function openApiDocument(
   routes: readonly Route[],
-  { version, rootPath, hasBasic = false }: { version: string; rootPath: string; hasBasic?: boolean },
+  {
+    version,
+    rootPath,
+    hasBasic = false,
+  }: { version: string; rootPath: string; hasBasic?: boolean },
 ): OpenApiDocument {
   const schemas: Record<string, Schema> = {};
   const place = (schema: TSchema) => hoisted(schema, schemas);
@@ -86,15 +103,35 @@ export function openApiDocument(
     },
     servers: [{ url: `${rootPath}/api/v1` }],
     security: [{ key: [] }, ...(hasBasic ? [{ basic: [] }] : [])],
-    tags: [...new Set(operations.map(({ group }) => group))].map((name) => ({ name, description: RESOURCES[name]?.about })),
+    tags: [...new Set(operations.map(({ group }) => group))].map((name) => ({
+      name,
+      description: RESOURCES[name]?.about,
+    })),
     paths,
     components: {
       securitySchemes: {
-        key: { type: 'http', scheme: 'bearer', description: 'A personal key, or the key of a project.' },
-        ...(hasBasic && { basic: { type: 'http', scheme: 'basic', description: 'An account of `server.auth.basic`.' } }),
+        key: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'A personal key, or the key of a project.',
+        },
+        ...(hasBasic && {
+          basic: {
+            type: 'http',
+            scheme: 'basic',
+            description: 'An account of `server.auth.basic`.',
+          },
+        }),
       },
-      responses: Object.fromEntries(Object.entries(ERRORS).map(([status, description]) => [status, { description, content: error }])),
-      schemas: Object.fromEntries(Object.entries(schemas).sort(([one], [other]) => (one < other ? -1 : 1))),
+      responses: Object.fromEntries(
+        Object.entries(ERRORS).map(([status, description]) => [
+          status,
+          { description, content: error },
+        ]),
+      ),
+      schemas: Object.fromEntries(
+        Object.entries(schemas).sort(([one], [other]) => (one < other ? -1 : 1)),
+      ),
     },
   } as OpenApiDocument;
 }
@@ -108,11 +145,20 @@ const IF_MATCH = {
 };
 const IDEMPOTENCY_KEY = {
   ...{ name: 'Idempotency-Key', in: 'header', required: false },
-  ...{ description: 'In place of `idempotency_key` in the body.', schema: { type: 'string', minLength: 1, maxLength: 512 } },
+  ...{
+    description: 'In place of `idempotency_key` in the body.',
+    schema: { type: 'string', minLength: 1, maxLength: 512 },
+  },
 };
-const CREATE_KEY = { ...IDEMPOTENCY_KEY, description: 'However often the request is sent with this key, within 24 hours it creates once.' };
+const CREATE_KEY = {
+  ...IDEMPOTENCY_KEY,
+  description: 'However often the request is sent with this key, within 24 hours it creates once.',
+};
 const REPLAYED = {
-  [REPLAYED_HEADER]: { description: '`true` when the answer is that of an earlier request.', schema: { type: 'string', const: 'true' } },
+  [REPLAYED_HEADER]: {
+    description: '`true` when the answer is that of an earlier request.',
+    schema: { type: 'string', const: 'true' },
+  },
 };
 
 function describe(
@@ -121,7 +167,12 @@ function describe(
   place: (schema: TSchema) => Schema,
 ): OpenApiOperation {
   const { method, summary, query, body, data, status = 200 } = route;
-  const inPath = parameters.map((parameter) => ({ name: parameter, in: 'path', required: true, schema: place(Id) }));
+  const inPath = parameters.map((parameter) => ({
+    name: parameter,
+    in: 'path',
+    required: true,
+    schema: place(Id),
+  }));
   const required = new Set(query?.required);
   const inQuery = Object.entries(query?.properties ?? {}).map(([parameter, schema]) => ({
     name: parameter,
@@ -134,10 +185,18 @@ function describe(
   const isOnce = createsOnce(route);
   const inHeaders = [
     ...(isConditional ? [IF_MATCH] : []),
-    ...(isOnce ? [CREATE_KEY] : 'idempotency_key' in (body?.['properties'] ?? {}) ? [IDEMPOTENCY_KEY] : []),
+    ...(isOnce
+      ? [CREATE_KEY]
+      : 'idempotency_key' in (body?.['properties'] ?? {})
+        ? [IDEMPOTENCY_KEY]
+        : []),
   ];
   const all = [...inPath, ...inQuery, ...inHeaders];
-  const answer = object({ status: Type.Literal(true), message: Type.String(), data: data ?? Type.Null() });
+  const answer = object({
+    status: Type.Literal(true),
+    message: Type.String(),
+    data: data ?? Type.Null(),
+  });
   const succeeded = {
     description: summary,
     ...(isOnce && { headers: REPLAYED }),
@@ -156,10 +215,14 @@ function describe(
     tags: [group],
     summary,
     ...(all.length > 0 && { parameters: all }),
-    ...(body && { requestBody: { required: true, content: { 'application/json': { schema: place(body) } } } }),
+    ...(body && {
+      requestBody: { required: true, content: { 'application/json': { schema: place(body) } } },
+    }),
     responses: {
       ...Object.fromEntries([status, ...(route.alsoStatus ?? [])].map((code) => [code, succeeded])),
-      ...Object.fromEntries(errors.map((code) => [code, { $ref: `#/components/responses/${code}` }])),
+      ...Object.fromEntries(
+        errors.map((code) => [code, { $ref: `#/components/responses/${code}` }]),
+      ),
     },
   };
 }
@@ -171,11 +234,15 @@ function hoisted(schema: unknown, schemas: Record<string, Schema>): Schema {
     if (typeof value !== 'object' || value === null) return value;
     const { title, ...rest } = value as Record<string, unknown>;
     const entries = Object.entries(rest).filter(([keyword]) => !keyword.startsWith('x-'));
-    const plain = Object.fromEntries(entries.flatMap(widelyKnown).map(([keyword, it]) => [keyword, visit(it)]));
+    const plain = Object.fromEntries(
+      entries.flatMap(widelyKnown).map(([keyword, it]) => [keyword, visit(it)]),
+    );
     // A member called `title` holds a schema, not a name.
-    if (typeof title !== 'string') return title === undefined ? plain : { title: visit(title), ...plain };
+    if (typeof title !== 'string')
+      return title === undefined ? plain : { title: visit(title), ...plain };
     const before = schemas[title];
-    if (before && JSON.stringify(before) !== JSON.stringify(plain)) throw new Error(`two schemas are called ${title}`);
+    if (before && JSON.stringify(before) !== JSON.stringify(plain))
+      throw new Error(`two schemas are called ${title}`);
     schemas[title] = plain;
     return { $ref: `#/components/schemas/${title}` };
   };
@@ -190,7 +257,8 @@ const ANY_NAME = '^(.*)$';
  * of any name.
  */
 function widelyKnown([keyword, value]: [string, unknown]): [string, unknown][] {
-  if (keyword === 'type' && Array.isArray(value) && value.filter((it) => it !== 'null').length > 1) return [];
+  if (keyword === 'type' && Array.isArray(value) && value.filter((it) => it !== 'null').length > 1)
+    return [];
   const members = keyword === 'patternProperties' ? (value as Schema)[ANY_NAME] : undefined;
   return [members === undefined ? [keyword, value] : ['additionalProperties', members]];
 }

@@ -34,7 +34,10 @@ interface File {
  * Serves `/api/v1/openapi.json` and its viewer at `/api/v1/docs`, without a key: they reveal only
  * an instance's version.
  */
-export function documentRouter(routes: readonly Route[], options: { readonly rootPath: string; readonly hasBasic: boolean }): Router {
+export function documentRouter(
+  routes: readonly Route[],
+  options: { readonly rootPath: string; readonly hasBasic: boolean },
+): Router {
   const router = new Router({ prefix: `${options.rootPath}/api/v1` });
   const asset = (name: string, type: string): [string, File] => [
     `/docs/${name}`,
@@ -43,7 +46,11 @@ export function documentRouter(routes: readonly Route[], options: { readonly roo
   const files: readonly [string, File][] = [
     [
       '/openapi.json',
-      { type: 'application/json', content: () => JSON.stringify(openApiDocument(routes, { version: VERSION, ...options }), null, 2) },
+      {
+        type: 'application/json',
+        content: () =>
+          JSON.stringify(openApiDocument(routes, { version: VERSION, ...options }), null, 2),
+      },
     ],
     ['/docs', { type: 'text/html', content: () => PAGE }],
     ['/docs/start.js', { type: 'text/javascript', content: () => START }],

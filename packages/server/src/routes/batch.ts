@@ -1,7 +1,12 @@
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { findEvent, replayEvents, replaySelected } from '@gateway/store/events';
-import { findEventDelivery, resendEventDelivery, retryDeliveries, type EventDeliveryRow } from '@gateway/store/deliveries';
+import {
+  findEventDelivery,
+  resendEventDelivery,
+  retryDeliveries,
+  type EventDeliveryRow,
+} from '@gateway/store/deliveries';
 import { found, projectRoute, type Route } from '../api/route.js';
 import { Time, timeRange } from '../http/list-query.js';
 import { Id, named, nullable, object, oneOf, Word } from '../http/schema.js';
@@ -17,12 +22,19 @@ export const batchQuery = {
   startDate: Time,
   endDate: Type.Optional(Time),
   dry_run: Type.Optional(Type.Boolean({ description: 'Counts, and changes nothing.' })),
-  after: Type.Optional(Type.Unsafe<string>({ ...Id, description: '`next` of the last answer, to go on from there.' })),
+  after: Type.Optional(
+    Type.Unsafe<string>({ ...Id, description: '`next` of the last answer, to go on from there.' }),
+  ),
 };
-export const Next = nullable(Type.String({ description: 'Give it as `after` to go on; null when all is done.' }));
+export const Next = nullable(
+  Type.String({ description: 'Give it as `after` to go on; null when all is done.' }),
+);
 
 const force = Type.Optional(
-  Type.Boolean({ description: 'Endpoints that have a delivery get another one by each matching subscription that has made none.' }),
+  Type.Boolean({
+    description:
+      'Endpoints that have a delivery get another one by each matching subscription that has made none.',
+  }),
 );
 const ReplayQuery = object({
   ...batchQuery,
@@ -31,7 +43,10 @@ const ReplayQuery = object({
   sourceId: Type.Optional(Id),
   status: Type.Optional(oneOf(['processed', 'failed'])),
 });
-const Replay = named('BatchReplay', object({ count: Type.Integer(), dry_run: Type.Boolean(), next: Next }));
+const Replay = named(
+  'BatchReplay',
+  object({ count: Type.Integer(), dry_run: Type.Boolean(), next: Next }),
+);
 
 const RetryQuery = object({
   ...batchQuery,
@@ -52,12 +67,20 @@ const Retry = named(
   }),
 );
 
-const Resend = named('Resend', object({ ids: Type.Array(Id, { minItems: 1, maxItems: RESEND_MAX }) }));
+const Resend = named(
+  'Resend',
+  object({ ids: Type.Array(Id, { minItems: 1, maxItems: RESEND_MAX }) }),
+);
 const Resent = named(
   'Resent',
   object({
     resent: Type.Integer(),
-    content: Type.Array(object({ uid: Id, error: nullable(Type.String({ description: 'Why it is not sent again.' })) })),
+    content: Type.Array(
+      object({
+        uid: Id,
+        error: nullable(Type.String({ description: 'Why it is not sent again.' })),
+      }),
+    ),
   }),
 );
 const Replayed = named('ReplayedEvent', object({ uid: Id }));
@@ -85,7 +108,14 @@ export const batchRoutes: readonly Route[] = [
     'Routes the selected events again, oldest first, as the replay of one does. Works for up to 10 s; `next` says where to go on.',
     { query: ReplayQuery, data: Replay, name: 'batchReplay' },
     async ({ database: { pool }, project, query, signalPending }) => {
-      const { event_type: eventType, sourceId, status, after, dry_run: dryRun = false, force } = query;
+      const {
+        event_type: eventType,
+        sourceId,
+        status,
+        after,
+        dry_run: dryRun = false,
+        force,
+      } = query;
       const filter = { ...timeRange(query), eventType, sourceId, status, after };
       let [count, next] = [0, null as string | null];
       const until = performance.now() + WORK_MS;
@@ -95,7 +125,10 @@ export const batchRoutes: readonly Route[] = [
         signalPending(step.replayed);
         if (performance.now() > until) break;
       }
-      return { message: `${count} events ${dryRun ? 'would be' : 'are'} routed again`, data: { count, dry_run: dryRun, next } };
+      return {
+        message: `${count} events ${dryRun ? 'would be' : 'are'} routed again`,
+        data: { count, dry_run: dryRun, next },
+      };
     },
   ),
   projectRoute(
@@ -103,20 +136,48 @@ export const batchRoutes: readonly Route[] = [
     'Sends the selected deliveries again: those that failed, or of another status. Works for up to 10 s; `next` says where to go on.',
     { query: RetryQuery, data: Retry, name: 'batchRetry', portal: 'any' },
     async ({ database: { pool }, project, query, ownerId }) => {
-      const { status = 'failure', endpointId, eventId, event_type: eventType, after, dry_run: dryRun = false } = query;
+      const {
+        status = 'failure',
+        endpointId,
+        eventId,
+        event_type: eventType,
+        after,
+        dry_run: dryRun = false,
+      } = query;
       const { from = new Date(0), to } = timeRange(query);
-      const selection = { status, from, to, after, endpointId, ownerId, eventId, eventType, projects: [project] };
-      const data = { due: 0, held: 0, left: 0, progress: 0, dry_run: dryRun, next: null as string | null };
+      const selection = {
+        status,
+        from,
+        to,
+        after,
+        endpointId,
+        ownerId,
+        eventId,
+        eventType,
+        projects: [project],
+      };
+      const data = {
+        due: 0,
+        held: 0,
+        left: 0,
+        progress: 0,
+        dry_run: dryRun,
+        next: null as string | null,
+      };
       const until = performance.now() + WORK_MS;
       for await (const { tallies, done, next } of retryDeliveries(pool, selection, { dryRun })) {
-        for (const { outcome, count } of tallies) data[outcome === 'due' || outcome === 'held' ? outcome : 'left'] += count;
+        for (const { outcome, count } of tallies)
+          data[outcome === 'due' || outcome === 'held' ? outcome : 'left'] += count;
         data.progress = done;
         if (next === undefined) continue;
         data.next = next;
         if (performance.now() > until) break;
       }
       const count = data.due + data.held;
-      return { message: `${count} event deliveries ${dryRun ? 'would be' : 'are'} sent again`, data };
+      return {
+        message: `${count} event deliveries ${dryRun ? 'would be' : 'are'} sent again`,
+        data,
+      };
     },
   ),
   projectRoute(
@@ -127,11 +188,16 @@ export const batchRoutes: readonly Route[] = [
       const content: { uid: string; error: string | null }[] = [];
       for (const uid of new Set(body.ids)) {
         const error = refusal(await findEventDelivery(pool, project.id, uid), true);
-        const isResent = error === undefined && (await resendEventDelivery(pool, project.id, uid, ['failure', 'discarded', 'success']));
+        const isResent =
+          error === undefined &&
+          (await resendEventDelivery(pool, project.id, uid, ['failure', 'discarded', 'success']));
         content.push({ uid, error: isResent ? null : (error?.sentence ?? CHANGED) });
       }
       const resent = content.filter(({ error }) => error === null).length;
-      return { message: `${resent} of ${content.length} event deliveries are sent again`, data: { resent, content } };
+      return {
+        message: `${resent} of ${content.length} event deliveries are sent again`,
+        data: { resent, content },
+      };
     },
   ),
 ];
@@ -139,13 +205,27 @@ export const batchRoutes: readonly Route[] = [
 export const CHANGED = 'the event delivery has just changed its status';
 
 /** Returns why a delivery cannot be sent again, with a fix. */
-export function refusal(delivery: EventDeliveryRow | undefined, isForced: boolean): { sentence: string; fix: string } | undefined {
-  if (!delivery) return { sentence: 'there is no such event delivery in this project', fix: 'check the id' };
+export function refusal(
+  delivery: EventDeliveryRow | undefined,
+  isForced: boolean,
+): { sentence: string; fix: string } | undefined {
+  if (!delivery)
+    return { sentence: 'there is no such event delivery in this project', fix: 'check the id' };
   const { status, endpoint_status } = delivery;
-  if (endpoint_status === 'deleted') return { sentence: 'its endpoint was deleted', fix: 'send the event to another endpoint' };
-  if (endpoint_status === 'inactive') return { sentence: 'its endpoint is inactive', fix: 'activate the endpoint first' };
+  if (endpoint_status === 'deleted')
+    return { sentence: 'its endpoint was deleted', fix: 'send the event to another endpoint' };
+  if (endpoint_status === 'inactive')
+    return { sentence: 'its endpoint is inactive', fix: 'activate the endpoint first' };
   if (status === 'failure' || status === 'discarded') return undefined;
   if (status !== 'success')
-    return { sentence: `the event delivery is ${status}: it will be attempted without this`, fix: 'wait for the attempt' };
-  return isForced ? undefined : { sentence: 'the event delivery was delivered already', fix: 'add ?force=true to send it again' };
+    return {
+      sentence: `the event delivery is ${status}: it will be attempted without this`,
+      fix: 'wait for the attempt',
+    };
+  return isForced
+    ? undefined
+    : {
+        sentence: 'the event delivery was delivered already',
+        fix: 'add ?force=true to send it again',
+      };
 }

@@ -1,6 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError, isGatewayError, type InvalidField } from '@gateway/core/errors';
-import { customHeaderProblem, headerOwner, MESSAGE_TYPE_HEADER, travellingHeaders } from '@gateway/core/events';
+import {
+  customHeaderProblem,
+  headerOwner,
+  MESSAGE_TYPE_HEADER,
+  travellingHeaders,
+} from '@gateway/core/events';
 import { rawJsonElements, rawJsonValue } from '@gateway/core/json';
 import type { MessageType } from '@gateway/store/events';
 import type { ProjectCall } from '../api/route.js';
@@ -30,7 +35,16 @@ const UNKNOWN = {
  * `invalid_request` for invalid headers, an unknown endpoint or owner, or too large data.
  */
 export async function createEvent(
-  { events, catalogue, config, plugins, project, body, raw, headers: requestHeaders }: ProjectCall<EventBody>,
+  {
+    events,
+    catalogue,
+    config,
+    plugins,
+    project,
+    body,
+    raw,
+    headers: requestHeaders,
+  }: ProjectCall<EventBody>,
   target: { messageType: MessageType; endpointId: string | null; ownerId: string | null },
 ): Promise<Answer> {
   const { custom_headers: custom = {}, event_type: eventType } = body;
@@ -38,35 +52,63 @@ export async function createEvent(
   const { key: idempotencyKey, problems: ofKey } = keyOf(body, requestHeaders);
   const problems = [...headerProblems(custom), ...ofKey];
   const bytes = Buffer.byteLength(raw);
-  if (bytes > limit) problems.push({ field: 'data', sentence: `has more than ${limit} bytes, which is ingest.max_message_bytes` });
+  if (bytes > limit)
+    problems.push({
+      field: 'data',
+      sentence: `has more than ${limit} bytes, which is ingest.max_message_bytes`,
+    });
   const projectId = project.id;
   if (project.config.unknown_event_types === 'reject' && eventType !== TEST_EVENT_TYPE) {
     if ((await catalogue.firstUnknown(projectId, [eventType])) !== undefined)
       problems.push({
         field: 'event_type',
-        sentence: 'is not an event type of this project, which rejects others: config.unknown_event_types',
+        sentence:
+          'is not an event type of this project, which rejects others: config.unknown_event_types',
       });
   }
   const headers = travellingHeaders({}, custom);
   const dynamic = target.messageType === 'single' && target.endpointId === null;
-  const { id, duplicate } = await traceCreation(plugins, { projectId, eventType, dynamic, requestHeaders, headers }, () => {
-    assertValid(problems);
-    return measureIngest(plugins, projectId, async () => {
-      const creation = await events.create({ projectId, ...target, eventType, idempotencyKey, headers, data: raw });
-      if ('id' in creation) return creation;
-      throw new GatewayError('invalid_request', { problems: [UNKNOWN[creation.unknown]] });
-    });
-  });
-  if (duplicate) return { status: 200, message: 'an event with this idempotency key is there already', data: { uid: id, duplicate } };
+  const { id, duplicate } = await traceCreation(
+    plugins,
+    { projectId, eventType, dynamic, requestHeaders, headers },
+    () => {
+      assertValid(problems);
+      return measureIngest(plugins, projectId, async () => {
+        const creation = await events.create({
+          projectId,
+          ...target,
+          eventType,
+          idempotencyKey,
+          headers,
+          data: raw,
+        });
+        if ('id' in creation) return creation;
+        throw new GatewayError('invalid_request', { problems: [UNKNOWN[creation.unknown]] });
+      });
+    },
+  );
+  if (duplicate)
+    return {
+      status: 200,
+      message: 'an event with this idempotency key is there already',
+      data: { uid: id, duplicate },
+    };
   return { message: 'event created', data: { uid: id, duplicate } };
 }
 
 type BatchEvent = EventBody & { readonly endpoint_id?: string; readonly owner_id?: string };
 
 /** Returns the outcome of each event; throws `invalid_request` if none was created. */
-export async function createEvents(call: ProjectCall<{ readonly events: readonly BatchEvent[] }>): Promise<Answer> {
+export async function createEvents(
+  call: ProjectCall<{ readonly events: readonly BatchEvent[] }>,
+): Promise<Answer> {
   if (call.headers['idempotency-key'] !== undefined)
-    assertValid([{ field: 'Idempotency-Key', sentence: 'does not belong to a batch: give each event an idempotency_key' }]);
+    assertValid([
+      {
+        field: 'Idempotency-Key',
+        sentence: 'does not belong to a batch: give each event an idempotency_key',
+      },
+    ]);
   const texts = rawJsonElements(call.raw);
   const results = await Promise.all(
     call.body.events.map(async (event, k) => {
@@ -74,14 +116,31 @@ export async function createEvents(call: ProjectCall<{ readonly events: readonly
       const place = `events.${k}`;
       try {
         if (endpointId !== null && ownerId !== null)
-          assertValid([{ field: 'owner_id', sentence: 'does not belong beside endpoint_id: an event is for one of them' }]);
+          assertValid([
+            {
+              field: 'owner_id',
+              sentence: 'does not belong beside endpoint_id: an event is for one of them',
+            },
+          ]);
         assertValid(unstorableStrings(texts[k]!, { ...event, data: null }));
-        const target = { messageType: ownerId === null ? 'single' : 'fanout', endpointId, ownerId } as const;
-        const { data } = await createEvent({ ...call, body: event, raw: rawJsonValue(texts[k]!, 'data') ?? '' }, target);
+        const target = {
+          messageType: ownerId === null ? 'single' : 'fanout',
+          endpointId,
+          ownerId,
+        } as const;
+        const { data } = await createEvent(
+          { ...call, body: event, raw: rawJsonValue(texts[k]!, 'data') ?? '' },
+          target,
+        );
         return data as { uid: string; duplicate: boolean };
       } catch (error) {
         if (!isGatewayError(error, 'invalid_request')) throw error;
-        return { errors: error.details.problems.map(({ field, sentence }) => ({ field: `${place}.${field}`, sentence })) };
+        return {
+          errors: error.details.problems.map(({ field, sentence }) => ({
+            field: `${place}.${field}`,
+            sentence,
+          })),
+        };
       }
     }),
   );
@@ -89,11 +148,21 @@ export async function createEvents(call: ProjectCall<{ readonly events: readonly
   const made = results.filter((it) => 'uid' in it);
   if (made.length === 0) assertValid(rejected);
   const duplicates = made.filter(({ duplicate }) => duplicate).length;
-  const counts = { created: made.length - duplicates, duplicates, rejected: results.length - made.length };
-  return { message: `${counts.created} of ${results.length} events created`, data: { ...counts, content: results } };
+  const counts = {
+    created: made.length - duplicates,
+    duplicates,
+    rejected: results.length - made.length,
+  };
+  return {
+    message: `${counts.created} of ${results.length} events created`,
+    data: { ...counts, content: results },
+  };
 }
 
-function keyOf(body: EventBody, headers: IncomingHttpHeaders): { key: string | null; problems: InvalidField[] } {
+function keyOf(
+  body: EventBody,
+  headers: IncomingHttpHeaders,
+): { key: string | null; problems: InvalidField[] } {
   const { key: given, problems } = idempotencyKeyOf(headers);
   const key = body.idempotency_key ?? given ?? null;
   if (given === undefined || problems.length > 0) return { key, problems };
@@ -105,9 +174,16 @@ function headerProblems(custom: Readonly<Record<string, string>>): InvalidField[
   return Object.entries(custom).flatMap(([name, value]) => {
     const field = `custom_headers.${name}`;
     if (name.toLowerCase() === MESSAGE_TYPE_HEADER)
-      return [{ field, sentence: 'is decided by the route here: /events, /events/fanout or /events/broadcast' }];
+      return [
+        {
+          field,
+          sentence: 'is decided by the route here: /events, /events/fanout or /events/broadcast',
+        },
+      ];
     const owner = headerOwner(name);
-    const sentence = owner ? `is set by ${owner}: leave it out, or give it another name` : customHeaderProblem(name, value);
+    const sentence = owner
+      ? `is set by ${owner}: leave it out, or give it another name`
+      : customHeaderProblem(name, value);
     return sentence === undefined ? [] : [{ field, sentence }];
   });
 }

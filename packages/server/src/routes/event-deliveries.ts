@@ -14,7 +14,16 @@ import { findEvent, type EventRow } from '@gateway/store/events';
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { idQuery, pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
-import { object, Id, named, nullable, oneOf, Timestamp, Word, assertValid } from '../http/schema.js';
+import {
+  object,
+  Id,
+  named,
+  nullable,
+  oneOf,
+  Timestamp,
+  Word,
+  assertValid,
+} from '../http/schema.js';
 import { CHANGED, refusal } from './batch.js';
 
 const STATUSES = ['scheduled', 'processing', 'retry', 'success', 'failure', 'discarded'] as const;
@@ -26,7 +35,12 @@ const ListQuery = object({
   status: Type.Optional(Type.Array(oneOf(STATUSES))),
   endpointId: Type.Optional(Id),
   eventId: Type.Optional(Id),
-  event_type: Type.Optional(Type.Unsafe<string>({ ...Word, description: 'Not beside endpointId, unless eventId is given.' })),
+  event_type: Type.Optional(
+    Type.Unsafe<string>({
+      ...Word,
+      description: 'Not beside endpointId, unless eventId is given.',
+    }),
+  ),
 });
 const EventDelivery = named(
   'EventDelivery',
@@ -36,13 +50,24 @@ const EventDelivery = named(
     occurred_at: Timestamp,
     event_id: Id,
     endpoint_id: Id,
-    subscription_id: nullable(Type.String({ description: 'Null when no subscription decided, as of events for an endpoint or an owner.' })),
+    subscription_id: nullable(
+      Type.String({
+        description: 'Null when no subscription decided, as of events for an endpoint or an owner.',
+      }),
+    ),
     status: oneOf(STATUSES),
     attempts: Type.Integer(),
-    recovered: Type.Integer({ description: 'Times that it was taken from an agent that had died: each may be a second request.' }),
+    recovered: Type.Integer({
+      description:
+        'Times that it was taken from an agent that had died: each may be a second request.',
+    }),
     next_attempt_at: nullable(Timestamp),
-    reason: nullable(Type.String({ description: 'Why it failed or was discarded, or what it waits for.' })),
-    is_transformed: Type.Boolean({ description: 'The function of its subscription has made what its endpoint gets.' }),
+    reason: nullable(
+      Type.String({ description: 'Why it failed or was discarded, or what it waits for.' }),
+    ),
+    is_transformed: Type.Boolean({
+      description: 'The function of its subscription has made what its endpoint gets.',
+    }),
     created_at: Timestamp,
     updated_at: Timestamp,
     event_metadata: object({ uid: Id, event_type: nullable(Type.String()) }),
@@ -50,7 +75,9 @@ const EventDelivery = named(
       uid: Id,
       name: nullable(Type.String()),
       url: nullable(Type.String()),
-      status: nullable(Type.String({ description: '`active`, `paused`, `inactive` or `deleted`.' })),
+      status: nullable(
+        Type.String({ description: '`active`, `paused`, `inactive` or `deleted`.' }),
+      ),
     }),
   }),
 );
@@ -81,32 +108,48 @@ const SentEvent = named(
     event_type: Type.String(),
     headers: Type.Record(Type.String(), Type.String()),
     data: nullable(
-      Type.Record(Type.String(), Type.Unknown(), { description: 'Null when its subscription has a function that has not made it yet.' }),
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: 'Null when its subscription has a function that has not made it yet.',
+      }),
     ),
-    is_transformed: Type.Boolean({ description: 'The function of its subscription made the data.' }),
+    is_transformed: Type.Boolean({
+      description: 'The function of its subscription made the data.',
+    }),
     data_bytes: Type.Integer(),
   }),
 );
-const ResendQuery = object({ force: Type.Optional(Type.Boolean({ description: 'Also sends again what was delivered.' })) });
+const ResendQuery = object({
+  force: Type.Optional(Type.Boolean({ description: 'Also sends again what was delivered.' })),
+});
 
 function view(delivery: EventDeliveryRow): unknown {
-  const { id, event_type, endpoint_name, endpoint_url, endpoint_status, next_attempt_at, ...row } = delivery;
+  const { id, event_type, endpoint_name, endpoint_url, endpoint_status, next_attempt_at, ...row } =
+    delivery;
   return {
     uid: id,
     ...row,
     // Held deliveries have no time; the endpoint's status explains why.
     next_attempt_at: next_attempt_at instanceof Date ? next_attempt_at : null,
     event_metadata: { uid: row.event_id, event_type },
-    endpoint_metadata: { uid: row.endpoint_id, name: endpoint_name, url: endpoint_url, status: endpoint_status },
+    endpoint_metadata: {
+      uid: row.endpoint_id,
+      name: endpoint_name,
+      url: endpoint_url,
+      status: endpoint_status,
+    },
   };
 }
 
 /** An agent with another `max_response_size` can have stored more. */
-function attemptView({ id, response_headers, response_body, error_class, ...row }: DeliveryAttemptRow, { config }: ProjectCall): unknown {
+function attemptView(
+  { id, response_headers, response_body, error_class, ...row }: DeliveryAttemptRow,
+  { config }: ProjectCall,
+): unknown {
   return {
     uid: id,
     ...row,
-    response_body: response_body === null ? null : firstBytes(response_body, config.max_response_size * 1024),
+    response_body:
+      response_body === null ? null : firstBytes(response_body, config.max_response_size * 1024),
     status: error_class === null,
     error_class,
     response_headers: response_headers === null ? null : new RawJson(response_headers),
@@ -119,20 +162,49 @@ export const eventDeliveryRoutes: readonly Route[] = [
     'Lists event deliveries by the time of their messages.',
     { query: ListQuery, title: 'event deliveries', data: EventDelivery, portal: 'any' },
     ({ database, project, query, ownerId }, page) => {
-      const { status: statuses, endpointId, eventId, event_type: eventType, query: idPrefix } = query;
+      const {
+        status: statuses,
+        endpointId,
+        eventId,
+        event_type: eventType,
+        query: idPrefix,
+      } = query;
       if (eventType !== undefined && endpointId !== undefined && eventId === undefined)
-        assertValid([{ field: 'event_type', sentence: 'does not belong beside endpointId: list by one of them, or by eventId' }]);
+        assertValid([
+          {
+            field: 'event_type',
+            sentence: 'does not belong beside endpointId: list by one of them, or by eventId',
+          },
+        ]);
       if (eventType !== undefined && ownerId !== undefined && eventId === undefined)
-        assertValid([{ field: 'event_type', sentence: 'is no filter for a portal link, unless eventId is given' }]);
-      const filter = { statuses, endpointId, ownerId, eventId, eventType, idPrefix, ...timeRange(query) };
+        assertValid([
+          {
+            field: 'event_type',
+            sentence: 'is no filter for a portal link, unless eventId is given',
+          },
+        ]);
+      const filter = {
+        statuses,
+        endpointId,
+        ownerId,
+        eventId,
+        eventType,
+        idPrefix,
+        ...timeRange(query),
+      };
       return listEventDeliveries(database.pool, project.id, filter, page);
     },
     view,
   ),
-  projectRoute('GET /eventdeliveries/:id', 'Shows an event delivery.', { data: EventDelivery, portal: 'any' }, async (call) => ({
-    message: 'event delivery',
-    data: view(await find(call)),
-  })),
+  projectRoute(
+    'GET /eventdeliveries/:id',
+    'Shows an event delivery.',
+    { data: EventDelivery, portal: 'any' },
+    async (call) => ({
+      message: 'event delivery',
+      data: view(await find(call)),
+    }),
+  ),
   projectRoute(
     'GET /eventdeliveries/:id/event',
     'Shows the event of a delivery as its endpoint gets it.',
@@ -140,7 +212,11 @@ export const eventDeliveryRoutes: readonly Route[] = [
     async (call) => {
       const delivery = await find(call);
       const { event_id: eventId, is_transformed } = delivery;
-      const row = found(await findEvent(call.database.pool, call.project.id, eventId), 'event', eventId);
+      const row = found(
+        await findEvent(call.database.pool, call.project.id, eventId),
+        'event',
+        eventId,
+      );
       const { id, occurred_at, event_type, headers } = row;
       const data = await sentData(call, delivery, row);
       return {
@@ -164,7 +240,10 @@ export const eventDeliveryRoutes: readonly Route[] = [
     async (call) => {
       const { id } = await find(call);
       const attempts = await listDeliveryAttempts(call.database.pool, call.project.id, id);
-      return { message: 'delivery attempts', data: { content: attempts.map((row) => attemptView(row, call)) } };
+      return {
+        message: 'delivery attempts',
+        data: { content: attempts.map((row) => attemptView(row, call)) },
+      };
     },
   ),
   projectRoute(
@@ -175,7 +254,10 @@ export const eventDeliveryRoutes: readonly Route[] = [
       const { database, project, id, params } = call;
       const { attempt_id: attemptId = '' } = params;
       const [row] = await listDeliveryAttempts(database.pool, project.id, id, attemptId);
-      return { message: 'delivery attempt', data: attemptView(found(row, 'delivery attempt', attemptId), call) };
+      return {
+        message: 'delivery attempt',
+        data: attemptView(found(row, 'delivery attempt', attemptId), call),
+      };
     },
   ),
   projectRoute(
@@ -187,7 +269,9 @@ export const eventDeliveryRoutes: readonly Route[] = [
       const delivery = await find(call);
       const refused = refusal(delivery, query.force === true);
       if (refused) throw new GatewayError('conflict', refused);
-      const from = query.force ? (['failure', 'discarded', 'success'] as const) : (['failure', 'discarded'] as const);
+      const from = query.force
+        ? (['failure', 'discarded', 'success'] as const)
+        : (['failure', 'discarded'] as const);
       if (!(await resendEventDelivery(database.pool, project.id, delivery.id, from))) {
         throw new GatewayError('conflict', { sentence: CHANGED });
       }
@@ -199,12 +283,26 @@ export const eventDeliveryRoutes: readonly Route[] = [
 /** Decodes at most `max` bytes of UTF-8, without a split character. */
 function firstBytes(text: string, max: number): string {
   const bytes = Buffer.from(text);
-  return bytes.length <= max ? text : new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(0, max), { stream: true });
+  return bytes.length <= max
+    ? text
+    : new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(0, max), {
+        stream: true,
+      });
 }
 
 /** Null while a function must run first. Without a function, the event's data is sent. */
-async function sentData({ database: { pool } }: ProjectCall, delivery: EventDeliveryRow, event: EventRow): Promise<string | null> {
-  const { project_id: projectId, id, subscription_id: subscriptionId, status, is_transformed } = delivery;
+async function sentData(
+  { database: { pool } }: ProjectCall,
+  delivery: EventDeliveryRow,
+  event: EventRow,
+): Promise<string | null> {
+  const {
+    project_id: projectId,
+    id,
+    subscription_id: subscriptionId,
+    status,
+    is_transformed,
+  } = delivery;
   if (is_transformed) return readTransformedData(pool, projectId, id);
   if (subscriptionId === null || status === 'success') return event.data;
   return (await readFunction(pool, projectId, subscriptionId)) ? null : event.data;

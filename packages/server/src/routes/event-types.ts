@@ -2,10 +2,25 @@ import { Type } from '@sinclair/typebox';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { GatewayError } from '@gateway/core/errors';
 import { extractEventTypes, type ParseFile } from '@gateway/core/openapi';
-import { findEventType, importEventTypes, insertEventType, listEventTypes, updateEventType } from '@gateway/store/config';
+import {
+  findEventType,
+  importEventTypes,
+  insertEventType,
+  listEventTypes,
+  updateEventType,
+} from '@gateway/store/config';
 import { found, listRoute, projectRoute, withUid, type Route } from '../api/route.js';
 import { pageQuery, searchQuery } from '../http/list-query.js';
-import { assertValid, Id, named, nullable, object, oneOf, Timestamp, Word } from '../http/schema.js';
+import {
+  assertValid,
+  Id,
+  named,
+  nullable,
+  object,
+  oneOf,
+  Timestamp,
+  Word,
+} from '../http/schema.js';
 
 const schemas = new Ajv2020();
 
@@ -13,7 +28,10 @@ const JsonSchema = Type.Unsafe<Readonly<Record<string, unknown>> | boolean | nul
   type: ['object', 'boolean', 'null'],
   description: 'JSON Schema 2020-12 of the data; null when it is unknown.',
 });
-const Example = Type.Unknown({ description: 'Data of such an event; null when none is known. It is not checked against the schema.' });
+const Example = Type.Unknown({
+  description:
+    'Data of such an event; null when none is known. It is not checked against the schema.',
+});
 const fields = {
   description: Type.Optional(Type.String({ maxLength: 2000 })),
   json_schema: Type.Optional(JsonSchema),
@@ -47,7 +65,9 @@ const Imported = named(
     created: Type.Integer(),
     updated: Type.Integer(),
     unchanged: Type.Integer(),
-    content: Type.Array(object({ name: Type.String(), result: oneOf(['created', 'updated', 'unchanged']) })),
+    content: Type.Array(
+      object({ name: Type.String(), result: oneOf(['created', 'updated', 'unchanged']) }),
+    ),
   }),
 );
 const DOCUMENT = 'the document';
@@ -59,12 +79,18 @@ function parsed(document: unknown): ParseFile {
   return (_path, name) => {
     if (name === DOCUMENT) return Promise.resolve(document);
     const fix = 'put what it refers to into the document, as `redocly bundle` does';
-    throw new GatewayError('openapi_broken', { file: DOCUMENT, reason: 'it refers to another file', fix });
+    throw new GatewayError('openapi_broken', {
+      file: DOCUMENT,
+      reason: 'it refers to another file',
+      fix,
+    });
   };
 }
 
 /** Does not check whether data can match. */
-function assertSchema(schema: Readonly<Record<string, unknown>> | boolean | null | undefined): void {
+function assertSchema(
+  schema: Readonly<Record<string, unknown>> | boolean | null | undefined,
+): void {
   if (schema === undefined || schema === null || typeof schema === 'boolean') return;
   const known = { ...schema, $schema: 'https://json-schema.org/draft/2020-12/schema' };
   if (schemas.validateSchema(known) === true) return;
@@ -81,14 +107,28 @@ export const eventTypeRoutes: readonly Route[] = [
     'Creates an event type. Whether events of types that are not there are accepted is up to `config.unknown_event_types` of the project.',
     { body: NewEventType, data: EventType, status: 201 },
     async ({ database, project, body, config, catalogue }) => {
-      const { name, description = '', json_schema = null, example = null, deprecated = false } = body;
+      const {
+        name,
+        description = '',
+        json_schema = null,
+        example = null,
+        deprecated = false,
+      } = body;
       assertSchema(json_schema);
       const { event_types_per_project: max } = config.limits;
-      const row = await insertEventType(database.knex, project.id, { name, description, json_schema, example, deprecated }, max);
+      const row = await insertEventType(
+        database.knex,
+        project.id,
+        { name, description, json_schema, example, deprecated },
+        max,
+      );
       catalogue.forget(project.id);
       if (row) return { message: 'event type created', data: withUid(row) };
       const sentence = `the project has an event type ${name} already`;
-      throw new GatewayError('conflict', { sentence, fix: `change it by PUT /event-types/{id}, or choose another name` });
+      throw new GatewayError('conflict', {
+        sentence,
+        fix: `change it by PUT /event-types/{id}, or choose another name`,
+      });
     },
   ),
   projectRoute(
@@ -96,27 +136,48 @@ export const eventTypeRoutes: readonly Route[] = [
     'Creates and changes event types by the webhooks, x-webhooks and callbacks of an OpenAPI 3 document, all or nothing. References to other files are refused.',
     { body: OpenApiDocument, carriesMessage: true, data: Imported, name: 'import' },
     async ({ database, project, body, config, catalogue }) => {
-      const types = await extractEventTypes([DOCUMENT], { parse: parsed(body), maxCharacters: SCHEMAS_MAX });
-      const given = [...types].map(([name, { summary, description, deprecated, schema, example }]) => ({
-        ...{ name, deprecated, schema, example },
-        description: (description || summary).slice(0, 2000),
-      }));
+      const types = await extractEventTypes([DOCUMENT], {
+        parse: parsed(body),
+        maxCharacters: SCHEMAS_MAX,
+      });
+      const given = [...types].map(
+        ([name, { summary, description, deprecated, schema, example }]) => ({
+          ...{ name, deprecated, schema, example },
+          description: (description || summary).slice(0, 2000),
+        }),
+      );
       const results = found(
-        await importEventTypes(database.knex, project.id, given, config.limits.event_types_per_project),
+        await importEventTypes(
+          database.knex,
+          project.id,
+          given,
+          config.limits.event_types_per_project,
+        ),
         'project',
         project.id,
       );
       catalogue.forget(project.id);
       const count = (wanted: string) => results.filter(({ result }) => result === wanted).length;
-      const data = { created: count('created'), updated: count('updated'), unchanged: count('unchanged'), content: results };
+      const data = {
+        created: count('created'),
+        updated: count('updated'),
+        unchanged: count('unchanged'),
+        content: results,
+      };
       return { message: `${data.created} event types created, ${data.updated} updated`, data };
     },
   ),
   listRoute(
     '/event-types',
     'Lists event types, those that were imported from OpenAPI documents and deprecated ones included.',
-    { query: object({ ...pageQuery, ...searchQuery, name: Type.Optional(Word) }), title: 'event types', data: EventType, portal: 'any' },
-    ({ database, project, query: { name, q: search } }, page) => listEventTypes(database.knex, project.id, { name, search }, page),
+    {
+      query: object({ ...pageQuery, ...searchQuery, name: Type.Optional(Word) }),
+      title: 'event types',
+      data: EventType,
+      portal: 'any',
+    },
+    ({ database, project, query: { name, q: search } }, page) =>
+      listEventTypes(database.knex, project.id, { name, search }, page),
     withUid,
   ),
   projectRoute(
@@ -134,7 +195,11 @@ export const eventTypeRoutes: readonly Route[] = [
     { body: ChangedEventType, data: EventType },
     async ({ database, project, id, body }) => {
       assertSchema(body.json_schema);
-      const row = found(await updateEventType(database.knex, project.id, id, body), 'event type', id);
+      const row = found(
+        await updateEventType(database.knex, project.id, id, body),
+        'event type',
+        id,
+      );
       return { message: 'event type updated', data: withUid(row) };
     },
   ),
@@ -143,7 +208,11 @@ export const eventTypeRoutes: readonly Route[] = [
     'Marks an event type as deprecated. Its events are delivered as before.',
     { data: EventType },
     async ({ database, project, id }) => {
-      const row = found(await updateEventType(database.knex, project.id, id, { deprecated: true }), 'event type', id);
+      const row = found(
+        await updateEventType(database.knex, project.id, id, { deprecated: true }),
+        'event type',
+        id,
+      );
       return { message: 'event type deprecated', data: withUid(row) };
     },
   ),

@@ -1,6 +1,13 @@
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
-import { bytesText, findEvent, findEventMessage, listEvents, type EventMessage, type EventRow } from '@gateway/store/events';
+import {
+  bytesText,
+  findEvent,
+  findEventMessage,
+  listEvents,
+  type EventMessage,
+  type EventRow,
+} from '@gateway/store/events';
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { idQuery, pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
@@ -11,8 +18,16 @@ const BATCH_MAX = 1_000;
 
 const common = {
   event_type: Word,
-  data: Type.Object({}, { additionalProperties: true, description: 'Sent to the endpoints byte for byte as it stands here.' }),
-  custom_headers: Type.Optional(Type.Record(Type.String(), Type.String({ maxLength: 8192 }), { maxProperties: 100 })),
+  data: Type.Object(
+    {},
+    {
+      additionalProperties: true,
+      description: 'Sent to the endpoints byte for byte as it stands here.',
+    },
+  ),
+  custom_headers: Type.Optional(
+    Type.Record(Type.String(), Type.String({ maxLength: 8192 }), { maxProperties: 100 }),
+  ),
   idempotency_key: Type.Optional(Word),
 };
 const SingleEvent = named('NewEvent', object({ ...common, endpoint_id: Type.Optional(Id) }));
@@ -20,15 +35,23 @@ const FanoutEvent = named('NewFanoutEvent', object({ ...common, owner_id: Word }
 const BroadcastEvent = named('NewBroadcastEvent', object(common));
 const CreatedEvent = named(
   'CreatedEvent',
-  object({ uid: Id, duplicate: Type.Boolean({ description: 'There was an event with this idempotency key: `uid` is its id.' }) }),
+  object({
+    uid: Id,
+    duplicate: Type.Boolean({
+      description: 'There was an event with this idempotency key: `uid` is its id.',
+    }),
+  }),
 );
 const BatchEvents = named(
   'NewEvents',
   object({
-    events: Type.Array(object({ ...common, endpoint_id: Type.Optional(Id), owner_id: Type.Optional(Word) }), {
-      minItems: 1,
-      maxItems: BATCH_MAX,
-    }),
+    events: Type.Array(
+      object({ ...common, endpoint_id: Type.Optional(Id), owner_id: Type.Optional(Word) }),
+      {
+        minItems: 1,
+        maxItems: BATCH_MAX,
+      },
+    ),
   }),
 );
 const CreatedEvents = named(
@@ -41,9 +64,14 @@ const CreatedEvents = named(
       object({
         uid: Type.Optional(Id),
         duplicate: Type.Optional(Type.Boolean()),
-        errors: Type.Optional(Type.Array(object({ field: Type.String(), sentence: Type.String() }))),
+        errors: Type.Optional(
+          Type.Array(object({ field: Type.String(), sentence: Type.String() })),
+        ),
       }),
-      { description: 'In the order of the request: the id of each event, or why it was not created.' },
+      {
+        description:
+          'In the order of the request: the id of each event, or why it was not created.',
+      },
     ),
   }),
 );
@@ -66,17 +94,27 @@ const Event = named(
     occurred_at: Timestamp,
     created_at: Timestamp,
     source_id: nullable(Type.String()),
-    coordinates: Type.String({ description: 'Where its source had the message; `api` for one that was created here.' }),
+    coordinates: Type.String({
+      description: 'Where its source had the message; `api` for one that was created here.',
+    }),
     event_type: Type.String(),
     message_type: oneOf(['single', 'fanout', 'broadcast']),
     endpoint_id: nullable(Type.String()),
     owner_id: nullable(Type.String()),
     idempotency_key: nullable(Type.String()),
     status: oneOf(['pending', 'processed', 'failed']),
-    outcome: nullable(Type.String({ description: 'Null while it is pending: docs/reference/errors.md lists them.' })),
+    outcome: nullable(
+      Type.String({
+        description: 'Null while it is pending: docs/reference/errors.md lists them.',
+      }),
+    ),
     headers: Type.Record(Type.String(), Type.String()),
     notes: Type.Array(Type.String(), { description: 'What was left out of it, usually nothing.' }),
-    data: nullable(Type.Record(Type.String(), Type.Unknown(), { description: 'Null in a list when it is larger than 16 KB.' })),
+    data: nullable(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: 'Null in a list when it is larger than 16 KB.',
+      }),
+    ),
     data_bytes: Type.Integer(),
   }),
 );
@@ -87,7 +125,8 @@ const Message = named(
     headers: Type.Record(Type.String(), Type.String()),
     raw: Type.Unsafe<string | null>({
       ...nullable(Type.String()),
-      description: 'The bytes that the function of the source got. Null: more than 64 KB, which are not kept.',
+      description:
+        'The bytes that the function of the source got. Null: more than 64 KB, which are not kept.',
     }),
     raw_encoding: oneOf(['utf8', 'base64']),
     raw_bytes: Type.Integer(),
@@ -105,7 +144,14 @@ const ListQuery = object({
 
 function view({ id, accepted_at, headers, data, notes, ...row }: EventRow): unknown {
   const json = (text: string | null) => (text === null ? null : new RawJson(text));
-  return { uid: id, ...row, created_at: accepted_at, headers: json(headers), data: json(data), notes: json(notes) ?? [] };
+  return {
+    uid: id,
+    ...row,
+    created_at: accepted_at,
+    headers: json(headers),
+    data: json(data),
+    notes: json(notes) ?? [],
+  };
 }
 
 function messageView({ id, headers, raw, raw_bytes }: EventMessage): unknown {
@@ -114,7 +160,10 @@ function messageView({ id, headers, raw, raw_bytes }: EventMessage): unknown {
 }
 
 /** Throws `not_found`. */
-export async function requireMessage({ database: { pool }, project }: ProjectCall, id: string): Promise<EventMessage> {
+export async function requireMessage(
+  { database: { pool }, project }: ProjectCall,
+  id: string,
+): Promise<EventMessage> {
   const message = await findEventMessage(pool, project.id, id);
   if (message) return message;
   found(await findEvent(pool, project.id, id), 'event', id);
@@ -127,13 +176,19 @@ export const eventRoutes: readonly Route[] = [
     'POST /events',
     'Creates an event for one endpoint, or without endpoint_id for those that subscribe to it.',
     { ...created, body: SingleEvent },
-    (call) => createEvent(call, { messageType: 'single', endpointId: call.body.endpoint_id ?? null, ownerId: null }),
+    (call) =>
+      createEvent(call, {
+        messageType: 'single',
+        endpointId: call.body.endpoint_id ?? null,
+        ownerId: null,
+      }),
   ),
   projectRoute(
     'POST /events/fanout',
     'Creates an event for all endpoints of an owner.',
     { ...created, createsIn: '/events', body: FanoutEvent },
-    (call) => createEvent(call, { messageType: 'fanout', endpointId: null, ownerId: call.body.owner_id }),
+    (call) =>
+      createEvent(call, { messageType: 'fanout', endpointId: null, ownerId: call.body.owner_id }),
   ),
   projectRoute(
     'POST /events/broadcast',
@@ -144,7 +199,14 @@ export const eventRoutes: readonly Route[] = [
   projectRoute(
     'POST /events/batch',
     'Creates up to 1,000 events: those that are valid, with a result for each. Several commits: after an error, events with idempotency keys can be sent again.',
-    { body: BatchEvents, raw: 'events', carriesMessage: true, isGrouped: true, data: CreatedEvents, name: 'createBatch' },
+    {
+      body: BatchEvents,
+      raw: 'events',
+      carriesMessage: true,
+      isGrouped: true,
+      data: CreatedEvents,
+      name: 'createBatch',
+    },
     createEvents,
   ),
   listRoute(
@@ -152,17 +214,30 @@ export const eventRoutes: readonly Route[] = [
     'Lists events by the time of their messages.',
     { query: ListQuery, title: 'events', data: Event },
     ({ database: { pool }, project, query }, page) =>
-      listEvents(pool, project.id, { ...query, eventType: query.event_type, idPrefix: query.query, ...timeRange(query) }, page),
+      listEvents(
+        pool,
+        project.id,
+        { ...query, eventType: query.event_type, idPrefix: query.query, ...timeRange(query) },
+        page,
+      ),
     view,
   ),
-  projectRoute('GET /events/:id', 'Shows an event.', { data: Event }, async ({ database, project, id }) => {
-    const row = found(await findEvent(database.pool, project.id, id), 'event', id);
-    return { message: 'event', data: view(row) };
-  }),
+  projectRoute(
+    'GET /events/:id',
+    'Shows an event.',
+    { data: Event },
+    async ({ database, project, id }) => {
+      const row = found(await findEvent(database.pool, project.id, id), 'event', id);
+      return { message: 'event', data: view(row) };
+    },
+  ),
   projectRoute(
     'GET /events/:id/message',
     'Shows the message that an event was made of, if its source keeps messages, or if it was replayed from quarantine. One message may be that of several events.',
     { data: Message, name: 'getMessage' },
-    async (call) => ({ message: 'message of an event', data: messageView(await requireMessage(call, call.id)) }),
+    async (call) => ({
+      message: 'message of an event',
+      data: messageView(await requireMessage(call, call.id)),
+    }),
   ),
 ];

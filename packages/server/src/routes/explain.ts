@@ -9,12 +9,21 @@ const SUBSCRIPTIONS_MAX = 100;
 const Text = nullable(Type.String());
 export const Mismatch = object({
   part: oneOf(['deleted', 'disabled', 'endpoint', 'event_types', 'headers', 'body', 'filter'], {
-    description: 'What does not match; `endpoint`: its endpoint was deleted; `filter`: its filter cannot be used.',
+    description:
+      'What does not match; `endpoint`: its endpoint was deleted; `filter`: its filter cannot be used.',
   }),
   path: Type.Optional(Type.String({ description: 'Where in the headers or the body, with dots.' })),
   operator: Type.Optional(Type.String()),
-  wanted: Type.Optional(Type.Unknown({ description: 'By the filter, or the event types of the subscription. Cut when it is long.' })),
-  found: Type.Optional(Type.Unknown({ description: 'In the event; left out when there is nothing. Cut when it is long.' })),
+  wanted: Type.Optional(
+    Type.Unknown({
+      description: 'By the filter, or the event types of the subscription. Cut when it is long.',
+    }),
+  ),
+  found: Type.Optional(
+    Type.Unknown({
+      description: 'In the event; left out when there is nothing. Cut when it is long.',
+    }),
+  ),
   sentence: Type.Optional(Type.String()),
 });
 const Delivery = object({
@@ -57,18 +66,36 @@ const EventExplanation = named(
       idempotency_key_held_until: nullable(Timestamp),
       status: oneOf(['pending', 'processed', 'failed']),
       outcome: Text,
-      sentence: nullable(Type.String({ description: 'The outcome in words; null while the event is pending.' })),
+      sentence: nullable(
+        Type.String({ description: 'The outcome in words; null while the event is pending.' }),
+      ),
       notes: Type.Array(Type.String()),
-      quarantine_status: nullable(Type.String({ description: 'Of its message, when that was quarantined first.' })),
+      quarantine_status: nullable(
+        Type.String({ description: 'Of its message, when that was quarantined first.' }),
+      ),
       message_bytes: nullable(
-        Type.Integer({ description: 'Of its message, which `GET /events/:id/message` shows; null when none is stored.' }),
+        Type.Integer({
+          description:
+            'Of its message, which `GET /events/:id/message` shows; null when none is stored.',
+        }),
       ),
     }),
-    rule: oneOf(['broadcast', 'endpoint_id', 'owner_id', 'subscriptions'], { description: 'What decides where the event goes.' }),
+    rule: oneOf(['broadcast', 'endpoint_id', 'owner_id', 'subscriptions'], {
+      description: 'What decides where the event goes.',
+    }),
     rule_sentence: Type.String(),
-    meant: nullable(Type.String({ description: 'An endpoint or owner of the project that is named nearly as the event names it.' })),
+    meant: nullable(
+      Type.String({
+        description:
+          'An endpoint or owner of the project that is named nearly as the event names it.',
+      }),
+    ),
     agents: Type.Integer({ description: 'Agents that run now.' }),
-    pending_before: nullable(Type.Integer({ description: 'Pending events that were accepted earlier, counted up to 1,000.' })),
+    pending_before: nullable(
+      Type.Integer({
+        description: 'Pending events that were accepted earlier, counted up to 1,000.',
+      }),
+    ),
     delivery_counts: Type.Record(Type.String(), Type.Integer(), { description: 'By status.' }),
     deliveries: Type.Array(Delivery, { description: 'The first 100, successful ones last.' }),
     subscriptions: Type.Array(
@@ -77,10 +104,17 @@ const EventExplanation = named(
         name: Type.String(),
         endpoint_id: Id,
         matches: Type.Boolean(),
-        mismatch: Type.Unsafe<object | null>({ ...nullable(Mismatch), description: 'Why it does not match; null when it does.' }),
-        changed_since: Type.Boolean({ description: 'It was changed or deleted after the event was accepted.' }),
+        mismatch: Type.Unsafe<object | null>({
+          ...nullable(Mismatch),
+          description: 'Why it does not match; null when it does.',
+        }),
+        changed_since: Type.Boolean({
+          description: 'It was changed or deleted after the event was accepted.',
+        }),
       }),
-      { description: `As they are now, when they decide: up to ${SUBSCRIPTIONS_MAX}, those that match first.` },
+      {
+        description: `As they are now, when they decide: up to ${SUBSCRIPTIONS_MAX}, those that match first.`,
+      },
     ),
     subscription_count: Type.Integer({ description: 'Of which `subscriptions` shows some.' }),
     now: nullable(
@@ -100,7 +134,9 @@ const EventExplanation = named(
   }),
 );
 const ExplainQuery = object({
-  endpointId: Type.Optional(Type.Unsafe<string>({ ...Id, description: 'Only subscriptions of this endpoint.' })),
+  endpointId: Type.Optional(
+    Type.Unsafe<string>({ ...Id, description: 'Only subscriptions of this endpoint.' }),
+  ),
 });
 
 export const explainRoutes: readonly Route[] = [
@@ -109,11 +145,19 @@ export const explainRoutes: readonly Route[] = [
     'Explains why an event went to these endpoints and not to others: the rule, its deliveries, and each subscription that does not match.',
     { query: ExplainQuery, data: EventExplanation, name: 'explain' },
     async ({ database: { pool }, project, id, query: { endpointId } }) => {
-      const explained = await explainEvent(pool, id, { projectId: project.id, ofEndpoint: endpointId ?? null, max: SUBSCRIPTIONS_MAX });
+      const explained = await explainEvent(pool, id, {
+        projectId: project.id,
+        ofEndpoint: endpointId ?? null,
+        max: SUBSCRIPTIONS_MAX,
+      });
       if ('meanings' in explained) throw unknownEvent(id, explained.meanings);
       const { agents, deliveries, ...record } = explanationRecord(explained.explanation);
       // Agents belong to the instance, not to the project.
-      const data = { ...record, agents: agents.length, deliveries: deliveries.map(({ claimed_by: _, agent_name: _name, ...it }) => it) };
+      const data = {
+        ...record,
+        agents: agents.length,
+        deliveries: deliveries.map(({ claimed_by: _, agent_name: _name, ...it }) => it),
+      };
       return { message: 'explanation', data };
     },
   ),

@@ -38,7 +38,9 @@ const Licence = named(
     kind: oneOf(['community', 'licensed']),
     organisation: nullable(Type.String()),
     entitlements: Type.Array(Type.String()),
-    unknown_entitlements: Type.Array(Type.String(), { description: 'No installed plugin declares them: they have no effect.' }),
+    unknown_entitlements: Type.Array(Type.String(), {
+      description: 'No installed plugin declares them: they have no effect.',
+    }),
     issued_at: nullable(Timestamp),
     expires_at: nullable(Timestamp),
     days_left: nullable(Type.Integer()),
@@ -79,17 +81,23 @@ const Health = named(
       object({
         id: Type.Integer(),
         name: Type.String(),
-        state: oneOf(['alive', 'dead'], { description: 'Dead: its heartbeats have ended, and others take over its deliveries.' }),
+        state: oneOf(['alive', 'dead'], {
+          description: 'Dead: its heartbeats have ended, and others take over its deliveries.',
+        }),
         reads_sources: Type.Boolean(),
         started_at: Timestamp,
-        expires_at: Type.Unsafe<Date>({ ...Timestamp, description: 'It is dead when it sends no heartbeat until then.' }),
+        expires_at: Type.Unsafe<Date>({
+          ...Timestamp,
+          description: 'It is dead when it sends no heartbeat until then.',
+        }),
       }),
       { description: `Oldest first, up to ${AGENTS_MAX}. \`/healthz\` of each tells more.` },
     ),
   }),
 );
 
-const content = (row: typeof Plugin | typeof FeatureFlag | typeof Setting) => object({ content: Type.Array(row) });
+const content = (row: typeof Plugin | typeof FeatureFlag | typeof Setting) =>
+  object({ content: Type.Array(row) });
 
 export const instanceRoutes: readonly Route[] = [
   accountRoute(
@@ -102,13 +110,18 @@ export const instanceRoutes: readonly Route[] = [
     'GET /instance/feature-flags',
     'Lists the feature flags that plugins declare.',
     { role: 'instance', data: content(FeatureFlag), name: 'listFeatureFlags' },
-    ({ plugins }) => Promise.resolve({ message: 'feature flags', data: { content: flagStates(plugins.gates) } }),
+    ({ plugins }) =>
+      Promise.resolve({ message: 'feature flags', data: { content: flagStates(plugins.gates) } }),
   ),
   accountRoute(
     'GET /instance/license',
     'Shows the licence in force.',
     { role: 'instance', data: Licence, name: 'getLicense' },
-    ({ plugins: { gates } }) => Promise.resolve({ message: 'license', data: licenceRecord(gates.licence, gates.discovery.plugins) }),
+    ({ plugins: { gates } }) =>
+      Promise.resolve({
+        message: 'license',
+        data: licenceRecord(gates.licence, gates.discovery.plugins),
+      }),
   ),
   accountRoute(
     'GET /instance/settings',
@@ -116,7 +129,9 @@ export const instanceRoutes: readonly Route[] = [
     { role: 'instance', data: content(Setting), name: 'listSettings' },
     ({ plugins: { gates } }) => {
       const { rows } = gates.resolved;
-      const shown = Object.entries(presentOrigins(gates.resolved)).filter(([key]) => rows[key]!.withdrawn === undefined);
+      const shown = Object.entries(presentOrigins(gates.resolved)).filter(
+        ([key]) => rows[key]!.withdrawn === undefined,
+      );
       const settings = shown.map(([key, { value, origin }]) => {
         const { default: usual = null, summary } = rows[key]!;
         return { key, value, default: usual, origin, summary };
@@ -129,10 +144,16 @@ export const instanceRoutes: readonly Route[] = [
     'Shows the state of the server that answers and of its components, and the agents of the instance.',
     { role: 'instance', data: Health, name: 'getHealth' },
     async ({ database, probeHealth }) => {
-      const [{ state, components }, agents] = await Promise.all([probeHealth(), listAgents(database.pool, AGENTS_MAX)]);
+      const [{ state, components }, agents] = await Promise.all([
+        probeHealth(),
+        listAgents(database.pool, AGENTS_MAX),
+      ]);
       const data = {
         server: { version: VERSION, state, components },
-        agents: agents.map(({ alive, ...agent }) => ({ ...agent, state: alive ? 'alive' : 'dead' })),
+        agents: agents.map(({ alive, ...agent }) => ({
+          ...agent,
+          state: alive ? 'alive' : 'dead',
+        })),
       };
       return { message: 'health', data };
     },

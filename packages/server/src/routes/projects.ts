@@ -17,26 +17,56 @@ import {
   type ProjectRow,
 } from '@gateway/store/config';
 import type { Membership } from '@gateway/store/people';
-import { accountRoute, found, projectRoute, withUid, type ProjectCall, type Route } from '../api/route.js';
+import {
+  accountRoute,
+  found,
+  projectRoute,
+  withUid,
+  type ProjectCall,
+  type Route,
+} from '../api/route.js';
 import { includes, organisationsOf } from '../auth/access.js';
 import type { Caller } from '../auth/caller.js';
 import { pageOf, pageQuery, pageRequest, pageView } from '../http/list-query.js';
-import { integer, object, Id, Name, named, nullable, oneOf, StrategySchema, Timestamp, assertValid } from '../http/schema.js';
+import {
+  integer,
+  object,
+  Id,
+  Name,
+  named,
+  nullable,
+  oneOf,
+  StrategySchema,
+  Timestamp,
+  assertValid,
+} from '../http/schema.js';
 import { settle } from './settle.js';
 
 const RateLimitSchema = object({
-  count: integer(0, 1_000_000, 'Requests to one endpoint in `duration`, of all agents together; 0 is no limit.'),
+  count: integer(
+    0,
+    1_000_000,
+    'Requests to one endpoint in `duration`, of all agents together; 0 is no limit.',
+  ),
   duration: integer(1, 86_400, 'Seconds.'),
 });
 
 /** Omitted fields default to the settings `circuit_breaker.*`. */
 const CircuitBreakerSchema = object({
-  failure_threshold: Type.Optional(integer(1, 100, 'Percent of the requests that fail, at most `limits.failure_threshold`.')),
+  failure_threshold: Type.Optional(
+    integer(1, 100, 'Percent of the requests that fail, at most `limits.failure_threshold`.'),
+  ),
   minimum_request_count: Type.Optional(
-    integer(1, 1000, 'Requests below which nothing is decided, at most `limits.minimum_request_count`.'),
+    integer(
+      1,
+      1000,
+      'Requests below which nothing is decided, at most `limits.minimum_request_count`.',
+    ),
   ),
   observability_window: Type.Optional(integer(1, 1440, 'Minutes over which requests are counted.')),
-  error_timeout: Type.Optional(integer(1, 3600, 'Seconds until it is tried again; each further time twice as long.')),
+  error_timeout: Type.Optional(
+    integer(1, 3600, 'Seconds until it is tried again; each further time twice as long.'),
+  ),
 });
 
 const RetentionSchema = object({
@@ -51,7 +81,13 @@ const ConfigSchema = object({
   strategy: Type.Optional(StrategySchema),
   signature: Type.Optional(
     object({
-      header: Type.Optional(Type.String({ minLength: 1, maxLength: 100, description: 'Header of the plain HMAC signature.' })),
+      header: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 100,
+          description: 'Header of the plain HMAC signature.',
+        }),
+      ),
       hash: Type.Optional(oneOf(['SHA256', 'SHA512'])),
       encoding: Type.Optional(oneOf(['hex', 'base64'])),
     }),
@@ -77,7 +113,10 @@ const NewProject = named(
   }),
 );
 
-const ChangedProject = named('ChangedProject', object({ name: Type.Optional(Name), config: Type.Optional(ConfigSchema) }));
+const ChangedProject = named(
+  'ChangedProject',
+  object({ name: Type.Optional(Name), config: Type.Optional(ConfigSchema) }),
+);
 
 const project = {
   uid: Id,
@@ -117,16 +156,33 @@ export const projectRoutes: readonly Route[] = [
     async (call) => {
       const { body, caller, database } = call;
       const { name, type = 'outgoing' } = body;
-      const { id: organisationId } = chosen(await organisationsOf(caller, call), body.organisation_id, caller);
+      const { id: organisationId } = chosen(
+        await organisationsOf(caller, call),
+        body.organisation_id,
+        caller,
+      );
       const config = withDefaults(body.config ?? {}, {}, call.config);
       const [project, apiKey] = await database.knex.transaction(async (trx) => {
         const row = await insertProject(trx, organisationId, { name, type, config });
         // The new key has no more rights than the key that creates it.
         const scopes = caller.type === 'process' ? null : caller.scopes;
-        return [row, await insertApiKey(trx, { type: 'project', name: `${name}'s key`, scopes, organisationId, projectId: row.id })];
+        return [
+          row,
+          await insertApiKey(trx, {
+            type: 'project',
+            name: `${name}'s key`,
+            scopes,
+            organisationId,
+            projectId: row.id,
+          }),
+        ];
       });
       const data = { ...withUid(project), api_key: keyView(apiKey) };
-      return { message: 'project created; keep the key, it is not shown again', data, organisationId };
+      return {
+        message: 'project created; keep the key, it is not shown again',
+        data,
+        organisationId,
+      };
     },
   ),
   accountRoute(
@@ -135,24 +191,38 @@ export const projectRoutes: readonly Route[] = [
     { query: object({ ...pageQuery, orgID: Type.Optional(Id) }), data: pageOf(Project) },
     async (call) => {
       const { caller, database, query } = call;
-      const ids = (await organisationsOf(caller, call)).map(({ id }) => id).filter((id) => query.orgID === undefined || id === query.orgID);
+      const ids = (await organisationsOf(caller, call))
+        .map(({ id }) => id)
+        .filter((id) => query.orgID === undefined || id === query.orgID);
       const request = pageRequest(query);
-      return { message: 'projects', data: pageView(await listProjects(database.knex, ids, request), request, withUid) };
+      return {
+        message: 'projects',
+        data: pageView(await listProjects(database.knex, ids, request), request, withUid),
+      };
     },
   ),
   projectRoute('GET', 'Shows a project.', { data: Project }, async (call) => ({
     message: 'project',
     data: withUid(await current(call)),
   })),
-  projectRoute('PUT', 'Changes what is given of a project.', { role: 'admin', body: ChangedProject, data: Project }, async (call) => {
-    const { body, database, project, records } = call;
-    const config = body.config && withDefaults(body.config, (await current(call)).config, call.config);
-    const fields = { ...(body.name === undefined ? {} : { name: body.name }), ...(config ? { config } : {}) };
-    const changed = await updateProject(database.knex, project.id, fields);
-    await records.forget({ project: project.id });
-    call.catalogue.forget(project.id);
-    return { message: 'project updated', data: withUid(found(changed, 'project', project.id)) };
-  }),
+  projectRoute(
+    'PUT',
+    'Changes what is given of a project.',
+    { role: 'admin', body: ChangedProject, data: Project },
+    async (call) => {
+      const { body, database, project, records } = call;
+      const config =
+        body.config && withDefaults(body.config, (await current(call)).config, call.config);
+      const fields = {
+        ...(body.name === undefined ? {} : { name: body.name }),
+        ...(config ? { config } : {}),
+      };
+      const changed = await updateProject(database.knex, project.id, fields);
+      await records.forget({ project: project.id });
+      call.catalogue.forget(project.id);
+      return { message: 'project updated', data: withUid(found(changed, 'project', project.id)) };
+    },
+  ),
   projectRoute(
     'DELETE',
     'Deletes a project: its sources stop, its keys are revoked, its waiting deliveries are discarded.',
@@ -170,15 +240,28 @@ export const projectRoutes: readonly Route[] = [
 
 function chosen(all: readonly Membership[], id: string | undefined, { type }: Caller): Membership {
   const organisations = all.filter(({ role }) => includes(role, 'admin'));
-  const [only, another] = id === undefined ? organisations : organisations.filter((it) => it.id === id);
+  const [only, another] =
+    id === undefined ? organisations : organisations.filter((it) => it.id === id);
   const mine = all.find((it) => id === undefined || it.id === id);
   if (!only && mine)
-    throw new GatewayError('forbidden', { reason: `this needs the role admin, and the role in ${mine.name} is ${mine.role}` });
+    throw new GatewayError('forbidden', {
+      reason: `this needs the role admin, and the role in ${mine.name} is ${mine.role}`,
+    });
   if (!only && id === undefined && type === 'process') {
-    throw new GatewayError('not_found', { thing: 'organisation', fix: 'make one, with a user, by `gateway bootstrap`' });
+    throw new GatewayError('not_found', {
+      thing: 'organisation',
+      fix: 'make one, with a user, by `gateway bootstrap`',
+    });
   }
-  if (!only) throw new GatewayError('not_found', { thing: 'organisation', ...(id === undefined ? {} : { id }) });
-  const several = type === 'process' ? 'there are several organisations' : 'the user of this key is in several organisations';
+  if (!only)
+    throw new GatewayError('not_found', {
+      thing: 'organisation',
+      ...(id === undefined ? {} : { id }),
+    });
+  const several =
+    type === 'process'
+      ? 'there are several organisations'
+      : 'the user of this key is in several organisations';
   if (another) assertValid([{ field: 'organisation_id', sentence: `is missing: ${several}` }]);
   return only;
 }
@@ -187,19 +270,31 @@ function chosen(all: readonly Membership[], id: string | undefined, { type }: Ca
  * Merges given over present over default values. A project keeps its first defaults; unset limits,
  * breakers and retention follow the instance.
  */
-function withDefaults(given: Static<typeof ConfigSchema>, present: ProjectConfig, { limits }: Pick<Config, 'limits'>): ProjectConfig {
+function withDefaults(
+  given: Static<typeof ConfigSchema>,
+  present: ProjectConfig,
+  { limits }: Pick<Config, 'limits'>,
+): ProjectConfig {
   const signature = { ...DEFAULT_SIGNATURE, ...present.signature, ...given.signature };
   const field = 'config.signature.header';
-  if (!isHeaderName(signature.header)) assertValid([{ field, sentence: 'must be the name of a header' }]);
-  if (isReservedHeader(signature.header)) assertValid([{ field, sentence: 'is a header that the gateway or the connection sets' }]);
+  if (!isHeaderName(signature.header))
+    assertValid([{ field, sentence: 'must be the name of a header' }]);
+  if (isReservedHeader(signature.header))
+    assertValid([{ field, sentence: 'is a header that the gateway or the connection sets' }]);
   const retention = given.retention === undefined ? present.retention : given.retention;
   const unknown = given.unknown_event_types ?? present.unknown_event_types;
   const ratelimit = given.ratelimit === undefined ? present.ratelimit : given.ratelimit;
   for (const name of ['failure_threshold', 'minimum_request_count'] as const) {
     if ((given.circuit_breaker?.[name] ?? 0) <= limits[name]) continue;
-    assertValid([{ field: `config.circuit_breaker.${name}`, sentence: `must be at most ${limits[name]}, by the setting limits.${name}` }]);
+    assertValid([
+      {
+        field: `config.circuit_breaker.${name}`,
+        sentence: `must be at most ${limits[name]}, by the setting limits.${name}`,
+      },
+    ]);
   }
-  const breaker = given.circuit_breaker === null ? {} : { ...present.circuit_breaker, ...given.circuit_breaker };
+  const breaker =
+    given.circuit_breaker === null ? {} : { ...present.circuit_breaker, ...given.circuit_breaker };
   return {
     strategy: given.strategy ?? present.strategy ?? DEFAULT_STRATEGY,
     signature,
@@ -210,6 +305,13 @@ function withDefaults(given: Static<typeof ConfigSchema>, present: ProjectConfig
   };
 }
 
-function keyView({ id, name, type, key, created_at, expires_at }: ApiKeyRow & { readonly key: string }): unknown {
+function keyView({
+  id,
+  name,
+  type,
+  key,
+  created_at,
+  expires_at,
+}: ApiKeyRow & { readonly key: string }): unknown {
   return { uid: id, name, type, key, created_at, expires_at };
 }

@@ -32,7 +32,11 @@ const Replay = named(
   }),
 );
 
-const BatchQuery = object({ ...batchQuery, sourceId: Type.Optional(Id), code: Type.Optional(Word) });
+const BatchQuery = object({
+  ...batchQuery,
+  sourceId: Type.Optional(Id),
+  code: Type.Optional(Word),
+});
 const progress = {
   progress: Type.Number({ description: 'From 0 to 1, by time.' }),
   dry_run: Type.Boolean(),
@@ -41,11 +45,15 @@ const progress = {
 const BatchReplay = named(
   'ReplayedMessages',
   object({
-    replayed: Type.Integer({ description: 'Replayed messages. In a dry run: messages that would create events.' }),
+    replayed: Type.Integer({
+      description: 'Replayed messages. In a dry run: messages that would create events.',
+    }),
     duplicates: Type.Integer({ description: 'Their events are there already.' }),
     dropped: Type.Integer({ description: 'By the function of their source.' }),
     refused: Type.Integer({ description: 'Still in quarantine.' }),
-    changed: Type.Integer({ description: 'Replayed, discarded or edited by somebody else meanwhile.' }),
+    changed: Type.Integer({
+      description: 'Replayed, discarded or edited by somebody else meanwhile.',
+    }),
     ...progress,
   }),
 );
@@ -58,15 +66,34 @@ export const quarantineBatchRoutes: readonly Route[] = [
     { query: ReplayQuery, data: Replay },
     async (call) => {
       const { database, project, id, query } = call;
-      const { status } = found(await findQuarantinedMessage(database.pool, project.id, id), 'quarantined message', id);
-      if (status !== 'quarantined') throw new GatewayError('conflict', { sentence: `the message is ${status} already` });
+      const { status } = found(
+        await findQuarantinedMessage(database.pool, project.id, id),
+        'quarantined message',
+        id,
+      );
+      if (status !== 'quarantined')
+        throw new GatewayError('conflict', { sentence: `the message is ${status} already` });
       const { results, failure } = await replay(call, [id], query.dry_run === true);
       const [result] = results;
-      if (!result) throw failure ?? new GatewayError('conflict', { sentence: 'somebody changed the message meanwhile' });
-      if (result.kind === 'changed') throw new GatewayError('conflict', { sentence: 'somebody changed the message meanwhile' });
+      if (!result)
+        throw (
+          failure ??
+          new GatewayError('conflict', { sentence: 'somebody changed the message meanwhile' })
+        );
+      if (result.kind === 'changed')
+        throw new GatewayError('conflict', { sentence: 'somebody changed the message meanwhile' });
       const { code = null, reason = null } = 'refusal' in result ? result.refusal : {};
-      const data = { uid: id, outcome: result.kind, event_ids: 'ids' in result ? result.ids : [], code, reason };
-      return { message: `quarantined message ${query.dry_run ? 'would be ' : ''}${result.kind}`, data };
+      const data = {
+        uid: id,
+        outcome: result.kind,
+        event_ids: 'ids' in result ? result.ids : [],
+        code,
+        reason,
+      };
+      return {
+        message: `quarantined message ${query.dry_run ? 'would be ' : ''}${result.kind}`,
+        data,
+      };
     },
   ),
   projectRoute(
@@ -90,7 +117,11 @@ export const quarantineBatchRoutes: readonly Route[] = [
       for await (const step of selected(call)) {
         let done = 0;
         for (; done < step.ids.length && !(done > 0 && isOver()); done += AT_ONCE) {
-          const { results, failure } = await replay(call, step.ids.slice(done, done + AT_ONCE), dryRun);
+          const { results, failure } = await replay(
+            call,
+            step.ids.slice(done, done + AT_ONCE),
+            dryRun,
+          );
           for (const { kind } of results) data[COUNTED[kind]]++;
           // Completed replays persist; the next answer counts them as duplicates.
           if (failure) throw failure;
@@ -100,7 +131,10 @@ export const quarantineBatchRoutes: readonly Route[] = [
         data.progress = isWhole ? step.progress : progressOf(call.query, data.next!);
         if (data.next !== null && isOver()) break;
       }
-      return { message: `${data.replayed} quarantined messages ${dryRun ? 'would be' : 'are'} replayed`, data };
+      return {
+        message: `${data.replayed} quarantined messages ${dryRun ? 'would be' : 'are'} replayed`,
+        data,
+      };
     },
   ),
   projectRoute(
@@ -114,11 +148,17 @@ export const quarantineBatchRoutes: readonly Route[] = [
       const until = performance.now() + WORK_MS;
       for await (const { ids, next, progress: done } of selected(call)) {
         const refs = ids.map((id) => ({ projectId: project.id, id }));
-        data.count += dryRun || ids.length === 0 ? ids.length : (await discardQuarantinedMessages(database.pool, refs)).length;
+        data.count +=
+          dryRun || ids.length === 0
+            ? ids.length
+            : (await discardQuarantinedMessages(database.pool, refs)).length;
         Object.assign(data, { next, progress: done });
         if (performance.now() > until) break;
       }
-      return { message: `${data.count} quarantined messages ${dryRun ? 'would be' : 'are'} discarded`, data };
+      return {
+        message: `${data.count} quarantined messages ${dryRun ? 'would be' : 'are'} discarded`,
+        data,
+      };
     },
   ),
 ];

@@ -9,10 +9,26 @@ import {
   type QuarantinedMessageRow,
   type QuarantinedMessageWhole,
 } from '@gateway/store/quarantine';
-import { found, listRoute, projectRoute, withUid, type ProjectCall, type Route } from '../api/route.js';
+import {
+  found,
+  listRoute,
+  projectRoute,
+  withUid,
+  type ProjectCall,
+  type Route,
+} from '../api/route.js';
 import { pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
-import { object, Id, named, nullable, oneOf, Timestamp, Word, assertValid } from '../http/schema.js';
+import {
+  object,
+  Id,
+  named,
+  nullable,
+  oneOf,
+  Timestamp,
+  Word,
+  assertValid,
+} from '../http/schema.js';
 
 const ListQuery = object({
   ...pageQuery,
@@ -39,7 +55,10 @@ const row = {
   created_at: Timestamp,
   updated_at: Timestamp,
   status: oneOf(['quarantined', 'replayed', 'discarded']),
-  coordinates: Type.String({ description: 'Where the source had it: topic, partition and offset, or the message id of the queue.' }),
+  coordinates: Type.String({
+    description:
+      'Where the source had it: topic, partition and offset, or the message id of the queue.',
+  }),
   code: Type.String(),
   reason: Type.String(),
   headers: Type.Record(Type.String(), Type.String()),
@@ -53,7 +72,9 @@ const WholeMessage = named(
     ...row,
     raw: Type.String({ description: 'The bytes that a replay uses.' }),
     raw_encoding: Encoding,
-    original_raw: Type.Optional(Type.String({ description: 'The bytes that came, once they were edited.' })),
+    original_raw: Type.Optional(
+      Type.String({ description: 'The bytes that came, once they were edited.' }),
+    ),
     original_raw_encoding: Type.Optional(Encoding),
   }),
 );
@@ -71,13 +92,19 @@ export const quarantineRoutes: readonly Route[] = [
     '/quarantine',
     'Lists messages that could not be accepted, by their time.',
     { query: ListQuery, title: 'quarantined messages', data: QuarantinedMessage },
-    ({ database, project, query }, page) => listQuarantinedMessages(database.pool, project.id, { ...query, ...timeRange(query) }, page),
+    ({ database, project, query }, page) =>
+      listQuarantinedMessages(database.pool, project.id, { ...query, ...timeRange(query) }, page),
     view,
   ),
-  projectRoute('GET /quarantine/:id', 'Shows a quarantined message with its bytes.', { data: WholeMessage }, async (call) => ({
-    message: 'quarantined message',
-    data: wholeView(await find(call)),
-  })),
+  projectRoute(
+    'GET /quarantine/:id',
+    'Shows a quarantined message with its bytes.',
+    { data: WholeMessage },
+    async (call) => ({
+      message: 'quarantined message',
+      data: wholeView(await find(call)),
+    }),
+  ),
   projectRoute(
     'PUT /quarantine/:id',
     'Stores bytes for a quarantined message to be replayed with; those that came are kept.',
@@ -85,24 +112,46 @@ export const quarantineRoutes: readonly Route[] = [
     async (call) => {
       const { raw, raw_encoding: encoding = 'utf8' } = call.body;
       const bytes = Buffer.from(raw, encoding);
-      if (encoding === 'base64' && bytes.toString('base64') !== raw) assertValid([{ field: 'raw', sentence: 'is not base64' }]);
+      if (encoding === 'base64' && bytes.toString('base64') !== raw)
+        assertValid([{ field: 'raw', sentence: 'is not base64' }]);
       const { id, status, edited_at: editedAt } = await find(call);
-      if (!(await editQuarantinedMessage(call.database.pool, { projectId: call.project.id, id, editedAt }, bytes))) {
+      if (
+        !(await editQuarantinedMessage(
+          call.database.pool,
+          { projectId: call.project.id, id, editedAt },
+          bytes,
+        ))
+      ) {
         throw new GatewayError('conflict', {
-          sentence: status === 'quarantined' ? 'somebody changed the message meanwhile' : `the message is ${status} already`,
+          sentence:
+            status === 'quarantined'
+              ? 'somebody changed the message meanwhile'
+              : `the message is ${status} already`,
         });
       }
       return { message: 'quarantined message edited', data: wholeView(await find(call)) };
     },
   ),
-  projectRoute('PUT /quarantine/:id/discard', 'Marks a quarantined message as not worth keeping.', { data: WholeMessage }, async (call) => {
-    const { id, status } = await find(call);
-    const [discarded] = await discardQuarantinedMessages(call.database.pool, [{ projectId: call.project.id, id }]);
-    if (!discarded) throw new GatewayError('conflict', { sentence: `the message is ${status} already` });
-    return { message: 'quarantined message discarded', data: wholeView(await find(call)) };
-  }),
+  projectRoute(
+    'PUT /quarantine/:id/discard',
+    'Marks a quarantined message as not worth keeping.',
+    { data: WholeMessage },
+    async (call) => {
+      const { id, status } = await find(call);
+      const [discarded] = await discardQuarantinedMessages(call.database.pool, [
+        { projectId: call.project.id, id },
+      ]);
+      if (!discarded)
+        throw new GatewayError('conflict', { sentence: `the message is ${status} already` });
+      return { message: 'quarantined message discarded', data: wholeView(await find(call)) };
+    },
+  ),
 ];
 
 async function find({ database, project, id }: ProjectCall): Promise<QuarantinedMessageWhole> {
-  return found(await findQuarantinedMessage(database.pool, project.id, id), 'quarantined message', id);
+  return found(
+    await findQuarantinedMessage(database.pool, project.id, id),
+    'quarantined message',
+    id,
+  );
 }

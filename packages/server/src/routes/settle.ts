@@ -5,7 +5,10 @@ import type { ProjectCall } from '../api/route.js';
  * Applies the committed state of an endpoint, or of a deleted project, to its waiting deliveries. A
  * failure does not fail the request: agents look for deliveries that do not match.
  */
-export async function settle({ database, log, project }: ProjectCall, endpointId?: string): Promise<void> {
+export async function settle(
+  { database, log, project }: ProjectCall,
+  endpointId?: string,
+): Promise<void> {
   try {
     await settleDeliveries(database.pool, { projectId: project.id, endpointId });
   } catch (error) {

@@ -1,7 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isGatewayError } from '@gateway/core/errors';
 import type { ActivatedPlugins } from '@gateway/core/plugins';
-import { carryTrace, creationErrorSpan, creationSpan, endSpan, isSampled, openSpanTracer, traceContextOf } from '@gateway/core/tracing';
+import {
+  carryTrace,
+  creationErrorSpan,
+  creationSpan,
+  endSpan,
+  isSampled,
+  openSpanTracer,
+  traceContextOf,
+} from '@gateway/core/tracing';
 
 interface Creation {
   readonly projectId: string;
@@ -15,7 +23,9 @@ interface Creation {
  * Creates an event. With a tracer, its headers first get a trace context, which continues the
  * request's or the headers' trace.
  */
-export async function traceCreation<Created extends { readonly id: string; readonly duplicate: boolean }>(
+export async function traceCreation<
+  Created extends { readonly id: string; readonly duplicate: boolean },
+>(
   { tracer: active }: Pick<ActivatedPlugins, 'tracer'>,
   { projectId, eventType, dynamic, requestHeaders, headers }: Creation,
   create: () => Promise<Created>,
@@ -35,7 +45,10 @@ export async function traceCreation<Created extends { readonly id: string; reado
     const created = await create();
     // A duplicate's span is never ended, so never exported.
     if (open.recording && !created.duplicate)
-      endSpan(open, { attributes: { ...place, 'gateway.event': created.id }, endedAtMs: Date.now() });
+      endSpan(open, {
+        attributes: { ...place, 'gateway.event': created.id },
+        endedAtMs: Date.now(),
+      });
     return created;
   } catch (error) {
     const span = tracer.start(creationErrorSpan(dynamic), { startedAtMs, parent });
@@ -52,12 +65,24 @@ function traceHeaders({ traceparent, tracestate }: IncomingHttpHeaders): Record<
 }
 
 /** Error messages can quote the request and are not exported. */
-function failure(error: unknown, place: { 'gateway.project': string; 'gateway.event_type': string }) {
+function failure(
+  error: unknown,
+  place: { 'gateway.project': string; 'gateway.event_type': string },
+) {
   if (isGatewayError(error)) {
     // A mistake of the caller, not an exception.
     const { code } = error;
-    return { attributes: { ...place, 'gateway.code': code }, error: { type: code, sentence: 'The API rejected the event.', told: true } };
+    return {
+      attributes: { ...place, 'gateway.code': code },
+      error: { type: code, sentence: 'The API rejected the event.', told: true },
+    };
   }
   const { code } = (error ?? {}) as { code?: unknown };
-  return { attributes: place, error: { type: typeof code === 'string' ? code : 'error', sentence: 'The event could not be stored.' } };
+  return {
+    attributes: place,
+    error: {
+      type: typeof code === 'string' ? code : 'error',
+      sentence: 'The event could not be stored.',
+    },
+  };
 }

@@ -4,7 +4,10 @@ import type { Refusal } from '@gateway/ingest/once/preview';
 import { assertValid, nullable, object } from '../http/schema.js';
 
 const FUNCTION_CHARS_MAX = 50_000;
-export const FunctionText = Type.String({ maxLength: FUNCTION_CHARS_MAX, description: 'JavaScript with a function transform(payload).' });
+export const FunctionText = Type.String({
+  maxLength: FUNCTION_CHARS_MAX,
+  description: 'JavaScript with a function transform(payload).',
+});
 
 const FILENAME = 'transform.js';
 
@@ -22,7 +25,12 @@ export function validateFunction(text: string | null | undefined, field: string)
     assertValid([{ field, sentence: `does not compile: ${(error as Error).message}${where}` }]);
   }
   if (!/\btransform\b/.test(text))
-    assertValid([{ field, sentence: 'has no function named transform; write function transform(payload) { ... }' }]);
+    assertValid([
+      {
+        field,
+        sentence: 'has no function named transform; write function transform(payload) { ... }',
+      },
+    ]);
 }
 
 /**

@@ -28,8 +28,16 @@ interface ApiKeyBase {
  * A user's key for programs or in a session cookie. Reaches all projects of the user's
  * organisations.
  */
-export type UserKey = ApiKeyBase & { readonly type: 'personal' | 'session'; readonly user_id: string; readonly project_id: null };
-export type ProjectKey = ApiKeyBase & { readonly type: 'project'; readonly user_id: null; readonly project_id: string };
+export type UserKey = ApiKeyBase & {
+  readonly type: 'personal' | 'session';
+  readonly user_id: string;
+  readonly project_id: null;
+};
+export type ProjectKey = ApiKeyBase & {
+  readonly type: 'project';
+  readonly user_id: null;
+  readonly project_id: string;
+};
 export type PortalKey = Omit<ApiKeyBase, 'role' | 'expires_at'> & {
   readonly type: 'portal';
   /** `member` manages endpoints, `viewer` reads them. */
@@ -84,7 +92,10 @@ type NewApiKey = {
 );
 
 /** Creates a key and returns it in clear text; only its hash is stored. */
-export async function insertApiKey(knex: Knex, it: NewApiKey): Promise<ApiKeyRow & { readonly key: string }> {
+export async function insertApiKey(
+  knex: Knex,
+  it: NewApiKey,
+): Promise<ApiKeyRow & { readonly key: string }> {
   const { key, mask, hash } = newApiKey();
   const rows: ApiKeyRow[] = await knex('api_keys')
     .insert({
@@ -109,7 +120,11 @@ export async function insertApiKey(knex: Knex, it: NewApiKey): Promise<ApiKeyRow
 export async function findApiKey(knex: Knex, mask: string): Promise<StoredApiKey | undefined> {
   const found = await knex('api_keys')
     .where({ mask })
-    .first<(ApiKeyRow & { hash: Uint8Array; revoked_at: Date | null }) | undefined>(...KEY_COLUMNS, 'hash', 'revoked_at');
+    .first<(ApiKeyRow & { hash: Uint8Array; revoked_at: Date | null }) | undefined>(
+      ...KEY_COLUMNS,
+      'hash',
+      'revoked_at',
+    );
   if (!found) return undefined;
   const { hash, revoked_at, ...row } = found;
   return { row, hash, revoked_at };
@@ -121,7 +136,11 @@ export type KeysOf =
   | { readonly type: 'portal'; readonly project_id: string; readonly owner_id?: string };
 
 /** Returns a page by creation time, including revoked and expired keys. */
-export function listApiKeys(knex: Knex, of: KeysOf, page: PageRequest): Promise<Page<ListedApiKey>> {
+export function listApiKeys(
+  knex: Knex,
+  of: KeysOf,
+  page: PageRequest,
+): Promise<Page<ListedApiKey>> {
   return readPage(page, async ({ order, after, limit }) => {
     const query = knex('api_keys').where(of).orderBy('id', order).limit(limit);
     if (after !== undefined) void query.where('id', order === 'asc' ? '>' : '<', after);
@@ -139,7 +158,12 @@ export function insertProjectKey(
   full: { readonly things: string; readonly max: number; readonly setting: string },
 ): Promise<ApiKeyRow & { readonly key: string }> {
   return knex.transaction(async (trx) => {
-    await requireRoom(trx, key.projectId, validKeys(trx, { type: key.type, project_id: key.projectId }), full);
+    await requireRoom(
+      trx,
+      key.projectId,
+      validKeys(trx, { type: key.type, project_id: key.projectId }),
+      full,
+    );
     return insertApiKey(trx, key);
   });
 }
@@ -157,7 +181,11 @@ function validKeys(knex: Knex, of: KeysOf): Knex.QueryBuilder {
 }
 
 /** Returns the key, even if expired or revoked. */
-export async function findApiKeyById(knex: Knex, of: KeysOf, id: string): Promise<ListedApiKey | undefined> {
+export async function findApiKeyById(
+  knex: Knex,
+  of: KeysOf,
+  id: string,
+): Promise<ListedApiKey | undefined> {
   return knex('api_keys')
     .where({ ...of, id })
     .first<ListedApiKey | undefined>(...KEY_COLUMNS, 'revoked_at');
@@ -179,7 +207,11 @@ export async function updateApiKey(
 }
 
 /** Revokes a key; repeating it changes nothing. */
-export async function revokeApiKey(knex: Knex, of: KeysOf, id: string): Promise<ListedApiKey | undefined> {
+export async function revokeApiKey(
+  knex: Knex,
+  of: KeysOf,
+  id: string,
+): Promise<ListedApiKey | undefined> {
   const rows: ListedApiKey[] = await knex('api_keys')
     .where({ ...of, id })
     .update({ revoked_at: knex.raw('coalesce(revoked_at, now())') })
@@ -198,13 +230,18 @@ export function insertUserKey(
 ): Promise<(ApiKeyRow & { readonly key: string }) | undefined> {
   return knex.transaction(async (trx) => {
     await trx('users').where({ id: key.userId }).forShare().first('id');
-    const maker = await trx('api_keys').where({ id: by, revoked_at: null }).first<{ id: string } | undefined>('id');
+    const maker = await trx('api_keys')
+      .where({ id: by, revoked_at: null })
+      .first<{ id: string } | undefined>('id');
     return maker && insertApiKey(trx, key);
   });
 }
 
 /** Revokes a user's personal keys and sessions, and returns the revoked keys. */
-export async function revokeUserKeys(knex: Knex, userId: string): Promise<Pick<ListedApiKey, 'type' | 'name' | 'mask'>[]> {
+export async function revokeUserKeys(
+  knex: Knex,
+  userId: string,
+): Promise<Pick<ListedApiKey, 'type' | 'name' | 'mask'>[]> {
   const rows: Pick<ListedApiKey, 'type' | 'name' | 'mask'>[] = await knex('api_keys')
     .where({ user_id: userId, revoked_at: null })
     .update({ revoked_at: knex.fn.now() })
@@ -213,10 +250,16 @@ export async function revokeUserKeys(knex: Knex, userId: string): Promise<Pick<L
 }
 
 /** Revokes a user's sessions except `exceptId`, and returns their masks. */
-export async function revokeSessions(knex: Knex, userId: string, exceptId?: string): Promise<string[]> {
+export async function revokeSessions(
+  knex: Knex,
+  userId: string,
+  exceptId?: string,
+): Promise<string[]> {
   const query = knex('api_keys').where({ type: 'session', user_id: userId, revoked_at: null });
   if (exceptId !== undefined) void query.whereNot({ id: exceptId });
-  const rows: { mask: string }[] = await query.update({ revoked_at: knex.fn.now() }).returning('mask');
+  const rows: { mask: string }[] = await query
+    .update({ revoked_at: knex.fn.now() })
+    .returning('mask');
   return rows.map(({ mask }) => mask);
 }
 
@@ -231,7 +274,9 @@ export async function recordKeyUse(pool: pg.Pool, used: ReadonlyMap<string, Date
 
 /** Deletes sessions that ended more than a day ago. */
 export async function deleteEndedSessions(pool: pg.Pool): Promise<void> {
-  await pool.query(`delete from api_keys where type = 'session' and least(expires_at, revoked_at) < now() - interval '1 day'`);
+  await pool.query(
+    `delete from api_keys where type = 'session' and least(expires_at, revoked_at) < now() - interval '1 day'`,
+  );
 }
 
 /** Returns the masks of all keys of a project, including revoked keys. */
@@ -241,5 +286,8 @@ export function masksOfProject(knex: Knex, projectId: string): Promise<string[]>
 
 /** Revokes all keys of the project. */
 export async function revokeProjectKeys(knex: Knex, projectId: string): Promise<void> {
-  await knex('api_keys').where({ project_id: projectId }).whereNull('revoked_at').update({ revoked_at: knex.fn.now() });
+  await knex('api_keys')
+    .where({ project_id: projectId })
+    .whereNull('revoked_at')
+    .update({ revoked_at: knex.fn.now() });
 }

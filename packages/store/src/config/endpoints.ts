@@ -14,7 +14,15 @@ export interface EndpointRow extends EndpointRecord {
 
 export type EndpointFields = Pick<
   EndpointRow,
-  'name' | 'url' | 'owner_id' | 'description' | 'secrets' | 'authentication' | 'timeout_ms' | 'concurrency' | 'strategy'
+  | 'name'
+  | 'url'
+  | 'owner_id'
+  | 'description'
+  | 'secrets'
+  | 'authentication'
+  | 'timeout_ms'
+  | 'concurrency'
+  | 'strategy'
 > &
   Partial<Pick<EndpointRow, 'rate_limit' | 'rate_limit_duration' | 'mtls_client_cert'>>;
 
@@ -24,7 +32,12 @@ const { rows, ...table } = projectTable<EndpointRow, EndpointFields>(
   ['secrets', 'authentication', 'mtls_client_cert', 'strategy'],
   ['name', 'url', 'owner_id'],
 );
-export const { list: listEndpoints, find: findEndpoint, findAnywhere: findEndpointAnywhere, update: updateEndpoint } = table;
+export const {
+  list: listEndpoints,
+  find: findEndpoint,
+  findAnywhere: findEndpointAnywhere,
+  update: updateEndpoint,
+} = table;
 
 /**
  * Checks for the endpoint or, if `endpointId` is null, any endpoint of the owner. One index probe.
@@ -32,9 +45,18 @@ export const { list: listEndpoints, find: findEndpoint, findAnywhere: findEndpoi
  */
 export async function hasTarget(
   pool: Pool,
-  { projectId, endpointId, ownerId }: { readonly projectId: string; readonly endpointId: string | null; readonly ownerId: string | null },
+  {
+    projectId,
+    endpointId,
+    ownerId,
+  }: {
+    readonly projectId: string;
+    readonly endpointId: string | null;
+    readonly ownerId: string | null;
+  },
 ): Promise<boolean> {
-  const [column, value] = endpointId === null ? (['owner_id', ownerId] as const) : (['id', endpointId] as const);
+  const [column, value] =
+    endpointId === null ? (['owner_id', ownerId] as const) : (['id', endpointId] as const);
   const { rowCount } = await pool.query({
     name: `has-target-${column}`,
     text: `select from endpoints where project_id = $1 and ${column} = $2 and deleted_at is null limit 1`,
@@ -64,7 +86,10 @@ export function insertEndpoint(
 
 /** Counts the endpoints with a client certificate. Reads all endpoints of the project. No lock. */
 export async function countClientCertificates(knex: Knex, projectId: string): Promise<number> {
-  const stored = knex('endpoints').where({ project_id: projectId }).whereNull('deleted_at').whereNotNull('mtls_client_cert');
+  const stored = knex('endpoints')
+    .where({ project_id: projectId })
+    .whereNull('deleted_at')
+    .whereNotNull('mtls_client_cert');
   const [found] = await stored.count<{ count: string }[]>();
   return Number(found?.count);
 }
@@ -98,7 +123,10 @@ export interface BreakerEndpoint {
  * Returns endpoints of any project, unless deleted. One primary key probe per id and project. No
  * lock.
  */
-export async function readBreakerEndpoints(pool: Pool, ids: readonly string[]): Promise<BreakerEndpoint[]> {
+export async function readBreakerEndpoints(
+  pool: Pool,
+  ids: readonly string[],
+): Promise<BreakerEndpoint[]> {
   const { rows: found } = await pool.query<BreakerEndpoint>({
     name: 'read-breaker-endpoints',
     text: `select e.project_id, e.id, e.name, p.name as project_name from endpoints e join projects p on p.id = e.project_id
@@ -117,20 +145,36 @@ export interface SubscriptionRow extends SubscriptionRecord {
   readonly updated_at: Date;
 }
 
-export type SubscriptionFields = Pick<SubscriptionRow, 'name' | 'endpoint_id' | 'event_types' | 'filter'> &
+export type SubscriptionFields = Pick<
+  SubscriptionRow,
+  'name' | 'endpoint_id' | 'event_types' | 'filter'
+> &
   Partial<Pick<SubscriptionRow, 'is_disabled' | 'function'>>;
 
 const SEARCHED = ['name'];
-const { rows: subscriptions, ...subscriptionTable } = projectTable<SubscriptionRow, SubscriptionFields>(
+const { rows: subscriptions, ...subscriptionTable } = projectTable<
+  SubscriptionRow,
+  SubscriptionFields
+>(
   'subscriptions',
   'name endpoint_id event_types filter is_disabled function',
   ['filter'],
   SEARCHED,
 );
-export const { find: findSubscription, update: updateSubscription, delete: deleteSubscription } = subscriptionTable;
+export const {
+  find: findSubscription,
+  update: updateSubscription,
+  delete: deleteSubscription,
+} = subscriptionTable;
 
-function ofOwner(knex: Knex, projectId: string, ownerId: string): (query: Knex.QueryBuilder) => void {
-  const endpoints = knex('endpoints').where({ project_id: projectId, owner_id: ownerId, deleted_at: null }).select('id');
+function ofOwner(
+  knex: Knex,
+  projectId: string,
+  ownerId: string,
+): (query: Knex.QueryBuilder) => void {
+  const endpoints = knex('endpoints')
+    .where({ project_id: projectId, owner_id: ownerId, deleted_at: null })
+    .select('id');
   return (query) => void query.whereIn('endpoint_id', endpoints);
 }
 
@@ -138,13 +182,19 @@ function ofOwner(knex: Knex, projectId: string, ownerId: string): (query: Knex.Q
 export function listSubscriptions(
   knex: Knex,
   projectId: string,
-  { endpointId, ownerId }: { readonly endpointId?: string | undefined; readonly ownerId?: string | undefined },
+  {
+    endpointId,
+    ownerId,
+  }: { readonly endpointId?: string | undefined; readonly ownerId?: string | undefined },
   page: PageRequest,
   search?: string,
 ): Promise<Page<SubscriptionRow>> {
   const where = (query: Knex.QueryBuilder) => {
     void query
-      .where({ project_id: projectId, ...(endpointId !== undefined && { endpoint_id: endpointId }) })
+      .where({
+        project_id: projectId,
+        ...(endpointId !== undefined && { endpoint_id: endpointId }),
+      })
       .where(holding(SEARCHED, search));
     if (ownerId !== undefined) ofOwner(knex, projectId, ownerId)(query);
   };
@@ -172,8 +222,16 @@ export function insertSubscription(
 }
 
 /** Disables an enabled subscription, and vice versa. */
-export function toggleSubscription(knex: Knex, projectId: string, id: string): Promise<SubscriptionRow | undefined> {
-  return subscriptions.update(knex, { project_id: projectId, id }, { is_disabled: knex.raw('not is_disabled') });
+export function toggleSubscription(
+  knex: Knex,
+  projectId: string,
+  id: string,
+): Promise<SubscriptionRow | undefined> {
+  return subscriptions.update(
+    knex,
+    { project_id: projectId, id },
+    { is_disabled: knex.raw('not is_disabled') },
+  );
 }
 
 export interface SubscriptionFunction {
@@ -185,7 +243,11 @@ export interface SubscriptionFunction {
 /**
  * Returns the function, even of a disabled or deleted subscription. One primary key probe. No lock.
  */
-export async function readFunction(pool: Pool, projectId: string, id: string): Promise<SubscriptionFunction | null> {
+export async function readFunction(
+  pool: Pool,
+  projectId: string,
+  id: string,
+): Promise<SubscriptionFunction | null> {
   const { rows: found } = await pool.query<SubscriptionFunction>({
     name: 'read-function',
     text: `select name, function as text from subscriptions where project_id = $1 and id = $2 and function is not null`,

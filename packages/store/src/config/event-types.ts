@@ -19,7 +19,17 @@ export interface EventTypeRow {
   readonly deprecated_at: Date | null;
 }
 
-const COLUMNS = ['project_id', 'id', 'name', 'description', 'json_schema', 'example', 'created_at', 'updated_at', 'deprecated_at'] as const;
+const COLUMNS = [
+  'project_id',
+  'id',
+  'name',
+  'description',
+  'json_schema',
+  'example',
+  'created_at',
+  'updated_at',
+  'deprecated_at',
+] as const;
 
 /**
  * Returns a page by creation time, including deprecated types. `name` is exact; `search` is a part
@@ -44,14 +54,22 @@ export function listEventTypes(
 }
 
 /** Returns the event type, even if deprecated. */
-export function findEventType(knex: Knex, projectId: string, id: string): Promise<EventTypeRow | undefined> {
+export function findEventType(
+  knex: Knex,
+  projectId: string,
+  id: string,
+): Promise<EventTypeRow | undefined> {
   return knex('event_types')
     .where({ project_id: projectId, id })
     .first<EventTypeRow | undefined>(...COLUMNS);
 }
 
 /** Returns the event type, even if deprecated. */
-export function findEventTypeByName(knex: Knex, projectId: string, name: string): Promise<EventTypeRow | undefined> {
+export function findEventTypeByName(
+  knex: Knex,
+  projectId: string,
+  name: string,
+): Promise<EventTypeRow | undefined> {
   return knex('event_types')
     .where({ project_id: projectId, name })
     .first<EventTypeRow | undefined>(...COLUMNS);
@@ -76,7 +94,11 @@ export function insertEventType(
 ): Promise<EventTypeRow | undefined> {
   return knex.transaction(async (trx) => {
     const stored = trx('event_types').where({ project_id: projectId });
-    await requireRoom(trx, projectId, stored, { things: 'event types', max, setting: 'limits.event_types_per_project' });
+    await requireRoom(trx, projectId, stored, {
+      things: 'event types',
+      max,
+      setting: 'limits.event_types_per_project',
+    });
     const rows: EventTypeRow[] = await trx('event_types')
       .insert({ project_id: projectId, id: newId(), name, ...columnsOf(fields, trx.fn.now()) })
       .onConflict(['project_id', 'name'])
@@ -95,7 +117,10 @@ export async function updateEventType(
 ): Promise<EventTypeRow | undefined> {
   const rows: EventTypeRow[] = await knex('event_types')
     .where({ project_id: projectId, id })
-    .update({ ...columnsOf(fields, knex.raw('coalesce(deprecated_at, now())')), updated_at: knex.fn.now() })
+    .update({
+      ...columnsOf(fields, knex.raw('coalesce(deprecated_at, now())')),
+      updated_at: knex.fn.now(),
+    })
     .returning([...COLUMNS]);
   return rows[0];
 }
@@ -141,7 +166,11 @@ export function importEventTypes(
   max = Infinity,
 ): Promise<ImportResult[] | undefined> {
   return knex.transaction(async (trx) => {
-    const project: unknown = await trx('projects').where({ id: projectId }).whereNull('deleted_at').forNoKeyUpdate().first('id');
+    const project: unknown = await trx('projects')
+      .where({ id: projectId })
+      .whereNull('deleted_at')
+      .forNoKeyUpdate()
+      .first('id');
     if (!project) return undefined;
     const names = types.map(({ name }) => name);
     const rows = await trx('event_types')
@@ -150,9 +179,15 @@ export function importEventTypes(
       .select<EventTypeRow[]>(...COLUMNS);
     const stored = new Map(rows.map((row) => [row.name, row]));
     if (max < Infinity && rows.length < types.length) {
-      const [before] = await trx('event_types').where({ project_id: projectId }).count<{ count: string }[]>();
+      const [before] = await trx('event_types')
+        .where({ project_id: projectId })
+        .count<{ count: string }[]>();
       if (Number(before?.count) + types.length - rows.length > max)
-        throw new GatewayError('project_full', { things: 'event types', max, setting: 'limits.event_types_per_project' });
+        throw new GatewayError('project_full', {
+          things: 'event types',
+          max,
+          setting: 'limits.event_types_per_project',
+        });
     }
     const results: ImportResult[] = [];
     for (const { name, deprecated, ...given } of types) {
@@ -162,7 +197,13 @@ export function importEventTypes(
       const columns = { description, json_schema: jsonOf(given.schema), example: jsonOf(example) };
       if (!before) {
         const deprecated_at = deprecated ? trx.fn.now() : null;
-        await trx('event_types').insert({ project_id: projectId, id: newId(), name, ...columns, deprecated_at });
+        await trx('event_types').insert({
+          project_id: projectId,
+          id: newId(),
+          name,
+          ...columns,
+          deprecated_at,
+        });
         results.push({ name, result: 'created' });
       } else if (
         before.description === description &&

@@ -21,8 +21,20 @@ export {
 } from './api-keys.js';
 export type { Among } from './soft-deletes.js';
 export { isOwned, ownedAmong, type OwnedThing, type OwnerShare } from './owners.js';
-export { findPortalLink, type PortalLinkRow, refreshPortalLink, updatePortalLink } from './portal-links.js';
-export { generateSecret, liveSecrets, rotateSecret, sealSecret, withSecret, resealSecrets } from './secrets.js';
+export {
+  findPortalLink,
+  type PortalLinkRow,
+  refreshPortalLink,
+  updatePortalLink,
+} from './portal-links.js';
+export {
+  generateSecret,
+  liveSecrets,
+  rotateSecret,
+  sealSecret,
+  withSecret,
+  resealSecrets,
+} from './secrets.js';
 export {
   countClientCertificates,
   deleteEndpoint,
@@ -48,7 +60,14 @@ export {
   hasTarget,
 } from './endpoints.js';
 export { type EventTypeCatalogue, eventTypeCatalogue } from './event-type-catalogue.js';
-export { findEventType, findEventTypeByName, importEventTypes, insertEventType, listEventTypes, updateEventType } from './event-types.js';
+export {
+  findEventType,
+  findEventTypeByName,
+  importEventTypes,
+  insertEventType,
+  listEventTypes,
+  updateEventType,
+} from './event-types.js';
 export {
   type ClaimedNotification,
   claimNotifications,
@@ -63,7 +82,14 @@ export {
   raiseNotifications,
 } from './notifications.js';
 export { readRouting } from './routing-records.js';
-export { deleteProject, findProject, insertProject, listProjects, type ProjectRow, updateProject } from './projects.js';
+export {
+  deleteProject,
+  findProject,
+  insertProject,
+  listProjects,
+  type ProjectRow,
+  updateProject,
+} from './projects.js';
 export {
   type ActiveSubscription,
   type CircuitBreakerConfig,
@@ -107,4 +133,9 @@ export {
   type SourceRow,
   updateSource,
 } from './sources.js';
-export { findHttpSource, type HttpSettings, type HttpSource, type VerifierRecord } from './http-sources.js';
+export {
+  findHttpSource,
+  type HttpSettings,
+  type HttpSource,
+  type VerifierRecord,
+} from './http-sources.js';

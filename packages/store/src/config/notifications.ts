@@ -8,7 +8,14 @@ type Client = Pick<pg.Pool, 'query'>;
  * `endpoint_failing` and `source_failing` remain open until recovery, `licence_*` forever: each
  * subject notifies once. The others are closed when raised.
  */
-const KINDS = ['endpoint_disabled', 'endpoint_failing', 'source_failing', 'source_lost', 'licence_expiring', 'licence_expired'] as const;
+const KINDS = [
+  'endpoint_disabled',
+  'endpoint_failing',
+  'source_failing',
+  'source_lost',
+  'licence_expiring',
+  'licence_expired',
+] as const;
 export type NotificationKind = (typeof KINDS)[number];
 
 /**
@@ -87,11 +94,17 @@ export async function raiseNotifications(
 
 /** Serialises facts as JSON that Postgres accepts, whatever an error contains. */
 export function factsText(facts: NotificationFacts): string {
-  return JSON.stringify(facts, (_, value: unknown) => (typeof value === 'string' ? clean(value).toWellFormed() : value));
+  return JSON.stringify(facts, (_, value: unknown) =>
+    typeof value === 'string' ? clean(value).toWellFormed() : value,
+  );
 }
 
 /** Closes notifications: the next failure notifies again. A waiting one is still sent. */
-export async function endNotifications(client: Client, kind: NotificationKind, subjects: readonly string[]): Promise<void> {
+export async function endNotifications(
+  client: Client,
+  kind: NotificationKind,
+  subjects: readonly string[],
+): Promise<void> {
   await client.query(
     `update notifications set ended_at = now() where kind = $1::notification_kind and subject = any($2::text[]) and ended_at is null`,
     [kind, subjects],
@@ -99,8 +112,14 @@ export async function endNotifications(client: Client, kind: NotificationKind, s
 }
 
 /** Returns the endpoints and sources with an open notification, and whether its agent is alive. */
-export async function readOpenNotifications(client: Client): Promise<{ kind: NotificationKind; subject: string; raiser_lives: boolean }[]> {
-  const { rows } = await client.query<{ kind: NotificationKind; subject: string; raiser_lives: boolean }>({
+export async function readOpenNotifications(
+  client: Client,
+): Promise<{ kind: NotificationKind; subject: string; raiser_lives: boolean }[]> {
+  const { rows } = await client.query<{
+    kind: NotificationKind;
+    subject: string;
+    raiser_lives: boolean;
+  }>({
     name: 'open-notifications',
     text: `select kind, subject, exists (select from agents a where a.id = n.raised_by and a.expires_at > now()) as raiser_lives
            from notifications n where ended_at is null and kind in ('endpoint_failing', 'source_failing')`,
@@ -130,7 +149,10 @@ const CLAIM_MAX = 10_000;
  * Claims the oldest due notification and all due ones of its kind and organisation, for one e-mail.
  * Skips kinds of newer versions. Locks their rows, skipping locked rows.
  */
-export async function claimNotifications(client: Client, gatherSeconds: number): Promise<ClaimedNotification[]> {
+export async function claimNotifications(
+  client: Client,
+  gatherSeconds: number,
+): Promise<ClaimedNotification[]> {
   const { rows } = await client.query<ClaimedNotification>({
     name: 'claim-notifications',
     text: `with enough as (
@@ -181,7 +203,12 @@ export async function markSent(client: Client, ids: readonly string[]): Promise<
 }
 
 /** Records a failed send; the notifications are due again after `waitMs`. */
-export async function postponeNotifications(client: Client, ids: readonly string[], error: string, waitMs: number): Promise<void> {
+export async function postponeNotifications(
+  client: Client,
+  ids: readonly string[],
+  error: string,
+  waitMs: number,
+): Promise<void> {
   await client.query(
     `update notifications set next_attempt_at = now() + $3::float8 * interval '1 millisecond', last_error = $2
      where id = any($1::uuid[]) and status = 'waiting'`,
@@ -210,7 +237,12 @@ export async function giveUpNotifications(
     `delete from notifications where status <> 'waiting' and ended_at is not null and ended_at < now() - $1::int * interval '1 day'`,
     [forgetAfterDays],
   );
-  const { rows } = await client.query<{ id: string; kind: NotificationKind; subject: string; last_error: string | null }>(
+  const { rows } = await client.query<{
+    id: string;
+    kind: NotificationKind;
+    subject: string;
+    last_error: string | null;
+  }>(
     `update notifications set status = 'given_up', next_attempt_at = null
      where status = 'waiting' and created_at < now() - $1::int * interval '1 hour' returning id, kind, subject, last_error`,
     [afterHours],

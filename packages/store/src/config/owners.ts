@@ -29,17 +29,33 @@ const LOOK_UP: Readonly<Record<OwnedThing, string>> = {
  * Checks whether the thing's endpoint has this owner and is not deleted. Reads primary keys. No
  * lock.
  */
-export async function isOwned(pool: Pool, projectId: string, ownerId: string, thing: OwnedThing, id: string): Promise<boolean> {
+export async function isOwned(
+  pool: Pool,
+  projectId: string,
+  ownerId: string,
+  thing: OwnedThing,
+  id: string,
+): Promise<boolean> {
   const { rowCount } = await pool.query({
     name: `is-owned-${thing}`,
     text: LOOK_UP[thing],
-    values: [projectId, ownerId, id, ...(thing === 'event delivery' ? [new Date(timeOfId(id))] : [])],
+    values: [
+      projectId,
+      ownerId,
+      id,
+      ...(thing === 'event delivery' ? [new Date(timeOfId(id))] : []),
+    ],
   });
   return rowCount === 1;
 }
 
 /** Returns the endpoints among `endpointIds` that have this owner and are not deleted. */
-export async function ownedAmong(pool: Pool, projectId: string, ownerId: string, endpointIds: readonly string[]): Promise<string[]> {
+export async function ownedAmong(
+  pool: Pool,
+  projectId: string,
+  ownerId: string,
+  endpointIds: readonly string[],
+): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>({
     name: 'owned-among',
     text: `${endpointsOfOwner('$1', '$2')} and p.id = any ($3::uuid[])`,

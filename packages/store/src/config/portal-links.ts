@@ -10,11 +10,16 @@ export interface PortalLinkFields {
   readonly role?: PortalKey['role'];
 }
 
-const links = (knex: Knex, projectId: string, id: string) => knex('api_keys').where({ type: 'portal', project_id: projectId, id });
+const links = (knex: Knex, projectId: string, id: string) =>
+  knex('api_keys').where({ type: 'portal', project_id: projectId, id });
 const RETURNED = [...KEY_COLUMNS, 'revoked_at'];
 
 /** Returns the link, even if revoked or expired. */
-export async function findPortalLink(knex: Knex, projectId: string, id: string): Promise<PortalLinkRow | undefined> {
+export async function findPortalLink(
+  knex: Knex,
+  projectId: string,
+  id: string,
+): Promise<PortalLinkRow | undefined> {
   return links(knex, projectId, id).first<PortalLinkRow | undefined>(...RETURNED);
 }
 
@@ -36,17 +41,26 @@ export function refreshPortalLink(
   projectId: string,
   id: string,
   expiresAt: Date,
-): Promise<{ readonly row: PortalLinkRow; readonly key: string; readonly oldMask: string } | undefined> {
+): Promise<
+  { readonly row: PortalLinkRow; readonly key: string; readonly oldMask: string } | undefined
+> {
   return knex.transaction(async (trx) => {
-    const old = await links(trx, projectId, id).whereNull('revoked_at').forUpdate().first<{ mask: string } | undefined>('mask');
+    const old = await links(trx, projectId, id)
+      .whereNull('revoked_at')
+      .forUpdate()
+      .first<{ mask: string } | undefined>('mask');
     if (!old) return undefined;
     const { key, mask, hash } = newApiKey();
-    const rows: PortalLinkRow[] = await links(trx, projectId, id).update({ mask, hash, expires_at: expiresAt }).returning(RETURNED);
+    const rows: PortalLinkRow[] = await links(trx, projectId, id)
+      .update({ mask, hash, expires_at: expiresAt })
+      .returning(RETURNED);
     return { row: rows[0]!, key, oldMask: old.mask };
   });
 }
 
 /** Deletes links that ended more than a week ago. */
 export async function deleteEndedPortalLinks(pool: pg.Pool): Promise<void> {
-  await pool.query(`delete from api_keys where type = 'portal' and least(expires_at, revoked_at) < now() - interval '7 days'`);
+  await pool.query(
+    `delete from api_keys where type = 'portal' and least(expires_at, revoked_at) < now() - interval '7 days'`,
+  );
 }

@@ -19,13 +19,25 @@ const rows = softDeleteTable<ProjectRow>(
 );
 
 /** Creates a project, without an API key. */
-export function insertProject(knex: Knex, organisationId: string, fields: ProjectFields & Pick<ProjectRow, 'type'>): Promise<ProjectRow> {
+export function insertProject(
+  knex: Knex,
+  organisationId: string,
+  fields: ProjectFields & Pick<ProjectRow, 'type'>,
+): Promise<ProjectRow> {
   return rows.insert(knex, { organisation_id: organisationId, ...fields });
 }
 
 /** Returns a page by creation time, without deleted projects. */
-export function listProjects(knex: Knex, organisationIds: readonly string[], page: PageRequest): Promise<Page<ProjectRow>> {
-  return rows.list(knex, (query) => void query.whereIn('organisation_id', [...organisationIds]), page);
+export function listProjects(
+  knex: Knex,
+  organisationIds: readonly string[],
+  page: PageRequest,
+): Promise<Page<ProjectRow>> {
+  return rows.list(
+    knex,
+    (query) => void query.whereIn('organisation_id', [...organisationIds]),
+    page,
+  );
 }
 
 /** Returns the project, unless deleted. Does not check permissions. */
@@ -34,7 +46,11 @@ export function findProject(knex: Knex, id: string): Promise<ProjectRow | undefi
 }
 
 /** Changes the given fields; `config` is replaced as a whole. */
-export function updateProject(knex: Knex, id: string, fields: Partial<ProjectFields>): Promise<ProjectRow | undefined> {
+export function updateProject(
+  knex: Knex,
+  id: string,
+  fields: Partial<ProjectFields>,
+): Promise<ProjectRow | undefined> {
   return rows.update(knex, { id }, fields);
 }
 

@@ -3,19 +3,27 @@ import type { RoutingRule } from '@gateway/core/routing';
 import type { NamedEndpoint, NamedSubscription, RoutingRecords } from './snapshot.js';
 
 const ENDPOINT = 'id, name, url, owner_id, status, status_reason';
-const SUBSCRIPTION = 'project_id, id, name, endpoint_id, event_types, filter, is_disabled, updated_at, deleted_at';
+const SUBSCRIPTION =
+  'project_id, id, name, endpoint_id, event_types, filter, is_disabled, updated_at, deleted_at';
 
 type Row = Omit<RoutingRecords['project'], 'deleted_at'> & {
   deleted_at: Date | null;
   endpoints: NamedEndpoint[];
-  subscriptions: (Omit<NamedSubscription, 'updated_at' | 'deleted_at'> & { updated_at: string; deleted_at: string | null })[];
+  subscriptions: (Omit<NamedSubscription, 'updated_at' | 'deleted_at'> & {
+    updated_at: string;
+    deleted_at: string | null;
+  })[];
 };
 
 /**
  * Returns a consistent snapshot of endpoints and subscriptions, including subscriptions deleted
  * after `deletedSince`. Reads rows by primary key. No lock.
  */
-export async function readRouting(pool: Pool, projectId: string, deletedSince: Date | null = null): Promise<RoutingRecords | undefined> {
+export async function readRouting(
+  pool: Pool,
+  projectId: string,
+  deletedSince: Date | null = null,
+): Promise<RoutingRecords | undefined> {
   const { rows } = await pool.query<Row>({
     name: 'read-routing',
     text: `select p.id, p.name, p.type, p.config, p.deleted_at,
@@ -55,11 +63,26 @@ export interface RoutingPartOptions {
  * of the event, or else candidates for an unknown endpoint. Cost: scans the project's subscriptions
  * or, if they do not decide, its endpoints. No lock.
  */
-export async function readRoutingPart(pool: Pool, options: RoutingPartOptions): Promise<RoutingPart | undefined> {
-  const { projectId, eventType, rule, endpointId, ownerId, deletedSince, ofEndpoint, max, othersMax } = options;
+export async function readRoutingPart(
+  pool: Pool,
+  options: RoutingPartOptions,
+): Promise<RoutingPart | undefined> {
+  const {
+    projectId,
+    eventType,
+    rule,
+    endpointId,
+    ownerId,
+    deletedSince,
+    ofEndpoint,
+    max,
+    othersMax,
+  } = options;
   const first = (condition: string, limit: string) =>
     `(select * from (select ${SUBSCRIPTION} from wanted where ${condition} order by id limit ${limit}) s)`;
-  const { rows } = await pool.query<Row & { subscription_count: number; matching_count: number; endpoint_count: number }>({
+  const { rows } = await pool.query<
+    Row & { subscription_count: number; matching_count: number; endpoint_count: number }
+  >({
     name: 'read-routing-part',
     text: `with wanted as materialized (
              select ${SUBSCRIPTION}, event_types && $2 as may_match from subscriptions
@@ -86,17 +109,36 @@ export async function readRoutingPart(pool: Pool, options: RoutingPartOptions): 
                   (select count(*) from wanted where may_match)::int as matching_count,
                   (select count(*) from named)::int as endpoint_count
            from projects p where p.id = $1`,
-    values: [projectId, patternsOf(eventType), deletedSince, ofEndpoint, max, othersMax, rule, endpointId, ownerId],
+    values: [
+      projectId,
+      patternsOf(eventType),
+      deletedSince,
+      ofEndpoint,
+      max,
+      othersMax,
+      rule,
+      endpointId,
+      ownerId,
+    ],
   });
   const [row] = rows;
   if (!row) return undefined;
-  const { subscription_count: subscriptionCount, matching_count: matching, endpoint_count: endpointCount, ...read } = row;
+  const {
+    subscription_count: subscriptionCount,
+    matching_count: matching,
+    endpoint_count: endpointCount,
+    ...read
+  } = row;
   return { ...recordsOf(read), subscriptionCount, isWhole: matching <= max, endpointCount };
 }
 
 /** Returns `*`, `a.*` and `a.b` for `a.b`. */
 function patternsOf(eventType: string): string[] {
-  return ['*', eventType, ...Array.from(eventType.matchAll(/\./g), ({ index }) => `${eventType.slice(0, index)}.*`)];
+  return [
+    '*',
+    eventType,
+    ...Array.from(eventType.matchAll(/\./g), ({ index }) => `${eventType.slice(0, index)}.*`),
+  ];
 }
 
 function recordsOf({ endpoints, subscriptions, ...project }: Row): RoutingRecords {

@@ -1,11 +1,23 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
-import { isBound, isSealed, openConnection, type Open, type Place, type Sealer } from '@gateway/core/crypto';
+import {
+  isBound,
+  isSealed,
+  openConnection,
+  type Open,
+  type Place,
+  type Sealer,
+} from '@gateway/core/crypto';
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { isObject } from '@gateway/core/json';
 import { updateEndpoint, type EndpointRow } from './endpoints.js';
-import type { EndpointAuthentication, SecretRecord, SourceRecord, StoredClientCertificate } from './snapshot.js';
+import type {
+  EndpointAuthentication,
+  SecretRecord,
+  SourceRecord,
+  StoredClientCertificate,
+} from './snapshot.js';
 
 /** Each live secret adds a signature to every request. */
 const LIVE_SECRETS_MAX = 5;
@@ -19,8 +31,17 @@ export function generateSecret(): string {
 }
 
 /** Encrypts a secret for this endpoint, without expiry. Stores nothing. */
-export function sealSecret(secret: string, endpointId: string, { seal }: Pick<Sealer, 'seal'>): SecretRecord {
-  return { id: newId(), value: seal(secret, ['endpoints', endpointId, 'secrets']), created_at: new Date().toISOString(), expires_at: null };
+export function sealSecret(
+  secret: string,
+  endpointId: string,
+  { seal }: Pick<Sealer, 'seal'>,
+): SecretRecord {
+  return {
+    id: newId(),
+    value: seal(secret, ['endpoints', endpointId, 'secrets']),
+    created_at: new Date().toISOString(),
+    expires_at: null,
+  };
 }
 
 /** Returns the secrets not expired at `now`, still encrypted. */
@@ -46,7 +67,9 @@ export function rotateSecret(
     if (!locked) return undefined;
     const end = new Date(Date.now() + overlapMs);
     const old = liveSecrets(locked.secrets).map((secret) =>
-      secret.expires_at !== null && new Date(secret.expires_at) < end ? secret : { ...secret, expires_at: end.toISOString() },
+      secret.expires_at !== null && new Date(secret.expires_at) < end
+        ? secret
+        : { ...secret, expires_at: end.toISOString() },
     );
     const secrets = [fresh, ...liveSecrets(old)];
     if (secrets.length <= LIVE_SECRETS_MAX) return updateEndpoint(trx, projectId, id, { secrets });
@@ -58,16 +81,34 @@ export function rotateSecret(
 }
 
 /** Returns a copy with the secret (header value, password, token or client secret) changed. */
-export function withSecret(authentication: EndpointAuthentication, change: (secret: string) => string): EndpointAuthentication {
+export function withSecret(
+  authentication: EndpointAuthentication,
+  change: (secret: string) => string,
+): EndpointAuthentication {
   switch (authentication.type) {
     case 'api_key':
-      return { type: 'api_key', api_key: { ...authentication.api_key, header_value: change(authentication.api_key.header_value) } };
+      return {
+        type: 'api_key',
+        api_key: {
+          ...authentication.api_key,
+          header_value: change(authentication.api_key.header_value),
+        },
+      };
     case 'basic':
-      return { type: 'basic', basic: { ...authentication.basic, password: change(authentication.basic.password) } };
+      return {
+        type: 'basic',
+        basic: { ...authentication.basic, password: change(authentication.basic.password) },
+      };
     case 'bearer':
       return { type: 'bearer', bearer: { token: change(authentication.bearer.token) } };
     case 'oauth2':
-      return { type: 'oauth2', oauth2: { ...authentication.oauth2, client_secret: change(authentication.oauth2.client_secret) } };
+      return {
+        type: 'oauth2',
+        oauth2: {
+          ...authentication.oauth2,
+          client_secret: change(authentication.oauth2.client_secret),
+        },
+      };
   }
 }
 
@@ -84,7 +125,10 @@ const SEALED = [
     column: 'secrets',
     thing: 'a secret',
     change: (secrets, id, reseal) =>
-      (secrets as SecretRecord[]).map((it) => ({ ...it, value: reseal(it.value, ['endpoints', id, 'secrets']) })),
+      (secrets as SecretRecord[]).map((it) => ({
+        ...it,
+        value: reseal(it.value, ['endpoints', id, 'secrets']),
+      })),
   },
   {
     kind: 'endpoint authentications',
@@ -92,7 +136,9 @@ const SEALED = [
     column: 'authentication',
     thing: 'the authentication',
     change: (authentication, id, reseal) =>
-      withSecret(authentication as EndpointAuthentication, (sealed) => reseal(sealed, ['endpoints', id, 'authentication'])),
+      withSecret(authentication as EndpointAuthentication, (sealed) =>
+        reseal(sealed, ['endpoints', id, 'authentication']),
+      ),
   },
   {
     kind: 'endpoint client certificates',
@@ -114,7 +160,9 @@ const SEALED = [
       const connection = pubSub[pubSub.type];
       const schema = schemaOf(pubSub.type);
       const changed =
-        schema && isObject(connection) ? openConnection(connection, schema, id, reseal) : resealAll(connection, ['sources', id], reseal);
+        schema && isObject(connection)
+          ? openConnection(connection, schema, id, reseal)
+          : resealAll(connection, ['sources', id], reseal);
       return { ...pubSub, [pubSub.type]: changed };
     },
   },
@@ -139,37 +187,49 @@ const BATCH = 500;
  */
 export function resealSecrets(
   knex: Knex,
-  { from, to, connectionSchema, dryRun }: { from: Pick<Sealer, 'open'>; to: Sealer; connectionSchema: SchemaOf; dryRun: boolean },
+  {
+    from,
+    to,
+    connectionSchema,
+    dryRun,
+  }: { from: Pick<Sealer, 'open'>; to: Sealer; connectionSchema: SchemaOf; dryRun: boolean },
 ): Promise<ResealCount[]> {
   return knex.transaction(async (trx) => {
     if (!dryRun) {
       // A starting agent waits for the commit to register; its old key then opens nothing, and it
       // exits.
       await trx.raw('lock table agents, endpoints, sources in share row exclusive mode');
-      const names = await trx('agents').whereRaw('expires_at > now()').orderBy('id').pluck<string[]>('name');
+      const names = await trx('agents')
+        .whereRaw('expires_at > now()')
+        .orderBy('id')
+        .pluck<string[]>('name');
       if (names.length > 0) throw new GatewayError('agents_running', { names });
     }
     const problems: { sentence: string }[] = [];
     const counts: ResealCount[] = [];
     for (const { kind, table, column, thing, change } of SEALED) {
       const count = { kind, resealed: 0, already: 0 };
-      const rows = (await readSealed(trx, `${table}s`, column)).map(({ name, project_name, value, ...key }) => {
-        const reseal: Open = (sealed, place) => {
-          const known = tryOpen(to, sealed, place);
-          if (known !== undefined && isBound(sealed)) {
-            count.already++;
-            return sealed;
-          }
-          const secret = known ?? tryOpen(from, sealed, place);
-          if (secret === undefined) {
-            problems.push({ sentence: `${thing} of the ${table} ${name} (${key.id}) in the project ${project_name}` });
-            return sealed;
-          }
-          count.resealed++;
-          return to.seal(secret, place);
-        };
-        return { ...key, value: change(value, key.id, reseal, connectionSchema) };
-      });
+      const rows = (await readSealed(trx, `${table}s`, column)).map(
+        ({ name, project_name, value, ...key }) => {
+          const reseal: Open = (sealed, place) => {
+            const known = tryOpen(to, sealed, place);
+            if (known !== undefined && isBound(sealed)) {
+              count.already++;
+              return sealed;
+            }
+            const secret = known ?? tryOpen(from, sealed, place);
+            if (secret === undefined) {
+              problems.push({
+                sentence: `${thing} of the ${table} ${name} (${key.id}) in the project ${project_name}`,
+              });
+              return sealed;
+            }
+            count.resealed++;
+            return to.seal(secret, place);
+          };
+          return { ...key, value: change(value, key.id, reseal, connectionSchema) };
+        },
+      );
       if (!dryRun) await write(trx, `${table}s`, column, rows);
       counts.push(count);
     }
@@ -187,7 +247,11 @@ interface SealedRow {
 }
 
 /** Skips deleted rows, whose secrets are never opened again. */
-function readSealed(knex: Knex, table: string, column: string): Promise<(SealedRow & { name: string; project_name: string })[]> {
+function readSealed(
+  knex: Knex,
+  table: string,
+  column: string,
+): Promise<(SealedRow & { name: string; project_name: string })[]> {
   return knex(`${table} as t`)
     .join('projects as p', 'p.id', 't.project_id')
     .whereNull('t.deleted_at')
@@ -197,13 +261,22 @@ function readSealed(knex: Knex, table: string, column: string): Promise<(SealedR
     .select('t.project_id', 't.id', 't.name', 'p.name as project_name', `t.${column} as value`);
 }
 
-async function write(knex: Knex, table: string, column: string, rows: readonly SealedRow[]): Promise<void> {
+async function write(
+  knex: Knex,
+  table: string,
+  column: string,
+  rows: readonly SealedRow[],
+): Promise<void> {
   for (let at = 0; at < rows.length; at += BATCH) {
     const batch = rows.slice(at, at + BATCH);
     await knex.raw(
       `update ${table} t set ${column} = u.value::jsonb from unnest(?::uuid[], ?::uuid[], ?::text[]) as u(project_id, id, value)
        where t.project_id = u.project_id and t.id = u.id`,
-      [batch.map((row) => row.project_id), batch.map((row) => row.id), batch.map((row) => JSON.stringify(row.value))],
+      [
+        batch.map((row) => row.project_id),
+        batch.map((row) => row.id),
+        batch.map((row) => JSON.stringify(row.value)),
+      ],
     );
   }
 }
@@ -218,8 +291,11 @@ function tryOpen({ open }: Pick<Sealer, 'open'>, sealed: string, place: Place): 
 
 function resealAll(value: unknown, place: Place, reseal: Open): unknown {
   if (typeof value === 'string') return isSealed(value) ? reseal(value, place) : value;
-  if (Array.isArray(value)) return value.map((it, index) => resealAll(it, [...place, String(index)], reseal));
+  if (Array.isArray(value))
+    return value.map((it, index) => resealAll(it, [...place, String(index)], reseal));
   return isObject(value)
-    ? Object.fromEntries(Object.entries(value).map(([name, it]) => [name, resealAll(it, [...place, name], reseal)]))
+    ? Object.fromEntries(
+        Object.entries(value).map(([name, it]) => [name, resealAll(it, [...place, name], reseal)]),
+      )
     : value;
 }

@@ -44,8 +44,17 @@ export interface ProjectConfig {
   readonly unknown_event_types?: 'accept' | 'reject';
 }
 
-export const DEFAULT_STRATEGY: Strategy = { type: 'exponential', duration: 10, retry_count: 10, max_seconds: 7200 };
-export const DEFAULT_SIGNATURE: SignatureConfig = { header: 'X-Gateway-Signature', hash: 'SHA256', encoding: 'hex' };
+export const DEFAULT_STRATEGY: Strategy = {
+  type: 'exponential',
+  duration: 10,
+  retry_count: 10,
+  max_seconds: 7200,
+};
+export const DEFAULT_SIGNATURE: SignatureConfig = {
+  header: 'X-Gateway-Signature',
+  hash: 'SHA256',
+  encoding: 'hex',
+};
 
 export interface ProjectRecord {
   readonly id: string;
@@ -63,8 +72,14 @@ export interface SecretRecord {
 
 /** Authentication of requests; values are sealed. */
 export type EndpointAuthentication =
-  | { readonly type: 'api_key'; readonly api_key: { readonly header_name: string; readonly header_value: string } }
-  | { readonly type: 'basic'; readonly basic: { readonly username: string; readonly password: string } }
+  | {
+      readonly type: 'api_key';
+      readonly api_key: { readonly header_name: string; readonly header_value: string };
+    }
+  | {
+      readonly type: 'basic';
+      readonly basic: { readonly username: string; readonly password: string };
+    }
   | { readonly type: 'bearer'; readonly bearer: { readonly token: string } }
   | { readonly type: 'oauth2'; readonly oauth2: OAuth2ClientCredentials };
 
@@ -126,7 +141,9 @@ export interface SourceRecord {
   readonly id: string;
   readonly name: string;
   /** `{ type, workers, [type]: connection }`, secret fields sealed. */
-  readonly pub_sub: { readonly type: string; readonly workers?: number } & Readonly<Record<string, unknown>>;
+  readonly pub_sub: { readonly type: string; readonly workers?: number } & Readonly<
+    Record<string, unknown>
+  >;
   readonly body_function: string | null;
   readonly is_disabled: boolean;
   readonly keep_messages: boolean;
@@ -149,7 +166,9 @@ export interface PausableSource extends SourceRecord {
  * `ProjectRecord`, `EndpointRecord`s, `ActiveSubscription`s, `PausableSource`s, and names of event
  * types if unknown ones are rejected.
  */
-export type ProjectTexts = Readonly<Record<'project' | 'endpoints' | 'subscriptions' | 'sources' | 'event_types', readonly string[]>>;
+export type ProjectTexts = Readonly<
+  Record<'project' | 'endpoints' | 'subscriptions' | 'sources' | 'event_types', readonly string[]>
+>;
 
 /** A project and the counter value of its last write; also the page cursor of `readChanges`. */
 export interface ProjectVersion {
@@ -157,12 +176,19 @@ export interface ProjectVersion {
   readonly version: string;
 }
 
-export const NO_CHANGE: ProjectVersion = { id: '00000000-0000-0000-0000-000000000000', version: '0' };
+export const NO_CHANGE: ProjectVersion = {
+  id: '00000000-0000-0000-0000-000000000000',
+  version: '0',
+};
 
 /**
  * Returns the projects changed after a cursor, including deleted projects, by last change. No lock.
  */
-export async function readChanges(pool: pg.Pool, after: ProjectVersion, limit: number): Promise<ProjectVersion[]> {
+export async function readChanges(
+  pool: pg.Pool,
+  after: ProjectVersion,
+  limit: number,
+): Promise<ProjectVersion[]> {
   const { rows } = await pool.query<ProjectVersion>({
     name: 'read-changes',
     text: `select project_id as id, version from project_versions where (version, project_id) > ($1::bigint, $2::uuid) order by version, project_id limit $3`,
@@ -175,7 +201,10 @@ export async function readChanges(pool: pg.Pool, after: ProjectVersion, limit: n
  * Returns the counter that every write to projects, endpoints, subscriptions and sources raises.
  */
 export async function readConfigVersion(pool: pg.Pool): Promise<bigint> {
-  const { rows } = await pool.query<{ version: string }>({ name: 'config-version', text: 'select version from config_version' });
+  const { rows } = await pool.query<{ version: string }>({
+    name: 'config-version',
+    text: 'select version from config_version',
+  });
   return BigInt(rows[0]!.version);
 }
 
@@ -191,11 +220,19 @@ export interface ReadProject {
  * and more while all texts have at most `maxBytes`. One row per record: the driver parses a row of
  * megabytes in one go. No lock.
  */
-export async function readProjects(pool: pg.Pool, ids: readonly string[], maxBytes: number): Promise<ReadProject[]> {
+export async function readProjects(
+  pool: pg.Pool,
+  ids: readonly string[],
+  maxBytes: number,
+): Promise<ReadProject[]> {
   const records = (part: keyof ProjectTexts, columns: string, condition = 'true') =>
     `select u.n, '${part}', row_to_json(r)::text
      from live u join lateral (select ${columns} from ${part} where project_id = u.id and deleted_at is null and ${condition}) r on true`;
-  type Row = Pick<ReadProject, 'id' | 'bytes'> & { fits: boolean; part: keyof ProjectTexts | null; text: string };
+  type Row = Pick<ReadProject, 'id' | 'bytes'> & {
+    fits: boolean;
+    part: keyof ProjectTexts | null;
+    text: string;
+  };
   const { rows } = await pool.query<Row>({
     name: 'read-projects',
     text: `with asked as (select * from unnest($1::uuid[]) with ordinality u(id, n)),
@@ -216,7 +253,17 @@ export async function readProjects(pool: pg.Pool, ids: readonly string[], maxByt
   for (const { id, bytes, fits, part, text } of rows) {
     if (read.at(-1)?.id !== id) {
       if (!fits && read.length > 0) break;
-      read.push({ id, bytes, texts: part && { project: [], endpoints: [], subscriptions: [], sources: [], event_types: [] } });
+      read.push({
+        id,
+        bytes,
+        texts: part && {
+          project: [],
+          endpoints: [],
+          subscriptions: [],
+          sources: [],
+          event_types: [],
+        },
+      });
     }
     if (part) read.at(-1)!.texts![part].push(text);
   }
@@ -255,7 +302,10 @@ export interface NamedSubscription extends SubscriptionRecord {
   readonly deleted_at: Date | null;
 }
 
-export type NamedEndpoint = Pick<EndpointRecord, 'id' | 'url' | 'owner_id' | 'status' | 'status_reason'> & { readonly name: string };
+export type NamedEndpoint = Pick<
+  EndpointRecord,
+  'id' | 'url' | 'owner_id' | 'status' | 'status_reason'
+> & { readonly name: string };
 
 export interface RoutingRecords {
   readonly project: ProjectRecord & { readonly deleted_at: Date | null };

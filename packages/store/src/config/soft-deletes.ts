@@ -9,11 +9,19 @@ type Values = Readonly<Record<string, unknown>>;
  * Marks rows as deleted: logs can still name them. Writes `json` columns as text: the driver would
  * send an array as a Postgres array.
  */
-export function softDeleteTable<Row extends { readonly id: string }>(table: string, columns: readonly string[], json: readonly string[]) {
-  const live = (knex: Knex, where: Values | Knex.QueryCallback) => knex(table).where(where).whereNull('deleted_at');
+export function softDeleteTable<Row extends { readonly id: string }>(
+  table: string,
+  columns: readonly string[],
+  json: readonly string[],
+) {
+  const live = (knex: Knex, where: Values | Knex.QueryCallback) =>
+    knex(table).where(where).whereNull('deleted_at');
   const stored = (fields: object): Values =>
     Object.fromEntries(
-      Object.entries(fields as Values).map(([name, it]) => [name, json.includes(name) && (it ?? null) !== null ? JSON.stringify(it) : it]),
+      Object.entries(fields as Values).map(([name, it]) => [
+        name,
+        json.includes(name) && (it ?? null) !== null ? JSON.stringify(it) : it,
+      ]),
     );
   return {
     list: (knex: Knex, where: Values | Knex.QueryCallback, page: PageRequest): Promise<Page<Row>> =>
@@ -22,7 +30,8 @@ export function softDeleteTable<Row extends { readonly id: string }>(table: stri
         if (after !== undefined) void query.where('id', order === 'asc' ? '>' : '<', after);
         return { rows: (await query.select(...columns)) as Row[] };
       }),
-    find: async (knex: Knex, where: Values): Promise<Row | undefined> => (await live(knex, where).first(...columns)) as Row | undefined,
+    find: async (knex: Knex, where: Values): Promise<Row | undefined> =>
+      (await live(knex, where).first(...columns)) as Row | undefined,
     async insert(knex: Knex, fields: object): Promise<Row> {
       const rows = (await knex(table)
         .insert({ id: newId(), ...stored(fields) })
@@ -36,7 +45,8 @@ export function softDeleteTable<Row extends { readonly id: string }>(table: stri
       return rows[0];
     },
     delete: async (knex: Knex, where: Values): Promise<boolean> =>
-      (await live(knex, where).update({ deleted_at: knex.fn.now(), updated_at: knex.fn.now() })) > 0,
+      (await live(knex, where).update({ deleted_at: knex.fn.now(), updated_at: knex.fn.now() })) >
+      0,
   };
 }
 
@@ -50,7 +60,11 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
   json: readonly string[],
   searched: readonly string[] = [],
 ) {
-  const rows = softDeleteTable<Row>(table, ['project_id', 'id', ...columns.split(' '), 'created_at', 'updated_at'], json);
+  const rows = softDeleteTable<Row>(
+    table,
+    ['project_id', 'id', ...columns.split(' '), 'created_at', 'updated_at'],
+    json,
+  );
   return {
     rows,
     /**
@@ -58,9 +72,22 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
      * @param search text to contain, ignoring case. Cost: up to all rows of the project, a bounded
      *   number
      */
-    list: (knex: Knex, project_id: string, where: Values, page: PageRequest, search?: string, among?: Among) => {
-      const given = Object.fromEntries(Object.entries({ project_id, ...where }).filter(([, it]) => it !== undefined));
-      return rows.list(knex, (query) => void query.where(given).where(holding(searched, search)).where(idsOf(among)), page);
+    list: (
+      knex: Knex,
+      project_id: string,
+      where: Values,
+      page: PageRequest,
+      search?: string,
+      among?: Among,
+    ) => {
+      const given = Object.fromEntries(
+        Object.entries({ project_id, ...where }).filter(([, it]) => it !== undefined),
+      );
+      return rows.list(
+        knex,
+        (query) => void query.where(given).where(holding(searched, search)).where(idsOf(among)),
+        page,
+      );
     },
     /**
      * @param fields can contain the id, which binds sealed texts
@@ -77,7 +104,11 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
       if (max === Infinity && !share) return rows.insert(knex, { project_id, ...fields });
       return knex.transaction(async (trx) => {
         const stored = () => trx(table).where({ project_id }).whereNull('deleted_at');
-        await requireRoom(trx, project_id, stored(), { things: table, max, setting: `limits.${table}_per_project` });
+        await requireRoom(trx, project_id, stored(), {
+          things: table,
+          max,
+          setting: `limits.${table}_per_project`,
+        });
         if (share) await requireRoom(trx, project_id, stored().where(share.where), share);
         return rows.insert(trx, { project_id, ...fields });
       });
@@ -85,8 +116,12 @@ export function projectTable<Row extends { readonly id: string }, Fields extends
     find: (knex: Knex, project_id: string, id: string) => rows.find(knex, { project_id, id }),
     /** Searches all projects that are not deleted. One index probe per project. */
     findAnywhere: (knex: Knex, id: string) =>
-      rows.find(knex, { id, project_id: knex.raw('any (array(select id from projects where deleted_at is null))') }),
-    update: (knex: Knex, project_id: string, id: string, fields: Partial<Fields>) => rows.update(knex, { project_id, id }, fields),
+      rows.find(knex, {
+        id,
+        project_id: knex.raw('any (array(select id from projects where deleted_at is null))'),
+      }),
+    update: (knex: Knex, project_id: string, id: string, fields: Partial<Fields>) =>
+      rows.update(knex, { project_id, id }, fields),
     delete: (knex: Knex, project_id: string, id: string) => rows.delete(knex, { project_id, id }),
   };
 }
@@ -120,7 +155,12 @@ export interface Full {
  * Locks the project: concurrent inserts wait and see each other. Call it first in a transaction.
  * Throws `project_full` when `stored` selects `max` rows.
  */
-export async function requireRoom(trx: Knex.Transaction, projectId: string, stored: Knex.QueryBuilder, full: Full): Promise<void> {
+export async function requireRoom(
+  trx: Knex.Transaction,
+  projectId: string,
+  stored: Knex.QueryBuilder,
+  full: Full,
+): Promise<void> {
   await trx.raw('select from projects where id = ? for no key update', [projectId]);
   const [found] = await stored.count<{ count: string }[]>();
   const { things, max, setting } = full;

@@ -22,7 +22,10 @@ export interface SourceRow extends SourceRecord {
   readonly updated_at: Date;
 }
 
-export type SourceFields = Pick<SourceRow, 'name' | 'type' | 'pub_sub' | 'body_function' | 'is_disabled'> &
+export type SourceFields = Pick<
+  SourceRow,
+  'name' | 'type' | 'pub_sub' | 'body_function' | 'is_disabled'
+> &
   Partial<Pick<SourceRow, 'mask_id' | 'http' | 'keep_messages'>>;
 
 const { rows, ...table } = projectTable<SourceRow, SourceFields>(
@@ -30,16 +33,28 @@ const { rows, ...table } = projectTable<SourceRow, SourceFields>(
   'name type pub_sub mask_id http body_function is_disabled keep_messages paused_at resumes_at pause_reason paused_by pauses',
   ['pub_sub', 'http'],
 );
-export const { list: listSources, find: findSource, findAnywhere: findSourceAnywhere, delete: deleteSource } = table;
+export const {
+  list: listSources,
+  find: findSource,
+  findAnywhere: findSourceAnywhere,
+  delete: deleteSource,
+} = table;
 
 /** Rolls back `write` if it raises the workers of the enabled sources above `max`. */
-async function withinWorkers<T>(knex: Knex, projectId: string, max: number, write: (knex: Knex) => Promise<T>): Promise<T> {
+async function withinWorkers<T>(
+  knex: Knex,
+  projectId: string,
+  max: number,
+  write: (knex: Knex) => Promise<T>,
+): Promise<T> {
   if (max === Infinity) return write(knex);
   return knex.transaction(async (trx) => {
     // Serialises concurrent writes, which count each other's workers.
     await trx.raw('select from projects where id = ? for no key update', [projectId]);
     const count = async () => {
-      const sum = trx.raw(`coalesce(sum(coalesce((pub_sub->>'workers')::int, 1)), 0)::int as workers`);
+      const sum = trx.raw(
+        `coalesce(sum(coalesce((pub_sub->>'workers')::int, 1)), 0)::int as workers`,
+      );
       const found = await trx('sources')
         .where({ project_id: projectId, type: 'pub_sub', is_disabled: false, deleted_at: null })
         .first<{ workers: number }>(sum);
@@ -50,7 +65,9 @@ async function withinWorkers<T>(knex: Knex, projectId: string, max: number, writ
     const workers = await count();
     if (workers > Math.max(before, max)) {
       const sentence = `would give the enabled sources of the project ${workers} workers, and limits.workers_per_project allows ${max}; give this source or others fewer, disable sources that are not needed, or have the operator raise the setting`;
-      throw new GatewayError('invalid_request', { problems: [{ field: 'pub_sub.workers', sentence }] });
+      throw new GatewayError('invalid_request', {
+        problems: [{ field: 'pub_sub.workers', sentence }],
+      });
     }
     return result;
   });
@@ -64,15 +81,23 @@ export function insertSource(
   max = Infinity,
   maxWorkers = Infinity,
 ): Promise<SourceRow> {
-  return withinWorkers(knex, projectId, maxWorkers, (within) => table.insert(within, projectId, fields, max));
+  return withinWorkers(knex, projectId, maxWorkers, (within) =>
+    table.insert(within, projectId, fields, max),
+  );
 }
 
 type Ended = 'by agents' | 'all';
 
 const ENDS: Readonly<Record<Ended, { readonly ended: string; readonly shortened: string }>> = {
-  'by agents': { ended: `resumes_at is not null and paused_at + :after <= now()`, shortened: 'resumes_at is not null' },
+  'by agents': {
+    ended: `resumes_at is not null and paused_at + :after <= now()`,
+    shortened: 'resumes_at is not null',
+  },
   // Pausing by hand does not cut short a pause by agents.
-  all: { ended: `resumes_at is null and pauses = 0 or paused_at + :after <= now()`, shortened: 'true' },
+  all: {
+    ended: `resumes_at is null and pauses = 0 or paused_at + :after <= now()`,
+    shortened: 'true',
+  },
 };
 
 /**
@@ -80,12 +105,16 @@ const ENDS: Readonly<Record<Ended, { readonly ended: string; readonly shortened:
  * that length. A pause by a person alone ends immediately.
  */
 function resumed(knex: Knex, afterSeconds: number, which: Ended) {
-  const raw = (sql: string) => knex.raw(sql.replaceAll(':after', `:afterSeconds * interval '1 second'`), { afterSeconds });
+  const raw = (sql: string) =>
+    knex.raw(sql.replaceAll(':after', `:afterSeconds * interval '1 second'`), { afterSeconds });
   const { ended: isOver, shortened } = ENDS[which];
-  const unlessLasted = (value: string, ended = 'null') => raw(`case when ${isOver} then ${ended} else ${value} end`);
+  const unlessLasted = (value: string, ended = 'null') =>
+    raw(`case when ${isOver} then ${ended} else ${value} end`);
   return {
     paused_at: unlessLasted('paused_at'),
-    resumes_at: unlessLasted(`case when ${shortened} then least(resumes_at, paused_at + :after) end`),
+    resumes_at: unlessLasted(
+      `case when ${shortened} then least(resumes_at, paused_at + :after) end`,
+    ),
     pause_reason: unlessLasted('pause_reason'),
     paused_by: unlessLasted('paused_by'),
     pauses: unlessLasted('pauses', '0'),
@@ -165,11 +194,20 @@ export async function pauseSource(
 }
 
 /** Resumes and returns the sources with an expired pause. Keeps `pauses`. */
-export async function resumeDueSources(pool: pg.Pool): Promise<{ project_id: string; id: string; name: string; pauses: number }[]> {
+export async function resumeDueSources(
+  pool: pg.Pool,
+): Promise<{ project_id: string; id: string; name: string; pauses: number }[]> {
   // Read first: even a write without changes makes every agent reload its configuration.
-  const { rows: due } = await pool.query(`select from sources where resumes_at <= now() and deleted_at is null limit 1`);
+  const { rows: due } = await pool.query(
+    `select from sources where resumes_at <= now() and deleted_at is null limit 1`,
+  );
   if (due.length === 0) return [];
-  const { rows } = await pool.query<{ project_id: string; id: string; name: string; pauses: number }>(
+  const { rows } = await pool.query<{
+    project_id: string;
+    id: string;
+    name: string;
+    pauses: number;
+  }>(
     `update sources set paused_at = null, resumes_at = null, pause_reason = null, paused_by = null, resumed_at = now(), updated_at = now()
      where resumes_at <= now() and deleted_at is null returning project_id, id, name, pauses`,
   );
@@ -180,7 +218,12 @@ export async function resumeDueSources(pool: pg.Pool): Promise<{ project_id: str
  * Pauses a source until `resumeSource`. The reason, start and count of a pause by agents remain.
  * `by` is the person's display name.
  */
-export function pauseSourceByPerson(knex: Knex, projectId: string, id: string, by: string): Promise<SourceRow | undefined> {
+export function pauseSourceByPerson(
+  knex: Knex,
+  projectId: string,
+  id: string,
+  by: string,
+): Promise<SourceRow | undefined> {
   const fields = {
     paused_at: knex.raw('coalesce(paused_at, now())'),
     resumes_at: null,
@@ -194,7 +237,12 @@ export function pauseSourceByPerson(knex: Knex, projectId: string, id: string, b
 /**
  * Ends a pause by a person, or by agents once it has lasted `afterSeconds`, and resets the count.
  */
-export function resumeSource(knex: Knex, projectId: string, id: string, afterSeconds = 0): Promise<SourceRow | undefined> {
+export function resumeSource(
+  knex: Knex,
+  projectId: string,
+  id: string,
+  afterSeconds = 0,
+): Promise<SourceRow | undefined> {
   return rows.update(knex, { project_id: projectId, id }, resumed(knex, afterSeconds, 'all'));
 }
 

@@ -35,9 +35,15 @@ export interface Activity {
 export async function readActivity(
   pool: pg.Pool,
   projectId: string,
-  { endpointId, from, to, stepSeconds }: { endpointId?: string | undefined; from: Date; to: Date; stepSeconds: number },
+  {
+    endpointId,
+    from,
+    to,
+    stepSeconds,
+  }: { endpointId?: string | undefined; from: Date; to: Date; stepSeconds: number },
 ): Promise<Activity[]> {
-  const sum = (kind: string, status: string) => `coalesce(sum(n) filter (where kind = '${kind}' and status = '${status}'), 0)::float8`;
+  const sum = (kind: string, status: string) =>
+    `coalesce(sum(n) filter (where kind = '${kind}' and status = '${status}'), 0)::float8`;
   const object = (kind: string, ...statuses: string[]) =>
     `json_build_object(${statuses.map((status) => `'${status}', ${sum(kind, status)}`).join(', ')})`;
   const { rows } = await pool.query<Activity>({
@@ -62,7 +68,8 @@ export async function readEndpointActivity(
   projectId: string,
   { endpointIds, from, to }: { endpointIds: readonly string[]; from: Date; to: Date },
 ): Promise<EndpointActivity[]> {
-  const sum = (status: string) => `coalesce(sum(n) filter (where status = '${status}'), 0)::float8 as ${status}`;
+  const sum = (status: string) =>
+    `coalesce(sum(n) filter (where status = '${status}'), 0)::float8 as ${status}`;
   const { rows } = await pool.query<EndpointActivity>({
     name: 'read-endpoint-activity',
     text: `select endpoint_id, ${sum('success')}, ${sum('failure')} from activity
@@ -90,7 +97,12 @@ export interface ProjectSummary {
   readonly endpoints: Readonly<Record<'active' | 'paused' | 'inactive', number>>;
   readonly sources: Readonly<Record<'running' | 'paused' | 'disabled', number>>;
   /** Milliseconds from message to first response, over the latest successful deliveries. */
-  readonly latency_ms: { readonly p50: number; readonly p95: number; readonly p99: number; readonly deliveries: number } | null;
+  readonly latency_ms: {
+    readonly p50: number;
+    readonly p95: number;
+    readonly p99: number;
+    readonly deliveries: number;
+  } | null;
 }
 
 /**
@@ -98,7 +110,8 @@ export interface ProjectSummary {
  * entries, and the first attempts of 1,000 deliveries.
  */
 export async function readSummary(pool: pg.Pool, projectId: string): Promise<ProjectSummary> {
-  const count = (from: string) => `(select count(*)::int from (select from ${from} limit ${SUMMARY_MAX}) c)`;
+  const count = (from: string) =>
+    `(select count(*)::int from (select from ${from} limit ${SUMMARY_MAX}) c)`;
   const { rows } = await pool.query<ProjectSummary>({
     name: 'read-summary',
     text: `select

@@ -115,7 +115,11 @@ const APPLY = `
 /** Adds all visible deltas to the counts, under `COUNTS_LOCK`. Returns the number of delta rows. */
 export async function applyCountDeltas(client: pg.PoolClient): Promise<number> {
   for (let total = 0; ;) {
-    const { rows } = await client.query<{ applied: number }>({ name: 'apply-count-deltas', text: APPLY, values: [BATCH] });
+    const { rows } = await client.query<{ applied: number }>({
+      name: 'apply-count-deltas',
+      text: APPLY,
+      values: [BATCH],
+    });
     const { applied } = rows[0]!;
     total += applied;
     if (applied < BATCH) return total;
@@ -136,7 +140,9 @@ const sizes = new WeakMap<pg.Pool, number>();
  */
 export async function vacuumDeltas(pool: pg.Pool, client: pg.PoolClient): Promise<void> {
   const size = async () => {
-    const { rows } = await client.query<{ bytes: string }>(`select pg_table_size('count_changes') as bytes`);
+    const { rows } = await client.query<{ bytes: string }>(
+      `select pg_table_size('count_changes') as bytes`,
+    );
     return Number(rows[0]!.bytes);
   };
   if ((await size()) < 2 * (sizes.get(pool) ?? 0) + VACUUM_BYTES) return;
@@ -151,20 +157,38 @@ const IDLE_FACTOR = 6;
  * Applies deltas in every agent, one at a time, which bounds them while metrics are off. The result
  * stops it and rolls back.
  */
-export function startCountUpdates({ pool, log, everyMs = EVERY_MS }: { pool: pg.Pool; log: Log; everyMs?: number }): () => Promise<void> {
+export function startCountUpdates({
+  pool,
+  log,
+  everyMs = EVERY_MS,
+}: {
+  pool: pg.Pool;
+  log: Log;
+  everyMs?: number;
+}): () => Promise<void> {
   const idleMs = everyMs * IDLE_FACTOR;
-  return repeat(async (signal) => ((await applyPendingDeltas(pool, signal)) > 0 ? everyMs : idleMs), {
-    afterMs: everyMs,
-    retryMs: idleMs,
-    failed(error, isFirst) {
-      if (isFirst) log.warn({ error }, 'Counts could not be updated; the deltas stay in count_changes and are applied later.');
+  return repeat(
+    async (signal) => ((await applyPendingDeltas(pool, signal)) > 0 ? everyMs : idleMs),
+    {
+      afterMs: everyMs,
+      retryMs: idleMs,
+      failed(error, isFirst) {
+        if (isFirst)
+          log.warn(
+            { error },
+            'Counts could not be updated; the deltas stay in count_changes and are applied later.',
+          );
+      },
     },
-  });
+  );
 }
 
 /** Applies the deltas, unless another process does. Returns the number of rows. */
 export async function applyPendingDeltas(pool: pg.Pool, signal?: AbortSignal): Promise<number> {
-  const { rows } = await pool.query<{ any: boolean }>({ name: 'any-deltas', text: 'select exists (select from count_changes) as any' });
+  const { rows } = await pool.query<{ any: boolean }>({
+    name: 'any-deltas',
+    text: 'select exists (select from count_changes) as any',
+  });
   if (!rows[0]?.any) return 0;
   const work = async (client: pg.PoolClient) => {
     await client.query('begin');
@@ -187,7 +211,14 @@ export async function deleteOldCounts(pool: pg.Pool): Promise<void> {
       await client.query(
         `delete from ${table} c using endpoints e where e.${deleted} and c.project_id = e.project_id and c.endpoint_id = e.id`,
       );
-    for (const table of ['event_counts', 'event_delivery_counts', 'delivery_attempt_counts', 'activity'])
-      await client.query(`delete from ${table} c using projects p where p.${deleted} and c.project_id = p.id`);
+    for (const table of [
+      'event_counts',
+      'event_delivery_counts',
+      'delivery_attempt_counts',
+      'activity',
+    ])
+      await client.query(
+        `delete from ${table} c using projects p where p.${deleted} and c.project_id = p.id`,
+      );
   });
 }

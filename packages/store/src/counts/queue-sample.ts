@@ -2,7 +2,13 @@ import type pg from 'pg';
 import { API_SOURCE, OTHER } from '@gateway/core/metrics/series';
 import { applyCountDeltas } from './count-deltas.js';
 
-export type EventCount = readonly [project: string, source: string, status: string, n: number, age: number | null];
+export type EventCount = readonly [
+  project: string,
+  source: string,
+  status: string,
+  n: number,
+  age: number | null,
+];
 export type DeliveryCount = readonly [
   project: string,
   endpoint: string,
@@ -12,7 +18,14 @@ export type DeliveryCount = readonly [
   n: number,
   age: number | null,
 ];
-export type AttemptCount = readonly [project: string, endpoint: string, status: string, httpStatus: string, n: number, age: null];
+export type AttemptCount = readonly [
+  project: string,
+  endpoint: string,
+  status: string,
+  httpStatus: string,
+  n: number,
+  age: null,
+];
 
 /** Ages are in seconds at the time of the sample; null for finished rows. */
 export interface QueueSample {
@@ -21,7 +34,9 @@ export interface QueueSample {
   readonly attempts: readonly AttemptCount[];
   /** Number of counts folded into sums. */
   readonly hidden: Readonly<Record<'events' | 'deliveries' | 'attempts', number>>;
-  readonly projects: Readonly<Record<string, readonly [name: string, organisationId: string, organisation: string]>>;
+  readonly projects: Readonly<
+    Record<string, readonly [name: string, organisationId: string, organisation: string]>
+  >;
 }
 
 const DELIVERY_LABELS = ['project_id', 'endpoint_id', 'source', 'type', 'status'] as const;
@@ -45,7 +60,8 @@ export const COUNTINGS = {
   },
   'finished-events': {
     labels: ['project_id', 'source', 'status'],
-    groups: 'select project_id, source, status, n, null::timestamptz as oldest from event_counts where n > 0',
+    groups:
+      'select project_id, source, status, n, null::timestamptz as oldest from event_counts where n > 0',
   },
   'waiting-deliveries': unfinishedDeliveries(`status in ('scheduled', 'retry')`),
   'processing-deliveries': unfinishedDeliveries(`status = 'processing'`),
@@ -66,9 +82,14 @@ type Counted = [...labels: string[], n: number, age: number | null, of: number];
 
 /** Selects the $1 largest counts, and the rest summed by project and status. */
 function largest({ labels, groups }: (typeof COUNTINGS)[keyof typeof COUNTINGS]): string {
-  const age = (oldest: string) => `case when ${oldest} is not null then greatest(0, date_part('epoch', now() - ${oldest})) end`;
-  const summed = labels.map((label) => (label === 'project_id' || label === 'status' ? `${label}::text` : `'${OTHER}'`));
-  const ties = labels.slice(1).map((label) => (/_id|status/.test(label) ? label : `${label} collate "C"`));
+  const age = (oldest: string) =>
+    `case when ${oldest} is not null then greatest(0, date_part('epoch', now() - ${oldest})) end`;
+  const summed = labels.map((label) =>
+    label === 'project_id' || label === 'status' ? `${label}::text` : `'${OTHER}'`,
+  );
+  const ties = labels
+    .slice(1)
+    .map((label) => (/_id|status/.test(label) ? label : `${label} collate "C"`));
   return `with c as materialized (select * from (${groups}) g order by n desc, ${ties.join(', ')}, project_id)
     (select ${labels.map((label) => `${label}::text`).join(', ')}, n::float8, ${age('oldest')}, 0 from c limit $1::int)
     union all
@@ -82,13 +103,26 @@ const SUMS_SHARE = 10;
  * Sums all but the first counts by project and status, or by status alone with too many projects:
  * 1,000 label sets block for milliseconds.
  */
-function limitSeries(rows: readonly Counted[], max: number, status: number): { counts: readonly Counted[]; hidden: number } {
-  const [counts, sums] = [rows.filter((row) => row.at(-1) === 0), rows.filter((row) => row.at(-1) !== 0)];
-  const kept = counts.length <= max && sums.length === 0 ? counts : counts.slice(0, max - Math.ceil(max / SUMS_SHARE));
+function limitSeries(
+  rows: readonly Counted[],
+  max: number,
+  status: number,
+): { counts: readonly Counted[]; hidden: number } {
+  const [counts, sums] = [
+    rows.filter((row) => row.at(-1) === 0),
+    rows.filter((row) => row.at(-1) !== 0),
+  ];
+  const kept =
+    counts.length <= max && sums.length === 0
+      ? counts
+      : counts.slice(0, max - Math.ceil(max / SUMS_SHARE));
   const others = [...counts.slice(kept.length), ...sums];
   const hidden = others.reduce((total, row) => total + Math.max(1, row.at(-1) as number), 0);
   const byProject = addUp(others, [0, status]);
-  const all = [...kept, ...(kept.length + byProject.length <= max ? byProject : addUp(others, [status]))];
+  const all = [
+    ...kept,
+    ...(kept.length + byProject.length <= max ? byProject : addUp(others, [status])),
+  ];
   for (const row of all) row.pop();
   return { counts: all, hidden };
 }
@@ -96,10 +130,15 @@ function limitSeries(rows: readonly Counted[], max: number, status: number): { c
 function addUp(rows: readonly Counted[], keptLabels: readonly number[]): Counted[] {
   const sums = new Map<string, Counted>();
   for (const row of rows) {
-    const labels = row.slice(0, -3).map((label, k) => (keptLabels.includes(k) ? (label as string) : OTHER));
+    const labels = row
+      .slice(0, -3)
+      .map((label, k) => (keptLabels.includes(k) ? (label as string) : OTHER));
     const key = labels.join('\n');
     const [n, age, of] = row.slice(-3) as [number, number | null, number];
-    const [sum = 0, oldest = null] = (sums.get(key)?.slice(-3) ?? []) as [number?, (number | null)?];
+    const [sum = 0, oldest = null] = (sums.get(key)?.slice(-3) ?? []) as [
+      number?,
+      (number | null)?,
+    ];
     sums.set(key, [...labels, sum + n, age === null ? oldest : Math.max(oldest ?? 0, age), of]);
   }
   return [...sums.values()];
@@ -119,26 +158,50 @@ export async function readQueueSample(
   const read = async (on: pg.PoolClient, name: keyof typeof COUNTINGS, max = countsMax) => {
     // A second longer than Postgres. The types of node-postgres omit query_timeout per query.
     const options = { values: [max], rowMode: 'array' as const, query_timeout: timeoutMs + 1_000 };
-    return (await on.query<Counted>({ name: `sample-${name}`, text: largest(COUNTINGS[name]), ...options })).rows;
+    return (
+      await on.query<Counted>({
+        name: `sample-${name}`,
+        text: largest(COUNTINGS[name]),
+        ...options,
+      })
+    ).rows;
   };
   const readRest = async () => {
     await applyCountDeltas(client);
     const processing = await read(client, 'processing-deliveries');
     // Finished deliveries get the remaining capacity.
-    const finished = await read(client, 'finished-deliveries', Math.max(0, countsMax - processing.length));
+    const finished = await read(
+      client,
+      'finished-deliveries',
+      Math.max(0, countsMax - processing.length),
+    );
     const attempts = limitSeries(await read(client, 'attempts'), countsMax, 2);
-    const events = limitSeries([...(await read(client, 'pending-events')), ...(await read(client, 'finished-events'))], countsMax, 2);
+    const events = limitSeries(
+      [...(await read(client, 'pending-events')), ...(await read(client, 'finished-events'))],
+      countsMax,
+      2,
+    );
     return { processing, finished, attempts, events };
   };
   const reading = read(beside, 'waiting-deliveries');
   const [waiting, { processing, finished, attempts, events }] =
-    beside === client ? [await reading, await readRest()] : await Promise.all([reading, readRest()]);
-  const unfinished = [...waiting, ...processing].sort((a, b) => (b[5] as number) - (a[5] as number));
+    beside === client
+      ? [await reading, await readRest()]
+      : await Promise.all([reading, readRest()]);
+  const unfinished = [...waiting, ...processing].sort(
+    (a, b) => (b[5] as number) - (a[5] as number),
+  );
   const deliveries = limitSeries([...unfinished, ...finished], countsMax, 4);
-  const { rows: named } = await client.query<[id: string, name: string, organisationId: string, organisation: string]>({
+  const { rows: named } = await client.query<
+    [id: string, name: string, organisationId: string, organisation: string]
+  >({
     name: 'sample-names',
     text: `select p.id, p.name, o.id, o.name from projects p join organisations o on o.id = p.organisation_id where p.id = any ($1::uuid[])`,
-    values: [[...new Set(deliveries.counts.map(([project]) => project))].filter((project) => project !== OTHER)],
+    values: [
+      [...new Set(deliveries.counts.map(([project]) => project))].filter(
+        (project) => project !== OTHER,
+      ),
+    ],
     rowMode: 'array',
   });
   return {

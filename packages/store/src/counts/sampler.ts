@@ -49,9 +49,15 @@ export function startSampler(options: SamplerOptions): () => Promise<void> {
   if (!plugins.metrics) return () => Promise.resolve();
   const { meter } = plugins;
   // Present from the start: the first failure must count as an increase.
-  for (const sample of ['postgres', 'kv']) meter.add('gateway_metrics_sample_failures_total', { sample }, 0);
+  for (const sample of ['postgres', 'kv'])
+    meter.add('gateway_metrics_sample_failures_total', { sample }, 0);
   const everyMs = plugins.metrics.sampleTimeSeconds * 1000;
-  const start = (sample: 'postgres' | 'kv', { tick, ageSeconds }: Sampled, sentence: string, details: (error: unknown) => object) => {
+  const start = (
+    sample: 'postgres' | 'kv',
+    { tick, ageSeconds }: Sampled,
+    sentence: string,
+    details: (error: unknown) => object,
+  ) => {
     const stopAge = meter.collect(() => {
       const age = ageSeconds();
       if (age !== undefined) meter.set('gateway_metrics_sample_age_seconds', { sample }, age);
@@ -72,25 +78,39 @@ export function startSampler(options: SamplerOptions): () => Promise<void> {
   const late = `The queue series of Postgres stay as they are until a sample can be taken; one that takes longer than query_timeout (${config.query_timeout} s, GATEWAY_METRICS_QUERY_TIMEOUT) is given up.`;
   const stops = [
     start('postgres', postgresSampled(options, everyMs), late, (error) => ({ error })),
-    start('kv', kvSampled(options, everyMs), 'The queue series of KV are not shown until it answers.', (error) => ({
-      reason: kvReason(error, config.kv),
-    })),
+    start(
+      'kv',
+      kvSampled(options, everyMs),
+      'The queue series of KV are not shown until it answers.',
+      (error) => ({
+        reason: kvReason(error, config.kv),
+      }),
+    ),
   ];
   return async () => {
     await Promise.all(stops.map((stop) => stop()));
   };
 }
 
-function postgresSampled({ database: { pool, sessions }, plugins: { meter }, config }: SamplerOptions, everyMs: number): Sampled {
+function postgresSampled(
+  { database: { pool, sessions }, plugins: { meter }, config }: SamplerOptions,
+  everyMs: number,
+): Sampled {
   let known: string | undefined;
   let takenAtMs: number | undefined;
-  const dueMs = ({ age, seconds }: SampleTime) => Math.max(everyMs, (seconds / SHARE_MAX) * 1000) - age * 1000;
+  const dueMs = ({ age, seconds }: SampleTime) =>
+    Math.max(everyMs, (seconds / SHARE_MAX) * 1000) - age * 1000;
   const isDue = (last: SampleTime | undefined) => last === undefined || dueMs(last) <= 0;
   return {
     async tick(signal) {
       let last = await lastSample(pool, known);
       if (isDue(last)) {
-        await takeSample(sessions, { isDue, timeoutMs: config.query_timeout * 1000, countsMax: config.metrics.max_label_sets, signal });
+        await takeSample(sessions, {
+          isDue,
+          timeoutMs: config.query_timeout * 1000,
+          countsMax: config.metrics.max_label_sets,
+          signal,
+        });
         last = await lastSample(pool, known);
       }
       if (last === undefined) return AGAIN_MS;
@@ -113,7 +133,9 @@ function kvSampled({ kv, plugins: { meter } }: SamplerOptions, everyMs: number):
   return {
     async tick() {
       try {
-        const loads = await Promise.all(QUEUES.map(async ([queue, series]) => ({ series, ...(await kv.queue(queue).load()) })));
+        const loads = await Promise.all(
+          QUEUES.map(async ([queue, series]) => ({ series, ...(await kv.queue(queue).load()) })),
+        );
         takenAtMs = performance.now();
         for (const { series, waiting, pulled } of loads) {
           meter.set(series, { status: 'scheduled' }, waiting);
@@ -121,7 +143,8 @@ function kvSampled({ kv, plugins: { meter } }: SamplerOptions, everyMs: number):
         }
         return everyMs;
       } catch (error) {
-        if (takenAtMs === undefined && performance.now() - startedAtMs < CONNECT_MS) return Math.min(AGAIN_MS, everyMs);
+        if (takenAtMs === undefined && performance.now() - startedAtMs < CONNECT_MS)
+          return Math.min(AGAIN_MS, everyMs);
         // A zero would look like an empty queue.
         for (const [, series] of QUEUES) meter.clear(series);
         throw error;
@@ -139,7 +162,9 @@ const lastOf = new WeakMap<Meter, Promise<void>>();
  * waits for the series being replaced.
  */
 export function exportSample(meter: Meter, sample: QueueSample): Promise<void> {
-  const exporting = (lastOf.get(meter) ?? Promise.resolve()).then(() => replaceSeries(meter, sample));
+  const exporting = (lastOf.get(meter) ?? Promise.resolve()).then(() =>
+    replaceSeries(meter, sample),
+  );
   lastOf.set(
     meter,
     exporting.catch(() => undefined),
@@ -161,15 +186,24 @@ async function replaceSeries(meter: Meter, sample: QueueSample): Promise<void> {
   }
 }
 
-async function replaceOne(meter: Meter, sample: QueueSample, [name, steps, list]: (typeof SERIES)[number]): Promise<void> {
+async function replaceOne(
+  meter: Meter,
+  sample: QueueSample,
+  [name, steps, list]: (typeof SERIES)[number],
+): Promise<void> {
   meter.clear(name);
   await inSlices(steps(meter, sample));
   // Clearing the series has reset it to 0.
-  if (list && sample.hidden[list] > 0) meter.set('gateway_metrics_folded', { series: name }, sample.hidden[list]);
+  if (list && sample.hidden[list] > 0)
+    meter.set('gateway_metrics_folded', { series: name }, sample.hidden[list]);
 }
 
 /** The series, their generators (one label set per step), and their list with folded counts. */
-const SERIES: readonly (readonly [SeriesName, (meter: Meter, sample: QueueSample) => Generator<void>, (keyof QueueSample['hidden'])?])[] = [
+const SERIES: readonly (readonly [
+  SeriesName,
+  (meter: Meter, sample: QueueSample) => Generator<void>,
+  (keyof QueueSample['hidden'])?,
+])[] = [
   ['gateway_event_queue_total', setEvents, 'events'],
   ['gateway_event_queue_backlog_seconds', setEventBacklogs],
   ['gateway_event_delivery_queue_total', setDeliveries, 'deliveries'],
@@ -178,33 +212,53 @@ const SERIES: readonly (readonly [SeriesName, (meter: Meter, sample: QueueSample
 ];
 
 function* setEvents(meter: Meter, { events }: QueueSample): Generator<void> {
-  for (const [project, source, status, n] of events) yield meter.set('gateway_event_queue_total', { project, source, status }, n);
+  for (const [project, source, status, n] of events)
+    yield meter.set('gateway_event_queue_total', { project, source, status }, n);
 }
 
 function* setEventBacklogs(meter: Meter, { events }: QueueSample): Generator<void> {
   for (const [project, source, , , age] of events)
-    if (age !== null) yield meter.set('gateway_event_queue_backlog_seconds', { project, source }, age);
+    if (age !== null)
+      yield meter.set('gateway_event_queue_backlog_seconds', { project, source }, age);
 }
 
 function* setDeliveries(meter: Meter, { deliveries, projects }: QueueSample): Generator<void> {
   for (const [project, endpoint, source, event_type, status, n] of deliveries) {
     const [project_name, organisation_id, organisation_name] = projects[project] ?? ['', '', ''];
     // Spreading an object would take several times as long.
-    const labels = { project, project_name, endpoint, status, event_type, source, organisation_id, organisation_name };
+    const labels = {
+      project,
+      project_name,
+      endpoint,
+      status,
+      event_type,
+      source,
+      organisation_id,
+      organisation_name,
+    };
     yield meter.set('gateway_event_delivery_queue_total', labels, n);
   }
 }
 
 function* setDeliveryBacklogs(meter: Meter, { deliveries }: QueueSample): Generator<void> {
-  const oldest = new Map<string, { labels: { project: string; endpoint: string; source: string }; age: number }>();
+  const oldest = new Map<
+    string,
+    { labels: { project: string; endpoint: string; source: string }; age: number }
+  >();
   for (const [project, endpoint, source, , , , age] of deliveries) {
     const key = `${project} ${endpoint} ${source}`;
-    if (age !== null && age > (oldest.get(key)?.age ?? -1)) oldest.set(key, { labels: { project, endpoint, source }, age });
+    if (age !== null && age > (oldest.get(key)?.age ?? -1))
+      oldest.set(key, { labels: { project, endpoint, source }, age });
   }
-  for (const { labels, age } of oldest.values()) yield meter.set('gateway_event_delivery_queue_backlog_seconds', labels, age);
+  for (const { labels, age } of oldest.values())
+    yield meter.set('gateway_event_delivery_queue_backlog_seconds', labels, age);
 }
 
 function* setAttempts(meter: Meter, { attempts }: QueueSample): Generator<void> {
   for (const [project, endpoint, status, httpStatus, n] of attempts)
-    yield meter.set('gateway_event_delivery_attempts_total', { project, endpoint, status, http_status_code: httpStatus }, n);
+    yield meter.set(
+      'gateway_event_delivery_attempts_total',
+      { project, endpoint, status, http_status_code: httpStatus },
+      n,
+    );
 }

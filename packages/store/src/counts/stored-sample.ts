@@ -21,7 +21,10 @@ const TIMES = 'abs(extract(epoch from now() - taken_at))::float8 as age, seconds
  * Returns the last sample; undefined without one in this version's format. Its body is omitted if
  * taken at `known`.
  */
-export async function lastSample(client: Pick<pg.Pool, 'query'>, known: string | undefined): Promise<StoredSample | undefined> {
+export async function lastSample(
+  client: Pick<pg.Pool, 'query'>,
+  known: string | undefined,
+): Promise<StoredSample | undefined> {
   const { rows } = await client.query<SampleTime & { takenAt: string; body: string | null }>({
     name: 'last-sample',
     text: `select ${TIMES}, taken_at::text as "takenAt", case when taken_at::text is distinct from $1 then body end as body from metric_samples`,
@@ -48,15 +51,26 @@ interface Taking {
  * Takes and stores a sample for all processes, unless another one does or did. After a failure, the
  * last one remains.
  */
-export async function takeSample(pool: pg.Pool, { isDue, timeoutMs, countsMax, signal }: Taking): Promise<void> {
+export async function takeSample(
+  pool: pg.Pool,
+  { isDue, timeoutMs, countsMax, signal }: Taking,
+): Promise<void> {
   const work = async (client: pg.PoolClient) => {
-    const { rows } = await client.query<SampleTime>({ name: 'last-sample-time', text: `select ${TIMES} from metric_samples` });
+    const { rows } = await client.query<SampleTime>({
+      name: 'last-sample-time',
+      text: `select ${TIMES} from metric_samples`,
+    });
     if (!isDue(rows[0])) return;
     const startedAtMs = performance.now();
-    await client.query(`begin isolation level repeatable read; set local statement_timeout = ${timeoutMs}`);
-    const read = (beside: pg.PoolClient) => readQueueSample(client, beside, { timeoutMs, countsMax });
+    await client.query(
+      `begin isolation level repeatable read; set local statement_timeout = ${timeoutMs}`,
+    );
+    const read = (beside: pg.PoolClient) =>
+      readQueueSample(client, beside, { timeoutMs, countsMax });
     // A pool of one connection has no second one.
-    const sample = await (pool.options.max < 2 ? read(client) : withSnapshot(pool, client, { timeoutMs, signal }, read));
+    const sample = await (pool.options.max < 2
+      ? read(client)
+      : withSnapshot(pool, client, { timeoutMs, signal }, read));
     await client.query({
       name: 'store-sample',
       text: `insert into metric_samples (taken_at, seconds, body) values (now(), $1, $2)
@@ -79,7 +93,9 @@ async function withSnapshot<T>(
   { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal | undefined },
   work: (other: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
-  const { rows } = await client.query<{ snapshot: string }>('select pg_export_snapshot() as snapshot');
+  const { rows } = await client.query<{ snapshot: string }>(
+    'select pg_export_snapshot() as snapshot',
+  );
   const begin = `begin isolation level repeatable read read only; set transaction snapshot '${rows[0]!.snapshot}'; set local statement_timeout = ${timeoutMs}`;
   const reading = async (other: pg.PoolClient) => {
     await other.query(begin);

@@ -1,7 +1,12 @@
 import type pg from 'pg';
 
 /** Adds an agent with a lease of `ttlMs`. Returns a new id, even if the name exists. */
-export async function registerAgent(pool: pg.Pool, name: string, ttlMs: number, { readsSources = true } = {}): Promise<number> {
+export async function registerAgent(
+  pool: pg.Pool,
+  name: string,
+  ttlMs: number,
+  { readsSources = true } = {},
+): Promise<number> {
   const { rows } = await pool.query<{ id: number }>(
     `insert into agents (name, expires_at, reads_sources) values ($1, now() + $2::float8 * interval '1 millisecond', $3) returning id`,
     [name, ttlMs, readsSources],
@@ -52,8 +57,15 @@ export interface Heartbeat {
  * Renews the lease and reads everything an idle agent needs, with one partial index probe per
  * partition and project. Lock: its row.
  */
-export async function sendHeartbeat(pool: pg.Pool, id: number, ttlMs: number, projectIds: readonly string[]): Promise<Heartbeat> {
-  const { rows } = await pool.query<Omit<Heartbeat, 'dueInMs'> & { due: Record<string, number> | null }>({
+export async function sendHeartbeat(
+  pool: pg.Pool,
+  id: number,
+  ttlMs: number,
+  projectIds: readonly string[],
+): Promise<Heartbeat> {
+  const { rows } = await pool.query<
+    Omit<Heartbeat, 'dueInMs'> & { due: Record<string, number> | null }
+  >({
     name: 'heartbeat',
     text: `with renewed as (update agents set expires_at = now() + $2::float8 * interval '1 millisecond' where id = $1 returning 1)
            select (extract(epoch from now()) * 1000)::float8 as "nowMs", (select version from config_version) as "configVersion", exists (select from renewed) as alive,
@@ -78,7 +90,8 @@ export async function countAgents(pool: pg.Pool): Promise<{ alive: string[]; dea
   const { rows } = await pool.query<{ name: string; alive: boolean }>(
     `select name, expires_at > now() as alive from agents order by started_at limit 1000`,
   );
-  const named = (alive: boolean) => rows.filter((row) => row.alive === alive).map(({ name }) => name);
+  const named = (alive: boolean) =>
+    rows.filter((row) => row.alive === alive).map(({ name }) => name);
   return { alive: named(true), dead: named(false) };
 }
 
@@ -102,6 +115,13 @@ export async function listAgents(pool: pg.Pool, limit: number): Promise<AgentRow
 }
 
 /** Notifies agents that deliveries of these projects are due; '' stands for any project. */
-export async function notifyDue(pool: pg.Pool, projectIds: readonly string[] = ['']): Promise<void> {
-  await pool.query({ name: 'notify-due', text: `select pg_notify('gateway_due', p) from unnest($1::text[]) p`, values: [projectIds] });
+export async function notifyDue(
+  pool: pg.Pool,
+  projectIds: readonly string[] = [''],
+): Promise<void> {
+  await pool.query({
+    name: 'notify-due',
+    text: `select pg_notify('gateway_due', p) from unnest($1::text[]) p`,
+    values: [projectIds],
+  });
 }

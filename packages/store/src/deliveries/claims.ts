@@ -4,7 +4,8 @@ import { insertCountDeltas, finishedDeliveries } from '../counts/count-deltas.js
 import { DUE_AT, membersOf, OCCURRED_AT, REF, type EventRef } from '../events/event-ref.js';
 import { WAIT_REASONS, type WaitReason } from './postponed-deliveries.js';
 
-export type EventDeliveryStatus = 'scheduled' | 'processing' | 'retry' | 'success' | 'failure' | 'discarded';
+export type EventDeliveryStatus =
+  'scheduled' | 'processing' | 'retry' | 'success' | 'failure' | 'discarded';
 
 export interface ClaimedDelivery extends EventRef {
   readonly eventId: string;
@@ -27,7 +28,10 @@ export interface ClaimedDelivery extends EventRef {
  * Claims rows of `due` for the agent $1. Locks them, skipping rows being claimed, then claims the
  * first that fit in `bytes`; Postgres knows the length of a large body without reading it.
  */
-const claiming = (due: string, { limit, bytes }: { readonly limit: string; readonly bytes: string }) => `
+const claiming = (
+  due: string,
+  { limit, bytes }: { readonly limit: string; readonly bytes: string },
+) => `
   with due as (${due} limit ${limit} for update of d skip locked),
   sized as (
     select d.*, e.*, coalesce(sum(e.header_bytes + octet_length(coalesce(d.transformed_data, e.data))) over (order by next_attempt_at, id rows between unbounded preceding and 1 preceding), 0) < ${bytes}::float8 as fits
@@ -96,8 +100,16 @@ export async function claimDue(
   pool: pg.Pool,
   agentId: number,
   { projectId, statuses, exceptEndpoints, limit, bytes = Infinity, from = '-infinity' }: Claim,
-): Promise<{ readonly claimed: ClaimedDelivery[]; readonly scannedTo: string; readonly isMore: boolean }> {
-  return claim(pool, { name: 'claim-due', text: CLAIM, values: [agentId, projectId, statuses, exceptEndpoints, limit, from, bytes] });
+): Promise<{
+  readonly claimed: ClaimedDelivery[];
+  readonly scannedTo: string;
+  readonly isMore: boolean;
+}> {
+  return claim(pool, {
+    name: 'claim-due',
+    text: CLAIM,
+    values: [agentId, projectId, statuses, exceptEndpoints, limit, from, bytes],
+  });
 }
 
 /** Claims the due first attempts of these events. `isMore`: further ones can be due. */
@@ -109,7 +121,9 @@ export async function claimEvents(
     exceptEndpoints,
     limit,
     bytes,
-  }: Required<Pick<Claim, 'exceptEndpoints' | 'limit' | 'bytes'>> & { readonly refs: readonly EventRef[] },
+  }: Required<Pick<Claim, 'exceptEndpoints' | 'limit' | 'bytes'>> & {
+    readonly refs: readonly EventRef[];
+  },
 ): Promise<{ readonly claimed: ClaimedDelivery[]; readonly isMore: boolean }> {
   return claim(pool, {
     name: 'claim-events',
@@ -118,12 +132,20 @@ export async function claimEvents(
   });
 }
 
-async function claim(pool: pg.Pool, query: pg.QueryConfig): Promise<{ claimed: ClaimedDelivery[]; scannedTo: string; isMore: boolean }> {
+async function claim(
+  pool: pg.Pool,
+  query: pg.QueryConfig,
+): Promise<{ claimed: ClaimedDelivery[]; scannedTo: string; isMore: boolean }> {
   // An empty claim returns one row with only the cursor.
   const { rows } = await pool.query<
-    (ClaimedDelivery | { readonly projectId: null }) & { readonly scannedTo: string; readonly isMore: boolean }
+    (ClaimedDelivery | { readonly projectId: null }) & {
+      readonly scannedTo: string;
+      readonly isMore: boolean;
+    }
   >(query);
-  const claimed = rows.flatMap(({ scannedTo: _, isMore: __, ...delivery }) => (delivery.projectId === null ? [] : delivery));
+  const claimed = rows.flatMap(({ scannedTo: _, isMore: __, ...delivery }) =>
+    delivery.projectId === null ? [] : delivery,
+  );
   const { scannedTo, isMore } = rows[0]!;
   return { claimed, scannedTo, isMore };
 }
@@ -139,7 +161,11 @@ const DELIVERY = membersOf<DeliveryRef>('projectId id occurredAtMs endpointId');
  * Returns the agent's deliveries claimed over `olderThanMs` ago. Scans event_deliveries_claimed:
  * only deliveries in flight. No lock.
  */
-export async function readClaimed(pool: pg.Pool, agentId: number, olderThanMs: number): Promise<DeliveryRef[]> {
+export async function readClaimed(
+  pool: pg.Pool,
+  agentId: number,
+  olderThanMs: number,
+): Promise<DeliveryRef[]> {
   const { rows } = await pool.query<DeliveryRef>({
     name: 'read-claimed',
     text: `select project_id as "projectId", id, endpoint_id as "endpointId", (extract(epoch from occurred_at) * 1000)::float8 as "occurredAtMs"
@@ -151,14 +177,24 @@ export async function readClaimed(pool: pg.Pool, agentId: number, olderThanMs: n
 
 /** Due after `dueInMs` plus up to `spreadMs` at random, or discarded. */
 export type Release =
-  | { readonly to: 'due'; readonly dueInMs: number; readonly spreadMs?: number; readonly reason?: WaitReason }
+  | {
+      readonly to: 'due';
+      readonly dueInMs: number;
+      readonly spreadMs?: number;
+      readonly reason?: WaitReason;
+    }
   | { readonly to: 'discarded'; readonly reason: string };
 
 /**
  * Releases held deliveries without an attempt, or discards them. `dueInMs` is Infinity for a paused
  * endpoint. Locks: their rows, by primary key.
  */
-export async function releaseDeliveries(pool: pg.Pool, agentId: number, deliveries: readonly DeliveryRef[], how: Release): Promise<void> {
+export async function releaseDeliveries(
+  pool: pg.Pool,
+  agentId: number,
+  deliveries: readonly DeliveryRef[],
+  how: Release,
+): Promise<void> {
   await pool.query({
     name: 'return-deliveries',
     text: `with d as (
@@ -183,7 +219,10 @@ export async function releaseDeliveries(pool: pg.Pool, agentId: number, deliveri
  * Deletes dead agents and makes their deliveries due; with `orphans`, also deliveries of agents
  * without a row. Locks these rows. Scans event_deliveries_claimed.
  */
-export async function recoverDeliveries(pool: pg.Pool, { orphans }: { orphans: boolean }): Promise<number> {
+export async function recoverDeliveries(
+  pool: pg.Pool,
+  { orphans }: { orphans: boolean },
+): Promise<number> {
   const { rowCount } = await pool.query({
     name: orphans ? 'recover-orphans' : 'recover-deliveries',
     text: `with dead as (delete from agents where expires_at <= now() returning id)

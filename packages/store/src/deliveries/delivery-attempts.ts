@@ -63,13 +63,19 @@ const record = (members: readonly string[], { transformed }: { readonly transfor
 /** Most batches have no transformed data. */
 const RECORD = { name: 'record-attempts', text: record(ATTEMPT, { transformed: false }) };
 const TRANSFORMED = [...ATTEMPT, 'transformedData'] as const;
-const RECORD_TRANSFORMED = { name: 'record-transformed-attempts', text: record(TRANSFORMED, { transformed: true }) };
+const RECORD_TRANSFORMED = {
+  name: 'record-transformed-attempts',
+  text: record(TRANSFORMED, { transformed: true }),
+};
 
 /**
  * Commits attempts and delivery states, all or nothing. Skips stored attempts; a delivery no longer
  * held keeps its state.
  */
-export async function recordAttempts(pool: pg.Pool, attempts: readonly AttemptRecord[]): Promise<void> {
+export async function recordAttempts(
+  pool: pg.Pool,
+  attempts: readonly AttemptRecord[],
+): Promise<void> {
   const isTransformed = attempts.some(({ transformedData }) => transformedData !== undefined);
   await pool.query({
     ...(isTransformed ? RECORD_TRANSFORMED : RECORD),

@@ -44,7 +44,14 @@ export interface EventDeliveryFilter extends Span {
   readonly eventType?: string | undefined;
 }
 
-const STATUSES: readonly EventDeliveryStatus[] = ['scheduled', 'processing', 'retry', 'success', 'failure', 'discarded'];
+const STATUSES: readonly EventDeliveryStatus[] = [
+  'scheduled',
+  'processing',
+  'retry',
+  'success',
+  'failure',
+  'discarded',
+];
 
 /** Returns a page by id. An index serves each combination of filters. */
 export function listEventDeliveries(
@@ -55,7 +62,8 @@ export function listEventDeliveries(
 ): Promise<Page<EventDeliveryRow>> {
   const { eventId, eventType } = filter;
   const endpoints = endpointsOf(projectId, filter);
-  if (eventId === undefined && endpoints !== undefined && eventType !== undefined) throw new Error('no index has endpoint and event type');
+  if (eventId === undefined && endpoints !== undefined && eventType !== undefined)
+    throw new Error('no index has endpoint and event type');
   const statuses = filter.statuses?.length ? filter.statuses : STATUSES;
   const ofColumns = (values: Values) => [
     ...(endpoints ? [`e.endpoint_id in (${endpoints(values)})`] : []),
@@ -70,18 +78,31 @@ export function listEventDeliveries(
   const groups = (values: Values) => ({
     keys: [
       ...(endpoints ? [{ column: 'e.endpoint_id', values: `(${endpoints(values)})` }] : []),
-      ...(eventType === undefined ? [] : [{ column: 'e.event_type', values: `unnest(${values.add([eventType])}::text[])` }]),
-      { column: 'e.status', values: `unnest(${values.add(statuses.filter((it) => it !== 'processing'))}::event_delivery_status[])` },
+      ...(eventType === undefined
+        ? []
+        : [{ column: 'e.event_type', values: `unnest(${values.add([eventType])}::text[])` }]),
+      {
+        column: 'e.status',
+        values: `unnest(${values.add(statuses.filter((it) => it !== 'processing'))}::event_delivery_status[])`,
+      },
     ],
     predicate: `e.status <> 'processing'`,
   });
-  const held = (values: Values) => [`e.status = 'processing' and e.claimed_by > 0`, ...ofColumns(values)];
-  const isAll = endpoints === undefined && eventType === undefined && statuses.length === STATUSES.length;
+  const held = (values: Values) => [
+    `e.status = 'processing' and e.claimed_by > 0`,
+    ...ofColumns(values),
+  ];
+  const isAll =
+    endpoints === undefined && eventType === undefined && statuses.length === STATUSES.length;
   const log = {
     table: 'event_deliveries',
     projectId,
     span: filter,
-    ...(eventId !== undefined ? { few: fewOfEvent } : isAll ? {} : { groups, ...(statuses.includes('processing') ? { few: held } : {}) }),
+    ...(eventId !== undefined
+      ? { few: fewOfEvent }
+      : isAll
+        ? {}
+        : { groups, ...(statuses.includes('processing') ? { few: held } : {}) }),
     columns: COLUMNS,
     joins: JOINS,
   } as const satisfies LogQuery;
@@ -93,9 +114,15 @@ function endpointsOf(
   projectId: string,
   { endpointId, ownerId }: Pick<EventDeliveryFilter, 'endpointId' | 'ownerId'>,
 ): ((values: Values) => string) | undefined {
-  if (ownerId === undefined) return endpointId === undefined ? undefined : (values) => `select unnest(${values.add([endpointId])}::uuid[])`;
+  if (ownerId === undefined)
+    return endpointId === undefined
+      ? undefined
+      : (values) => `select unnest(${values.add([endpointId])}::uuid[])`;
   return (values) =>
-    [endpointsOfOwner(values.add(projectId), values.add(ownerId)), ...values.where(endpointId, (it) => `p.id = ${it}::uuid`)].join(' and ');
+    [
+      endpointsOfOwner(values.add(projectId), values.add(ownerId)),
+      ...values.where(endpointId, (it) => `p.id = ${it}::uuid`),
+    ].join(' and ');
 }
 
 /**
@@ -112,7 +139,11 @@ export function ofEvent(eventId: string, values: Values): string[] {
 }
 
 /** Returns the delivery. Endpoint fields are null if the endpoint's row no longer exists. */
-export async function findEventDelivery(pool: Pool, projectId: string, id: string): Promise<EventDeliveryRow | undefined> {
+export async function findEventDelivery(
+  pool: Pool,
+  projectId: string,
+  id: string,
+): Promise<EventDeliveryRow | undefined> {
   const { rows } = await pool.query<EventDeliveryRow>({
     name: 'find-event-delivery',
     text: `select ${COLUMNS} from event_deliveries e ${JOINS} where e.project_id = $1 and e.id = $2 and e.occurred_at = $3`,
@@ -122,7 +153,11 @@ export async function findEventDelivery(pool: Pool, projectId: string, id: strin
 }
 
 /** Returns the JSON output of the subscription's function. */
-export async function readTransformedData(pool: Pool, projectId: string, id: string): Promise<string | null> {
+export async function readTransformedData(
+  pool: Pool,
+  projectId: string,
+  id: string,
+): Promise<string | null> {
   const { rows } = await pool.query<{ data: string | null }>({
     name: 'read-transformed-data',
     text: `select transformed_data as data from event_deliveries where project_id = $1 and id = $2 and occurred_at = $3`,
@@ -163,7 +198,13 @@ export async function listDeliveryAttempts(
     name: 'list-delivery-attempts',
     text: `select ${ATTEMPT_COLUMNS} from delivery_attempts
            where project_id = $1 and event_delivery_id = $2 and occurred_at = $3 and ($5::uuid is null or id = $5) order by id desc limit $4`,
-    values: [projectId, eventDeliveryId, new Date(timeOfId(eventDeliveryId)), LISTED_ATTEMPTS, id ?? null],
+    values: [
+      projectId,
+      eventDeliveryId,
+      new Date(timeOfId(eventDeliveryId)),
+      LISTED_ATTEMPTS,
+      id ?? null,
+    ],
   });
   return rows;
 }

@@ -1,4 +1,13 @@
-export { type AgentRow, notifyDue, sendHeartbeat, countAgents, listAgents, listReaders, registerAgent, deregisterAgent } from './agents.js';
+export {
+  type AgentRow,
+  notifyDue,
+  sendHeartbeat,
+  countAgents,
+  listAgents,
+  listReaders,
+  registerAgent,
+  deregisterAgent,
+} from './agents.js';
 export {
   claimDue,
   claimEvents,
@@ -20,5 +29,11 @@ export {
   resendEventDelivery,
 } from './delivery-log.js';
 export { settleDeliveries, sweepDeliveries } from './settle-deliveries.js';
-export { expediteDeliveries, postponeDue, type Wait, WAIT_REASONS, type WaitReason } from './postponed-deliveries.js';
+export {
+  expediteDeliveries,
+  postponeDue,
+  type Wait,
+  WAIT_REASONS,
+  type WaitReason,
+} from './postponed-deliveries.js';
 export { findRetryProjects, retryDeliveries, type RetryOutcome, type RetryTally } from './retry.js';

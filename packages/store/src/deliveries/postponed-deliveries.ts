@@ -2,9 +2,11 @@ import type { Pool } from 'pg';
 import { notifyDue } from './agents.js';
 
 export const WAIT_REASONS = {
-  breaker: 'The circuit breaker of its endpoint is open: the endpoint fails, and nothing is sent until it is tried again.',
+  breaker:
+    'The circuit breaker of its endpoint is open: the endpoint fails, and nothing is sent until it is tried again.',
   rate_limit: 'Its endpoint has a rate limit, and other deliveries come first.',
-  lookup: 'Its project has as many names looked up as it may (delivery.lookups_per_project), and their name servers take long.',
+  lookup:
+    'Its project has as many names looked up as it may (delivery.lookups_per_project), and their name servers take long.',
   function:
     'The function of its subscription overran its bounds with other data, or cannot be run now; correct the function, if it overruns, and this is tried again.',
   slow: 'Its endpoint answers slowly, and others are served first.',
@@ -62,7 +64,9 @@ export async function postponeDue(
     values: [
       projectId,
       waits.map(({ endpointId }) => endpointId),
-      ...(['dueInMs', 'paceMs', 'spreadMs'] as const).map((name) => waits.map(({ wait }) => wait[name])),
+      ...(['dueInMs', 'paceMs', 'spreadMs'] as const).map((name) =>
+        waits.map(({ wait }) => wait[name]),
+      ),
       waits.map(({ wait }) => WAIT_REASONS[wait.reason]),
     ],
   });

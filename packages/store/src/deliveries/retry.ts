@@ -86,9 +86,19 @@ export async function* retryDeliveries(
         ids.length === 0,
       );
       for (let at = 0; at < ids.length; at += BATCH) {
-        const changed = await requeue(pool, { projectId, status: selection.status, began, endpointIds, ids: ids.slice(at, at + BATCH) });
+        const changed = await requeue(pool, {
+          projectId,
+          status: selection.status,
+          began,
+          endpointIds,
+          ids: ids.slice(at, at + BATCH),
+        });
         yield step(
-          changed.map((it) => ({ ...it, projectId, endpointName: names.get(it.endpointId) ?? null })),
+          changed.map((it) => ({
+            ...it,
+            projectId,
+            endpointName: names.get(it.endpointId) ?? null,
+          })),
           at + BATCH >= ids.length,
         );
       }
@@ -113,9 +123,14 @@ interface RetryPage {
  */
 async function readPage(
   pool: Pool,
-  selection: RetrySelection & { readonly projectId: string; readonly began: string; readonly after: string | undefined },
+  selection: RetrySelection & {
+    readonly projectId: string;
+    readonly began: string;
+    readonly after: string | undefined;
+  },
 ): Promise<RetryPage> {
-  const { status, from, to, projectId, eventId, endpointId, ownerId, eventType, began, after } = selection;
+  const { status, from, to, projectId, eventId, endpointId, ownerId, eventType, began, after } =
+    selection;
   const values = new Values();
   const project = values.add(projectId);
   const fromMs = Math.max(0, from.getTime());
@@ -145,7 +160,9 @@ async function readPage(
   const isWaiting = status === 'scheduled' || status === 'retry';
   const outcome = `case when n.status is null then 'deleted' when n.status = 'inactive' then 'inactive'
     when g.is_sending then 'sending' ${isWaiting ? `when n.status = 'paused' or g.is_due then 'waiting'` : `when n.status = 'paused' then 'held'`} else 'due' end`;
-  const { rows: found } = await pool.query<Omit<RetryPage, 'groups'> & (Group | { readonly ids: null })>(
+  const { rows: found } = await pool.query<
+    Omit<RetryPage, 'groups'> & (Group | { readonly ids: null })
+  >(
     `with page as materialized (
        select e.id, e.endpoint_id, e.next_attempt_at, ${hit} as hit, e.status = 'processing' and e.claimed_by in (${LIVING}) as is_sending
        from ${source}
@@ -163,7 +180,9 @@ async function readPage(
     values.list,
   );
   const { scanned, last } = found[0]!;
-  const groups = found.flatMap(({ scanned: _, last: __, ...group }) => (group.ids === null ? [] : group));
+  const groups = found.flatMap(({ scanned: _, last: __, ...group }) =>
+    group.ids === null ? [] : group,
+  );
   return { scanned, last, groups };
 }
 
@@ -237,9 +256,21 @@ async function requeue(
   const { rows } = await pool.query<{ endpoint_id: string; held: boolean; count: number }>({
     name: 'requeue-deliveries',
     text: REQUEUE,
-    values: [projectId, endpointIds, ids, new Date(timeOfId(ids[0]!)), new Date(timeOfId(ids.at(-1)!)), status, began],
+    values: [
+      projectId,
+      endpointIds,
+      ids,
+      new Date(timeOfId(ids[0]!)),
+      new Date(timeOfId(ids.at(-1)!)),
+      status,
+      began,
+    ],
   });
-  return rows.map(({ endpoint_id: endpointId, held, count }) => ({ endpointId, outcome: held ? 'held' : 'due', count }));
+  return rows.map(({ endpoint_id: endpointId, held, count }) => ({
+    endpointId,
+    outcome: held ? 'held' : 'due',
+    count,
+  }));
 }
 
 export interface RetryProject {
@@ -253,19 +284,37 @@ export interface RetryProject {
  */
 export async function findRetryProjects(
   pool: Pool,
-  { projectId, eventId, endpointId }: { projectId?: string | undefined; eventId?: string | undefined; endpointId?: string | undefined },
+  {
+    projectId,
+    eventId,
+    endpointId,
+  }: {
+    projectId?: string | undefined;
+    eventId?: string | undefined;
+    endpointId?: string | undefined;
+  },
 ): Promise<RetryProject[]> {
   let projects: RetryProject[] = [];
-  const narrow = async (thing: string, id: string | undefined, text: string, values: readonly unknown[]) => {
+  const narrow = async (
+    thing: string,
+    id: string | undefined,
+    text: string,
+    values: readonly unknown[],
+  ) => {
     const { rows } = await pool.query<RetryProject>(text, [...values]);
-    projects = thing === 'project' ? rows : projects.filter((project) => rows.some((it) => it.id === project.id));
-    if (id !== undefined && projects.length === 0) throw new GatewayError('not_found', { thing, id });
+    projects =
+      thing === 'project'
+        ? rows
+        : projects.filter((project) => rows.some((it) => it.id === project.id));
+    if (id !== undefined && projects.length === 0)
+      throw new GatewayError('not_found', { thing, id });
   };
   const all = `select id, name from projects where deleted_at is null and ($1::uuid is null or id = $1) order by id`;
   await narrow('project', projectId, all, [projectId ?? null]);
   const ofEndpoint = `select p.id from projects p join endpoints n on n.project_id = p.id and n.id = $1 and n.deleted_at is null`;
   if (endpointId !== undefined) await narrow('endpoint', endpointId, ofEndpoint, [endpointId]);
   const ofTheEvent = `select p.id from projects p join events e on e.project_id = p.id and e.id = $1 and e.occurred_at = $2`;
-  if (eventId !== undefined) await narrow('event', eventId, ofTheEvent, [eventId, new Date(timeOfId(eventId))]);
+  if (eventId !== undefined)
+    await narrow('event', eventId, ofTheEvent, [eventId, new Date(timeOfId(eventId))]);
   return projects;
 }

@@ -13,8 +13,14 @@ interface Waiting {
 /** The changes that bring waiting deliveries in line with the stored state. */
 const CHANGES = {
   discard: { set: `status = 'discarded', next_attempt_at = null`, of: ofEndpoint('$3') },
-  hold: { set: `next_attempt_at = 'infinity'`, of: `next_attempt_at < 'infinity' and ${ofEndpoint('$3')}` },
-  release: { set: `next_attempt_at = now()`, of: `next_attempt_at = 'infinity' and endpoint_id = $3` },
+  hold: {
+    set: `next_attempt_at = 'infinity'`,
+    of: `next_attempt_at < 'infinity' and ${ofEndpoint('$3')}`,
+  },
+  release: {
+    set: `next_attempt_at = now()`,
+    of: `next_attempt_at = 'infinity' and endpoint_id = $3`,
+  },
 } as const;
 
 /**
@@ -23,7 +29,11 @@ const CHANGES = {
  * deliveries of a deleted project. The state is read before each batch: a repeated, resumed or
  * concurrent call converges. Skips rows being claimed. Returns the number of changes.
  */
-export async function settleDeliveries(pool: Pool, of: Waiting, signal?: AbortSignal): Promise<number> {
+export async function settleDeliveries(
+  pool: Pool,
+  of: Waiting,
+  signal?: AbortSignal,
+): Promise<number> {
   let [changed, released] = [0, 0];
   while (!signal?.aborted) {
     const { change, reason } = await readChange(pool, of);
@@ -135,7 +145,11 @@ const UNSETTLED = `
  * @param deletedSeconds age of the oldest deleted endpoints to settle before their deliveries are
  *   due
  */
-export async function sweepDeliveries(pool: Pool, deletedSeconds: number, signal?: AbortSignal): Promise<number> {
+export async function sweepDeliveries(
+  pool: Pool,
+  deletedSeconds: number,
+  signal?: AbortSignal,
+): Promise<number> {
   const { rows } = await pool.query<{ projectId: string; endpointId: string | null }>({
     name: 'read-unsettled',
     text: UNSETTLED,
@@ -143,6 +157,10 @@ export async function sweepDeliveries(pool: Pool, deletedSeconds: number, signal
   });
   let changed = 0;
   for (const { projectId, endpointId } of rows)
-    changed += await settleDeliveries(pool, { projectId, endpointId: endpointId ?? undefined }, signal);
+    changed += await settleDeliveries(
+      pool,
+      { projectId, endpointId: endpointId ?? undefined },
+      signal,
+    );
   return changed;
 }

@@ -43,7 +43,12 @@ const NO_SOURCE = '00000000-0000-0000-0000-000000000000';
 const STATUSES: readonly EventStatus[] = ['pending', 'processed', 'failed'];
 
 /** Returns a page by id, without data above 16 KiB. An index serves each combination of filters. */
-export function listEvents(pool: Pool, projectId: string, filter: EventFilter, page: PageRequest): Promise<Page<EventRow>> {
+export function listEvents(
+  pool: Pool,
+  projectId: string,
+  filter: EventFilter,
+  page: PageRequest,
+): Promise<Page<EventRow>> {
   const columns = `${COLUMNS}, case when octet_length(e.data) <= ${LISTED_DATA_BYTES} then e.data end as data`;
   return readLog(pool, { ...selected(projectId, filter), columns }, page);
 }
@@ -69,20 +74,34 @@ function selected(projectId: string, filter: EventFilter): Omit<LogQuery, 'colum
   const sources = `(select '${NO_SOURCE}'::uuid union all select id from sources where project_id = $1)`;
   const groups = (values: Values) => ({
     keys: [
-      ...(eventType === undefined ? [] : [{ column: 'e.event_type', values: `unnest(${values.add([eventType])}::text[])` }]),
+      ...(eventType === undefined
+        ? []
+        : [{ column: 'e.event_type', values: `unnest(${values.add([eventType])}::text[])` }]),
       {
         column: `coalesce(e.source_id, '${NO_SOURCE}')`,
         values: sourceId === undefined ? sources : `unnest(${values.add([sourceId])}::uuid[])`,
       },
-      { column: 'e.status', values: `unnest(${values.add(status ? [status] : STATUSES)}::event_status[])` },
+      {
+        column: 'e.status',
+        values: `unnest(${values.add(status ? [status] : STATUSES)}::event_status[])`,
+      },
     ],
   });
   const isAll = status === undefined && eventType === undefined && sourceId === undefined;
-  return { table: 'events', projectId, span: filter, ...(idempotencyKey !== undefined ? { few } : isAll ? {} : { groups }) };
+  return {
+    table: 'events',
+    projectId,
+    span: filter,
+    ...(idempotencyKey !== undefined ? { few } : isAll ? {} : { groups }),
+  };
 }
 
 /** Returns the event with its data, whatever the size. */
-export async function findEvent(pool: Pool, projectId: string, id: string): Promise<EventRow | undefined> {
+export async function findEvent(
+  pool: Pool,
+  projectId: string,
+  id: string,
+): Promise<EventRow | undefined> {
   const { rows } = await pool.query<EventRow>({
     name: 'find-event',
     text: `select ${COLUMNS}, e.data from events e where e.project_id = $1 and e.id = $2 and e.occurred_at = $3`,

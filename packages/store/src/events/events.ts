@@ -117,7 +117,10 @@ const [ACCEPT, ACCEPT_MESSAGES, ACCEPT_DISCARDED, ACCEPT_DISCARDED_MESSAGES] = [
   { name: 'accept-events', text: accept({ deliveries: false }, { messages: false }) },
   { name: 'accept-events-messages', text: accept({ deliveries: false }, { messages: true }) },
   { name: 'accept-events-discarded', text: accept({ deliveries: true }, { messages: false }) },
-  { name: 'accept-events-discarded-messages', text: accept({ deliveries: true }, { messages: true }) },
+  {
+    name: 'accept-events-discarded-messages',
+    text: accept({ deliveries: true }, { messages: true }),
+  },
 ] as const;
 
 /**
@@ -125,12 +128,21 @@ const [ACCEPT, ACCEPT_MESSAGES, ACCEPT_DISCARDED, ACCEPT_DISCARDED_MESSAGES] = [
  * duplicate, whose id or (within its window) key exists, changes nothing. Messages are stored with
  * their new events. Returns the ids of the new events, or `all`.
  */
-export async function acceptEvents(client: Pick<pg.Pool, 'query'>, batch: EventBatch): Promise<ReadonlySet<string> | 'all'> {
+export async function acceptEvents(
+  client: Pick<pg.Pool, 'query'>,
+  batch: EventBatch,
+): Promise<ReadonlySet<string> | 'all'> {
   const { events, deliveries, messages = [] } = batch;
   const isDiscarded = deliveries.some(({ status }) => status === 'discarded');
   const keeps = messages.length > 0;
   const { rows } = await client.query<{ accepted: number; ids: string[] }>({
-    ...(keeps ? (isDiscarded ? ACCEPT_DISCARDED_MESSAGES : ACCEPT_MESSAGES) : isDiscarded ? ACCEPT_DISCARDED : ACCEPT),
+    ...(keeps
+      ? isDiscarded
+        ? ACCEPT_DISCARDED_MESSAGES
+        : ACCEPT_MESSAGES
+      : isDiscarded
+        ? ACCEPT_DISCARDED
+        : ACCEPT),
     values: [
       ...batchTexts(events, EVENT),
       ...batchTexts(deliveries, DELIVERY),
@@ -152,7 +164,10 @@ export interface StoredMessage {
 }
 
 /** Returns the messages of existing events by event id. No lock. */
-export async function readMessages(pool: Pick<pg.Pool, 'query'>, refs: readonly EventRef[]): Promise<ReadonlyMap<string, StoredMessage>> {
+export async function readMessages(
+  pool: Pick<pg.Pool, 'query'>,
+  refs: readonly EventRef[],
+): Promise<ReadonlyMap<string, StoredMessage>> {
   const { rows } = await pool.query<StoredMessage & { id: string }>({
     name: 'read-messages',
     text: `select e.id, encode(e.digest, 'hex') as digest, case when e.digest is null then e.event_type end as "eventType",
@@ -165,7 +180,10 @@ export async function readMessages(pool: Pick<pg.Pool, 'query'>, refs: readonly 
 }
 
 export type PendingEvent = EventRef &
-  Pick<NewEvent, 'sourceId' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId' | 'headers' | 'data'>;
+  Pick<
+    NewEvent,
+    'sourceId' | 'eventType' | 'messageType' | 'endpointId' | 'ownerId' | 'headers' | 'data'
+  >;
 
 const PENDING_COLUMNS = `e.project_id as "projectId", e.id, (extract(epoch from e.occurred_at) * 1000)::float8 as "occurredAtMs", e.source_id as "sourceId",
   e.event_type as "eventType", e.message_type as "messageType", e.endpoint_id as "endpointId", e.owner_id as "ownerId", e.headers, e.data`;
@@ -174,7 +192,10 @@ const PENDING_COLUMNS = `e.project_id as "projectId", e.id, (extract(epoch from 
  * Returns the pending events. No lock. Compares the status as text: no plan scans the index of all
  * pending events.
  */
-export async function readPending(pool: pg.Pool, refs: readonly EventRef[]): Promise<PendingEvent[]> {
+export async function readPending(
+  pool: pg.Pool,
+  refs: readonly EventRef[],
+): Promise<PendingEvent[]> {
   const { rows } = await pool.query<PendingEvent>({
     name: 'read-pending',
     text: `select ${PENDING_COLUMNS}
@@ -242,7 +263,11 @@ const ROUTED = `
  */
 export async function recordRoutes(
   pool: pg.Pool,
-  { events, deliveries, agentId }: { events: readonly RoutedEvent[]; deliveries: readonly NewEventDelivery[]; agentId: number },
+  {
+    events,
+    deliveries,
+    agentId,
+  }: { events: readonly RoutedEvent[]; deliveries: readonly NewEventDelivery[]; agentId: number },
 ): Promise<ReadonlySet<string>> {
   const { rows } = await pool.query<{ ids: string[] }>({
     name: 'record-routes',

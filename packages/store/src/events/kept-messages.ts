@@ -32,7 +32,9 @@ export function keptParts(message: {
   const { body: raw } = message;
   const headers = JSON.stringify(message.headers);
   const rawBytes = raw.byteLength;
-  return rawBytes + headers.length > KEPT_BYTES_MAX ? { headers: '{}', raw: null, rawBytes } : { headers, raw, rawBytes };
+  return rawBytes + headers.length > KEPT_BYTES_MAX
+    ? { headers: '{}', raw: null, rawBytes }
+    : { headers, raw, rawBytes };
 }
 
 type Stored = Omit<KeptMessage, 'raw'> & { readonly raw: string | null };
@@ -56,14 +58,23 @@ export function insertMessages(first: number): string {
 
 /** Returns the parameters of `insertMessages`. */
 export function messageTexts(messages: readonly MessageOfEvents[]): string[] {
-  const base64 = (raw: Uint8Array) => Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('base64');
-  const stored = messages.map(({ message }): Stored => ({ ...message, raw: message.raw && base64(message.raw) }));
-  const links = messages.flatMap(({ message, eventIds }) => eventIds.map((eventId) => ({ messageId: message.id, eventId })));
+  const base64 = (raw: Uint8Array) =>
+    Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('base64');
+  const stored = messages.map(({ message }): Stored => ({
+    ...message,
+    raw: message.raw && base64(message.raw),
+  }));
+  const links = messages.flatMap(({ message, eventIds }) =>
+    eventIds.map((eventId) => ({ messageId: message.id, eventId })),
+  );
   return [...batchTexts(stored, MESSAGE), ...batchTexts(links, LINK)];
 }
 
 /** Encodes bytes for JSON: as text, or as base64 if they are not UTF-8. */
-export function bytesText(bytes: Buffer): { readonly raw: string; readonly raw_encoding: 'utf8' | 'base64' } {
+export function bytesText(bytes: Buffer): {
+  readonly raw: string;
+  readonly raw_encoding: 'utf8' | 'base64';
+} {
   const encoding = isUtf8(bytes) ? 'utf8' : 'base64';
   return { raw: bytes.toString(encoding), raw_encoding: encoding };
 }
@@ -82,17 +93,31 @@ export interface EventMessage {
  * The digest distinguishes it from messages with the same coordinates and time. Reads primary keys.
  * No lock.
  */
-export function findEventMessage(pool: pg.Pool, projectId: string, eventId: string): Promise<EventMessage | undefined> {
-  return find<EventMessage>(pool, projectId, eventId, { name: 'find-event-message', columns: 'id, headers, raw, raw_bytes' });
+export function findEventMessage(
+  pool: pg.Pool,
+  projectId: string,
+  eventId: string,
+): Promise<EventMessage | undefined> {
+  return find<EventMessage>(pool, projectId, eventId, {
+    name: 'find-event-message',
+    columns: 'id, headers, raw, raw_bytes',
+  });
 }
 
 /**
  * Returns the size of an event's source message, even if too large to keep; null when none is
  * stored.
  */
-export async function eventMessageBytes(pool: pg.Pool, projectId: string, eventId: string): Promise<number | null> {
+export async function eventMessageBytes(
+  pool: pg.Pool,
+  projectId: string,
+  eventId: string,
+): Promise<number | null> {
   const columns = { name: 'event-message-bytes', columns: 'raw_bytes' };
-  return (await find<Pick<EventMessage, 'raw_bytes'>>(pool, projectId, eventId, columns))?.raw_bytes ?? null;
+  return (
+    (await find<Pick<EventMessage, 'raw_bytes'>>(pool, projectId, eventId, columns))?.raw_bytes ??
+    null
+  );
 }
 
 async function find<Row extends pg.QueryResultRow>(
@@ -102,7 +127,11 @@ async function find<Row extends pg.QueryResultRow>(
   { name, columns }: { readonly name: string; readonly columns: string },
 ): Promise<(Row & Pick<EventMessage, 'source_id'>) | undefined> {
   const [ms, occurredAt] = [timeOfId(id), new Date(timeOfId(id))];
-  const { rows: events } = await pool.query<{ source_id: string; coordinates: string; digest: string }>({
+  const { rows: events } = await pool.query<{
+    source_id: string;
+    coordinates: string;
+    digest: string;
+  }>({
     name: 'coordinates-of-event',
     text: `select source_id, coordinates, encode(digest, 'hex') as digest from events
            where project_id = $1 and id = $2 and occurred_at = $3 and source_id is not null and digest is not null`,
@@ -120,7 +149,12 @@ async function find<Row extends pg.QueryResultRow>(
              select id, headers, coalesce(edited_raw, raw), octet_length(coalesce(edited_raw, raw)) from quarantined_messages
              where project_id = $1 and id = any ($2::uuid[]) and status = 'replayed' and substr(sha256(raw), 1, 8) = decode($4, 'hex')
            ) m limit 1`,
-    values: [projectId, [eventIdOf(source, coordinates, ms), eventIdOf(source, coordinates, ms, 0, digest)], occurredAt, digest],
+    values: [
+      projectId,
+      [eventIdOf(source, coordinates, ms), eventIdOf(source, coordinates, ms, 0, digest)],
+      occurredAt,
+      digest,
+    ],
   });
   return rows[0] && { ...rows[0], source_id: source };
 }

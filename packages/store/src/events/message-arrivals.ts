@@ -7,7 +7,10 @@ import { OCCURRED_AT, REF, type EventRef } from './event-ref.js';
  * time: epoch milliseconds by Postgres' clock. Omits ids stored by an earlier version, which keep
  * their time. Locks: their rows, in one order.
  */
-export async function firstArrivals(pool: Pick<pg.Pool, 'query'>, messages: readonly EventRef[]): Promise<ReadonlyMap<string, number>> {
+export async function firstArrivals(
+  pool: Pick<pg.Pool, 'query'>,
+  messages: readonly EventRef[],
+): Promise<ReadonlyMap<string, number>> {
   const { rows } = await pool.query<{ id: string; ms: number }>({
     name: 'first-arrivals',
     text: `insert into message_arrivals (project_id, id)

@@ -23,13 +23,24 @@ const REPLAY = `
  * delivery of the event gets no second one, unless with `force` by a subscription that has created
  * none. One commit. Returns the replayed events for the caller to signal.
  */
-export async function replayEvents(pool: Pool, projectId: string, ids: readonly string[], { force = false } = {}): Promise<EventRef[]> {
+export async function replayEvents(
+  pool: Pool,
+  projectId: string,
+  ids: readonly string[],
+  { force = false } = {},
+): Promise<EventRef[]> {
   const sorted = [...ids].sort();
   if (sorted.length === 0) return [];
   const { rows } = await pool.query<{ id: string }>({
     name: 'replay-events',
     text: REPLAY,
-    values: [projectId, sorted, new Date(timeOfId(sorted[0]!)), new Date(timeOfId(sorted.at(-1)!)), !force],
+    values: [
+      projectId,
+      sorted,
+      new Date(timeOfId(sorted[0]!)),
+      new Date(timeOfId(sorted.at(-1)!)),
+      !force,
+    ],
   });
   return rows.map(({ id }) => ({ projectId, id, occurredAtMs: timeOfId(id) }));
 }
@@ -55,7 +66,12 @@ export async function* replaySelected(
   { dryRun, force = false }: { dryRun: boolean; force?: boolean | undefined },
 ): AsyncGenerator<ReplayStep, void, void> {
   for (let next: string | null | undefined = after; next !== null;) {
-    const page = await listEventStates(pool, projectId, filter, { perPage: BATCH, direction: 'next', sort: 'ASC', cursor: next });
+    const page = await listEventStates(pool, projectId, filter, {
+      perPage: BATCH,
+      direction: 'next',
+      sort: 'ASC',
+      cursor: next,
+    });
     const ids = page.content.filter(({ status }) => status !== 'pending').map(({ id }) => id);
     const replayed = dryRun ? [] : await replayEvents(pool, projectId, ids, { force });
     next = page.hasNextPage ? page.nextPageCursor : null;

@@ -17,7 +17,11 @@ export interface FoundEvent extends EventRow {
 const PROJECTS = `any (case when $3::uuid is null then array(select id from projects) else array[$3::uuid] end)`;
 
 /** Returns the event in a project, or in any. No lock. */
-export async function findEventAnywhere(pool: Pool, id: string, projectId: string | null = null): Promise<FoundEvent | undefined> {
+export async function findEventAnywhere(
+  pool: Pool,
+  id: string,
+  projectId: string | null = null,
+): Promise<FoundEvent | undefined> {
   const { rows } = await pool.query<FoundEvent>({
     name: 'find-event-anywhere',
     text: `select e.project_id, e.id, e.occurred_at, e.accepted_at, e.source_id, e.coordinates, e.event_type, e.message_type, e.endpoint_id, e.owner_id,
@@ -32,9 +36,20 @@ export async function findEventAnywhere(pool: Pool, id: string, projectId: strin
   return rows[0];
 }
 
-type DeliveryColumns = 'id' | 'endpoint_id' | 'endpoint_name' | 'endpoint_url' | 'subscription_id' | 'status' | 'attempts' | 'recovered';
+type DeliveryColumns =
+  | 'id'
+  | 'endpoint_id'
+  | 'endpoint_name'
+  | 'endpoint_url'
+  | 'subscription_id'
+  | 'status'
+  | 'attempts'
+  | 'recovered';
 
-export interface ExplainedDelivery extends Pick<EventDeliveryRow, DeliveryColumns | 'next_attempt_at' | 'reason' | 'updated_at'> {
+export interface ExplainedDelivery extends Pick<
+  EventDeliveryRow,
+  DeliveryColumns | 'next_attempt_at' | 'reason' | 'updated_at'
+> {
   readonly endpoint_status: 'active' | 'inactive' | 'paused' | 'deleted' | null;
   readonly endpoint_status_reason: string | null;
   readonly claimed_by: number | null;
@@ -54,13 +69,17 @@ export interface ExplainedDeliveries {
 }
 
 /** An event's deliveries share its millisecond: few rows of one partition, by primary key. */
-const OF_EVENT = 'd.project_id = $1 and d.occurred_at = $2 and d.id between $3 and $4 and d.event_id = $5';
+const OF_EVENT =
+  'd.project_id = $1 and d.occurred_at = $2 and d.id between $3 and $4 and d.event_id = $5';
 
 /**
  * Returns the first 100 deliveries, each with its last attempt and live agent, and counts all. No
  * lock.
  */
-export async function explainDeliveries(pool: Pool, { project_id, id }: Pick<EventRow, 'project_id' | 'id'>): Promise<ExplainedDeliveries> {
+export async function explainDeliveries(
+  pool: Pool,
+  { project_id, id }: Pick<EventRow, 'project_id' | 'id'>,
+): Promise<ExplainedDeliveries> {
   const ms = timeOfId(id);
   const values = [project_id, new Date(ms), idBound(ms, '0'), idBound(ms, 'f'), id];
   const { rows: counted } = await pool.query<{ status: EventDeliveryStatus; count: number }>({
@@ -87,7 +106,8 @@ export async function explainDeliveries(pool: Pool, { project_id, id }: Pick<Eve
 }
 
 export interface OtherRecord {
-  readonly thing: 'event delivery' | 'quarantined message' | 'project' | 'endpoint' | 'subscription' | 'source';
+  readonly thing:
+    'event delivery' | 'quarantined message' | 'project' | 'endpoint' | 'subscription' | 'source';
   readonly project_id: string;
   /** A delivery's event, a quarantined message's status, otherwise the name. */
   readonly detail: string;
@@ -97,9 +117,14 @@ export interface OtherRecord {
  * Returns other records with this id, in a project or in any. One index probe per table and
  * project. No lock.
  */
-export async function findOtherRecords(pool: Pool, id: string, projectId: string | null = null): Promise<OtherRecord[]> {
+export async function findOtherRecords(
+  pool: Pool,
+  id: string,
+  projectId: string | null = null,
+): Promise<OtherRecord[]> {
   const named = ['endpoint', 'subscription', 'source'].map(
-    (thing) => `select '${thing}' as thing, project_id, name as detail from ${thing}s where project_id = ${PROJECTS} and id = $1`,
+    (thing) =>
+      `select '${thing}' as thing, project_id, name as detail from ${thing}s where project_id = ${PROJECTS} and id = $1`,
   );
   const { rows } = await pool.query<OtherRecord>({
     name: 'find-meanings',

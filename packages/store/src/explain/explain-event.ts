@@ -35,7 +35,8 @@ export interface Explanation {
   readonly messageBytes: number | null;
 }
 
-type Explained = { readonly explanation: Explanation } | { readonly meanings: readonly OtherRecord[] };
+type Explained =
+  { readonly explanation: Explanation } | { readonly meanings: readonly OtherRecord[] };
 
 const CANDIDATES_MAX = 1_000;
 
@@ -57,9 +58,16 @@ const PART_MAX = 1_000;
  * @param id a UUID in lower case
  * @param bounds default: any project, unbounded
  */
-export async function explainEvent(pool: Pool, id: string, bounds?: ExplainBounds): Promise<Explained> {
+export async function explainEvent(
+  pool: Pool,
+  id: string,
+  bounds?: ExplainBounds,
+): Promise<Explained> {
   const projectId = bounds?.projectId ?? null;
-  const [event, meanings] = await Promise.all([findEventAnywhere(pool, id, projectId), findOtherRecords(pool, id, projectId)]);
+  const [event, meanings] = await Promise.all([
+    findEventAnywhere(pool, id, projectId),
+    findOtherRecords(pool, id, projectId),
+  ]);
   if (!event) return { meanings };
   const routed = {
     eventType: event.event_type,
@@ -72,7 +80,9 @@ export async function explainEvent(pool: Pool, id: string, bounds?: ExplainBound
   const rule = routingRule(routed);
   const [deliveries, records, waiting, held, messageBytes] = await Promise.all([
     explainDeliveries(pool, event),
-    bounds ? readPart(pool, event, { ...bounds, rule }) : readRouting(pool, event.project_id, event.accepted_at),
+    bounds
+      ? readPart(pool, event, { ...bounds, rule })
+      : readRouting(pool, event.project_id, event.accepted_at),
     readRoutingBacklog(pool, event.accepted_at),
     event.idempotency_key === null ? null : keyExpiry(pool, event),
     event.source_id === null ? null : eventMessageBytes(pool, event.project_id, event.id),
@@ -81,27 +91,72 @@ export async function explainEvent(pool: Pool, id: string, bounds?: ExplainBound
   const quarantined = meanings.find(({ thing }) => thing === 'quarantined message')?.detail ?? null;
   const meant = records && now ? meantName(records, event, now) : null;
   const counts = countsOf(records, now);
-  return { explanation: { event, rule, deliveries, now, counts, meant, waiting, keyExpiry: held, quarantined, messageBytes } };
+  return {
+    explanation: {
+      event,
+      rule,
+      deliveries,
+      now,
+      counts,
+      meant,
+      waiting,
+      keyExpiry: held,
+      quarantined,
+      messageBytes,
+    },
+  };
 }
 
 function readPart(
   pool: Pool,
-  { event_type: eventType, endpoint_id: endpointId, owner_id: ownerId, accepted_at: deletedSince }: FoundEvent,
+  {
+    event_type: eventType,
+    endpoint_id: endpointId,
+    owner_id: ownerId,
+    accepted_at: deletedSince,
+  }: FoundEvent,
   { max, ...options }: ExplainBounds & { readonly rule: RoutingRule },
 ): Promise<RoutingPart | undefined> {
-  return readRoutingPart(pool, { ...options, eventType, endpointId, ownerId, deletedSince, max: PART_MAX, othersMax: max });
+  return readRoutingPart(pool, {
+    ...options,
+    eventType,
+    endpointId,
+    ownerId,
+    deletedSince,
+    max: PART_MAX,
+    othersMax: max,
+  });
 }
 
-function countsOf(records: RoutingRecords | RoutingPart | undefined, now: ExplainedRoute | null): Explanation['counts'] {
+function countsOf(
+  records: RoutingRecords | RoutingPart | undefined,
+  now: ExplainedRoute | null,
+): Explanation['counts'] {
   const targets = now?.targets.length ?? 0;
   if (!records || !('isWhole' in records))
-    return { subscriptionCount: records?.subscriptions.length ?? 0, endpointCount: targets, isWhole: true };
+    return {
+      subscriptionCount: records?.subscriptions.length ?? 0,
+      endpointCount: targets,
+      isWhole: true,
+    };
   const { subscriptionCount, endpointCount, isWhole } = records;
-  return { subscriptionCount, endpointCount: now?.rule === 'subscriptions' ? targets : endpointCount, isWhole };
+  return {
+    subscriptionCount,
+    endpointCount: now?.rule === 'subscriptions' ? targets : endpointCount,
+    isWhole,
+  };
 }
 
-function meantName({ endpoints }: RoutingRecords, { endpoint_id, owner_id }: FoundEvent, { outcome }: ExplainedRoute): string | null {
-  if (outcome === 'unknown_endpoint') return nearest(endpoint_id!, endpoints.map(({ id }) => id).slice(0, CANDIDATES_MAX)) ?? null;
+function meantName(
+  { endpoints }: RoutingRecords,
+  { endpoint_id, owner_id }: FoundEvent,
+  { outcome }: ExplainedRoute,
+): string | null {
+  if (outcome === 'unknown_endpoint')
+    return nearest(endpoint_id!, endpoints.map(({ id }) => id).slice(0, CANDIDATES_MAX)) ?? null;
   if (outcome !== 'unknown_owner') return null;
-  return nearest(owner_id!, endpoints.flatMap((it) => it.owner_id ?? []).slice(0, CANDIDATES_MAX)) ?? null;
+  return (
+    nearest(owner_id!, endpoints.flatMap((it) => it.owner_id ?? []).slice(0, CANDIDATES_MAX)) ??
+    null
+  );
 }

@@ -37,17 +37,29 @@ const WORK_MAX = 1_000_000;
  * Routes an event as an agent would now, and explains its subscriptions; with `max`, that many,
  * within bounded work.
  */
-export function explainRoute(records: RoutingRecords, event: RoutableEvent, max = Infinity): ExplainedRoute {
+export function explainRoute(
+  records: RoutingRecords,
+  event: RoutableEvent,
+  max = Infinity,
+): ExplainedRoute {
   const endpoints = new Map(records.endpoints.map((it) => [it.id, it]));
-  const live = records.subscriptions.filter(({ deleted_at, is_disabled }) => deleted_at === null && !is_disabled);
+  const live = records.subscriptions.filter(
+    ({ deleted_at, is_disabled }) => deleted_at === null && !is_disabled,
+  );
   const subscriptions = new Map(live.map((it) => [it.id, it]));
   const routable = records.endpoints.map((it) => ({ id: it.id, ownerId: it.owner_id }));
-  const project = records.project.deleted_at === null ? routedProject(routable, live, () => undefined) : undefined;
+  const project =
+    records.project.deleted_at === null
+      ? routedProject(routable, live, () => undefined)
+      : undefined;
   const { outcome, targets } = route(project, event);
   const rule = routingRule(event);
   const matched = new Set(targets.map(({ subscriptionId }) => subscriptionId));
   const asked = project && rule === 'subscriptions' ? records.subscriptions : [];
-  const ordered = [...asked.filter(({ id }) => matched.has(id)), ...asked.filter(({ id }) => !matched.has(id))];
+  const ordered = [
+    ...asked.filter(({ id }) => matched.has(id)),
+    ...asked.filter(({ id }) => !matched.has(id)),
+  ];
   return {
     rule,
     outcome,
@@ -55,7 +67,9 @@ export function explainRoute(records: RoutingRecords, event: RoutableEvent, max 
       endpoint: endpoints.get(endpoint.id)!,
       subscription: subscriptionId === null ? null : subscriptions.get(subscriptionId)!,
     })),
-    subscriptions: [...explained(ordered.slice(0, max), endpoints, event, max === Infinity ? Infinity : WORK_MAX)],
+    subscriptions: [
+      ...explained(ordered.slice(0, max), endpoints, event, max === Infinity ? Infinity : WORK_MAX),
+    ],
   };
 }
 
@@ -71,7 +85,16 @@ function* explained(
     if (work > workMax) return;
     const budget = new FilterBudget();
     const endpoint = endpoints.get(subscription.endpoint_id) ?? null;
-    yield { subscription, endpoint, mismatch: subscriptionMismatch(subscription, { event, data, hasEndpoint: endpoint !== null, budget }) };
+    yield {
+      subscription,
+      endpoint,
+      mismatch: subscriptionMismatch(subscription, {
+        event,
+        data,
+        hasEndpoint: endpoint !== null,
+        budget,
+      }),
+    };
     work += budget.cost;
   }
 }

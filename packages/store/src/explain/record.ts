@@ -20,7 +20,14 @@ export function explanationRecord({
   messageBytes,
   meant,
 }: Explanation) {
-  const { id, project_deleted: _, data: _data, data_bytes: _bytes, headers: _headers, ...shown } = event;
+  const {
+    id,
+    project_deleted: _,
+    data: _data,
+    data_bytes: _bytes,
+    headers: _headers,
+    ...shown
+  } = event;
   const clip = clipper();
   return {
     event: {
@@ -64,11 +71,22 @@ export function explanationRecord({
 }
 
 /** Returns a subscription; `mismatch` is null when it matches. */
-export function subscriptionRecord({ subscription: { id: uid, name }, mismatch }: ExplainedSubscription, clip = clipper()) {
-  return { uid, name, matches: mismatch === null, mismatch: mismatch && clippedMismatch(mismatch, clip) };
+export function subscriptionRecord(
+  { subscription: { id: uid, name }, mismatch }: ExplainedSubscription,
+  clip = clipper(),
+) {
+  return {
+    uid,
+    name,
+    matches: mismatch === null,
+    mismatch: mismatch && clippedMismatch(mismatch, clip),
+  };
 }
 
-function clippedMismatch(mismatch: SubscriptionMismatch, clip: (value: unknown) => unknown): SubscriptionMismatch {
+function clippedMismatch(
+  mismatch: SubscriptionMismatch,
+  clip: (value: unknown) => unknown,
+): SubscriptionMismatch {
   return mismatch.part === 'headers' || mismatch.part === 'body'
     ? { ...mismatch, wanted: clip(mismatch.wanted), found: clip(mismatch.found) }
     : mismatch;
@@ -92,6 +110,9 @@ export function notesOf({ notes }: Pick<FoundEvent, 'notes'>): string[] {
 }
 
 /** Checks whether a subscription was changed or deleted after the event. */
-export function isChanged({ updated_at, deleted_at }: ExplainedSubscription['subscription'], acceptedAt: Date): boolean {
+export function isChanged(
+  { updated_at, deleted_at }: ExplainedSubscription['subscription'],
+  acceptedAt: Date,
+): boolean {
   return updated_at > acceptedAt || (deleted_at !== null && deleted_at > acceptedAt);
 }

@@ -42,7 +42,13 @@ export interface BreakerView {
 
 /** Returns a closed breaker without a record. `since` and `until` are null while closed. */
 export function breakerView(record: BreakerRecord | undefined): BreakerView {
-  const { state = 'closed', since_ms: since = 0, until_ms: until = 0, requests = 0, failures = 0 } = record ?? {};
+  const {
+    state = 'closed',
+    since_ms: since = 0,
+    until_ms: until = 0,
+    requests = 0,
+    failures = 0,
+  } = record ?? {};
   const time = (ms: number) => (state === 'closed' ? null : new Date(ms));
   return { state, since: time(since), until: time(until), requests, failures };
 }

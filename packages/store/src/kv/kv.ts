@@ -63,7 +63,12 @@ export interface TakenTokens {
 export interface Kv {
   queue(name: QueueName): SignalQueue;
   map(name: 'breakers'): SharedMap;
-  takeTokens(bucket: string, ratePerSecond: number, wanted: number, capacity?: number): Promise<TakenTokens>;
+  takeTokens(
+    bucket: string,
+    ratePerSecond: number,
+    wanted: number,
+    capacity?: number,
+  ): Promise<TakenTokens>;
   get(name: string): Promise<string | undefined>;
   /**
    * Returns the texts in order. The names share one `{part}`, which keeps them on one node of a
@@ -71,7 +76,11 @@ export interface Kv {
    */
   getAll(names: readonly string[]): Promise<(string | undefined)[]>;
   /** With `ifAbsent`, sets the text only if there is none. */
-  set(name: string, text: string, options: { readonly ttlMs: number; readonly ifAbsent?: boolean }): Promise<void>;
+  set(
+    name: string,
+    text: string,
+    options: { readonly ttlMs: number; readonly ifAbsent?: boolean },
+  ): Promise<void>;
   /** Rejects when KV does not answer or accepts no writes. */
   ping(): Promise<void>;
   /** Returns Redis' INFO; null without a server. Rejects when KV does not answer. */
@@ -81,4 +90,7 @@ export interface Kv {
 
 /** Addresses of a Cluster or of Sentinels replace `host` and `port`. */
 export type KvSettings = Pick<Config['kv'], 'type' | 'host' | 'port'> &
-  Partial<Omit<Config['kv'], 'scheme' | 'tls'>> & { readonly scheme: string; readonly tls?: Partial<Config['kv']['tls']> };
+  Partial<Omit<Config['kv'], 'scheme' | 'tls'>> & {
+    readonly scheme: string;
+    readonly tls?: Partial<Config['kv']['tls']>;
+  };

@@ -30,7 +30,12 @@ export class MemoryKv implements Kv {
     return this.#breakers;
   }
 
-  async takeTokens(bucket: string, ratePerSecond: number, wanted: number, capacity = ratePerSecond) {
+  async takeTokens(
+    bucket: string,
+    ratePerSecond: number,
+    wanted: number,
+    capacity = ratePerSecond,
+  ) {
     const nowMs = performance.now();
     const state = this.#buckets.get(bucket) ?? { tokens: capacity, atMs: nowMs };
     state.tokens = Math.min(capacity, state.tokens + ((nowMs - state.atMs) / 1000) * ratePerSecond);
@@ -41,7 +46,11 @@ export class MemoryKv implements Kv {
     if (this.#buckets.size > BUCKETS_MAX && oldest !== undefined) this.#buckets.delete(oldest);
     const granted = Math.min(wanted, Math.floor(state.tokens));
     state.tokens -= granted;
-    return { granted, left: Math.floor(state.tokens), waitMs: granted > 0 ? 0 : Math.ceil(((1 - state.tokens) / ratePerSecond) * 1000) };
+    return {
+      granted,
+      left: Math.floor(state.tokens),
+      waitMs: granted > 0 ? 0 : Math.ceil(((1 - state.tokens) / ratePerSecond) * 1000),
+    };
   }
 
   async get(name: string): Promise<string | undefined> {
@@ -56,7 +65,11 @@ export class MemoryKv implements Kv {
     return Promise.all(names.map((name) => this.get(name)));
   }
 
-  async set(name: string, text: string, { ttlMs, ifAbsent = false }: { ttlMs: number; ifAbsent?: boolean }): Promise<void> {
+  async set(
+    name: string,
+    text: string,
+    { ttlMs, ifAbsent = false }: { ttlMs: number; ifAbsent?: boolean },
+  ): Promise<void> {
     if (ifAbsent && (await this.get(name)) !== undefined) return;
     this.#texts.delete(name);
     this.#texts.set(name, { text, untilMs: performance.now() + ttlMs });
@@ -130,7 +143,8 @@ function memoryQueue(takeOverMs: number): SignalQueue {
       while (!signal.aborted) {
         takeOver();
         const signals = waiting.splice(0, limit);
-        for (const one of signals) pulled.set(one.ticket, { signal: one, untilMs: performance.now() + takeOverMs });
+        for (const one of signals)
+          pulled.set(one.ticket, { signal: one, untilMs: performance.now() + takeOverMs });
         if (signals.length > 0) return signals;
         await untilMore(signal);
       }

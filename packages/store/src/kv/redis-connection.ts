@@ -44,17 +44,24 @@ export function redisConnector(settings: KvSettings, onError: (error: Error) => 
   const ask = () =>
     nodes.length > 0
       ? firstFailure(nodes, options, (redis) => redis.cluster('SLOTS'))
-      : firstFailure(sentinels, { ...anonymous, ...(login as RedisOptions) }, (redis) => redis.call('SENTINEL', 'MASTERS'));
+      : firstFailure(sentinels, { ...anonymous, ...(login as RedisOptions) }, (redis) =>
+          redis.call('SENTINEL', 'MASTERS'),
+        );
   return () => {
     const redis =
-      nodes.length > 0 ? connectCluster(nodes, options) : new Redis({ ...options, ...place, db: Number(settings.database || 0) });
+      nodes.length > 0
+        ? connectCluster(nodes, options)
+        : new Redis({ ...options, ...place, db: Number(settings.database || 0) });
     keepReasons(redis, { onError, ask });
     return redis;
   };
 }
 
 /** A Cluster accepts the commands of a Redis. */
-function connectCluster(nodes: readonly { host: string; port: number }[], options: RedisOptions): Redis {
+function connectCluster(
+  nodes: readonly { host: string; port: number }[],
+  options: RedisOptions,
+): Redis {
   const { retryStrategy: _, enableOfflineQueue: __, ...redisOptions } = options;
   const cluster = new Cluster([...nodes], {
     redisOptions,
@@ -82,14 +89,19 @@ function tlsOf({ scheme, tls = {} }: KvSettings): { tls?: ConnectionOptions } {
   const { ca_file: authority, cert_file: certificate, key_file: key } = tls;
   const secureContext = createSecureContext({
     ...(authority ? { ca: readCertificates(file('ca_file', authority)) } : {}),
-    ...(certificate && key ? readClientCertificate(file('cert_file', certificate), file('key_file', key)) : {}),
+    ...(certificate && key
+      ? readClientCertificate(file('cert_file', certificate), file('key_file', key))
+      : {}),
   });
   return { tls: { secureContext, rejectUnauthorized: !tls.insecure_skip_verify } };
 }
 
 function hostAndPort(address: string): { host: string; port: number } {
   const at = address.lastIndexOf(':');
-  return { host: address.slice(0, at).replace(/^\[|\]$/g, ''), port: Number(address.slice(at + 1)) };
+  return {
+    host: address.slice(0, at).replace(/^\[|\]$/g, ''),
+    port: Number(address.slice(at + 1)),
+  };
 }
 
 /** Why a connection is down, which ioredis omits from failed commands. */
@@ -99,7 +111,10 @@ const reasons = new WeakMap<object, Error>();
  * Records and reports why a connection is down. `ask` finds the cause that Cluster and Sentinel
  * errors omit.
  */
-function keepReasons(redis: Redis, { onError, ask }: { onError: (error: Error) => void; ask: () => Promise<unknown> }): void {
+function keepReasons(
+  redis: Redis,
+  { onError, ask }: { onError: (error: Error) => void; ask: () => Promise<unknown> },
+): void {
   redis.on('ready', () => reasons.delete(redis));
   redis.on('error', (error: Error) => {
     const tell = (cause: unknown = undefined) => {
@@ -128,7 +143,13 @@ async function firstFailure(
   use: (redis: Redis) => Promise<unknown>,
 ): Promise<unknown> {
   for (const address of addresses) {
-    const redis = new Redis({ ...options, ...address, retryStrategy: () => null, lazyConnect: true, enableReadyCheck: false });
+    const redis = new Redis({
+      ...options,
+      ...address,
+      retryStrategy: () => null,
+      lazyConnect: true,
+      enableReadyCheck: false,
+    });
     let failure: unknown;
     redis.on('error', (error) => (failure = error));
     try {
@@ -144,9 +165,14 @@ async function firstFailure(
 }
 
 function hasNoReason({ message }: Error): boolean {
-  return /Stream isn't writeable|Connection is closed|Cluster isn't ready|Cluster redirections/.test(message);
+  return /Stream isn't writeable|Connection is closed|Cluster isn't ready|Cluster redirections/.test(
+    message,
+  );
 }
 
 function hidesCause({ name, message }: Error): boolean {
-  return name === 'ClusterAllFailedError' || /^All sentinels are unreachable.*Connection is closed/.test(message);
+  return (
+    name === 'ClusterAllFailedError' ||
+    /^All sentinels are unreachable.*Connection is closed/.test(message)
+  );
 }

@@ -117,7 +117,11 @@ export class RedisKv implements Kv {
   /** Tickets to acknowledge, by queue key. */
   readonly #done = new Map<string, string[]>();
 
-  constructor(settings: KvSettings, onError: (error: Error) => void, { takeOverMs = TAKE_OVER_MS } = {}) {
+  constructor(
+    settings: KvSettings,
+    onError: (error: Error) => void,
+    { takeOverMs = TAKE_OVER_MS } = {},
+  ) {
     this.#takeOverMs = takeOverMs;
     this.#connect = redisConnector(settings, onError);
     this.#redis = this.#connect();
@@ -136,9 +140,25 @@ export class RedisKv implements Kv {
     return redisMap(this.#redis, `${PREFIX}map:${name}`);
   }
 
-  async takeTokens(bucket: string, ratePerSecond: number, wanted: number, capacity = ratePerSecond) {
-    const taking = this.#redis.eval(TAKE_TOKENS, 1, `${PREFIX}rate:${bucket}`, ratePerSecond, wanted, capacity);
-    const [granted, waitMs, left] = (await answered(this.#redis, taking)) as [number, number, number];
+  async takeTokens(
+    bucket: string,
+    ratePerSecond: number,
+    wanted: number,
+    capacity = ratePerSecond,
+  ) {
+    const taking = this.#redis.eval(
+      TAKE_TOKENS,
+      1,
+      `${PREFIX}rate:${bucket}`,
+      ratePerSecond,
+      wanted,
+      capacity,
+    );
+    const [granted, waitMs, left] = (await answered(this.#redis, taking)) as [
+      number,
+      number,
+      number,
+    ];
     return { granted, left, waitMs };
   }
 
@@ -155,9 +175,18 @@ export class RedisKv implements Kv {
     return texts.map((text) => text ?? undefined);
   }
 
-  async set(name: string, text: string, { ttlMs, ifAbsent = false }: { ttlMs: number; ifAbsent?: boolean }): Promise<void> {
+  async set(
+    name: string,
+    text: string,
+    { ttlMs, ifAbsent = false }: { ttlMs: number; ifAbsent?: boolean },
+  ): Promise<void> {
     const key = PREFIX + name;
-    await answered(this.#redis, ifAbsent ? this.#redis.set(key, text, 'PX', ttlMs, 'NX') : this.#redis.set(key, text, 'PX', ttlMs));
+    await answered(
+      this.#redis,
+      ifAbsent
+        ? this.#redis.set(key, text, 'PX', ttlMs, 'NX')
+        : this.#redis.set(key, text, 'PX', ttlMs),
+    );
   }
 
   async ping(): Promise<void> {
@@ -189,7 +218,10 @@ export class RedisKv implements Kv {
     this.#done.clear();
     const acknowledge = async (key: string, tickets: readonly string[]) => {
       for (let k = 0; k < tickets.length; k += CHANGES_MAX)
-        await answered(this.#redis, this.#redis.eval(DONE, 1, key, GROUP, ...tickets.slice(k, k + CHANGES_MAX)));
+        await answered(
+          this.#redis,
+          this.#redis.eval(DONE, 1, key, GROUP, ...tickets.slice(k, k + CHANGES_MAX)),
+        );
     };
     await Promise.allSettled(done.map(([key, tickets]) => acknowledge(key, tickets)));
   }
@@ -206,7 +238,10 @@ export class RedisKv implements Kv {
 function redisMap(redis: Redis, key: string): SharedMap {
   return {
     async all() {
-      const [nowMs, flat] = (await answered(redis, redis.eval(READ_MAP, 1, key))) as [number, string[]];
+      const [nowMs, flat] = (await answered(redis, redis.eval(READ_MAP, 1, key))) as [
+        number,
+        string[],
+      ];
       const entries = new Map<string, string>();
       for (let k = 0; k < flat.length; k += 2) entries.set(flat[k]!, flat[k + 1]!);
       return { nowMs, entries };
@@ -214,8 +249,12 @@ function redisMap(redis: Redis, key: string): SharedMap {
     async change(changes) {
       const made: number[] = [];
       for (let k = 0; k < changes.length; k += CHANGES_MAX) {
-        const texts = changes.slice(k, k + CHANGES_MAX).flatMap(({ field, from, to }) => [field, textOrNothing(from), textOrNothing(to)]);
-        made.push(...((await answered(redis, redis.eval(CHANGE_MAP, 1, key, ...texts))) as number[]));
+        const texts = changes
+          .slice(k, k + CHANGES_MAX)
+          .flatMap(({ field, from, to }) => [field, textOrNothing(from), textOrNothing(to)]);
+        made.push(
+          ...((await answered(redis, redis.eval(CHANGE_MAP, 1, key, ...texts))) as number[]),
+        );
       }
       return made.map((one) => one === 1);
     },
@@ -234,7 +273,12 @@ function redisQueue(
     takeOverMs,
     connectBlocking,
     done,
-  }: { key: string; takeOverMs: number; connectBlocking: () => Redis; done(key: string, tickets: readonly string[]): void },
+  }: {
+    key: string;
+    takeOverMs: number;
+    connectBlocking: () => Redis;
+    done(key: string, tickets: readonly string[]): void;
+  },
 ): SignalQueue {
   const consumer = `${hostname()}:${process.pid}`;
   let blocking: Redis | undefined;
@@ -252,23 +296,41 @@ function redisQueue(
     return entries.flatMap((entry) => (entry?.[1] ? signalOf(entry) : []));
   }
 
-  async function pullFrom(connection: Redis, limit: number, signal: AbortSignal): Promise<Signal[]> {
+  async function pullFrom(
+    connection: Redis,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<Signal[]> {
     while (!signal.aborted) {
       try {
         const abandoned = await takeOver(limit);
         if (abandoned.length > 0) return abandoned;
         const blockMs = Math.min(BLOCK_MS, takeOverMs);
-        const reading = connection.xreadgroup('GROUP', GROUP, consumer, 'COUNT', limit, 'BLOCK', blockMs, 'STREAMS', key, '>');
-        const answer = (await answered(connection, reading, blockMs + ANSWER_MS)) as [key: string, entries: StreamEntry[]][] | null;
+        const reading = connection.xreadgroup(
+          'GROUP',
+          GROUP,
+          consumer,
+          'COUNT',
+          limit,
+          'BLOCK',
+          blockMs,
+          'STREAMS',
+          key,
+          '>',
+        );
+        const answer = (await answered(connection, reading, blockMs + ANSWER_MS)) as
+          [key: string, entries: StreamEntry[]][] | null;
         const entries = answer?.[0]?.[1];
         if (entries?.length) return entries.map(signalOf);
       } catch (error) {
         if (signal.aborted) break;
         // The stream is new, or Redis was flushed, possibly during the blocking read.
         if (!/NOGROUP|UNBLOCKED/.test(String(error))) throw error;
-        await answered(redis, redis.xgroup('CREATE', key, GROUP, '0', 'MKSTREAM')).catch((e: unknown) => {
-          if (!String(e).includes('BUSYGROUP')) throw e;
-        });
+        await answered(redis, redis.xgroup('CREATE', key, GROUP, '0', 'MKSTREAM')).catch(
+          (e: unknown) => {
+            if (!String(e).includes('BUSYGROUP')) throw e;
+          },
+        );
       }
     }
     return [];
@@ -276,7 +338,8 @@ function redisQueue(
 
   return {
     async push(texts) {
-      if (texts.length === 1) return void (await answered(redis, redis.xadd(key, '*', 't', texts[0]!)));
+      if (texts.length === 1)
+        return void (await answered(redis, redis.xadd(key, '*', 't', texts[0]!)));
       for (let k = 0; k < texts.length; k += CHANGES_MAX)
         await answered(redis, redis.eval(PUSH, 1, key, ...texts.slice(k, k + CHANGES_MAX)));
     },
@@ -305,7 +368,10 @@ function redisQueue(
       if (pending?.[0] && !/NOGROUP/.test(pending[0].message)) throw pending[0];
       const all = Number(length?.[1] ?? 0);
       // An entry can be acknowledged between the two counts.
-      const pulled = Math.min(all, pending?.[0] ? 0 : Number((pending?.[1] as [number] | undefined)?.[0] ?? 0));
+      const pulled = Math.min(
+        all,
+        pending?.[0] ? 0 : Number((pending?.[1] as [number] | undefined)?.[0] ?? 0),
+      );
       return { waiting: all - pulled, pulled };
     },
   };
@@ -338,7 +404,10 @@ function signalOf([ticket, fields]: StreamEntry): Signal {
 /** Resolves when the connection is ready or the signal aborts; rejects after `BLOCK_MS`. */
 function connected(redis: Redis, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => settle(() => reject(new Error('KV is not connected'))), BLOCK_MS);
+    const timer = setTimeout(
+      () => settle(() => reject(new Error('KV is not connected'))),
+      BLOCK_MS,
+    );
     const ready = () => settle(resolve);
     const settle = (end: () => void) => {
       clearTimeout(timer);

@@ -31,22 +31,33 @@ export async function writeSourceLag(
   { sourceId, agentId }: { readonly sourceId: string; readonly agentId: number },
   all: readonly PartitionLag[],
 ): Promise<void> {
-  await kv.set(nameOf(sourceId, agentId), encodeValue('source-lag', lagOf(all, Date.now())), { ttlMs: LAG_TTL_MS });
+  await kv.set(nameOf(sourceId, agentId), encodeValue('source-lag', lagOf(all, Date.now())), {
+    ttlMs: LAG_TTL_MS,
+  });
 }
 
 /**
  * Merges recent reports of these agents, if any. The latest report of a partition wins: for most
  * brokers each agent sees all. Rejects when KV is down.
  */
-export async function readSourceLag(kv: Kv, sourceId: string, agentIds: readonly number[]): Promise<SourceLag | undefined> {
+export async function readSourceLag(
+  kv: Kv,
+  sourceId: string,
+  agentIds: readonly number[],
+): Promise<SourceLag | undefined> {
   const texts = await Promise.all(agentIds.map((agentId) => kv.get(nameOf(sourceId, agentId))));
   const reports = texts.flatMap((text) => decodeValue<SourceLag>('source-lag', text) ?? []);
   reports.sort((one, other) => one.reportedAtMs - other.reportedAtMs);
   const latest = reports.at(-1);
   if (!latest || reports.length === 1) return latest;
-  const known = new Map(reports.flatMap(({ partitions }) => partitions.map((it) => [it.partition, it] as const)));
+  const known = new Map(
+    reports.flatMap(({ partitions }) => partitions.map((it) => [it.partition, it] as const)),
+  );
   // Reports list only the largest lags: keep the sum of the one with the most partitions.
-  const largest = reports.reduce((one, other) => (other.partitionCount > one.partitionCount ? other : one), latest);
+  const largest = reports.reduce(
+    (one, other) => (other.partitionCount > one.partitionCount ? other : one),
+    latest,
+  );
   const merged = lagOf([...known.values()], latest.reportedAtMs);
   return largest.partitionCount > merged.partitionCount
     ? { ...merged, messages: largest.messages, partitionCount: largest.partitionCount }
@@ -55,6 +66,8 @@ export async function readSourceLag(kv: Kv, sourceId: string, agentIds: readonly
 
 function lagOf(all: readonly PartitionLag[], reportedAtMs: number): SourceLag {
   const messages = all.reduce((sum, it) => sum + it.messages, 0);
-  const partitions = [...all].sort((one, other) => other.messages - one.messages).slice(0, PARTITIONS_MAX);
+  const partitions = [...all]
+    .sort((one, other) => other.messages - one.messages)
+    .slice(0, PARTITIONS_MAX);
   return { reportedAtMs, messages, partitionCount: all.length, partitions };
 }

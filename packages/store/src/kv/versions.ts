@@ -10,7 +10,13 @@ import { isObject } from '@gateway/core/json';
  * `record` authenticates requests. Unversioned releases wrote version 1, readable for every kind
  * except `record`.
  */
-export const KV_VERSIONS = { breaker: 1, 'source-lag': 1, 'source-state': 1, signal: 1, record: 2 } as const;
+export const KV_VERSIONS = {
+  breaker: 1,
+  'source-lag': 1,
+  'source-state': 1,
+  signal: 1,
+  record: 2,
+} as const;
 
 export type KvKind = keyof typeof KV_VERSIONS;
 
@@ -20,7 +26,10 @@ export function encodeValue(kind: KvKind, value: object): string {
 }
 
 /** Returns the value, if this release can read it. */
-export function decodeValue<Value extends object>(kind: KvKind, text: string | undefined): Value | undefined {
+export function decodeValue<Value extends object>(
+  kind: KvKind,
+  text: string | undefined,
+): Value | undefined {
   if (text === undefined) return undefined;
   try {
     const parsed: unknown = JSON.parse(text);

@@ -56,7 +56,11 @@ export interface LogQuery {
  * Returns a page by id. Cost: one index probe per partition in the span and group, and the rows of
  * the page, at any depth. No lock.
  */
-export function readLog<Row extends { readonly id: string }>(pool: Pool, query: LogQuery, page: PageRequest): Promise<Page<Row>> {
+export function readLog<Row extends { readonly id: string }>(
+  pool: Pool,
+  query: LogQuery,
+  page: PageRequest,
+): Promise<Page<Row>> {
   return readPage<Row>(page, async (seek) => {
     const values = new Values();
     const { table, columns, joins = '' } = query;
@@ -72,7 +76,12 @@ export function readLog<Row extends { readonly id: string }>(pool: Pool, query: 
 }
 
 /** Queries ids and times: the first rows of each group, all of the few. */
-function hitsOf({ table, groups, few }: LogQuery, { order, limit }: Seek, bounds: Bounds, values: Values): string {
+function hitsOf(
+  { table, groups, few }: LogQuery,
+  { order, limit }: Seek,
+  bounds: Bounds,
+  values: Values,
+): string {
   const parts: string[] = [];
   if (groups) {
     const { keys, predicate = 'true' } = groups(values);
@@ -80,7 +89,9 @@ function hitsOf({ table, groups, few }: LogQuery, { order, limit }: Seek, bounds
     const named = columns.map((column, k) => `${column} as k${k}`);
     const row = (id: string) => `(${[...keys.map((_, k) => `v${k}.value`), id].join(', ')})`;
     const [near, far] =
-      order === 'asc' ? [`>= ${row(bounds.low)}`, `<= ${row(bounds.high)}`] : [`<= ${row(bounds.high)}`, `>= ${row(bounds.low)}`];
+      order === 'asc'
+        ? [`>= ${row(bounds.low)}`, `<= ${row(bounds.high)}`]
+        : [`<= ${row(bounds.high)}`, `>= ${row(bounds.low)}`];
     // Row comparisons and ordering leave only the index on these columns: by its statistics the
     // planner could choose the primary key and read all rows. The far end is checked after the
     // limit: inside, the scan of a short group would continue to the next value of the first
@@ -92,9 +103,14 @@ function hitsOf({ table, groups, few }: LogQuery, { order, limit }: Seek, bounds
       where (${columns.map((_, k) => `hit.k${k}`).join(', ')}) ${far}`);
   }
   // A fence: otherwise the planner could read the primary key in order.
-  if (few) parts.push(`select e.id, e.occurred_at from ${table} e where ${[bounds.rows, ...few(values)].join(' and ')} offset 0`);
+  if (few)
+    parts.push(
+      `select e.id, e.occurred_at from ${table} e where ${[bounds.rows, ...few(values)].join(' and ')} offset 0`,
+    );
   if (parts.length === 0)
-    parts.push(`select e.id, e.occurred_at from ${table} e where ${bounds.rows} order by e.id ${order} limit ${atMost(limit)}`);
+    parts.push(
+      `select e.id, e.occurred_at from ${table} e where ${bounds.rows} order by e.id ${order} limit ${atMost(limit)}`,
+    );
   return parts.map((part) => `(${part})`).join(' union all ');
 }
 
@@ -124,7 +140,8 @@ function boundsOf({ projectId, span }: LogQuery, { after, order }: Seek, values:
   const from = span.from && clampTime(span.from.getTime());
   const to = span.to && clampTime(span.to.getTime());
   const prefix = span.idPrefix?.replaceAll('-', '').toLowerCase() ?? '';
-  const startOf = (id: string, fill: string) => (prefix === '' ? id : uuidOfHex(prefix.padEnd(32, fill)));
+  const startOf = (id: string, fill: string) =>
+    prefix === '' ? id : uuidOfHex(prefix.padEnd(32, fill));
   const fromIds = latest(idBound(from ?? 0, '0'), startOf(FIRST_ID, '0'));
   const toIds = earliest(to === undefined ? LAST_ID : idBound(to, 'f'), startOf(LAST_ID, 'f'));
   // The tighter of span and cursor.
@@ -134,9 +151,15 @@ function boundsOf({ projectId, span }: LogQuery, { after, order }: Seek, values:
   const firstDayMs = dayOf(low);
   const nextDayMs = dayOf(high) + DAY_MS;
   if (firstDayMs > 0) days.push(`e.occurred_at >= ${values.add(new Date(firstDayMs))}`);
-  if (nextDayMs === clampTime(nextDayMs)) days.push(`e.occurred_at < ${values.add(new Date(nextDayMs))}`);
+  if (nextDayMs === clampTime(nextDayMs))
+    days.push(`e.occurred_at < ${values.add(new Date(nextDayMs))}`);
   const [lowId, highId] = [`${values.add(low)}::uuid`, `${values.add(high)}::uuid`];
-  return { days, low: lowId, high: highId, rows: [...days, `e.id >= ${lowId}`, `e.id <= ${highId}`].join(' and ') };
+  return {
+    days,
+    low: lowId,
+    high: highId,
+    rows: [...days, `e.id >= ${lowId}`, `e.id <= ${highId}`].join(' and '),
+  };
 }
 
 const DAY_MS = 86_400_000;

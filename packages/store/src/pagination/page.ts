@@ -39,11 +39,18 @@ export async function readPage<Row extends { readonly id: string }>(
   // The cursor's row is on the other side.
   const behind = request.cursor !== undefined;
   const farEdge = content.at(-1)?.id ?? null;
-  const nearEdge = content[0]?.id ?? (request.cursor === undefined ? null : beside(request.cursor, order));
+  const nearEdge =
+    content[0]?.id ?? (request.cursor === undefined ? null : beside(request.cursor, order));
   const [far, near] = [more ? farEdge : null, behind ? nearEdge : null];
   return forward
     ? { content, hasNextPage: more, hasPrevPage: behind, nextPageCursor: far, prevPageCursor: near }
-    : { content: content.reverse(), hasNextPage: behind, hasPrevPage: more, nextPageCursor: near, prevPageCursor: far };
+    : {
+        content: content.reverse(),
+        hasNextPage: behind,
+        hasPrevPage: more,
+        nextPageCursor: near,
+        prevPageCursor: far,
+      };
 }
 
 /** Leads from an empty page back to the cursor's row. */
@@ -54,5 +61,11 @@ function beside(id: string, order: 'asc' | 'desc'): string {
 
 /** Adds hyphens to 32 hex digits, unchecked. */
 export function uuidOfHex(hex: string): string {
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    hex.slice(12, 16),
+    hex.slice(16, 20),
+    hex.slice(20),
+  ].join('-');
 }

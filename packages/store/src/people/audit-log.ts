@@ -42,7 +42,10 @@ export interface AuditFilter {
 }
 
 /** Inserts one row per entry. */
-export async function insertAuditEntries(knex: Knex, entries: readonly AuditEntry[]): Promise<void> {
+export async function insertAuditEntries(
+  knex: Knex,
+  entries: readonly AuditEntry[],
+): Promise<void> {
   await knex('audit_log').insert(entries.map((entry) => ({ id: newId(), ...entry })));
 }
 
@@ -54,11 +57,15 @@ export function listAuditLog(
   page: PageRequest,
 ): Promise<Page<AuditRow>> {
   return readPage(page, async ({ order, after, limit }) => {
-    const query = knex('audit_log as a').where('a.organisation_id', organisationId).orderBy('a.id', order).limit(limit);
+    const query = knex('audit_log as a')
+      .where('a.organisation_id', organisationId)
+      .orderBy('a.id', order)
+      .limit(limit);
     if (projectId !== undefined) void query.where('a.project_id', projectId);
     if (actorId !== undefined) void query.where('a.actor_id', actorId);
     if (resourceId !== undefined) void query.where('a.resource_id', resourceId);
-    if (action?.endsWith('.*')) void query.whereRaw('starts_with(a.action, ?)', [action.slice(0, -1)]);
+    if (action?.endsWith('.*'))
+      void query.whereRaw('starts_with(a.action, ?)', [action.slice(0, -1)]);
     else if (action !== undefined) void query.where('a.action', action);
     if (from) void query.where('a.id', '>=', idBound(from.getTime(), '0'));
     if (to) void query.where('a.id', '<=', idBound(to.getTime(), 'f'));

@@ -14,7 +14,8 @@ export interface RequestKey {
 
 /** `claimed`: the caller runs it, then finishes or releases it. */
 export type ClaimedRequest =
-  { readonly state: 'claimed' | 'other_request' | 'in_progress' | 'interrupted' } | { readonly state: 'answered'; readonly answer: string };
+  | { readonly state: 'claimed' | 'other_request' | 'in_progress' | 'interrupted' }
+  | { readonly state: 'answered'; readonly answer: string };
 
 /**
  * Claims a request whose key is unused for 24 hours, and drops the caller's oldest answers above
@@ -58,7 +59,11 @@ export async function claimRequest(
 }
 
 /** Stores the answer of a claimed request. */
-export async function finishRequest(pool: pg.Pool, { callerId, key }: RequestKey, answer: string): Promise<void> {
+export async function finishRequest(
+  pool: pg.Pool,
+  { callerId, key }: RequestKey,
+  answer: string,
+): Promise<void> {
   await pool.query({
     name: 'finish-request',
     text: `update idempotent_requests set answer = $3 where caller_id = $1 and key = $2 and answer is null`,
@@ -68,7 +73,10 @@ export async function finishRequest(pool: pg.Pool, { callerId, key }: RequestKey
 
 /** Releases a claimed request that changed nothing: the next one with its key runs. */
 export async function releaseRequest(pool: pg.Pool, { callerId, key }: RequestKey): Promise<void> {
-  await pool.query(`delete from idempotent_requests where caller_id = $1 and key = $2 and answer is null`, [callerId, key]);
+  await pool.query(
+    `delete from idempotent_requests where caller_id = $1 and key = $2 and answer is null`,
+    [callerId, key],
+  );
 }
 
 /** Deletes requests older than 24 hours, in batches to keep locks short. */

@@ -8,10 +8,20 @@ export interface Identity {
   readonly subject: string;
 }
 
-const USER = ['users.id', 'email', 'first_name', 'last_name', 'users.created_at', 'users.updated_at'];
+const USER = [
+  'users.id',
+  'email',
+  'first_name',
+  'last_name',
+  'users.created_at',
+  'users.updated_at',
+];
 
 /** Returns the user with this identity. */
-export function findUserByIdentity(knex: Knex, { issuer, subject }: Identity): Promise<UserRow | undefined> {
+export function findUserByIdentity(
+  knex: Knex,
+  { issuer, subject }: Identity,
+): Promise<UserRow | undefined> {
   return knex('user_identities')
     .join('users', 'users.id', 'user_identities.user_id')
     .where({ issuer, subject })
@@ -22,7 +32,11 @@ export function findUserByIdentity(knex: Knex, { issuer, subject }: Identity): P
  * Links an identity. False if the user has another one at the issuer, or it belongs to another
  * user.
  */
-export async function insertIdentity(knex: Knex, userId: string, { issuer, subject }: Identity): Promise<boolean> {
+export async function insertIdentity(
+  knex: Knex,
+  userId: string,
+  { issuer, subject }: Identity,
+): Promise<boolean> {
   const rows: unknown[] = await knex('user_identities')
     .insert({ issuer, subject, user_id: userId })
     .onConflict()
@@ -50,15 +64,24 @@ export interface TakenOver {
  *
  * @param trx a transaction in which the identity already belongs to the user
  */
-export async function takeOver(trx: Knex, userId: string, { issuer, subject }: Identity): Promise<TakenOver | undefined> {
+export async function takeOver(
+  trx: Knex,
+  userId: string,
+  { issuer, subject }: Identity,
+): Promise<TakenOver | undefined> {
   const user = await trx('users')
     .where({ id: userId, email_verified_at: null })
     .forUpdate()
     .first<{ password_hash: string } | undefined>('password_hash');
   if (!user) return undefined;
-  await trx('users').where({ id: userId }).update({ email_verified_at: trx.fn.now(), password_hash: '' });
+  await trx('users')
+    .where({ id: userId })
+    .update({ email_verified_at: trx.fn.now(), password_hash: '' });
   const keys = await revokeUserKeys(trx, userId);
-  const identities = await trx('user_identities').where({ user_id: userId }).whereNot({ issuer, subject }).delete();
+  const identities = await trx('user_identities')
+    .where({ user_id: userId })
+    .whereNot({ issuer, subject })
+    .delete();
   return {
     had_password: user.password_hash !== '',
     sessions: keys.filter(({ type }) => type === 'session').length,

@@ -1,6 +1,12 @@
 export { type AuditEntry, type AuditRow, insertAuditEntries, listAuditLog } from './audit-log.js';
 export { claimRequest, finishRequest, releaseRequest } from './idempotent-requests.js';
-export { findUserByIdentity, type Identity, insertIdentity, takeOver, type TakenOver } from './identities.js';
+export {
+  findUserByIdentity,
+  type Identity,
+  insertIdentity,
+  takeOver,
+  type TakenOver,
+} from './identities.js';
 export {
   countOpenInvitations,
   findInvitationsTo,

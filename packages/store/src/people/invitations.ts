@@ -15,7 +15,16 @@ export interface InvitationRow {
   readonly revoked_at: Date | null;
 }
 
-const COLUMNS = ['id', 'organisation_id', 'email', 'role', 'created_at', 'expires_at', 'accepted_at', 'revoked_at'];
+const COLUMNS = [
+  'id',
+  'organisation_id',
+  'email',
+  'role',
+  'created_at',
+  'expires_at',
+  'accepted_at',
+  'revoked_at',
+];
 
 /** Creates an invitation and returns its token, of which only the hash is stored. */
 export async function insertInvitation(
@@ -45,9 +54,16 @@ export async function insertInvitation(
 }
 
 /** Returns a page, including accepted, expired and revoked invitations. */
-export function listInvitations(knex: Knex, organisationId: string, page: PageRequest): Promise<Page<InvitationRow>> {
+export function listInvitations(
+  knex: Knex,
+  organisationId: string,
+  page: PageRequest,
+): Promise<Page<InvitationRow>> {
   return readPage(page, async ({ order, after, limit }) => {
-    const query = knex('invitations').where({ organisation_id: organisationId }).orderBy('id', order).limit(limit);
+    const query = knex('invitations')
+      .where({ organisation_id: organisationId })
+      .orderBy('id', order)
+      .limit(limit);
     if (after !== undefined) void query.where('id', order === 'asc' ? '>' : '<', after);
     return { rows: await query.select<InvitationRow[]>(COLUMNS) };
   });
@@ -63,7 +79,11 @@ export async function countOpenInvitations(knex: Knex, organisationId: string): 
 }
 
 /** Revokes an invitation, unless accepted. */
-export async function revokeInvitation(knex: Knex, organisationId: string, id: string): Promise<InvitationRow | undefined> {
+export async function revokeInvitation(
+  knex: Knex,
+  organisationId: string,
+  id: string,
+): Promise<InvitationRow | undefined> {
   const rows: InvitationRow[] = await knex('invitations')
     .where({ organisation_id: organisationId, id, accepted_at: null })
     .update({ revoked_at: knex.raw('coalesce(revoked_at, now())') })
@@ -72,7 +92,10 @@ export async function revokeInvitation(knex: Knex, organisationId: string, id: s
 }
 
 /** Returns the open invitation of a token. Lock: its row, inside a transaction. */
-export async function findOpenInvitation(knex: Knex, token: string): Promise<InvitationRow | undefined> {
+export async function findOpenInvitation(
+  knex: Knex,
+  token: string,
+): Promise<InvitationRow | undefined> {
   const mask = maskOfApiKey(token);
   if (mask === undefined) return undefined;
   const found = await knex('invitations')
@@ -99,6 +122,9 @@ export function findInvitationsTo(knex: Knex, email: string): Promise<Invitation
 }
 
 /** Marks an invitation as accepted. */
-export async function markAccepted(knex: Knex, { organisation_id, id }: InvitationRow): Promise<void> {
+export async function markAccepted(
+  knex: Knex,
+  { organisation_id, id }: InvitationRow,
+): Promise<void> {
   await knex('invitations').where({ organisation_id, id }).update({ accepted_at: knex.fn.now() });
 }

@@ -23,10 +23,18 @@ export interface MemberRow {
   readonly created_at: Date;
 }
 
-const COLUMNS = ['organisations.id', 'organisations.name', 'organisations.created_at', 'organisations.updated_at'];
+const COLUMNS = [
+  'organisations.id',
+  'organisations.name',
+  'organisations.created_at',
+  'organisations.updated_at',
+];
 
 /** Creates an organisation with its owner, in two statements: pass a transaction for atomicity. */
-export async function insertOrganisation(knex: Knex, { name, userId }: { name: string; userId: string }): Promise<OrganisationRow> {
+export async function insertOrganisation(
+  knex: Knex,
+  { name, userId }: { name: string; userId: string },
+): Promise<OrganisationRow> {
   const [row] = await knex<OrganisationRow>('organisations')
     .insert({ id: newId(), name })
     .returning(['id', 'name', 'created_at', 'updated_at']);
@@ -35,8 +43,15 @@ export async function insertOrganisation(knex: Knex, { name, userId }: { name: s
 }
 
 /** Renames an organisation. */
-export async function updateOrganisation(knex: Knex, id: string, { name }: { name: string }): Promise<OrganisationRow | undefined> {
-  const [row] = await knex<OrganisationRow>('organisations').where({ id }).update({ name, updated_at: new Date() }).returning('*');
+export async function updateOrganisation(
+  knex: Knex,
+  id: string,
+  { name }: { name: string },
+): Promise<OrganisationRow | undefined> {
+  const [row] = await knex<OrganisationRow>('organisations')
+    .where({ id })
+    .update({ name, updated_at: new Date() })
+    .returning('*');
   return row;
 }
 
@@ -56,7 +71,9 @@ export async function deleteOrganisation(knex: Knex, id: string): Promise<boolea
         sentence: `the project ${project.name} belongs to the organisation`,
         fix: 'delete its projects first',
       });
-    const kept = await trx('projects').where({ organisation_id: id }).first<{ id: string } | undefined>('id');
+    const kept = await trx('projects')
+      .where({ organisation_id: id })
+      .first<{ id: string } | undefined>('id');
     if (kept)
       throw new GatewayError('conflict', {
         sentence: 'events of deleted projects of the organisation are still stored',
@@ -81,7 +98,10 @@ export function listOrganisations(knex: Knex): Promise<OrganisationRow[]> {
 }
 
 /** Postgres rejects an `id` that is not a UUID. */
-export async function findOrganisation(knex: Knex, id: string): Promise<OrganisationRow | undefined> {
+export async function findOrganisation(
+  knex: Knex,
+  id: string,
+): Promise<OrganisationRow | undefined> {
   return knex('organisations').where({ id }).first<OrganisationRow | undefined>(COLUMNS);
 }
 
@@ -101,9 +121,17 @@ export async function insertMember(
 }
 
 /** Moves an organisation to the front for a member; the dashboard offers it first. */
-export async function putFirst(knex: Knex, { organisationId, userId }: { organisationId: string; userId: string }): Promise<void> {
-  const first = knex.raw(`(select min(created_at) - interval '1 millisecond' from organisation_members where user_id = ?)`, [userId]);
-  await knex('organisation_members').where({ organisation_id: organisationId, user_id: userId }).update({ created_at: first });
+export async function putFirst(
+  knex: Knex,
+  { organisationId, userId }: { organisationId: string; userId: string },
+): Promise<void> {
+  const first = knex.raw(
+    `(select min(created_at) - interval '1 millisecond' from organisation_members where user_id = ?)`,
+    [userId],
+  );
+  await knex('organisation_members')
+    .where({ organisation_id: organisationId, user_id: userId })
+    .update({ created_at: first });
 }
 
 /** Postgres would rank enum values by when they were added. */
@@ -112,11 +140,24 @@ function rank(column: string): string {
 }
 
 const members = (knex: Knex, organisationId: string) =>
-  knex('organisation_members').join('users', 'users.id', 'organisation_members.user_id').where({ organisation_id: organisationId });
-const MEMBER = ['users.id', 'email', 'first_name', 'last_name', 'role', 'organisation_members.created_at'];
+  knex('organisation_members')
+    .join('users', 'users.id', 'organisation_members.user_id')
+    .where({ organisation_id: organisationId });
+const MEMBER = [
+  'users.id',
+  'email',
+  'first_name',
+  'last_name',
+  'role',
+  'organisation_members.created_at',
+];
 
 /** Returns a page of members in the order in which their accounts were created. */
-export function listMembers(knex: Knex, organisationId: string, page: PageRequest): Promise<Page<MemberRow>> {
+export function listMembers(
+  knex: Knex,
+  organisationId: string,
+  page: PageRequest,
+): Promise<Page<MemberRow>> {
   return readPage(page, async ({ order, after, limit }) => {
     const query = members(knex, organisationId).orderBy('users.id', order).limit(limit);
     if (after !== undefined) void query.where('users.id', order === 'asc' ? '>' : '<', after);
@@ -125,15 +166,26 @@ export function listMembers(knex: Knex, organisationId: string, page: PageReques
 }
 
 /** Returns the member with this user id. */
-export function findMember(knex: Knex, organisationId: string, userId: string): Promise<MemberRow | undefined> {
-  return members(knex, organisationId).where('users.id', userId).first<MemberRow | undefined>(MEMBER);
+export function findMember(
+  knex: Knex,
+  organisationId: string,
+  userId: string,
+): Promise<MemberRow | undefined> {
+  return members(knex, organisationId)
+    .where('users.id', userId)
+    .first<MemberRow | undefined>(MEMBER);
 }
 
 /**
  * Changes a member's role, or removes the member if `role` is undefined. Throws `conflict` if no
  * owner would remain. Locks the members: two owners cannot remove each other concurrently.
  */
-export function changeMember(knex: Knex, organisationId: string, userId: string, role: Role | undefined): Promise<MemberRow | undefined> {
+export function changeMember(
+  knex: Knex,
+  organisationId: string,
+  userId: string,
+  role: Role | undefined,
+): Promise<MemberRow | undefined> {
   return knex.transaction(async (trx) => {
     const all = await trx('organisation_members')
       .where({ organisation_id: organisationId })
@@ -142,12 +194,19 @@ export function changeMember(knex: Knex, organisationId: string, userId: string,
       .select<{ user_id: string; role: Role }[]>('user_id', 'role');
     const before = await findMember(trx, organisationId, userId);
     if (!before) return undefined;
-    if (before.role === 'owner' && role !== 'owner' && !all.some((it) => it.role === 'owner' && it.user_id !== userId))
+    if (
+      before.role === 'owner' &&
+      role !== 'owner' &&
+      !all.some((it) => it.role === 'owner' && it.user_id !== userId)
+    )
       throw new GatewayError('conflict', {
         sentence: `${before.email} is the only owner of the organisation`,
         fix: 'make another member an owner first',
       });
-    const row = trx('organisation_members').where({ organisation_id: organisationId, user_id: userId });
+    const row = trx('organisation_members').where({
+      organisation_id: organisationId,
+      user_id: userId,
+    });
     if (role === undefined) await row.delete();
     else await row.update({ role });
     return role === undefined ? before : { ...before, role };

@@ -17,10 +17,20 @@ export interface UserRow {
 
 /** Password and key are shown once; only their hashes are stored. */
 export interface BootstrappedUser {
-  readonly user: { readonly id: string; readonly email: string; readonly first_name: string; readonly last_name: string };
+  readonly user: {
+    readonly id: string;
+    readonly email: string;
+    readonly first_name: string;
+    readonly last_name: string;
+  };
   readonly password: string;
   readonly organisation: { readonly id: string; readonly name: string };
-  readonly api_key: { readonly id: string; readonly name: string; readonly type: 'personal'; readonly key: string };
+  readonly api_key: {
+    readonly id: string;
+    readonly name: string;
+    readonly type: 'personal';
+    readonly key: string;
+  };
 }
 
 /** Printable ASCII: no look-alikes, and no Unicode case rules. */
@@ -41,7 +51,10 @@ export async function bootstrapUser(
   { email, firstName, lastName }: { email: string; firstName: string; lastName: string },
 ): Promise<BootstrappedUser> {
   if (!isEmail(email))
-    throw new GatewayError('wrong_use', { sentence: `"${email}" is not an e-mail address`, fix: 'give one like ops@example.com' });
+    throw new GatewayError('wrong_use', {
+      sentence: `"${email}" is not an e-mail address`,
+      fix: 'give one like ops@example.com',
+    });
   const password = generatePassword();
   const passwordHash = await hashPassword(password);
   return knex.transaction(async (trx) => {
@@ -53,7 +66,10 @@ export async function bootstrapUser(
       isInstanceAdmin: true,
       isProven: true,
     });
-    const organisation = await insertOrganisation(trx, { name: 'Default Organisation', userId: id });
+    const organisation = await insertOrganisation(trx, {
+      name: 'Default Organisation',
+      userId: id,
+    });
     const apiKey = await insertApiKey(trx, { type: 'personal', name: 'Default Key', userId: id });
     return {
       user: { id, email, first_name, last_name },
@@ -93,7 +109,8 @@ export async function insertUser(
       .returning(COLUMNS);
     return rows[0]!;
   } catch (error) {
-    if (sqlState(error) === UNIQUE_VIOLATION) throw new GatewayError('email_in_use', { email: fields.email }, { cause: error });
+    if (sqlState(error) === UNIQUE_VIOLATION)
+      throw new GatewayError('email_in_use', { email: fields.email }, { cause: error });
     throw error;
   }
 }
@@ -104,7 +121,9 @@ export function findUser(knex: Knex, id: string): Promise<UserRow | undefined> {
 
 /** Finds a user, ignoring case. */
 export function findUserByEmail(knex: Knex, email: string): Promise<UserRow | undefined> {
-  return knex('users').whereRaw('lower(email) = lower(?)', [email]).first<UserRow | undefined>(COLUMNS);
+  return knex('users')
+    .whereRaw('lower(email) = lower(?)', [email])
+    .first<UserRow | undefined>(COLUMNS);
 }
 
 /**
@@ -132,13 +151,25 @@ let unknownHash: Promise<string> | undefined;
  * row: the password cannot change until the transaction ends.
  */
 export async function hasPassword(trx: Knex, id: string, passwordHash: string): Promise<boolean> {
-  const found = await trx('users').where({ id, password_hash: passwordHash }).forShare().first<{ id: string } | undefined>('id');
+  const found = await trx('users')
+    .where({ id, password_hash: passwordHash })
+    .forShare()
+    .first<{ id: string } | undefined>('id');
   return found !== undefined;
 }
 
 /** Changes a password verified against `before`; false if it has changed since. */
-export async function changePassword(knex: Knex, id: string, before: string, after: string): Promise<boolean> {
-  return (await knex('users').where({ id, password_hash: before }).update({ password_hash: after, updated_at: knex.fn.now() })) > 0;
+export async function changePassword(
+  knex: Knex,
+  id: string,
+  before: string,
+  after: string,
+): Promise<boolean> {
+  return (
+    (await knex('users')
+      .where({ id, password_hash: before })
+      .update({ password_hash: after, updated_at: knex.fn.now() })) > 0
+  );
 }
 
 /** Changes the given fields. */
@@ -156,5 +187,9 @@ export async function updateUser(
 
 /** Checks access to the instance's settings, plugins, licence and health. */
 export async function isInstanceAdmin(knex: Knex, userId: string): Promise<boolean> {
-  return (await knex('users').where({ id: userId, is_instance_admin: true }).first<{ id: string } | undefined>('id')) !== undefined;
+  return (
+    (await knex('users')
+      .where({ id: userId, is_instance_admin: true })
+      .first<{ id: string } | undefined>('id')) !== undefined
+  );
 }

@@ -5,7 +5,11 @@ import { LOCK_NOT_AVAILABLE, sqlState } from './sqlstate.js';
  * Runs `work` on a pooled connection, closed on failure or abort: no lock, transaction or setting
  * survives.
  */
-export async function withConnection<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>, signal?: AbortSignal): Promise<T> {
+export async function withConnection<T>(
+  pool: pg.Pool,
+  work: (client: pg.PoolClient) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
   const client = await pool.connect();
   const end = () => void (client as unknown as pg.Client).end().catch(() => undefined);
   signal?.addEventListener('abort', end);
@@ -36,7 +40,10 @@ export function withAdvisoryLock<T>(
   signal?: AbortSignal,
 ): Promise<T | undefined> {
   const locked = async (client: pg.PoolClient) => {
-    const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_lock(hashtext($1)) as mine', [name]);
+    const { rows } = await client.query<{ mine: boolean }>(
+      'select pg_try_advisory_lock(hashtext($1)) as mine',
+      [name],
+    );
     if (!rows[0]?.mine) return undefined;
     const result = await work(client);
     await client.query('select pg_advisory_unlock(hashtext($1))', [name]);
@@ -49,7 +56,11 @@ export function withAdvisoryLock<T>(
  * Runs `work` in a transaction that waits at most `lockMs` per lock, since a queued lock blocks
  * others; undefined after a timeout.
  */
-export async function withLockTimeout<T>(client: pg.PoolClient, lockMs: number, work: () => Promise<T>): Promise<T | undefined> {
+export async function withLockTimeout<T>(
+  client: pg.PoolClient,
+  lockMs: number,
+  work: () => Promise<T>,
+): Promise<T | undefined> {
   try {
     await client.query('begin');
     await client.query(`set local lock_timeout = ${lockMs}`);

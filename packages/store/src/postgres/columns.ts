@@ -8,7 +8,13 @@ const SEPARATOR = '\x1e';
 const NULL = '\x1f';
 
 /** Members with external text. */
-const EXTERNAL: ReadonlySet<unknown> = new Set(['coordinates', 'error', 'reason', 'responseBody', 'url']);
+const EXTERNAL: ReadonlySet<unknown> = new Set([
+  'coordinates',
+  'error',
+  'reason',
+  'responseBody',
+  'url',
+]);
 
 /**
  * Returns one text per member. An empty string becomes null: Postgres splits an empty text into no
@@ -50,6 +56,7 @@ export function clean(text: string): string {
   const units = new Uint16Array(text.length);
   const bytes = Buffer.from(units.buffer);
   bytes.write(text, 'utf16le');
-  for (let k = 0; k < units.length; k++) if (units[k] === 0 || units[k] === 0x1e || units[k] === 0x1f) units[k] = 0xfffd;
+  for (let k = 0; k < units.length; k++)
+    if (units[k] === 0 || units[k] === 0x1e || units[k] === 0x1f) units[k] = 0xfffd;
   return bytes.toString('utf16le');
 }

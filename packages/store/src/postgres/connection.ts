@@ -4,7 +4,11 @@ import { GatewayError } from '@gateway/core/errors';
 import { readCertificates, readClientCertificate } from '@gateway/core/http';
 import type pg from 'pg';
 
-export type DatabaseSettings = Pick<Config['database'], 'scheme' | 'host' | 'port' | 'username' | 'database'> & Partial<Config['database']>;
+export type DatabaseSettings = Pick<
+  Config['database'],
+  'scheme' | 'host' | 'port' | 'username' | 'database'
+> &
+  Partial<Config['database']>;
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
@@ -16,7 +20,9 @@ export function databaseConnection(settings: DatabaseSettings, name: string) {
   const parsed = parseDatabaseOptions(settings.options ?? '');
   if ('wrong' in parsed) {
     const sentence = `database.options ${parsed.wrong}${parsed.hint ?? ''}`;
-    throw new GatewayError('invalid_settings', { problems: [{ key: 'database.options', origin: 'database.options', sentence }] });
+    throw new GatewayError('invalid_settings', {
+      problems: [{ key: 'database.options', origin: 'database.options', sentence }],
+    });
   }
   const { options } = parsed;
   return {
@@ -26,10 +32,17 @@ export function databaseConnection(settings: DatabaseSettings, name: string) {
     ...(settings.password ? { password: settings.password } : {}),
     database: settings.database,
     application_name: options.applicationName ?? name,
-    ...(options.fallbackApplicationName ? { fallback_application_name: options.fallbackApplicationName } : {}),
-    connectionTimeoutMillis: options.connectTimeoutSeconds === undefined ? CONNECT_TIMEOUT_MS : options.connectTimeoutSeconds * 1000,
+    ...(options.fallbackApplicationName
+      ? { fallback_application_name: options.fallbackApplicationName }
+      : {}),
+    connectionTimeoutMillis:
+      options.connectTimeoutSeconds === undefined
+        ? CONNECT_TIMEOUT_MS
+        : options.connectTimeoutSeconds * 1000,
     keepAlive: options.keepAlive,
-    ...(options.keepAliveIdleSeconds ? { keepAliveInitialDelayMillis: options.keepAliveIdleSeconds * 1000 } : {}),
+    ...(options.keepAliveIdleSeconds
+      ? { keepAliveInitialDelayMillis: options.keepAliveIdleSeconds * 1000 }
+      : {}),
     sslnegotiation: options.direct ? 'direct' : 'postgres',
     ...(options.channelBinding ? { enableChannelBinding: true } : {}),
     session: options.session,
@@ -41,15 +54,16 @@ export function databaseConnection(settings: DatabaseSettings, name: string) {
  * Returns the connection past the pooler; undefined without `database.direct.host`. Throws
  * `invalid_settings` for options that a pooler would not keep.
  */
-export function directConnection<Connection extends pg.ClientConfig & { readonly session: string | undefined }>(
-  { direct }: DatabaseSettings,
-  connection: Connection,
-): Connection | undefined {
+export function directConnection<
+  Connection extends pg.ClientConfig & { readonly session: string | undefined },
+>({ direct }: DatabaseSettings, connection: Connection): Connection | undefined {
   if (direct?.host === undefined) return undefined;
   if (connection.session) {
     const sentence =
       'database.options holds options=…, which a pooler in transaction mode (database.direct.host is set) would not keep; set them for the role in Postgres';
-    throw new GatewayError('invalid_settings', { problems: [{ key: 'database.options', origin: 'database.options', sentence }] });
+    throw new GatewayError('invalid_settings', {
+      problems: [{ key: 'database.options', origin: 'database.options', sentence }],
+    });
   }
   return { ...connection, host: direct.host, port: direct.port };
 }
@@ -58,15 +72,26 @@ export function directConnection<Connection extends pg.ClientConfig & { readonly
  * https://www.postgresql.org/docs/current/libpq-ssl.html#LIBPQ-SSL-PROTECTION; `allow` connects
  * without TLS, `prefer` with TLS, and neither falls back.
  */
-function tlsOf({ sslmode, sslrootcert, sslcert, sslkey }: DatabaseOptions): false | ConnectionOptions {
+function tlsOf({
+  sslmode,
+  sslrootcert,
+  sslcert,
+  sslkey,
+}: DatabaseOptions): false | ConnectionOptions {
   if (sslmode === 'disable' || sslmode === 'allow') return false;
   const file = (name: string, path: string) => ({
     path,
     setting: `${name} in database.options (GATEWAY_DB_OPTIONS)`,
     flag: '--db-options',
   });
-  const authority = sslrootcert === undefined || sslrootcert === 'system' ? undefined : readCertificates(file('sslrootcert', sslrootcert));
-  const client = sslcert && sslkey ? readClientCertificate(file('sslcert', sslcert), file('sslkey', sslkey)) : undefined;
+  const authority =
+    sslrootcert === undefined || sslrootcert === 'system'
+      ? undefined
+      : readCertificates(file('sslrootcert', sslrootcert));
+  const client =
+    sslcert && sslkey
+      ? readClientCertificate(file('sslcert', sslcert), file('sslkey', sslkey))
+      : undefined;
   return {
     secureContext: createSecureContext({ ...(authority ? { ca: authority } : {}), ...client }),
     // An explicit authority is verified in every mode.

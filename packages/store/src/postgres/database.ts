@@ -57,7 +57,8 @@ export function openDatabase(
   { poolSize, name, answerMs = 30_000 }: { poolSize: number; name: string; answerMs?: number },
 ): Database {
   const connection = databaseConnection(settings, name);
-  const { max_builder_connections: builderSize = 10, idle_timeout_seconds: idleSeconds = 60 } = settings;
+  const { max_builder_connections: builderSize = 10, idle_timeout_seconds: idleSeconds = 60 } =
+    settings;
   const direct = directConnection(settings, connection);
   const started = (more: Readonly<Record<string, string>> = {}) => ({
     ...pooledParameters,
@@ -71,10 +72,17 @@ export function openDatabase(
     return client;
   };
   const detectorAt = (place: typeof connection, start: SessionStart) =>
-    new DeadConnectionDetector((withinMs) => connect({ ...place, start, connectionTimeoutMillis: withinMs, query_timeout: withinMs }));
+    new DeadConnectionDetector((withinMs) =>
+      connect({ ...place, start, connectionTimeoutMillis: withinMs, query_timeout: withinMs }),
+    );
   const openPool = (more: pg.PoolConfig & SessionConfig, watch: DeadConnectionDetector) => {
     const Client = SessionClient as unknown as typeof pg.Client;
-    const opened = new pg.Pool({ query_timeout: answerMs + 1_000, idleTimeoutMillis: idleSeconds * 1000, Client, ...more });
+    const opened = new pg.Pool({
+      query_timeout: answerMs + 1_000,
+      idleTimeoutMillis: idleSeconds * 1000,
+      Client,
+      ...more,
+    });
     // A connection closed by the server is replaced on next use; an error event without a listener
     // would end the process.
     opened.on('error', () => undefined);
@@ -89,7 +97,9 @@ export function openDatabase(
   // A pooler announces PIDs other than the backends': each endpoint is queried about its own
   // connections.
   const sessionDetector = direct ? detectorAt(direct, started()) : detector;
-  const pool = direct ? openPool({ ...connection, start: pooled, max: poolSize }, detector) : openSessions(poolSize);
+  const pool = direct
+    ? openPool({ ...connection, start: pooled, max: poolSize }, detector)
+    : openSessions(poolSize);
   if (direct) pool.on('connect', prepareNothing);
   const sessions = direct ? openSessions(SESSIONS) : pool;
   const openBuilder = () => {
@@ -137,8 +147,10 @@ export function openDatabase(
  */
 function prepareNothing(client: pg.PoolClient): void {
   const query = client.query.bind(client) as (...given: unknown[]) => unknown;
-  const unnamed = (given: unknown) => (given && typeof given === 'object' && 'name' in given ? { ...given, name: undefined } : given);
-  client.query = ((given: unknown, ...more: unknown[]) => query(unnamed(given), ...more)) as typeof client.query;
+  const unnamed = (given: unknown) =>
+    given && typeof given === 'object' && 'name' in given ? { ...given, name: undefined } : given;
+  client.query = ((given: unknown, ...more: unknown[]) =>
+    query(unnamed(given), ...more)) as typeof client.query;
 }
 
 function poolOf(knex: Knex): BuilderPool {
@@ -148,8 +160,13 @@ function poolOf(knex: Knex): BuilderPool {
 type Pools = Pick<Database, 'pool' | 'sessions' | 'builderPool'>;
 
 /** `waiting`: queued requests for a connection. */
-export function poolUsage({ pool, sessions, builderPool: builder }: Pools): Readonly<Record<'busy' | 'idle' | 'waiting', number>> {
-  const sum = (count: (it: Database['pool']) => number) => [...new Set([pool, sessions])].reduce((total, it) => total + count(it), 0);
+export function poolUsage({
+  pool,
+  sessions,
+  builderPool: builder,
+}: Pools): Readonly<Record<'busy' | 'idle' | 'waiting', number>> {
+  const sum = (count: (it: Database['pool']) => number) =>
+    [...new Set([pool, sessions])].reduce((total, it) => total + count(it), 0);
   return {
     busy: sum((it) => it.totalCount - it.idleCount) + (builder?.numUsed() ?? 0),
     idle: sum((it) => it.idleCount) + (builder?.numFree() ?? 0),

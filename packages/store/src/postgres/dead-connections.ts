@@ -62,7 +62,14 @@ export class DeadConnectionDetector {
   }
 
   watch(client: pg.ClientBase): void {
-    const counters = { received: 0, sent: 0, sentBefore: 0, quiet: 0, unanswered: 0, patience: SILENT_CHECKS };
+    const counters = {
+      received: 0,
+      sent: 0,
+      sentBefore: 0,
+      quiet: 0,
+      unanswered: 0,
+      patience: SILENT_CHECKS,
+    };
     const one = { client: client as unknown as ClientInternals, ...counters };
     this.#watched.add(one);
     client.once('end', () => this.#watched.delete(one));
@@ -80,10 +87,13 @@ export class DeadConnectionDetector {
       const isQuiet = bytesRead === one.received;
       one.quiet = isQuiet ? one.quiet + 1 : 0;
       one.unanswered = isQuiet && !one.client.readyForQuery ? one.unanswered + 1 : 0;
-      if (one.unanswered === 0) Object.assign(one, { patience: SILENT_CHECKS, sentBefore: one.sent });
+      if (one.unanswered === 0)
+        Object.assign(one, { patience: SILENT_CHECKS, sentBefore: one.sent });
       Object.assign(one, { received: bytesRead, sent: bytesWritten });
     }
-    const suspects = [...this.#watched].filter((one) => one.unanswered >= one.patience + (one.sent - one.sentBefore) / BYTES_PER_CHECK);
+    const suspects = [...this.#watched].filter(
+      (one) => one.unanswered >= one.patience + (one.sent - one.sentBefore) / BYTES_PER_CHECK,
+    );
     if (suspects.length === 0 || this.#asking) return;
     // Postgres is down, which says nothing about a single connection.
     this.#asking = this.#ask(suspects)
@@ -97,13 +107,22 @@ export class DeadConnectionDetector {
     for (const one of suspects) one.patience = one.unanswered + SILENT_CHECKS;
     const working = await this.#workingBackends(suspects.map(({ client }) => client.processID));
     // A connection that received bytes meanwhile is alive.
-    const silent = suspects.filter((one) => this.#watched.has(one) && bytesOf(one) === received.get(one));
-    for (const one of silent) one.patience = one.unanswered + Math.min(one.unanswered, SILENT_CHECKS_MAX);
+    const silent = suspects.filter(
+      (one) => this.#watched.has(one) && bytesOf(one) === received.get(one),
+    );
+    for (const one of silent)
+      one.patience = one.unanswered + Math.min(one.unanswered, SILENT_CHECKS_MAX);
     const dead = working ? silent.filter(({ client }) => !working.includes(client.processID)) : [];
     if (dead.length === 0) return;
-    const idle = [...this.#watched].filter(({ client, quiet }) => client.readyForQuery && quiet >= SILENT_CHECKS);
+    const idle = [...this.#watched].filter(
+      ({ client, quiet }) => client.readyForQuery && quiet >= SILENT_CHECKS,
+    );
     for (const { client } of [...dead, ...idle])
-      client.connection.stream.destroy(new Error('Connection terminated: it received nothing while Postgres answered other connections'));
+      client.connection.stream.destroy(
+        new Error(
+          'Connection terminated: it received nothing while Postgres answered other connections',
+        ),
+      );
   }
 
   /**
@@ -114,7 +133,9 @@ export class DeadConnectionDetector {
     const client = await this.#connect(ANSWER_MS);
     try {
       const { rows } = await client.query<{ own: number; working: number[] }>(BACKENDS, [pids]);
-      return rows[0]!.own === (client as unknown as ClientInternals).processID ? rows[0]!.working : undefined;
+      return rows[0]!.own === (client as unknown as ClientInternals).processID
+        ? rows[0]!.working
+        : undefined;
     } finally {
       client.end().catch(() => undefined);
     }

@@ -21,7 +21,9 @@ const NO_TRANSACTION = /^-- no transaction[^\S\n]*(?:\n|$)/;
 export function migrationsDir(): string {
   const packageDir = fileURLToPath(new URL('../..', import.meta.url));
   const inRepository = resolve(packageDir, '../../migrations');
-  return basename(dirname(resolve(packageDir))) === 'packages' && existsSync(inRepository) ? inRepository : join(packageDir, 'migrations');
+  return basename(dirname(resolve(packageDir))) === 'packages' && existsSync(inRepository)
+    ? inRepository
+    : join(packageDir, 'migrations');
 }
 
 function namesIn(dir: string): string[] {
@@ -44,10 +46,14 @@ const TRIES_MS = 60_000;
  * transaction. Safe to run concurrently, and while agents and servers run. Returns their names.
  * Throws `database_newer`, `migration_failed`, `migration_locked`.
  */
-export function migrateUp(database: Database, { dir = migrationsDir(), onWait, triesMs = TRIES_MS }: Migrating = {}): Promise<string[]> {
+export function migrateUp(
+  database: Database,
+  { dir = migrationsDir(), onWait, triesMs = TRIES_MS }: Migrating = {},
+): Promise<string[]> {
   return withMigrationLock(database, onWait, async () => {
     await checkNotNewer(database, dir);
-    const latest = () => database.knex.migrate.latest(knexConfig(dir)) as Promise<[number, string[]]>;
+    const latest = () =>
+      database.knex.migrate.latest(knexConfig(dir)) as Promise<[number, string[]]>;
     const [, applied] = await withLocks(database, latest, { triesMs, onWait });
     if (applied.length > 0) await analyzeFilled(database);
     return applied;
@@ -70,7 +76,17 @@ async function analyzeFilled({ knex }: Database): Promise<void> {
 
 /** Tables whose rows neither `up` nor agents can recreate. */
 const IRREPLACEABLE = [
-  ...['organisations', 'users', 'projects', 'endpoints', 'subscriptions', 'sources', 'api_keys', 'event_types', 'usage_days'],
+  ...[
+    'organisations',
+    'users',
+    'projects',
+    'endpoints',
+    'subscriptions',
+    'sources',
+    'api_keys',
+    'event_types',
+    'usage_days',
+  ],
   ...['events', 'event_deliveries', 'delivery_attempts', 'event_messages', 'quarantined_messages'],
 ];
 
@@ -81,7 +97,13 @@ const IRREPLACEABLE = [
  */
 export function migrateDown(
   database: Database,
-  { max = 1, dir = migrationsDir(), dropData = false, onWait, triesMs = TRIES_MS }: Migrating & { max?: number; dropData?: boolean } = {},
+  {
+    max = 1,
+    dir = migrationsDir(),
+    dropData = false,
+    onWait,
+    triesMs = TRIES_MS,
+  }: Migrating & { max?: number; dropData?: boolean } = {},
 ): Promise<string[]> {
   return withMigrationLock(database, onWait, async () => {
     await checkNotNewer(database, dir);
@@ -99,19 +121,28 @@ export function migrateDown(
 
 /** Throws `migration_drops` if a migration drops an irreplaceable table with rows. */
 async function checkDrops(database: Database, dir: string, max: number): Promise<void> {
-  const applied = (await migrationStates(database, dir)).filter(({ state }) => state === 'applied').map(({ name }) => name);
+  const applied = (await migrationStates(database, dir))
+    .filter(({ state }) => state === 'applied')
+    .map(({ name }) => name);
   const undone = applied.reverse().slice(0, max);
   const drops: { name: string; table: string }[] = [];
   for (const name of undone) {
     for (const table of droppedTables(readFileSync(join(dir, `${name}.down.sql`), 'utf8'))) {
-      if (IRREPLACEABLE.includes(table) && (await database.pool.query(`select from ${table} limit 1`)).rowCount)
+      if (
+        IRREPLACEABLE.includes(table) &&
+        (await database.pool.query(`select from ${table} limit 1`)).rowCount
+      )
         drops.push({ name, table });
     }
   }
   const [first] = drops;
   if (!first) return;
   const migrations = [...new Set(drops.map(({ name }) => name))];
-  throw new GatewayError('migration_drops', { migrations, tables: drops.map(({ table }) => table), before: undone.indexOf(first.name) });
+  throw new GatewayError('migration_drops', {
+    migrations,
+    tables: drops.map(({ table }) => table),
+    before: undone.indexOf(first.name),
+  });
 }
 
 function droppedTables(sql: string): string[] {
@@ -123,9 +154,13 @@ function droppedTables(sql: string): string[] {
 /**
  * Returns `pending` migrations, only in the folder, and `unknown` migrations, only in the database.
  */
-export async function pendingMigrations(database: Database, dir = migrationsDir()): Promise<{ pending: string[]; unknown: string[] }> {
+export async function pendingMigrations(
+  database: Database,
+  dir = migrationsDir(),
+): Promise<{ pending: string[]; unknown: string[] }> {
   const states = await migrationStates(database, dir);
-  const namesOf = (state: MigrationState['state']) => states.filter((it) => it.state === state).map(({ name }) => name);
+  const namesOf = (state: MigrationState['state']) =>
+    states.filter((it) => it.state === state).map(({ name }) => name);
   return { pending: namesOf('pending'), unknown: namesOf('unknown') };
 }
 
@@ -136,11 +171,18 @@ export interface MigrationState {
 }
 
 /** Returns every migration in order. Changes nothing, and works on a database never migrated. */
-export async function migrationStates(database: Database, dir = migrationsDir()): Promise<MigrationState[]> {
+export async function migrationStates(
+  database: Database,
+  dir = migrationsDir(),
+): Promise<MigrationState[]> {
   const known = namesIn(dir);
-  const { rows: tables } = await database.pool.query<{ there: boolean }>(`select to_regclass('${TABLE}') is not null as there`);
+  const { rows: tables } = await database.pool.query<{ there: boolean }>(
+    `select to_regclass('${TABLE}') is not null as there`,
+  );
   const { rows } = tables[0]?.there
-    ? await database.pool.query<{ name: string; at: Date }>(`select name, migration_time as at from ${TABLE}`)
+    ? await database.pool.query<{ name: string; at: Date }>(
+        `select name, migration_time as at from ${TABLE}`,
+      )
     : { rows: [] };
   const appliedAt = new Map(rows.map(({ name, at }) => [name, at]));
   return [...new Set([...known, ...appliedAt.keys()])].sort().map((name) => ({
@@ -198,16 +240,25 @@ export function createMigration(dir: string, name: string): string[] {
  * Runs `work` under an advisory lock of a separate session, and resets Knex's lock, a row that
  * survives a killed process.
  */
-async function withMigrationLock<T>(database: Database, onWait: LockWait['onWait'], work: () => Promise<T>): Promise<T> {
+async function withMigrationLock<T>(
+  database: Database,
+  onWait: LockWait['onWait'],
+  work: () => Promise<T>,
+): Promise<T> {
   const client = await database.connect();
   try {
-    const { rows: locks } = await client.query<{ mine: boolean }>(`select pg_try_advisory_lock(hashtext('gateway.migrate')) as mine`);
+    const { rows: locks } = await client.query<{ mine: boolean }>(
+      `select pg_try_advisory_lock(hashtext('gateway.migrate')) as mine`,
+    );
     if (!locks[0]?.mine) {
       onWait?.('another process is migrating this database');
       await client.query(`select pg_advisory_lock(hashtext('gateway.migrate'))`);
     }
-    const { rows } = await client.query<{ there: boolean }>(`select to_regclass('${TABLE}_lock') is not null as there`);
-    if (rows[0]?.there) await client.query(`update ${TABLE}_lock set is_locked = 0 where is_locked <> 0`);
+    const { rows } = await client.query<{ there: boolean }>(
+      `select to_regclass('${TABLE}_lock') is not null as there`,
+    );
+    if (rows[0]?.there)
+      await client.query(`update ${TABLE}_lock set is_locked = 0 where is_locked <> 0`);
     return await work();
   } finally {
     await client.end();
@@ -240,7 +291,11 @@ interface LockWait {
  * Retries `migrate` while a lock timeout or a deadlock with an agent rolls it back. Throws
  * `migration_locked` after `triesMs`.
  */
-async function withLocks<T>(database: Pick<Database, 'pool'>, migrate: () => Promise<T>, { triesMs, onWait }: LockWait): Promise<T> {
+async function withLocks<T>(
+  database: Pick<Database, 'pool'>,
+  migrate: () => Promise<T>,
+  { triesMs, onWait }: LockWait,
+): Promise<T> {
   const startedAtMs = performance.now();
   for (let isFirst = true; ; isFirst = false) {
     try {
@@ -250,10 +305,17 @@ async function withLocks<T>(database: Pick<Database, 'pool'>, migrate: () => Pro
       const { file } = error;
       const elapsedMs = performance.now() - startedAtMs;
       if (elapsedMs >= triesMs) {
-        const details = { file, seconds: Math.round(elapsedMs / 1000), holders: await lockHolders(database) };
+        const details = {
+          file,
+          seconds: Math.round(elapsedMs / 1000),
+          holders: await lockHolders(database),
+        };
         throw new GatewayError('migration_locked', details, { cause: error });
       }
-      if (isFirst) onWait?.(`other sessions hold locks that ${file} needs; it is tried again for ${Math.ceil(triesMs / 1000)} s`);
+      if (isFirst)
+        onWait?.(
+          `other sessions hold locks that ${file} needs; it is tried again for ${Math.ceil(triesMs / 1000)} s`,
+        );
       await sleep(PAUSE_MS);
     }
   }
@@ -287,8 +349,14 @@ function knexConfig(dir: string): Knex.MigratorConfig {
 }
 
 /** Knex reads `config`, although its types omit it. */
-function migration(dir: string, name: string): Knex.Migration & { readonly config: { readonly transaction: boolean } } {
-  const [up, down] = [`${name}.up.sql`, `${name}.down.sql`].map((file) => ({ file, sql: readFileSync(join(dir, file), 'utf8') }));
+function migration(
+  dir: string,
+  name: string,
+): Knex.Migration & { readonly config: { readonly transaction: boolean } } {
+  const [up, down] = [`${name}.up.sql`, `${name}.down.sql`].map((file) => ({
+    file,
+    sql: readFileSync(join(dir, file), 'utf8'),
+  }));
   return {
     config: { transaction: ![up!, down!].some(({ sql }) => NO_TRANSACTION.test(sql)) },
     up: (knex) => run(knex, up!),
@@ -300,7 +368,10 @@ function migration(dir: string, name: string): Knex.Migration & { readonly confi
  * Postgres runs one message's statements in a transaction; statements that cannot run in one are
  * sent separately.
  */
-async function run(knex: Knex, { file, sql }: { readonly file: string; readonly sql: string }): Promise<void> {
+async function run(
+  knex: Knex,
+  { file, sql }: { readonly file: string; readonly sql: string },
+): Promise<void> {
   const isSplit = NO_TRANSACTION.test(sql);
   if (!isSplit) await knex.raw(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
   let at = 0;
@@ -311,14 +382,21 @@ async function run(knex: Knex, { file, sql }: { readonly file: string; readonly 
     await knex.raw(statement).catch((error: unknown) => {
       const { message = '', position, detail, hint } = error as Partial<Record<string, string>>;
       const code = sqlState(error);
-      if (!isSplit && (code === DEADLOCK_DETECTED || code === LOCK_NOT_AVAILABLE)) throw new LockNotAcquired(file, error);
+      if (!isSplit && (code === DEADLOCK_DETECTED || code === LOCK_NOT_AVAILABLE))
+        throw new LockNotAcquired(file, error);
       // Connection, resources, operator intervention, system error.
       if (code === undefined || /^(08|53|57|58)/.test(code)) throw error;
       // Knex prepends the statement to Postgres' message.
-      const words = message.startsWith(statement) ? message.slice(statement.length).replace(/^ - /, '') : message;
+      const words = message.startsWith(statement)
+        ? message.slice(statement.length).replace(/^ - /, '')
+        : message;
       const line = sql.slice(0, from + Number(position ?? 1) - 1).split('\n').length;
-      const reason = [position ? `${words} (line ${line})` : words, detail, hint].filter(Boolean).join('; ');
-      const left = isSplit ? 'what it did before that statement stays' : 'nothing of this run stays';
+      const reason = [position ? `${words} (line ${line})` : words, detail, hint]
+        .filter(Boolean)
+        .join('; ');
+      const left = isSplit
+        ? 'what it did before that statement stays'
+        : 'nothing of this run stays';
       throw new GatewayError('migration_failed', { file, reason, left }, { cause: error });
     });
   }

@@ -11,13 +11,21 @@ import { requireSettings } from './session-settings.js';
  * `database.direct.host`, or behind it, `invalid_settings` when that is another Postgres,
  * `database_setting` and `database_encoding`.
  */
-export async function requireSessions({ pool, sessions }: Pick<Database, 'pool' | 'sessions'>, settings: DatabaseSettings): Promise<void> {
-  const { host = settings.host, port } = settings.direct?.host === undefined ? settings : settings.direct;
+export async function requireSessions(
+  { pool, sessions }: Pick<Database, 'pool' | 'sessions'>,
+  settings: DatabaseSettings,
+): Promise<void> {
+  const { host = settings.host, port } =
+    settings.direct?.host === undefined ? settings : settings.direct;
   const isShared = await sharesSessions(sessions).catch((error: unknown) => {
     throw explainDatabaseError(error, { ...settings, host, port });
   });
   if (isShared) {
-    throw new GatewayError('database_pooled', { host, port, reason: 'several connections share one session, as in transaction mode' });
+    throw new GatewayError('database_pooled', {
+      host,
+      port,
+      reason: 'several connections share one session, as in transaction mode',
+    });
   }
   await requireSettings(pool, settings);
   if (pool === sessions) return;
@@ -60,7 +68,9 @@ async function pidOf(client: pg.PoolClient): Promise<number> {
 function identityOf(pool: pg.Pool): Promise<string> {
   return withConnection(pool, async (client) => {
     await client.query('begin');
-    const { rows } = await client.query<{ identity: string }>(`select pg_postmaster_start_time() || ' ' || current_database() as identity`);
+    const { rows } = await client.query<{ identity: string }>(
+      `select pg_postmaster_start_time() || ' ' || current_database() as identity`,
+    );
     await client.query('commit');
     return rows[0]!.identity;
   });

@@ -21,11 +21,19 @@ export async function readDatabaseFacts(pool: Pool): Promise<DatabaseFacts> {
               (select version from pg_stat_ssl where pid = pg_backend_pid() and ssl) as tls`,
     );
     const startedAtMs = performance.now();
-    const { rows: clock } = await client.query<{ ms: number }>(`select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`);
+    const { rows: clock } = await client.query<{ ms: number }>(
+      `select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`,
+    );
     const latencyMs = performance.now() - startedAtMs;
     const { version, number, tls } = rows[0]!;
     const clockAheadMs = clock[0]!.ms - (Date.now() - latencyMs / 2);
-    return { version: version.split(' ')[0]!, majorVersion: Math.floor(number / 10_000), tls, latencyMs, clockAheadMs };
+    return {
+      version: version.split(' ')[0]!,
+      majorVersion: Math.floor(number / 10_000),
+      tls,
+      latencyMs,
+      clockAheadMs,
+    };
   } finally {
     client.release();
   }
@@ -44,7 +52,10 @@ export async function databaseTime(pool: Pool): Promise<string> {
  * Checks whether Postgres accepts writes: not a replica, nor with `default_transaction_read_only`.
  * Rejects without an answer within `withinMs`.
  */
-export async function probeDatabase(pool: Pool, withinMs: number): Promise<{ isWritable: boolean }> {
+export async function probeDatabase(
+  pool: Pool,
+  withinMs: number,
+): Promise<{ isWritable: boolean }> {
   const { rows } = await pool.query<{ writable: boolean }>({
     text: `select current_setting('transaction_read_only') = 'off' as writable`,
     // The types of node-postgres omit it per query.

@@ -9,7 +9,9 @@ export interface SessionConfig extends pg.ClientConfig {
 }
 
 /** The types of node-postgres omit the method. */
-const Client = pg.Client as unknown as new (config: SessionConfig) => pg.Client & { getStartupConf(): Record<string, string> };
+const Client = pg.Client as unknown as new (
+  config: SessionConfig,
+) => pg.Client & { getStartupConf(): Record<string, string> };
 
 const { DATE, TIMESTAMP, TIMESTAMPTZ } = pg.types.builtins;
 
@@ -37,6 +39,7 @@ const parseTime = pg.types.getTypeParser(TIMESTAMPTZ) as (text: string) => Date 
  */
 function readTime(text: string): Date | number {
   const time = parseTime(text);
-  if (time === null || Number.isNaN(Number(time))) throw new GatewayError('database_time', { text });
+  if (time === null || Number.isNaN(Number(time)))
+    throw new GatewayError('database_time', { text });
   return time;
 }

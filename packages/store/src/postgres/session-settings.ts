@@ -70,8 +70,13 @@ const KEPT_BY_POOLERS = ['datestyle', 'timezone', 'standard_conforming_strings']
  * `own` text come later, and win.
  */
 export function sessionOptions(more: Readonly<Record<string, string>>, own = ''): string {
-  const settings = { ...Object.fromEntries(Object.entries(SETTINGS).map(([name, { value }]) => [name, value])), ...more };
-  const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`);
+  const settings = {
+    ...Object.fromEntries(Object.entries(SETTINGS).map(([name, { value }]) => [name, value])),
+    ...more,
+  };
+  const options = Object.entries(settings).map(
+    ([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`,
+  );
   return [...options, ...(own ? [own] : [])].join(' ');
 }
 
@@ -84,9 +89,17 @@ export const pooledParameters: Readonly<Record<string, string>> = Object.fromEnt
  * Throws `database_setting` for a setting the gateway cannot work with: a pooler dropped it,
  * `database.options` overrides it, or a session cannot set it. One statement.
  */
-export async function requireSettings(pool: pg.Pool, { host, port, database }: DatabaseSettings): Promise<void> {
+export async function requireSettings(
+  pool: pg.Pool,
+  { host, port, database }: DatabaseSettings,
+): Promise<void> {
   const all = { ...SETTINGS, ...FIXED };
-  const { rows } = await pool.query<{ name: string; value: string; source: string; owner: string | null }>(
+  const { rows } = await pool.query<{
+    name: string;
+    value: string;
+    source: string;
+    owner: string | null;
+  }>(
     `select lower(s.name) as name, s.setting as value, s.source,
             (select coalesce(nullif(concat_ws(' in ', 'role ' || quote_ident(r.rolname), 'database ' || quote_ident(d.datname)), ''), 'role all')
                from pg_db_role_setting o left join pg_database d on d.oid = o.setdatabase left join pg_roles r on r.oid = o.setrole
@@ -99,17 +112,34 @@ export async function requireSettings(pool: pg.Pool, { host, port, database }: D
   for (const { name, value, source, owner } of rows) {
     const { value: needed, accepts } = all[name]!;
     if (accepts ? accepts.test(value) : value === needed) continue;
-    if (name === 'server_encoding') throw new GatewayError('database_encoding', { host, port, database, encoding: value });
-    throw new GatewayError('database_setting', { host, port, name, value, needed: `"${needed}"`, ...originOf(name, source, owner) });
+    if (name === 'server_encoding')
+      throw new GatewayError('database_encoding', { host, port, database, encoding: value });
+    throw new GatewayError('database_setting', {
+      host,
+      port,
+      name,
+      value,
+      needed: `"${needed}"`,
+      ...originOf(name, source, owner),
+    });
   }
 }
 
-function originOf(name: string, source: string, owner: string | null): { origin: string; remedy: string } {
+function originOf(
+  name: string,
+  source: string,
+  owner: string | null,
+): { origin: string; remedy: string } {
   if (source === 'client') {
-    return { origin: 'database.options', remedy: `remove ${name} from database.options (--db-options, GATEWAY_DB_OPTIONS)` };
+    return {
+      origin: 'database.options',
+      remedy: `remove ${name} from database.options (--db-options, GATEWAY_DB_OPTIONS)`,
+    };
   }
-  const after = 'then start again; a pooler must open new connections first (RECONNECT of PgBouncer)';
-  if (owner !== null) return { origin: owner, remedy: `run \`alter ${owner} reset ${name}\`, ${after}` };
+  const after =
+    'then start again; a pooler must open new connections first (RECONNECT of PgBouncer)';
+  if (owner !== null)
+    return { origin: owner, remedy: `run \`alter ${owner} reset ${name}\`, ${after}` };
   return {
     origin: source === 'session' ? 'the connection pooler' : `the ${source}`,
     remedy: `remove it there (connect_query of a pooler, postgresql.conf, or \`alter system reset ${name}\` and \`select pg_reload_conf()\`), ${after}`,

@@ -59,7 +59,9 @@ export async function quarantineMessages(
   });
   const others = new Set(rows.map(({ n }) => n));
   // The first of several messages with one id was stored.
-  const left = messages.flatMap((message, n) => (ids.delete(message.id) ? [] : [[message, others.has(n) ? 'other' : 'same'] as const]));
+  const left = messages.flatMap((message, n) =>
+    ids.delete(message.id) ? [] : [[message, others.has(n) ? 'other' : 'same'] as const],
+  );
   return new Map(left);
 }
 
@@ -69,7 +71,9 @@ const PIECE = 'substring($1::bytea from start + 1 for length)';
  * One parameter of bytes, sent unchanged (an array is sent as hex, several times the size), with
  * the start and length of each piece.
  */
-function piecesOf(pieces: readonly Uint8Array[]): [bytes: Buffer, starts: number[], lengths: number[]] {
+function piecesOf(
+  pieces: readonly Uint8Array[],
+): [bytes: Buffer, starts: number[], lengths: number[]] {
   const lengths = pieces.map(({ byteLength }) => byteLength);
   let end = 0;
   return [Buffer.concat(pieces), lengths.map((length) => (end += length) - length), lengths];
@@ -96,10 +100,16 @@ export const QUARANTINE_COLUMNS = `e.project_id, e.id, e.source_id, e.occurred_a
   e.edited_at, octet_length(coalesce(e.edited_raw, e.raw)) as raw_bytes`;
 
 /** `edited_raw` is null unless edited. */
-export type QuarantinedMessageWhole = QuarantinedMessageRow & { readonly raw: Buffer; readonly edited_raw: Buffer | null };
+export type QuarantinedMessageWhole = QuarantinedMessageRow & {
+  readonly raw: Buffer;
+  readonly edited_raw: Buffer | null;
+};
 
 /** Returns the bytes a replay uses and, if edited, the original bytes. */
-export function quarantinedBytes({ raw, edited_raw: edited }: Pick<QuarantinedMessageWhole, 'raw' | 'edited_raw'>) {
+export function quarantinedBytes({
+  raw,
+  edited_raw: edited,
+}: Pick<QuarantinedMessageWhole, 'raw' | 'edited_raw'>) {
   const { raw: original_raw, raw_encoding: original_raw_encoding } = bytesText(raw);
   return edited ? { ...bytesText(edited), original_raw, original_raw_encoding } : bytesText(raw);
 }
@@ -122,12 +132,20 @@ export function listQuarantinedMessages(
   const { status, sourceId, code } = filter;
   const groups = (values: Values) => ({
     keys: [
-      ...(code === undefined ? [] : [{ column: 'e.code', values: `unnest(${values.add([code])}::text[])` }]),
+      ...(code === undefined
+        ? []
+        : [{ column: 'e.code', values: `unnest(${values.add([code])}::text[])` }]),
       {
         column: 'e.source_id',
-        values: sourceId === undefined ? '(select id from sources where project_id = $1)' : `unnest(${values.add([sourceId])}::uuid[])`,
+        values:
+          sourceId === undefined
+            ? '(select id from sources where project_id = $1)'
+            : `unnest(${values.add([sourceId])}::uuid[])`,
       },
-      { column: 'e.status', values: `unnest(${values.add(status ? [status] : STATUSES)}::quarantine_status[])` },
+      {
+        column: 'e.status',
+        values: `unnest(${values.add(status ? [status] : STATUSES)}::quarantine_status[])`,
+      },
     ],
   });
   const isAll = status === undefined && sourceId === undefined && code === undefined;
@@ -142,7 +160,11 @@ export function listQuarantinedMessages(
 }
 
 /** Returns the message with its bytes, in any status. */
-export async function findQuarantinedMessage(pool: Pool, projectId: string, id: string): Promise<QuarantinedMessageWhole | undefined> {
+export async function findQuarantinedMessage(
+  pool: Pool,
+  projectId: string,
+  id: string,
+): Promise<QuarantinedMessageWhole | undefined> {
   const { rows } = await pool.query<QuarantinedMessageWhole>({
     name: 'find-quarantined-message',
     text: `select ${QUARANTINE_COLUMNS}, e.raw, e.edited_raw from quarantined_messages e where e.project_id = $1 and e.id = $2`,

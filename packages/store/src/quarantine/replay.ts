@@ -7,7 +7,10 @@ import type { QuarantinedMessage } from './messages.js';
 
 export type QuarantineRef = Pick<QuarantinedMessage, 'projectId' | 'id'>;
 
-export interface ReplayableMessage extends Pick<QuarantinedMessage, 'projectId' | 'id' | 'sourceId' | 'occurredAtMs' | 'coordinates'> {
+export interface ReplayableMessage extends Pick<
+  QuarantinedMessage,
+  'projectId' | 'id' | 'sourceId' | 'occurredAtMs' | 'coordinates'
+> {
   readonly headers: Readonly<Record<string, string>>;
   /** The edited bytes, otherwise the original bytes. */
   readonly body: Buffer;
@@ -22,7 +25,10 @@ export interface ReplayableMessage extends Pick<QuarantinedMessage, 'projectId' 
  * Returns the messages with their bytes in the given order, without missing messages. Reads primary
  * keys. No lock.
  */
-export async function readReplayable(pool: Pool, refs: readonly QuarantineRef[]): Promise<ReplayableMessage[]> {
+export async function readReplayable(
+  pool: Pool,
+  refs: readonly QuarantineRef[],
+): Promise<ReplayableMessage[]> {
   const { rows } = await pool.query<Omit<ReplayableMessage, 'headers'> & { headers: string }>({
     name: 'read-replayable',
     text: `select e.project_id as "projectId", e.id, e.source_id as "sourceId", (extract(epoch from e.occurred_at) * 1000)::float8 as "occurredAtMs",
@@ -33,7 +39,10 @@ export async function readReplayable(pool: Pool, refs: readonly QuarantineRef[])
            order by u.n`,
     values: [refs.map((ref) => ref.projectId), refs.map((ref) => ref.id)],
   });
-  return rows.map((row) => ({ ...row, headers: JSON.parse(row.headers) as Record<string, string> }));
+  return rows.map((row) => ({
+    ...row,
+    headers: JSON.parse(row.headers) as Record<string, string>,
+  }));
 }
 
 /** Still quarantined, with the same bytes. `edited_at` has whole milliseconds. */
@@ -54,13 +63,23 @@ function update({ projectId, id, editedAt }: Seen, set: string, ...values: reado
 export function replayQuarantinedMessage(
   pool: Pool,
   message: Seen,
-  { events, idempotencyWindowSeconds }: { events: readonly NewEvent[]; idempotencyWindowSeconds: number },
+  {
+    events,
+    idempotencyWindowSeconds,
+  }: { events: readonly NewEvent[]; idempotencyWindowSeconds: number },
 ): Promise<ReadonlySet<string> | 'all' | undefined> {
   return withConnection(pool, async (client) => {
     await client.query('begin');
     const { rowCount } = await client.query(update(message, `status = 'replayed'`));
     const accepted =
-      rowCount === 1 ? await acceptEvents(client, { events, deliveries: [], agentId: 0, idempotencyWindowSeconds }) : undefined;
+      rowCount === 1
+        ? await acceptEvents(client, {
+            events,
+            deliveries: [],
+            agentId: 0,
+            idempotencyWindowSeconds,
+          })
+        : undefined;
     const created = events.filter(({ id }) => accepted === 'all' || accepted?.has(id));
     if (created.length > 0) await addUsage(client, [acceptedNow(message.projectId, created)]);
     await client.query('commit');
@@ -74,22 +93,40 @@ export async function rejectReplayedMessage(
   message: Seen,
   { code, reason }: { code: string; reason: string },
 ): Promise<boolean> {
-  return (await pool.query(update(message, 'code = $4, reason = $5', code, clean(reason)))).rowCount === 1;
+  return (
+    (await pool.query(update(message, 'code = $4, reason = $5', code, clean(reason)))).rowCount ===
+    1
+  );
 }
 
 /** Discards a message with the reason. False, without a change, when it has changed. */
-export async function dropReplayedMessage(pool: Pool, message: Seen, reason: string): Promise<boolean> {
-  return (await pool.query(update(message, `status = 'discarded', reason = $4`, clean(reason)))).rowCount === 1;
+export async function dropReplayedMessage(
+  pool: Pool,
+  message: Seen,
+  reason: string,
+): Promise<boolean> {
+  return (
+    (await pool.query(update(message, `status = 'discarded', reason = $4`, clean(reason))))
+      .rowCount === 1
+  );
 }
 
 /**
  * Stores the bytes for the next replay and returns the time; the original bytes and the status
  * remain. Undefined when it has changed.
  */
-export async function editQuarantinedMessage(pool: Pool, seen: Seen, body: Uint8Array): Promise<Date | undefined> {
+export async function editQuarantinedMessage(
+  pool: Pool,
+  seen: Seen,
+  body: Uint8Array,
+): Promise<Date | undefined> {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const { rows } = await pool.query<{ edited_at: Date }>(
-    update(seen, `edited_raw = $4, edited_at = date_trunc('milliseconds', clock_timestamp())`, bytes),
+    update(
+      seen,
+      `edited_raw = $4, edited_at = date_trunc('milliseconds', clock_timestamp())`,
+      bytes,
+    ),
   );
   return rows[0]?.edited_at;
 }
@@ -97,7 +134,10 @@ export async function editQuarantinedMessage(pool: Pool, seen: Seen, body: Uint8
 /**
  * Discards messages and returns the ids of the quarantined ones. Locks: their rows, in one order.
  */
-export async function discardQuarantinedMessages(pool: Pool, refs: readonly QuarantineRef[]): Promise<string[]> {
+export async function discardQuarantinedMessages(
+  pool: Pool,
+  refs: readonly QuarantineRef[],
+): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>({
     name: 'discard-quarantined-messages',
     text: `with u as materialized (

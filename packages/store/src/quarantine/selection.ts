@@ -1,6 +1,10 @@
 import type { Pool } from 'pg';
 import { idBound, progressAt, Values } from '../pagination/log-page.js';
-import { QUARANTINE_COLUMNS, type QuarantinedMessageRow, type QuarantineStatus } from './messages.js';
+import {
+  QUARANTINE_COLUMNS,
+  type QuarantinedMessageRow,
+  type QuarantineStatus,
+} from './messages.js';
 
 export interface QuarantineEntry extends QuarantinedMessageRow {
   readonly project_name: string;
@@ -39,14 +43,22 @@ export async function listQuarantine(
   const conditions = [
     'e.project_id = p.id',
     // A literal, for the partial index of quarantined messages.
-    ...(status === 'quarantined' ? [`e.status = 'quarantined'`] : values.where(status, (it) => `e.status = ${it}::quarantine_status`)),
+    ...(status === 'quarantined'
+      ? [`e.status = 'quarantined'`]
+      : values.where(status, (it) => `e.status = ${it}::quarantine_status`)),
     ...values.where(sourceId, (it) => `e.source_id = ${it}::uuid`),
     ...values.where(code, (it) => `e.code = ${it}`),
-    ...values.where(from && idBound(Math.max(0, from.getTime()), '0'), (it) => `e.id >= ${it}::uuid`),
+    ...values.where(
+      from && idBound(Math.max(0, from.getTime()), '0'),
+      (it) => `e.id >= ${it}::uuid`,
+    ),
     ...values.where(quarantinedUntil, (it) => `e.created_at <= ${it}::timestamptz`),
     ...values.where(after, (it) => `e.id ${order === 'asc' ? '>' : '<'} ${it}::uuid`),
   ];
-  const projects = ['p.deleted_at is null', ...values.where(projectId, (it) => `p.id = ${it}::uuid`)];
+  const projects = [
+    'p.deleted_at is null',
+    ...values.where(projectId, (it) => `p.id = ${it}::uuid`),
+  ];
   const most = `limit ${values.add(limit)}::int`;
   const { rows } = await pool.query<QuarantineEntry>(
     `select ${COLUMNS}
@@ -99,7 +111,11 @@ export async function* selectQuarantined(
              order by e.id limit $5`,
       values: [projectId, idBound(fromMs, '0'), idBound(toMs, 'f'), last ?? null, stepRows],
     });
-    const found = rows.filter((row) => (sourceId === undefined || row.source_id === sourceId) && (code === undefined || row.code === code));
+    const found = rows.filter(
+      (row) =>
+        (sourceId === undefined || row.source_id === sourceId) &&
+        (code === undefined || row.code === code),
+    );
     last = rows.at(-1)?.id;
     const isLast = rows.length < stepRows || last === undefined;
     const progress = isLast ? 1 : progressAt(last!, fromMs, toMs);
@@ -112,7 +128,10 @@ export async function* selectQuarantined(
  * Returns messages of any project in the order of the ids, without missing messages. One index
  * probe per id and project. No lock.
  */
-export async function findQuarantine(pool: Pool, ids: readonly string[]): Promise<QuarantineEntry[]> {
+export async function findQuarantine(
+  pool: Pool,
+  ids: readonly string[],
+): Promise<QuarantineEntry[]> {
   const { rows } = await pool.query<QuarantineEntry>({
     name: 'find-quarantine',
     text: `select ${COLUMNS}

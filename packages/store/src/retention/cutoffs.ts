@@ -17,7 +17,10 @@ export interface Cutoffs {
  * Reads the cutoffs at the database's time, or `now`; `days` is the instance's retention. Scans the
  * table of projects. No lock.
  */
-export async function readCutoffs(client: pg.PoolClient, { days, now }: { days: number; now?: Date | undefined }): Promise<Cutoffs> {
+export async function readCutoffs(
+  client: pg.PoolClient,
+  { days, now }: { days: number; now?: Date | undefined },
+): Promise<Cutoffs> {
   const { rows } = await client.query<{ now: Date; own: Readonly<Record<string, number>> | null }>(
     `select coalesce($1::timestamptz, now()) as now,
             (select json_object_agg(id, case when deleted_at is null then days else least(days, $2) end)
@@ -26,8 +29,13 @@ export async function readCutoffs(client: pg.PoolClient, { days, now }: { days: 
     [now ?? null, days],
   );
   const { now: databaseNow, own: daysOf } = rows[0]!;
-  const beginning = (ago: number) => new Date((Math.floor(databaseNow.getTime() / DAY_MS) - ago) * DAY_MS);
-  const own = new Map(Object.entries(daysOf ?? {}).flatMap(([id, ago]) => (ago === days ? [] : [[id, beginning(ago)] as const])));
+  const beginning = (ago: number) =>
+    new Date((Math.floor(databaseNow.getTime() / DAY_MS) - ago) * DAY_MS);
+  const own = new Map(
+    Object.entries(daysOf ?? {}).flatMap(([id, ago]) =>
+      ago === days ? [] : [[id, beginning(ago)] as const],
+    ),
+  );
   const instance = beginning(days);
   return {
     own,

@@ -11,12 +11,23 @@ export const FIRST = idBound(0, '0');
  */
 export async function deleteFinishedOfDay(
   client: pg.PoolClient,
-  { day, project, before, signal }: { day: string; project: string; before: Date; signal: AbortSignal | undefined },
+  {
+    day,
+    project,
+    before,
+    signal,
+  }: { day: string; project: string; before: Date; signal: AbortSignal | undefined },
 ): Promise<number> {
   const place = ofDay(day);
-  const [after, until] = [Date.parse(day), Date.parse(day) + DAY_MS].map((ms) => idBound(ms, '0')) as [string, string];
+  const [after, until] = [Date.parse(day), Date.parse(day) + DAY_MS].map((ms) =>
+    idBound(ms, '0'),
+  ) as [string, string];
   let deleted = 0;
-  for (const statement of [deliveriesStatement(place), eventsStatement(place), messagesStatement(place)])
+  for (const statement of [
+    deliveriesStatement(place),
+    eventsStatement(place),
+    messagesStatement(place),
+  ])
     deleted += await inBatches(client, statement, [project, after, until, before], signal);
   return deleted;
 }
@@ -25,13 +36,25 @@ export async function deleteFinishedOfDay(
  * Deletes expired finished rows of the default partitions, and expired replayed or discarded
  * messages. Returns their number.
  */
-export async function deleteFinishedElsewhere(client: pg.PoolClient, cutoffs: Cutoffs, signal?: AbortSignal): Promise<number> {
-  const statements = [deliveriesStatement(DEFAULT), eventsStatement(DEFAULT), messagesStatement(DEFAULT)];
+export async function deleteFinishedElsewhere(
+  client: pg.PoolClient,
+  cutoffs: Cutoffs,
+  signal?: AbortSignal,
+): Promise<number> {
+  const statements = [
+    deliveriesStatement(DEFAULT),
+    eventsStatement(DEFAULT),
+    messagesStatement(DEFAULT),
+  ];
   // Earlier versions stored events under any broker time up to 2200. They expire by when they were
   // written.
   const [ahead, last] = [idBound(Date.now() + 2 * DAY_MS, '0'), idBound(Date.UTC(2200, 0, 2), '0')];
   let deleted = 0;
-  for (let project = await nextProject(client, FIRST); project !== null; project = await nextProject(client, project)) {
+  for (
+    let project = await nextProject(client, FIRST);
+    project !== null;
+    project = await nextProject(client, project)
+  ) {
     const before = cutoffs.of(project);
     const until = idBound(before.getTime(), '0');
     for (const statement of statements) {
@@ -39,7 +62,10 @@ export async function deleteFinishedElsewhere(client: pg.PoolClient, cutoffs: Cu
       deleted += await inBatches(client, statement, [project, ahead, last, before], signal);
     }
     deleted += await inBatches(client, QUARANTINED, [project, FIRST, until, before], signal);
-    await client.query('delete from message_arrivals where project_id = $1 and arrived_at < $2', [project, before]);
+    await client.query('delete from message_arrivals where project_id = $1 and arrived_at < $2', [
+      project,
+      before,
+    ]);
     if (signal?.aborted) break;
   }
   return deleted;
@@ -47,8 +73,15 @@ export async function deleteFinishedElsewhere(client: pg.PoolClient, cutoffs: Cu
 
 /** Returns the next project with rows, with one primary key probe per table. */
 async function nextProject(client: pg.PoolClient, after: string): Promise<string | null> {
-  const first = (table: string) => `(select project_id from ${table} where project_id > $1 order by project_id limit 1)`;
-  const tables = ['events_default', 'event_deliveries_default', 'event_messages_default', 'quarantined_messages', 'message_arrivals'];
+  const first = (table: string) =>
+    `(select project_id from ${table} where project_id > $1 order by project_id limit 1)`;
+  const tables = [
+    'events_default',
+    'event_deliveries_default',
+    'event_messages_default',
+    'quarantined_messages',
+    'message_arrivals',
+  ];
   const { rows } = await client.query<{ id: string | null }>(
     `select project_id as id from (${tables.map(first).join(' union all ')}) p order by 1 limit 1`,
     [after],
@@ -149,13 +182,21 @@ const QUARANTINED = `
 async function inBatches(
   client: pg.PoolClient,
   statement: string,
-  [project, after, until, before]: readonly [project: string, after: string, until: string, before: Date],
+  [project, after, until, before]: readonly [
+    project: string,
+    after: string,
+    until: string,
+    before: Date,
+  ],
   signal: AbortSignal | undefined,
 ): Promise<number> {
   let total = 0;
   for (let from: string | null = after; from !== null && !signal?.aborted;) {
     const values: unknown[] = [project, from, until, before];
-    const { rows }: pg.QueryResult<{ deleted: number; last: string | null }> = await client.query(statement, values);
+    const { rows }: pg.QueryResult<{ deleted: number; last: string | null }> = await client.query(
+      statement,
+      values,
+    );
     total += rows[0]!.deleted;
     from = rows[0]!.last;
   }

@@ -24,16 +24,26 @@ export interface Maintained {
  * Creates upcoming partitions; deletes expired idempotency keys, sessions and portal links, old
  * activity, audit entries and answers, and counts of deleted rows. In any agent, one at a time.
  */
-export async function runMaintenance(pool: pg.Pool, daysAhead = 7, auditDays = 365): Promise<Maintained> {
+export async function runMaintenance(
+  pool: pg.Pool,
+  daysAhead = 7,
+  auditDays = 365,
+): Promise<Maintained> {
   const done = await withAdvisoryLock(pool, 'gateway.upkeep', async (client) => {
     const days = await missingDays(client, daysAhead);
     for (const day of days) {
       // A locked table, as during a backup, is no failure: new rows go to the default partition,
       // and move when the day is created.
-      await withLockTimeout(client, LOCK_MS, () => client.query('select ensure_day($1::date)', [day]));
+      await withLockTimeout(client, LOCK_MS, () =>
+        client.query('select ensure_day($1::date)', [day]),
+      );
     }
     const missing = days.length > 0 ? await missingDays(client, daysAhead) : [];
-    return { partitionsCreated: missing.length < days.length, keysDeleted: await deleteExpiredKeys(client), missing };
+    return {
+      partitionsCreated: missing.length < days.length,
+      keysDeleted: await deleteExpiredKeys(client),
+      missing,
+    };
   });
   if (!done) return { partitionsCreated: false, keysDeleted: 0, missing: [] };
   await deleteOldCounts(pool);
@@ -46,7 +56,10 @@ export async function runMaintenance(pool: pg.Pool, daysAhead = 7, auditDays = 3
 }
 
 /** Returns the days (`2026-01-31`) from today, by Postgres' clock, that lack a partition. */
-export async function missingDays(client: Pick<pg.Pool, 'query'>, daysAhead: number): Promise<string[]> {
+export async function missingDays(
+  client: Pick<pg.Pool, 'query'>,
+  daysAhead: number,
+): Promise<string[]> {
   const { rows } = await client.query<{ day: string }>(
     `select to_char(day, 'YYYY-MM-DD') as day from (select (now() at time zone 'UTC')::date + n as day from generate_series(0, $1::int) n) d
       where exists (select from unnest($2::text[]) parent where to_regclass(parent || '_' || to_char(day, 'YYYYMMDD')) is null) order by 1`,

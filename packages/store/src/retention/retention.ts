@@ -25,7 +25,12 @@ export interface Retention {
 
 const NOTHING: Retention = { dropped: [], unfinished: [], kept: [], locked: false, rowsDeleted: 0 };
 /** The order in which every transaction locks them. */
-export const PARENTS = ['events', 'event_deliveries', 'delivery_attempts', 'event_messages'] as const;
+export const PARENTS = [
+  'events',
+  'event_deliveries',
+  'delivery_attempts',
+  'event_messages',
+] as const;
 const LOCK_MS = 200;
 const TRIES = 4;
 const PAUSE_MS = 200;
@@ -50,10 +55,18 @@ export async function applyRetention(
         // Read again: deleting can take long, and the retention can be longer by now.
         const latest = await cutoffs.again();
         if (isExpired(latest, project, day))
-          rowsDeleted += await deleteFinishedOfDay(client, { day, project, before: latest.of(project), signal });
+          rowsDeleted += await deleteFinishedOfDay(client, {
+            day,
+            project,
+            before: latest.of(project),
+            signal,
+          });
       }
     }
-    return { ...outcome, rowsDeleted: rowsDeleted + (await deleteFinishedElsewhere(client, cutoffs, signal)) };
+    return {
+      ...outcome,
+      rowsDeleted: rowsDeleted + (await deleteFinishedElsewhere(client, cutoffs, signal)),
+    };
   });
   return done ?? NOTHING;
 }
@@ -68,7 +81,12 @@ async function dropDays(
   cutoffs: Cutoffs,
   signal?: AbortSignal,
 ): Promise<Omit<Retention, 'rowsDeleted'> & { left: readonly LeftDay[] }> {
-  const [dropped, unfinished, kept, left]: [DroppedDay[], string[], string[], LeftDay[]] = [[], [], [], []];
+  const [dropped, unfinished, kept, left]: [DroppedDay[], string[], string[], LeftDay[]] = [
+    [],
+    [],
+    [],
+    [],
+  ];
   let locked = false;
   for (const old of await oldDays(client, cutoffs.youngest)) {
     if (signal?.aborted) break;
@@ -115,7 +133,11 @@ async function oldDays(client: pg.PoolClient, before: Date): Promise<OldDay[]> {
  * Returns the projects with rows in a day; none when no project has a separate setting: all expire
  * together.
  */
-async function projectsOf(client: pg.PoolClient, { tables }: OldDay, cutoffs: Cutoffs): Promise<string[]> {
+async function projectsOf(
+  client: pg.PoolClient,
+  { tables }: OldDay,
+  cutoffs: Cutoffs,
+): Promise<string[]> {
   if (cutoffs.own.size === 0) return [];
   const { rows } = await client.query<{ id: string }>(projectsIn(Object.values(tables)));
   return rows.map(({ id }) => id);
@@ -123,7 +145,8 @@ async function projectsOf(client: pg.PoolClient, { tables }: OldDay, cutoffs: Cu
 
 /** Queries the projects with rows in these tables: one primary key probe per project and table. */
 export function projectsIn(tables: readonly string[]): string {
-  const next = (table: string) => `(select project_id from ${table} where project_id > p.id order by project_id limit 1)`;
+  const next = (table: string) =>
+    `(select project_id from ${table} where project_id > p.id order by project_id limit 1)`;
   return `with recursive p as (
             select '${FIRST}'::uuid as id
             union all
@@ -151,17 +174,31 @@ async function dropDay(
  * partition none can be detached concurrently. Held for probes of partial indexes and the drop,
  * during which nothing can be added to the day.
  */
-async function dropLocked(client: pg.PoolClient, old: OldDay, cutoffs: Cutoffs): Promise<DroppedDay | 'stays'> {
+async function dropLocked(
+  client: pg.PoolClient,
+  old: OldDay,
+  cutoffs: Cutoffs,
+): Promise<DroppedDay | 'stays'> {
   const { day, tables } = old;
   const counted = await countsOf(client, tables);
-  await client.query(`lock table ${PARENTS.map((parent) => `only ${parent}`).join(', ')} in access exclusive mode`);
+  await client.query(
+    `lock table ${PARENTS.map((parent) => `only ${parent}`).join(', ')} in access exclusive mode`,
+  );
   if (await isUnfinished(client, day)) return 'stays';
   // A project that keeps the day can have written to it, or changed its setting, since.
   const latest = await cutoffs.again();
-  if ((await projectsOf(client, old, latest)).some((project) => !isExpired(latest, project, day))) return 'stays';
+  if ((await projectsOf(client, old, latest)).some((project) => !isExpired(latest, project, day)))
+    return 'stays';
   await client.query(`drop table ${Object.values(tables).join(', ')}`);
-  const [events, eventDeliveries, deliveryAttempts] = PARENTS.map((parent) => counted.get(tables[parent] ?? '') ?? null);
-  return { day, events: events ?? null, eventDeliveries: eventDeliveries ?? null, deliveryAttempts: deliveryAttempts ?? null };
+  const [events, eventDeliveries, deliveryAttempts] = PARENTS.map(
+    (parent) => counted.get(tables[parent] ?? '') ?? null,
+  );
+  return {
+    day,
+    events: events ?? null,
+    eventDeliveries: eventDeliveries ?? null,
+    deliveryAttempts: deliveryAttempts ?? null,
+  };
 }
 
 async function isUnfinished(client: pg.PoolClient, day: string): Promise<boolean> {
@@ -181,7 +218,10 @@ export function unfinished(day: string): string {
 }
 
 /** Returns estimates by table name; counting would read the rows. */
-async function countsOf(client: pg.PoolClient, tables: OldDay['tables']): Promise<Map<string, number | null>> {
+async function countsOf(
+  client: pg.PoolClient,
+  tables: OldDay['tables'],
+): Promise<Map<string, number | null>> {
   const { rows } = await client.query<{ name: string; rows: number | null }>(
     `select relname as name, case when reltuples >= 0 then reltuples::float8 end as rows from pg_class where oid = any ($1::regclass[])`,
     [Object.values(tables)],

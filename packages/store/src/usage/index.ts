@@ -1,2 +1,9 @@
-export { closeUnposted, hasUnposted, lockBilling, listUsage, markPosted, type UsageDay } from './usage.js';
+export {
+  closeUnposted,
+  hasUnposted,
+  lockBilling,
+  listUsage,
+  markPosted,
+  type UsageDay,
+} from './usage.js';
 export { startUsageCounter, type UsageCounter } from './usage-counter.js';

@@ -22,7 +22,15 @@ const DAY_MS = 86_400_000;
  * Counts nothing twice. A killed process, or one that loses its connection during a flush, can lose
  * the counts since its last flush.
  */
-export function startUsageCounter({ pool, log, flushMs = FLUSH_MS }: { pool: pg.Pool; log: Log; flushMs?: number }): UsageCounter {
+export function startUsageCounter({
+  pool,
+  log,
+  flushMs = FLUSH_MS,
+}: {
+  pool: pg.Pool;
+  log: Log;
+  flushMs?: number;
+}): UsageCounter {
   /** Keyed by day since the epoch and project: building strings is too slow for each event. */
   let days = new Map<number, Map<string, Counts>>();
   let failing = false;
@@ -33,7 +41,13 @@ export function startUsageCounter({ pool, log, flushMs = FLUSH_MS }: { pool: pg.
     if (!projects) days.set(day, (projects = new Map<string, Counts>()));
     let counts = projects.get(projectId);
     if (!counts) {
-      counts = { projectId, day: new Date(day * DAY_MS).toISOString().slice(0, 10), events: 0, deliveries: 0, bytes: 0 };
+      counts = {
+        projectId,
+        day: new Date(day * DAY_MS).toISOString().slice(0, 10),
+        events: 0,
+        deliveries: 0,
+        bytes: 0,
+      };
       projects.set(projectId, counts);
     }
     return counts;
@@ -67,11 +81,18 @@ export function startUsageCounter({ pool, log, flushMs = FLUSH_MS }: { pool: pg.
     } catch (error) {
       // Without an answer from Postgres, the counts can have been written.
       if (isSent && !(error instanceof pg.DatabaseError)) {
-        log.warn({ error }, 'The connection broke while usage was written: the usage of the last seconds may be missing.');
+        log.warn(
+          { error },
+          'The connection broke while usage was written: the usage of the last seconds may be missing.',
+        );
         return;
       }
       restore(taken);
-      if (!failing) log.warn({ error }, 'Usage could not be written to the database; it is kept in memory and written later.');
+      if (!failing)
+        log.warn(
+          { error },
+          'Usage could not be written to the database; it is kept in memory and written later.',
+        );
       failing = true;
     }
   };

@@ -41,7 +41,9 @@ export async function addUsage(client: Client, usage: readonly ProjectUsage[]): 
            on conflict (organisation_id, day) do update
              set events = known.events + excluded.events, deliveries = known.deliveries + excluded.deliveries, bytes = known.bytes + excluded.bytes
              where known.closed_at is null`,
-    values: (['projectId', 'day', 'events', 'deliveries', 'bytes'] as const).map((name) => usage.map((it) => it[name])),
+    values: (['projectId', 'day', 'events', 'deliveries', 'bytes'] as const).map((name) =>
+      usage.map((it) => it[name]),
+    ),
   });
 }
 
@@ -49,9 +51,18 @@ export async function addUsage(client: Client, usage: readonly ProjectUsage[]): 
  * Returns the usage of events accepted today, in UTC by our clock. `bytes` is their data in UTF-8.
  * Stores nothing.
  */
-export function acceptedNow(projectId: string, events: readonly { readonly data: string }[]): ProjectUsage {
+export function acceptedNow(
+  projectId: string,
+  events: readonly { readonly data: string }[],
+): ProjectUsage {
   const bytes = events.reduce((sum, { data }) => sum + Buffer.byteLength(data), 0);
-  return { projectId, day: new Date().toISOString().slice(0, 10), events: events.length, deliveries: 0, bytes };
+  return {
+    projectId,
+    day: new Date().toISOString().slice(0, 10),
+    events: events.length,
+    deliveries: 0,
+    bytes,
+  };
 }
 
 /** The driver returns sums as text; these fit a number. */
@@ -75,7 +86,9 @@ export async function listUsage(
 
 /** True when a closed day is not posted to billing yet. */
 export async function hasUnposted(client: Client): Promise<boolean> {
-  const { rows } = await client.query(`select from usage_days where posted_at is null and ${CLOSED} limit 1`);
+  const { rows } = await client.query(
+    `select from usage_days where posted_at is null and ${CLOSED} limit 1`,
+  );
   return rows.length > 0;
 }
 
@@ -83,7 +96,11 @@ export async function hasUnposted(client: Client): Promise<boolean> {
  * Closes and returns the next unposted days, oldest first; nothing is added to a closed day.
  * Requires `lockBilling`.
  */
-export async function closeUnposted(client: Client, limit: number, after?: Pick<UsageDay, 'day' | 'organisation_id'>): Promise<UsageDay[]> {
+export async function closeUnposted(
+  client: Client,
+  limit: number,
+  after?: Pick<UsageDay, 'day' | 'organisation_id'>,
+): Promise<UsageDay[]> {
   const { rows } = await client.query<UsageDay>(
     `with next as (
        select organisation_id, day from usage_days
@@ -95,19 +112,28 @@ export async function closeUnposted(client: Client, limit: number, after?: Pick<
        where it.organisation_id = next.organisation_id and it.day = next.day returning it.*
      )
      select ${COLUMNS} from u join organisations o on o.id = u.organisation_id order by u.day, u.organisation_id`,
-    [limit, after?.day ?? '-infinity', after?.organisation_id ?? '00000000-0000-0000-0000-000000000000'],
+    [
+      limit,
+      after?.day ?? '-infinity',
+      after?.organisation_id ?? '00000000-0000-0000-0000-000000000000',
+    ],
   );
   return rows;
 }
 
 /** Records that a day was posted. Keeps an earlier time. */
-export async function markPosted(client: Client, { organisation_id: id, day }: Pick<UsageDay, 'day' | 'organisation_id'>): Promise<void> {
+export async function markPosted(
+  client: Client,
+  { organisation_id: id, day }: Pick<UsageDay, 'day' | 'organisation_id'>,
+): Promise<void> {
   const text = `update usage_days set posted_at = now() where organisation_id = $1 and day = $2::date and posted_at is null`;
   await client.query(text, [id, day]);
 }
 
 /** Tries to acquire the billing lock for the life of the connection. */
 export async function lockBilling(client: Client): Promise<boolean> {
-  const { rows } = await client.query<{ mine: boolean }>(`select pg_try_advisory_lock(hashtext('gateway.billing')) as mine`);
+  const { rows } = await client.query<{ mine: boolean }>(
+    `select pg_try_advisory_lock(hashtext('gateway.billing')) as mine`,
+  );
   return rows[0]?.mine ?? false;
 }

@@ -13,11 +13,20 @@ create('writes a pair of files with the next number, without a database', async 
   const folder = tempFolder('migrations');
   try {
     for (const number of ['0001', '0002']) {
-      const { code, stdout, stderr } = await runGateway(['migrate', 'create', 'add_portal_links', '--dir', folder, ...nowhere]);
+      const { code, stdout, stderr } = await runGateway([
+        'migrate',
+        'create',
+        'add_portal_links',
+        '--dir',
+        folder,
+        ...nowhere,
+      ]);
       assert.is(code, 0, stderr);
       assert.equal(
         stdout.trim().split('\n'),
-        ['up', 'down'].map((direction) => path.join(folder, `${number}_add_portal_links.${direction}.sql`)),
+        ['up', 'down'].map((direction) =>
+          path.join(folder, `${number}_add_portal_links.${direction}.sql`),
+        ),
       );
     }
     assert.is(fs.readdirSync(folder).length, 4);

@@ -13,28 +13,38 @@ interface State {
 }
 
 const listed = async (connection: object) => {
-  const { code, stdout, stderr } = await runGateway(['migrate', 'status', '--json'], { config: { database: connection } });
+  const { code, stdout, stderr } = await runGateway(['migrate', 'status', '--json'], {
+    config: { database: connection },
+  });
   assert.is(code, 0, stderr);
   return { states: JSON.parse(stdout) as State[], stderr };
 };
 
-status('on a database that was never migrated everything is pending, and nothing is written', async () => {
-  const db = await database();
-  try {
-    const { states, stderr } = await listed(db.connection);
-    assert.is(states[0]?.name, '0001_control_plane');
-    assert.ok(states.every(({ state, applied_at: at }) => state === 'pending' && at === null));
-    assert.match(stderr, `${states.length} pending: \`gateway migrate up\` applies them.`);
-    assert.equal(await db.rows(`select tablename from pg_tables where schemaname = 'public'`), []);
-  } finally {
-    await db.close();
-  }
-});
+status(
+  'on a database that was never migrated everything is pending, and nothing is written',
+  async () => {
+    const db = await database();
+    try {
+      const { states, stderr } = await listed(db.connection);
+      assert.is(states[0]?.name, '0001_control_plane');
+      assert.ok(states.every(({ state, applied_at: at }) => state === 'pending' && at === null));
+      assert.match(stderr, `${states.length} pending: \`gateway migrate up\` applies them.`);
+      assert.equal(
+        await db.rows(`select tablename from pg_tables where schemaname = 'public'`),
+        [],
+      );
+    } finally {
+      await db.close();
+    }
+  },
+);
 
 status('lists what was applied and when, what is pending, and what is newer', async () => {
   const db = await database({ migrate });
   try {
-    await db.rows(`delete from gateway_migrations where name = (select max(name) from gateway_migrations)`);
+    await db.rows(
+      `delete from gateway_migrations where name = (select max(name) from gateway_migrations)`,
+    );
     await db.rows(
       `insert into gateway_migrations (name, batch, migration_time) values ('9999_from_the_future', 9, '2030-01-02T03:04:05Z')`,
     );
@@ -43,16 +53,25 @@ status('lists what was applied and when, what is pending, and what is newer', as
       states.slice(-3).map(({ state }) => state),
       ['applied', 'pending', 'unknown'],
     );
-    const applied = await db.rows<{ name: string; at: Date }>('select name, migration_time as at from gateway_migrations order by name');
+    const applied = await db.rows<{ name: string; at: Date }>(
+      'select name, migration_time as at from gateway_migrations order by name',
+    );
     assert.equal(
-      states.filter(({ state }) => state !== 'pending').map(({ name, applied_at: at }) => [name, at]),
+      states
+        .filter(({ state }) => state !== 'pending')
+        .map(({ name, applied_at: at }) => [name, at]),
       applied.map(({ name, at }) => [name, at.toISOString()]),
     );
     assert.match(stderr, '1 pending: `gateway migrate up` applies it.');
     assert.match(stderr, 'The database is newer than this gateway');
 
-    const { stdout } = await runGateway(['migrate', 'status'], { config: { database: db.connection } });
-    assert.match(stdout, /^NAME +STATE +APPLIED AT\n0001_control_plane +applied +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n/);
+    const { stdout } = await runGateway(['migrate', 'status'], {
+      config: { database: db.connection },
+    });
+    assert.match(
+      stdout,
+      /^NAME +STATE +APPLIED AT\n0001_control_plane +applied +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n/,
+    );
     assert.match(stdout, /^9999_from_the_future +unknown +2030-01-02T03:04:05Z$/m);
   } finally {
     await db.close();

@@ -27,59 +27,95 @@ async function compile(folder: string): Promise<void> {
 }
 
 for (const kind of ['source', 'tracer', 'metrics']) {
-  create(`a new ${kind} compiles, passes its conformance suite, and is installed, as it was written`, async () => {
-    const folder = tempFolder('author');
-    const made = await runGateway(['plugins', 'create', kind, 'mine'], { folder });
-    assert.is(made.code, 0, made.stderr);
-    const [, next = ''] = /^wrote \d+ files to (.*)$/s.exec(made.stdout) ?? [];
-    const [api, suite] = ['plugin', 'plugin-conformance'].map((name) => fs.realpathSync(path.join(modules, '@gateway', name)));
-    const begin = `gateway-${kind}-mine; next:\n  cd gateway-${kind}-mine\n  npm install --no-save "${api}" "${suite}"\n`;
-    assert.is(next.slice(0, begin.length), begin);
-    const written = path.join(folder, `gateway-${kind}-mine`);
-    const manifest = JSON.parse(fs.readFileSync(path.join(written, 'package.json'), 'utf8')) as Record<string, Record<string, string>>;
-    const declared = ['dependencies', 'peerDependencies', 'devDependencies'].map((group) => manifest[group]?.['@gateway/plugin']);
-    assert.equal(declared, [undefined, '^0.1.0', '^0.1.0']);
-    const elsewhere = path.dirname(modules);
-    for (const file of fs.readdirSync(written, { recursive: true, encoding: 'utf8' })) {
-      if (!fs.statSync(path.join(written, file)).isFile()) continue;
-      const text = fs.readFileSync(path.join(written, file), 'utf8');
-      assert.not.match(text, /__[A-Z]/);
-      assert.not.ok(text.includes(elsewhere), `${file} has a path of this machine`);
-    }
-    install(written);
-    await compile(written);
-    const judged = await runGateway(['plugins', 'test', `gateway-${kind}-mine`], { folder, withinMs: 120_000 });
-    assert.is(judged.code, 0, `${judged.stdout}${judged.stderr}`);
-    assert.match(judged.stdout, /\n[1-9]\d* passed, 0 failed, \d+ skipped\n$/);
+  create(
+    `a new ${kind} compiles, passes its conformance suite, and is installed, as it was written`,
+    async () => {
+      const folder = tempFolder('author');
+      const made = await runGateway(['plugins', 'create', kind, 'mine'], { folder });
+      assert.is(made.code, 0, made.stderr);
+      const [, next = ''] = /^wrote \d+ files to (.*)$/s.exec(made.stdout) ?? [];
+      const [api, suite] = ['plugin', 'plugin-conformance'].map((name) =>
+        fs.realpathSync(path.join(modules, '@gateway', name)),
+      );
+      const begin = `gateway-${kind}-mine; next:\n  cd gateway-${kind}-mine\n  npm install --no-save "${api}" "${suite}"\n`;
+      assert.is(next.slice(0, begin.length), begin);
+      const written = path.join(folder, `gateway-${kind}-mine`);
+      const manifest = JSON.parse(
+        fs.readFileSync(path.join(written, 'package.json'), 'utf8'),
+      ) as Record<string, Record<string, string>>;
+      const declared = ['dependencies', 'peerDependencies', 'devDependencies'].map(
+        (group) => manifest[group]?.['@gateway/plugin'],
+      );
+      assert.equal(declared, [undefined, '^0.1.0', '^0.1.0']);
+      const elsewhere = path.dirname(modules);
+      for (const file of fs.readdirSync(written, { recursive: true, encoding: 'utf8' })) {
+        if (!fs.statSync(path.join(written, file)).isFile()) continue;
+        const text = fs.readFileSync(path.join(written, file), 'utf8');
+        assert.not.match(text, /__[A-Z]/);
+        assert.not.ok(text.includes(elsewhere), `${file} has a path of this machine`);
+      }
+      install(written);
+      await compile(written);
+      const judged = await runGateway(['plugins', 'test', `gateway-${kind}-mine`], {
+        folder,
+        withinMs: 120_000,
+      });
+      assert.is(judged.code, 0, `${judged.stdout}${judged.stderr}`);
+      assert.match(judged.stdout, /\n[1-9]\d* passed, 0 failed, \d+ skipped\n$/);
 
-    const linked = await runGateway(['plugins', 'install', `./gateway-${kind}-mine`], { folder });
-    assert.match(linked.stdout, new RegExp(`^installed the ${kind} plugin mine \\(gateway-${kind}-mine 0\\.1\\.0\\)`), linked.stderr);
-  });
+      const linked = await runGateway(['plugins', 'install', `./gateway-${kind}-mine`], { folder });
+      assert.match(
+        linked.stdout,
+        new RegExp(`^installed the ${kind} plugin mine \\(gateway-${kind}-mine 0\\.1\\.0\\)`),
+        linked.stderr,
+      );
+    },
+  );
 }
 
-create('a plugin that breaks a rule is told which, with status 1, and a rule can be checked alone', async () => {
-  const folder = tempFolder('author');
-  await runGateway(['plugins', 'create', 'source', 'hasty', '--folder', 'hasty', '--package', '@acme/hasty'], { folder });
-  const written = path.join(folder, 'hasty');
-  install(written);
-  const file = path.join(written, 'src', 'index.ts');
-  const careful = 'const outcome = await handle(message)';
-  const text = fs.readFileSync(file, 'utf8');
-  assert.match(text, careful);
-  fs.writeFileSync(file, text.replace(careful, `await rm(join(folder, name));\n      ${careful}`));
-  await compile(written);
-  const rule = 'acknowledges-only-after-the-outcome';
-  const { code, stdout } = await runGateway(['plugins', 'test', 'hasty', '--rule', rule, '--json'], { folder, withinMs: 120_000 });
-  assert.is(code, 1);
-  const results = JSON.parse(stdout) as { rule: string; outcome: string; plugin: string; reason: string }[];
-  assert.equal(
-    results.map((it) => [it.plugin, it.rule, it.outcome]),
-    [['hasty', rule, 'failed']],
-  );
-  const unknown = await runGateway(['plugins', 'test', 'hasty', '--rule', 'acknowledges-only-after-the-outcom'], { folder });
-  assert.is(unknown.code, 2);
-  assert.match(unknown.stderr, `did you mean ${rule}?`);
-});
+create(
+  'a plugin that breaks a rule is told which, with status 1, and a rule can be checked alone',
+  async () => {
+    const folder = tempFolder('author');
+    await runGateway(
+      ['plugins', 'create', 'source', 'hasty', '--folder', 'hasty', '--package', '@acme/hasty'],
+      { folder },
+    );
+    const written = path.join(folder, 'hasty');
+    install(written);
+    const file = path.join(written, 'src', 'index.ts');
+    const careful = 'const outcome = await handle(message)';
+    const text = fs.readFileSync(file, 'utf8');
+    assert.match(text, careful);
+    fs.writeFileSync(
+      file,
+      text.replace(careful, `await rm(join(folder, name));\n      ${careful}`),
+    );
+    await compile(written);
+    const rule = 'acknowledges-only-after-the-outcome';
+    const { code, stdout } = await runGateway(
+      ['plugins', 'test', 'hasty', '--rule', rule, '--json'],
+      { folder, withinMs: 120_000 },
+    );
+    assert.is(code, 1);
+    const results = JSON.parse(stdout) as {
+      rule: string;
+      outcome: string;
+      plugin: string;
+      reason: string;
+    }[];
+    assert.equal(
+      results.map((it) => [it.plugin, it.rule, it.outcome]),
+      [['hasty', rule, 'failed']],
+    );
+    const unknown = await runGateway(
+      ['plugins', 'test', 'hasty', '--rule', 'acknowledges-only-after-the-outcom'],
+      { folder },
+    );
+    assert.is(unknown.code, 2);
+    assert.match(unknown.stderr, `did you mean ${rule}?`);
+  },
+);
 
 create('a kind, a name or a folder that cannot be is refused with what can', async () => {
   const folder = tempFolder('author');
@@ -92,35 +128,62 @@ create('a kind, a name or a folder that cannot be is refused with what can', asy
     await refused('sorce', 'x'),
     '"sorce" is not a kind of plugin; did you mean source?\nfix:   give one of source, tracer, metrics',
   );
-  assert.match(await refused('source', 'My Broker'), '"My Broker" cannot be the name of a plugin\nfix:   use lower-case letters');
+  assert.match(
+    await refused('source', 'My Broker'),
+    '"My Broker" cannot be the name of a plugin\nfix:   use lower-case letters',
+  );
   fs.writeFileSync(path.join(folder, 'something'), '');
-  assert.match(await refused('source', 'x', '--folder', '.'), '. holds something already\nfix:   name another folder with --folder');
-  assert.match(await refused('source', 'x', '--folder', 'something'), 'something holds something already');
+  assert.match(
+    await refused('source', 'x', '--folder', '.'),
+    '. holds something already\nfix:   name another folder with --folder',
+  );
+  assert.match(
+    await refused('source', 'x', '--folder', 'something'),
+    'something holds something already',
+  );
   assert.match(
     await refused('source', 'x', '--folder', 'something/below'),
     'something/below cannot be written: a part of the path is not a folder',
   );
-  assert.match(await refused('source', 'x', '--package', 'My X'), '"My X" cannot be the name of a package');
+  assert.match(
+    await refused('source', 'x', '--package', 'My X'),
+    '"My X" cannot be the name of a package',
+  );
   assert.match(await refused('source'), 'needs <name>');
 });
 
-create('a package without a rig, without a manifest, or that is not there, is refused with what to do', async () => {
-  const folder = tempFolder('author');
-  await runGateway(['plugins', 'create', 'metrics', 'mine', '--folder', 'mine'], { folder });
-  const unbuilt = await runGateway(['plugins', 'test', 'mine'], { folder });
-  assert.is(unbuilt.code, 1);
-  assert.match(unbuilt.stderr, 'the metrics plugin mine has no conformance rig: there is no ./dist/conformance.js in');
-  fs.writeFileSync(path.join(folder, 'package.json'), '{"name":"mine"}');
-  assert.match((await runGateway(['plugins', 'test', '.'], { folder })).stderr, 'mine is not a plugin of the gateway');
-  assert.match(
-    (await runGateway(['plugins', 'test', 'nowhere'], { folder })).stderr,
-    'there is no plugin and no plugin package named nowhere',
-  );
-  fs.writeFileSync(path.join(folder, 'package.json'), '{');
-  const broken = await runGateway(['plugins', 'test', '.'], { folder });
-  assert.match(broken.stderr, `the manifest of the plugin package ${folder} is broken: its package.json: `);
-  const ours = await runGateway(['plugins', 'test', 'kafka'], { folder });
-  assert.match(ours.stderr, 'the source plugin kafka has no conformance rig: its manifest names none');
-});
+create(
+  'a package without a rig, without a manifest, or that is not there, is refused with what to do',
+  async () => {
+    const folder = tempFolder('author');
+    await runGateway(['plugins', 'create', 'metrics', 'mine', '--folder', 'mine'], { folder });
+    const unbuilt = await runGateway(['plugins', 'test', 'mine'], { folder });
+    assert.is(unbuilt.code, 1);
+    assert.match(
+      unbuilt.stderr,
+      'the metrics plugin mine has no conformance rig: there is no ./dist/conformance.js in',
+    );
+    fs.writeFileSync(path.join(folder, 'package.json'), '{"name":"mine"}');
+    assert.match(
+      (await runGateway(['plugins', 'test', '.'], { folder })).stderr,
+      'mine is not a plugin of the gateway',
+    );
+    assert.match(
+      (await runGateway(['plugins', 'test', 'nowhere'], { folder })).stderr,
+      'there is no plugin and no plugin package named nowhere',
+    );
+    fs.writeFileSync(path.join(folder, 'package.json'), '{');
+    const broken = await runGateway(['plugins', 'test', '.'], { folder });
+    assert.match(
+      broken.stderr,
+      `the manifest of the plugin package ${folder} is broken: its package.json: `,
+    );
+    const ours = await runGateway(['plugins', 'test', 'kafka'], { folder });
+    assert.match(
+      ours.stderr,
+      'the source plugin kafka has no conformance rig: its manifest names none',
+    );
+  },
+);
 
 create.run();

@@ -12,62 +12,100 @@ const install = suite('cli/commands/plugins/install');
 
 const source = { kind: 'source', name: 'nats', connection: './connection.json' };
 const files = { 'index.js': 'export default { check: async () => {}, run: async () => {} };' };
-const flagged = { ...source, featureFlag: 'nats', flags: { nats: { summary: 'Read NATS.', stability: 'beta' } } };
+const flagged = {
+  ...source,
+  featureFlag: 'nats',
+  flags: { nats: { summary: 'Read NATS.', stability: 'beta' } },
+};
 
-install('a folder is installed, told of with what is missing, and listed; none of its code runs', async () => {
-  const folder = packageFolder('gateway-nats', flagged);
-  const { code, stdout, stderr } = await runGateway(['plugins', 'install', '.'], { folder });
-  assert.is(code, 0, stderr);
-  assert.is(
-    stdout,
-    'installed the source plugin nats (gateway-nats 1.2.3): inactive because the feature flag nats is off; switch nats on with ' +
-      '--enable-feature-flag=nats or GATEWAY_ENABLE_FEATURE_FLAG=nats\n',
-  );
-  const list = await runGateway(['plugins', '--json', '--enable-feature-flag=nats'], { folder });
-  const row = (JSON.parse(list.stdout) as { name: string }[]).find(({ name }) => name === 'nats');
-  const from = path.join(folder, 'gateway-plugins');
-  assert.equal(row, {
-    ...{ name: 'nats', kind: 'source', version: '1.2.3', from, state: 'inactive', code: 'plugin_import' },
-    reason: 'importing gateway-nats/index.js failed: imported',
-    fix: 'reinstall the plugin; if the error persists, report it to its author',
-  });
-});
+install(
+  'a folder is installed, told of with what is missing, and listed; none of its code runs',
+  async () => {
+    const folder = packageFolder('gateway-nats', flagged);
+    const { code, stdout, stderr } = await runGateway(['plugins', 'install', '.'], { folder });
+    assert.is(code, 0, stderr);
+    assert.is(
+      stdout,
+      'installed the source plugin nats (gateway-nats 1.2.3): inactive because the feature flag nats is off; switch nats on with ' +
+        '--enable-feature-flag=nats or GATEWAY_ENABLE_FEATURE_FLAG=nats\n',
+    );
+    const list = await runGateway(['plugins', '--json', '--enable-feature-flag=nats'], { folder });
+    const row = (JSON.parse(list.stdout) as { name: string }[]).find(({ name }) => name === 'nats');
+    const from = path.join(folder, 'gateway-plugins');
+    assert.equal(row, {
+      ...{
+        name: 'nats',
+        kind: 'source',
+        version: '1.2.3',
+        from,
+        state: 'inactive',
+        code: 'plugin_import',
+      },
+      reason: 'importing gateway-nats/index.js failed: imported',
+      fix: 'reinstall the plugin; if the error persists, report it to its author',
+    });
+  },
+);
 
-install('a source that throws when it is imported is told of as inactive, when it is installed and in the table', async () => {
-  const folder = packageFolder('gateway-nats', source);
-  const { code, stdout } = await runGateway(['plugins', 'install', '.'], { folder });
-  const why = 'importing gateway-nats/index.js failed: imported; reinstall the plugin; if the error persists, report it to its author';
-  assert.is(stdout, `installed the source plugin nats (gateway-nats 1.2.3): inactive because ${why}\n`);
-  assert.is(code, 0, 'it may need what is installed later');
-  const list = await runGateway(['plugins'], { folder });
-  assert.match(
-    list.stdout.split('\n').find((line) => line.startsWith('nats'))!,
-    /inactive +gateway-plugins +importing gateway-nats/,
-  );
-});
+install(
+  'a source that throws when it is imported is told of as inactive, when it is installed and in the table',
+  async () => {
+    const folder = packageFolder('gateway-nats', source);
+    const { code, stdout } = await runGateway(['plugins', 'install', '.'], { folder });
+    const why =
+      'importing gateway-nats/index.js failed: imported; reinstall the plugin; if the error persists, report it to its author';
+    assert.is(
+      stdout,
+      `installed the source plugin nats (gateway-nats 1.2.3): inactive because ${why}\n`,
+    );
+    assert.is(code, 0, 'it may need what is installed later');
+    const list = await runGateway(['plugins'], { folder });
+    assert.match(
+      list.stdout.split('\n').find((line) => line.startsWith('nats'))!,
+      /inactive +gateway-plugins +importing gateway-nats/,
+    );
+  },
+);
 
-install('a second install reports the same, and a package that is broken meanwhile leaves the folder as it was', async () => {
-  const folder = tempFolder('operator');
-  const first = packageFolder('gateway-nats', source, { files });
-  const installing = () => runGateway(['plugins', 'install', first], { folder });
-  assert.match((await installing()).stdout, 'gateway-nats 1.2.3): ready for sources of the type nats');
-  assert.match((await installing()).stdout, 'gateway-nats 1.2.3): ready');
-  const manifest = () => fs.readFileSync(path.join(folder, 'gateway-plugins', 'package.json'), 'utf8');
-  const before = manifest();
-  const broken = await runGateway(['plugins', 'install', packageFolder('gateway-nats', { ...source, kind: 'sorce' })], { folder });
-  assert.is(broken.code, 1);
-  assert.is(manifest(), before, 'what worked stays');
-  assert.ok(fs.existsSync(path.join(folder, 'gateway-plugins', 'node_modules', 'gateway-nats', 'index.js')));
+install(
+  'a second install reports the same, and a package that is broken meanwhile leaves the folder as it was',
+  async () => {
+    const folder = tempFolder('operator');
+    const first = packageFolder('gateway-nats', source, { files });
+    const installing = () => runGateway(['plugins', 'install', first], { folder });
+    assert.match(
+      (await installing()).stdout,
+      'gateway-nats 1.2.3): ready for sources of the type nats',
+    );
+    assert.match((await installing()).stdout, 'gateway-nats 1.2.3): ready');
+    const manifest = () =>
+      fs.readFileSync(path.join(folder, 'gateway-plugins', 'package.json'), 'utf8');
+    const before = manifest();
+    const broken = await runGateway(
+      ['plugins', 'install', packageFolder('gateway-nats', { ...source, kind: 'sorce' })],
+      { folder },
+    );
+    assert.is(broken.code, 1);
+    assert.is(manifest(), before, 'what worked stays');
+    assert.ok(
+      fs.existsSync(
+        path.join(folder, 'gateway-plugins', 'node_modules', 'gateway-nats', 'index.js'),
+      ),
+    );
 
-  fs.rmSync(first, { recursive: true });
-  fs.rmSync(path.join(folder, 'gateway-plugins', 'node_modules'), { recursive: true });
-  const missing = await runGateway(['plugins'], { folder });
-  assert.match(missing.stdout, `the plugin package gateway-nats is named in ${folder}/gateway-plugins/package.json but is not installed`);
-  const changed = packageFolder('gateway-nats', { ...source, name: 'nats2' }, { files });
-  const { stdout, stderr } = await runGateway(['plugins', 'install', changed], { folder });
-  assert.match(stdout, 'installed the source plugin nats2 (gateway-nats 1.2.3)', stderr);
-  assert.equal(named(folder), ['gateway-nats']);
-});
+    fs.rmSync(first, { recursive: true });
+    fs.rmSync(path.join(folder, 'gateway-plugins', 'node_modules'), { recursive: true });
+    const missing = await runGateway(['plugins'], { folder });
+    assert.match(
+      missing.stdout,
+      `the plugin package gateway-nats is named in ${folder}/gateway-plugins/package.json but is not installed`,
+    );
+    const changed = packageFolder('gateway-nats', { ...source, name: 'nats2' }, { files });
+    const { stdout, stderr } = await runGateway(['plugins', 'install', changed], { folder });
+    assert.match(stdout, 'installed the source plugin nats2 (gateway-nats 1.2.3)', stderr);
+    assert.equal(named(folder), ['gateway-nats']);
+  },
+);
 
 install('a package that was packed before it was built is refused', async () => {
   const unbuilt = packageFolder('gateway-nats', source);
@@ -83,16 +121,24 @@ install('a package that was packed before it was built is refused', async () => 
 
 install('settings of a plugin may be there before the plugin is', async () => {
   const folder = tempFolder('operator');
-  const settings = JSON.stringify({ 'tracer.mine.url': { type: 'string', required: true, summary: 'Where to.' } });
+  const settings = JSON.stringify({
+    'tracer.mine.url': { type: 'string', required: true, summary: 'Where to.' },
+  });
   const mine = packageFolder(
     'gateway-mine',
     { kind: 'tracer', name: 'mine', settings: './settings.json' },
-    { files: { 'settings.json': settings, 'index.js': 'export default { start: async () => {} };' } },
+    {
+      files: { 'settings.json': settings, 'index.js': 'export default { start: async () => {} };' },
+    },
   );
   const config = { tracer: { type: 'mine', mine: { url: 'here' } } };
   for (const time of ['first', 'second']) {
     const { stdout, stderr } = await runGateway(['plugins', 'install', mine], { folder, config });
-    assert.is(stdout, 'installed the tracer plugin mine (gateway-mine 1.2.3): active\n', `the ${time} time: ${stderr}`);
+    assert.is(
+      stdout,
+      'installed the tracer plugin mine (gateway-mine 1.2.3): active\n',
+      `the ${time} time: ${stderr}`,
+    );
   }
 });
 
@@ -111,7 +157,11 @@ const hopeless: Readonly<Record<string, readonly [folder: () => string, sentence
       packageFolder(
         'gateway-x',
         { kind: 'tracer', name: 'x', settings: './settings.json' },
-        { files: { 'settings.json': '{"tracer.x.port":{"type":"integer","flag":"port","summary":"Port."}}' } },
+        {
+          files: {
+            'settings.json': '{"tracer.x.port":{"type":"integer","flag":"port","summary":"Port."}}',
+          },
+        },
       ),
     /^error: the tracer plugin x claims the flag --port, which belongs to the gateway \(server\.http\.port\)\nfix: {3}rename it/,
   ],
@@ -129,7 +179,9 @@ const shared = tempFolder('operator');
 for (const [what, [folderOf, sentence]] of Object.entries(hopeless)) {
   install(`${what} is refused, and leaves nothing behind`, async () => {
     const folder = shared;
-    const { code, stdout, stderr } = await runGateway(['plugins', 'install', folderOf()], { folder });
+    const { code, stdout, stderr } = await runGateway(['plugins', 'install', folderOf()], {
+      folder,
+    });
     assert.is(code, 1);
     assert.is(stdout, '');
     assert.match(stderr, sentence);
@@ -140,7 +192,10 @@ for (const [what, [folderOf, sentence]] of Object.entries(hopeless)) {
 install('what npm cannot find is told with the reason', async () => {
   const folder = tempFolder('operator');
   const nowhere = await runGateway(['plugins', 'install', './nowhere'], { folder });
-  assert.match(nowhere.stderr, /^error: \.\/nowhere is not a plugin of the gateway: there is no .*\/nowhere\n/);
+  assert.match(
+    nowhere.stderr,
+    /^error: \.\/nowhere is not a plugin of the gateway: there is no .*\/nowhere\n/,
+  );
   assert.is(nowhere.code, 1);
   const empty = await runGateway(['plugins', 'install', tempFolder('empty')], { folder });
   assert.match(empty.stderr, /there is no .*\/package\.json/);

@@ -35,6 +35,8 @@ export function packageFolder(
 export function named(folder: string): string[] {
   const file = path.join(folder, 'gateway-plugins', 'package.json');
   if (!fs.existsSync(file)) return [];
-  const { dependencies = {} } = JSON.parse(fs.readFileSync(file, 'utf8')) as { dependencies?: object };
+  const { dependencies = {} } = JSON.parse(fs.readFileSync(file, 'utf8')) as {
+    dependencies?: object;
+  };
   return Object.keys(dependencies).filter((it) => it !== '@gateway/plugin');
 }

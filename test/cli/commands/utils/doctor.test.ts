@@ -55,7 +55,12 @@ async function examined(config: object, args: readonly string[] = []) {
     if (!finding) throw new Error(`no ${check} in ${stdout}`);
     return finding;
   };
-  return { code, findings, found, states: Object.fromEntries(findings.map(({ check, state }) => [check, state])) };
+  return {
+    code,
+    findings,
+    found,
+    states: Object.fromEntries(findings.map(({ check, state }) => [check, state])),
+  };
 }
 
 async function addSource(
@@ -105,17 +110,29 @@ doctor('a gateway that stands well has a line for everything, and nothing failed
 
 doctor('without Postgres what needs it is skipped and the rest is looked at', async () => {
   const port = await freePort();
-  const { code, found, states } = await examined({ ...fine, database: { host: '127.0.0.1', port } });
+  const { code, found, states } = await examined({
+    ...fine,
+    database: { host: '127.0.0.1', port },
+  });
   assert.is(code, 1);
-  assert.match(found('database').sentence, new RegExp(`127\\.0\\.0\\.1:${port} cannot be reached: nothing listens there`));
+  assert.match(
+    found('database').sentence,
+    new RegExp(`127\\.0\\.0\\.1:${port} cannot be reached: nothing listens there`),
+  );
   assert.match(found('database').fix ?? '', /database\.host/);
-  assert.equal([states['migrations'], states['clock'], states['agents'], states['sources']], ['skipped', 'skipped', 'skipped', 'skipped']);
+  assert.equal(
+    [states['migrations'], states['clock'], states['agents'], states['sources']],
+    ['skipped', 'skipped', 'skipped', 'skipped'],
+  );
   assert.is(found('sources').sentence, 'because of the database');
   assert.equal([states['kv'], states['server port']], ['ok', 'ok']);
 });
 
 doctor('a user that Postgres does not know is told with the settings to check', async () => {
-  const { found, code } = await examined({ ...fine, database: { ...connectionOf(db.url), username: 'nobody', password: 'secret-word' } });
+  const { found, code } = await examined({
+    ...fine,
+    database: { ...connectionOf(db.url), username: 'nobody', password: 'secret-word' },
+  });
   assert.is(code, 1);
   const { sentence, fix } = found('database');
   assert.match(sentence, /refused the user nobody|role "nobody" does not exist/);
@@ -141,22 +158,36 @@ doctor('KV that is away fails, and one that may evict signals is a warning', asy
   const port = await freePort();
   const { found, code } = await examined({ ...fine, kv: { host: '127.0.0.1', port } });
   assert.is(code, 1);
-  assert.match(found('kv').sentence, new RegExp(`Redis at 127\\.0\\.0\\.1:${port} cannot be reached`));
+  assert.match(
+    found('kv').sentence,
+    new RegExp(`Redis at 127\\.0\\.0\\.1:${port} cannot be reached`),
+  );
   assert.equal((await examined({ ...fine, kv: { type: 'in-memory' } })).states['kv'], 'warning');
 });
 
 doctor('KV is named as it is looked for: by its Sentinels, or as a Cluster', async () => {
   const sentinel = `127.0.0.1:${await freePort()}`;
-  const away = await examined({ ...fine, kv: { sentinel: { addresses: [sentinel], master_name: 'main' } } });
-  assert.match(away.found('kv').sentence, new RegExp(`the Sentinels ${sentinel} cannot be reached: nothing listens there`));
+  const away = await examined({
+    ...fine,
+    kv: { sentinel: { addresses: [sentinel], master_name: 'main' } },
+  });
+  assert.match(
+    away.found('kv').sentence,
+    new RegExp(`the Sentinels ${sentinel} cannot be reached: nothing listens there`),
+  );
   assert.match(away.found('kv').fix ?? '', /kv\.sentinel\.addresses/);
   const cluster = await redisCluster();
   try {
-    const { found, states } = await examined({ ...fine, kv: { cluster: { addresses: cluster.addresses } } });
+    const { found, states } = await examined({
+      ...fine,
+      kv: { cluster: { addresses: cluster.addresses } },
+    });
     assert.is(states['kv'], 'ok', found('kv').sentence);
     assert.match(
       found('kv').sentence,
-      new RegExp(`^Redis [\\d.]+ on one node of the Cluster with ${cluster.addresses.join(', ')}, noeviction`),
+      new RegExp(
+        `^Redis [\\d.]+ on one node of the Cluster with ${cluster.addresses.join(', ')}, noeviction`,
+      ),
     );
   } finally {
     await cluster.close();
@@ -164,9 +195,11 @@ doctor('KV is named as it is looked for: by its Sentinels, or as a Cluster', asy
 });
 
 doctor('what never answers fails when the time is up, and nothing waits longer', async () => {
-  const options = { env: {}, file: JSON.parse(JSON.stringify(fine)) as object, rows: installation().rows } as Parameters<
-    typeof checkConfig
-  >[0];
+  const options = {
+    env: {},
+    file: JSON.parse(JSON.stringify(fine)) as object,
+    rows: installation().rows,
+  } as Parameters<typeof checkConfig>[0];
   const parts = {
     checked: checkConfig(options, installation()),
     resolved: resolveConfig(options),
@@ -179,7 +212,10 @@ doctor('what never answers fails when the time is up, and nothing waits longer',
     const findings: Finding[] = [];
     for await (const finding of examine(parts, { withinMs: 1500 })) findings.push(finding);
     assert.is(findings.find(({ check }) => check === 'migrations')?.state, 'ok');
-    assert.is(findings.find(({ check }) => check === 'sources')?.sentence, 'no answer within 1.5 s');
+    assert.is(
+      findings.find(({ check }) => check === 'sources')?.sentence,
+      'no answer within 1.5 s',
+    );
   } finally {
     await client.query('rollback');
     client.release();
@@ -187,7 +223,12 @@ doctor('what never answers fails when the time is up, and nothing waits longer',
 });
 
 doctor('what servers say cannot steer the terminal', () => {
-  const told = findingLines({ check: 'kv', state: 'failed', sentence: 'Redis 7\x1b]0;owned\x07\nok everything', fix: 'a\x1b[2J' });
+  const told = findingLines({
+    check: 'kv',
+    state: 'failed',
+    sentence: 'Redis 7\x1b]0;owned\x07\nok everything',
+    fix: 'a\x1b[2J',
+  });
   assert.match(told, /^failed +kv +Redis 7\\x1b\]0;owned\\x07 ok everything\n +fix: a\\x1b\[2J$/);
 });
 
@@ -205,7 +246,10 @@ doctor(
       const good = queues.queue().name;
       await addSource('good', connection(good));
       await addSource('wrong', connection('no-such-queue'));
-      await addSource('foreign', connection(good, sealer(crypto.randomBytes(32).toString('base64')).seal));
+      await addSource(
+        'foreign',
+        connection(good, sealer(crypto.randomBytes(32).toString('base64')).seal),
+      );
       await addSource('off', connection(good), { is_disabled: true });
       const { found, states, code } = await examined(fine);
       assert.is(code, 1);
@@ -213,8 +257,14 @@ doctor(
         ['good', 'wrong', 'foreign', 'off'].map((name) => states[`source ${name}`]),
         ['ok', 'failed', 'failed', 'skipped'],
       );
-      assert.match(found('source wrong').sentence + found('source wrong').fix, /no-such-queue.*queue_name/is);
-      assert.match(found('source foreign').sentence, /cannot be decrypted with this encryption key/);
+      assert.match(
+        found('source wrong').sentence + found('source wrong').fix,
+        /no-such-queue.*queue_name/is,
+      );
+      assert.match(
+        found('source foreign').sentence,
+        /cannot be decrypted with this encryption key/,
+      );
     } finally {
       await queues.close();
       await db.rows('delete from sources');
@@ -244,9 +294,12 @@ doctor(
         ['paused', 'lost', 'off'].map((name) => states[`source ${name}`]),
         ['warning', 'failed', 'skipped'],
       );
-      const pause = 'paused since 2026-11-21T09:00:00.000Z until 2026-11-21T09:01:00.000Z: Its function ran out of time';
+      const pause =
+        'paused since 2026-11-21T09:00:00.000Z until 2026-11-21T09:01:00.000Z: Its function ran out of time';
       assert.match(found('source paused').sentence, `its broker answers; it is ${pause}`);
-      const [{ id } = { id: '' }] = await db.rows<{ id: string }>(`select id from sources where name = 'paused'`);
+      const [{ id } = { id: '' }] = await db.rows<{ id: string }>(
+        `select id from sources where name = 'paused'`,
+      );
       assert.match(found('source paused').fix ?? '', `\`gateway utils sources resume ${id}\``);
       assert.match(found('source lost').sentence, `it is also ${pause}`);
     } finally {
@@ -256,54 +309,86 @@ doctor(
   },
 );
 
-doctor('a source that asks for more workers than its topic has partitions is a warning with both numbers', async () => {
-  const broker = await kafka();
-  try {
-    const of = { brokers: [broker.listeners.plaintext], topic_name: await broker.topic({ partitions: 2 }) };
-    for (const workers of [1, 2, 5]) await addSource(`of ${workers}`, {}, { pub_sub: { type: 'kafka', workers, kafka: of } });
-    const { found, states, code } = await examined(fine);
-    assert.equal([code, states['source of 1'], states['source of 2'], states['source of 5']], [0, 'ok', 'ok', 'warning']);
-    const { sentence, fix } = found('source of 5');
-    assert.match(
-      sentence,
-      `its broker answers. The source asks for 5 workers, but the topic "${of.topic_name}" has 2 partitions: 3 of them are idle.`,
-    );
-    assert.is(fix, 'Lower workers to 2, or give the topic 5 partitions.');
-  } finally {
-    await broker.close();
-    await db.rows('delete from sources');
-  }
-});
+doctor(
+  'a source that asks for more workers than its topic has partitions is a warning with both numbers',
+  async () => {
+    const broker = await kafka();
+    try {
+      const of = {
+        brokers: [broker.listeners.plaintext],
+        topic_name: await broker.topic({ partitions: 2 }),
+      };
+      for (const workers of [1, 2, 5])
+        await addSource(`of ${workers}`, {}, { pub_sub: { type: 'kafka', workers, kafka: of } });
+      const { found, states, code } = await examined(fine);
+      assert.equal(
+        [code, states['source of 1'], states['source of 2'], states['source of 5']],
+        [0, 'ok', 'ok', 'warning'],
+      );
+      const { sentence, fix } = found('source of 5');
+      assert.match(
+        sentence,
+        `its broker answers. The source asks for 5 workers, but the topic "${of.topic_name}" has 2 partitions: 3 of them are idle.`,
+      );
+      assert.is(fix, 'Lower workers to 2, or give the topic 5 partitions.');
+    } finally {
+      await broker.close();
+      await db.rows('delete from sources');
+    }
+  },
+);
 
-doctor('a port in use is skipped with its setting, one that may not be opened fails, and a running agent is seen', async () => {
-  const agent = gateway(['agent'], { config: fine });
-  try {
-    await agent.healthy(ports.agent_port);
-    const { found, states, code } = await examined(fine);
-    assert.equal([code, states['server port'], states['agent port'], states['agents']], [0, 'ok', 'skipped', 'ok']);
-    assert.match(found('agent port').sentence, `${ports.agent_port} on 127.0.0.1 is in use`);
-    assert.match(found('agent port').sentence, /AGENT_PORT/);
-    assert.match(found('agents').sentence, new RegExp(`1 running: .*:${agent.pid}`));
-    const elsewhere = await examined({ ...fine, server: { http: { ...ports, bind: '192.0.2.1' } } });
-    assert.equal([elsewhere.code, elsewhere.states['server port']], [1, 'failed']);
-  } finally {
-    await agent.terminate();
-  }
-});
+doctor(
+  'a port in use is skipped with its setting, one that may not be opened fails, and a running agent is seen',
+  async () => {
+    const agent = gateway(['agent'], { config: fine });
+    try {
+      await agent.healthy(ports.agent_port);
+      const { found, states, code } = await examined(fine);
+      assert.equal(
+        [code, states['server port'], states['agent port'], states['agents']],
+        [0, 'ok', 'skipped', 'ok'],
+      );
+      assert.match(found('agent port').sentence, `${ports.agent_port} on 127.0.0.1 is in use`);
+      assert.match(found('agent port').sentence, /AGENT_PORT/);
+      assert.match(found('agents').sentence, new RegExp(`1 running: .*:${agent.pid}`));
+      const elsewhere = await examined({
+        ...fine,
+        server: { http: { ...ports, bind: '192.0.2.1' } },
+      });
+      assert.equal([elsewhere.code, elsewhere.states['server port']], [1, 'failed']);
+    } finally {
+      await agent.terminate();
+    }
+  },
+);
 
 doctor('wrong settings are listed, and nothing else is looked at', async () => {
-  const { code, found, states } = await examined({ ...fine, instance_ingest_rate: 'fast', servr: {} });
+  const { code, found, states } = await examined({
+    ...fine,
+    instance_ingest_rate: 'fast',
+    servr: {},
+  });
   assert.is(code, 1);
   assert.match(found('settings').sentence, /instance_ingest_rate must be an integer/);
   assert.match(found('settings').sentence, /servr is not a setting/);
-  assert.equal([states['database'], states['kv'], states['smtp']], ['skipped', 'skipped', 'skipped']);
+  assert.equal(
+    [states['database'], states['kv'], states['smtp']],
+    ['skipped', 'skipped', 'skipped'],
+  );
 });
 
-doctor('a setting that has a line of its own and keeps the others from being read fails as well', async () => {
-  const { code, found } = await examined({ ...fine, encryption_key: 5 });
-  assert.equal([code, found('settings').state, found('database').state], [1, 'failed', 'skipped']);
-  assert.match(found('settings').sentence, /encryption_key must be a string/);
-});
+doctor(
+  'a setting that has a line of its own and keeps the others from being read fails as well',
+  async () => {
+    const { code, found } = await examined({ ...fine, encryption_key: 5 });
+    assert.equal(
+      [code, found('settings').state, found('database').state],
+      [1, 'failed', 'skipped'],
+    );
+    assert.match(found('settings').sentence, /encryption_key must be a string/);
+  },
+);
 
 doctor('a missing encryption key fails, and the sources are not asked', async () => {
   const { code, found } = await examined({ ...fine, encryption_key: undefined });
@@ -312,39 +397,70 @@ doctor('a missing encryption key fails, and the sources are not asked', async ()
   assert.match(found('sources').sentence, /because of the encryption key/);
 });
 
-doctor('SMTP is logged in to, a test mail is sent when asked for, and a proxy that is away fails without its password', async () => {
-  const mails = await smtp({ tls: 'none', login: { user: 'ops', password: 'right' } });
-  const proxyPort = await freePort();
-  try {
-    const settings = { url: `smtp://127.0.0.1:${mails.port}`, from: 'gateway@example.com', username: 'ops' };
-    const proxied = { ...fine, delivery: { proxy: `http://user:hunter2@127.0.0.1:${proxyPort}` } };
-    const wrong = await examined({ ...proxied, smtp: { ...settings, password: 'wrong' } });
-    assert.equal([wrong.states['smtp'], wrong.states['proxy']], ['failed', 'failed']);
-    assert.match(wrong.found('proxy').sentence, new RegExp(`127\\.0\\.0\\.1:${proxyPort} cannot be reached: nothing listens there`));
-    assert.not.match(JSON.stringify(wrong.findings), /hunter2/);
-    const right = await examined({ ...fine, smtp: { ...settings, password: 'right' } }, ['--smtp-to', 'ada@example.com']);
-    assert.is(right.states['smtp'], 'ok', right.found('smtp').sentence);
-    assert.equal((await mails.received(1))[0]?.to, ['ada@example.com']);
-  } finally {
-    await mails.close();
-  }
-});
+doctor(
+  'SMTP is logged in to, a test mail is sent when asked for, and a proxy that is away fails without its password',
+  async () => {
+    const mails = await smtp({ tls: 'none', login: { user: 'ops', password: 'right' } });
+    const proxyPort = await freePort();
+    try {
+      const settings = {
+        url: `smtp://127.0.0.1:${mails.port}`,
+        from: 'gateway@example.com',
+        username: 'ops',
+      };
+      const proxied = {
+        ...fine,
+        delivery: { proxy: `http://user:hunter2@127.0.0.1:${proxyPort}` },
+      };
+      const wrong = await examined({ ...proxied, smtp: { ...settings, password: 'wrong' } });
+      assert.equal([wrong.states['smtp'], wrong.states['proxy']], ['failed', 'failed']);
+      assert.match(
+        wrong.found('proxy').sentence,
+        new RegExp(`127\\.0\\.0\\.1:${proxyPort} cannot be reached: nothing listens there`),
+      );
+      assert.not.match(JSON.stringify(wrong.findings), /hunter2/);
+      const right = await examined({ ...fine, smtp: { ...settings, password: 'right' } }, [
+        '--smtp-to',
+        'ada@example.com',
+      ]);
+      assert.is(right.states['smtp'], 'ok', right.found('smtp').sentence);
+      assert.equal((await mails.received(1))[0]?.to, ['ada@example.com']);
+    } finally {
+      await mails.close();
+    }
+  },
+);
 
-doctor('the provider that people sign in with has to answer, and to be where the setting allows', async () => {
-  const provider = await oidcProvider({ redirectUri: 'https://gateway.example.com/sign-in/callback' });
-  const of = (fields: object) =>
-    examined({ ...fine, host: 'gateway.example.com', oidc: { issuer: provider.issuer, client_id: 'x', ...fields } });
-  try {
-    const refused = await of({});
-    assert.is(refused.states['sign-in'], 'failed');
-    assert.match(refused.found('sign-in').sentence, 'oidc.allowed_networks');
-    const right = await of({ allowed_networks: ['127.0.0.0/8'] });
-    assert.equal([right.states['sign-in'], right.found('sign-in').sentence], ['ok', `${provider.issuer} answers`]);
-    const wrong = await of({ allowed_networks: ['127.0.0.0/8'], issuer: `${provider.issuer}/other` });
-    assert.match(wrong.found('sign-in').sentence, 'unexpected HTTP response status code');
-  } finally {
-    await provider.close();
-  }
-});
+doctor(
+  'the provider that people sign in with has to answer, and to be where the setting allows',
+  async () => {
+    const provider = await oidcProvider({
+      redirectUri: 'https://gateway.example.com/sign-in/callback',
+    });
+    const of = (fields: object) =>
+      examined({
+        ...fine,
+        host: 'gateway.example.com',
+        oidc: { issuer: provider.issuer, client_id: 'x', ...fields },
+      });
+    try {
+      const refused = await of({});
+      assert.is(refused.states['sign-in'], 'failed');
+      assert.match(refused.found('sign-in').sentence, 'oidc.allowed_networks');
+      const right = await of({ allowed_networks: ['127.0.0.0/8'] });
+      assert.equal(
+        [right.states['sign-in'], right.found('sign-in').sentence],
+        ['ok', `${provider.issuer} answers`],
+      );
+      const wrong = await of({
+        allowed_networks: ['127.0.0.0/8'],
+        issuer: `${provider.issuer}/other`,
+      });
+      assert.match(wrong.found('sign-in').sentence, 'unexpected HTTP response status code');
+    } finally {
+      await provider.close();
+    }
+  },
+);
 
 doctor.run();

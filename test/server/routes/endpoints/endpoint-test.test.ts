@@ -14,10 +14,15 @@ test.before(async () => {
 test.after(() => api.close());
 
 const makeEndpoint = async () =>
-  (await api.call('POST', `${path}/endpoints`, { name: 'shop', url: 'https://example.com' })).body.data.uid as string;
+  (await api.call('POST', `${path}/endpoints`, { name: 'shop', url: 'https://example.com' })).body
+    .data.uid as string;
 
 const dataOf = async (id: string) => {
-  const { event_type: type, endpoint_id: endpointId, data } = (await api.call('GET', `${path}/events/${id}`)).body.data;
+  const {
+    event_type: type,
+    endpoint_id: endpointId,
+    data,
+  } = (await api.call('GET', `${path}/events/${id}`)).body.data;
   return { type, endpointId, data };
 };
 
@@ -32,13 +37,19 @@ test('an endpoint is sent an event that names it alone, and the id of the delive
 
 test('type and data may be given, and the catalogue may have an example', async () => {
   const endpointId = await makeEndpoint();
-  const send = async (body: object | string) => (await api.call('POST', `${path}/endpoints/${endpointId}/test`, body)).body.data.uid;
+  const send = async (body: object | string) =>
+    (await api.call('POST', `${path}/endpoints/${endpointId}/test`, body)).body.data.uid;
   const given = await send('{"event_type": "order.paid", "data": {"price" : 1.10}}');
   assert.equal(await dataOf(given), { type: 'order.paid', endpointId, data: { price: 1.1 } });
-  const [{ data } = { data: '' }] = await api.db.rows<{ data: string }>('select data from events where id = $1', [given]);
+  const [{ data } = { data: '' }] = await api.db.rows<{ data: string }>(
+    'select data from events where id = $1',
+    [given],
+  );
   assert.is(data, '{"price" : 1.10}', 'byte for byte');
   const schema = { type: 'object', examples: [{ amount: 7 }] };
-  const { uid } = (await api.call('POST', `${path}/event-types`, { name: 'order.paid', json_schema: schema })).body.data;
+  const { uid } = (
+    await api.call('POST', `${path}/event-types`, { name: 'order.paid', json_schema: schema })
+  ).body.data;
   assert.equal((await dataOf(await send({ event_type: 'order.paid' }))).data, { amount: 7 });
   await api.call('PUT', `${path}/event-types/${uid}`, { example: { amount: 8 } });
   assert.equal((await dataOf(await send({ event_type: 'order.paid' }))).data, { amount: 8 });

@@ -17,107 +17,189 @@ async function login(email: string, password: string, headers: Record<string, st
 }
 
 function sessionOf({ headers, body }: Answer): { cookie: string; 'x-csrf-token': string } {
-  return { cookie: headers.get('set-cookie')!.split(';')[0]!, 'x-csrf-token': body.data.csrf_token };
+  return {
+    cookie: headers.get('set-cookie')!.split(';')[0]!,
+    'x-csrf-token': body.data.csrf_token,
+  };
 }
 
-auth('a login starts a session that reads with its cookie and writes with its token, until it ends', async () => {
-  const { user, password } = api.owner;
-  const signedIn = await login(user.email.toUpperCase(), password);
-  assert.is(signedIn.status, 200);
-  assert.equal([signedIn.body.data.user.email, signedIn.body.data.organisations[0].role], [user.email, 'owner']);
-  const cookie = signedIn.headers.get('set-cookie')!;
-  assert.match(cookie, /^gateway_session=gw_.*; Path=\/; HttpOnly; SameSite=Lax; Expires=/);
-  assert.not.match(signedIn.text, cookie.split(/[=;]/)[1]!);
+auth(
+  'a login starts a session that reads with its cookie and writes with its token, until it ends',
+  async () => {
+    const { user, password } = api.owner;
+    const signedIn = await login(user.email.toUpperCase(), password);
+    assert.is(signedIn.status, 200);
+    assert.equal(
+      [signedIn.body.data.user.email, signedIn.body.data.organisations[0].role],
+      [user.email, 'owner'],
+    );
+    const cookie = signedIn.headers.get('set-cookie')!;
+    assert.match(cookie, /^gateway_session=gw_.*; Path=\/; HttpOnly; SameSite=Lax; Expires=/);
+    assert.not.match(signedIn.text, cookie.split(/[=;]/)[1]!);
 
-  const headers = sessionOf(signedIn);
-  const { cookie: only } = headers;
-  const session = await api.call('GET', '/api/v1/auth/session', undefined, { ...anonymous, headers: { cookie: only } });
-  assert.equal([session.status, session.body.data.csrf_token], [200, headers['x-csrf-token']]);
-  const project = { name: 'by a session' };
-  for (const wrong of [{ cookie: only }, { cookie: only, 'x-csrf-token': `${headers['x-csrf-token'].slice(1)}A` }]) {
-    const refused = await api.call('POST', '/projects', project, { ...anonymous, headers: wrong });
-    assert.equal([refused.status, refused.body.code], [403, 'csrf_token_missing']);
-  }
-  assert.is((await api.call('POST', '/projects', project, { ...anonymous, headers })).status, 201);
+    const headers = sessionOf(signedIn);
+    const { cookie: only } = headers;
+    const session = await api.call('GET', '/api/v1/auth/session', undefined, {
+      ...anonymous,
+      headers: { cookie: only },
+    });
+    assert.equal([session.status, session.body.data.csrf_token], [200, headers['x-csrf-token']]);
+    const project = { name: 'by a session' };
+    for (const wrong of [
+      { cookie: only },
+      { cookie: only, 'x-csrf-token': `${headers['x-csrf-token'].slice(1)}A` },
+    ]) {
+      const refused = await api.call('POST', '/projects', project, {
+        ...anonymous,
+        headers: wrong,
+      });
+      assert.equal([refused.status, refused.body.code], [403, 'csrf_token_missing']);
+    }
+    assert.is(
+      (await api.call('POST', '/projects', project, { ...anonymous, headers })).status,
+      201,
+    );
 
-  const key = only.split('=')[1]!;
-  assert.is((await api.call('GET', '/projects', undefined, { key })).status, 401, 'the key of a session in a header');
-  const out = await api.call('POST', '/api/v1/auth/logout', undefined, { ...anonymous, headers });
-  assert.match(out.headers.get('set-cookie')!, /^gateway_session=; .*Expires=Thu, 01 Jan 1970/);
-  const ended = await api.call('GET', '/projects', undefined, { ...anonymous, headers });
-  assert.equal([ended.status, ended.body.fix], [401, 'sign in again']);
-});
+    const key = only.split('=')[1]!;
+    assert.is(
+      (await api.call('GET', '/projects', undefined, { key })).status,
+      401,
+      'the key of a session in a header',
+    );
+    const out = await api.call('POST', '/api/v1/auth/logout', undefined, { ...anonymous, headers });
+    assert.match(out.headers.get('set-cookie')!, /^gateway_session=; .*Expires=Thu, 01 Jan 1970/);
+    const ended = await api.call('GET', '/projects', undefined, { ...anonymous, headers });
+    assert.equal([ended.status, ended.body.fix], [401, 'sign in again']);
+  },
+);
 
 auth('over HTTPS the cookie is bound to the host and never sent without TLS', async () => {
   const { user, password } = api.owner;
   const secure = { 'x-forwarded-proto': 'https' };
   const signedIn = await login(user.email, password, secure);
-  assert.match(signedIn.headers.get('set-cookie')!, /^__Host-gateway_session=gw_.*; Path=\/; HttpOnly; SameSite=Lax; Secure/);
+  assert.match(
+    signedIn.headers.get('set-cookie')!,
+    /^__Host-gateway_session=gw_.*; Path=\/; HttpOnly; SameSite=Lax; Secure/,
+  );
   const headers = { ...sessionOf(signedIn), ...secure };
   assert.is((await api.call('GET', '/projects', undefined, { ...anonymous, headers })).status, 200);
   const plain = { ...headers, cookie: headers.cookie.replace('__Host-', '') };
-  assert.is((await api.call('GET', '/projects', undefined, { ...anonymous, headers: plain })).status, 401, 'a cookie of another origin');
+  assert.is(
+    (await api.call('GET', '/projects', undefined, { ...anonymous, headers: plain })).status,
+    401,
+    'a cookie of another origin',
+  );
 });
 
-auth('a wrong password and an unknown address get the same answer, and an address that guesses is locked out', async () => {
-  const guarded = await startApi({ file: { server: { auth: { max_failures: 3 } } } });
-  try {
-    const { user, password } = guarded.owner;
-    const tryLogin = (email: string, word: string) => guarded.call('POST', '/api/v1/auth/login', { email, password: word }, anonymous);
-    const [wrong, unknown] = [await tryLogin(user.email, 'not the password'), await tryLogin('nobody@example.com', password)];
-    assert.equal([wrong.status, wrong.body.code], [401, 'login_failed']);
-    assert.equal(wrong.body, unknown.body);
-    await tryLogin(user.email, 'another guess');
-    const locked = await tryLogin(user.email, password);
-    assert.equal([locked.status, locked.body.code], [429, 'too_many_logins']);
-    assert.ok(Number(locked.headers.get('retry-after')) > 0);
-  } finally {
-    await guarded.close();
-  }
-});
+auth(
+  'a wrong password and an unknown address get the same answer, and an address that guesses is locked out',
+  async () => {
+    const guarded = await startApi({ file: { server: { auth: { max_failures: 3 } } } });
+    try {
+      const { user, password } = guarded.owner;
+      const tryLogin = (email: string, word: string) =>
+        guarded.call('POST', '/api/v1/auth/login', { email, password: word }, anonymous);
+      const [wrong, unknown] = [
+        await tryLogin(user.email, 'not the password'),
+        await tryLogin('nobody@example.com', password),
+      ];
+      assert.equal([wrong.status, wrong.body.code], [401, 'login_failed']);
+      assert.equal(wrong.body, unknown.body);
+      await tryLogin(user.email, 'another guess');
+      const locked = await tryLogin(user.email, password);
+      assert.equal([locked.status, locked.body.code], [429, 'too_many_logins']);
+      assert.ok(Number(locked.headers.get('retry-after')) > 0);
+    } finally {
+      await guarded.close();
+    }
+  },
+);
 
 auth('a changed password ends the other sessions and needs the present one', async () => {
   const email = 'changer@example.com';
   const first = await invite(email, 'member', 'the first password');
   const [one, other] = [sessionOf(first), sessionOf(await login(email, 'the first password'))];
   const change = (current_password: string, password: string) =>
-    api.call('PUT', '/api/v1/users/me/password', { current_password, password }, { ...anonymous, headers: one });
-  assert.equal(mistakes(await change('wrong', 'the second password')), ['current_password is wrong']);
-  assert.equal(mistakes(await change('the first password', 'short')), ['password must have at least 12 characters']);
+    api.call(
+      'PUT',
+      '/api/v1/users/me/password',
+      { current_password, password },
+      { ...anonymous, headers: one },
+    );
+  assert.equal(mistakes(await change('wrong', 'the second password')), [
+    'current_password is wrong',
+  ]);
+  assert.equal(mistakes(await change('the first password', 'short')), [
+    'password must have at least 12 characters',
+  ]);
   assert.is((await change('the first password', 'the second password')).status, 200);
   const status = async (headers: Record<string, string>) =>
     (await api.call('GET', '/projects', undefined, { ...anonymous, headers })).status;
   assert.equal([await status(one), await status(other)], [200, 401]);
-  assert.equal([(await login(email, 'the first password')).status, (await login(email, 'the second password')).status], [401, 200]);
+  assert.equal(
+    [
+      (await login(email, 'the first password')).status,
+      (await login(email, 'the second password')).status,
+    ],
+    [401, 200],
+  );
 });
 
 async function invite(email: string, role: string, password: string): Promise<Answer> {
-  const invited = await api.call('POST', `/organisations/${api.owner.organisation.id}/invitations`, { email, role });
+  const invited = await api.call(
+    'POST',
+    `/organisations/${api.owner.organisation.id}/invitations`,
+    { email, role },
+  );
   assert.is(invited.status, 201, invited.text);
-  return api.call('POST', '/api/v1/auth/accept-invitation', { token: invited.body.data.token, password, first_name: 'Ada' }, anonymous);
+  return api.call(
+    'POST',
+    '/api/v1/auth/accept-invitation',
+    { token: invited.body.data.token, password, first_name: 'Ada' },
+    anonymous,
+  );
 }
 
 auth('an invitation makes an account with its role, once', async () => {
   const path = `/organisations/${api.owner.organisation.id}`;
-  const invited = await api.call('POST', `${path}/invitations`, { email: 'ada@example.com', role: 'viewer' });
+  const invited = await api.call('POST', `${path}/invitations`, {
+    email: 'ada@example.com',
+    role: 'viewer',
+  });
   const { token, uid } = invited.body.data;
   const accept = (fields: object) =>
-    api.call('POST', '/api/v1/auth/accept-invitation', { token, password: 'a long enough word', ...fields }, anonymous);
+    api.call(
+      'POST',
+      '/api/v1/auth/accept-invitation',
+      { token, password: 'a long enough word', ...fields },
+      anonymous,
+    );
   const show = () => api.call('POST', '/api/v1/auth/invitation', { token }, anonymous);
   const { email, role, has_account: hasAccount } = (await show()).body.data;
   assert.equal([email, role, hasAccount], ['ada@example.com', 'viewer', false]);
   const both = await Promise.all([accept({ first_name: 'Ada' }), accept({ first_name: 'Ada' })]);
   assert.equal(both.map(({ status }) => status).sort(), [200, 404]);
   const accepted = both.find(({ status }) => status === 200)!;
-  assert.equal([accepted.body.data.user.first_name, accepted.body.data.organisations[0].role], ['Ada', 'viewer']);
-  for (const again of [await accept({}), await show()]) assert.is(again.body.code, 'invitation_invalid');
+  assert.equal(
+    [accepted.body.data.user.first_name, accepted.body.data.organisations[0].role],
+    ['Ada', 'viewer'],
+  );
+  for (const again of [await accept({}), await show()])
+    assert.is(again.body.code, 'invitation_invalid');
   const headers = sessionOf(accepted);
   const denied = await api.call('POST', '/projects', { name: 'x' }, { ...anonymous, headers });
   assert.is(denied.status, 403);
   assert.match(denied.body.message, 'needs the role admin');
   const listed = await api.call('GET', `${path}/invitations`);
-  assert.ok(listed.body.data.content.find((it: { uid: string; accepted_at: string }) => it.uid === uid).accepted_at);
-  assert.is((await api.call('DELETE', `${path}/invitations/${uid}`)).status, 404, 'an accepted one is not open');
+  assert.ok(
+    listed.body.data.content.find((it: { uid: string; accepted_at: string }) => it.uid === uid)
+      .accepted_at,
+  );
+  assert.is(
+    (await api.call('DELETE', `${path}/invitations/${uid}`)).status,
+    404,
+    'an accepted one is not open',
+  );
 });
 
 auth('a gateway without a provider says so', async () => {
@@ -128,10 +210,17 @@ auth('a gateway without a provider says so', async () => {
 });
 
 auth('a session of a server that takes no stored keys is refused', async () => {
-  const closed = await startApi({ file: { server: { auth: { native: false, api_keys: ['0123456789abcdef0123'] } } } });
+  const closed = await startApi({
+    file: { server: { auth: { native: false, api_keys: ['0123456789abcdef0123'] } } },
+  });
   try {
     const { user, password } = closed.owner;
-    const answer = await closed.call('POST', '/api/v1/auth/login', { email: user.email, password }, anonymous);
+    const answer = await closed.call(
+      'POST',
+      '/api/v1/auth/login',
+      { email: user.email, password },
+      anonymous,
+    );
     assert.is(answer.status, 403);
     assert.match(answer.body.message, 'server.auth.native');
   } finally {

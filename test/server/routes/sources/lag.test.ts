@@ -16,11 +16,20 @@ lag.before(async () => {
 lag.after(() => api.close());
 
 lag('the lag of a source is what agents have reported lately, or why it is not known', async () => {
-  const fields = { name: 'orders', type: 'pub_sub', pub_sub: { type: 'kafka' }, body_function: null, is_disabled: false } as const;
+  const fields = {
+    name: 'orders',
+    type: 'pub_sub',
+    pub_sub: { type: 'kafka' },
+    body_function: null,
+    is_disabled: false,
+  } as const;
   const { id } = await insertSource(api.db.knex, project.id, fields);
   const shown = async () => (await api.call('GET', `${project.path}/sources/${id}/lag`)).body.data;
   const none = await shown();
-  assert.equal([none.uid, none.messages, none.partitions, none.partition_count, none.reported_at], [id, null, [], 0, null]);
+  assert.equal(
+    [none.uid, none.messages, none.partitions, none.partition_count, none.reported_at],
+    [id, null, [], 0, null],
+  );
   assert.is(none.reason, 'No agent that reads sources is running.');
 
   const agentId = await registerAgent(api.db.pool, 'one', 60_000);
@@ -43,7 +52,10 @@ lag('the lag of a source is what agents have reported lately, or why it is not k
   api.kv.get = get;
   await updateSource(api.db.knex, project.id, id, { is_disabled: true });
   await api.db.rows('delete from agents');
-  assert.is((await shown()).reason, 'The source is disabled, so that agents do not ask its broker.');
+  assert.is(
+    (await shown()).reason,
+    'The source is disabled, so that agents do not ask its broker.',
+  );
   const other = await makeProject(api, { name: 'other' });
   assert.is((await api.call('GET', `${other.path}/sources/${id}/lag`)).status, 404);
 });

@@ -15,19 +15,27 @@ states.after(() => api.close());
 
 states('each source is active, or says why not', async () => {
   const project = await makeProject(api);
-  const fields = { type: 'pub_sub', pub_sub: { type: 'kafka', kafka: {} }, body_function: null, is_disabled: false } as const;
+  const fields = {
+    type: 'pub_sub',
+    pub_sub: { type: 'kafka', kafka: {} },
+    body_function: null,
+    is_disabled: false,
+  } as const;
   const ids: string[] = [];
   for (const name of ['orders', 'returns', 'paused', 'off'])
     ids.push((await insertSource(api.db.knex, project.id, { ...fields, name })).id);
   const [orders = '', returns = '', paused = '', off = ''] = ids;
   await api.call('POST', `${project.path}/sources/${paused}/pause`);
   await updateSource(api.db.knex, project.id, off, { is_disabled: true });
-  const http = (await api.call('POST', `${project.path}/sources`, { name: 'hooks', type: 'http' })).body.data.uid as string;
+  const http = (await api.call('POST', `${project.path}/sources`, { name: 'hooks', type: 'http' }))
+    .body.data.uid as string;
   const shown = async () => {
     const { content } = (await api.call('GET', `${project.path}/sources/states`)).body.data as {
       content: { uid: string; state: string; reason: string | null; messages: number | null }[];
     };
-    return new Map(content.map(({ uid, state, reason, messages }) => [uid, [state, reason, messages]]));
+    return new Map(
+      content.map(({ uid, state, reason, messages }) => [uid, [state, reason, messages]]),
+    );
   };
   const before = await shown();
   assert.equal(before.get(orders), ['unknown', 'No agent that reads sources is running.', null]);
@@ -36,7 +44,11 @@ states('each source is active, or says why not', async () => {
   assert.equal(before.get(http), ['active', null, null]);
 
   const agentId = await registerAgent(api.db.pool, 'one', 60_000);
-  await writeSourceState(api.kv, { projectId: project.id, sourceId: orders, agentId }, { state: 'reading', reason: null, messages: 12 });
+  await writeSourceState(
+    api.kv,
+    { projectId: project.id, sourceId: orders, agentId },
+    { state: 'reading', reason: null, messages: 12 },
+  );
   await writeSourceState(
     api.kv,
     { projectId: project.id, sourceId: returns, agentId },

@@ -9,31 +9,46 @@ const testing = suite('server/routes/subscriptions/test-function');
 let api: Api;
 let project: Awaited<ReturnType<typeof makeProject>>;
 testing.before(async () => {
-  api = await startApi({ file: { server: { function_tests: 0 }, transform: { deadline_ms: 300 } } });
+  api = await startApi({
+    file: { server: { function_tests: 0 }, transform: { deadline_ms: 300 } },
+  });
   project = await makeProject(api);
 });
 testing.after(() => api.close());
 
 const GOOD = 'function transform({ n }) { console.log("n", n); return { n, at: "shop" }; }';
-const test = (body: Record<string, unknown> | string) => api.call('POST', `${project.path}/subscriptions/test_function`, body);
+const test = (body: Record<string, unknown> | string) =>
+  api.call('POST', `${project.path}/subscriptions/test_function`, body);
 
 testing('a function is run on data, and what would be sent is shown', async () => {
-  const { status, body, text } = await test(`{"function":${JSON.stringify(GOOD)},"payload":{"n":1.50}}`);
-  assert.equal([status, body.data.outcome, body.data.refusal, body.data.log], [200, 'accepted', null, ['n 1.5']]);
+  const { status, body, text } = await test(
+    `{"function":${JSON.stringify(GOOD)},"payload":{"n":1.50}}`,
+  );
+  assert.equal(
+    [status, body.data.outcome, body.data.refusal, body.data.log],
+    [200, 'accepted', null, ['n 1.5']],
+  );
   assert.ok(body.data.duration_ms > 0 && body.data.duration_ms < 300);
   assert.match(text, '"payload":{"n":1.5,"at":"shop"}');
 });
 
 testing('the stored function runs on the data of an event', async () => {
-  const endpoint = await api.call('POST', `${project.path}/endpoints`, { name: 'shop', url: 'https://example.com' });
+  const endpoint = await api.call('POST', `${project.path}/endpoints`, {
+    name: 'shop',
+    url: 'https://example.com',
+  });
   const fields = { name: 'all', endpoint_id: endpoint.body.data.uid };
   const [stored, plain] = await Promise.all(
     [GOOD, null].map(async (fn) => {
-      return (await api.call('POST', `${project.path}/subscriptions`, { ...fields, function: fn })).body.data.uid as string;
+      return (await api.call('POST', `${project.path}/subscriptions`, { ...fields, function: fn }))
+        .body.data.uid as string;
     }),
   );
   const [eventId] = await makeEvents(api.db, project.id, [{ atMs: Date.now(), data: '{"n":7}' }]);
-  assert.equal((await test({ subscription_id: stored, event_id: eventId })).body.data.payload, { n: 7, at: 'shop' });
+  assert.equal((await test({ subscription_id: stored, event_id: eventId })).body.data.payload, {
+    n: 7,
+    at: 'shop',
+  });
   assert.equal(mistakes(await test({ subscription_id: plain, event_id: eventId })), [
     'subscription_id is that of a subscription without a function',
   ]);
@@ -49,9 +64,15 @@ testing('what is not sent is told apart: null, and failures with their line', as
   const dropped = await run('const transform = () => null;');
   assert.equal([dropped.outcome, dropped.payload, dropped.refusal], ['dropped', null, null]);
   const threw = await run('function transform(payload) {\n  return payload.a.b;\n}');
-  assert.equal([threw.outcome, threw.payload, threw.refusal.code, threw.refusal.line], ['failed', null, 'transform_threw', 2]);
+  assert.equal(
+    [threw.outcome, threw.payload, threw.refusal.code, threw.refusal.line],
+    ['failed', null, 'transform_threw', 2],
+  );
   const wrong = await run('function transform(payload) {\n  return payload +;\n}');
-  assert.equal([wrong.outcome, wrong.refusal.code, wrong.refusal.line, wrong.duration_ms], ['failed', 'transform_not_compiled', 2, null]);
+  assert.equal(
+    [wrong.outcome, wrong.refusal.code, wrong.refusal.line, wrong.duration_ms],
+    ['failed', 'transform_not_compiled', 2, null],
+  );
   assert.is((await run('function transform() { for (;;); }')).refusal.code, 'transform_timeout');
   const several = await run('function transform(payload) { return [payload, payload]; }');
   assert.equal([several.outcome, several.refusal.code], ['failed', 'transform_not_an_object']);
@@ -59,12 +80,18 @@ testing('what is not sent is told apart: null, and failures with their line', as
 });
 
 testing('a request says which function and which data', async () => {
-  assert.equal(mistakes(await test({ function: GOOD })), ['payload is missing; give it, or event_id']);
-  assert.equal(mistakes(await test({ payload: {} })), ['function is missing; give it, or subscription_id']);
+  assert.equal(mistakes(await test({ function: GOOD })), [
+    'payload is missing; give it, or event_id',
+  ]);
+  assert.equal(mistakes(await test({ payload: {} })), [
+    'function is missing; give it, or subscription_id',
+  ]);
   assert.equal(mistakes(await test({ function: GOOD, subscription_id: newId(), payload: {} })), [
     'subscription_id does not belong beside function',
   ]);
-  assert.equal(mistakes(await test({ function: GOOD, payload: {}, event_id: newId() })), ['payload does not belong beside event_id']);
+  assert.equal(mistakes(await test({ function: GOOD, payload: {}, event_id: newId() })), [
+    'payload does not belong beside event_id',
+  ]);
 });
 
 testing.run();

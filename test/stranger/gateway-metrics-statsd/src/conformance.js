@@ -49,11 +49,16 @@ function familiesOf(lines, series) {
     const family = families.get(name) ?? { name, type: KINDS[kind], samples: [] };
     families.set(name, family);
     const labels = Object.fromEntries(
-      (tags?.split(',') ?? []).map((tag) => [tag.slice(0, tag.indexOf(':')), tag.slice(tag.indexOf(':') + 1)]),
+      (tags?.split(',') ?? []).map((tag) => [
+        tag.slice(0, tag.indexOf(':')),
+        tag.slice(tag.indexOf(':') + 1),
+      ]),
     );
     const add = (suffix, extra, amount) => {
       const all = { ...labels, ...extra };
-      const found = family.samples.find((it) => it.name === name + suffix && JSON.stringify(it.labels) === JSON.stringify(all));
+      const found = family.samples.find(
+        (it) => it.name === name + suffix && JSON.stringify(it.labels) === JSON.stringify(all),
+      );
       if (!found) family.samples.push({ name: name + suffix, labels: all, value: amount });
       else found.value = kind === 'g' ? amount : found.value + amount;
     };
@@ -61,7 +66,8 @@ function familiesOf(lines, series) {
       add('', {}, Number(value));
       continue;
     }
-    for (const le of [...series[name].buckets, '+Inf']) add('_bucket', { le: String(le) }, le === '+Inf' || Number(value) <= le ? 1 : 0);
+    for (const le of [...series[name].buckets, '+Inf'])
+      add('_bucket', { le: String(le) }, le === '+Inf' || Number(value) <= le ? 1 : 0);
     add('_sum', {}, Number(value));
     add('_count', {}, 1);
   }

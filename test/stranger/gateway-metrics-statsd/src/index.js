@@ -11,7 +11,9 @@ const DATAGRAM_BYTES = 1400;
 export default {
   async start(series, { host, port, push_seconds }, { collect, log }) {
     const socket = createSocket('udp4');
-    socket.unref().on('error', (error) => log.warn({ err: error }, 'The socket to the StatsD agent failed.'));
+    socket
+      .unref()
+      .on('error', (error) => log.warn({ err: error }, 'The socket to the StatsD agent failed.'));
     /** Counters since the last push, and gauges, by name and line without the value. */
     const values = new Map(Object.keys(series).map((name) => [name, new Map()]));
     /** Histogram values since the last push. */
@@ -19,16 +21,19 @@ export default {
     let isClosed = false;
 
     const known = (name, type) => {
-      if (series[name]?.type !== type) throw new Error(`${name} is no ${type} of the table of series`);
+      if (series[name]?.type !== type)
+        throw new Error(`${name} is no ${type} of the table of series`);
       return values.get(name);
     };
     const sendAll = async () => {
       const lines = observed.splice(0);
       for (const [name, all] of values) {
-        for (const [tags, value] of all) lines.push(`${name}:${value}|${TYPES[series[name].type]}${tags}`);
+        for (const [tags, value] of all)
+          lines.push(`${name}:${value}|${TYPES[series[name].type]}${tags}`);
         if (series[name].type === 'counter') all.clear();
       }
-      for (const datagram of datagramsOf(lines)) await new Promise((resolve) => socket.send(datagram, port, host, resolve));
+      for (const datagram of datagramsOf(lines))
+        await new Promise((resolve) => socket.send(datagram, port, host, resolve));
     };
     let sending = Promise.resolve();
     const send = () => (sending = sending.then(sendAll));
@@ -52,7 +57,10 @@ export default {
         if (observed.push(`${name}:${value}|h${tagsOf(labels)}`) > 100) void send();
       },
       clear: (name) => values.get(name)?.clear(),
-      expose: async () => ({ contentType: 'text/plain; charset=utf-8', body: `# pushed to StatsD at ${host}:${port}\n` }),
+      expose: async () => ({
+        contentType: 'text/plain; charset=utf-8',
+        body: `# pushed to StatsD at ${host}:${port}\n`,
+      }),
       async close() {
         if (isClosed) return;
         isClosed = true;
@@ -66,7 +74,9 @@ export default {
 
 /** `|#project:p1,source:s1`. The protocol has no escapes, so delimiters become underscores. */
 function tagsOf(labels) {
-  const tags = Object.entries(labels).map(([name, value]) => `${name}:${value.replaceAll(/[|,#\n]/g, '_')}`);
+  const tags = Object.entries(labels).map(
+    ([name, value]) => `${name}:${value.replaceAll(/[|,#\n]/g, '_')}`,
+  );
   return tags.length > 0 ? `|#${tags.join(',')}` : '';
 }
 
@@ -74,7 +84,8 @@ function datagramsOf(lines) {
   const datagrams = [];
   for (const line of lines) {
     const longer = `${datagrams.at(-1)}\n${line}`;
-    if (datagrams.length > 0 && Buffer.byteLength(longer) <= DATAGRAM_BYTES) datagrams[datagrams.length - 1] = longer;
+    if (datagrams.length > 0 && Buffer.byteLength(longer) <= DATAGRAM_BYTES)
+      datagrams[datagrams.length - 1] = longer;
     else datagrams.push(line);
   }
   return datagrams;

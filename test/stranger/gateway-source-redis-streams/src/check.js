@@ -9,8 +9,11 @@ export async function check(connection, { signal }) {
   try {
     const type = await client.type(connection.stream);
     if (type === 'stream') return;
-    const what = type === 'none' ? 'There is no stream' : `There is a ${type}, and no stream, named`;
-    throw new PluginError(`${what} ${connection.stream} on Redis at ${connection.address}.`, { fix: 'Check stream.' });
+    const what =
+      type === 'none' ? 'There is no stream' : `There is a ${type}, and no stream, named`;
+    throw new PluginError(`${what} ${connection.stream} on Redis at ${connection.address}.`, {
+      fix: 'Check stream.',
+    });
   } catch (error) {
     throw explained(error, connection.address);
   } finally {

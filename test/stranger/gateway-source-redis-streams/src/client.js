@@ -42,12 +42,21 @@ export function explained(error, address) {
   // ioredis adds the failed command to its error: a login contains the password.
   const cause = new Error(message);
   if (/WRONGPASS|NOAUTH|NOPERM/.test(message)) {
-    return new PluginError(`Redis at ${address} refused the user or the password.`, { fix: 'Check username and password.', cause });
+    return new PluginError(`Redis at ${address} refused the user or the password.`, {
+      fix: 'Check username and password.',
+      cause,
+    });
   }
   if (/WRONGTYPE/.test(message)) {
-    return new PluginError(`The key is not a stream on Redis at ${address}.`, { fix: 'Check stream.', cause });
+    return new PluginError(`The key is not a stream on Redis at ${address}.`, {
+      fix: 'Check stream.',
+      cause,
+    });
   }
-  return new PluginError(`Redis at ${address} does not answer: ${message}.`, { fix: 'Check address.', cause });
+  return new PluginError(`Redis at ${address} does not answer: ${message}.`, {
+    fix: 'Check address.',
+    cause,
+  });
 }
 
 /** Creates the consumer group at the beginning of the stream, unless it exists. */

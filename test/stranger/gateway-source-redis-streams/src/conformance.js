@@ -29,12 +29,22 @@ export default async function open() {
       const proxy = await proxyOf({ host, port: Number(port) });
       proxies.push(proxy);
       const { connection, ...rest } = await opened();
-      return { ...rest, connection: { ...connection, address: proxy.address }, cut: proxy.cut, heal: proxy.heal };
+      return {
+        ...rest,
+        connection: { ...connection, address: proxy.address },
+        cut: proxy.cut,
+        heal: proxy.heal,
+      };
     },
     reader: import.meta.resolve('./index.js'),
-    wrongCredentials: { connection: { address, username: 'nobody', password: 'hunter2', stream: 's', group: 'g' }, secrets: ['hunter2'] },
+    wrongCredentials: {
+      connection: { address, username: 'nobody', password: 'hunter2', stream: 's', group: 'g' },
+      secrets: ['hunter2'],
+    },
     missing: { connection: { address, stream: 'conformance-nowhere', group: 'gateway' } },
-    silent: { connection: { address: `127.0.0.1:${silent.address().port}`, stream: 's', group: 'g' } },
+    silent: {
+      connection: { address: `127.0.0.1:${silent.address().port}`, stream: 's', group: 'g' },
+    },
     close: async () => {
       if (made.length > 0) await client.del(...made);
       await client.quit();
@@ -50,11 +60,19 @@ function place(client, connection) {
     connection,
     send: async (messages) => {
       for (const { body, headers } of messages)
-        await client.xadd(stream, '*', ...Object.entries(headers).flat(), 'body', Buffer.from(body));
+        await client.xadd(
+          stream,
+          '*',
+          ...Object.entries(headers).flat(),
+          'body',
+          Buffer.from(body),
+        );
     },
     unacknowledged: async () => {
       const groups = await client.xinfo('GROUPS', stream);
-      const ours = groups.map((fields) => Object.fromEntries(pairs(fields))).find(({ name }) => name === group);
+      const ours = groups
+        .map((fields) => Object.fromEntries(pairs(fields)))
+        .find(({ name }) => name === group);
       const behind = await client.xrange(stream, `(${ours['last-delivered-id']}`, '+');
       return ours.pending + behind.length;
     },

@@ -8,5 +8,10 @@ export function messageOf(stream, [id, fields]) {
     else headers[name] = fields[i + 1].toString();
   }
   const entry = id.toString();
-  return { coordinates: `${stream}/${entry}`, timestamp: Number(entry.split('-')[0]), body, headers };
+  return {
+    coordinates: `${stream}/${entry}`,
+    timestamp: Number(entry.split('-')[0]),
+    body,
+    headers,
+  };
 }

@@ -14,7 +14,11 @@ export async function run(connection, handle, context) {
   const failed = new AbortController();
   const stop = AbortSignal.any([context.signal, failed.signal]);
   const readers = Array.from({ length: context.workers }, (_, i) =>
-    read(connection, handle, { ...context, signal: stop, clientId: `${context.clientId}-${i}` }).catch((error) => {
+    read(connection, handle, {
+      ...context,
+      signal: stop,
+      clientId: `${context.clientId}-${i}`,
+    }).catch((error) => {
       failed.abort();
       throw explained(error, connection.address);
     }),
@@ -58,7 +62,8 @@ async function read(connection, handle, { signal, window, clientId, settings, re
   };
   // Extends unsettled messages: claiming again resets their idle time.
   const renewal = setInterval(() => {
-    if (inFlight.size > 0) acking.xclaim(stream, group, clientId, 0, ...inFlight.keys(), 'JUSTID').catch(fail);
+    if (inFlight.size > 0)
+      acking.xclaim(stream, group, clientId, 0, ...inFlight.keys(), 'JUSTID').catch(fail);
   }, settings.take_over_ms / 3);
   // A blocking read ends only with its connection.
   const leave = () => {
@@ -77,12 +82,31 @@ async function read(connection, handle, { signal, window, clientId, settings, re
         continue;
       }
       if (Date.now() - tookOverAt >= settings.take_over_ms / 2) {
-        const [, abandoned] = await reading.xautoclaimBuffer(stream, group, clientId, settings.take_over_ms, '0', 'COUNT', room);
+        const [, abandoned] = await reading.xautoclaimBuffer(
+          stream,
+          group,
+          clientId,
+          settings.take_over_ms,
+          '0',
+          'COUNT',
+          room,
+        );
         for (const entry of abandoned) if (entry?.[1]) take(entry);
         if (abandoned.length < room) tookOverAt = Date.now();
         continue;
       }
-      const args = ['GROUP', group, clientId, 'COUNT', room, 'BLOCK', BLOCK_MS, 'STREAMS', stream, '>'];
+      const args = [
+        'GROUP',
+        group,
+        clientId,
+        'COUNT',
+        room,
+        'BLOCK',
+        BLOCK_MS,
+        'STREAMS',
+        stream,
+        '>',
+      ];
       const answer = await reading.xreadgroupBuffer(...args);
       for (const [, entries] of answer ?? []) for (const entry of entries) take(entry);
     }
@@ -91,7 +115,10 @@ async function read(connection, handle, { signal, window, clientId, settings, re
     if (!signal.aborted) throw error;
   } finally {
     signal.removeEventListener('abort', leave);
-    await Promise.race([Promise.all(inFlight.values()), new Promise((resolve) => setTimeout(resolve, GRACE_MS).unref())]);
+    await Promise.race([
+      Promise.all(inFlight.values()),
+      new Promise((resolve) => setTimeout(resolve, GRACE_MS).unref()),
+    ]);
     clearInterval(renewal);
     reading.disconnect();
     acking.disconnect();

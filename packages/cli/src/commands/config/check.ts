@@ -11,12 +11,22 @@ export default class ConfigCheck extends GatewayCommand {
     '<%= config.bin %> config check --config ./production.json',
     '<%= config.bin %> config check --json',
   ];
-  static override flags = { json: Flags.boolean({ summary: 'Print the problems as a JSON list of { key, origin, sentence }.' }) };
+  static override flags = {
+    json: Flags.boolean({
+      summary: 'Print the problems as a JSON list of { key, origin, sentence }.',
+    }),
+  };
 
   async run(): Promise<void> {
     const { flags } = await this.parse(ConfigCheck);
-    const [{ checkConfig }, { GatewayError }] = await Promise.all([import('../../config/check.js'), import('@gateway/core/errors')]);
-    const { file, given, problems, warnings, plugins } = checkConfig(this.configOptions(flags), installation());
+    const [{ checkConfig }, { GatewayError }] = await Promise.all([
+      import('../../config/check.js'),
+      import('@gateway/core/errors'),
+    ]);
+    const { file, given, problems, warnings, plugins } = checkConfig(
+      this.configOptions(flags),
+      installation(),
+    );
     for (const { sentence } of warnings) this.logToStderr(`warning: ${sentence}`);
     if (flags['json'] === true) {
       this.log(JSON.stringify(problems, null, 2));
@@ -24,9 +34,13 @@ export default class ConfigCheck extends GatewayCommand {
       return;
     }
     if (problems.length > 0) throw new GatewayError('invalid_settings', { problems });
-    this.log(`ok: ${given} ${given === 1 ? 'setting' : 'settings'} given, ${file ? `with those of ${file}` : 'no configuration file'}`);
+    this.log(
+      `ok: ${given} ${given === 1 ? 'setting' : 'settings'} given, ${file ? `with those of ${file}` : 'no configuration file'}`,
+    );
     for (const { kind, name, state, reason } of plugins) {
-      this.log(`ok: the ${kind} plugin ${name} ${state === 'active' ? 'becomes active' : `stays inactive: ${reason}`}`);
+      this.log(
+        `ok: the ${kind} plugin ${name} ${state === 'active' ? 'becomes active' : `stays inactive: ${reason}`}`,
+      );
     }
   }
 }

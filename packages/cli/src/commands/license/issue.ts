@@ -19,7 +19,10 @@ export default class LicenseIssue extends GatewayCommand {
     '<%= config.bin %> license issue --key ./distribution.pem --organisation Acme --entitlement apm --expires 2027-12-31',
   ];
   static override flags = {
-    'generate-key': Flags.string({ helpValue: '<file>', summary: 'Write a new private key to this file and print the public key.' }),
+    'generate-key': Flags.string({
+      helpValue: '<file>',
+      summary: 'Write a new private key to this file and print the public key.',
+    }),
     key: Flags.string({ helpValue: '<file>', summary: 'PEM file with the private key.' }),
     organisation: Flags.string({ helpValue: '<name>', summary: 'Licensee.' }),
     entitlement: Flags.string({
@@ -30,19 +33,32 @@ export default class LicenseIssue extends GatewayCommand {
     }),
     expires: Flags.string({
       helpValue: '<date|duration>',
-      summary: 'When the licence expires: 2027-12-31, 2027-12-31T12:00:00Z, or a duration such as 365d.',
+      summary:
+        'When the licence expires: 2027-12-31, 2027-12-31T12:00:00Z, or a duration such as 365d.',
     }),
   };
 
   async run(): Promise<void> {
     const { flags } = await this.parse(LicenseIssue);
-    const { 'generate-key': generate, key, organisation, entitlement: [entitlement] = [], expires } = flags;
-    const given = Object.entries({ '--key': key, '--organisation': organisation, '--entitlement': entitlement, '--expires': expires });
+    const {
+      'generate-key': generate,
+      key,
+      organisation,
+      entitlement: [entitlement] = [],
+      expires,
+    } = flags;
+    const given = Object.entries({
+      '--key': key,
+      '--organisation': organisation,
+      '--entitlement': entitlement,
+      '--expires': expires,
+    });
     const { generateLicenceKey, issueLicence } = await import('../../app/licence.js');
     if (generate !== undefined) {
       const others = given.flatMap(([name, value]) => (value === undefined ? [] : [name]));
       const fix = 'make the key first, then issue licences with --key';
-      if (others.length > 0) throw wrongUse(`--generate-key and ${others.join(', ')} exclude each other`, fix);
+      if (others.length > 0)
+        throw wrongUse(`--generate-key and ${others.join(', ')} exclude each other`, fix);
       if (generate === '') throw wrongUse('--generate-key needs the name of a file', fix);
       const publicKey = generateLicenceKey(generate);
       this.logToStderr(
@@ -67,8 +83,16 @@ export default class LicenseIssue extends GatewayCommand {
       );
     }
     const lost = COMMUNITY_ENTITLEMENTS.filter((name) => !entitlements.includes(name));
-    if (lost.length > 0) this.logToStderr(`warning: it leaves out ${lost.join(', ')}, which the community licence includes`);
-    const request = { organisation: organisation.trim(), entitlements, issuedAt: new Date(), expiresAt };
+    if (lost.length > 0)
+      this.logToStderr(
+        `warning: it leaves out ${lost.join(', ')}, which the community licence includes`,
+      );
+    const request = {
+      organisation: organisation.trim(),
+      entitlements,
+      issuedAt: new Date(),
+      expiresAt,
+    };
     const { token, publicKey } = issueLicence(key, request);
     this.logToStderr(
       `A licence of ${request.organisation} until ${expiresAt.toISOString()}, checked with license_public_key ${publicKeyText(publicKey)}:`,
@@ -80,9 +104,17 @@ export default class LicenseIssue extends GatewayCommand {
 function expiryOf(text: string, now = Date.now()): Date {
   const day = Date.parse(text.slice(0, 10));
   // `Date.parse` reads the 30th of February as the 2nd of March.
-  const isDate = DATE.test(text) && !Number.isNaN(day) && text.startsWith(new Date(day).toISOString().slice(0, 10));
-  const ms = isDate ? Date.parse(text) : /^\d{4}-/.test(text) ? NaN : now + parseDuration('--expires', text);
-  const fix = 'give a date such as 2027-12-31 (UTC), a time such as 2027-12-31T12:00:00Z, or a duration such as 365d';
+  const isDate =
+    DATE.test(text) &&
+    !Number.isNaN(day) &&
+    text.startsWith(new Date(day).toISOString().slice(0, 10));
+  const ms = isDate
+    ? Date.parse(text)
+    : /^\d{4}-/.test(text)
+      ? NaN
+      : now + parseDuration('--expires', text);
+  const fix =
+    'give a date such as 2027-12-31 (UTC), a time such as 2027-12-31T12:00:00Z, or a duration such as 365d';
   if (Number.isNaN(ms)) throw wrongUse(`--expires is no date: ${JSON.stringify(text)}`, fix);
   if (ms <= now) throw wrongUse(`--expires ${text} was ${formatDuration(now - ms)} ago`, fix);
   if (ms > LAST_MS) throw wrongUse(`--expires ${text} is after the year 9999`, fix);

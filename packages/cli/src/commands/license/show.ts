@@ -8,7 +8,10 @@ export default class LicenseShow extends GatewayCommand {
   static override description =
     'Reads license_key and license_public_key as server and agent do, and needs no service. Exits with 1 if the token is not ' +
     'valid: the community licence then applies, and nothing stops.';
-  static override examples = ['<%= config.bin %> license show', '<%= config.bin %> license show --json --license-key <token>'];
+  static override examples = [
+    '<%= config.bin %> license show',
+    '<%= config.bin %> license show --json --license-key <token>',
+  ];
   static override flags = jsonFlag;
 
   async run(): Promise<void> {
@@ -28,7 +31,12 @@ function licenceText(record: ReturnType<typeof licenceRecord>): string {
     ['kind', record.kind],
     ['organisation', escapeLine(record.organisation ?? '')],
     ['entitlements', known.length > 0 ? known.join(', ') : 'none'],
-    ['unknown', unknown.length > 0 ? `${unknown.map((it) => escapeLine(it)).join(', ')} (no installed plugin declares it: no effect)` : ''],
+    [
+      'unknown',
+      unknown.length > 0
+        ? `${unknown.map((it) => escapeLine(it)).join(', ')} (no installed plugin declares it: no effect)`
+        : '',
+    ],
     ['issued', record.issued_at ?? ''],
     ['expires', expires === null ? '' : `${expires}, in ${left}`],
     ['problem', record.problem?.sentence ?? ''],

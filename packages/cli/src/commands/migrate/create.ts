@@ -1,7 +1,8 @@
 import { GatewayCommand, argument, valueFlag } from '../../app/gateway-command.js';
 
 export default class MigrateCreate extends GatewayCommand {
-  static override description = 'Writes an empty pair of SQL files, up and down, with the next number. It needs no database.';
+  static override description =
+    'Writes an empty pair of SQL files, up and down, with the next number. It needs no database.';
   static override examples = [
     '<%= config.bin %> migrate create add_portal_links',
     '<%= config.bin %> migrate create add_portal_links --dir ./migrations',
@@ -17,6 +18,10 @@ export default class MigrateCreate extends GatewayCommand {
     const { args, flags } = await this.parse(MigrateCreate);
     const { createMigration, migrationsDir } = await import('@gateway/store/postgres');
     const { dir } = flags;
-    for (const path of createMigration(typeof dir === 'string' ? dir : migrationsDir(), args['name'])) this.log(path);
+    for (const path of createMigration(
+      typeof dir === 'string' ? dir : migrationsDir(),
+      args['name'],
+    ))
+      this.log(path);
   }
 }

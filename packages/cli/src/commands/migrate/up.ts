@@ -4,7 +4,10 @@ export default class MigrateUp extends GatewayCommand {
   static override description =
     'Run it before the first start and after an upgrade. All migrations are applied, or none. A second run at the same time ' +
     'waits. Agents and servers may keep running: the migration waits for their locks half a second at a time, for up to a minute.';
-  static override examples = ['<%= config.bin %> migrate up', '<%= config.bin %> migrate up --db-host db.internal --db-database gateway'];
+  static override examples = [
+    '<%= config.bin %> migrate up',
+    '<%= config.bin %> migrate up --db-host db.internal --db-database gateway',
+  ];
 
   async run(): Promise<void> {
     const { flags } = await this.parse(MigrateUp);

@@ -9,7 +9,10 @@ export default class PluginsCreate extends GatewayCommand {
     '<%= config.bin %> plugins create metrics statsd --package @acme/gateway-metrics-statsd',
   ];
   static override flags = {
-    folder: valueFlag('<path>', 'Folder to write to; it must be empty or not exist. [default: ./gateway-<kind>-<name>]'),
+    folder: valueFlag(
+      '<path>',
+      'Folder to write to; it must be empty or not exist. [default: ./gateway-<kind>-<name>]',
+    ),
     package: valueFlag('<name>', 'Name of the npm package. [default: gateway-<kind>-<name>]'),
   };
   static override args = {
@@ -23,7 +26,15 @@ export default class PluginsCreate extends GatewayCommand {
     const { folder, files, api } = createPlugin(args.kind, args.name, flags.folder, flags.package);
     // The packages need not be in a registry: the installed ones satisfy the new package's range.
     const install = `npm install --no-save ${api.map((path) => `"${path}"`).join(' ')}`;
-    const next = [`cd ${folder}`, install, 'npm run build', 'gateway plugins test .', 'gateway plugins install .'];
-    this.log(`wrote ${files} files to ${folder}; next:\n${next.map((line) => `  ${line}`).join('\n')}`);
+    const next = [
+      `cd ${folder}`,
+      install,
+      'npm run build',
+      'gateway plugins test .',
+      'gateway plugins install .',
+    ];
+    this.log(
+      `wrote ${files} files to ${folder}; next:\n${next.map((line) => `  ${line}`).join('\n')}`,
+    );
   }
 }

@@ -13,7 +13,9 @@ export default class PluginsInstall extends GatewayCommand {
     '<%= config.bin %> plugins install ./gateway-source-nats',
   ];
   static override flags = {
-    'allow-scripts': Flags.boolean({ summary: 'Let npm run the install scripts of the package and its dependencies.' }),
+    'allow-scripts': Flags.boolean({
+      summary: 'Let npm run the install scripts of the package and its dependencies.',
+    }),
   };
   static override args = {
     package: argument('What npm installs: a name with or without a version, a folder, a tarball.'),

@@ -1,6 +1,13 @@
 import { GatewayError } from '@gateway/core/errors';
 import { isId } from '@gateway/core/events';
-import { Flags, GatewayCommand, jsonFlag, valueFlag, withDatabase, wrongUse } from '../../app/gateway-command.js';
+import {
+  Flags,
+  GatewayCommand,
+  jsonFlag,
+  valueFlag,
+  withDatabase,
+  wrongUse,
+} from '../../app/gateway-command.js';
 import { escapeLine } from '../../output/escape-terminal.js';
 
 export default class UtilsCircuitBreakers extends GatewayCommand {
@@ -16,7 +23,9 @@ export default class UtilsCircuitBreakers extends GatewayCommand {
   static override flags = {
     ...jsonFlag,
     'endpoint-id': valueFlag('<id>', 'Show the breaker of this endpoint, even if it is closed.'),
-    reset: Flags.boolean({ summary: 'Close the breaker of --endpoint-id and send the waiting deliveries.' }),
+    reset: Flags.boolean({
+      summary: 'Close the breaker of --endpoint-id and send the waiting deliveries.',
+    }),
   };
 
   async run(): Promise<void> {
@@ -34,25 +43,40 @@ export default class UtilsCircuitBreakers extends GatewayCommand {
         'kv.type is in-memory, and the breakers are in the memory of the agent alone',
         'ask the management API of that process, or set kv.type to redis',
       );
-    const [{ expediteDeliveries }, { readBreakerEndpoints }, { breakerView, readBreakers, resetBreaker }, { withKv }] = await Promise.all([
+    const [
+      { expediteDeliveries },
+      { readBreakerEndpoints },
+      { breakerView, readBreakers, resetBreaker },
+      { withKv },
+    ] = await Promise.all([
       import('@gateway/store/deliveries'),
       import('@gateway/store/config'),
       import('@gateway/store/kv'),
       import('../../app/stores.js'),
     ]);
     const shown = await withDatabase(config, async ({ pool }) => {
-      const named = endpointId === undefined ? undefined : await readBreakerEndpoints(pool, isId(endpointId) ? [endpointId] : []);
-      if (named?.length === 0) throw new GatewayError('not_found', { thing: 'endpoint', id: endpointId! });
+      const named =
+        endpointId === undefined
+          ? undefined
+          : await readBreakerEndpoints(pool, isId(endpointId) ? [endpointId] : []);
+      if (named?.length === 0)
+        throw new GatewayError('not_found', { thing: 'endpoint', id: endpointId! });
       if (reset) {
         await withKv(config, (kv) => resetBreaker(kv, endpointId!));
-        await expediteDeliveries(pool, { projectId: named![0]!.project_id, endpointId: endpointId! }, ['breaker']);
+        await expediteDeliveries(
+          pool,
+          { projectId: named![0]!.project_id, endpointId: endpointId! },
+          ['breaker'],
+        );
       }
       const breakers = await withKv(config, readBreakers);
       const open = [...breakers].flatMap(([id, { state }]) => (state === 'closed' ? [] : id));
-      return (named ?? (await readBreakerEndpoints(pool, open))).map(({ id, name, project_id, project_name }) => ({
-        ...{ endpoint_id: id, endpoint_name: name, project_id, project_name },
-        ...breakerView(breakers.get(id)),
-      }));
+      return (named ?? (await readBreakerEndpoints(pool, open))).map(
+        ({ id, name, project_id, project_name }) => ({
+          ...{ endpoint_id: id, endpoint_name: name, project_id, project_name },
+          ...breakerView(breakers.get(id)),
+        }),
+      );
     });
     this.logTable(shown, flags, [
       ['PROJECT', ({ project_name: name }) => escapeLine(name)],
@@ -63,7 +87,10 @@ export default class UtilsCircuitBreakers extends GatewayCommand {
       ['UNTIL', ({ until }) => until?.toISOString() ?? '-'],
       ['FAILED', ({ failures, requests }) => `${failures} of ${requests}`],
     ]);
-    if (reset) this.logToStderr('The breaker is closed. Agents hear of it within two seconds, and send what waits then.');
+    if (reset)
+      this.logToStderr(
+        'The breaker is closed. Agents hear of it within two seconds, and send what waits then.',
+      );
     else if (shown.length === 0) this.logToStderr('The breakers of all endpoints are closed.');
   }
 }

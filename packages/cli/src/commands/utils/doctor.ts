@@ -17,7 +17,10 @@ export default class UtilsDoctor extends GatewayCommand {
     '<%= config.bin %> utils doctor --smtp-to ops@example.com',
   ];
   static override flags = {
-    'smtp-to': Flags.string({ helpValue: '<address>', summary: 'Send a test mail to this address.' }),
+    'smtp-to': Flags.string({
+      helpValue: '<address>',
+      summary: 'Send a test mail to this address.',
+    }),
     ...jsonFlag,
   };
 
@@ -25,7 +28,10 @@ export default class UtilsDoctor extends GatewayCommand {
     const { flags } = await this.parse(UtilsDoctor);
     const smtpTo = flags['smtp-to'];
     if (smtpTo !== undefined && !/^[^\s@]+@[^\s@]+$/.test(smtpTo))
-      throw wrongUse(`--smtp-to must be an address, not ${JSON.stringify(smtpTo)}`, 'give one like ops@example.com');
+      throw wrongUse(
+        `--smtp-to must be an address, not ${JSON.stringify(smtpTo)}`,
+        'give one like ops@example.com',
+      );
     const [{ checkConfig }, { examine }, { findingLines, findingsSummary }] = await Promise.all([
       import('../../config/check.js'),
       import('../../doctor/examine.js'),
@@ -34,7 +40,12 @@ export default class UtilsDoctor extends GatewayCommand {
     const discovery = installation();
     const checked = checkConfig(this.configOptions(flags), discovery);
     const findings: Finding[] = [];
-    for await (const finding of examine({ checked, resolved: this.resolvedOrNot(flags), discovery, smtpTo })) {
+    for await (const finding of examine({
+      checked,
+      resolved: this.resolvedOrNot(flags),
+      discovery,
+      smtpTo,
+    })) {
       findings.push(finding);
       if (!flags.json) this.log(findingLines(finding));
     }

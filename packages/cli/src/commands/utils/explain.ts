@@ -13,7 +13,9 @@ export default class UtilsExplain extends GatewayCommand {
   ];
   static override flags = {
     json: Flags.boolean({ summary: 'Print JSON instead of text.' }),
-    message: Flags.boolean({ summary: 'Write only the bytes of the message that the event was made of.' }),
+    message: Flags.boolean({
+      summary: 'Write only the bytes of the message that the event was made of.',
+    }),
   };
   static override args = {
     id: argument('Id of the event; the header webhook-id of a delivery names the delivery.'),
@@ -21,24 +23,42 @@ export default class UtilsExplain extends GatewayCommand {
 
   async run(): Promise<void> {
     const { flags, args } = await this.parse(UtilsExplain);
-    if (flags.json && flags.message) throw wrongUse('--message and --json exclude each other', 'omit one of them');
+    if (flags.json && flags.message)
+      throw wrongUse('--message and --json exclude each other', 'omit one of them');
     const id = args.id.trim().toLowerCase();
     if (!isId(id))
       throw wrongUse(
         `${JSON.stringify(args.id)} is not an id`,
         'give the id of an event, a UUID such as 019ab3c4-5d6e-8f70-9123-456789abcdef; the management API shows it as uid',
       );
-    const [{ explainEvent, explanationRecord }, { explanationText, messageNotKept, unknownEvent }, { findEventMessage }] =
-      await Promise.all([import('@gateway/store/explain'), import('../../inspect/explanation.js'), import('@gateway/store/events')]);
+    const [
+      { explainEvent, explanationRecord },
+      { explanationText, messageNotKept, unknownEvent },
+      { findEventMessage },
+    ] = await Promise.all([
+      import('@gateway/store/explain'),
+      import('../../inspect/explanation.js'),
+      import('@gateway/store/events'),
+    ]);
     const { explanation, message } = await this.withDatabase(flags, async ({ pool }) => {
       const explained = await explainEvent(pool, id);
       if ('meanings' in explained) throw unknownEvent(id, explained.meanings);
       const { explanation } = explained;
-      return { explanation, message: flags.message ? await findEventMessage(pool, explanation.event.project_id, id) : undefined };
+      return {
+        explanation,
+        message: flags.message
+          ? await findEventMessage(pool, explanation.event.project_id, id)
+          : undefined,
+      };
     });
     if (flags.message) {
       if (!message?.raw) throw messageNotKept(id, message?.raw_bytes);
       process.stdout.write(message.raw);
-    } else this.log(flags.json ? JSON.stringify(explanationRecord(explanation), null, 2) : explanationText(explanation));
+    } else
+      this.log(
+        flags.json
+          ? JSON.stringify(explanationRecord(explanation), null, 2)
+          : explanationText(explanation),
+      );
   }
 }

@@ -1,7 +1,14 @@
 import { unwatchFile, watchFile } from 'node:fs';
 import { isGatewayError } from '@gateway/core/errors';
 import { isHeaderName, isHeaderValue, isId } from '@gateway/core/events';
-import { Args, Flags, GatewayCommand, readInput, valueFlag, wrongUse } from '../../app/gateway-command.js';
+import {
+  Args,
+  Flags,
+  GatewayCommand,
+  readInput,
+  valueFlag,
+  wrongUse,
+} from '../../app/gateway-command.js';
 import { untilInterrupted } from '../../app/signals.js';
 
 const WATCH_INTERVAL_MS = 200;
@@ -18,20 +25,27 @@ export default class UtilsTransform extends GatewayCommand {
     '<%= config.bin %> utils transform --source-id 019ab3c4-5d6e-7f70-9123-456789abcdef --sample order.json',
   ];
   static override flags = {
-    sample: valueFlag('<path>', 'File with a message as the broker delivers it; - for standard input.'),
+    sample: valueFlag(
+      '<path>',
+      'File with a message as the broker delivers it; - for standard input.',
+    ),
     'source-id': valueFlag('<id>', 'Run the stored function of this source instead of a file.'),
     'project-id': valueFlag('<id>', 'Show where the events would go in this project.'),
     header: Flags.string({
       helpValue: '<name: value>',
       multiple: true,
       multipleNonGreedy: true,
-      summary: "Header of the broker's message, for subscriptions that filter by headers. May be repeated.",
+      summary:
+        "Header of the broker's message, for subscriptions that filter by headers. May be repeated.",
     }),
     watch: Flags.boolean({ summary: 'Run again whenever one of the files changes, until Ctrl-C.' }),
     json: Flags.boolean({ summary: 'Print JSON instead of text.' }),
   };
   static override args = {
-    file: Args.string({ ignoreStdin: true, description: 'File with the function; `function transform(payload) { … }`.' }),
+    file: Args.string({
+      ignoreStdin: true,
+      description: 'File with the function; `function transform(payload) { … }`.',
+    }),
   };
 
   async run(): Promise<void> {
@@ -40,7 +54,9 @@ export default class UtilsTransform extends GatewayCommand {
     const { sample, 'source-id': sourceId, 'project-id': projectId } = flags;
     if ((file === undefined) === (sourceId === undefined))
       throw wrongUse(
-        file === undefined ? 'there is no function to run' : 'a file and --source-id were both given',
+        file === undefined
+          ? 'there is no function to run'
+          : 'a file and --source-id were both given',
         'name a file with the function, or with --source-id the source whose stored function is to run',
       );
     if (sample === undefined)
@@ -54,19 +70,28 @@ export default class UtilsTransform extends GatewayCommand {
       throw wrongUse(sentence, 'the management API shows ids as uid');
     }
     const watched = [file, sample].filter((it) => it !== undefined && it !== '-') as string[];
-    if (flags.watch && watched.length === 0) throw wrongUse('there is no file to watch', 'give --sample as a file, or omit --watch');
+    if (flags.watch && watched.length === 0)
+      throw wrongUse('there is no file to watch', 'give --sample as a file, or omit --watch');
     const headers = headersOf(flags.header ?? []);
     const { config } = this.resolve(flags);
 
-    const [{ idleSandbox, sandboxLimits }, { previewOnce, previewRecord, previewText }] = await Promise.all([
-      import('@gateway/ingest/transform/sandboxes'),
-      import('../../inspect/preview.js'),
-    ]);
+    const [{ idleSandbox, sandboxLimits }, { previewOnce, previewRecord, previewText }] =
+      await Promise.all([
+        import('@gateway/ingest/transform/sandboxes'),
+        import('../../inspect/preview.js'),
+      ]);
     const sandbox = idleSandbox({ ...sandboxLimits(config), processes: 1 });
     const fromStdin = sample === '-' ? await readInput('--sample', sample) : undefined;
     const once = async () => {
       const bytes = fromStdin ?? (await readInput('--sample', sample));
-      const preview = await previewOnce(bytes, { config, sandbox, file, sourceId, projectId, headers });
+      const preview = await previewOnce(bytes, {
+        config,
+        sandbox,
+        file,
+        sourceId,
+        projectId,
+        headers,
+      });
       this.log(flags.json ? JSON.stringify(previewRecord(preview), null, 2) : previewText(preview));
       return preview.kind;
     };
@@ -84,9 +109,13 @@ export default class UtilsTransform extends GatewayCommand {
     const run = () => {
       running = running.then(async () => {
         await once().catch((error: Error) =>
-          this.logToStderr(`error: ${error.message}${isGatewayError(error) ? `\nfix:   ${error.fix}` : ''}`),
+          this.logToStderr(
+            `error: ${error.message}${isGatewayError(error) ? `\nfix:   ${error.fix}` : ''}`,
+          ),
         );
-        this.logToStderr(`\n${new Date().toLocaleTimeString('en-GB')} waiting for a change of ${files.join(' or ')}; Ctrl-C ends it\n`);
+        this.logToStderr(
+          `\n${new Date().toLocaleTimeString('en-GB')} waiting for a change of ${files.join(' or ')}; Ctrl-C ends it\n`,
+        );
       });
     };
     for (const file of files) watchFile(file, { interval: WATCH_INTERVAL_MS }, run);
@@ -100,7 +129,10 @@ function headersOf(given: readonly string[]): Record<string, string> {
   const pairs = given.map((line) => {
     const [, name = '', value = ''] = /^([^:]+):\s*(.*)$/s.exec(line) ?? [];
     if (isHeaderName(name) && isHeaderValue(value)) return [name, value];
-    throw wrongUse(`--header must be a name and a value, not ${JSON.stringify(line)}`, "write it as --header 'x-shop: 7'");
+    throw wrongUse(
+      `--header must be a name and a value, not ${JSON.stringify(line)}`,
+      "write it as --header 'x-shop: 7'",
+    );
   });
   return Object.fromEntries(pairs) as Record<string, string>;
 }

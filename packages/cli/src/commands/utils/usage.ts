@@ -22,9 +22,15 @@ export default class UtilsUsage extends GatewayCommand {
     const { flags } = await this.parse(UtilsUsage);
     const days = integerOf('--days', flags.days, { max: 99_999, otherwise: 30 });
     const organisationId = flags['organisation-id']?.toLowerCase() ?? null;
-    const [{ listUsage }, { findOrganisation }] = await Promise.all([import('@gateway/store/usage'), import('@gateway/store/people')]);
+    const [{ listUsage }, { findOrganisation }] = await Promise.all([
+      import('@gateway/store/usage'),
+      import('@gateway/store/people'),
+    ]);
     const records = await this.withDatabase(flags, async ({ knex, pool }) => {
-      if (organisationId !== null && !(isId(organisationId) && (await findOrganisation(knex, organisationId))))
+      if (
+        organisationId !== null &&
+        !(isId(organisationId) && (await findOrganisation(knex, organisationId)))
+      )
         throw new GatewayError('not_found', { thing: 'organisation', id: organisationId });
       return listUsage(pool, { days, organisationId });
     });

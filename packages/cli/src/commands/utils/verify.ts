@@ -1,4 +1,11 @@
-import { Flags, GatewayCommand, parseDuration, readInput, valueFlag, wrongUse } from '../../app/gateway-command.js';
+import {
+  Flags,
+  GatewayCommand,
+  parseDuration,
+  readInput,
+  valueFlag,
+  wrongUse,
+} from '../../app/gateway-command.js';
 import type { Received } from '../../inspect/verify.js';
 
 const TOLERANCE = '5m';
@@ -15,15 +22,33 @@ export default class UtilsVerify extends GatewayCommand {
     '<%= config.bin %> utils verify --secret-file secret.txt --header-file headers.txt --tolerance 30d < body.json',
   ];
   static override flags = {
-    secret: valueFlag('<value>', 'Secret of the endpoint. It remains in the shell history: prefer --secret-file.'),
+    secret: valueFlag(
+      '<value>',
+      'Secret of the endpoint. It remains in the shell history: prefer --secret-file.',
+    ),
     'secret-file': valueFlag('<path>', 'File with the secret, - for standard input.'),
     id: valueFlag('<value>', 'Value of webhook-id.'),
     timestamp: valueFlag('<seconds>', 'Value of webhook-timestamp.'),
-    signature: valueFlag('<value>', 'Value of webhook-signature: one or more, separated by spaces.'),
-    'plain-signature': valueFlag('<value>', "Value of the project's plain HMAC header, hex or base64."),
-    'plain-header': valueFlag('<name>', `Name of that header in --header-file. [default: ${PLAIN_HEADER}]`),
-    'header-file': valueFlag('<path>', 'File with the received headers, instead of the values above.'),
-    body: valueFlag('<path>', 'File with the received body, byte for byte; - for standard input. [default: -]'),
+    signature: valueFlag(
+      '<value>',
+      'Value of webhook-signature: one or more, separated by spaces.',
+    ),
+    'plain-signature': valueFlag(
+      '<value>',
+      "Value of the project's plain HMAC header, hex or base64.",
+    ),
+    'plain-header': valueFlag(
+      '<name>',
+      `Name of that header in --header-file. [default: ${PLAIN_HEADER}]`,
+    ),
+    'header-file': valueFlag(
+      '<path>',
+      'File with the received headers, instead of the values above.',
+    ),
+    body: valueFlag(
+      '<path>',
+      'File with the received body, byte for byte; - for standard input. [default: -]',
+    ),
     tolerance: valueFlag('<duration>', `Maximum age of the timestamp. [default: ${TOLERANCE}]`),
     json: Flags.boolean({ summary: 'Print JSON instead of text.' }),
   };
@@ -37,10 +62,14 @@ export default class UtilsVerify extends GatewayCommand {
     if (flags.json) this.log(JSON.stringify({ valid, signatures: verdicts, problems }, null, 2));
     else {
       for (const { scheme, signature, matches, sentence } of verdicts) {
-        this.log(`${matches ? 'matches' : 'differs'}  ${scheme}  ${signature}\n         ${sentence}.`);
+        this.log(
+          `${matches ? 'matches' : 'differs'}  ${scheme}  ${signature}\n         ${sentence}.`,
+        );
       }
       for (const problem of problems) this.log(`note     ${problem}.`);
-      this.log(valid ? 'The delivery is genuine.' : 'A receiver with this secret refuses the delivery.');
+      this.log(
+        valid ? 'The delivery is genuine.' : 'A receiver with this secret refuses the delivery.',
+      );
     }
     if (!valid) this.exit(1);
   }
@@ -49,14 +78,26 @@ export default class UtilsVerify extends GatewayCommand {
 type Given = Readonly<Record<Exclude<keyof typeof UtilsVerify.flags, 'json'>, string | undefined>>;
 
 async function inputs(flags: Given): Promise<{ secret: string; received: Received }> {
-  const { secret, 'secret-file': secretFile, 'header-file': headerFile, 'plain-header': plainHeader = PLAIN_HEADER, body = '-' } = flags;
+  const {
+    secret,
+    'secret-file': secretFile,
+    'header-file': headerFile,
+    'plain-header': plainHeader = PLAIN_HEADER,
+    body = '-',
+  } = flags;
   if ((secret === undefined) === (secretFile === undefined)) {
     throw wrongUse(
-      secret === undefined ? 'the secret of the endpoint is missing' : '--secret and --secret-file were both given',
+      secret === undefined
+        ? 'the secret of the endpoint is missing'
+        : '--secret and --secret-file were both given',
       'give it in a file with --secret-file, - for standard input, or with --secret',
     );
   }
-  const files = Object.entries({ '--secret-file': secretFile, '--header-file': headerFile, '--body': body });
+  const files = Object.entries({
+    '--secret-file': secretFile,
+    '--header-file': headerFile,
+    '--body': body,
+  });
   const fromStdin = files.flatMap(([name, file]) => (file === '-' ? [name] : []));
   if (fromStdin.length > 1) {
     throw wrongUse(
@@ -64,17 +105,26 @@ async function inputs(flags: Given): Promise<{ secret: string; received: Receive
       'put one of them into a file; --body is standard input when it is left out',
     );
   }
-  const headers = headerFile === undefined ? undefined : headersOf((await readInput('--header-file', headerFile)).toString('utf8'));
-  const valueOf = (given: string | undefined, header: string) => given?.trim() ?? headers?.get(header.toLowerCase()) ?? '';
+  const headers =
+    headerFile === undefined
+      ? undefined
+      : headersOf((await readInput('--header-file', headerFile)).toString('utf8'));
+  const valueOf = (given: string | undefined, header: string) =>
+    given?.trim() ?? headers?.get(header.toLowerCase()) ?? '';
   const signature = valueOf(flags.signature, 'webhook-signature');
   const plainSignature = valueOf(flags['plain-signature'], plainHeader);
   if (signature === '' && plainSignature === '') {
     throw wrongUse(
-      headers ? `${headerFile} has neither webhook-signature nor ${plainHeader}` : 'there is no signature to verify',
+      headers
+        ? `${headerFile} has neither webhook-signature nor ${plainHeader}`
+        : 'there is no signature to verify',
       'give --signature, --plain-signature, or --header-file with one header a line, as `webhook-id: 019a…`',
     );
   }
-  const signed = { id: valueOf(flags.id, 'webhook-id'), timestamp: valueOf(flags.timestamp, 'webhook-timestamp') };
+  const signed = {
+    id: valueOf(flags.id, 'webhook-id'),
+    timestamp: valueOf(flags.timestamp, 'webhook-timestamp'),
+  };
   for (const [flag, value] of Object.entries(signed)) {
     if (signature === '' || value !== '') continue;
     throw wrongUse(
@@ -83,7 +133,10 @@ async function inputs(flags: Given): Promise<{ secret: string; received: Receive
     );
   }
   const key = secret ?? (await readInput('--secret-file', secretFile!)).toString('utf8');
-  return { secret: key, received: { ...signed, signature, plainSignature, body: await readInput('--body', body) } };
+  return {
+    secret: key,
+    received: { ...signed, signature, plainSignature, body: await readInput('--body', body) },
+  };
 }
 
 /**
@@ -92,6 +145,8 @@ async function inputs(flags: Given): Promise<{ secret: string; received: Receive
  */
 function headersOf(text: string): ReadonlyMap<string, string> {
   return new Map(
-    [...text.matchAll(/^[<>]?[ \t]*([\w-]+):[ \t]*(.*?)\s*$/gm)].map(([, name = '', value = '']) => [name.toLowerCase(), value]),
+    [...text.matchAll(/^[<>]?[ \t]*([\w-]+):[ \t]*(.*?)\s*$/gm)].map(
+      ([, name = '', value = '']) => [name.toLowerCase(), value],
+    ),
   );
 }

@@ -47,7 +47,9 @@ export async function startInbox(port: number): Promise<Inbox> {
   }
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await buffer(request);
-    const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
+    const headers = Object.fromEntries(
+      Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
+    );
     const problem = problemOf(headers, body, secret);
     receipts.unshift({
       received_at: new Date().toISOString(),
@@ -59,7 +61,9 @@ export async function startInbox(port: number): Promise<Inbox> {
     });
     receipts.length = Math.min(receipts.length, KEPT);
     response.writeHead(problem === null ? 200 : 401, { 'content-type': 'text/plain' });
-    response.end(problem === null ? 'verified\n' : `the signature cannot be verified: ${problem}\n`);
+    response.end(
+      problem === null ? 'verified\n' : `the signature cannot be verified: ${problem}\n`,
+    );
   }
 
   await once(server.listen(port, LOOPBACK), 'listening');
@@ -76,10 +80,17 @@ export async function startInbox(port: number): Promise<Inbox> {
 }
 
 function problemOf(headers: Receipt['headers'], body: Buffer, secret: string): string | null {
-  const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature } = headers;
-  if (!id || !timestamp || !signature) return 'it lacks webhook-id, webhook-timestamp or webhook-signature';
+  const {
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': signature,
+  } = headers;
+  if (!id || !timestamp || !signature)
+    return 'it lacks webhook-id, webhook-timestamp or webhook-signature';
   const received = { id, timestamp, signature, plainSignature: '', body };
-  const { valid, verdicts, problems } = verifyDelivery(received, secret, { toleranceMs: TOLERANCE_MS });
+  const { valid, verdicts, problems } = verifyDelivery(received, secret, {
+    toleranceMs: TOLERANCE_MS,
+  });
   return valid ? null : [...problems, ...verdicts.map(({ sentence }) => sentence)].join('; ');
 }
 

@@ -10,7 +10,8 @@ export const LOOPBACK = '127.0.0.1';
  * Derived from the folder: Postgres takes a while to bind its port, and concurrent starts must not
  * compete for it.
  */
-const POSTGRES_PORT = 15_433 + (createHash('sha256').update(process.cwd()).digest().readUInt16BE() % 4_000);
+const POSTGRES_PORT =
+  15_433 + (createHash('sha256').update(process.cwd()).digest().readUInt16BE() % 4_000);
 const USUAL = { api: 5005, agent: 5008, inbox: 5010, queue: 4566, postgres: POSTGRES_PORT };
 const FLAGS: Readonly<Partial<Record<Part, string>>> = { api: '--port', agent: '--agent-port' };
 const TRIES = 100;
@@ -31,12 +32,18 @@ export interface Ports {
  * @param requested 0 for any free port; undefined for the default one, or the next free one
  * @throws GatewayError `port_in_use` or `port_refused` for a requested port
  */
-export async function choosePorts(requested: { readonly [Name in Part]?: number | undefined }): Promise<Ports> {
+export async function choosePorts(requested: {
+  readonly [Name in Part]?: number | undefined;
+}): Promise<Ports> {
   // Requested ports first: no other part can take them.
-  const parts = (Object.keys(USUAL) as Part[]).sort((a, b) => Number(requested[a] === undefined) - Number(requested[b] === undefined));
+  const parts = (Object.keys(USUAL) as Part[]).sort(
+    (a, b) => Number(requested[a] === undefined) - Number(requested[b] === undefined),
+  );
   const held = new Map<Part, Server>();
   for (const part of parts) held.set(part, await hold(part, requested[part]));
-  const numbers = Object.fromEntries([...held].map(([part, server]) => [part, (server.address() as AddressInfo).port]));
+  const numbers = Object.fromEntries(
+    [...held].map(([part, server]) => [part, (server.address() as AddressInfo).port]),
+  );
   const free = (part: Part) => new Promise((resolve) => held.get(part)?.close(resolve));
   return {
     numbers: numbers as Ports['numbers'],
@@ -58,10 +65,18 @@ async function hold(part: Part, requested: number | undefined): Promise<Server> 
       await once(server.listen({ port, host: LOOPBACK, exclusive: true }), 'listening');
       return server.unref();
     } catch (error) {
-      const place = { port, bind: LOOPBACK, setting: 'omit the flag to use the next free port', flag: FLAGS[part] ?? '' };
+      const place = {
+        port,
+        bind: LOOPBACK,
+        setting: 'omit the flag to use the next free port',
+        flag: FLAGS[part] ?? '',
+      };
       if (requested !== undefined) throw explainListenError(error, place);
       if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
     }
   }
-  throw new DevError(`none of the ports ${first} to ${first + TRIES - 1} is free on ${LOOPBACK}`, 'stop a process that listens there');
+  throw new DevError(
+    `none of the ports ${first} to ${first + TRIES - 1} is free on ${LOOPBACK}`,
+    'stop a process that listens there',
+  );
 }

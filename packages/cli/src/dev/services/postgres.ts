@@ -1,6 +1,16 @@
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync, cpSync } from 'node:fs';
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  cpSync,
+} from 'node:fs';
 import { join, dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -35,13 +45,20 @@ export interface Postgres {
  * Starts Postgres on loopback from the binaries of the npm package, creating its data if needed.
  * Throws a DevError with the end of the log.
  */
-export async function startPostgres(place: PostgresOptions, releasePort: () => Promise<number>): Promise<Postgres> {
+export async function startPostgres(
+  place: PostgresOptions,
+  releasePort: () => Promise<number>,
+): Promise<Postgres> {
   const { home, user, data, log } = place;
   mkdirSync(home, { recursive: true, mode: 0o700 });
   if (user) chownSync(home, user.uid, user.gid);
   const bin = join(postgresBinaries(home, user), 'bin');
   const { PATH, SystemRoot } = process.env;
-  const options = { ...user, cwd: home, env: { PATH, LC_ALL: 'C', ...(SystemRoot === undefined ? {} : { SystemRoot }) } };
+  const options = {
+    ...user,
+    cwd: home,
+    env: { PATH, LC_ALL: 'C', ...(SystemRoot === undefined ? {} : { SystemRoot }) },
+  };
   const isNew = !existsSync(data);
   if (isNew) await initialise(bin, place, options);
 
@@ -54,10 +71,18 @@ export async function startPostgres(place: PostgresOptions, releasePort: () => P
     timezone: 'UTC',
     log_timezone: 'UTC',
   };
-  const args = ['-D', data, ...Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`])];
+  const args = [
+    '-D',
+    data,
+    ...Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]),
+  ];
   const output = openSync(log, 'w', 0o600);
   // A separate session: Ctrl-C must not stop Postgres before the last delivery is recorded.
-  const child = spawn(join(bin, 'postgres'), args, { ...options, stdio: ['ignore', output, output], detached: true });
+  const child = spawn(join(bin, 'postgres'), args, {
+    ...options,
+    stdio: ['ignore', output, output],
+    detached: true,
+  });
   closeSync(output);
   let isRunning = true;
   const ended = once(child, 'exit')
@@ -66,7 +91,9 @@ export async function startPostgres(place: PostgresOptions, releasePort: () => P
   for (const deadline = Date.now() + READY_MS; !isReady(data, child.pid); await sleep(10)) {
     if (isRunning && Date.now() < deadline) continue;
     child.kill('SIGQUIT');
-    const lines = existsSync(log) ? readFileSync(log, 'utf8').trimEnd().split('\n').slice(-8).join('\n') : '';
+    const lines = existsSync(log)
+      ? readFileSync(log, 'utf8').trimEnd().split('\n').slice(-8).join('\n')
+      : '';
     const fix = `read ${log}; if its data is broken or of another version, \`--fresh\` starts with new data`;
     throw new DevError(`Postgres did not start; the end of its log:\n${lines}`, fix);
   }
@@ -90,14 +117,22 @@ export async function startPostgres(place: PostgresOptions, releasePort: () => P
 }
 
 /** After an interruption, the next start finds data without an API key, and deletes it. */
-async function initialise(bin: string, { home, user, data, password }: PostgresOptions, options: object): Promise<void> {
+async function initialise(
+  bin: string,
+  { home, user, data, password }: PostgresOptions,
+  options: object,
+): Promise<void> {
   const passwordFile = join(home, 'password');
   rmSync(passwordFile, { force: true });
   writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 });
   if (user) chownSync(passwordFile, user.uid, user.gid);
   const args = ['-D', data, '-U', POSTGRES_USER, '-A', 'scram-sha-256', `--pwfile=${passwordFile}`];
   try {
-    await promisify(execFile)(join(bin, 'initdb'), [...args, '-E', 'UTF8', '--no-locale', '--no-sync', '--no-instructions'], options);
+    await promisify(execFile)(
+      join(bin, 'initdb'),
+      [...args, '-E', 'UTF8', '--no-locale', '--no-sync', '--no-instructions'],
+      options,
+    );
   } catch (error) {
     const { stderr, message } = error as Error & { stderr?: string };
     const sentence = `Postgres could not create its data in ${home}: ${stderr?.trim() || message}`;
@@ -181,7 +216,9 @@ function installedPackage(): string {
     );
   }
   const list = join(folder, 'native', 'pg-symlinks.json');
-  const links = existsSync(list) ? (JSON.parse(readFileSync(list, 'utf8')) as { target: string }[]) : [];
+  const links = existsSync(list)
+    ? (JSON.parse(readFileSync(list, 'utf8')) as { target: string }[])
+    : [];
   // The package creates links between library versions in an install script, which npm can have
   // skipped.
   if (links.some(({ target }) => !existsSync(join(folder, target))))

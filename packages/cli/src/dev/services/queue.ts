@@ -32,15 +32,30 @@ export async function startQueue(port: number): Promise<Queue> {
   // The emulator names queues by this host, which not every system resolves.
   const internalEndpoint = `http://sqs.${QUEUE_REGION}.localhost:${port}`;
 
-  const call = async (action: string, body: object): Promise<{ status: number; answer: Answer }> => {
-    const headers = { 'content-type': 'application/x-amz-json-1.0', 'x-amz-target': `AmazonSQS.${action}`, host: `${LOOPBACK}:${port}` };
-    const { statusCode: status, payload } = await app.inject({ method: 'POST', url: '/', headers, payload: JSON.stringify(body) });
+  const call = async (
+    action: string,
+    body: object,
+  ): Promise<{ status: number; answer: Answer }> => {
+    const headers = {
+      'content-type': 'application/x-amz-json-1.0',
+      'x-amz-target': `AmazonSQS.${action}`,
+      host: `${LOOPBACK}:${port}`,
+    };
+    const { statusCode: status, payload } = await app.inject({
+      method: 'POST',
+      url: '/',
+      headers,
+      payload: JSON.stringify(body),
+    });
     return { status, answer: JSON.parse(payload || '{}') as Answer };
   };
   const expect = async (action: string, body: object): Promise<void> => {
     const { status, answer } = await call(action, body);
     if (status !== 200)
-      throw new DevError(`the queue refused ${action}: ${answer['message']}`, 'report this: it is a fault of the gateway');
+      throw new DevError(
+        `the queue refused ${action}: ${answer['message']}`,
+        'report this: it is a fault of the gateway',
+      );
   };
 
   app.addHook('preHandler', async (request, reply) => {
@@ -49,7 +64,10 @@ export async function startQueue(port: number): Promise<Queue> {
     // As in SQS, the path alone names the queue.
     body['QueueUrl'] = body['QueueUrl'].replace(/^https?:\/\/[^/]+/, internalEndpoint);
     if (body['Action'] !== 'SendMessage') return;
-    const { status, answer } = await call('SendMessage', { QueueUrl: body['QueueUrl'], MessageBody: body['MessageBody'] });
+    const { status, answer } = await call('SendMessage', {
+      QueueUrl: body['QueueUrl'],
+      MessageBody: body['MessageBody'],
+    });
     const xml = status === 200 ? sentXml(answer) : errorXml(answer);
     return reply.code(status).header('content-type', 'text/xml').send(xml);
   });
@@ -57,17 +75,28 @@ export async function startQueue(port: number): Promise<Queue> {
     if (typeof payload !== 'string') return payload;
     // A disconnected client does not get the messages: make them visible again now, not after half
     // a minute.
-    if (request.headers['x-amz-target'] === 'AmazonSQS.ReceiveMessage' && request.raw.socket.destroyed) {
+    if (
+      request.headers['x-amz-target'] === 'AmazonSQS.ReceiveMessage' &&
+      request.raw.socket.destroyed
+    ) {
       const { QueueUrl } = request.body as { QueueUrl: string };
-      const { Messages: messages = [] } = JSON.parse(payload) as { Messages?: { ReceiptHandle: string }[] };
-      for (const { ReceiptHandle } of messages) await call('ChangeMessageVisibility', { QueueUrl, ReceiptHandle, VisibilityTimeout: 0 });
+      const { Messages: messages = [] } = JSON.parse(payload) as {
+        Messages?: { ReceiptHandle: string }[];
+      };
+      for (const { ReceiptHandle } of messages)
+        await call('ChangeMessageVisibility', { QueueUrl, ReceiptHandle, VisibilityTimeout: 0 });
     }
     return payload.replaceAll(internalEndpoint, endpoint);
   });
 
   await app.listen({ port, host: LOOPBACK });
   await expect('CreateQueue', { QueueName: QUEUE_NAME });
-  return { endpoint, url, send: (body) => expect('SendMessage', { QueueUrl: url, MessageBody: body }), close: () => app.close() };
+  return {
+    endpoint,
+    url,
+    send: (body) => expect('SendMessage', { QueueUrl: url, MessageBody: body }),
+    close: () => app.close(),
+  };
 }
 
 const NAMESPACE = 'http://queue.amazonaws.com/doc/2012-11-05/';

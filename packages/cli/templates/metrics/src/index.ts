@@ -10,12 +10,17 @@ export interface Settings {
 const plugin: MetricsPlugin<Settings> = {
   async start(series, { prefix }) {
     const registry = new Registry();
-    const [counters, gauges, histograms] = [new Map<string, Counter>(), new Map<string, Gauge>(), new Map<string, Histogram>()];
+    const [counters, gauges, histograms] = [
+      new Map<string, Counter>(),
+      new Map<string, Gauge>(),
+      new Map<string, Histogram>(),
+    ];
     for (const [name, { type, help, labels, buckets = [] }] of Object.entries(series)) {
       const options = { name: prefix + name, help, labelNames: [...labels], registers: [registry] };
       if (type === 'counter') counters.set(name, new Counter(options));
       if (type === 'gauge') gauges.set(name, new Gauge(options));
-      if (type === 'histogram') histograms.set(name, new Histogram({ ...options, buckets: [...buckets] }));
+      if (type === 'histogram')
+        histograms.set(name, new Histogram({ ...options, buckets: [...buckets] }));
     }
     return {
       add: (name, labels, amount) => known(counters, name).inc(labels, amount),

@@ -13,7 +13,8 @@ export default async function open(): Promise<SourceRig<Connection>> {
     ordered: true,
     headers: false,
     settings: { poll_ms: 20 },
-    open: async () => place(await mkdtemp(join(root, 'messages-')), () => String(++number).padStart(9, '0')),
+    open: async () =>
+      place(await mkdtemp(join(root, 'messages-')), () => String(++number).padStart(9, '0')),
     reader: import.meta.resolve('./index.js'),
     missing: { connection: { folder: join(root, 'nowhere') } },
     close: () => rm(root, { recursive: true }),

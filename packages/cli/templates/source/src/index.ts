@@ -1,7 +1,13 @@
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { acknowledges, PluginError, whenAborted, type Message, type SourcePlugin } from '@gateway/plugin';
+import {
+  acknowledges,
+  PluginError,
+  whenAborted,
+  type Message,
+  type SourcePlugin,
+} from '@gateway/plugin';
 
 /** The connection of a source record, as `connection.json` describes it. A secret field has `"x-secret": true` there: it is sealed at rest. */
 export interface Connection {
@@ -37,7 +43,8 @@ const plugin: SourcePlugin<Connection, Settings> = {
       const name = message.coordinates;
       const outcome = await handle(message);
       // `force`: another agent reads the folder too, and may be first.
-      if (acknowledges(outcome)) await rm(join(folder, name), { force: true }).catch(() => left.add(name));
+      if (acknowledges(outcome))
+        await rm(join(folder, name), { force: true }).catch(() => left.add(name));
       else left.add(name);
       unsettled.delete(name);
     };
@@ -45,7 +52,9 @@ const plugin: SourcePlugin<Connection, Settings> = {
       await readdir(folder);
       context.report('reading');
       while (!signal.aborted) {
-        const names = (await readdir(folder)).filter((name) => !name.startsWith('.') && !unsettled.has(name) && !left.has(name));
+        const names = (await readdir(folder)).filter(
+          (name) => !name.startsWith('.') && !unsettled.has(name) && !left.has(name),
+        );
         for (const name of names.sort().slice(0, window - unsettled.size)) {
           const message = await messageOf(folder, name);
           if (signal.aborted) break;
@@ -80,6 +89,12 @@ async function messageOf(folder: string, name: string): Promise<Message | undefi
 /** Throws an error of the file system as a sentence with what to change. */
 function refuse(error: unknown, folder: string): never {
   const { code = '', message } = error as NodeJS.ErrnoException;
-  const reasons: Readonly<Record<string, string>> = { ENOENT: 'it does not exist', ENOTDIR: 'it is no folder' };
-  throw new PluginError(`The folder ${folder} cannot be read: ${reasons[code] ?? message}.`, { fix: 'Check folder.', cause: error });
+  const reasons: Readonly<Record<string, string>> = {
+    ENOENT: 'it does not exist',
+    ENOTDIR: 'it is no folder',
+  };
+  throw new PluginError(`The folder ${folder} cannot be read: ${reasons[code] ?? message}.`, {
+    fix: 'Check folder.',
+    cause: error,
+  });
 }

@@ -13,7 +13,11 @@ export default async function open(): Promise<TracerRig<Settings>> {
     api,
     open: async () => {
       const file = join(folder, `${++number}.jsonl`);
-      return { settings: { file, sample_rate: 1 }, spans: () => spansIn(file), close: () => Promise.resolve() };
+      return {
+        settings: { file, sample_rate: 1 },
+        spans: () => spansIn(file),
+        close: () => Promise.resolve(),
+      };
     },
     sampled: (settings, rate) => ({ ...settings, sample_rate: rate }),
     wrong: { settings: { file: join(folder, 'nowhere', 'spans.jsonl'), sample_rate: 1 } },
@@ -24,8 +28,14 @@ export default async function open(): Promise<TracerRig<Settings>> {
 async function spansIn(file: string): Promise<ReceivedSpan[]> {
   const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
   return lines.map((line) => {
-    const { resource, ...span } = JSON.parse(line) as ReceivedSpan & { resource: Readonly<Record<string, string>> };
-    const { 'service.name': name = '', 'service.version': version = '', 'deployment.environment.name': environment = '' } = resource;
+    const { resource, ...span } = JSON.parse(line) as ReceivedSpan & {
+      resource: Readonly<Record<string, string>>;
+    };
+    const {
+      'service.name': name = '',
+      'service.version': version = '',
+      'deployment.environment.name': environment = '',
+    } = resource;
     return { ...span, service: { name, version, environment } };
   });
 }

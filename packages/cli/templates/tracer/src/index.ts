@@ -1,8 +1,17 @@
 import { open, type FileHandle } from 'node:fs/promises';
-import { PluginError, refuseSecondTracer, type TracerContext, type TracerPlugin } from '@gateway/plugin';
+import {
+  PluginError,
+  refuseSecondTracer,
+  type TracerContext,
+  type TracerPlugin,
+} from '@gateway/plugin';
 import { context as contexts, propagation, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
-import { ExportResultCode, hrTimeToMicroseconds, W3CTraceContextPropagator } from '@opentelemetry/core';
+import {
+  ExportResultCode,
+  hrTimeToMicroseconds,
+  W3CTraceContextPropagator,
+} from '@opentelemetry/core';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import {
   BasicTracerProvider,
@@ -24,7 +33,10 @@ const plugin: TracerPlugin<Settings> = { start };
 
 export default plugin;
 
-async function start(settings: Settings, context: TracerContext): Promise<{ close(): Promise<void> }> {
+async function start(
+  settings: Settings,
+  context: TracerContext,
+): Promise<{ close(): Promise<void> }> {
   refuseSecondTracer();
   const file = await open(settings.file, 'a').catch((cause: Error) => {
     throw new PluginError(`tracer.__NAME__.file cannot be written: ${cause.message}.`, {
@@ -48,7 +60,9 @@ async function start(settings: Settings, context: TracerContext): Promise<{ clos
     close: async () => {
       await provider
         .shutdown()
-        .catch((error: unknown) => context.log?.warn({ tracer: '__NAME__', error }, 'spans were not written and are lost'));
+        .catch((error: unknown) =>
+          context.log?.warn({ tracer: '__NAME__', error }, 'spans were not written and are lost'),
+        );
       await file.close();
       trace.disable();
       contexts.disable();

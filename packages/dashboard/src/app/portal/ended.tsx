@@ -5,7 +5,10 @@ export function Ended() {
   return (
     <main>
       <Page title="This link has ended">
-        <p>Links to this page last for a limited time. Open it again from where you came, and you get a new one.</p>
+        <p>
+          Links to this page last for a limited time. Open it again from where you came, and you get
+          a new one.
+        </p>
       </Page>
     </main>
   );

@@ -20,7 +20,10 @@ export function Legend({
         return (
           <li key={label}>
             <span class={`legend-mark ${colour}`} />
-            {label} <strong class="number">{value === null || value === undefined ? '–' : format(value)}</strong>
+            {label}{' '}
+            <strong class="number">
+              {value === null || value === undefined ? '–' : format(value)}
+            </strong>
           </li>
         );
       })}

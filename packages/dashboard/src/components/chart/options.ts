@@ -21,14 +21,22 @@ const HOUR_SECONDS = 3_600;
 /** `14:30`, or `25 Nov` for daily ticks. */
 function tickTime(seconds: number, stepSeconds: number): string {
   const date = new Date(seconds * 1000);
-  const isDay = stepSeconds >= 24 * HOUR_SECONDS || (date.getHours() === 0 && date.getMinutes() === 0);
-  return date.toLocaleString('en-GB', isDay ? { day: 'numeric', month: 'short' } : { hour: '2-digit', minute: '2-digit' });
+  const isDay =
+    stepSeconds >= 24 * HOUR_SECONDS || (date.getHours() === 0 && date.getMinutes() === 0);
+  return date.toLocaleString(
+    'en-GB',
+    isDay ? { day: 'numeric', month: 'short' } : { hour: '2-digit', minute: '2-digit' },
+  );
 }
 
 export function optionsOf(
   element: HTMLElement,
   lines: readonly Line[],
-  { height, format, onPoint }: { height: number; format: (value: number) => string; onPoint: (index: number | null) => void },
+  {
+    height,
+    format,
+    onPoint,
+  }: { height: number; format: (value: number) => string; onPoint: (index: number | null) => void },
 ): uPlot.Options {
   const muted = resolved(element, 'muted');
   const grid = { stroke: resolved(element, 'border'), width: 1 };
@@ -48,7 +56,14 @@ export function optionsOf(
         space: 64,
         values: (_, ticks, __, ___, step) => ticks.map((at) => tickTime(at, step)),
       },
-      { stroke: muted, grid, ticks: { show: false }, font, size: 56, values: (_, ticks) => ticks.map(format) },
+      {
+        stroke: muted,
+        grid,
+        ticks: { show: false },
+        font,
+        size: 56,
+        values: (_, ticks) => ticks.map(format),
+      },
     ],
     series: [
       {},

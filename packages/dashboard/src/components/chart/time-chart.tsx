@@ -28,7 +28,10 @@ export function TimeChart({
   const place = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | undefined>(undefined);
   const [point, setPoint] = useState<number | null>(null);
-  const data = [atMs.map((ms) => ms / 1000), ...lines.map(({ values }) => values)] as unknown as uPlot.AlignedData;
+  const data = [
+    atMs.map((ms) => ms / 1000),
+    ...lines.map(({ values }) => values),
+  ] as unknown as uPlot.AlignedData;
   const shape = lines.map(({ label, colour }) => `${label} ${colour}`).join();
 
   useEffect(() => {
@@ -36,10 +39,16 @@ export function TimeChart({
     if (!element) return undefined;
     const draw = () => {
       chart.current?.destroy();
-      chart.current = new uPlot(optionsOf(element, lines, { height: HEIGHT_PX, format, onPoint: setPoint }), data, element);
+      chart.current = new uPlot(
+        optionsOf(element, lines, { height: HEIGHT_PX, format, onPoint: setPoint }),
+        data,
+        element,
+      );
     };
     draw();
-    const resized = new ResizeObserver(() => chart.current?.setSize({ width: element.clientWidth, height: HEIGHT_PX }));
+    const resized = new ResizeObserver(() =>
+      chart.current?.setSize({ width: element.clientWidth, height: HEIGHT_PX }),
+    );
     resized.observe(element);
     const dark = matchMedia('(prefers-color-scheme: dark)');
     dark.addEventListener('change', draw);
@@ -54,7 +63,8 @@ export function TimeChart({
   useEffect(() => chart.current?.setData(data), [atMs, lines]);
 
   const index = point ?? atMs.length - 1;
-  const at = point === null || atMs[index] === undefined ? undefined : new Date(atMs[index]).toISOString();
+  const at =
+    point === null || atMs[index] === undefined ? undefined : new Date(atMs[index]).toISOString();
   return (
     <figure class="time-chart">
       <figcaption>{title}</figcaption>

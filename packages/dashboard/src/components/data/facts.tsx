@@ -1,7 +1,11 @@
 import type { ComponentChildren } from 'preact';
 
 /** Names with values; omits rows with a value of null or undefined. */
-export function Facts({ rows }: { readonly rows: readonly (readonly [name: string, value: ComponentChildren])[] }) {
+export function Facts({
+  rows,
+}: {
+  readonly rows: readonly (readonly [name: string, value: ComponentChildren])[];
+}) {
   return (
     <dl class="facts">
       {rows

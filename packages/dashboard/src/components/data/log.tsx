@@ -78,7 +78,8 @@ export function Log<Row extends { readonly uid: string }>({
     wanted.current = index;
     const top = index * rowPx;
     if (top < it.scrollTop) it.scrollTop = top;
-    else if (top + rowPx > it.scrollTop + it.clientHeight) it.scrollTop = top + rowPx - it.clientHeight;
+    else if (top + rowPx > it.scrollTop + it.clientHeight)
+      it.scrollTop = top + rowPx - it.clientHeight;
     setSeen({ top: it.scrollTop, height: it.clientHeight });
     focusRow();
   });
@@ -125,7 +126,11 @@ export function Log<Row extends { readonly uid: string }>({
                 role="row"
                 aria-rowindex={index + 2}
                 data-row={index}
-                style={{ transform: `translateY(${index * rowPx}px)`, height: `${rowPx}px`, gridTemplateColumns: template }}
+                style={{
+                  transform: `translateY(${index * rowPx}px)`,
+                  height: `${rowPx}px`,
+                  gridTemplateColumns: template,
+                }}
                 onFocusIn={() => {
                   noteRow(index);
                   onRow?.(row);

@@ -36,7 +36,12 @@ export function Table<Row extends { readonly uid: string }>({
           {rows.map((row) => (
             <tr key={row.uid} role="row">
               {columns.map(({ name, cell, isNumber }) => (
-                <td key={name} role="cell" data-name={name} class={isNumber ? 'number number-cell' : ''}>
+                <td
+                  key={name}
+                  role="cell"
+                  data-name={name}
+                  class={isNumber ? 'number number-cell' : ''}
+                >
                   <div>{cell(row)}</div>
                 </td>
               ))}

@@ -3,13 +3,25 @@ import { localTime, relative, rowTime, utcTime } from '../../format/time.js';
 
 /** Ticks every second, for relative times. */
 const now = signal(Date.now());
-if (typeof document !== 'undefined') setInterval(() => document.hidden || (now.value = Date.now()), 1_000);
+if (typeof document !== 'undefined')
+  setInterval(() => document.hidden || (now.value = Date.now()), 1_000);
 
 /** A time in the browser's zone, with UTC as tooltip. */
-export function Time({ at, look = 'full' }: { readonly at: string; readonly look?: 'full' | 'row' | 'relative' }) {
-  const text = look === 'row' ? rowTime(at) : look === 'relative' ? relative(at, now.value) : localTime(at);
+export function Time({
+  at,
+  look = 'full',
+}: {
+  readonly at: string;
+  readonly look?: 'full' | 'row' | 'relative';
+}) {
+  const text =
+    look === 'row' ? rowTime(at) : look === 'relative' ? relative(at, now.value) : localTime(at);
   return (
-    <time class="number" dateTime={at} title={look === 'full' ? utcTime(at) : `${localTime(at)} (${utcTime(at)})`}>
+    <time
+      class="number"
+      dateTime={at}
+      title={look === 'full' ? utcTime(at) : `${localTime(at)} (${utcTime(at)})`}
+    >
       {text}
     </time>
   );

@@ -14,7 +14,10 @@ let last = 0;
 export function toast(text: string, tone: Toast['tone'] = 'ok'): void {
   const id = ++last;
   toasts.value = [...toasts.value, { id, text, tone }];
-  setTimeout(() => (toasts.value = toasts.value.filter((it) => it.id !== id)), tone === 'bad' ? 2 * SHOWN_MS : SHOWN_MS);
+  setTimeout(
+    () => (toasts.value = toasts.value.filter((it) => it.id !== id)),
+    tone === 'bad' ? 2 * SHOWN_MS : SHOWN_MS,
+  );
 }
 
 export function toastError(error: unknown): void {

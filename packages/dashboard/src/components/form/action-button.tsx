@@ -6,7 +6,9 @@ import { Button } from './button.js';
 export function ActionButton({
   work,
   ...look
-}: Omit<Parameters<typeof Button>[0], 'type' | 'isRunning' | 'onPress'> & { readonly work: () => Promise<unknown> }) {
+}: Omit<Parameters<typeof Button>[0], 'type' | 'isRunning' | 'onPress'> & {
+  readonly work: () => Promise<unknown>;
+}) {
   const { run, isRunning } = useAction(() => work().catch(toastError));
   return <Button {...look} isRunning={isRunning} onPress={run} />;
 }

@@ -51,7 +51,13 @@ export function Button({
   );
 }
 
-export function ButtonLink({ kind = 'plain', children, label, keys, href }: Look & { readonly href: string }) {
+export function ButtonLink({
+  kind = 'plain',
+  children,
+  label,
+  keys,
+  href,
+}: Look & { readonly href: string }) {
   return (
     <a
       ref={usePress<HTMLAnchorElement>({ keys, label, children })}
@@ -66,7 +72,10 @@ export function ButtonLink({ kind = 'plain', children, label, keys, href }: Look
   );
 }
 
-type Named = Pick<Look, 'children'> & { readonly keys: string | undefined; readonly label: string | undefined };
+type Named = Pick<Look, 'children'> & {
+  readonly keys: string | undefined;
+  readonly label: string | undefined;
+};
 
 function titleOf({ keys, label }: Omit<Named, 'children'>): string | undefined {
   return label ?? (keys ? `Key: ${keys}` : undefined);

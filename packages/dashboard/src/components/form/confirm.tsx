@@ -50,7 +50,14 @@ export function ConfirmButton({
         {label}
       </Button>
       {isOpen && (
-        <FormDialog title={title} verb={verb} kind={kind} isReady={isReady} action={action} onClose={close}>
+        <FormDialog
+          title={title}
+          verb={verb}
+          kind={kind}
+          isReady={isReady}
+          action={action}
+          onClose={close}
+        >
           {children}
         </FormDialog>
       )}

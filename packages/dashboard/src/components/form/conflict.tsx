@@ -21,17 +21,22 @@ export function Conflict<Resource extends { readonly uid: string; readonly updat
   onTheirs,
 }: {
   readonly what: string;
-  readonly edit: Pick<Edit<Resource, never>, 'base' | 'conflict' | 'saveAnyway' | 'takeTheirs' | 'isRunning'>;
+  readonly edit: Pick<
+    Edit<Resource, never>,
+    'base' | 'conflict' | 'saveAnyway' | 'takeTheirs' | 'isRunning'
+  >;
   readonly ignored?: readonly (keyof Resource)[];
   readonly onTheirs: (theirs: Resource) => void;
 }) {
-  const change = useResource(conflict && `change ${conflict.uid} ${conflict.updated_at}`, () => lastChange(base.uid, base.updated_at));
+  const change = useResource(conflict && `change ${conflict.uid} ${conflict.updated_at}`, () =>
+    lastChange(base.uid, base.updated_at),
+  );
   if (!conflict) return null;
   return (
     <div class="problem" role="alert">
       <p class="problem-sentence">
-        {change.data?.actor.name ?? 'Someone'} has changed this {what} <Time at={conflict.updated_at} look="relative" />: your changes are
-        not saved.
+        {change.data?.actor.name ?? 'Someone'} has changed this {what}{' '}
+        <Time at={conflict.updated_at} look="relative" />: your changes are not saved.
       </p>
       <ul>
         {differences(base, conflict, [...ignored, 'updated_at']).map(({ field, before, after }) => (
@@ -70,8 +75,13 @@ export function differences<Resource extends object>(
   ignored: readonly (keyof Resource)[],
 ): Difference[] {
   const text = (value: unknown) => JSON.stringify(value ?? null);
-  const short = (value: string) => (value.length > SHOWN_CHARACTERS ? `${value.slice(0, SHOWN_CHARACTERS)}…` : value);
+  const short = (value: string) =>
+    value.length > SHOWN_CHARACTERS ? `${value.slice(0, SHOWN_CHARACTERS)}…` : value;
   return (Object.keys(after) as (keyof Resource & string)[])
     .filter((field) => !ignored.includes(field) && text(before[field]) !== text(after[field]))
-    .map((field) => ({ field, before: short(text(before[field])), after: short(text(after[field])) }));
+    .map((field) => ({
+      field,
+      before: short(text(before[field])),
+      after: short(text(after[field])),
+    }));
 }

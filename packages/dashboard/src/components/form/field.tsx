@@ -45,7 +45,9 @@ export function Field({
   hint,
   error,
   children,
-}: Pick<FieldProps, 'label' | 'hint' | 'error'> & { readonly children: (wiring: Wiring) => ComponentChildren }) {
+}: Pick<FieldProps, 'label' | 'hint' | 'error'> & {
+  readonly children: (wiring: Wiring) => ComponentChildren;
+}) {
   const id = useId();
   const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
   return (
@@ -56,7 +58,11 @@ export function Field({
           {hint}
         </p>
       )}
-      {children({ id, 'aria-describedby': described || undefined, 'aria-invalid': error ? true : undefined })}
+      {children({
+        id,
+        'aria-describedby': described || undefined,
+        'aria-invalid': error ? true : undefined,
+      })}
       {error && (
         <p class="field-error" id={`${id}-error`}>
           {label} {error}
@@ -101,7 +107,11 @@ export function TextField({
   );
 }
 
-export function TextArea({ rows = 4, isMono = false, ...field }: FieldProps & { readonly rows?: number; readonly isMono?: boolean }) {
+export function TextArea({
+  rows = 4,
+  isMono = false,
+  ...field
+}: FieldProps & { readonly rows?: number; readonly isMono?: boolean }) {
   return (
     <Field {...field}>
       {(wiring) => (
@@ -121,7 +131,11 @@ export function TextArea({ rows = 4, isMono = false, ...field }: FieldProps & { 
   );
 }
 
-export function Select({ options, other, ...field }: FieldProps & { readonly options: Choices; readonly other?: string }) {
+export function Select({
+  options,
+  other,
+  ...field
+}: FieldProps & { readonly options: Choices; readonly other?: string }) {
   return (
     <Field {...field}>
       {(wiring) => (

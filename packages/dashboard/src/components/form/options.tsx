@@ -32,6 +32,10 @@ export function Options({
 }
 
 /** Resources of the API as choices, sorted by name. */
-export function byName(things: readonly { readonly uid: string; readonly name: string }[]): Choices {
-  return things.map(({ uid, name }) => [uid, name] as const).sort(([, one], [, other]) => one.localeCompare(other));
+export function byName(
+  things: readonly { readonly uid: string; readonly name: string }[],
+): Choices {
+  return things
+    .map(({ uid, name }) => [uid, name] as const)
+    .sort(([, one], [, other]) => one.localeCompare(other));
 }

@@ -28,7 +28,10 @@ export function Tabs({
   );
 }
 
-export function tabValue(name: string, tabs: readonly (readonly [value: string, label: string])[]): string {
+export function tabValue(
+  name: string,
+  tabs: readonly (readonly [value: string, label: string])[],
+): string {
   const asked = query.value.get(name);
   return tabs.find(([value]) => value === asked)?.[0] ?? tabs[0]?.[0] ?? '';
 }

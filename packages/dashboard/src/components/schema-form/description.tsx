@@ -1,4 +1,10 @@
 /** Text of a schema or a setting; renders backticks as code. */
 export function Description({ text }: { readonly text: string }) {
-  return <>{text.split('`').map((part, index) => (index % 2 === 0 ? part : <code key={index}>{part}</code>))}</>;
+  return (
+    <>
+      {text
+        .split('`')
+        .map((part, index) => (index % 2 === 0 ? part : <code key={index}>{part}</code>))}
+    </>
+  );
 }

@@ -14,11 +14,26 @@ export interface SchemaFieldProps {
   readonly error: string | undefined;
 }
 
-export function SchemaField({ name, schema, value, onChange, isRequired, stored, error }: SchemaFieldProps) {
+export function SchemaField({
+  name,
+  schema,
+  value,
+  onChange,
+  isRequired,
+  stored,
+  error,
+}: SchemaFieldProps) {
   const { description, default: byDefault, examples = [] } = schema;
   const label = labelOf(name, schema);
-  const common = { name, label, isRequired, error, ...(description ? { hint: <Description text={description} /> } : {}) };
-  const text = typeof value === 'string' ? value : value === undefined || value === null ? '' : wordOf(value);
+  const common = {
+    name,
+    label,
+    isRequired,
+    error,
+    ...(description ? { hint: <Description text={description} /> } : {}),
+  };
+  const text =
+    typeof value === 'string' ? value : value === undefined || value === null ? '' : wordOf(value);
   const placeholder = exampleOf(byDefault, examples);
   switch (kindOf(schema)) {
     case 'secret':
@@ -40,7 +55,15 @@ export function SchemaField({ name, schema, value, onChange, isRequired, stored,
         </>
       );
     case 'choice':
-      return <Choice {...common} values={schema.enum ?? []} byDefault={byDefault} value={value} onChange={onChange} />;
+      return (
+        <Choice
+          {...common}
+          values={schema.enum ?? []}
+          byDefault={byDefault}
+          value={value}
+          onChange={onChange}
+        />
+      );
     case 'number':
       return (
         <TextField
@@ -59,7 +82,9 @@ export function SchemaField({ name, schema, value, onChange, isRequired, stored,
           rows={2}
           isMono
           value={Array.isArray(value) ? value.join('\n') : text}
-          onChange={(typed) => onChange(typed === '' ? undefined : typed.split('\n').map((line) => line.trimStart()))}
+          onChange={(typed) =>
+            onChange(typed === '' ? undefined : typed.split('\n').map((line) => line.trimStart()))
+          }
         />
       );
     case 'long-text':
@@ -88,7 +113,10 @@ function Secret({ name, schema, value, onChange, isRequired, stored, error }: Sc
   const isRemoved = isStored && value === undefined;
   const state = isRemoved ? 'Removed when you save' : isStored ? 'Stored; type to replace it' : '';
   // A password field would join the lines of a PEM key.
-  const told = isLongText(schema) && state !== '' ? `${schema.description ?? ''} ${state}.` : schema.description;
+  const told =
+    isLongText(schema) && state !== ''
+      ? `${schema.description ?? ''} ${state}.`
+      : schema.description;
   const field = {
     ...{ name, label, error },
     hint: told && <Description text={told} />,
@@ -130,7 +158,12 @@ function Choice({
   readonly value: unknown;
   readonly onChange: (value: unknown) => void;
 }) {
-  const none = byDefault === undefined ? (common.isRequired ? 'Choose one' : 'None') : `${wordOf(byDefault)} unless chosen`;
+  const none =
+    byDefault === undefined
+      ? common.isRequired
+        ? 'Choose one'
+        : 'None'
+      : `${wordOf(byDefault)} unless chosen`;
   return (
     <Select
       {...common}
@@ -149,7 +182,10 @@ function Json({
   value,
   onChange,
   ...common
-}: Omit<Common, 'value' | 'onChange'> & { readonly value: unknown; readonly onChange: (value: unknown) => void }) {
+}: Omit<Common, 'value' | 'onChange'> & {
+  readonly value: unknown;
+  readonly onChange: (value: unknown) => void;
+}) {
   const [text, setText] = useState(value === undefined ? '' : JSON.stringify(value, null, 2));
   const change = (typed: string) => {
     setText(typed);
@@ -159,5 +195,14 @@ function Json({
       onChange(typed);
     }
   };
-  return <TextArea {...common} hint={<>{common.hint} JSON.</>} isMono rows={3} value={text} onChange={change} />;
+  return (
+    <TextArea
+      {...common}
+      hint={<>{common.hint} JSON.</>}
+      isMono
+      rows={3}
+      value={text}
+      onChange={change}
+    />
+  );
 }

@@ -42,7 +42,12 @@ export function SchemaForm({ schema, value, onChange, stored = {}, error, path }
           );
         }
         return (
-          <Group key={name} legend={labelOf(name, field)} schema={field} error={errorAt(error, at, false)}>
+          <Group
+            key={name}
+            legend={labelOf(name, field)}
+            schema={field}
+            error={errorAt(error, at, false)}
+          >
             <SchemaForm
               schema={field}
               value={(value[name] ?? {}) as Value}
@@ -93,7 +98,9 @@ function errorAt(error: Error | undefined, path: string, withElements = true): s
   if (!(error instanceof GatewayApiError)) return undefined;
   const own = error.errors.find(({ field }) => field === path);
   if (own) return own.sentence;
-  const element = withElements ? error.errors.find(({ field }) => field.startsWith(`${path}.`)) : undefined;
+  const element = withElements
+    ? error.errors.find(({ field }) => field.startsWith(`${path}.`))
+    : undefined;
   if (!element) return undefined;
   const index = Number(element.field.slice(path.length + 1));
   return Number.isInteger(index) ? `in line ${index + 1} ${element.sentence}` : element.sentence;

@@ -26,7 +26,8 @@ export const MASK = '********';
 
 const LONG_TEXT = 10_000;
 
-export type Kind = 'secret' | 'choice' | 'switch' | 'number' | 'lines' | 'long-text' | 'text' | 'group' | 'json';
+export type Kind =
+  'secret' | 'choice' | 'switch' | 'number' | 'lines' | 'long-text' | 'text' | 'group' | 'json';
 
 export function isLongText({ maxLength = 0 }: Schema): boolean {
   return maxLength > LONG_TEXT;
@@ -64,11 +65,16 @@ export function labelOf(name: string, { title }: Schema): string {
 }
 
 /** The object's fields for its current value, and whether each is required. */
-export function fieldsOf(schema: Schema, value: Value): { name: string; schema: Schema; isRequired: boolean }[] {
+export function fieldsOf(
+  schema: Schema,
+  value: Value,
+): { name: string; schema: Schema; isRequired: boolean }[] {
   const found: Found = { hidden: new Set(), required: new Set() };
   apply(schema, value, found);
   return Object.entries(schema.properties ?? {}).flatMap(([name, inner]) =>
-    inner === false || found.hidden.has(name) ? [] : [{ name, schema: inner === true ? {} : inner, isRequired: found.required.has(name) }],
+    inner === false || found.hidden.has(name)
+      ? []
+      : [{ name, schema: inner === true ? {} : inner, isRequired: found.required.has(name) }],
   );
 }
 
@@ -81,7 +87,8 @@ function apply(schema: Schema, value: Value, found: Found): void {
   for (const name of schema.required ?? []) found.required.add(name);
   for (const [name, others] of Object.entries(schema.dependentRequired ?? {}))
     if (isGiven(value[name])) for (const other of others) found.required.add(other);
-  for (const [name, inner] of Object.entries(schema.properties ?? {})) if (inner === false) found.hidden.add(name);
+  for (const [name, inner] of Object.entries(schema.properties ?? {}))
+    if (inner === false) found.hidden.add(name);
   for (const part of schema.allOf ?? []) apply(part, value, found);
   if (!schema.if) return;
   const isMet = matches(schema.if, value);
@@ -89,7 +96,15 @@ function apply(schema: Schema, value: Value, found: Found): void {
   if (branch) apply(branch, value, found);
 }
 
-const UNDERSTOOD = new Set(['properties', 'required', 'const', 'enum', 'type', 'title', 'description']);
+const UNDERSTOOD = new Set([
+  'properties',
+  'required',
+  'const',
+  'enum',
+  'type',
+  'title',
+  'description',
+]);
 
 /** Evaluates a condition; undefined for unknown keywords: then all fields are shown. */
 function matches(schema: Schema | boolean, value: unknown): boolean | undefined {
@@ -116,7 +131,11 @@ export function isGiven(value: unknown): boolean {
  * Returns the filled-in fields that apply. Null removes a stored secret with a hidden or emptied
  * field.
  */
-export function submitted(schema: Schema, value: Value, before: Value = {}): Record<string, unknown> {
+export function submitted(
+  schema: Schema,
+  value: Value,
+  before: Value = {},
+): Record<string, unknown> {
   const shown = new Map(fieldsOf(schema, value).map((it) => [it.name, it.schema]));
   const result: Record<string, unknown> = {};
   for (const [name, inner] of Object.entries(schema.properties ?? {})) {

@@ -31,7 +31,9 @@ export default function AccountPage() {
 
 function PersonalKeys() {
   const [isNew, setNew] = useState(false);
-  const list = useList<PersonalKey>('personal API keys', (page, signal) => accountApi().users.listApiKeys(page, { signal }).page());
+  const list = useList<PersonalKey>('personal API keys', (page, signal) =>
+    accountApi().users.listApiKeys(page, { signal }).page(),
+  );
   const ring: KeyRing = {
     label: 'Personal API keys',
     everything: EVERYTHING,
@@ -44,8 +46,14 @@ function PersonalKeys() {
     mayChange: true,
   };
   return (
-    <Panel title="Personal API keys" actions={<Button onPress={() => setNew(true)}>New API key…</Button>}>
-      <p class="muted">For your own scripts: a key reaches all your projects. Programs of a project use a key of the project.</p>
+    <Panel
+      title="Personal API keys"
+      actions={<Button onPress={() => setNew(true)}>New API key…</Button>}
+    >
+      <p class="muted">
+        For your own scripts: a key reaches all your projects. Programs of a project use a key of
+        the project.
+      </p>
       <KeyList ring={ring} />
       {isNew && <NewKey ring={ring} onClose={() => setNew(false)} />}
     </Panel>

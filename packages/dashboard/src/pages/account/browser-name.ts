@@ -20,7 +20,8 @@ const SYSTEMS = [
  * unchanged.
  */
 export function browserOf(agent: string): string {
-  const find = (names: readonly (readonly [string, string])[]) => names.find(([part]) => agent.includes(part))?.[1];
+  const find = (names: readonly (readonly [string, string])[]) =>
+    names.find(([part]) => agent.includes(part))?.[1];
   const browser = find(BROWSERS);
   const system = find(SYSTEMS);
   if (!browser) return agent;

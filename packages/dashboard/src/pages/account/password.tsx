@@ -21,7 +21,13 @@ export function Password() {
     <Panel title="Password">
       <Form action={action} verb="Change the password" kind="plain">
         {/* A hidden user name for password managers. */}
-        <input type="email" autocomplete="username" value={session.value?.user.email} readOnly hidden />
+        <input
+          type="email"
+          autocomplete="username"
+          value={session.value?.user.email}
+          readOnly
+          hidden
+        />
         <TextField
           label="Current password"
           type="password"

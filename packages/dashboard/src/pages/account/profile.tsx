@@ -18,7 +18,12 @@ export function Profile() {
   });
   return (
     <Panel title="Name">
-      <Form action={action} verb="Save the name" kind="plain" isReady={first.trim() !== user?.first_name || last.trim() !== user.last_name}>
+      <Form
+        action={action}
+        verb="Save the name"
+        kind="plain"
+        isReady={first.trim() !== user?.first_name || last.trim() !== user.last_name}
+      >
         <TextField
           label="First name"
           autocomplete="given-name"
@@ -34,7 +39,8 @@ export function Profile() {
           error={fieldError(action.error, 'last_name')}
         />
         <p class="muted">
-          You sign in with {user?.email}. An address is not changed: have an admin invite the new one, and remove the old.
+          You sign in with {user?.email}. An address is not changed: have an admin invite the new
+          one, and remove the old.
         </p>
       </Form>
     </Panel>

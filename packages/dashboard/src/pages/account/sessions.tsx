@@ -13,19 +13,28 @@ import { stateOf } from '../keys/key-state.js';
 import { browserOf } from './browser-name.js';
 
 export function Sessions() {
-  const list = useList<PersonalKey>('sessions', (page, signal) => accountApi().users.listSessions(page, { signal }).page());
+  const list = useList<PersonalKey>('sessions', (page, signal) =>
+    accountApi().users.listSessions(page, { signal }).page(),
+  );
   const columns = [
     {
       name: 'Browser',
       cell: ({ uid, name }: PersonalKey) => (
         <span title={name}>
-          {browserOf(name)} {uid === session.value?.key_id && <Badge status="this one" tone="info" />}
+          {browserOf(name)}{' '}
+          {uid === session.value?.key_id && <Badge status="this one" tone="info" />}
         </span>
       ),
     },
     { name: 'Signed in', cell: ({ created_at: at }: PersonalKey) => <Time at={at} look="row" /> },
-    { name: 'Last used', cell: ({ last_used_at: at }: PersonalKey) => (at ? <Time at={at} look="relative" /> : '–') },
-    { name: 'Ends', cell: ({ expires_at: at }: PersonalKey) => at && <Time at={at} look="relative" /> },
+    {
+      name: 'Last used',
+      cell: ({ last_used_at: at }: PersonalKey) => (at ? <Time at={at} look="relative" /> : '–'),
+    },
+    {
+      name: 'Ends',
+      cell: ({ expires_at: at }: PersonalKey) => at && <Time at={at} look="relative" />,
+    },
     {
       name: 'Actions',
       cell: ({ uid, name }: PersonalKey) =>
@@ -42,7 +51,10 @@ export function Sessions() {
                 list.refresh();
               }}
             >
-              <p>That browser has to sign in again. Change your password too if it was not you who signed in.</p>
+              <p>
+                That browser has to sign in again. Change your password too if it was not you who
+                signed in.
+              </p>
             </ConfirmButton>
           </span>
         ),
@@ -51,7 +63,13 @@ export function Sessions() {
   return (
     <Panel title="Sessions">
       <Paged list={list} lines={2}>
-        {(rows) => <Table<PersonalKey> label="Sessions" columns={columns} rows={rows.filter((row) => stateOf(row) === 'active')} />}
+        {(rows) => (
+          <Table<PersonalKey>
+            label="Sessions"
+            columns={columns}
+            rows={rows.filter((row) => stateOf(row) === 'active')}
+          />
+        )}
       </Paged>
     </Panel>
   );

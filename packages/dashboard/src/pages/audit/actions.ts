@@ -2,7 +2,9 @@ import type { AuditEntry } from '@gateway/client';
 import { own } from '../../format/own.js';
 
 /** The first part of each action, with its label and the page of such a resource. */
-export const RESOURCES: Readonly<Record<string, { readonly word: string; readonly page?: string }>> = {
+export const RESOURCES: Readonly<
+  Record<string, { readonly word: string; readonly page?: string }>
+> = {
   apiKeys: { word: 'API key' },
   auth: { word: 'Sign-in' },
   endpoints: { word: 'Endpoint', page: 'endpoints' },
@@ -44,10 +46,16 @@ function spaced(text: string): string {
 }
 
 /** The page of the changed resource, if it has one and still exists. */
-export function pageOf({ action, project_id: project, resource_id: id }: AuditEntry): string | undefined {
+export function pageOf({
+  action,
+  project_id: project,
+  resource_id: id,
+}: AuditEntry): string | undefined {
   const [resource = '', name] = action.split('.');
   const page = own(RESOURCES, resource)?.page;
-  return page && project && id && name !== 'delete' ? `/projects/${project}/${page}/${id}` : undefined;
+  return page && project && id && name !== 'delete'
+    ? `/projects/${project}/${page}/${id}`
+    : undefined;
 }
 
 /** The name of the changed resource if the changes include it, otherwise its id. */

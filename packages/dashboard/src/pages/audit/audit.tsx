@@ -15,7 +15,11 @@ import { projects } from '../../session/projects.js';
 import { FilterBar, FilterSelect } from '../log/filter-bar.js';
 import { isOpenEnded, shownRange } from '../log/time-range.js';
 import { nameOf } from '../people/members.js';
-import { OrganisationSwitch, shownOrganisation, type ShownOrganisation } from '../people/organisation.js';
+import {
+  OrganisationSwitch,
+  shownOrganisation,
+  type ShownOrganisation,
+} from '../people/organisation.js';
 import { actionWords, RESOURCES } from './actions.js';
 import { Entry } from './entry.js';
 
@@ -25,7 +29,11 @@ const MEMBERS_MAX = 200;
 export default function AuditPage() {
   const organisation = shownOrganisation();
   return (
-    <Page title="Audit log" above={organisation?.name} actions={organisation && <OrganisationSwitch shown={organisation} />}>
+    <Page
+      title="Audit log"
+      above={organisation?.name}
+      actions={organisation && <OrganisationSwitch shown={organisation} />}
+    >
       {organisation && may('admin', organisation.role) ? (
         <AuditLog key={organisation.uid} organisation={organisation} />
       ) : (
@@ -59,14 +67,20 @@ function AuditLog({ organisation: { uid: id } }: { readonly organisation: ShownO
           label="Project"
           options={[
             ['', 'Any project'],
-            ...(projects.value ?? []).filter((it) => it.organisation_id === id).map(({ uid, name }) => [uid, name] as const),
+            ...(projects.value ?? [])
+              .filter((it) => it.organisation_id === id)
+              .map(({ uid, name }) => [uid, name] as const),
           ]}
         />
       </FilterBar>
       <Paged list={list} lines={10}>
         {(rows) =>
           rows.length === 0 ? (
-            <Empty title={query.value.size > 0 ? 'No change matches these filters' : 'Nothing was changed yet'} />
+            <Empty
+              title={
+                query.value.size > 0 ? 'No change matches these filters' : 'Nothing was changed yet'
+              }
+            />
           ) : (
             <ol class="audit" ref={entries}>
               {rows.map((entry, index) => (
@@ -87,15 +101,28 @@ function auditFilter() {
 
 /** Filters by kind of resource. A link can name a single action. */
 function WhatFilter() {
-  const all = Object.entries(RESOURCES).map(([name, { word }]) => [`${name}.*`, `${word}s`] as const);
-  return <FilterSelect name="what" label="What" options={[['', 'Anything'], ...all]} other={actionWords(param('what'))} />;
+  const all = Object.entries(RESOURCES).map(
+    ([name, { word }]) => [`${name}.*`, `${word}s`] as const,
+  );
+  return (
+    <FilterSelect
+      name="what"
+      label="What"
+      options={[['', 'Anything'], ...all]}
+      other={actionWords(param('what'))}
+    />
+  );
 }
 
 /** Filters by member. A link can name an API key or a former member. */
 function ActorFilter({ organisation }: { readonly organisation: string }) {
   const { data = [] } = useResource(`${organisation} members to filter by`, async (signal) => {
-    const { content } = await accountApi().members.list(organisation, { perPage: MEMBERS_MAX }, { signal }).page();
+    const { content } = await accountApi()
+      .members.list(organisation, { perPage: MEMBERS_MAX }, { signal })
+      .page();
     return byName(content.map((member) => ({ uid: member.uid, name: nameOf(member) })));
   });
-  return <FilterSelect name="who" label="Who" options={[['', 'Anyone'], ...data]} other="Someone else" />;
+  return (
+    <FilterSelect name="who" label="Who" options={[['', 'Anyone'], ...data]} other="Someone else" />
+  );
 }

@@ -9,7 +9,9 @@ export interface Change {
 
 /** Lists the changed values; compares objects member by member. */
 export function changesOf(changes: AuditEntry['changes']): Change[] {
-  return Object.entries(changes).flatMap(([field, { before, after }]) => differences(field, before, after));
+  return Object.entries(changes).flatMap(([field, { before, after }]) =>
+    differences(field, before, after),
+  );
 }
 
 function differences(field: string, before: unknown, after: unknown): Change[] {

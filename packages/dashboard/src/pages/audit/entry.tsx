@@ -9,10 +9,21 @@ import { projects } from '../../session/projects.js';
 import { actionWords, pageOf, resourceName } from './actions.js';
 import { Changes } from './changes-table.js';
 
-const ACTORS = { user: 'a user', project: 'an API key of the project', portal: 'a portal link', process: 'a key of the server' } as const;
+const ACTORS = {
+  user: 'a user',
+  project: 'an API key of the project',
+  portal: 'a portal link',
+  process: 'a key of the server',
+} as const;
 
 /** One change in a line; expanded: who, from which address, and each value before and after. */
-export function Entry({ entry, onFocus }: { readonly entry: AuditEntry; readonly onFocus: () => void }) {
+export function Entry({
+  entry,
+  onFocus,
+}: {
+  readonly entry: AuditEntry;
+  readonly onFocus: () => void;
+}) {
   const [isOpen, setOpen] = useState(false);
   const { actor, action, created_at: at, address } = entry;
   return (
@@ -32,7 +43,15 @@ export function Entry({ entry, onFocus }: { readonly entry: AuditEntry; readonly
 }
 
 function Details({ entry }: { readonly entry: AuditEntry }) {
-  const { actor, action, created_at: at, address, project_id: project, resource_id: resource, request_id: request } = entry;
+  const {
+    actor,
+    action,
+    created_at: at,
+    address,
+    project_id: project,
+    resource_id: resource,
+    request_id: request,
+  } = entry;
   const page = pageOf(entry);
   return (
     <div class="audit-details">
@@ -43,7 +62,8 @@ function Details({ entry }: { readonly entry: AuditEntry }) {
           [
             'Who',
             <>
-              {actor.name ?? ''} ({ACTORS[actor.type]}) <Only label="All they did" filter={{ who: actor.id }} />
+              {actor.name ?? ''} ({ACTORS[actor.type]}){' '}
+              <Only label="All they did" filter={{ who: actor.id }} />
             </>,
           ],
           ['With the key', actor.key_id && <Copyable text={actor.key_id} what="key id" />],
@@ -52,13 +72,16 @@ function Details({ entry }: { readonly entry: AuditEntry }) {
             'What',
             resource && (
               <>
-                {page ? <a href={href(page)}>{resourceName(entry)}</a> : resourceName(entry)} <code>{action}</code>{' '}
-                <Only label="Its history" filter={{ search: resource }} />
+                {page ? <a href={href(page)}>{resourceName(entry)}</a> : resourceName(entry)}{' '}
+                <code>{action}</code> <Only label="Its history" filter={{ search: resource }} />
               </>
             ),
           ],
           ['Id', resource && <Copyable text={resource} what="id" />],
-          ['Project', project && (projects.value?.find(({ uid }) => uid === project)?.name ?? project)],
+          [
+            'Project',
+            project && (projects.value?.find(({ uid }) => uid === project)?.name ?? project),
+          ],
           ['Request', <Copyable text={request} what="request id" />],
         ]}
       />
@@ -66,7 +89,13 @@ function Details({ entry }: { readonly entry: AuditEntry }) {
   );
 }
 
-function Only({ label, filter }: { readonly label: string; readonly filter: Readonly<Record<string, string>> }) {
+function Only({
+  label,
+  filter,
+}: {
+  readonly label: string;
+  readonly filter: Readonly<Record<string, string>>;
+}) {
   return (
     <Button kind="quiet" onPress={() => setQuery(filter)}>
       {label}

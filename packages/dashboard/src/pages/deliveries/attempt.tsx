@@ -6,7 +6,11 @@ import { headerLines } from '../../format/json.js';
 import { milliseconds } from '../../format/time.js';
 
 /** The response in a word: `200`, `connection refused`. */
-export function answerOf({ http_status: status, error, error_class: kind }: DeliveryAttempt): string {
+export function answerOf({
+  http_status: status,
+  error,
+  error_class: kind,
+}: DeliveryAttempt): string {
   if (kind === 'function') return 'function failed';
   return status === null ? (error ?? 'no answer') : String(status);
 }
@@ -23,7 +27,16 @@ export function Attempt({
   readonly event: SentEvent | undefined;
   readonly isOpen: boolean;
 }) {
-  const { number, status, url, requested_at: at, duration_ms: ms, response_headers: headers, response_body: body, error } = attempt;
+  const {
+    number,
+    status,
+    url,
+    requested_at: at,
+    duration_ms: ms,
+    response_headers: headers,
+    response_body: body,
+    error,
+  } = attempt;
   const isSent = attempt.error_class !== 'function';
   return (
     <details class="attempt" open={isOpen}>
@@ -42,7 +55,9 @@ export function Attempt({
           {isSent ? (
             <>
               <Code isRaw label="Request headers" text={requestLines(attempt, delivery, event)} />
-              {event && event.data !== null && <Code label="Request body" text={JSON.stringify(event.data)} />}
+              {event && event.data !== null && (
+                <Code label="Request body" text={JSON.stringify(event.data)} />
+              )}
             </>
           ) : (
             <p class="muted">Nothing was sent: the function of the subscription failed.</p>
@@ -54,13 +69,20 @@ export function Attempt({
             <p class="attempt-error">{error}</p>
           ) : headers === null ? (
             <p class="muted">
-              No response from <span class="mono">{url}</span>: {error ?? 'the reason is not known'}.
+              No response from <span class="mono">{url}</span>: {error ?? 'the reason is not known'}
+              .
             </p>
           ) : (
-            <Code isRaw label="Response headers" text={`HTTP ${attempt.http_status}\n${headerLines(headers)}`} />
+            <Code
+              isRaw
+              label="Response headers"
+              text={`HTTP ${attempt.http_status}\n${headerLines(headers)}`}
+            />
           )}
           {body !== null && body !== '' && <Code label="Response body" text={body} />}
-          {headers !== null && (body === null || body === '') && <p class="muted">The response had no body.</p>}
+          {headers !== null && (body === null || body === '') && (
+            <p class="muted">The response had no body.</p>
+          )}
         </section>
       </div>
     </details>
@@ -68,7 +90,11 @@ export function Attempt({
 }
 
 /** The request as sent, except for signatures and authentication, which are not stored. */
-function requestLines({ url, requested_at: at }: DeliveryAttempt, { uid }: EventDelivery, event: SentEvent | undefined): string {
+function requestLines(
+  { url, requested_at: at }: DeliveryAttempt,
+  { uid }: EventDelivery,
+  event: SentEvent | undefined,
+): string {
   const { headers = {}, data_bytes: length } = event ?? {};
   const own = {
     'content-type': 'application/json',

@@ -4,8 +4,13 @@ import type { Column } from '../../components/data/log.js';
 import { Time } from '../../components/data/time.js';
 
 /** One line: why a delivery waits or has ended. */
-function Remark({ row: { reason, next_attempt_at: next, status, endpoint_metadata: endpoint } }: { readonly row: EventDelivery }) {
-  if (status === 'scheduled' && endpoint.status === 'paused') return <>held: the endpoint is paused</>;
+function Remark({
+  row: { reason, next_attempt_at: next, status, endpoint_metadata: endpoint },
+}: {
+  readonly row: EventDelivery;
+}) {
+  if (status === 'scheduled' && endpoint.status === 'paused')
+    return <>held: the endpoint is paused</>;
   return (
     <>
       {reason}
@@ -20,9 +25,18 @@ function Remark({ row: { reason, next_attempt_at: next, status, endpoint_metadat
 }
 
 export const columns: readonly Column<EventDelivery>[] = [
-  { name: 'Event type', width: 'minmax(8rem, 1.1fr)', cell: ({ event_metadata: event }) => event.event_type ?? 'unknown' },
+  {
+    name: 'Event type',
+    width: 'minmax(8rem, 1.1fr)',
+    cell: ({ event_metadata: event }) => event.event_type ?? 'unknown',
+  },
   { name: 'Status', width: '6.5rem', cell: ({ status }) => <Badge status={status} /> },
-  { name: 'Endpoint', width: 'minmax(7rem, 0.9fr)', narrow: 'second', cell: ({ endpoint_metadata: it }) => it.name ?? it.uid },
+  {
+    name: 'Endpoint',
+    width: 'minmax(7rem, 0.9fr)',
+    narrow: 'second',
+    cell: ({ endpoint_metadata: it }) => it.name ?? it.uid,
+  },
   {
     name: 'Remark',
     width: 'minmax(8rem, 2fr)',
@@ -33,6 +47,16 @@ export const columns: readonly Column<EventDelivery>[] = [
       </span>
     ),
   },
-  { name: 'Attempts', width: '5rem', narrow: 'hidden', cell: ({ attempts }) => <span class="number">{attempts}</span> },
-  { name: 'Time', width: '9rem', narrow: 'second', cell: ({ occurred_at: at }) => <Time at={at} look="row" /> },
+  {
+    name: 'Attempts',
+    width: '5rem',
+    narrow: 'hidden',
+    cell: ({ attempts }) => <span class="number">{attempts}</span>,
+  },
+  {
+    name: 'Time',
+    width: '9rem',
+    narrow: 'second',
+    cell: ({ occurred_at: at }) => <Time at={at} look="row" />,
+  },
 ];

@@ -32,8 +32,13 @@ export default function DeliveryLog() {
         hrefOf={({ uid }) => projectHref(`/deliveries/${uid}`)}
         rowKey={{ key: 'r', label: 'Send the row again', run: resendNow }}
       >
-        <p>A delivery is made for each endpoint that an event goes to. They appear here while they happen.</p>
-        {!isPortal.value && <ButtonLink href={projectHref('/events')}>Look at the events</ButtonLink>}
+        <p>
+          A delivery is made for each endpoint that an event goes to. They appear here while they
+          happen.
+        </p>
+        {!isPortal.value && (
+          <ButtonLink href={projectHref('/events')}>Look at the events</ButtonLink>
+        )}
       </LiveLog>
     </Page>
   );

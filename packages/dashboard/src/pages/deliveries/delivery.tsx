@@ -23,7 +23,9 @@ export default function DeliveryPage({ params: { id = '' } }: PageProps) {
     key,
     async (signal) => {
       const delivery = await api().eventDeliveries.get(id, { signal });
-      const { content: attempts } = await api().eventDeliveries.listDeliveryAttempts(id, { signal });
+      const { content: attempts } = await api().eventDeliveries.listDeliveryAttempts(id, {
+        signal,
+      });
       return { delivery, attempts };
     },
     { everyMs: LIVE_MS },
@@ -48,7 +50,13 @@ export default function DeliveryPage({ params: { id = '' } }: PageProps) {
               {data.attempts.length === 0 && <p class="muted">No request was sent yet.</p>}
               <div class="attempts">
                 {data.attempts.map((attempt, index) => (
-                  <Attempt key={attempt.uid} attempt={attempt} delivery={data.delivery} event={event.data} isOpen={index === 0} />
+                  <Attempt
+                    key={attempt.uid}
+                    attempt={attempt}
+                    delivery={data.delivery}
+                    event={event.data}
+                    isOpen={index === 0}
+                  />
                 ))}
               </div>
             </Panel>
@@ -60,12 +68,21 @@ export default function DeliveryPage({ params: { id = '' } }: PageProps) {
 }
 
 function DeliveryFacts({ delivery }: { readonly delivery: EventDelivery }) {
-  const { endpoint_metadata: endpoint, status, reason, next_attempt_at: next, recovered } = delivery;
+  const {
+    endpoint_metadata: endpoint,
+    status,
+    reason,
+    next_attempt_at: next,
+    recovered,
+  } = delivery;
   const rows: (readonly [string, ComponentChildren])[] = [
     ['Endpoint', <EndpointLink delivery={delivery} />],
     ['URL', endpoint.url && <span class="mono">{endpoint.url}</span>],
     ['Reason', reason],
-    ['Next attempt', next ? <FullTime at={next} /> : ENDED.includes(status) ? null : waiting(delivery)],
+    [
+      'Next attempt',
+      next ? <FullTime at={next} /> : ENDED.includes(status) ? null : waiting(delivery),
+    ],
     [
       'Event',
       isPortal.value ? (
@@ -78,12 +95,21 @@ function DeliveryFacts({ delivery }: { readonly delivery: EventDelivery }) {
     ['Delivery id', <Copyable text={delivery.uid} what="delivery id" />],
     ['Message time', <FullTime at={delivery.occurred_at} />],
     ['Last change', <FullTime at={delivery.updated_at} />],
-    ['Recovered', recovered > 0 ? `${recovered} times from an agent that had died: each may be a second request` : null],
+    [
+      'Recovered',
+      recovered > 0
+        ? `${recovered} times from an agent that had died: each may be a second request`
+        : null,
+    ],
   ];
   return <Facts rows={rows} />;
 }
 
-function EndpointLink({ delivery: { endpoint_metadata: it } }: { readonly delivery: EventDelivery }) {
+function EndpointLink({
+  delivery: { endpoint_metadata: it },
+}: {
+  readonly delivery: EventDelivery;
+}) {
   const name = it.name ?? it.uid;
   return (
     <>
@@ -104,7 +130,8 @@ function Transformed({ delivery: { subscription_id: id } }: { readonly delivery:
   if (isPortal.value) return <>{words}</>;
   return (
     <>
-      <a href={projectHref(`/subscriptions/${id}/function`)}>The function of the subscription</a> {words}
+      <a href={projectHref(`/subscriptions/${id}/function`)}>The function of the subscription</a>{' '}
+      {words}
     </>
   );
 }

@@ -14,9 +14,17 @@ export function EndpointFilter() {
     byName((await api().endpoints.list({ perPage: MOST }, { signal }).page()).content),
   );
   const isOther = chosen !== '' && known && !known.some(([uid]) => uid === chosen);
-  const named = useResource(isOther ? `${projectId.value} endpoint ${chosen}` : undefined, (signal) =>
-    api().endpoints.get(chosen, { signal }),
+  const named = useResource(
+    isOther ? `${projectId.value} endpoint ${chosen}` : undefined,
+    (signal) => api().endpoints.get(chosen, { signal }),
   );
   const options = [['', 'Any endpoint'] as const, ...(known ?? [])];
-  return <FilterSelect name="endpoint" label="Endpoint" options={options} other={named.data?.name ?? 'One endpoint'} />;
+  return (
+    <FilterSelect
+      name="endpoint"
+      label="Endpoint"
+      options={options}
+      other={named.data?.name ?? 'One endpoint'}
+    />
+  );
 }

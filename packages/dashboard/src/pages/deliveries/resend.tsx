@@ -18,7 +18,9 @@ import { deliveryFilter } from './delivery-filter.js';
 export function resendNow({ uid, status, event_metadata: event }: EventDelivery): void {
   if (status !== 'failure' && status !== 'discarded') {
     toast(
-      status === 'success' ? 'It was delivered. Open it to send it again.' : `It is ${status}: it will be attempted without this.`,
+      status === 'success'
+        ? 'It was delivered. Open it to send it again.'
+        : `It is ${status}: it will be attempted without this.`,
       'bad',
     );
     return;
@@ -29,7 +31,13 @@ export function resendNow({ uid, status, event_metadata: event }: EventDelivery)
 }
 
 /** Resends the delivery of a page; asks first if it was delivered. */
-export function ResendButton({ delivery, onSent }: { readonly delivery: EventDelivery; readonly onSent: () => void }) {
+export function ResendButton({
+  delivery,
+  onSent,
+}: {
+  readonly delivery: EventDelivery;
+  readonly onSent: () => void;
+}) {
   const [isAsked, setAsked] = useState(false);
   const isDelivered = delivery.status === 'success';
   const action = useAction(async () => {
@@ -43,7 +51,12 @@ export function ResendButton({ delivery, onSent }: { readonly delivery: EventDel
   if (!isEnded || !maySend()) return null;
   return (
     <>
-      <Button kind={isDelivered ? 'plain' : 'main'} keys="r" isRunning={action.isRunning} onPress={press}>
+      <Button
+        kind={isDelivered ? 'plain' : 'main'}
+        keys="r"
+        isRunning={action.isRunning}
+        onPress={press}
+      >
         Send again
       </Button>
       {action.error && !isAsked && <Problem error={action.error} />}
@@ -62,8 +75,8 @@ export function ResendButton({ delivery, onSent }: { readonly delivery: EventDel
         >
           {action.error && <Problem error={action.error} />}
           <p>
-            The endpoint has accepted this delivery. It gets it a second time with the same <code>webhook-id</code>, by which it may leave
-            it out.
+            The endpoint has accepted this delivery. It gets it a second time with the same{' '}
+            <code>webhook-id</code>, by which it may leave it out.
           </p>
         </Dialog>
       )}
@@ -72,7 +85,11 @@ export function ResendButton({ delivery, onSent }: { readonly delivery: EventDel
 }
 
 /** Statuses that can be resent in bulk. */
-const SENDABLE = { failure: 'failed deliveries', discarded: 'discarded deliveries', success: 'successful deliveries' };
+const SENDABLE = {
+  failure: 'failed deliveries',
+  discarded: 'discarded deliveries',
+  success: 'successful deliveries',
+};
 
 /** Resends all deliveries that match the log's filters; by default the failed ones. */
 export function ResendAll({ onDone }: { readonly onDone: () => void }) {
@@ -99,7 +116,11 @@ export function ResendAll({ onDone }: { readonly onDone: () => void }) {
             held: 'of them wait until their paused endpoint is activated.',
             left: 'more are left alone: their endpoint is inactive or deleted.',
           }}
-          step={stepOf({ status, ...closedRange(), ...given({ endpointId, event_type: eventType }) })}
+          step={stepOf({
+            status,
+            ...closedRange(),
+            ...given({ endpointId, event_type: eventType }),
+          })}
           onClose={close}
         />
       )}
@@ -111,7 +132,10 @@ type Selection = Parameters<ReturnType<typeof api>['eventDeliveries']['batchRetr
 
 function stepOf(selection: Selection): RunStep {
   return async (options, signal) => {
-    const { due, held, left, next } = await api().eventDeliveries.batchRetry({ ...selection, ...options }, { signal });
+    const { due, held, left, next } = await api().eventDeliveries.batchRetry(
+      { ...selection, ...options },
+      { signal },
+    );
     return { count: due + held, held, left, next };
   };
 }

@@ -9,7 +9,13 @@ import { projectPath } from '../../router/project-path.js';
 import { mayManage, maySend } from '../../session/access.js';
 import { TestEvent } from './test-event.js';
 
-export function EndpointActions({ endpoint, onChange }: { readonly endpoint: Endpoint; readonly onChange: () => void }) {
+export function EndpointActions({
+  endpoint,
+  onChange,
+}: {
+  readonly endpoint: Endpoint;
+  readonly onChange: () => void;
+}) {
   const { uid, name, status } = endpoint;
   const isActive = status === 'active';
   const isTesting = query.value.has('test');
@@ -27,7 +33,11 @@ export function EndpointActions({ endpoint, onChange }: { readonly endpoint: End
             kind={isActive ? 'plain' : 'main'}
             work={async () => {
               await (isActive ? api().endpoints.pause(uid) : api().endpoints.activate(uid));
-              toast(isActive ? `${name} is paused: its deliveries are held.` : `${name} is active: what was held is sent.`);
+              toast(
+                isActive
+                  ? `${name} is paused: its deliveries are held.`
+                  : `${name} is active: what was held is sent.`,
+              );
               onChange();
             }}
           >
@@ -43,12 +53,22 @@ export function EndpointActions({ endpoint, onChange }: { readonly endpoint: End
               navigate(projectPath('/endpoints'));
             }}
           >
-            <p>Its subscriptions are deleted, and deliveries that wait for it are discarded. What was delivered stays in the log.</p>
-            {isActive && <p>To stop it for a while, pause it: its deliveries are then held, not lost.</p>}
+            <p>
+              Its subscriptions are deleted, and deliveries that wait for it are discarded. What was
+              delivered stays in the log.
+            </p>
+            {isActive && (
+              <p>To stop it for a while, pause it: its deliveries are then held, not lost.</p>
+            )}
           </ConfirmButton>
         </>
       )}
-      {isTesting && <TestEvent endpoint={endpoint} onClose={() => setQuery({ test: undefined }, { replace: true })} />}
+      {isTesting && (
+        <TestEvent
+          endpoint={endpoint}
+          onClose={() => setQuery({ test: undefined }, { replace: true })}
+        />
+      )}
     </>
   );
 }

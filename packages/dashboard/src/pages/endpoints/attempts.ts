@@ -4,7 +4,10 @@ import type { Attempts } from './state.js';
 const DAY_MS = 24 * 3_600_000;
 
 /** Requests per endpoint in the last day; endpoints without requests are omitted. */
-export async function attemptsOf(endpointId: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, Attempts>> {
+export async function attemptsOf(
+  endpointId: readonly string[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Attempts>> {
   if (endpointId.length === 0) return new Map();
   const startDate = new Date(Date.now() - DAY_MS).toISOString();
   const { content } = await api().activity.endpoints({ endpointId, startDate }, { signal });

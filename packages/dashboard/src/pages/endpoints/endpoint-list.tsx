@@ -37,7 +37,11 @@ type Row = Endpoint & { readonly attempts: Attempts | undefined };
 export default function EndpointList() {
   const mayCreate = mayManage();
   return (
-    <Page title="Endpoints" isFull actions={mayCreate && <NewLink what="endpoint" path="/endpoints/new" />}>
+    <Page
+      title="Endpoints"
+      isFull
+      actions={mayCreate && <NewLink what="endpoint" path="/endpoints/new" />}
+    >
       <FilterBar searchHint={isPortal.value ? 'Name or URL' : 'Name, URL or owner'} hasTime={false}>
         <FilterSelect name="status" label="Status" options={STATUSES} />
         <FilterSelect name="breaker" label="Circuit breaker" options={BREAKERS} />
@@ -73,16 +77,39 @@ async function read(page: PageQuery, signal: AbortSignal) {
     content.map(({ uid }) => uid),
     signal,
   );
-  return { pagination, content: content.map((row) => ({ ...row, attempts: attempts.get(row.uid) })) };
+  return {
+    pagination,
+    content: content.map((row) => ({ ...row, attempts: attempts.get(row.uid) })),
+  };
 }
 
 const columns: readonly Column<Row>[] = [
   { name: 'Name', width: 'minmax(8rem, 1.2fr)', cell: ({ name }) => name },
   { name: 'State', width: '7.5rem', cell: (row) => <State row={row} /> },
-  { name: 'Accepted in 24 hours', width: '10.5rem', narrow: 'hidden', cell: ({ attempts }) => <Share attempts={attempts} /> },
-  { name: 'URL', width: 'minmax(10rem, 2fr)', narrow: 'second', cell: ({ url }) => <span class="mono muted">{url}</span> },
-  { name: 'Owner', width: 'minmax(4rem, 0.7fr)', narrow: 'hidden', cell: ({ owner_id: owner }) => owner },
-  { name: 'Remark', width: 'minmax(7rem, 1fr)', narrow: 'hidden', cell: (row) => <Remark row={row} /> },
+  {
+    name: 'Accepted in 24 hours',
+    width: '10.5rem',
+    narrow: 'hidden',
+    cell: ({ attempts }) => <Share attempts={attempts} />,
+  },
+  {
+    name: 'URL',
+    width: 'minmax(10rem, 2fr)',
+    narrow: 'second',
+    cell: ({ url }) => <span class="mono muted">{url}</span>,
+  },
+  {
+    name: 'Owner',
+    width: 'minmax(4rem, 0.7fr)',
+    narrow: 'hidden',
+    cell: ({ owner_id: owner }) => owner,
+  },
+  {
+    name: 'Remark',
+    width: 'minmax(7rem, 1fr)',
+    narrow: 'hidden',
+    cell: (row) => <Remark row={row} />,
+  },
 ];
 
 function State({ row }: { readonly row: Row }) {

@@ -27,7 +27,10 @@ export default function EndpointNew() {
   const [created, setCreated] = useState<Created>();
   const create = useAction(async () => {
     const { secret } = more;
-    const endpoint = await api().endpoints.create({ ...fieldsOf(draft.values), ...given({ secret }) });
+    const endpoint = await api().endpoints.create({
+      ...fieldsOf(draft.values),
+      ...given({ secret }),
+    });
     const types = typesOf(more.types);
     setCreated({ endpoint, ...(types.length > 0 ? await subscribed(endpoint, types) : {}) });
   });
@@ -35,15 +38,19 @@ export default function EndpointNew() {
   return (
     <Page title="New endpoint" above={<a href={projectHref('/endpoints')}>Endpoints</a>}>
       <Panel title="What is sent where">
-        <Form action={create} verb="Create" actions={<ButtonLink href={projectHref('/endpoints')}>Cancel</ButtonLink>}>
+        <Form
+          action={create}
+          verb="Create"
+          actions={<ButtonLink href={projectHref('/endpoints')}>Cancel</ButtonLink>}
+        >
           <EndpointFields draft={draft} error={create.error}>
             <TextField
               label="Event types"
               isMono
               hint={
                 <>
-                  That it subscribes to. <code>*</code>: every type. <code>order.*</code>: every type below order. Several with commas;
-                  empty for none.
+                  That it subscribes to. <code>*</code>: every type. <code>order.*</code>: every
+                  type below order. Several with commas; empty for none.
                 </>
               }
               value={more.types}
@@ -65,9 +72,16 @@ export default function EndpointNew() {
 }
 
 /** Subscribes a new endpoint. Returns errors: the endpoint exists, and its secret must be shown. */
-async function subscribed({ uid, name }: Endpoint, types: readonly string[]): Promise<{ problem?: Error }> {
+async function subscribed(
+  { uid, name }: Endpoint,
+  types: readonly string[],
+): Promise<{ problem?: Error }> {
   try {
-    await api().subscriptions.create({ name, endpoint_id: uid, filter_config: { event_types: types } });
+    await api().subscriptions.create({
+      name,
+      endpoint_id: uid,
+      filter_config: { event_types: types },
+    });
     return {};
   } catch (error) {
     return { problem: error as Error };
@@ -80,14 +94,15 @@ function CreatedPage({ endpoint: { uid, name, secrets }, problem }: Created) {
       <Panel title="The endpoint was created">
         <NewSecret what="secret" secret={secrets[0]?.value ?? ''}>
           <p>
-            The receiver verifies with it that requests come from here: <code>verify()</code> of the client, or a library of Standard
-            Webhooks.
+            The receiver verifies with it that requests come from here: <code>verify()</code> of the
+            client, or a library of Standard Webhooks.
           </p>
         </NewSecret>
         {problem && (
           <Problem error={problem}>
             <p>
-              It is subscribed to nothing yet. <a href={projectHref(`/subscriptions/new?endpoint=${uid}`)}>Subscribe it</a>
+              It is subscribed to nothing yet.{' '}
+              <a href={projectHref(`/subscriptions/new?endpoint=${uid}`)}>Subscribe it</a>
             </p>
           </Problem>
         )}

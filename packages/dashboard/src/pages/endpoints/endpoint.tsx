@@ -18,7 +18,10 @@ export default function EndpointPage({ params: { id = '' } }: PageProps) {
   const resource = useResource(
     `${projectId.value} endpoint ${id} with attempts`,
     async (signal) => {
-      const [endpoint, attempts] = await Promise.all([api().endpoints.get(id, { signal }), attemptsOf([id], signal)]);
+      const [endpoint, attempts] = await Promise.all([
+        api().endpoints.get(id, { signal }),
+        attemptsOf([id], signal),
+      ]);
       return { endpoint, attempts: attempts.get(id) };
     },
     { everyMs: LIVE_MS },

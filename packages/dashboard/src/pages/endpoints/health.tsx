@@ -21,7 +21,8 @@ const RANGES = [
 ] as const;
 
 export function Health({ id }: { readonly id: string }) {
-  const [range, words, hours] = RANGES.find(([value]) => value === query.value.get('range')) ?? RANGES[0];
+  const [range, words, hours] =
+    RANGES.find(([value]) => value === query.value.get('range')) ?? RANGES[0];
   const activity = useResource(
     `${projectId.value} activity of ${id} ${range}`,
     // Includes the unfinished step: the chart shows counts, not rates.
@@ -30,7 +31,10 @@ export function Health({ id }: { readonly id: string }) {
   );
   const failed = projectHref(`/deliveries?endpoint=${id}&status=failure`);
   return (
-    <Panel title="Health" actions={<FilterSelect name="range" label="Time of the chart" options={RANGES} />}>
+    <Panel
+      title="Health"
+      actions={<FilterSelect name="range" label="Time of the chart" options={RANGES} />}
+    >
       <Loaded resource={activity} lines={6}>
         {(steps) => {
           const attempts = totals(steps);
@@ -44,7 +48,13 @@ export function Health({ id }: { readonly id: string }) {
                   : `${percent(share)} of ${compact(attempts.success + attempts.failure)} requests were accepted`}{' '}
                 in the {words.toLowerCase()}.
               </p>
-              <TimeChart title={titleOf(steps)} summary={summaryOf(lines)} atMs={steps.atMs} lines={lines} format={count} />
+              <TimeChart
+                title={titleOf(steps)}
+                summary={summaryOf(lines)}
+                atMs={steps.atMs}
+                lines={lines}
+                format={count}
+              />
             </>
           );
         }}
@@ -53,7 +63,9 @@ export function Health({ id }: { readonly id: string }) {
       <p class="panel-links">
         <a href={projectHref(`/deliveries?endpoint=${id}`)}>All deliveries</a>
         <a href={failed}>Send failed deliveries again…</a>
-        <a href={projectHref(`/deliveries?endpoint=${id}&status=retry`)}>Deliveries that are retried</a>
+        <a href={projectHref(`/deliveries?endpoint=${id}&status=retry`)}>
+          Deliveries that are retried
+        </a>
       </p>
     </Panel>
   );
@@ -64,7 +76,8 @@ function titleOf({ stepSeconds }: Steps): string {
 }
 
 function totals({ steps }: Steps) {
-  const sum = (kind: 'success' | 'failure') => steps.reduce((all, step) => all + (step?.attempts[kind] ?? 0), 0);
+  const sum = (kind: 'success' | 'failure') =>
+    steps.reduce((all, step) => all + (step?.attempts[kind] ?? 0), 0);
   return { success: sum('success'), failure: sum('failure') };
 }
 
@@ -76,5 +89,10 @@ function linesOf({ steps }: Steps): readonly Line[] {
 }
 
 function summaryOf(lines: readonly Line[]): string {
-  return lines.map(({ label, values }) => `${label}: ${count(values.reduce<number>((sum, it) => sum + (it ?? 0), 0))}`).join('. ');
+  return lines
+    .map(
+      ({ label, values }) =>
+        `${label}: ${count(values.reduce<number>((sum, it) => sum + (it ?? 0), 0))}`,
+    )
+    .join('. ');
 }

@@ -11,23 +11,33 @@ export function LastError({ endpointId }: { readonly endpointId: string }) {
   const { data } = useResource(
     `${projectId.value} last error of ${endpointId}`,
     async (signal) => {
-      const newest = api().eventDeliveries.list({ endpointId, status: ['retry', 'failure'], perPage: 1 }, { signal });
+      const newest = api().eventDeliveries.list(
+        { endpointId, status: ['retry', 'failure'], perPage: 1 },
+        { signal },
+      );
       const delivery = (await newest.page()).content[0];
       if (!delivery) return undefined;
-      const { content } = await api().eventDeliveries.listDeliveryAttempts(delivery.uid, { signal });
+      const { content } = await api().eventDeliveries.listDeliveryAttempts(delivery.uid, {
+        signal,
+      });
       return { delivery, attempt: content[0] };
     },
     { everyMs: LIVE_MS },
   );
   if (!data) return null;
   const { delivery, attempt } = data;
-  const why = attempt?.error ?? delivery.reason ?? (attempt ? `It answered ${attempt.http_status}` : 'It was not sent');
+  const why =
+    attempt?.error ??
+    delivery.reason ??
+    (attempt ? `It answered ${attempt.http_status}` : 'It was not sent');
   return (
     <p>
       <strong>Last error:</strong> {capital(why)}{' '}
       <span class="muted">
-        <a href={projectHref(`/deliveries/${delivery.uid}`)}>{delivery.event_metadata.event_type ?? 'The delivery'}</a>,{' '}
-        <Time at={attempt?.requested_at ?? delivery.updated_at} look="relative" />
+        <a href={projectHref(`/deliveries/${delivery.uid}`)}>
+          {delivery.event_metadata.event_type ?? 'The delivery'}
+        </a>
+        , <Time at={attempt?.requested_at ?? delivery.updated_at} look="relative" />
       </span>
     </p>
   );

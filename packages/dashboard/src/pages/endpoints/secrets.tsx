@@ -25,11 +25,23 @@ const OVERLAPS = [
   ['0', 'no longer: they end now'],
 ] as const;
 
-export function Secrets({ endpoint: { uid, secrets }, onChange }: { readonly endpoint: Endpoint; readonly onChange: () => void }) {
+export function Secrets({
+  endpoint: { uid, secrets },
+  onChange,
+}: {
+  readonly endpoint: Endpoint;
+  readonly onChange: () => void;
+}) {
   const [isOpen, setOpen] = useState(false);
   return (
-    <Panel title="Secrets" actions={mayManage() && <Button onPress={() => setOpen(true)}>Rotate…</Button>}>
-      <p class="muted">Every request is signed with each of them, so a receiver that knows one of them can verify it.</p>
+    <Panel
+      title="Secrets"
+      actions={mayManage() && <Button onPress={() => setOpen(true)}>Rotate…</Button>}
+    >
+      <p class="muted">
+        Every request is signed with each of them, so a receiver that knows one of them can verify
+        it.
+      </p>
       <Table<Secret> label="Secrets" rows={secrets} columns={columns} />
       {isOpen && <Rotate endpointId={uid} onRotated={onChange} onClose={() => setOpen(false)} />}
     </Panel>
@@ -64,22 +76,35 @@ function Rotate({
   readonly onRotated: () => void;
   readonly onClose: () => void;
 }) {
-  const { values, set } = useDraft<{ hours: string; secret: string }>({ hours: OVERLAPS[0][0], secret: '' });
+  const { values, set } = useDraft<{ hours: string; secret: string }>({
+    hours: OVERLAPS[0][0],
+    secret: '',
+  });
   const [rotated, setRotated] = useState<Endpoint>();
   const rotate = useAction(async () => {
     const { hours, secret } = values;
-    setRotated(await api().endpoints.expireSecret(endpointId, { expiration: Number(hours), ...given({ secret }) }));
+    setRotated(
+      await api().endpoints.expireSecret(endpointId, {
+        expiration: Number(hours),
+        ...given({ secret }),
+      }),
+    );
     onRotated();
   });
   if (rotated) {
     const shown = rotated.secrets.find(({ expires_at: end }) => end === null);
     const old = rotated.secrets.filter(({ expires_at: end }) => end !== null).at(-1);
     return (
-      <Dialog title="The new secret" onClose={onClose} actions={<Button onPress={onClose}>Close</Button>}>
+      <Dialog
+        title="The new secret"
+        onClose={onClose}
+        actions={<Button onPress={onClose}>Close</Button>}
+      >
         <NewSecret what="secret" secret={shown?.value ?? ''}>
           {old?.expires_at ? (
             <p>
-              The old one signs until <Time at={old.expires_at} />: give the receiver the new one before.
+              The old one signs until <Time at={old.expires_at} />: give the receiver the new one
+              before.
             </p>
           ) : (
             <p>The old one does not sign any more: give the receiver the new one now.</p>
@@ -90,7 +115,12 @@ function Rotate({
   }
   return (
     <FormDialog title="Rotate the secret" verb="Rotate" action={rotate} onClose={onClose}>
-      <Select label="The present secret signs" value={values.hours} options={OVERLAPS} onChange={set('hours')} />
+      <Select
+        label="The present secret signs"
+        value={values.hours}
+        options={OVERLAPS}
+        onChange={set('hours')}
+      />
       <TextField
         label="New secret"
         isMono

@@ -19,7 +19,13 @@ import { AUTHENTICATIONS } from './form/authentication-draft.js';
 import { draftOf, fieldsOf } from './form/endpoint-draft.js';
 import { EndpointFields } from './form/endpoint-fields.js';
 
-export function Settings({ endpoint, onChange }: { readonly endpoint: Endpoint; readonly onChange: () => void }) {
+export function Settings({
+  endpoint,
+  onChange,
+}: {
+  readonly endpoint: Endpoint;
+  readonly onChange: () => void;
+}) {
   const isEditing = query.value.has('edit') && mayManage();
   const begin = () => setQuery({ edit: '1' });
   const end = () => setQuery({ edit: undefined }, { replace: true });
@@ -52,7 +58,15 @@ export function Settings({ endpoint, onChange }: { readonly endpoint: Endpoint; 
   );
 }
 
-function EditForm({ endpoint, onSaved, onEnd }: { readonly endpoint: Endpoint; readonly onSaved: () => void; readonly onEnd: () => void }) {
+function EditForm({
+  endpoint,
+  onSaved,
+  onEnd,
+}: {
+  readonly endpoint: Endpoint;
+  readonly onSaved: () => void;
+  readonly onEnd: () => void;
+}) {
   const draft = useDraft(draftOf(endpoint));
   const edit = useEdit<Endpoint, ChangedEndpoint>(endpoint, {
     write: (changes, options) => api().endpoints.update(endpoint.uid, changes, options),
@@ -61,7 +75,11 @@ function EditForm({ endpoint, onSaved, onEnd }: { readonly endpoint: Endpoint; r
   });
   const submit = () => edit.save(changed(fieldsOf(draftOf(edit.base)), fieldsOf(draft.values)));
   return (
-    <Form action={{ ...edit, run: submit }} verb="Save" actions={<Button onPress={onEnd}>Cancel</Button>}>
+    <Form
+      action={{ ...edit, run: submit }}
+      verb="Save"
+      actions={<Button onPress={onEnd}>Cancel</Button>}
+    >
       <EndpointFields draft={draft} error={edit.error} />
       <Conflict
         what="endpoint"
@@ -74,7 +92,13 @@ function EditForm({ endpoint, onSaved, onEnd }: { readonly endpoint: Endpoint; r
 }
 
 function factsOf(endpoint: Endpoint): (readonly [string, ComponentChildren])[] {
-  const { description, owner_id: owner, authentication, mtls_client_cert: certificate, concurrency } = endpoint;
+  const {
+    description,
+    owner_id: owner,
+    authentication,
+    mtls_client_cert: certificate,
+    concurrency,
+  } = endpoint;
   return [
     ['URL', <span class="mono">{endpoint.url}</span>],
     ['Description', description || null],
@@ -84,13 +108,19 @@ function factsOf(endpoint: Endpoint): (readonly [string, ComponentChildren])[] {
     ['Timeout', `${endpoint.http_timeout} s`],
     ['Retries', retryWords(endpoint)],
     ['Rate limit', limitWords(endpoint)],
-    ['Concurrency', concurrency === null ? 'as the instance' : `${count(concurrency)} requests at a time, per agent`],
+    [
+      'Concurrency',
+      concurrency === null
+        ? 'as the instance'
+        : `${count(concurrency)} requests at a time, per agent`,
+    ],
     ['Endpoint id', <Copyable text={endpoint.uid} what="endpoint id" />],
     ['Created', <FullTime at={endpoint.created_at} />],
     [
       'Last change',
       <>
-        <FullTime at={endpoint.updated_at} /> {may('admin') && <a href={href(`/audit?search=${endpoint.uid}`)}>Who changed what</a>}
+        <FullTime at={endpoint.updated_at} />{' '}
+        {may('admin') && <a href={href(`/audit?search=${endpoint.uid}`)}>Who changed what</a>}
       </>,
     ],
   ];
@@ -101,7 +131,9 @@ function Owner({ id }: { readonly id: string }) {
     <>
       {id}{' '}
       {!isPortal.value && may('member') && (
-        <a href={projectHref(`/portal-links?search=${encodeURIComponent(id)}&new=1`)}>Portal link for {id}</a>
+        <a href={projectHref(`/portal-links?search=${encodeURIComponent(id)}&new=1`)}>
+          Portal link for {id}
+        </a>
       )}
     </>
   );

@@ -18,7 +18,8 @@ export function StateLine({
   readonly onChange: () => void;
 }) {
   const { label, tone, sentence, until } = stateOf(endpoint, attempts);
-  const isTripped = endpoint.circuit_breaker !== null && endpoint.circuit_breaker.state !== 'closed';
+  const isTripped =
+    endpoint.circuit_breaker !== null && endpoint.circuit_breaker.state !== 'closed';
   return (
     <section class={`notice endpoint-state ${tone}`} aria-label="State">
       <p role="status">

@@ -18,10 +18,22 @@ export interface EndpointState {
 const FAILING = 0.5;
 
 /** Says in a word and a sentence whether an endpoint receives its deliveries. */
-export function stateOf({ status, status_reason: reason, circuit_breaker: breaker }: Endpoint, attempts?: Attempts): EndpointState {
-  if (status === 'paused') return { label: 'paused', tone: 'warn', sentence: 'Its deliveries are held until it is activated.' };
+export function stateOf(
+  { status, status_reason: reason, circuit_breaker: breaker }: Endpoint,
+  attempts?: Attempts,
+): EndpointState {
+  if (status === 'paused')
+    return {
+      label: 'paused',
+      tone: 'warn',
+      sentence: 'Its deliveries are held until it is activated.',
+    };
   if (status === 'inactive')
-    return { label: 'inactive', tone: 'bad', sentence: `${reason ?? 'It was deactivated.'} Events for it are not delivered.` };
+    return {
+      label: 'inactive',
+      tone: 'bad',
+      sentence: `${reason ?? 'It was deactivated.'} Events for it are not delivered.`,
+    };
   if (breaker?.state === 'open') {
     const { failures, requests, until } = breaker;
     const sentence = `Its circuit breaker is open: ${failures} of ${requests} requests failed, so its deliveries wait. One request tries it`;
@@ -31,11 +43,16 @@ export function stateOf({ status, status_reason: reason, circuit_breaker: breake
     return {
       label: 'probing',
       tone: 'warn',
-      sentence: 'Its circuit breaker was open. One request tries the endpoint now; the others wait.',
+      sentence:
+        'Its circuit breaker was open. One request tries the endpoint now; the others wait.',
     };
   const share = shareOf(attempts);
   if (share !== undefined && 1 - share >= FAILING)
-    return { label: 'failing', tone: 'bad', sentence: 'Most of the requests of the last day failed.' };
+    return {
+      label: 'failing',
+      tone: 'bad',
+      sentence: 'Most of the requests of the last day failed.',
+    };
   return { label: 'active', tone: 'ok', sentence: 'Deliveries to it are sent.' };
 }
 

@@ -19,12 +19,20 @@ export function Subscriptions({ endpointId }: { readonly endpointId: string }) {
   return (
     <Panel
       title="Subscriptions"
-      actions={mayManage() && <ButtonLink href={projectHref(`/subscriptions/new?endpoint=${endpointId}`)}>Subscribe</ButtonLink>}
+      actions={
+        mayManage() && (
+          <ButtonLink href={projectHref(`/subscriptions/new?endpoint=${endpointId}`)}>
+            Subscribe
+          </ButtonLink>
+        )
+      }
     >
       <Loaded resource={resource} lines={2}>
         {({ content, pagination }) =>
           content.length === 0 ? (
-            <p class="muted">It is subscribed to nothing: only events that name it or its owner come here.</p>
+            <p class="muted">
+              It is subscribed to nothing: only events that name it or its owner come here.
+            </p>
           ) : (
             <>
               <Table<Subscription> label="Subscriptions" rows={content} columns={columns} />
@@ -38,11 +46,28 @@ export function Subscriptions({ endpointId }: { readonly endpointId: string }) {
 }
 
 const columns = [
-  { name: 'Name', cell: ({ uid, name }: Subscription) => <a href={projectHref(`/subscriptions/${uid}`)}>{name}</a> },
+  {
+    name: 'Name',
+    cell: ({ uid, name }: Subscription) => (
+      <a href={projectHref(`/subscriptions/${uid}`)}>{name}</a>
+    ),
+  },
   {
     name: 'State',
-    cell: ({ is_disabled: isOff }: Subscription) => <Badge status={isOff ? 'disabled' : 'enabled'} tone={isOff ? 'warn' : 'ok'} />,
+    cell: ({ is_disabled: isOff }: Subscription) => (
+      <Badge status={isOff ? 'disabled' : 'enabled'} tone={isOff ? 'warn' : 'ok'} />
+    ),
   },
-  { name: 'Event types', cell: ({ filter_config: it }: Subscription) => <span class="mono">{it.event_types.join(', ')}</span> },
-  { name: 'Filter', cell: ({ filter_config: { filter } }: Subscription) => <span class="muted">{filterWords(filter)}</span> },
+  {
+    name: 'Event types',
+    cell: ({ filter_config: it }: Subscription) => (
+      <span class="mono">{it.event_types.join(', ')}</span>
+    ),
+  },
+  {
+    name: 'Filter',
+    cell: ({ filter_config: { filter } }: Subscription) => (
+      <span class="muted">{filterWords(filter)}</span>
+    ),
+  },
 ];

@@ -1,4 +1,9 @@
-import { GatewayApiError, type DeliveryAttempt, type Endpoint, type EventDelivery } from '@gateway/client';
+import {
+  GatewayApiError,
+  type DeliveryAttempt,
+  type Endpoint,
+  type EventDelivery,
+} from '@gateway/client';
 import { useId, useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
@@ -19,7 +24,13 @@ const LIVE_MS = 500;
 const TEST_TYPE = 'gateway.test';
 
 /** Sends an event to this endpoint only, and shows its delivery. */
-export function TestEvent({ endpoint: { uid, name, status }, onClose }: { readonly endpoint: Endpoint; readonly onClose: () => void }) {
+export function TestEvent({
+  endpoint: { uid, name, status },
+  onClose,
+}: {
+  readonly endpoint: Endpoint;
+  readonly onClose: () => void;
+}) {
   const { values, set } = useDraft({ type: TEST_TYPE, data: '' });
   const [deliveryId, setDeliveryId] = useState<string>();
   const types = useResource(`${projectId.value} event types to choose from`, async (signal) => {
@@ -42,16 +53,33 @@ export function TestEvent({ endpoint: { uid, name, status }, onClose }: { readon
       actions={
         <>
           <Button onPress={onClose}>Close</Button>
-          <Button kind="main" isRunning={send.isRunning} isDisabled={data.problem !== undefined} onPress={send.run}>
+          <Button
+            kind="main"
+            isRunning={send.isRunning}
+            isDisabled={data.problem !== undefined}
+            onPress={send.run}
+          >
             {deliveryId ? 'Send another' : 'Send'}
           </Button>
         </>
       }
     >
-      {status === 'paused' && <p>The endpoint is paused: the event is held until it is activated.</p>}
-      <Field label="Event type" hint="Of one that has an example, the example is sent." error={fieldError(send.error, 'event_type')}>
+      {status === 'paused' && (
+        <p>The endpoint is paused: the event is held until it is activated.</p>
+      )}
+      <Field
+        label="Event type"
+        hint="Of one that has an example, the example is sent."
+        error={fieldError(send.error, 'event_type')}
+      >
         {(wiring) => (
-          <input {...wiring} class="mono" list={list} value={values.type} onInput={(event) => set('type')(event.currentTarget.value)} />
+          <input
+            {...wiring}
+            class="mono"
+            list={list}
+            value={values.type}
+            onInput={(event) => set('type')(event.currentTarget.value)}
+          />
         )}
       </Field>
       <datalist id={list}>
@@ -92,7 +120,9 @@ async function find(id: string, signal: AbortSignal): Promise<Found | undefined>
 }
 
 function Outcome({ deliveryId }: { readonly deliveryId: string }) {
-  const { data, error } = useResource(`test ${deliveryId}`, (signal) => find(deliveryId, signal), { everyMs: LIVE_MS });
+  const { data, error } = useResource(`test ${deliveryId}`, (signal) => find(deliveryId, signal), {
+    everyMs: LIVE_MS,
+  });
   const { delivery, attempt } = data ?? {};
   return (
     <section class="test-outcome" aria-label="Outcome">
@@ -101,7 +131,8 @@ function Outcome({ deliveryId }: { readonly deliveryId: string }) {
         {attempt ? (
           <>
             <Badge status={attempt.status ? 'success' : 'failure'} label={answerOf(attempt)} />{' '}
-            {attempt.status ? 'It was delivered' : 'It was not accepted'} after {milliseconds(attempt.duration_ms)}.{' '}
+            {attempt.status ? 'It was delivered' : 'It was not accepted'} after{' '}
+            {milliseconds(attempt.duration_ms)}.{' '}
           </>
         ) : (
           <>{delivery ? 'Waiting for the answer… ' : 'Sent, and waiting to be routed… '}</>

@@ -13,12 +13,21 @@ export const newEventType: EventTypeDraft = { name: '', description: '', schema:
 
 const textOf = (value: unknown) => (value === null ? '' : JSON.stringify(value, null, 2));
 
-export function draftOf({ name, description, json_schema: schema, example }: EventType): EventTypeDraft {
+export function draftOf({
+  name,
+  description,
+  json_schema: schema,
+  example,
+}: EventType): EventTypeDraft {
   return { name, description, schema: textOf(schema), example: textOf(example) };
 }
 
 /** Converts a draft for the API; undefined while schema or example are invalid JSON. */
-export function fieldsOf({ description, schema, example }: EventTypeDraft): Omit<ChangedEventType, 'deprecated'> | undefined {
+export function fieldsOf({
+  description,
+  schema,
+  example,
+}: EventTypeDraft): Omit<ChangedEventType, 'deprecated'> | undefined {
   const [schemaValue, exampleValue] = [valueOf(schema), valueOf(example)];
   if (schemaValue.problem !== undefined || exampleValue.problem !== undefined) return undefined;
   return {

@@ -9,7 +9,13 @@ import { setQuery } from '../../router/location.js';
 import { draftOf, fieldsOf } from './event-type-draft.js';
 import { EventTypeForm } from './event-type-form.js';
 
-export function EventTypeEdit({ type, onSaved }: { readonly type: EventType; readonly onSaved: () => void }) {
+export function EventTypeEdit({
+  type,
+  onSaved,
+}: {
+  readonly type: EventType;
+  readonly onSaved: () => void;
+}) {
   const draft = useDraft(draftOf(type));
   const end = () => setQuery({ edit: undefined }, { replace: true });
   const edit = useEdit<EventType, ChangedEventType>(type, {
@@ -30,7 +36,11 @@ export function EventTypeEdit({ type, onSaved }: { readonly type: EventType; rea
       isReady={after !== undefined}
       actions={<Button onPress={end}>Cancel</Button>}
     >
-      <Conflict what="event type" edit={edit} onTheirs={(theirs) => draft.replace(draftOf(theirs))} />
+      <Conflict
+        what="event type"
+        edit={edit}
+        onTheirs={(theirs) => draft.replace(draftOf(theirs))}
+      />
     </EventTypeForm>
   );
 }

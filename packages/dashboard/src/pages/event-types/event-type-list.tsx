@@ -71,7 +71,9 @@ const columns: readonly Column<EventType>[] = [
   {
     name: 'State',
     width: '6.5rem',
-    cell: ({ deprecated_at: at }) => <Badge status={at ? 'deprecated' : 'current'} tone={at ? 'warn' : 'ok'} />,
+    cell: ({ deprecated_at: at }) => (
+      <Badge status={at ? 'deprecated' : 'current'} tone={at ? 'warn' : 'ok'} />
+    ),
   },
   {
     name: 'Description',
@@ -79,10 +81,23 @@ const columns: readonly Column<EventType>[] = [
     narrow: 'second',
     cell: ({ description }) => <span class="muted">{description}</span>,
   },
-  { name: 'Documented by', width: '9rem', narrow: 'hidden', cell: (type) => <span class="muted">{documented(type)}</span> },
-  { name: 'Changed', width: '9rem', narrow: 'hidden', cell: ({ updated_at: at }) => <Time at={at} look="row" /> },
+  {
+    name: 'Documented by',
+    width: '9rem',
+    narrow: 'hidden',
+    cell: (type) => <span class="muted">{documented(type)}</span>,
+  },
+  {
+    name: 'Changed',
+    width: '9rem',
+    narrow: 'hidden',
+    cell: ({ updated_at: at }) => <Time at={at} look="row" />,
+  },
 ];
 
 function documented({ json_schema: schema, example }: EventType): string {
-  return [schema !== null && 'schema', example !== null && 'example'].filter(Boolean).join(', ') || 'its name alone';
+  return (
+    [schema !== null && 'schema', example !== null && 'example'].filter(Boolean).join(', ') ||
+    'its name alone'
+  );
 }

@@ -29,7 +29,9 @@ async function find(name: string, signal: AbortSignal): Promise<EventType | null
 }
 
 export default function EventTypePage({ params: { name = '' } }: PageProps) {
-  const resource = useResource(`${projectId.value} event type ${name}`, (signal) => find(name, signal));
+  const resource = useResource(`${projectId.value} event type ${name}`, (signal) =>
+    find(name, signal),
+  );
   const { data, refresh } = resource;
   const isEditing = query.value.has('edit') && may('member');
   return (
@@ -41,7 +43,11 @@ export default function EventTypePage({ params: { name = '' } }: PageProps) {
       <Loaded resource={resource} lines={12}>
         {(type) => {
           if (type === null) return <Unknown name={name} />;
-          return isEditing ? <EventTypeEdit type={type} onSaved={refresh} /> : <Reference type={type} />;
+          return isEditing ? (
+            <EventTypeEdit type={type} onSaved={refresh} />
+          ) : (
+            <Reference type={type} />
+          );
         }}
       </Loaded>
     </Page>
@@ -51,8 +57,14 @@ export default function EventTypePage({ params: { name = '' } }: PageProps) {
 function Unknown({ name }: { readonly name: string }) {
   return (
     <Empty title={`There is no event type ${name}`}>
-      <p>Events may have it all the same, unless the project rejects types that it does not know.</p>
-      {!isPortal.value && <ButtonLink href={projectHref(`/events?search=${encodeURIComponent(name)}`)}>Look for its events</ButtonLink>}
+      <p>
+        Events may have it all the same, unless the project rejects types that it does not know.
+      </p>
+      {!isPortal.value && (
+        <ButtonLink href={projectHref(`/events?search=${encodeURIComponent(name)}`)}>
+          Look for its events
+        </ButtonLink>
+      )}
     </Empty>
   );
 }
@@ -68,14 +80,26 @@ function Actions({
   const begin = () => setQuery({ edit: '1' });
   return (
     <>
-      {!isPortal.value && <ButtonLink href={projectHref(`/events?search=${encodeURIComponent(name)}`)}>Its events</ButtonLink>}
-      {mayManage() && <ButtonLink href={projectHref(`/subscriptions/new?types=${encodeURIComponent(name)}`)}>Subscribe</ButtonLink>}
+      {!isPortal.value && (
+        <ButtonLink href={projectHref(`/events?search=${encodeURIComponent(name)}`)}>
+          Its events
+        </ButtonLink>
+      )}
+      {mayManage() && (
+        <ButtonLink href={projectHref(`/subscriptions/new?types=${encodeURIComponent(name)}`)}>
+          Subscribe
+        </ButtonLink>
+      )}
       {may('member') && (
         <>
           <ActionButton
             work={async () => {
               await api().eventTypes.update(uid, { deprecated: !isDeprecated });
-              toast(isDeprecated ? `${name} is current again.` : `${name} is deprecated: its events are delivered as before.`);
+              toast(
+                isDeprecated
+                  ? `${name} is current again.`
+                  : `${name} is deprecated: its events are delivered as before.`,
+              );
               onChange();
             }}
           >

@@ -33,7 +33,8 @@ export function ImportDialog({ onClose }: { readonly onClose: () => void }) {
         <ul class="imported">
           {content.map(({ name, result }) => (
             <li key={name}>
-              <Badge status={result} tone={TONES[result]} /> <a href={projectHref(`/event-types/${encodeURIComponent(name)}`)}>{name}</a>
+              <Badge status={result} tone={TONES[result]} />{' '}
+              <a href={projectHref(`/event-types/${encodeURIComponent(name)}`)}>{name}</a>
             </li>
           ))}
         </ul>
@@ -49,8 +50,8 @@ export function ImportDialog({ onClose }: { readonly onClose: () => void }) {
       onClose={onClose}
     >
       <p>
-        The webhooks and callbacks of an OpenAPI 3 document become event types. Those that are there are changed, all or nothing; none is
-        removed.
+        The webhooks and callbacks of an OpenAPI 3 document become event types. Those that are there
+        are changed, all or nothing; none is removed.
       </p>
       <Field label="File">
         {(wiring) => (

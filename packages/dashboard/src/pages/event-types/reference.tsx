@@ -13,11 +13,13 @@ export function Reference({ type }: { readonly type: EventType }) {
     <>
       {deprecatedAt && (
         <p>
-          <Badge status="deprecated" tone="warn" /> since <Time at={deprecatedAt} />: its events are delivered as before, and receivers
-          should not rely on it any more.
+          <Badge status="deprecated" tone="warn" /> since <Time at={deprecatedAt} />: its events are
+          delivered as before, and receivers should not rely on it any more.
         </p>
       )}
-      <p class="event-type-description">{description || <span class="muted">It has no description.</span>}</p>
+      <p class="event-type-description">
+        {description || <span class="muted">It has no description.</span>}
+      </p>
       <Panel title="Data">
         {schema === null ? (
           <p class="muted">It has no schema: what its data holds is not known.</p>

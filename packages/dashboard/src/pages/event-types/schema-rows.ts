@@ -23,16 +23,25 @@ export function schemaRows(schema: unknown): SchemaRow[] {
     if (depth > DEPTH_MAX || rows.length >= ROWS_MAX) return;
     const it = resolved(schema, given);
     if (path !== '')
-      rows.push({ uid: path, type: typeOf(schema, it), isRequired, description: text(it['description']), rules: rulesOf(it) });
+      rows.push({
+        uid: path,
+        type: typeOf(schema, it),
+        isRequired,
+        description: text(it['description']),
+        rules: rulesOf(it),
+      });
     within(it, path, depth);
   };
   const within = (it: JsonObject, path: string, depth: number) => {
     const required = Array.isArray(it['required']) ? it['required'] : [];
     const below = (name: string) => (path === '' ? name : `${path}.${name}`);
-    for (const [name, inner] of Object.entries(objectAt(it, 'properties'))) visit(inner, below(name), required.includes(name), depth + 1);
-    if (isObject(it['additionalProperties'])) visit(it['additionalProperties'], below('*'), false, depth + 1);
+    for (const [name, inner] of Object.entries(objectAt(it, 'properties')))
+      visit(inner, below(name), required.includes(name), depth + 1);
+    if (isObject(it['additionalProperties']))
+      visit(it['additionalProperties'], below('*'), false, depth + 1);
     if (isObject(it['items'])) visitElement(it['items'], `${path}[]`, depth);
-    for (const variant of variantsOf(it)) if (depth < DEPTH_MAX) within(resolved(schema, variant), path, depth + 1);
+    for (const variant of variantsOf(it))
+      if (depth < DEPTH_MAX) within(resolved(schema, variant), path, depth + 1);
   };
   /** The row of the list already has the type of its elements. */
   const visitElement = (items: JsonObject, path: string, depth: number) => {
@@ -57,7 +66,11 @@ const shown = (value: unknown) => (typeof value === 'string' ? value : JSON.stri
 /** Resolves references and merges `allOf`. */
 function resolved(root: JsonObject, given: unknown, left = DEPTH_MAX): JsonObject {
   if (!isObject(given) || left === 0) return {};
-  const { $ref: ref, allOf, ...own } = given as JsonObject & { readonly $ref?: unknown; readonly allOf?: unknown };
+  const {
+    $ref: ref,
+    allOf,
+    ...own
+  } = given as JsonObject & { readonly $ref?: unknown; readonly allOf?: unknown };
   const parts = [
     ...(typeof ref === 'string' ? [resolved(root, at(root, ref), left - 1)] : []),
     ...(Array.isArray(allOf) ? allOf.map((part) => resolved(root, part, left - 1)) : []),
@@ -67,7 +80,13 @@ function resolved(root: JsonObject, given: unknown, left = DEPTH_MAX): JsonObjec
     ...all,
     ...part,
     properties: { ...objectAt(all, 'properties'), ...objectAt(part, 'properties') },
-    required: [...new Set([all, part].flatMap((one) => (Array.isArray(one['required']) ? (one['required'] as unknown[]) : [])))],
+    required: [
+      ...new Set(
+        [all, part].flatMap((one) =>
+          Array.isArray(one['required']) ? (one['required'] as unknown[]) : [],
+        ),
+      ),
+    ],
   }));
 }
 
@@ -75,26 +94,42 @@ function resolved(root: JsonObject, given: unknown, left = DEPTH_MAX): JsonObjec
 function at(root: JsonObject, ref: string): unknown {
   const [start, ...names] = ref.split('/');
   if (start !== '#') return undefined;
-  return names.reduce<unknown>((it, name) => (isObject(it) ? it[name.replaceAll('~1', '/').replaceAll('~0', '~')] : undefined), root);
+  return names.reduce<unknown>(
+    (it, name) => (isObject(it) ? it[name.replaceAll('~1', '/').replaceAll('~0', '~')] : undefined),
+    root,
+  );
 }
 
 function variantsOf(it: JsonObject): readonly unknown[] {
-  return [it['oneOf'], it['anyOf']].flatMap((list) => (Array.isArray(list) ? (list as unknown[]) : []));
+  return [it['oneOf'], it['anyOf']].flatMap((list) =>
+    Array.isArray(list) ? (list as unknown[]) : [],
+  );
 }
 
 function typeOf(root: JsonObject, it: JsonObject): string {
   const variants = variantsOf(it);
-  if (variants.length > 0) return [...new Set(variants.map((variant) => typeOf(root, resolved(root, variant))))].join(' or ');
+  if (variants.length > 0)
+    return [...new Set(variants.map((variant) => typeOf(root, resolved(root, variant))))].join(
+      ' or ',
+    );
   if ('const' in it) return JSON.stringify(it['const']);
-  const types = [it['type'] ?? (Object.keys(objectAt(it, 'properties')).length > 0 ? 'object' : 'any')].flat().map(String);
+  const types = [
+    it['type'] ?? (Object.keys(objectAt(it, 'properties')).length > 0 ? 'object' : 'any'),
+  ]
+    .flat()
+    .map(String);
   const words = types.map((type) => {
-    if (type === 'array') return `list of ${isObject(it['items']) ? typeOf(root, resolved(root, it['items'])) : 'any'}`;
-    return typeof it['format'] === 'string' && type === 'string' ? `string (${it['format']})` : type;
+    if (type === 'array')
+      return `list of ${isObject(it['items']) ? typeOf(root, resolved(root, it['items'])) : 'any'}`;
+    return typeof it['format'] === 'string' && type === 'string'
+      ? `string (${it['format']})`
+      : type;
   });
   return words.join(' or ');
 }
 
-const many = (value: unknown, thing: string) => (value === 1 ? `one ${thing}` : `${shown(value)} ${thing}s`);
+const many = (value: unknown, thing: string) =>
+  value === 1 ? `one ${thing}` : `${shown(value)} ${thing}s`;
 
 const RULES: Readonly<Record<string, (value: unknown) => string>> = {
   enum: (value) => `one of ${[value].flat().map(shown).join(', ')}`,
@@ -111,7 +146,9 @@ const RULES: Readonly<Record<string, (value: unknown) => string>> = {
 };
 
 function rulesOf(it: JsonObject): string {
-  const rules = Object.entries(RULES).flatMap(([name, words]) => (it[name] === undefined ? [] : [words(it[name])]));
+  const rules = Object.entries(RULES).flatMap(([name, words]) =>
+    it[name] === undefined ? [] : [words(it[name])],
+  );
   return [...rules, ...(it['deprecated'] === true ? ['deprecated'] : [])].join('; ');
 }
 

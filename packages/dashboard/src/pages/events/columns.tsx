@@ -21,14 +21,30 @@ export const columns: readonly Column<Event>[] = [
     name: 'Remark',
     width: 'minmax(7rem, 1fr)',
     narrow: 'second',
-    cell: ({ outcome }) => <span class="muted">{outcome && outcome !== 'routed' ? (own(OUTCOMES, outcome) ?? outcome) : ''}</span>,
+    cell: ({ outcome }) => (
+      <span class="muted">
+        {outcome && outcome !== 'routed' ? (own(OUTCOMES, outcome) ?? outcome) : ''}
+      </span>
+    ),
   },
   {
     name: 'From',
     width: 'minmax(7rem, 1.2fr)',
     narrow: 'hidden',
-    cell: ({ coordinates }) => <span class="mono muted">{coordinates === 'api' ? 'API' : coordinates}</span>,
+    cell: ({ coordinates }) => (
+      <span class="mono muted">{coordinates === 'api' ? 'API' : coordinates}</span>
+    ),
   },
-  { name: 'Size', width: '5rem', narrow: 'hidden', cell: ({ data_bytes: size }) => <span class="number">{bytes(size)}</span> },
-  { name: 'Time', width: '9rem', narrow: 'second', cell: ({ occurred_at: at }) => <Time at={at} look="row" /> },
+  {
+    name: 'Size',
+    width: '5rem',
+    narrow: 'hidden',
+    cell: ({ data_bytes: size }) => <span class="number">{bytes(size)}</span>,
+  },
+  {
+    name: 'Time',
+    width: '9rem',
+    narrow: 'second',
+    cell: ({ occurred_at: at }) => <Time at={at} look="row" />,
+  },
 ];

@@ -18,6 +18,9 @@ export function eventFilter(): ListQuery & Search {
   return {
     ...shownRange(),
     ...searchOf(param('search')),
-    ...given({ status: param('status') as NonNullable<ListQuery['status']>, sourceId: param('source') }),
+    ...given({
+      status: param('status') as NonNullable<ListQuery['status']>,
+      sourceId: param('source'),
+    }),
   };
 }

@@ -11,7 +11,9 @@ import { projectId } from '../../router/project-path.js';
 import { BytesAs, FORMS } from '../quarantine/bytes-as.js';
 
 export function Message({ eventId, size }: { readonly eventId: string; readonly size: number }) {
-  const message = useResource(`${projectId.value} event ${eventId} message`, (signal) => api().events.getMessage(eventId, { signal }));
+  const message = useResource(`${projectId.value} event ${eventId} message`, (signal) =>
+    api().events.getMessage(eventId, { signal }),
+  );
   return (
     <Panel title={`Message, ${bytes(size)}`}>
       <Loaded resource={message}>{(data) => <Kept message={data} />}</Loaded>
@@ -25,7 +27,9 @@ function Kept({ message: { raw, raw_encoding, headers } }: { readonly message: E
     <>
       <Tabs name="message" label="Form of the message" tabs={FORMS} />
       <BytesAs form={tabValue('message', FORMS)} raw={{ raw, raw_encoding }} />
-      {Object.keys(headers).length > 0 && <Code isRaw label="Headers of the message" text={headerLines(headers)} />}
+      {Object.keys(headers).length > 0 && (
+        <Code isRaw label="Headers of the message" text={headerLines(headers)} />
+      )}
     </>
   );
 }

@@ -22,7 +22,10 @@ function shown(value: unknown): string {
 }
 
 /** Explains why a subscription does not match an event. */
-export function mismatchSentence({ part, path, operator = '$eq', wanted, found, sentence }: Mismatch, eventType: string): string {
+export function mismatchSentence(
+  { part, path, operator = '$eq', wanted, found, sentence }: Mismatch,
+  eventType: string,
+): string {
   if (sentence) return sentence;
   switch (part) {
     case 'deleted':

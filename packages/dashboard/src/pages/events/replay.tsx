@@ -46,7 +46,9 @@ export function ReplayAll({ onDone }: { readonly onDone: () => void }) {
     setOpen(false);
     onDone();
   };
-  const words = { processed: 'processed events', failed: 'failed events', any: 'events' }[status ?? 'any'];
+  const words = { processed: 'processed events', failed: 'failed events', any: 'events' }[
+    status ?? 'any'
+  ];
   return (
     <>
       <Button onPress={() => setOpen(true)}>Route again…</Button>
@@ -70,7 +72,10 @@ type Selection = Parameters<ReturnType<typeof api>['events']['batchReplay']>[0];
 
 function stepOf(selection: Selection): RunStep {
   return async (options, signal) => {
-    const { count, next } = await api().events.batchReplay({ ...selection, ...options }, { signal });
+    const { count, next } = await api().events.batchReplay(
+      { ...selection, ...options },
+      { signal },
+    );
     return { count, held: 0, left: 0, next };
   };
 }

@@ -6,7 +6,15 @@ import { mismatchSentence } from './mismatch.js';
 
 /** Explains to which endpoints an event was routed, and why not to others. */
 export function Routing({ explanation }: { readonly explanation: EventExplanation }) {
-  const { event, rule, rule_sentence: sentence, meant, subscriptions, subscription_count: count, now } = explanation;
+  const {
+    event,
+    rule,
+    rule_sentence: sentence,
+    meant,
+    subscriptions,
+    subscription_count: count,
+    now,
+  } = explanation;
   return (
     <div class="routing">
       <p>{capital(sentence)}</p>
@@ -18,13 +26,15 @@ export function Routing({ explanation }: { readonly explanation: EventExplanatio
       )}
       {now && event.status !== 'pending' && (
         <p class="muted">
-          With the current configuration it would go to {now.endpoint_count === 1 ? 'one endpoint' : `${now.endpoint_count} endpoints`}
+          With the current configuration it would go to{' '}
+          {now.endpoint_count === 1 ? 'one endpoint' : `${now.endpoint_count} endpoints`}
           {now.endpoint_count === 0 ? `. ${capital(now.sentence)}` : '.'}
         </p>
       )}
       {rule === 'subscriptions' && count === 0 && (
         <p>
-          The project has no subscriptions: nothing decides where events go. <a href={projectHref('/subscriptions/new')}>Create one</a>
+          The project has no subscriptions: nothing decides where events go.{' '}
+          <a href={projectHref('/subscriptions/new')}>Create one</a>
         </p>
       )}
       {rule === 'subscriptions' && subscriptions.length > 0 && (
@@ -33,11 +43,18 @@ export function Routing({ explanation }: { readonly explanation: EventExplanatio
           <ul class="routing-rows">
             {subscriptions.map((it) => (
               <li key={it.uid}>
-                <Badge status={it.matches ? 'success' : 'none'} label={it.matches ? 'matches' : 'no match'} />
+                <Badge
+                  status={it.matches ? 'success' : 'none'}
+                  label={it.matches ? 'matches' : 'no match'}
+                />
                 <span>
                   <a href={projectHref(`/subscriptions/${it.uid}?event=${event.uid}`)}>{it.name}</a>
-                  {it.mismatch && <span class="muted"> {mismatchSentence(it.mismatch, event.event_type)}</span>}
-                  {it.changed_since && <span class="muted"> (changed since the event was accepted)</span>}
+                  {it.mismatch && (
+                    <span class="muted"> {mismatchSentence(it.mismatch, event.event_type)}</span>
+                  )}
+                  {it.changed_since && (
+                    <span class="muted"> (changed since the event was accepted)</span>
+                  )}
                 </span>
               </li>
             ))}

@@ -24,7 +24,9 @@ export function Timeline({ explanation }: { readonly explanation: EventExplanati
         <li key={`${name} ${at}`} class={tone}>
           <span class="timeline-time">
             <Time at={at} look="row" />
-            <span class="muted number">+{milliseconds(Math.max(0, new Date(at).getTime() - startMs))}</span>
+            <span class="muted number">
+              +{milliseconds(Math.max(0, new Date(at).getTime() - startMs))}
+            </span>
           </span>
           <span>
             <strong>{name}</strong> {text}
@@ -47,21 +49,36 @@ function momentsOf(explanation: EventExplanation): Moment[] {
         'over the API'
       ) : (
         <>
-          from {event.source_name ?? 'a deleted source'}, at <span class="mono">{event.coordinates}</span>
+          from {event.source_name ?? 'a deleted source'}, at{' '}
+          <span class="mono">{event.coordinates}</span>
         </>
       ),
     },
     ...(isApi ? [] : [{ at: event.occurred_at, ...messageMoment(event) }]),
-    { at: event.accepted_at, name: 'Accepted', tone: 'ok', text: 'committed, and only then acknowledged' },
+    {
+      at: event.accepted_at,
+      name: 'Accepted',
+      tone: 'ok',
+      text: 'committed, and only then acknowledged',
+    },
     {
       at: event.accepted_at,
       name: event.status === 'pending' ? 'Waits to be routed' : 'Routed',
-      tone: event.status === 'processed' ? (event.outcome === 'routed' ? 'ok' : 'warn') : event.status === 'failed' ? 'bad' : 'info',
+      tone:
+        event.status === 'processed'
+          ? event.outcome === 'routed'
+            ? 'ok'
+            : 'warn'
+          : event.status === 'failed'
+            ? 'bad'
+            : 'info',
       text: routedText(explanation),
     },
   ];
   const sent = deliveries.map((it): Moment => {
-    const link = <a href={projectHref(`/deliveries/${it.uid}`)}>{it.endpoint_name ?? it.endpoint_id}</a>;
+    const link = (
+      <a href={projectHref(`/deliveries/${it.uid}`)}>{it.endpoint_name ?? it.endpoint_id}</a>
+    );
     const answer = it.http_status ?? it.error;
     return {
       at: it.attempted_at ?? it.updated_at,
@@ -96,17 +113,37 @@ function momentsOf(explanation: EventExplanation): Moment[] {
 }
 
 /** Says whether the original message is stored, next to the function's output. */
-function messageMoment({ message_bytes: size, source_id: id, source_name: name }: EventExplanation['event']): Omit<Moment, 'at'> {
-  if (size !== null) return { name: 'Message', tone: 'ok', text: <>of {bytes(size)}, shown beside the event that was made of it</> };
-  const option = name !== null && may('member') && <a href={projectHref(`/sources/${id}?tab=settings`)}>Keep messages</a>;
+function messageMoment({
+  message_bytes: size,
+  source_id: id,
+  source_name: name,
+}: EventExplanation['event']): Omit<Moment, 'at'> {
+  if (size !== null)
+    return {
+      name: 'Message',
+      tone: 'ok',
+      text: <>of {bytes(size)}, shown beside the event that was made of it</>,
+    };
+  const option = name !== null && may('member') && (
+    <a href={projectHref(`/sources/${id}?tab=settings`)}>Keep messages</a>
+  );
   return {
     name: 'Message',
     tone: 'info',
-    text: <>is not kept. {option && <>{option} in the settings of the source, to see those of later events.</>}</>,
+    text: (
+      <>
+        is not kept.{' '}
+        {option && <>{option} in the settings of the source, to see those of later events.</>}
+      </>
+    ),
   };
 }
 
-function routedText({ event, delivery_counts: counts, pending_before: before }: EventExplanation): string {
+function routedText({
+  event,
+  delivery_counts: counts,
+  pending_before: before,
+}: EventExplanation): string {
   if (event.status === 'pending') return before ? `behind ${count(before)} others` : 'next';
   if (event.outcome !== 'routed') return capital(event.sentence ?? event.outcome ?? '');
   const made = Object.values(counts).reduce((sum, it) => sum + it, 0);

@@ -85,7 +85,10 @@ export function CodeEditor({
     editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
   }, [revision]);
 
-  useEffect(() => view.current?.dispatch({ effects: showMistake.of(mistake) }), [mistake?.line, mistake?.sentence]);
+  useEffect(
+    () => view.current?.dispatch({ effects: showMistake.of(mistake) }),
+    [mistake?.line, mistake?.sentence],
+  );
 
   return <div ref={host} class="code-editor" />;
 }
@@ -95,8 +98,17 @@ export function CodeEditor({
  * content security policy refuses.
  */
 function replaceSelection(event: InputEvent, view: EditorView): boolean {
-  if (event.inputType !== 'insertText' || event.data === null || view.composing || view.state.selection.main.empty) return false;
+  if (
+    event.inputType !== 'insertText' ||
+    event.data === null ||
+    view.composing ||
+    view.state.selection.main.empty
+  )
+    return false;
   event.preventDefault();
-  view.dispatch(view.state.replaceSelection(event.data), { userEvent: 'input.type', scrollIntoView: true });
+  view.dispatch(view.state.replaceSelection(event.data), {
+    userEvent: 'input.type',
+    scrollIntoView: true,
+  });
   return true;
 }

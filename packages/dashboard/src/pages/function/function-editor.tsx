@@ -30,7 +30,8 @@ export function FunctionEditor({
 }) {
   const isMember = may('member');
   const { text, isChanged, save, conflict } = draft;
-  const refusal = (preview.isCurrent ? preview.result?.refusal : undefined) as { line: number | null; reason: string } | null | undefined;
+  const refusal = (preview.isCurrent ? preview.result?.refusal : undefined) as
+    { line: number | null; reason: string } | null | undefined;
   const mistake = refusal?.line ? { line: refusal.line, sentence: refusal.reason } : undefined;
   useEffect(() => {
     if (!isChanged) return undefined;
@@ -56,16 +57,24 @@ export function FunctionEditor({
         {save.error && <Problem error={save.error} />}
         {isMember && (
           <div class="form-actions">
-            <Button kind="main" isDisabled={!isChanged} isRunning={save.isRunning} onPress={save.run}>
+            <Button
+              kind="main"
+              isDisabled={!isChanged}
+              isRunning={save.isRunning}
+              onPress={save.run}
+            >
               Save
             </Button>
             {isChanged && <Button onPress={draft.undo}>Undo changes</Button>}
-            {text.trim() === '' && <Button onPress={() => draft.replace(example)}>Begin with an example</Button>}
+            {text.trim() === '' && (
+              <Button onPress={() => draft.replace(example)}>Begin with an example</Button>
+            )}
           </div>
         )}
         {isMember && (
           <p class="muted">
-            <kbd>Ctrl</kbd>+<kbd>S</kbd> saves, <kbd>Ctrl</kbd>+<kbd>Enter</kbd> runs it again, <kbd>Ctrl</kbd>+<kbd>]</kbd> indents.
+            <kbd>Ctrl</kbd>+<kbd>S</kbd> saves, <kbd>Ctrl</kbd>+<kbd>Enter</kbd> runs it again,{' '}
+            <kbd>Ctrl</kbd>+<kbd>]</kbd> indents.
           </p>
         )}
       </Panel>

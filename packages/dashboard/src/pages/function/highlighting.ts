@@ -14,13 +14,37 @@ export const colours = syntaxHighlighting(
 );
 
 export const theme = EditorView.theme({
-  '&': { color: 'var(--text)', backgroundColor: 'var(--surface)', borderRadius: 'var(--radius-s)', maxHeight: '40rem' },
+  '&': {
+    color: 'var(--text)',
+    backgroundColor: 'var(--surface)',
+    borderRadius: 'var(--radius-s)',
+    maxHeight: '40rem',
+  },
   '&.cm-focused': { outline: '2px solid var(--accent)', outlineOffset: '1px' },
-  '.cm-scroller': { fontFamily: 'var(--mono)', fontSize: 'var(--text-s)', lineHeight: '1.6', overflow: 'auto', minHeight: '22rem' },
+  '.cm-scroller': {
+    fontFamily: 'var(--mono)',
+    fontSize: 'var(--text-s)',
+    lineHeight: '1.6',
+    overflow: 'auto',
+    minHeight: '22rem',
+  },
   '.cm-content': { caretColor: 'var(--text)', padding: '0.5rem 0' },
-  '.cm-gutters': { backgroundColor: 'var(--surface)', color: 'var(--muted)', borderRight: '1px solid var(--border)' },
-  '.cm-matchingBracket, &.cm-focused .cm-matchingBracket': { backgroundColor: 'var(--accent-soft)' },
-  '.cm-nonmatchingBracket, &.cm-focused .cm-nonmatchingBracket': { backgroundColor: 'var(--bad-soft)' },
+  '.cm-gutters': {
+    backgroundColor: 'var(--surface)',
+    color: 'var(--muted)',
+    borderRight: '1px solid var(--border)',
+  },
+  '.cm-matchingBracket, &.cm-focused .cm-matchingBracket': {
+    backgroundColor: 'var(--accent-soft)',
+  },
+  '.cm-nonmatchingBracket, &.cm-focused .cm-nonmatchingBracket': {
+    backgroundColor: 'var(--bad-soft)',
+  },
   '.cm-bad-line': { backgroundColor: 'var(--bad-soft)' },
-  '.cm-mistake': { padding: '0.1rem 0.5rem 0.3rem', color: 'var(--bad)', backgroundColor: 'var(--bad-soft)', whiteSpace: 'pre-wrap' },
+  '.cm-mistake': {
+    padding: '0.1rem 0.5rem 0.3rem',
+    color: 'var(--bad)',
+    backgroundColor: 'var(--bad-soft)',
+    whiteSpace: 'pre-wrap',
+  },
 });

@@ -31,9 +31,14 @@ const place: Place<Source> = {
 };
 
 export default function SourceFunction({ params: { id = '' } }: PageProps) {
-  const source = useResource(`${projectId.value} source ${id}`, (signal) => api().sources.get(id, { signal }));
+  const source = useResource(`${projectId.value} source ${id}`, (signal) =>
+    api().sources.get(id, { signal }),
+  );
   return (
-    <Page title={source.data?.name ?? 'Source'} above={<a href={projectHref('/sources')}>Sources</a>}>
+    <Page
+      title={source.data?.name ?? 'Source'}
+      above={<a href={projectHref('/sources')}>Sources</a>}
+    >
       <SourceTabs id={id} shown="function" />
       <Loaded resource={source} lines={12}>
         {(data) => <Editor source={data} onSaved={source.refresh} />}
@@ -45,7 +50,8 @@ export default function SourceFunction({ params: { id = '' } }: PageProps) {
 function Editor({ source, onSaved }: { readonly source: Source; readonly onSaved: () => void }) {
   const draft = useDraft(source, place, onSaved);
   const sample = useSample(source);
-  const test = may('member') && sample.message ? { function: draft.text, ...sample.message } : undefined;
+  const test =
+    may('member') && sample.message ? { function: draft.text, ...sample.message } : undefined;
   const preview = usePreview(test, (it, options) => api().sources.testFunction(it, options));
   return (
     <FunctionEditor
@@ -54,16 +60,27 @@ function Editor({ source, onSaved }: { readonly source: Source; readonly onSaved
       example={EXAMPLE}
       about={
         <>
-          It gets each message and returns <code>event_type</code> and <code>data</code>, an array of such objects, or null to drop the
-          message. Without a function, messages must have that form.
+          It gets each message and returns <code>event_type</code> and <code>data</code>, an array
+          of such objects, or null to drop the message. Without a function, messages must have that
+          form.
         </>
       }
     >
-      <Select label="Message" value={sample.chosen} options={sample.options} onChange={sample.choose} hint={sample.hint} />
+      <Select
+        label="Message"
+        value={sample.chosen}
+        options={sample.options}
+        onChange={sample.choose}
+        hint={sample.hint}
+      />
       {sample.error && <Problem error={sample.error} />}
       <TextArea label="Its text" rows={8} isMono value={sample.text} onChange={sample.setText} />
       <PreviewResult preview={preview} />
-      {sample.quarantineId && <a href={projectHref(`/quarantine/${sample.quarantineId}`)}>To the quarantined message, to replay it</a>}
+      {sample.quarantineId && (
+        <a href={projectHref(`/quarantine/${sample.quarantineId}`)}>
+          To the quarantined message, to replay it
+        </a>
+      )}
     </FunctionEditor>
   );
 }

@@ -38,9 +38,14 @@ const place: Place<Subscription> = {
 };
 
 export default function SubscriptionFunction({ params: { id = '' } }: PageProps) {
-  const subscription = useResource(`${projectId.value} subscription ${id}`, (signal) => api().subscriptions.get(id, { signal }));
+  const subscription = useResource(`${projectId.value} subscription ${id}`, (signal) =>
+    api().subscriptions.get(id, { signal }),
+  );
   return (
-    <Page title={subscription.data?.name ?? 'Subscription'} above={<a href={projectHref('/subscriptions')}>Subscriptions</a>}>
+    <Page
+      title={subscription.data?.name ?? 'Subscription'}
+      above={<a href={projectHref('/subscriptions')}>Subscriptions</a>}
+    >
       <SubscriptionTabs id={id} shown="function" />
       <Loaded resource={subscription} lines={12}>
         {(data) => <Editor subscription={data} onSaved={subscription.refresh} />}
@@ -49,12 +54,21 @@ export default function SubscriptionFunction({ params: { id = '' } }: PageProps)
   );
 }
 
-function Editor({ subscription, onSaved }: { readonly subscription: Subscription; readonly onSaved: () => void }) {
+function Editor({
+  subscription,
+  onSaved,
+}: {
+  readonly subscription: Subscription;
+  readonly onSaved: () => void;
+}) {
   const draft = useDraft(subscription, place, onSaved);
   const sample = useEventSample();
   const data = objectOf(sample.text);
   const isReady = may('member') && draft.text.trim() !== '';
-  const test = isReady && data.problem === undefined ? { function: draft.text, payload: data.value } : undefined;
+  const test =
+    isReady && data.problem === undefined
+      ? { function: draft.text, payload: data.value }
+      : undefined;
   const preview = usePreview(test, (it, options) => api().subscriptions.testFunction(it, options));
   const { result } = preview;
   return (
@@ -64,12 +78,26 @@ function Editor({ subscription, onSaved }: { readonly subscription: Subscription
       example={EXAMPLE}
       about="It gets the data of each event that this subscription matches, and returns what its endpoint gets, or null to send nothing. Without a function, the endpoint gets the data as it is."
     >
-      <Select label="Event" value={sample.chosen} options={sample.options} onChange={sample.choose} />
+      <Select
+        label="Event"
+        value={sample.chosen}
+        options={sample.options}
+        onChange={sample.choose}
+      />
       {sample.error && <Problem error={sample.error} />}
-      <TextArea label="Its data" rows={8} isMono value={sample.text} onChange={sample.setText} error={data.problem} />
+      <TextArea
+        label="Its data"
+        rows={8}
+        isMono
+        value={sample.text}
+        onChange={sample.setText}
+        error={data.problem}
+      />
       {test && (
         <PreviewVerdict preview={preview} outcome={result && OUTCOMES[result.outcome]}>
-          {result?.outcome === 'accepted' && <Code label="Request body" text={JSON.stringify(result.payload)} />}
+          {result?.outcome === 'accepted' && (
+            <Code label="Request body" text={JSON.stringify(result.payload)} />
+          )}
         </PreviewVerdict>
       )}
     </FunctionEditor>

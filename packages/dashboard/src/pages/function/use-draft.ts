@@ -42,10 +42,19 @@ interface State<It> {
 /** Unsaved texts by owner: the user can visit another page meanwhile. */
 const kept = new Map<string, State<unknown>>();
 
-export function useDraft<It extends Owner>(owner: It, place: Place<It>, onSaved: () => void): Draft {
+export function useDraft<It extends Owner>(
+  owner: It,
+  place: Place<It>,
+  onSaved: () => void,
+): Draft {
   const functionOf = (it: It) => place.textOf(it) ?? '';
   const [state, setState] = useState<State<It>>(
-    () => (kept.get(owner.uid) as State<It> | undefined) ?? { base: owner, text: functionOf(owner), revision: 0 },
+    () =>
+      (kept.get(owner.uid) as State<It> | undefined) ?? {
+        base: owner,
+        text: functionOf(owner),
+        revision: 0,
+      },
   );
   const [conflict, setConflict] = useState<It>();
   const { base, text, revision } = state;
@@ -58,11 +67,14 @@ export function useDraft<It extends Owner>(owner: It, place: Place<It>, onSaved:
       else kept.set(owner.uid, next);
       return next;
     });
-  const replace = (next: string, on = base) => change((before) => ({ base: on, text: next, revision: before.revision + 1 }));
+  const replace = (next: string, on = base) =>
+    change((before) => ({ base: on, text: next, revision: before.revision + 1 }));
 
   const store = async (on: It): Promise<void> => {
     try {
-      const saved = await place.write(on.uid, text.trim() === '' ? null : text, { headers: { 'if-match': `"${on.updated_at}"` } });
+      const saved = await place.write(on.uid, text.trim() === '' ? null : text, {
+        headers: { 'if-match': `"${on.updated_at}"` },
+      });
       setConflict(undefined);
       change(() => ({ base: saved }));
       toast(place.saved);

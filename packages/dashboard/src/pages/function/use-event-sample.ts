@@ -21,7 +21,10 @@ export interface EventSample {
  * edited.
  */
 export function useEventSample(): EventSample {
-  const [{ event, text }, setSample] = useState({ event: query.value.get('event') ?? '', text: OWN });
+  const [{ event, text }, setSample] = useState({
+    event: query.value.get('event') ?? '',
+    text: OWN,
+  });
   const recent = useResource(`${projectId.value} samples`, readChoices);
   const take = useAction(async (uid: string) => {
     const { body } = await readSample({ uid });
@@ -36,7 +39,11 @@ export function useEventSample(): EventSample {
   return {
     text,
     setText: (typed) => setSample({ event: '', text: typed }),
-    options: [['', 'My own'], ...(isOther ? [[event, 'The event of the link'] as const] : []), ...options],
+    options: [
+      ['', 'My own'],
+      ...(isOther ? [[event, 'The event of the link'] as const] : []),
+      ...options,
+    ],
     chosen: event,
     choose: (uid) => (uid === '' ? setSample({ event: '', text }) : take.run(uid)),
     error: take.error ?? recent.error,

@@ -49,7 +49,8 @@ export function useSample(source: Source): Sample {
   );
   const readText = read.data?.text;
   useEffect(() => {
-    if (chosen && readText !== undefined) setTyped((it) => (it.of === chosen ? it : { of: chosen, text: readText }));
+    if (chosen && readText !== undefined)
+      setTyped((it) => (it.of === chosen ? it : { of: chosen, text: readText }));
   }, [chosen, readText]);
 
   const isReady = typed.of === chosen;
@@ -62,7 +63,10 @@ export function useSample(source: Source): Sample {
     choose: (value) => {
       const [kind, id] = value.split(' ');
       if (value === '') setTyped({ of: '', text: typed.text || OWN });
-      setQuery({ message: kind === 'message' ? id : undefined, event: kind === 'event' ? id : undefined }, { replace: true });
+      setQuery(
+        { message: kind === 'message' ? id : undefined, event: kind === 'event' ? id : undefined },
+        { replace: true },
+      );
     },
     message: !isReady
       ? undefined
@@ -86,10 +90,19 @@ interface Offered {
 function optionsOf(offered: Offered | undefined, chosen: string): (readonly [string, string])[] {
   const { quarantined = [], events = [] } = offered ?? {};
   const known = [
-    ...quarantined.map(({ uid, code, coordinates }) => [`message ${uid}`, `Quarantined: ${reasonOf(code).label}, ${coordinates}`] as const),
-    ...events.map(({ uid, event_type: type, coordinates }) => [`event ${uid}`, `Event: ${type}, ${coordinates}`] as const),
+    ...quarantined.map(
+      ({ uid, code, coordinates }) =>
+        [`message ${uid}`, `Quarantined: ${reasonOf(code).label}, ${coordinates}`] as const,
+    ),
+    ...events.map(
+      ({ uid, event_type: type, coordinates }) =>
+        [`event ${uid}`, `Event: ${type}, ${coordinates}`] as const,
+    ),
   ];
-  const other = chosen && !known.some(([value]) => value === chosen) ? [[chosen, 'The message of the link'] as const] : [];
+  const other =
+    chosen && !known.some(([value]) => value === chosen)
+      ? [[chosen, 'The message of the link'] as const]
+      : [];
   return [['', 'A sample of my own'], ...other, ...known];
 }
 
@@ -100,12 +113,16 @@ interface Read {
 }
 
 async function quarantined(id: string, signal: AbortSignal): Promise<Read> {
-  return { text: textOf(await api().quarantine.get(id, { signal })), stored: { quarantine_id: id } };
+  return {
+    text: textOf(await api().quarantine.get(id, { signal })),
+    stored: { quarantine_id: id },
+  };
 }
 
 async function ofEvent(id: string, source: Source, signal: AbortSignal): Promise<Read> {
   const { event } = await api().events.explain(id, {}, { signal });
-  const { raw, raw_encoding } = event.message_bytes === null ? { raw: null } : await api().events.getMessage(id, { signal });
+  const { raw, raw_encoding } =
+    event.message_bytes === null ? { raw: null } : await api().events.getMessage(id, { signal });
   if (raw !== null) return { text: textOf({ raw, raw_encoding }), stored: { event_id: id } };
   return { text: messageOf(await api().events.get(id, { signal }), source), stored: undefined };
 }

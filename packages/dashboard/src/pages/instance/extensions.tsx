@@ -28,13 +28,21 @@ export function Extensions() {
         <>
           <LicencePanel licence={licence} />
           <Panel title="Plugins">
-            <Table<Plugin> label="Plugins" columns={pluginColumns} rows={plugins.map((it) => ({ ...it, uid: `${it.kind} ${it.name}` }))} />
+            <Table<Plugin>
+              label="Plugins"
+              columns={pluginColumns}
+              rows={plugins.map((it) => ({ ...it, uid: `${it.kind} ${it.name}` }))}
+            />
           </Panel>
           <Panel title="Feature flags">
             {flags.length === 0 ? (
               <p class="muted">No installed plugin declares a feature flag.</p>
             ) : (
-              <Table<Flag> label="Feature flags" columns={flagColumns} rows={flags.map((it) => ({ ...it, uid: it.name }))} />
+              <Table<Flag>
+                label="Feature flags"
+                columns={flagColumns}
+                rows={flags.map((it) => ({ ...it, uid: it.name }))}
+              />
             )}
           </Panel>
         </>
@@ -45,7 +53,12 @@ export function Extensions() {
 
 const pluginColumns = [
   { name: 'Plugin', cell: ({ name, kind }: Plugin) => `${name} (${kind})` },
-  { name: 'State', cell: ({ state }: Plugin) => <Badge status={state} tone={state === 'active' ? 'ok' : 'plain'} /> },
+  {
+    name: 'State',
+    cell: ({ state }: Plugin) => (
+      <Badge status={state} tone={state === 'active' ? 'ok' : 'plain'} />
+    ),
+  },
   {
     name: 'Why not',
     cell: ({ reason, fix }: Plugin) =>
@@ -61,7 +74,12 @@ const pluginColumns = [
 
 const flagColumns = [
   { name: 'Flag', cell: ({ name }: Flag) => <code>{name}</code> },
-  { name: 'State', cell: ({ enabled }: Flag) => <Badge status={enabled ? 'on' : 'off'} tone={enabled ? 'ok' : 'plain'} /> },
+  {
+    name: 'State',
+    cell: ({ enabled }: Flag) => (
+      <Badge status={enabled ? 'on' : 'off'} tone={enabled ? 'ok' : 'plain'} />
+    ),
+  },
   { name: 'What it does', cell: ({ summary }: Flag) => summary },
   { name: 'Stability', cell: ({ stability }: Flag) => stability },
   { name: 'Set by', cell: ({ origin }: Flag) => origin },

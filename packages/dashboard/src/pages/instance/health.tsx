@@ -16,7 +16,11 @@ type Agent = InstanceHealth['agents'][number] & { readonly uid: string };
 
 /** The responding server with its dependencies, and the agents. */
 export function Health() {
-  const health = useResource('instance health', (signal) => accountApi().instance.getHealth({ signal }), { everyMs: LIVE_MS });
+  const health = useResource(
+    'instance health',
+    (signal) => accountApi().instance.getHealth({ signal }),
+    { everyMs: LIVE_MS },
+  );
   return (
     <Loaded resource={health}>
       {({ server: { version, state, components }, agents }) => (
@@ -34,12 +38,17 @@ export function Health() {
             ) : (
               <Empty title="No agent runs">
                 <p>
-                  Sources are not read, and nothing is delivered. Start one with <code>gateway agent</code>.
+                  Sources are not read, and nothing is delivered. Start one with{' '}
+                  <code>gateway agent</code>.
                 </p>
               </Empty>
             )}
             {agents.length > 0 && (
-              <Table<Agent> label="Agents" columns={agentColumns} rows={agents.map((it) => ({ ...it, uid: String(it.id) }))} />
+              <Table<Agent>
+                label="Agents"
+                columns={agentColumns}
+                rows={agents.map((it) => ({ ...it, uid: String(it.id) }))}
+              />
             )}
           </Panel>
         </>
@@ -57,8 +66,14 @@ const componentColumns = [
 
 const agentColumns = [
   { name: 'Agent', cell: ({ name }: Agent) => name },
-  { name: 'State', cell: ({ state }: Agent) => <Badge status={state} tone={state === 'alive' ? 'ok' : 'bad'} /> },
+  {
+    name: 'State',
+    cell: ({ state }: Agent) => <Badge status={state} tone={state === 'alive' ? 'ok' : 'bad'} />,
+  },
   { name: 'Reads sources', cell: ({ reads_sources: reads }: Agent) => (reads ? 'yes' : 'no') },
   { name: 'Started', cell: ({ started_at: at }: Agent) => <Time at={at} look="relative" /> },
-  { name: 'Dead without a heartbeat', cell: ({ expires_at: at }: Agent) => <Time at={at} look="relative" /> },
+  {
+    name: 'Dead without a heartbeat',
+    cell: ({ expires_at: at }: Agent) => <Time at={at} look="relative" />,
+  },
 ];

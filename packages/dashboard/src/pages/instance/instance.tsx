@@ -19,7 +19,8 @@ export default function InstancePage() {
       <Page title="Instance">
         <Empty title="You may not see the instance">
           <p>
-            Its settings, plugins and health are for instance admins: the users that <code>gateway bootstrap</code> makes.
+            Its settings, plugins and health are for instance admins: the users that{' '}
+            <code>gateway bootstrap</code> makes.
           </p>
         </Empty>
       </Page>

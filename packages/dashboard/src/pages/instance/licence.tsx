@@ -24,7 +24,12 @@ export function LicencePanel({ licence }: { readonly licence: InstanceLicense })
   return (
     <Panel
       title="Licence"
-      actions={<Badge status={kind} tone={licence.problem ? 'bad' : isEnding ? 'warn' : kind === 'licensed' ? 'ok' : 'plain'} />}
+      actions={
+        <Badge
+          status={kind}
+          tone={licence.problem ? 'bad' : isEnding ? 'warn' : kind === 'licensed' ? 'ok' : 'plain'}
+        />
+      }
     >
       {licence.problem && (
         <div class="problem">
@@ -35,8 +40,14 @@ export function LicencePanel({ licence }: { readonly licence: InstanceLicense })
       <Facts
         rows={[
           ['Issued to', organisation],
-          ['Allows', entitlements.length > 0 ? entitlements.join(', ') : 'everything that needs no licence'],
-          ['Without effect', unknown.length > 0 ? `${unknown.join(', ')}: no installed plugin declares it` : null],
+          [
+            'Allows',
+            entitlements.length > 0 ? entitlements.join(', ') : 'everything that needs no licence',
+          ],
+          [
+            'Without effect',
+            unknown.length > 0 ? `${unknown.join(', ')}: no installed plugin declares it` : null,
+          ],
           ['Issued', issued && <FullTime at={issued} />],
           ['Expires', expires && <FullTime at={expires} />],
         ]}

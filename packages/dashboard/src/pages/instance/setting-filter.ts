@@ -7,10 +7,14 @@ export interface SettingFilter {
   readonly isSet: boolean;
 }
 
-export function matching(settings: readonly InstanceSetting[], { search, isSet }: SettingFilter): InstanceSetting[] {
+export function matching(
+  settings: readonly InstanceSetting[],
+  { search, isSet }: SettingFilter,
+): InstanceSetting[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   return settings.filter((setting) => {
-    const text = `${setting.key} ${setting.summary} ${textOf(setting.value)} ${setting.origin}`.toLowerCase();
+    const text =
+      `${setting.key} ${setting.summary} ${textOf(setting.value)} ${setting.origin}`.toLowerCase();
     return (!isSet || setting.origin !== 'default') && words.every((word) => text.includes(word));
   });
 }

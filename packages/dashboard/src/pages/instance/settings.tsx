@@ -16,7 +16,10 @@ type Row = InstanceSetting & { readonly uid: string };
 
 /** The settings of the responding server, each with its default and the origin of its value. */
 export function Settings() {
-  const settings = useResource('instance settings', async (signal) => (await accountApi().instance.listSettings({ signal })).content);
+  const settings = useResource(
+    'instance settings',
+    async (signal) => (await accountApi().instance.listSettings({ signal })).content,
+  );
   const field = useRef<HTMLInputElement>(null);
   const [search, setSearch] = useState(param('search'));
   const isSet = query.value.get('set') === '1';
@@ -37,11 +40,15 @@ export function Settings() {
             setQuery({ search: value }, { replace: true });
           }}
         />
-        <Checkbox label="Only those that were set" isOn={isSet} onChange={(isOn) => setQuery({ set: isOn ? '1' : undefined })} />
+        <Checkbox
+          label="Only those that were set"
+          isOn={isSet}
+          onChange={(isOn) => setQuery({ set: isOn ? '1' : undefined })}
+        />
       </div>
       <p class="muted">
-        Of the server that answers; agents have their own. Secrets are masked. A setting changes in the file, variable or flag that it came
-        from, and with a restart.
+        Of the server that answers; agents have their own. Secrets are masked. A setting changes in
+        the file, variable or flag that it came from, and with a restart.
       </p>
       <Loaded resource={settings} lines={12}>
         {(all) => {
@@ -50,7 +57,11 @@ export function Settings() {
             <Empty title="No setting matches" />
           ) : (
             <>
-              <Table<Row> label="Settings" columns={columns} rows={shown.map((it) => ({ ...it, uid: it.key }))} />
+              <Table<Row>
+                label="Settings"
+                columns={columns}
+                rows={shown.map((it) => ({ ...it, uid: it.key }))}
+              />
               <p class="muted" role="status">
                 {count(shown.length)} of {count(all.length)} settings
               </p>
@@ -74,7 +85,16 @@ const columns = [
       </span>
     ),
   },
-  { name: 'Value', cell: ({ value, origin }: Row) => <code class={origin === 'default' ? '' : 'setting-set'}>{textOf(value)}</code> },
+  {
+    name: 'Value',
+    cell: ({ value, origin }: Row) => (
+      <code class={origin === 'default' ? '' : 'setting-set'}>{textOf(value)}</code>
+    ),
+  },
   { name: 'Default', cell: ({ default: usual }: Row) => <code>{textOf(usual)}</code> },
-  { name: 'Came from', cell: ({ origin }: Row) => (origin === 'default' ? <span class="muted">default</span> : <code>{origin}</code>) },
+  {
+    name: 'Came from',
+    cell: ({ origin }: Row) =>
+      origin === 'default' ? <span class="muted">default</span> : <code>{origin}</code>,
+  },
 ];

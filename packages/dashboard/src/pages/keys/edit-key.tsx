@@ -6,7 +6,15 @@ import { FormDialog } from '../../components/form/form-dialog.js';
 import { draftOf, fieldsOf, KeyFields } from './key-fields.js';
 import type { KeyRing } from './key-state.js';
 
-export function EditKey({ ring, row, onClose }: { readonly ring: KeyRing; readonly row: PersonalKey; readonly onClose: () => void }) {
+export function EditKey({
+  ring,
+  row,
+  onClose,
+}: {
+  readonly ring: KeyRing;
+  readonly row: PersonalKey;
+  readonly onClose: () => void;
+}) {
   const [draft, setDraft] = useState(draftOf(row, ring));
   const saving = useAction(async () => {
     await ring.update(row.uid, fieldsOf(draft));

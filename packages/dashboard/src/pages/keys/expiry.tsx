@@ -20,9 +20,21 @@ export function ExpiryField({
 }) {
   return (
     <>
-      <Select label="Expires" value={value.choice} onChange={(choice) => onChange({ ...value, choice })} options={options} error={error} />
+      <Select
+        label="Expires"
+        value={value.choice}
+        onChange={(choice) => onChange({ ...value, choice })}
+        options={options}
+        error={error}
+      />
       {value.choice === 'custom' && (
-        <TextField label="Time" type="datetime-local" value={value.time} onChange={(time) => onChange({ ...value, time })} isRequired />
+        <TextField
+          label="Time"
+          type="datetime-local"
+          value={value.time}
+          onChange={(time) => onChange({ ...value, time })}
+          isRequired
+        />
       )}
     </>
   );

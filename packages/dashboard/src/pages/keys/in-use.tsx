@@ -11,7 +11,11 @@ import { ConfirmButton } from '../../components/form/confirm.js';
 import { query, setQuery } from '../../router/location.js';
 import { stateOf, type Ending } from './key-state.js';
 
-type Row = Ending & { readonly uid: string; readonly name: string; readonly last_used_at: string | null };
+type Row = Ending & {
+  readonly uid: string;
+  readonly name: string;
+  readonly last_used_at: string | null;
+};
 type Columns<It extends Row> = Parameters<typeof Table<It>>[0]['columns'];
 
 /**
@@ -50,7 +54,11 @@ export function InUse<It extends Row>({
             )}
             {endedCount > 0 && (
               <div>
-                <Button kind="quiet" isPressed={hasEnded} onPress={() => setQuery({ ended: hasEnded ? undefined : '1' })}>
+                <Button
+                  kind="quiet"
+                  isPressed={hasEnded}
+                  onPress={() => setQuery({ ended: hasEnded ? undefined : '1' })}
+                >
                   Revoked and expired too ({endedCount})
                 </Button>
               </div>

@@ -13,12 +13,24 @@ export interface KeyDraft {
 /** The draft of a key, or of a new one. Drops a role that the ring does not offer. */
 export function draftOf(key: PersonalKey | undefined, { roles }: KeyRing): KeyDraft {
   if (!key) return { name: '', role: 'member', scopes: null };
-  return { name: key.name, role: roles.find(([it]) => it === key.role)?.[0] ?? '', scopes: key.scopes };
+  return {
+    name: key.name,
+    role: roles.find(([it]) => it === key.role)?.[0] ?? '',
+    scopes: key.scopes,
+  };
 }
 
 /** Converts a draft for the API. */
-export function fieldsOf({ name, role, scopes }: KeyDraft): ChangedApiKey & { readonly name: string } {
-  return { name: name.trim(), role: role === '' ? null : (role as NonNullable<ChangedApiKey['role']>), scopes };
+export function fieldsOf({
+  name,
+  role,
+  scopes,
+}: KeyDraft): ChangedApiKey & { readonly name: string } {
+  return {
+    name: name.trim(),
+    role: role === '' ? null : (role as NonNullable<ChangedApiKey['role']>),
+    scopes,
+  };
 }
 
 export function KeyFields({
@@ -44,7 +56,12 @@ export function KeyFields({
         isRequired
         hasFocus
       />
-      <Select label="It may" value={role} onChange={(it) => onChange({ ...draft, role: it })} options={ring.roles} />
+      <Select
+        label="It may"
+        value={role}
+        onChange={(it) => onChange({ ...draft, role: it })}
+        options={ring.roles}
+      />
       <Checkbox
         label="Limit to some resources"
         hint="Scopes. The key reaches only what is chosen here, within its role."
@@ -60,7 +77,9 @@ export function KeyFields({
                 key={resource}
                 label={labelOf(resource)}
                 value={chosenOf(scopes, resource)}
-                onChange={(choice) => onChange({ ...draft, scopes: withChoice(scopes, resource, choice) })}
+                onChange={(choice) =>
+                  onChange({ ...draft, scopes: withChoice(scopes, resource, choice) })
+                }
                 options={choicesOf(resource)}
               />
             ))}

@@ -30,14 +30,26 @@ export function KeyList({ ring }: { readonly ring: KeyRing }) {
       ),
     },
     { name: 'State', cell: (row: PersonalKey) => <StateBadge row={row} /> },
-    { name: 'Last used', cell: ({ last_used_at: at }: PersonalKey) => (at ? <Time at={at} look="relative" /> : 'never') },
-    { name: 'Expires', cell: ({ expires_at: at }: PersonalKey) => (at ? <Time at={at} look="relative" /> : 'never') },
+    {
+      name: 'Last used',
+      cell: ({ last_used_at: at }: PersonalKey) =>
+        at ? <Time at={at} look="relative" /> : 'never',
+    },
+    {
+      name: 'Expires',
+      cell: ({ expires_at: at }: PersonalKey) => (at ? <Time at={at} look="relative" /> : 'never'),
+    },
     { name: 'Created', cell: ({ created_at: at }: PersonalKey) => <Time at={at} look="row" /> },
-    ...(mayChange ? [{ name: 'Actions', cell: (row: PersonalKey) => <Actions row={row} ring={ring} /> }] : []),
+    ...(mayChange
+      ? [{ name: 'Actions', cell: (row: PersonalKey) => <Actions row={row} ring={ring} /> }]
+      : []),
   ];
   return (
     <InUse<PersonalKey> list={list} label={label} none="No key is in use" columns={columns}>
-      <p>Programs call the API with a key. {mayChange ? 'Create one; it is shown once.' : 'Ask an admin for one.'}</p>
+      <p>
+        Programs call the API with a key.{' '}
+        {mayChange ? 'Create one; it is shown once.' : 'Ask an admin for one.'}
+      </p>
     </InUse>
   );
 }

@@ -21,7 +21,10 @@ export type KeyState = 'active' | 'expired' | 'revoked';
 
 export type Ending = Pick<PersonalKey, 'expires_at' | 'revoked_at'>;
 
-export function stateOf({ expires_at: expires, revoked_at: revoked }: Ending, nowMs = Date.now()): KeyState {
+export function stateOf(
+  { expires_at: expires, revoked_at: revoked }: Ending,
+  nowMs = Date.now(),
+): KeyState {
   if (revoked) return 'revoked';
   return expires && new Date(expires).getTime() <= nowMs ? 'expired' : 'active';
 }

@@ -23,7 +23,12 @@ interface LinkDialog {
 export function NewLink({ owner, ...dialog }: LinkDialog & { readonly owner: string }) {
   const { values, set } = useDraft({ name: owner, owner_id: owner, can_manage_endpoint: false });
   const make = (expires_at: string) =>
-    api().portalLinks.create({ ...values, name: values.name.trim(), owner_id: values.owner_id.trim(), expires_at });
+    api().portalLinks.create({
+      ...values,
+      name: values.name.trim(),
+      owner_id: values.owner_id.trim(),
+      expires_at,
+    });
   return (
     <UrlDialog {...dialog} title="New portal link" verb="Create the link" make={make}>
       {(error) => (
@@ -57,7 +62,10 @@ export function NewUrl({ link, ...dialog }: LinkDialog & { readonly link: Portal
 export function EditLink({ link, onSaved, onClose }: LinkDialog & { readonly link: PortalLink }) {
   const draft = useDraft({ name: link.name, can_manage_endpoint: link.can_manage_endpoint });
   const saving = useAction(async () => {
-    const { name } = await api().portalLinks.update(link.uid, { ...draft.values, name: draft.values.name.trim() });
+    const { name } = await api().portalLinks.update(link.uid, {
+      ...draft.values,
+      name: draft.values.name.trim(),
+    });
     toast(`${name} was changed.`);
     onSaved();
     onClose();
@@ -65,7 +73,8 @@ export function EditLink({ link, onSaved, onClose }: LinkDialog & { readonly lin
   return (
     <FormDialog title={`Edit ${link.name}`} verb="Save" action={saving} onClose={onClose}>
       <p>
-        It opens the portal of <code>{link.owner_id}</code>. Its URL stays, and what it allows changes at once.
+        It opens the portal of <code>{link.owner_id}</code>. Its URL stays, and what it allows
+        changes at once.
       </p>
       <LinkFields draft={draft} error={saving.error} />
     </FormDialog>
@@ -134,7 +143,12 @@ function UrlDialog({
   return (
     <FormDialog title={title} verb={verb} action={making} onClose={onClose}>
       {children(making.error)}
-      <ExpiryField options={LINK_EXPIRIES} value={expiry} onChange={setExpiry} error={fieldError(making.error, 'expires_at')} />
+      <ExpiryField
+        options={LINK_EXPIRIES}
+        value={expiry}
+        onChange={setExpiry}
+        error={fieldError(making.error, 'expires_at')}
+      />
     </FormDialog>
   );
 }

@@ -29,7 +29,10 @@ export function NewKey({
   const [expiry, setExpiry] = useState<Expiry>({ choice: EXPIRIES[0][0], time: '' });
   const [key, setKey] = useState<string>();
   const creating = useAction(async () => {
-    const created = await ring.create({ ...fieldsOf(draft), expires_at: expiryOf(expiry.choice, expiry.time) });
+    const created = await ring.create({
+      ...fieldsOf(draft),
+      expires_at: expiryOf(expiry.choice, expiry.time),
+    });
     setKey(created.key);
     ring.list.refresh();
   });
@@ -59,7 +62,8 @@ export function NewKey({
         <NewSecret what="API key" secret={key} />
         {replaces && (
           <p>
-            Both keys work until the old one, <code>{replaces.mask}</code>, is revoked: give the new one to what uses it first.
+            Both keys work until the old one, <code>{replaces.mask}</code>, is revoked: give the new
+            one to what uses it first.
           </p>
         )}
         {revoking.error && <Problem error={revoking.error} />}
@@ -69,7 +73,12 @@ export function NewKey({
   return (
     <FormDialog title={title} verb="Create the key" action={creating} onClose={onClose}>
       <KeyFields ring={ring} draft={draft} onChange={setDraft} error={creating.error} />
-      <ExpiryField options={EXPIRIES} value={expiry} onChange={setExpiry} error={fieldError(creating.error, 'expires_at')} />
+      <ExpiryField
+        options={EXPIRIES}
+        value={expiry}
+        onChange={setExpiry}
+        error={fieldError(creating.error, 'expires_at')}
+      />
     </FormDialog>
   );
 }

@@ -29,11 +29,20 @@ export default function PortalLinksPage() {
   const columns = [
     { name: 'Name', cell: ({ name }: PortalLink) => name },
     { name: 'Owner', cell: ({ owner_id: id }: PortalLink) => <code>{id}</code> },
-    { name: 'May', cell: ({ can_manage_endpoint: manages }: PortalLink) => (manages ? 'manage endpoints' : 'read and send again') },
+    {
+      name: 'May',
+      cell: ({ can_manage_endpoint: manages }: PortalLink) =>
+        manages ? 'manage endpoints' : 'read and send again',
+    },
     { name: 'State', cell: (row: PortalLink) => <StateBadge row={row} /> },
-    { name: 'Last used', cell: ({ last_used_at: at }: PortalLink) => (at ? <Time at={at} look="relative" /> : 'never') },
+    {
+      name: 'Last used',
+      cell: ({ last_used_at: at }: PortalLink) => (at ? <Time at={at} look="relative" /> : 'never'),
+    },
     { name: 'Expires', cell: ({ expires_at: at }: PortalLink) => <Time at={at} look="relative" /> },
-    ...(mayChange ? [{ name: 'Actions', cell: (row: PortalLink) => <Actions row={row} list={list} /> }] : []),
+    ...(mayChange
+      ? [{ name: 'Actions', cell: (row: PortalLink) => <Actions row={row} list={list} /> }]
+      : []),
   ];
   return (
     <Page
@@ -46,7 +55,10 @@ export default function PortalLinksPage() {
         )
       }
     >
-      <p class="muted">Each opens the portal of one owner, for those who have its URL. Links that ended are deleted a week later.</p>
+      <p class="muted">
+        Each opens the portal of one owner, for those who have its URL. Links that ended are deleted
+        a week later.
+      </p>
       <FilterBar searchHint="Owner id" hasTime={false} />
       <InUse<PortalLink>
         list={list}
@@ -55,12 +67,19 @@ export default function PortalLinksPage() {
         columns={columns}
       >
         <p>
-          A portal link shows a customer the endpoints that have their owner id, and the deliveries to these, without an account.{' '}
-          {mayChange ? 'Create one here, or from your backend when they open your webhooks page.' : 'Ask a member of the project for one.'}
+          A portal link shows a customer the endpoints that have their owner id, and the deliveries
+          to these, without an account.{' '}
+          {mayChange
+            ? 'Create one here, or from your backend when they open your webhooks page.'
+            : 'Ask a member of the project for one.'}
         </p>
       </InUse>
       {mayChange && query.value.has('new') && (
-        <NewLink owner={owner} onSaved={list.refresh} onClose={() => setQuery({ new: undefined }, { replace: true })} />
+        <NewLink
+          owner={owner}
+          onSaved={list.refresh}
+          onClose={() => setQuery({ new: undefined }, { replace: true })}
+        />
       )}
     </Page>
   );
@@ -79,7 +98,8 @@ function Actions({ row, list }: { readonly row: PortalLink; readonly list: List<
         New URL…
       </Button>
       <RevokeButton row={row} of={{ list, revoke: (id) => api().portalLinks.revoke(id) }}>
-        Its URL shows nothing more of <code>{row.owner_id}</code>, also where it is open: at once, on other servers within a second.
+        Its URL shows nothing more of <code>{row.owner_id}</code>, also where it is open: at once,
+        on other servers within a second.
       </RevokeButton>
       {open === 'edit' && <EditLink {...dialog} />}
       {open === 'url' && <NewUrl {...dialog} />}

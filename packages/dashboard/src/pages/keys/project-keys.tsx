@@ -13,7 +13,9 @@ import { PROJECT_RESOURCES } from './scopes.js';
 
 export default function ProjectKeysPage() {
   const [isNew, setNew] = useState(false);
-  const list = useList<ApiKey>(`${projectId.value} API keys`, (page, signal) => api().apiKeys.list(page, { signal }).page());
+  const list = useList<ApiKey>(`${projectId.value} API keys`, (page, signal) =>
+    api().apiKeys.list(page, { signal }).page(),
+  );
   const ring: KeyRing = {
     label: 'API keys',
     everything: 'everything in the project',
@@ -36,7 +38,10 @@ export default function ProjectKeysPage() {
         )
       }
     >
-      <p class="muted">Programs call the API of this project with one of these, as a bearer token. A key reaches no other project.</p>
+      <p class="muted">
+        Programs call the API of this project with one of these, as a bearer token. A key reaches no
+        other project.
+      </p>
       <KeyList ring={ring} />
       {isNew && <NewKey ring={ring} onClose={() => setNew(false)} />}
     </Page>

@@ -1,6 +1,8 @@
 import type { Scope } from '@gateway/client';
 
-type ResourceOf<It extends Scope, Access extends string> = It extends `${infer Name}:${Access}` ? Name : never;
+type ResourceOf<It extends Scope, Access extends string> = It extends `${infer Name}:${Access}`
+  ? Name
+  : never;
 export type Resource = ResourceOf<Scope, 'read'>;
 
 const BOTH = ['read', 'write'] as const;
@@ -44,12 +46,21 @@ export function labelOf(resource: Resource): string {
 
 /** The accesses of a resource with their labels; `''` is none. */
 export function choicesOf(resource: Resource): [choice: string, label: string][] {
-  return [['', 'none'], ...RESOURCES[resource].choices.map((it): [string, string] => [it, it === 'write' ? 'read and write' : it])];
+  return [
+    ['', 'none'],
+    ...RESOURCES[resource].choices.map((it): [string, string] => [
+      it,
+      it === 'write' ? 'read and write' : it,
+    ]),
+  ];
 }
 
 /** The widest access that the scopes grant to a resource. */
 export function chosenOf(scopes: readonly Scope[], resource: Resource): string {
-  return RESOURCES[resource].choices.findLast((it) => scopes.includes(`${resource}:${it}` as Scope)) ?? '';
+  return (
+    RESOURCES[resource].choices.findLast((it) => scopes.includes(`${resource}:${it}` as Scope)) ??
+    ''
+  );
 }
 
 export function withChoice(scopes: readonly Scope[], resource: Resource, choice: string): Scope[] {

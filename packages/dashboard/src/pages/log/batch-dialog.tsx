@@ -45,7 +45,9 @@ export function BatchDialog({
           <Button onPress={stop}>Stop</Button>
         ) : (
           <>
-            <Button onPress={onClose}>{phase === 'done' || phase === 'stopped' ? 'Close' : 'Cancel'}</Button>
+            <Button onPress={onClose}>
+              {phase === 'done' || phase === 'stopped' ? 'Close' : 'Cancel'}
+            </Button>
             {phase === 'counted' && found.count > 0 && (
               <Button kind="main" onPress={start}>
                 {action(count(found.count))}
@@ -84,7 +86,9 @@ export function BatchDialog({
           </p>
         )}
       </div>
-      {phase === 'running' && <Progress label={title} value={found.count === 0 ? 0 : done / found.count} />}
+      {phase === 'running' && (
+        <Progress label={title} value={found.count === 0 ? 0 : done / found.count} />
+      )}
     </Dialog>
   );
 }

@@ -28,7 +28,9 @@ export function FilterBar({
     before.current = search;
     if (typed !== search) setTyped(search);
   }
-  useShortcuts(searchHint ? [{ keys: '/', label: 'Search', run: () => field.current?.select() }] : []);
+  useShortcuts(
+    searchHint ? [{ keys: '/', label: 'Search', run: () => field.current?.select() }] : [],
+  );
   const isFiltered = [...query.value.keys()].some((name) => name !== 'live');
   return (
     <form
@@ -64,7 +66,12 @@ export function FilterBar({
         </>
       )}
       {isFiltered && (
-        <Button kind="quiet" onPress={() => setQuery(Object.fromEntries([...query.value.keys()].map((name) => [name, undefined])))}>
+        <Button
+          kind="quiet"
+          onPress={() =>
+            setQuery(Object.fromEntries([...query.value.keys()].map((name) => [name, undefined])))
+          }
+        >
           Clear
         </Button>
       )}
@@ -102,7 +109,12 @@ function FilterTime({ name, label }: { readonly name: string; readonly label: st
   return (
     <span class="filter-time">
       <label for={id}>{label}</label>
-      <input id={id} type="datetime-local" value={param(name)} onChange={(event) => setQuery({ [name]: event.currentTarget.value })} />
+      <input
+        id={id}
+        type="datetime-local"
+        value={param(name)}
+        onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
+      />
     </span>
   );
 }

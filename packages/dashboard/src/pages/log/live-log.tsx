@@ -34,12 +34,26 @@ export function LiveLog<Row extends { readonly uid: string }>({
   readonly load: (page: PageQuery, signal: AbortSignal) => Promise<ApiPage<Row>>;
   readonly hrefOf: (row: Row) => string;
   /** An action of a key on the focused row. */
-  readonly rowKey?: { readonly key: string; readonly label: string; readonly run: (row: Row) => void };
+  readonly rowKey?: {
+    readonly key: string;
+    readonly label: string;
+    readonly run: (row: Row) => void;
+  };
   readonly children: ComponentChildren;
 }) {
   const isAtStart = useRef(true);
   const focused = useRef<Row | undefined>(undefined);
-  useShortcuts(rowKey ? [{ keys: rowKey.key, label: rowKey.label, run: () => focused.current && rowKey.run(focused.current) }] : []);
+  useShortcuts(
+    rowKey
+      ? [
+          {
+            keys: rowKey.key,
+            label: rowKey.label,
+            run: () => focused.current && rowKey.run(focused.current),
+          },
+        ]
+      : [],
+  );
   const isFiltered = query.value.size > 0;
   const list = useList(`${name} ${query.value.toString()}`, load, {
     everyMs: isOpenEnded() ? LIVE_MS : undefined,

@@ -17,7 +17,10 @@ export const RANGES = [
 export function shownRange(nowMs = Date.now()): { startDate?: string; endDate?: string } {
   const asked = param('range');
   if (asked === 'custom') {
-    return { ...timeOf('startDate', query.value.get('from')), ...timeOf('endDate', query.value.get('to')) };
+    return {
+      ...timeOf('startDate', query.value.get('from')),
+      ...timeOf('endDate', query.value.get('to')),
+    };
   }
   const lengthMs = RANGES.find(([value]) => value === asked)?.[2];
   return lengthMs === undefined ? {} : { startDate: new Date(nowMs - lengthMs).toISOString() };
@@ -25,7 +28,11 @@ export function shownRange(nowMs = Date.now()): { startDate?: string; endDate?: 
 
 /** The range for bulk operations: it ends now, so later rows are excluded. */
 export function closedRange(): { startDate: string; endDate: string } {
-  return { startDate: new Date(0).toISOString(), endDate: new Date().toISOString(), ...shownRange() };
+  return {
+    startDate: new Date(0).toISOString(),
+    endDate: new Date().toISOString(),
+    ...shownRange(),
+  };
 }
 
 function timeOf(name: string, text: string | null): Record<string, string> {

@@ -18,11 +18,15 @@ export interface Steps {
 }
 
 /** Fills the gaps of an activity from `fromMs` to `toMs`, without the unfinished step. */
-export function filled({ step_seconds: stepSeconds, content }: Activity, { fromMs, toMs }: { fromMs: number; toMs: number }): Steps {
+export function filled(
+  { step_seconds: stepSeconds, content }: Activity,
+  { fromMs, toMs }: { fromMs: number; toMs: number },
+): Steps {
   const stepMs = stepSeconds * 1000;
   const known = new Map(content.map((step) => [new Date(step.at).getTime(), step]));
   const atMs: number[] = [];
-  for (let at = Math.ceil(fromMs / stepMs) * stepMs; at + stepMs <= toMs; at += stepMs) atMs.push(at);
+  for (let at = Math.ceil(fromMs / stepMs) * stepMs; at + stepMs <= toMs; at += stepMs)
+    atMs.push(at);
   return { atMs, stepSeconds, steps: atMs.map((at) => known.get(at)) };
 }
 
@@ -36,13 +40,21 @@ export async function readActivity(
 ): Promise<Steps> {
   const toMs = Date.now();
   const fromMs = toMs - minutes * 60_000;
-  const times = { startDate: new Date(fromMs).toISOString(), endDate: new Date(toMs).toISOString() };
+  const times = {
+    startDate: new Date(fromMs).toISOString(),
+    endDate: new Date(toMs).toISOString(),
+  };
   const read = await api().activity.get({ ...filter, ...times }, { signal });
   return filled(read, { fromMs, toMs: isWhole ? toMs : toMs + read.step_seconds * 1_000 });
 }
 
 /** A chart line of a step's count, per second. */
-export function lineOf({ steps, stepSeconds }: Steps, label: string, colour: Line['colour'], value: (step: Step) => number): Line {
+export function lineOf(
+  { steps, stepSeconds }: Steps,
+  label: string,
+  colour: Line['colour'],
+  value: (step: Step) => number,
+): Line {
   return { label, colour, values: steps.map((step) => (step ? value(step) / stepSeconds : 0)) };
 }
 

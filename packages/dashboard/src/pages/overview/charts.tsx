@@ -26,7 +26,14 @@ export function Charts({ steps }: { readonly steps: Steps }) {
     <Panel title="Over time">
       <div class="overview-charts">
         {charts.map(([title, lines]) => (
-          <TimeChart key={title} title={title} summary={summaryOf(lines)} atMs={steps.atMs} lines={lines} format={rate} />
+          <TimeChart
+            key={title}
+            title={title}
+            summary={summaryOf(lines)}
+            atMs={steps.atMs}
+            lines={lines}
+            format={rate}
+          />
         ))}
       </div>
     </Panel>

@@ -25,7 +25,10 @@ export function useFailing(): Resource<readonly Failing[]> {
     `${projectId.value} failing endpoints`,
     async (signal) => {
       const startDate = new Date(Date.now() - RECENT_MS).toISOString();
-      const list = api().eventDeliveries.list({ status: ['retry', 'failure'], startDate, perPage: LOOKED_AT }, { signal });
+      const list = api().eventDeliveries.list(
+        { status: ['retry', 'failure'], startDate, perPage: LOOKED_AT },
+        { signal },
+      );
       return byEndpoint((await list.page()).content);
     },
     { everyMs: LIVE_MS },
@@ -34,7 +37,10 @@ export function useFailing(): Resource<readonly Failing[]> {
 
 export function FailingEndpoints({ failing }: { readonly failing: Resource<readonly Failing[]> }) {
   return (
-    <Panel title="Endpoints that fail" actions={<a href={projectHref('/deliveries?status=failure')}>Failed deliveries</a>}>
+    <Panel
+      title="Endpoints that fail"
+      actions={<a href={projectHref('/deliveries?status=failure')}>Failed deliveries</a>}
+    >
       <Loaded resource={failing} lines={3}>
         {(rows) =>
           rows.length === 0 ? (
@@ -53,18 +59,27 @@ const columns = [
     name: 'Endpoint',
     cell: ({ uid, name }: Failing) => <a href={projectHref(`/endpoints/${uid}`)}>{name}</a>,
   },
-  { name: 'Status', cell: ({ newest }: Failing) => <Badge status={newest.endpoint_metadata.status ?? 'unknown'} /> },
+  {
+    name: 'Status',
+    cell: ({ newest }: Failing) => <Badge status={newest.endpoint_metadata.status ?? 'unknown'} />,
+  },
   {
     name: 'Failed or retried',
     isNumber: true,
     cell: ({ uid, name, count }: Failing) => (
-      <a href={projectHref(`/deliveries?endpoint=${uid}&range=1h`)} aria-label={`Deliveries to ${name}: ${count} failed or retried`}>
+      <a
+        href={projectHref(`/deliveries?endpoint=${uid}&range=1h`)}
+        aria-label={`Deliveries to ${name}: ${count} failed or retried`}
+      >
         {count}
       </a>
     ),
   },
   { name: 'Newest reason', cell: ({ newest }: Failing) => newest.reason },
-  { name: 'Newest', cell: ({ newest }: Failing) => <Time at={newest.updated_at} look="relative" /> },
+  {
+    name: 'Newest',
+    cell: ({ newest }: Failing) => <Time at={newest.updated_at} look="relative" />,
+  },
 ];
 
 /** Groups deliveries, newest first, by endpoint. */

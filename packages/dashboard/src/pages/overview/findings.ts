@@ -16,11 +16,22 @@ export interface Finding {
 const PENDING_SECONDS = 30;
 const NAMED = 3;
 
-const things = (count: number, one: string, many: string) => (count === 1 ? `One ${one}` : `${compact(count)} ${many}`);
+const things = (count: number, one: string, many: string) =>
+  count === 1 ? `One ${one}` : `${compact(count)} ${many}`;
 
 /** Lists the problems of a project, the worst first. */
-export function findingsOf(summary: Summary, failing: readonly Failing[], states: readonly SourceState[] = []): Finding[] {
-  const { oldest_pending_seconds: oldest, pending_events: pending, quarantined_messages: quarantined, endpoints, sources } = summary;
+export function findingsOf(
+  summary: Summary,
+  failing: readonly Failing[],
+  states: readonly SourceState[] = [],
+): Finding[] {
+  const {
+    oldest_pending_seconds: oldest,
+    pending_events: pending,
+    quarantined_messages: quarantined,
+    endpoints,
+    sources,
+  } = summary;
   const unread = states.filter(({ state }) => state === 'failing');
   const found: (Finding | false)[] = [
     oldest !== null &&
@@ -77,5 +88,7 @@ function namesOf(failing: readonly Failing[]): string {
   const names = failing.slice(0, NAMED).map(({ name }) => name);
   const others = failing.length - names.length;
   const listed = others > 0 ? [...names, `${compact(others)} more`] : names;
-  return listed.length === 1 ? (listed[0] ?? '') : `${listed.slice(0, -1).join(', ')} and ${listed.at(-1) ?? ''}`;
+  return listed.length === 1
+    ? (listed[0] ?? '')
+    : `${listed.slice(0, -1).join(', ')} and ${listed.at(-1) ?? ''}`;
 }

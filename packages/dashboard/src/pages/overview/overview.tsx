@@ -46,9 +46,16 @@ export default function Overview() {
   );
   const failing = useFailing();
   const states = useStates();
-  const activity = useResource(`${project} activity ${minutes}`, (signal) => readActivity(minutes, signal), { everyMs: ACTIVITY_MS });
+  const activity = useResource(
+    `${project} activity ${minutes}`,
+    (signal) => readActivity(minutes, signal),
+    { everyMs: ACTIVITY_MS },
+  );
   return (
-    <Page title="Overview" actions={<FilterSelect name="range" label="Time of the charts" options={RANGES} />}>
+    <Page
+      title="Overview"
+      actions={<FilterSelect name="range" label="Time of the charts" options={RANGES} />}
+    >
       {now.error && <Problem error={now.error} retry={now.refresh} />}
       {now.data && isNew(now.data.summary) ? (
         <Start />
@@ -75,10 +82,16 @@ type ReadActivity = Awaited<ReturnType<ReturnType<typeof api>['activity']['get']
 function recentOf({ content }: ReadActivity): { recent: Recent; eventsPerSecond: number } {
   const sum = (steps: typeof content, value: (step: (typeof content)[number]) => number) =>
     steps.reduce((all, step) => all + value(step), 0);
-  const newest = content.filter(({ at }) => Date.now() - new Date(at).getTime() < RATE_MINUTES * MINUTE_MS);
+  const newest = content.filter(
+    ({ at }) => Date.now() - new Date(at).getTime() < RATE_MINUTES * MINUTE_MS,
+  );
   return {
-    recent: { success: sum(content, ({ attempts }) => attempts.success), failure: sum(content, ({ attempts }) => attempts.failure) },
-    eventsPerSecond: sum(newest, ({ events }) => events.processed + events.failed) / (RATE_MINUTES * 60),
+    recent: {
+      success: sum(content, ({ attempts }) => attempts.success),
+      failure: sum(content, ({ attempts }) => attempts.failure),
+    },
+    eventsPerSecond:
+      sum(newest, ({ events }) => events.processed + events.failed) / (RATE_MINUTES * 60),
   };
 }
 
@@ -100,14 +113,20 @@ function Start() {
 
 /** The lag of all sources; null if no lag is known. */
 function behindOf(states: ReadonlyMap<string, SourceState> | undefined): number | null {
-  const known = [...(states?.values() ?? [])].flatMap(({ messages }) => (messages === null ? [] : [messages]));
+  const known = [...(states?.values() ?? [])].flatMap(({ messages }) =>
+    messages === null ? [] : [messages],
+  );
   return known.length === 0 ? null : known.reduce((sum, it) => sum + it, 0);
 }
 
 /** Says whether the project is healthy, and if not, what to open next. */
 function Findings({ findings }: { readonly findings: readonly Finding[] | undefined }) {
   if (!findings) return <section class="notice findings" aria-label="Health" />;
-  const tone = findings.some((it) => it.tone === 'bad') ? 'bad' : findings.length > 0 ? 'warn' : 'ok';
+  const tone = findings.some((it) => it.tone === 'bad')
+    ? 'bad'
+    : findings.length > 0
+      ? 'warn'
+      : 'ok';
   const verdict = {
     ok: 'Healthy: messages are accepted, routed and delivered.',
     warn: 'Working, with something to look at.',

@@ -56,23 +56,34 @@ function tilesOf({ summary, recent, eventsPerSecond, behind }: Now): readonly Ti
   const attempts = recent.success + recent.failure;
   const share = attempts === 0 ? undefined : recent.success / attempts;
   return [
-    { name: 'Events', value: rate(eventsPerSecond), remark: 'routed in the last minutes', to: '/events' },
+    {
+      name: 'Events',
+      value: rate(eventsPerSecond),
+      remark: 'routed in the last minutes',
+      to: '/events',
+    },
     {
       name: 'Requests accepted',
       value: share === undefined ? '–' : percent(share),
-      remark: share === undefined ? 'no requests in 15 minutes' : `of ${compact(attempts)} in 15 minutes`,
+      remark:
+        share === undefined ? 'no requests in 15 minutes' : `of ${compact(attempts)} in 15 minutes`,
       tone: share !== undefined && share < 0.95 ? 'bad' : undefined,
       to: '/deliveries',
     },
     {
       name: 'Latency',
       value: latency ? milliseconds(latency.p50) : '–',
-      remark: latency ? `p95 ${milliseconds(latency.p95)}, p99 ${milliseconds(latency.p99)}` : 'from message to first answer',
+      remark: latency
+        ? `p95 ${milliseconds(latency.p95)}, p99 ${milliseconds(latency.p99)}`
+        : 'from message to first answer',
     },
     {
       name: 'Waiting events',
       value: upTo(summary.pending_events),
-      remark: summary.oldest_pending_seconds === null ? 'nothing waits to be routed' : `oldest ${span(summary.oldest_pending_seconds)}`,
+      remark:
+        summary.oldest_pending_seconds === null
+          ? 'nothing waits to be routed'
+          : `oldest ${span(summary.oldest_pending_seconds)}`,
       tone: (summary.oldest_pending_seconds ?? 0) > 30 ? 'bad' : undefined,
       to: '/events?status=pending',
     },
@@ -86,7 +97,8 @@ function tilesOf({ summary, recent, eventsPerSecond, behind }: Now): readonly Ti
     {
       name: 'Quarantine',
       value: upTo(summary.quarantined_messages),
-      remark: summary.quarantined_messages === 0 ? 'every message was accepted' : 'messages to look at',
+      remark:
+        summary.quarantined_messages === 0 ? 'every message was accepted' : 'messages to look at',
       tone: summary.quarantined_messages > 0 ? 'warn' : undefined,
       to: '/quarantine',
     },

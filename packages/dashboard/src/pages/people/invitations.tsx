@@ -16,23 +16,42 @@ const NONE = { content: [], pagination: { next_page_cursor: null } };
 /** The invitations of an organisation; none without an id, for users who cannot see them. */
 export function useInvitations(organisation: string | undefined): List<Invitation> {
   return useList<Invitation>(`${organisation} invitations`, (page, signal) =>
-    organisation === undefined ? Promise.resolve(NONE as never) : accountApi().invitations.list(organisation, page, { signal }).page(),
+    organisation === undefined
+      ? Promise.resolve(NONE as never)
+      : accountApi().invitations.list(organisation, page, { signal }).page(),
   );
 }
 
-function stateOf({ accepted_at: accepted, revoked_at: revoked, expires_at: expires }: Invitation): string {
+function stateOf({
+  accepted_at: accepted,
+  revoked_at: revoked,
+  expires_at: expires,
+}: Invitation): string {
   if (accepted) return 'accepted';
   if (revoked) return 'revoked';
   return new Date(expires).getTime() <= Date.now() ? 'expired' : 'open';
 }
 
-export function Invitations({ organisation, list }: { readonly organisation: ShownOrganisation; readonly list: List<Invitation> }) {
+export function Invitations({
+  organisation,
+  list,
+}: {
+  readonly organisation: ShownOrganisation;
+  readonly list: List<Invitation>;
+}) {
   const columns = [
     { name: 'Email', cell: ({ email }: Invitation) => email },
     { name: 'Role', cell: ({ role }: Invitation) => role },
-    { name: 'State', cell: (it: Invitation) => <Badge status={stateOf(it)} tone={TONES[stateOf(it)] ?? 'plain'} /> },
+    {
+      name: 'State',
+      cell: (it: Invitation) => <Badge status={stateOf(it)} tone={TONES[stateOf(it)] ?? 'plain'} />,
+    },
     { name: 'Invited', cell: ({ created_at: at }: Invitation) => <Time at={at} look="row" /> },
-    { name: 'Expires', cell: (it: Invitation) => stateOf(it) === 'open' && <Time at={it.expires_at} look="relative" /> },
+    {
+      name: 'Expires',
+      cell: (it: Invitation) =>
+        stateOf(it) === 'open' && <Time at={it.expires_at} look="relative" />,
+    },
     {
       name: 'Actions',
       cell: (it: Invitation) =>
@@ -60,7 +79,9 @@ export function Invitations({ organisation, list }: { readonly organisation: Sho
       <Paged list={list} lines={2}>
         {(rows) =>
           rows.length === 0 ? (
-            <p class="muted">Nobody was invited yet. Invite a colleague, and give them the link that you get.</p>
+            <p class="muted">
+              Nobody was invited yet. Invite a colleague, and give them the link that you get.
+            </p>
           ) : (
             <Table<Invitation> label="Invitations" rows={rows} columns={columns} />
           )

@@ -15,7 +15,11 @@ import { readSession, session } from '../../session/session.js';
 import { givableRoles, type ShownOrganisation } from './organisation.js';
 
 /** `Ada Lovelace`, or the address if the name is empty. */
-export function nameOf({ first_name: first, last_name: last, email }: Pick<Member, 'first_name' | 'last_name' | 'email'>): string {
+export function nameOf({
+  first_name: first,
+  last_name: last,
+  email,
+}: Pick<Member, 'first_name' | 'last_name' | 'email'>): string {
   return `${first} ${last}`.trim() || email;
 }
 
@@ -25,7 +29,8 @@ export function Members({ organisation }: { readonly organisation: ShownOrganisa
     accountApi().members.list(organisation.uid, page, { signal }).page(),
   );
   const mine = session.value?.user.uid;
-  const mayChange = ({ role }: Member) => may(role === 'owner' ? 'owner' : 'admin', organisation.role);
+  const mayChange = ({ role }: Member) =>
+    may(role === 'owner' ? 'owner' : 'admin', organisation.role);
   const columns = [
     {
       name: 'Name',
@@ -109,8 +114,8 @@ function Remove({ member, organisation: { uid: id, name }, list }: Row) {
       }}
     >
       <p>
-        {person} loses access to the projects of {name} at once, with personal API keys too. API keys of the projects stay: rotate those
-        that {person} knows.
+        {person} loses access to the projects of {name} at once, with personal API keys too. API
+        keys of the projects stay: rotate those that {person} knows.
       </p>
     </ConfirmButton>
   );

@@ -12,7 +12,11 @@ import { readSession } from '../../session/session.js';
 import type { ShownOrganisation } from './organisation.js';
 
 /** Renames the organisation, or creates another. */
-export function OrganisationSettings({ organisation: { uid, name: known, role } }: { readonly organisation: ShownOrganisation }) {
+export function OrganisationSettings({
+  organisation: { uid, name: known, role },
+}: {
+  readonly organisation: ShownOrganisation;
+}) {
   const [name, setName] = useState(known);
   const action = useAction(async () => {
     await accountApi().organisations.update(uid, { name: name.trim() });
@@ -23,7 +27,13 @@ export function OrganisationSettings({ organisation: { uid, name: known, role } 
     <Panel title="Organisation" actions={<NewOrganisation />}>
       {may('admin', role) ? (
         <Form action={action} verb="Rename" kind="plain" isReady={name.trim() !== known}>
-          <TextField label="Name" value={name} onChange={setName} error={fieldError(action.error, 'name')} isRequired />
+          <TextField
+            label="Name"
+            value={name}
+            onChange={setName}
+            error={fieldError(action.error, 'name')}
+            isRequired
+          />
         </Form>
       ) : (
         <p>

@@ -43,7 +43,13 @@ function People({ organisation }: { readonly organisation: ShownOrganisation }) 
       <Members organisation={organisation} />
       {isAdmin && <Invitations organisation={organisation} list={invitations} />}
       <OrganisationSettings organisation={organisation} />
-      {isInviting && <Invite organisation={organisation} onDone={invitations.refresh} onClose={() => setInviting(false)} />}
+      {isInviting && (
+        <Invite
+          organisation={organisation}
+          onDone={invitations.refresh}
+          onClose={() => setInviting(false)}
+        />
+      )}
     </Page>
   );
 }

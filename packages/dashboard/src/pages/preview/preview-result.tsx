@@ -18,7 +18,11 @@ export function PreviewResult({ preview }: { readonly preview: Preview }) {
   return (
     <PreviewVerdict preview={preview} outcome={outcome && OUTCOMES[outcome]}>
       {results.map((it, index) => (
-        <Result key={index} result={it} name={total === 1 ? 'Event' : `Event ${index + 1} of ${total}`} />
+        <Result
+          key={index}
+          result={it}
+          name={total === 1 ? 'Event' : `Event ${index + 1} of ${total}`}
+        />
       ))}
       {total > results.length && <p class="muted">The first {results.length} are shown.</p>}
     </PreviewVerdict>
@@ -27,7 +31,13 @@ export function PreviewResult({ preview }: { readonly preview: Preview }) {
 
 type OneResult = FunctionTestResult['results'][number];
 
-function Result({ result: { payload, refusal, notes, route }, name }: { readonly result: OneResult; readonly name: string }) {
+function Result({
+  result: { payload, refusal, notes, route },
+  name,
+}: {
+  readonly result: OneResult;
+  readonly name: string;
+}) {
   const { event_type: type } = (payload ?? {}) as { readonly event_type?: unknown };
   return (
     <div class="preview-event">

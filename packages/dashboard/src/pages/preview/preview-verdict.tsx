@@ -37,7 +37,9 @@ export function PreviewVerdict({
       <p class="preview-verdict" role="status">
         <Badge status={result.outcome} tone={tone} label={words} />
         {!isCurrent && <span class="muted">trying it again…</span>}
-        {isCurrent && ms !== null && <span class="muted number">ran for {milliseconds(Math.max(ms, 1))}</span>}
+        {isCurrent && ms !== null && (
+          <span class="muted number">ran for {milliseconds(Math.max(ms, 1))}</span>
+        )}
       </p>
       {refusal && <p class="preview-refusal">{(refusal as { readonly reason: string }).reason}</p>}
       {log.length > 0 && <Code isRaw label="Console" text={log.join('\n')} />}

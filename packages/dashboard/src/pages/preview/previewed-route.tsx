@@ -7,7 +7,13 @@ import { mismatchSentence } from '../events/mismatch.js';
 type Route = NonNullable<FunctionTestResult['results'][number]['route']>;
 
 /** The endpoints an event would be routed to, and why not to others. */
-export function PreviewedRoute({ route, eventType }: { readonly route: Route; readonly eventType: string }) {
+export function PreviewedRoute({
+  route,
+  eventType,
+}: {
+  readonly route: Route;
+  readonly eventType: string;
+}) {
   const { endpoints, endpoint_count: count, sentence, subscriptions } = route;
   const missed = subscriptions.filter(({ matches }) => !matches);
   return (
@@ -28,13 +34,17 @@ export function PreviewedRoute({ route, eventType }: { readonly route: Route; re
       )}
       {missed.length > 0 && (
         <details>
-          <summary>{missed.length === 1 ? 'One subscription does' : `${missed.length} subscriptions do`} not match</summary>
+          <summary>
+            {missed.length === 1 ? 'One subscription does' : `${missed.length} subscriptions do`}{' '}
+            not match
+          </summary>
           <ul class="routing-rows">
             {missed.map(({ uid, name, mismatch }) => (
               <li key={uid}>
                 <Badge status="none" label="no match" />
                 <span>
-                  {name} {mismatch && <span class="muted">{mismatchSentence(mismatch, eventType)}</span>}
+                  {name}{' '}
+                  {mismatch && <span class="muted">{mismatchSentence(mismatch, eventType)}</span>}
                 </span>
               </li>
             ))}

@@ -24,7 +24,10 @@ export function DeleteProject({ project: { uid, name } }: { readonly project: Pr
         navigate('/', { replace: true });
       }}
     >
-      <p>Its sources stop, its API keys are revoked, and deliveries that wait are discarded. This cannot be undone.</p>
+      <p>
+        Its sources stop, its API keys are revoked, and deliveries that wait are discarded. This
+        cannot be undone.
+      </p>
       <TextField label={`Type ${name} to delete it`} value={typed} onChange={setTyped} hasFocus />
     </ConfirmButton>
   );

@@ -24,10 +24,18 @@ export interface ProjectDraft {
   readonly unknownTypes: 'accept' | 'reject';
 }
 
-const text = (value: number | undefined, otherwise: string) => (value === undefined ? otherwise : String(value));
+const text = (value: number | undefined, otherwise: string) =>
+  value === undefined ? otherwise : String(value);
 
 export function draftOf({ name, config }: Project): ProjectDraft {
-  const { strategy, signature, ratelimit, circuit_breaker: breaker, retention, unknown_event_types: unknown } = config;
+  const {
+    strategy,
+    signature,
+    ratelimit,
+    circuit_breaker: breaker,
+    retention,
+    unknown_event_types: unknown,
+  } = config;
   return {
     name,
     retryType: strategy?.type ?? 'exponential',
@@ -61,7 +69,10 @@ export function configOf(draft: ProjectDraft): NonNullable<ChangedProject['confi
       ...(isExponential ? { max_seconds: number(draft.retryMaxSeconds) } : {}),
     },
     signature: { header: draft.header.trim(), hash: draft.hash, encoding: draft.encoding },
-    ratelimit: draft.limitKind === 'none' ? null : { count: number(draft.limit), duration: number(draft.limitSeconds) },
+    ratelimit:
+      draft.limitKind === 'none'
+        ? null
+        : { count: number(draft.limit), duration: number(draft.limitSeconds) },
     circuit_breaker:
       draft.breakerKind === 'instance'
         ? null

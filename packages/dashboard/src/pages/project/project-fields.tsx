@@ -28,13 +28,23 @@ export function ProjectFields({
     onChange: set(name),
     ...about(`config.${field}`),
   });
-  const choice = <Name extends 'retryType' | 'hash' | 'encoding' | 'limitKind' | 'breakerKind' | 'unknownTypes'>(name: Name) => ({
+  const choice = <
+    Name extends 'retryType' | 'hash' | 'encoding' | 'limitKind' | 'breakerKind' | 'unknownTypes',
+  >(
+    name: Name,
+  ) => ({
     value: values[name],
     onChange: (value: string) => set(name)(value as ProjectDraft[Name]),
   });
   return (
     <>
-      <TextField label="Name" value={values.name} onChange={set('name')} isRequired {...about('name')} />
+      <TextField
+        label="Name"
+        value={values.name}
+        onChange={set('name')}
+        isRequired
+        {...about('name')}
+      />
       <fieldset class="field-group">
         <legend>Retries, unless an endpoint has its own</legend>
         <Select
@@ -52,7 +62,10 @@ export function ProjectFields({
             {...number('retrySeconds', 'strategy.duration')}
           />
           {values.retryType === 'exponential' && (
-            <TextField label="Longest wait in seconds" {...number('retryMaxSeconds', 'strategy.max_seconds')} />
+            <TextField
+              label="Longest wait in seconds"
+              {...number('retryMaxSeconds', 'strategy.max_seconds')}
+            />
           )}
         </div>
       </fieldset>
@@ -83,10 +96,22 @@ export function ProjectFields({
         />
         {values.breakerKind === 'own' && (
           <div class="field-row">
-            <TextField label="Percent that fail" {...number('threshold', 'circuit_breaker.failure_threshold')} />
-            <TextField label="Of at least so many requests" {...number('minimum', 'circuit_breaker.minimum_request_count')} />
-            <TextField label="In minutes" {...number('window', 'circuit_breaker.observability_window')} />
-            <TextField label="Pause in seconds" {...number('errorTimeout', 'circuit_breaker.error_timeout')} />
+            <TextField
+              label="Percent that fail"
+              {...number('threshold', 'circuit_breaker.failure_threshold')}
+            />
+            <TextField
+              label="Of at least so many requests"
+              {...number('minimum', 'circuit_breaker.minimum_request_count')}
+            />
+            <TextField
+              label="In minutes"
+              {...number('window', 'circuit_breaker.observability_window')}
+            />
+            <TextField
+              label="Pause in seconds"
+              {...number('errorTimeout', 'circuit_breaker.error_timeout')}
+            />
           </div>
         )}
       </fieldset>
@@ -108,7 +133,13 @@ export function ProjectFields({
       </fieldset>
       <fieldset class="field-group">
         <legend>Plain signature, beside that of Standard Webhooks</legend>
-        <TextField label="Header" isMono value={values.header} onChange={set('header')} {...about('config.signature.header')} />
+        <TextField
+          label="Header"
+          isMono
+          value={values.header}
+          onChange={set('header')}
+          {...about('config.signature.header')}
+        />
         <div class="field-row">
           <Select
             label="Hash"

@@ -25,7 +25,10 @@ export default function ProjectSettingsPage() {
   const id = projectId.value ?? '';
   const project = useResource(`project ${id}`, (signal) => api().projects.get(id, { signal }));
   return (
-    <Page title="Project settings" actions={project.data && may('admin') && <DeleteProject project={project.data} />}>
+    <Page
+      title="Project settings"
+      actions={project.data && may('admin') && <DeleteProject project={project.data} />}
+    >
       <Loaded resource={project} lines={10}>
         {(data) => (
           <>
@@ -42,7 +45,13 @@ export default function ProjectSettingsPage() {
   );
 }
 
-function factsOf({ uid, type, organisation_id: organisation, created_at: created, updated_at: updated }: Project) {
+function factsOf({
+  uid,
+  type,
+  organisation_id: organisation,
+  created_at: created,
+  updated_at: updated,
+}: Project) {
   return [
     ['Project id', <Copyable text={uid} what="project id" />],
     ['Type', type],
@@ -51,13 +60,20 @@ function factsOf({ uid, type, organisation_id: organisation, created_at: created
     [
       'Last change',
       <>
-        <FullTime at={updated} /> {may('admin') && <a href={href(`/audit?search=${uid}`)}>Who changed what</a>}
+        <FullTime at={updated} />{' '}
+        {may('admin') && <a href={href(`/audit?search=${uid}`)}>Who changed what</a>}
       </>,
     ],
   ] as const;
 }
 
-function SettingsForm({ project, onSaved }: { readonly project: Project; readonly onSaved: () => void }) {
+function SettingsForm({
+  project,
+  onSaved,
+}: {
+  readonly project: Project;
+  readonly onSaved: () => void;
+}) {
   const draft = useDraft(draftOf(project));
   const edit = useEdit<Project, ChangedProject>(project, {
     write: (changes, options) => api().projects.update(project.uid, changes, options),
@@ -86,7 +102,11 @@ function SettingsForm({ project, onSaved }: { readonly project: Project; readonl
     );
   }
   return (
-    <Form action={{ ...edit, run: () => edit.save(changes) }} verb="Save" isReady={Object.keys(changes).length > 0}>
+    <Form
+      action={{ ...edit, run: () => edit.save(changes) }}
+      verb="Save"
+      isReady={Object.keys(changes).length > 0}
+    >
       <ProjectFields draft={draft} error={edit.error} />
       <Conflict what="project" edit={edit} onTheirs={(theirs) => draft.replace(draftOf(theirs))} />
     </Form>

@@ -43,7 +43,11 @@ export function QuarantineBatches({ onDone }: { readonly onDone: () => void }) {
       {open === 'discard' && (
         <BatchDialog
           title="Discard quarantined messages"
-          words={{ what, action: (count) => `Discard ${count}`, done: (count) => `Discarded ${count}` }}
+          words={{
+            what,
+            action: (count) => `Discard ${count}`,
+            done: (count) => `Discarded ${count}`,
+          }}
           step={discardStep(selection)}
           onClose={close}
         />
@@ -56,14 +60,20 @@ type Selection = Parameters<ReturnType<typeof api>['quarantine']['batchReplay']>
 
 function replayStep(selection: Selection): RunStep {
   return async (options, signal) => {
-    const { replayed, duplicates, dropped, refused, next } = await api().quarantine.batchReplay({ ...selection, ...options }, { signal });
+    const { replayed, duplicates, dropped, refused, next } = await api().quarantine.batchReplay(
+      { ...selection, ...options },
+      { signal },
+    );
     return { count: replayed + duplicates + dropped, held: dropped, left: refused, next };
   };
 }
 
 function discardStep(selection: Selection): RunStep {
   return async (options, signal) => {
-    const { count, next } = await api().quarantine.batchDiscard({ ...selection, ...options }, { signal });
+    const { count, next } = await api().quarantine.batchDiscard(
+      { ...selection, ...options },
+      { signal },
+    );
     return { count, held: 0, left: 0, next };
   };
 }

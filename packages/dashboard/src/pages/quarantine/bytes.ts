@@ -5,11 +5,15 @@ export interface Raw {
 
 /** Decodes the bytes; invalid UTF-8 becomes U+FFFD. */
 export function textOf({ raw, raw_encoding: encoding }: Raw): string {
-  return encoding === 'utf8' ? raw : new TextDecoder().decode(bytesOf({ raw, raw_encoding: encoding }));
+  return encoding === 'utf8'
+    ? raw
+    : new TextDecoder().decode(bytesOf({ raw, raw_encoding: encoding }));
 }
 
 export function bytesOf({ raw, raw_encoding: encoding }: Raw): Uint8Array {
-  return encoding === 'utf8' ? new TextEncoder().encode(raw) : Uint8Array.from(atob(raw), (letter) => letter.charCodeAt(0));
+  return encoding === 'utf8'
+    ? new TextEncoder().encode(raw)
+    : Uint8Array.from(atob(raw), (letter) => letter.charCodeAt(0));
 }
 
 const LINE_BYTES = 16;
@@ -21,7 +25,9 @@ export function hexDump(bytes: Uint8Array): string {
   for (let at = 0; at < Math.min(bytes.length, SHOWN_BYTES); at += LINE_BYTES) {
     const part = [...bytes.subarray(at, at + LINE_BYTES)];
     const hex = part.map((byte) => byte.toString(16).padStart(2, '0')).join(' ');
-    const text = part.map((byte) => (byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : '.')).join('');
+    const text = part
+      .map((byte) => (byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : '.'))
+      .join('');
     lines.push(`${at.toString(16).padStart(6, '0')}  ${hex.padEnd(LINE_BYTES * 3 - 1)}  ${text}`);
   }
   if (bytes.length > SHOWN_BYTES) lines.push(`… ${bytes.length - SHOWN_BYTES} more bytes`);

@@ -24,6 +24,16 @@ export const columns: readonly Column<QuarantinedMessage>[] = [
     narrow: 'hidden',
     cell: ({ coordinates }) => <span class="mono muted">{coordinates}</span>,
   },
-  { name: 'Size', width: '5rem', narrow: 'hidden', cell: ({ raw_bytes: size }) => <span class="number">{bytes(size)}</span> },
-  { name: 'Time', width: '9rem', narrow: 'second', cell: ({ occurred_at: at }) => <Time at={at} look="row" /> },
+  {
+    name: 'Size',
+    width: '5rem',
+    narrow: 'hidden',
+    cell: ({ raw_bytes: size }) => <span class="number">{bytes(size)}</span>,
+  },
+  {
+    name: 'Time',
+    width: '9rem',
+    narrow: 'second',
+    cell: ({ occurred_at: at }) => <Time at={at} look="row" />,
+  },
 ];

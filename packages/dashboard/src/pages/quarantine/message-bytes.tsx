@@ -9,18 +9,29 @@ import type { Raw } from './bytes.js';
 import { BytesAs, FORMS } from './bytes-as.js';
 import { MessageEditor } from './message-editor.js';
 
-export function MessageBytes({ message, onChange }: { readonly message: WholeQuarantinedMessage; readonly onChange: () => void }) {
+export function MessageBytes({
+  message,
+  onChange,
+}: {
+  readonly message: WholeQuarantinedMessage;
+  readonly onChange: () => void;
+}) {
   const [isOriginal, setOriginal] = useState(false);
   const canEdit = message.status === 'quarantined' && may('member');
   const tabs = [...FORMS, ...(canEdit ? ([['edit', 'Edit and replay']] as const) : [])];
   const shown = tabValue('bytes', tabs);
   const { original_raw: original, original_raw_encoding: encoding = 'utf8' } = message;
-  const raw: Raw = isOriginal && original !== undefined ? { raw: original, raw_encoding: encoding } : message;
+  const raw: Raw =
+    isOriginal && original !== undefined ? { raw: original, raw_encoding: encoding } : message;
   return (
     <Panel title={`Message, ${bytes(message.raw_bytes)}`}>
       <Tabs name="bytes" label="Form of the message" tabs={tabs} />
       {original !== undefined && shown !== 'edit' && (
-        <Checkbox label="As it came, before it was edited" isOn={isOriginal} onChange={setOriginal} />
+        <Checkbox
+          label="As it came, before it was edited"
+          isOn={isOriginal}
+          onChange={setOriginal}
+        />
       )}
       <BytesAs form={shown} raw={raw} />
       {shown === 'edit' && <MessageEditor message={message} onChange={onChange} />}

@@ -14,19 +14,32 @@ import { tell } from './replay.js';
  * Edits a message. Tests it during typing, with its source's function and the current
  * subscriptions, and replays it if it would be accepted.
  */
-export function MessageEditor({ message, onChange }: { readonly message: WholeQuarantinedMessage; readonly onChange: () => void }) {
+export function MessageEditor({
+  message,
+  onChange,
+}: {
+  readonly message: WholeQuarantinedMessage;
+  readonly onChange: () => void;
+}) {
   const before = textOf(message);
   const [text, setText] = useState(before);
-  const preview = usePreview({ quarantine_id: message.uid, raw: text }, (test, options) => api().sources.testFunction(test, options));
+  const preview = usePreview({ quarantine_id: message.uid, raw: text }, (test, options) =>
+    api().sources.testFunction(test, options),
+  );
   const isBinary = message.raw_encoding === 'base64';
   const save = useAction(async () => {
     if (text !== before || isBinary) {
-      await api().quarantine.update(message.uid, { raw: text }, { headers: { 'if-match': `"${message.updated_at}"` } });
+      await api().quarantine.update(
+        message.uid,
+        { raw: text },
+        { headers: { 'if-match': `"${message.updated_at}"` } },
+      );
     }
     tell(await api().quarantine.replay(message.uid));
     onChange();
   });
-  const isGood = preview.isCurrent && preview.result !== undefined && preview.result.outcome !== 'quarantined';
+  const isGood =
+    preview.isCurrent && preview.result !== undefined && preview.result.outcome !== 'quarantined';
   return (
     <div class="message-editor">
       <div class="form">

@@ -17,16 +17,21 @@ import { isOfFunction, reasonOf } from './reasons.js';
 import { MessageActions } from './replay.js';
 
 export default function MessagePage({ params: { id = '' } }: PageProps) {
-  const resource = useResource(`${projectId.value} quarantined ${id}`, (signal) => api().quarantine.get(id, { signal }));
-  const source = useResource(resource.data && `${projectId.value} source ${resource.data.source_id}`, (signal) =>
-    api().sources.get(resource.data?.source_id ?? '', { signal }),
+  const resource = useResource(`${projectId.value} quarantined ${id}`, (signal) =>
+    api().quarantine.get(id, { signal }),
+  );
+  const source = useResource(
+    resource.data && `${projectId.value} source ${resource.data.source_id}`,
+    (signal) => api().sources.get(resource.data?.source_id ?? '', { signal }),
   );
   const { data: message } = resource;
   return (
     <Page
       title={message ? reasonOf(message.code).label : 'Quarantined message'}
       above={<a href={projectHref('/quarantine')}>Quarantine</a>}
-      actions={message?.status === 'quarantined' && <MessageActions id={id} onDone={resource.refresh} />}
+      actions={
+        message?.status === 'quarantined' && <MessageActions id={id} onDone={resource.refresh} />
+      }
     >
       <Loaded resource={resource} lines={12}>
         {(data) => (
@@ -45,7 +50,11 @@ export default function MessagePage({ params: { id = '' } }: PageProps) {
   );
 }
 
-function Why({ message: { uid, status, code, reason, source_id: source } }: { readonly message: WholeQuarantinedMessage }) {
+function Why({
+  message: { uid, status, code, reason, source_id: source },
+}: {
+  readonly message: WholeQuarantinedMessage;
+}) {
   return (
     <div class="quarantine-why">
       <p>
@@ -53,20 +62,39 @@ function Why({ message: { uid, status, code, reason, source_id: source } }: { re
       </p>
       {status === 'quarantined' && <p>{reasonOf(code).fix}</p>}
       {status === 'quarantined' && isOfFunction(code) && (
-        <ButtonLink href={projectHref(`/sources/${source}/function?message=${uid}`)}>Open the function on this message</ButtonLink>
+        <ButtonLink href={projectHref(`/sources/${source}/function?message=${uid}`)}>
+          Open the function on this message
+        </ButtonLink>
       )}
       {status === 'replayed' && (
         <p>
           It was replayed: <a href={projectHref(`/events/${uid}`)}>its event</a>.
         </p>
       )}
-      {status === 'discarded' && <p>It was discarded, and is deleted when its time of keeping is over.</p>}
+      {status === 'discarded' && (
+        <p>It was discarded, and is deleted when its time of keeping is over.</p>
+      )}
     </div>
   );
 }
 
-function MessageFacts({ message, sourceName }: { readonly message: WholeQuarantinedMessage; readonly sourceName: string | undefined }) {
-  const { uid, source_id: source, coordinates, occurred_at: at, created_at: quarantinedAt, edited_at: editedAt, headers, code } = message;
+function MessageFacts({
+  message,
+  sourceName,
+}: {
+  readonly message: WholeQuarantinedMessage;
+  readonly sourceName: string | undefined;
+}) {
+  const {
+    uid,
+    source_id: source,
+    coordinates,
+    occurred_at: at,
+    created_at: quarantinedAt,
+    edited_at: editedAt,
+    headers,
+    code,
+  } = message;
   return (
     <Facts
       rows={[
@@ -78,7 +106,9 @@ function MessageFacts({ message, sourceName }: { readonly message: WholeQuaranti
         ['Size', bytes(message.raw_bytes)],
         ['Code', <code>{code}</code>],
         ['Id', <Copyable text={uid} what="id" />],
-        ...Object.entries(headers).map(([name, value]) => [`Header ${name}`, <span class="mono">{value}</span>] as const),
+        ...Object.entries(headers).map(
+          ([name, value]) => [`Header ${name}`, <span class="mono">{value}</span>] as const,
+        ),
       ]}
     />
   );

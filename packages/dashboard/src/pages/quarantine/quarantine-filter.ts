@@ -14,7 +14,10 @@ export const STATUSES = [
   ['any', 'Any status'],
 ] as const;
 
-export const CODES = [['', 'Any reason'] as const, ...Object.entries(REASONS).map(([code, { label }]) => [code, label] as const)];
+export const CODES = [
+  ['', 'Any reason'] as const,
+  ...Object.entries(REASONS).map(([code, { label }]) => [code, label] as const),
+];
 
 /** The API filters of the page's query. */
 export function quarantineFilter(): ListQuery {

@@ -15,7 +15,11 @@ import { replayNow } from './replay.js';
 export default function QuarantineLog() {
   const [round, setRound] = useState(0);
   return (
-    <Page title="Quarantine" isFull actions={<QuarantineBatches onDone={() => setRound(round + 1)} />}>
+    <Page
+      title="Quarantine"
+      isFull
+      actions={<QuarantineBatches onDone={() => setRound(round + 1)} />}
+    >
       <FilterBar>
         <FilterSelect name="status" label="Status" options={STATUSES} />
         <FilterSelect name="code" label="Reason" options={CODES} />
@@ -34,7 +38,10 @@ export default function QuarantineLog() {
         hrefOf={({ uid }) => projectHref(`/quarantine/${uid}`)}
         {...(may('member') && { rowKey: { key: 'r', label: 'Replay the row', run: replayNow } })}
       >
-        <p>Messages that cannot be accepted are kept here with their bytes and the reason, until they are replayed or discarded.</p>
+        <p>
+          Messages that cannot be accepted are kept here with their bytes and the reason, until they
+          are replayed or discarded.
+        </p>
         <p>
           <a href={projectHref('/quarantine?status=any')}>Those that were replayed or discarded</a>
         </p>

@@ -6,7 +6,8 @@ interface Reason {
 }
 
 const FUNCTION = 'Correct the function of the source, then replay.';
-const LESS = 'Let the function of the source do less for this message, or raise the limit of the settings, then replay.';
+const LESS =
+  'Let the function of the source do less for this message, or raise the limit of the settings, then replay.';
 
 /** Instructions for each code of a quarantined message. The message itself says what is wrong. */
 export const REASONS: Readonly<Record<string, Reason>> = {
@@ -19,7 +20,10 @@ export const REASONS: Readonly<Record<string, Reason>> = {
     label: 'Not UTF-8',
     fix: 'Give its source a function that reads message.bytes, or edit it to JSON in UTF-8. Then replay.',
   },
-  not_json: { label: 'Not JSON', fix: 'Edit it to JSON, or give its source a function that makes an event of it. Then replay.' },
+  not_json: {
+    label: 'Not JSON',
+    fix: 'Edit it to JSON, or give its source a function that makes an event of it. Then replay.',
+  },
   too_deep: { label: 'Nested too deeply', fix: 'Edit it so that it nests less, then replay.' },
   invalid_message: {
     label: 'Not an ingest message',
@@ -39,7 +43,10 @@ export const REASONS: Readonly<Record<string, Reason>> = {
   transform_timeout: { label: 'Function too slow', fix: LESS },
   transform_memory: { label: 'Function used too much memory', fix: LESS },
   transform_output_too_large: { label: 'Function returned too much', fix: LESS },
-  transform_promise: { label: 'Function returned a promise', fix: `Functions cannot wait. ${FUNCTION}` },
+  transform_promise: {
+    label: 'Function returned a promise',
+    fix: `Functions cannot wait. ${FUNCTION}`,
+  },
   transform_not_an_object: { label: 'Function returned no object', fix: FUNCTION },
   transform_not_json: { label: 'Function returned no JSON', fix: FUNCTION },
   transform_crashed: { label: 'Function crashed', fix: LESS },
@@ -47,13 +54,21 @@ export const REASONS: Readonly<Record<string, Reason>> = {
     label: 'Coordinates used before',
     fix: 'Compare it with the event of the same id. Replay it if it is another message, and discard it if it is the same.',
   },
-  gateway_defect: { label: 'Defect of the gateway', fix: 'Report it, and replay with the version that corrects it.' },
+  gateway_defect: {
+    label: 'Defect of the gateway',
+    fix: 'Report it, and replay with the version that corrects it.',
+  },
   database_refused: { label: 'Refused by Postgres', fix: 'Edit what Postgres names, then replay.' },
 };
 
 /** Has a fallback for codes stored by a newer gateway. */
 export function reasonOf(code: string): Reason {
-  return own(REASONS, code) ?? { label: code, fix: 'Edit it, or correct the function of its source. Then replay.' };
+  return (
+    own(REASONS, code) ?? {
+      label: code,
+      fix: 'Edit it, or correct the function of its source. Then replay.',
+    }
+  );
 }
 
 /** True if the source's function caused the quarantine. */

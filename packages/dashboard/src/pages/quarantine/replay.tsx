@@ -14,7 +14,9 @@ export function tell({ outcome, event_ids: ids, reason }: ReplayedMessage): void
     case 'duplicate':
       return toast('It is replayed: its events were there already.');
     default:
-      return toast(`It is replayed: ${ids.length === 1 ? 'its event is' : `its ${ids.length} events are`} on the way.`);
+      return toast(
+        `It is replayed: ${ids.length === 1 ? 'its event is' : `its ${ids.length} events are`} on the way.`,
+      );
   }
 }
 
@@ -24,7 +26,13 @@ export function replayNow({ uid, status }: QuarantinedMessage): void {
   api().quarantine.replay(uid).then(tell, toastError);
 }
 
-export function MessageActions({ id, onDone }: { readonly id: string; readonly onDone: () => void }) {
+export function MessageActions({
+  id,
+  onDone,
+}: {
+  readonly id: string;
+  readonly onDone: () => void;
+}) {
   if (!may('member')) return null;
   return (
     <>

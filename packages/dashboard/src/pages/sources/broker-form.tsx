@@ -36,11 +36,18 @@ export function BrokerForm({
   const [value, setValue] = useState<Value>(stored);
   const [works, setWorks] = useState<string>();
 
-  const asked = () => ({ type, workers: Number(workers), [type]: submitted(schema, value, stored) });
+  const asked = () => ({
+    type,
+    workers: Number(workers),
+    [type]: submitted(schema, value, stored),
+  });
   const test = useAction(async () => {
     setWorks(undefined);
     save.clear();
-    const { advice } = await api().sources.testConnection({ pub_sub: asked(), ...(source ? { source_id: source.uid } : {}) });
+    const { advice } = await api().sources.testConnection({
+      pub_sub: asked(),
+      ...(source ? { source_id: source.uid } : {}),
+    });
     setWorks(advice ? `The connection works. ${advice}` : 'The connection works.');
   });
   const save = useAction(async (skipCheck = false) => {
@@ -49,7 +56,9 @@ export function BrokerForm({
     const check = skipCheck ? { skip_check: true } : {};
     const body = { name, keep_messages: keeps, pub_sub: asked() };
     if (source) {
-      await api().sources.update(source.uid, body, check, { headers: { 'if-match': `"${source.updated_at}"` } });
+      await api().sources.update(source.uid, body, check, {
+        headers: { 'if-match': `"${source.updated_at}"` },
+      });
       toast('The source is changed.');
       onSaved?.();
     } else {
@@ -59,13 +68,20 @@ export function BrokerForm({
     }
   });
   const error = save.error ?? test.error;
-  const isRefused = save.error instanceof GatewayApiError && save.error.code === 'source_check_failed';
+  const isRefused =
+    save.error instanceof GatewayApiError && save.error.code === 'source_check_failed';
   return (
     <Form
       action={{ ...save, error }}
       verb={may('member') ? (source ? 'Save' : 'Create source') : undefined}
       marksRequired
-      remedy={isRefused && <Button onPress={() => save.run(true)}>{source ? 'Save without the test' : 'Create without the test'}</Button>}
+      remedy={
+        isRefused && (
+          <Button onPress={() => save.run(true)}>
+            {source ? 'Save without the test' : 'Create without the test'}
+          </Button>
+        )
+      }
       actions={
         may('member') && (
           <Button isRunning={test.isRunning} onPress={test.run}>
@@ -74,8 +90,22 @@ export function BrokerForm({
         )
       }
     >
-      <TextField label="Name" value={name} onChange={setName} isRequired error={fieldError(error, 'name')} hasFocus={!source} />
-      <SchemaForm schema={schema} value={value} onChange={setValue} stored={stored} error={error} path={`pub_sub.${type}`} />
+      <TextField
+        label="Name"
+        value={name}
+        onChange={setName}
+        isRequired
+        error={fieldError(error, 'name')}
+        hasFocus={!source}
+      />
+      <SchemaForm
+        schema={schema}
+        value={value}
+        onChange={setValue}
+        stored={stored}
+        error={error}
+        path={`pub_sub.${type}`}
+      />
       <TextField
         label="Workers"
         type="number"

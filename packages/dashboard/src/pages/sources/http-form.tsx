@@ -21,7 +21,13 @@ const linesOf = (text: string) =>
  * Creates or changes a source that receives requests. Empty fields of a new source get the defaults
  * of its provider.
  */
-export function HttpForm({ source, onSaved }: { readonly source?: Source; readonly onSaved?: () => void }) {
+export function HttpForm({
+  source,
+  onSaved,
+}: {
+  readonly source?: Source;
+  readonly onSaved?: () => void;
+}) {
   const [name, setName] = useState(source?.name ?? '');
   const [keeps, setKeeps] = useState(source?.keep_messages ?? false);
   const [verifier, setVerifier] = useState<Verifier>(source?.verifier ?? { type: 'noop' });
@@ -45,10 +51,20 @@ export function HttpForm({ source, onSaved }: { readonly source?: Source; readon
       ...whenGiven('event_type_location', location !== '', location, null),
       ...whenGiven('idempotency_keys', keys !== '', linesOf(keys), []),
       ...whenGiven('forward_headers', headers !== '', linesOf(headers), []),
-      ...whenGiven('custom_response', answer !== '', { body: answer, content_type: answerType }, null),
+      ...whenGiven(
+        'custom_response',
+        answer !== '',
+        { body: answer, content_type: answerType },
+        null,
+      ),
     };
     if (source) {
-      await api().sources.update(source.uid, body, {}, { headers: { 'if-match': `"${source.updated_at}"` } });
+      await api().sources.update(
+        source.uid,
+        body,
+        {},
+        { headers: { 'if-match': `"${source.updated_at}"` } },
+      );
       toast('The source is changed.');
       onSaved?.();
     } else {
@@ -60,9 +76,25 @@ export function HttpForm({ source, onSaved }: { readonly source?: Source; readon
   const { error } = save;
   const byProvider = source ? '' : ' Left empty: what the provider of the verification sends.';
   return (
-    <Form action={save} verb={may('member') ? (source ? 'Save' : 'Create source') : undefined} marksRequired>
-      <TextField label="Name" value={name} onChange={setName} isRequired error={fieldError(error, 'name')} hasFocus={!source} />
-      <VerifierFields verifier={verifier} stored={source?.verifier ?? undefined} onChange={setVerifier} error={error} />
+    <Form
+      action={save}
+      verb={may('member') ? (source ? 'Save' : 'Create source') : undefined}
+      marksRequired
+    >
+      <TextField
+        label="Name"
+        value={name}
+        onChange={setName}
+        isRequired
+        error={fieldError(error, 'name')}
+        hasFocus={!source}
+      />
+      <VerifierFields
+        verifier={verifier}
+        stored={source?.verifier ?? undefined}
+        onChange={setVerifier}
+        error={error}
+      />
       <TextField
         label="Where a request has its event type"
         hint={`Such as header.X-Topic, body.type or query.type.${byProvider}`}
@@ -113,7 +145,9 @@ export function HttpForm({ source, onSaved }: { readonly source?: Source; readon
             ['application/json', 'application/json'],
             ['text/plain', 'text/plain'],
           ]}
-          onChange={(chosen) => setAnswerType(chosen === 'text/plain' ? 'text/plain' : 'application/json')}
+          onChange={(chosen) =>
+            setAnswerType(chosen === 'text/plain' ? 'text/plain' : 'application/json')
+          }
         />
       )}
       <KeepMessages isOn={keeps} onChange={setKeeps} />

@@ -1,6 +1,12 @@
 import { Checkbox } from '../../components/form/field.js';
 
-export function KeepMessages({ isOn, onChange }: { readonly isOn: boolean; readonly onChange: (isOn: boolean) => void }) {
+export function KeepMessages({
+  isOn,
+  onChange,
+}: {
+  readonly isOn: boolean;
+  readonly onChange: (isOn: boolean) => void;
+}) {
   return (
     <Checkbox
       label="Keep messages"

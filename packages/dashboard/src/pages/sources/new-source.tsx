@@ -25,8 +25,12 @@ function description({ connection }: SourcePlugin): string | undefined {
 }
 
 export default function NewSource() {
-  const types = useResource(`${projectId.value} source types`, async (signal) => (await api().sources.listTypes({ signal })).content);
-  const isOutgoing = projects.value?.find(({ uid }) => uid === projectId.value)?.type !== 'incoming';
+  const types = useResource(
+    `${projectId.value} source types`,
+    async (signal) => (await api().sources.listTypes({ signal })).content,
+  );
+  const isOutgoing =
+    projects.value?.find(({ uid }) => uid === projectId.value)?.type !== 'incoming';
   return (
     <Page title="New source" above={<a href={projectHref('/sources')}>Sources</a>}>
       <Loaded resource={types}>
@@ -41,7 +45,10 @@ export default function NewSource() {
                 <Select
                   label="Where messages come from"
                   value={type?.name ?? HTTP}
-                  options={[...brokers.map((it) => [it.name, nameOf(it)] as const), [HTTP, 'Requests to a URL (http)']]}
+                  options={[
+                    ...brokers.map((it) => [it.name, nameOf(it)] as const),
+                    [HTTP, 'Requests to a URL (http)'],
+                  ]}
                   onChange={(chosen) => setQuery({ type: chosen }, { replace: true })}
                 />
               </div>

@@ -8,7 +8,13 @@ import { navigate } from '../../router/location.js';
 import { projectPath } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
 
-export function SourceActions({ source, onChange }: { readonly source: Source; readonly onChange: () => void }) {
+export function SourceActions({
+  source,
+  onChange,
+}: {
+  readonly source: Source;
+  readonly onChange: () => void;
+}) {
   const { uid, name, type, is_disabled: isDisabled, paused_at: pausedAt } = source;
   const turn = async () => {
     if (isDisabled) {
@@ -16,7 +22,11 @@ export function SourceActions({ source, onChange }: { readonly source: Source; r
       toast('The source is enabled.');
     } else if (pausedAt) {
       const { resumes_at: resumesAt } = await api().sources.resume(uid);
-      toast(resumesAt ? `Its agents paused it: it resumes at ${localTime(resumesAt)}.` : 'The source is resumed.');
+      toast(
+        resumesAt
+          ? `Its agents paused it: it resumes at ${localTime(resumesAt)}.`
+          : 'The source is resumed.',
+      );
     } else {
       await api().sources.pause(uid);
       toast(
@@ -40,8 +50,10 @@ export function SourceActions({ source, onChange }: { readonly source: Source; r
         }}
       >
         <p>
-          {type === 'http' ? 'Its URL answers 404 from now on.' : 'Agents stop reading it; messages stay with their broker.'} Its events and
-          quarantined messages are kept.
+          {type === 'http'
+            ? 'Its URL answers 404 from now on.'
+            : 'Agents stop reading it; messages stay with their broker.'}{' '}
+          Its events and quarantined messages are kept.
         </p>
       </ConfirmButton>
       <ActionButton keys="p" work={turn}>

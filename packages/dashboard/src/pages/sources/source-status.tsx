@@ -16,11 +16,20 @@ import { TONES } from './use-states.js';
 const LIVE_MS = 5_000;
 
 /** A source's state, its lag, and the outcome of its messages. */
-export function SourceStatus({ source, state }: { readonly source: Source; readonly state: SourceState | undefined }) {
+export function SourceStatus({
+  source,
+  state,
+}: {
+  readonly source: Source;
+  readonly state: SourceState | undefined;
+}) {
   const isHttp = source.type === 'http';
   return (
     <>
-      <Panel title="State" actions={state && <Badge status={state.state} tone={TONES[state.state]} />}>
+      <Panel
+        title="State"
+        actions={state && <Badge status={state.state} tone={TONES[state.state]} />}
+      >
         {state?.reason && (
           <p>
             <strong>{state.reason}</strong>
@@ -34,7 +43,15 @@ export function SourceStatus({ source, state }: { readonly source: Source; reado
 }
 
 function SourceFacts({ source }: { readonly source: Source }) {
-  const { uid, url, pub_sub: pubSub, paused_at: pausedAt, paused_by: by, resumes_at: resumesAt, pauses } = source;
+  const {
+    uid,
+    url,
+    pub_sub: pubSub,
+    paused_at: pausedAt,
+    paused_by: by,
+    resumes_at: resumesAt,
+    pauses,
+  } = source;
   const address = url === null ? null : new URL(url, location.origin).href;
   return (
     <Facts
@@ -47,12 +64,16 @@ function SourceFacts({ source }: { readonly source: Source }) {
         ['Kept', source.keep_messages ? 'messages, with their events' : null],
         ['Paused', pausedAt && <FullTime at={pausedAt} />],
         ['Paused by', pausedAt && by],
-        ['Resumes', pausedAt && (resumesAt ? <FullTime at={resumesAt} /> : 'when someone resumes it')],
+        [
+          'Resumes',
+          pausedAt && (resumesAt ? <FullTime at={resumesAt} /> : 'when someone resumes it'),
+        ],
         ['Pauses in a row', pauses > 1 ? pauses : null],
         [
           'Messages',
           <>
-            <a href={projectHref(`/events?source=${uid}`)}>Events</a> · <a href={projectHref(`/quarantine?source=${uid}`)}>Quarantined</a>
+            <a href={projectHref(`/events?source=${uid}`)}>Events</a> ·{' '}
+            <a href={projectHref(`/quarantine?source=${uid}`)}>Quarantined</a>
           </>,
         ],
         ['Created', <FullTime at={source.created_at} />],
@@ -73,7 +94,9 @@ function connectionFacts(pubSub: Source['pub_sub']): (readonly [string, string])
   const connection = pubSub && (pubSub as Record<string, unknown>)[pubSub.type];
   return Object.entries(connection ?? {}).flatMap(([name, value]: [string, unknown]) => {
     const text = Array.isArray(value) ? value.join(', ') : value;
-    return typeof text === 'string' && text !== '' && text !== MASK ? [[labelOf(name, {}), text] as const] : [];
+    return typeof text === 'string' && text !== '' && text !== MASK
+      ? [[labelOf(name, {}), text] as const]
+      : [];
   });
 }
 
@@ -87,11 +110,19 @@ const columns = [
 ];
 
 function Lag({ id }: { readonly id: string }) {
-  const lag = useResource(`${projectId.value} source lag ${id}`, (signal) => api().sources.listLag(id, { signal }), { everyMs: LIVE_MS });
+  const lag = useResource(
+    `${projectId.value} source lag ${id}`,
+    (signal) => api().sources.listLag(id, { signal }),
+    { everyMs: LIVE_MS },
+  );
   const at = lag.data?.reported_at;
   return (
     <Panel
-      title={lag.data?.messages === null || !lag.data ? 'Messages behind' : `${count(lag.data.messages)} messages behind`}
+      title={
+        lag.data?.messages === null || !lag.data
+          ? 'Messages behind'
+          : `${count(lag.data.messages)} messages behind`
+      }
       actions={
         at && (
           <span class="muted">
@@ -106,10 +137,15 @@ function Lag({ id }: { readonly id: string }) {
             <p class="muted">{reason}</p>
           ) : (
             <>
-              <Table<Partition> label="Partitions" rows={partitions.map((it) => ({ ...it, uid: it.partition }))} columns={columns} />
+              <Table<Partition>
+                label="Partitions"
+                rows={partitions.map((it) => ({ ...it, uid: it.partition }))}
+                columns={columns}
+              />
               {total > partitions.length && (
                 <p class="muted">
-                  The {count(partitions.length)} with the most of {count(total)} partitions are shown.
+                  The {count(partitions.length)} with the most of {count(total)} partitions are
+                  shown.
                 </p>
               )}
             </>

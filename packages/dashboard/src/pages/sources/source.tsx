@@ -15,7 +15,9 @@ import { SourceTabs } from './source-tabs.js';
 import { useStates } from './use-states.js';
 
 export default function SourcePage({ params: { id = '' } }: PageProps) {
-  const source = useResource(`${projectId.value} source ${id}`, (signal) => api().sources.get(id, { signal }));
+  const source = useResource(`${projectId.value} source ${id}`, (signal) =>
+    api().sources.get(id, { signal }),
+  );
   const states = useStates();
   const refresh = () => {
     source.refresh();
@@ -66,8 +68,8 @@ function Settings({ source, onSaved }: { readonly source: Source; readonly onSav
             <BrokerForm type={own} source={source} onSaved={onSaved} />
           ) : (
             <p>
-              The plugin <code>{type}</code> is not active here, so the connection can neither be shown nor changed. An operator sees why
-              under the plugins of the instance.
+              The plugin <code>{type}</code> is not active here, so the connection can neither be
+              shown nor changed. An operator sees why under the plugins of the instance.
             </p>
           );
         }}

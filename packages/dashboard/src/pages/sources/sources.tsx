@@ -44,7 +44,11 @@ export default function SourcesPage() {
     ?.map((source): Row => ({ uid: source.uid, source, state: states.data?.get(source.uid) }))
     .filter(({ state }) => wanted === '' || state?.state === wanted);
   return (
-    <Page title="Sources" isFull actions={isMember && <NewLink what="source" path="/sources/new" />}>
+    <Page
+      title="Sources"
+      isFull
+      actions={isMember && <NewLink what="source" path="/sources/new" />}
+    >
       <div class="filter-bar">
         <FilterSelect name="state" label="State" options={STATES} />
       </div>
@@ -57,8 +61,13 @@ export default function SourcesPage() {
           </Empty>
         ) : (
           <Empty title="No sources yet">
-            <p>A source reads a Kafka topic or a queue, or takes what is posted to its URL. Each message becomes an event.</p>
-            {isMember && <ButtonLink href={projectHref('/sources/new')}>Create a source</ButtonLink>}
+            <p>
+              A source reads a Kafka topic or a queue, or takes what is posted to its URL. Each
+              message becomes an event.
+            </p>
+            {isMember && (
+              <ButtonLink href={projectHref('/sources/new')}>Create a source</ButtonLink>
+            )}
           </Empty>
         ))}
       {rows && rows.length > 0 && (
@@ -82,12 +91,19 @@ const columns: readonly Column<Row>[] = [
     width: '7rem',
     cell: ({ state }) => state && <Badge status={state.state} tone={TONES[state.state]} />,
   },
-  { name: 'Type', width: '6rem', narrow: 'second', cell: ({ source }) => source.pub_sub?.type ?? 'http' },
+  {
+    name: 'Type',
+    width: '6rem',
+    narrow: 'second',
+    cell: ({ source }) => source.pub_sub?.type ?? 'http',
+  },
   {
     name: 'Messages behind',
     width: '9rem',
     narrow: 'second',
-    cell: ({ state }) => <span class="number">{state?.messages === null || !state ? '–' : count(state.messages)}</span>,
+    cell: ({ state }) => (
+      <span class="number">{state?.messages === null || !state ? '–' : count(state.messages)}</span>
+    ),
   },
   {
     name: 'Remark',

@@ -10,7 +10,9 @@ const HANDSHAKES: readonly NonNullable<Verifier['handshake']>['type'][] = [
 ];
 const ofProvider: Schema = {
   required: ['secret'],
-  properties: { secret: { ...secret, title: 'Secret', description: 'What the provider signs with.' } },
+  properties: {
+    secret: { ...secret, title: 'Secret', description: 'What the provider signs with.' },
+  },
 };
 
 /** Kinds of request verification, each with its label and fields. */
@@ -18,11 +20,17 @@ const KINDS: Readonly<Record<Verifier['type'], readonly [label: string, fields: 
   noop: ['None: the URL is enough', {}],
   basic_auth: [
     'Basic authentication',
-    group('basic_auth', { username: { type: 'string', title: 'User name' }, password: { ...secret, title: 'Password' } }),
+    group('basic_auth', {
+      username: { type: 'string', title: 'User name' },
+      password: { ...secret, title: 'Password' },
+    }),
   ],
   api_key: [
     'API key in a header',
-    group('api_key', { header_name: { type: 'string', title: 'Header' }, header_value: { ...secret, title: 'Key' } }),
+    group('api_key', {
+      header_name: { type: 'string', title: 'Header' },
+      header_value: { ...secret, title: 'Key' },
+    }),
   ],
   hmac: [
     'HMAC signature',
@@ -45,13 +53,30 @@ const handshake: Schema = {
   type: 'object',
   title: 'Handshake',
   properties: {
-    type: { title: 'Handshake', enum: HANDSHAKES, description: 'The request that the provider sends once to check the URL.' },
-    token: { ...secret, title: 'Verify token', description: 'The expected value of `hub.verify_token`.' },
+    type: {
+      title: 'Handshake',
+      enum: HANDSHAKES,
+      description: 'The request that the provider sends once to check the URL.',
+    },
+    token: {
+      ...secret,
+      title: 'Verify token',
+      description: 'The expected value of `hub.verify_token`.',
+    },
   },
 };
 
 function group(name: string, properties: Readonly<Record<string, Schema>>): Schema {
-  return { properties: { [name]: { type: 'object', title: 'Verification', properties, required: Object.keys(properties) } } };
+  return {
+    properties: {
+      [name]: {
+        type: 'object',
+        title: 'Verification',
+        properties,
+        required: Object.keys(properties),
+      },
+    },
+  };
 }
 
 /** Chooses how requests are verified. A stored secret is kept until the kind changes. */

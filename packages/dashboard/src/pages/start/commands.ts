@@ -1,6 +1,9 @@
 import { root } from '../../router/location.js';
 
-export const SAMPLE = { event_type: 'order.created', data: { number: 'A-1001', total: 120.5 } } as const;
+export const SAMPLE = {
+  event_type: 'order.created',
+  data: { number: 'A-1001', total: 120.5 },
+} as const;
 
 /** Sets the key for the other commands. */
 export function keyLine(key: string): string {

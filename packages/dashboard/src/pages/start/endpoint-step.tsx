@@ -10,14 +10,27 @@ import { may } from '../../session/access.js';
 import { RECEIVER, receiverLine } from './commands.js';
 import { Step } from './step.js';
 
-export function EndpointStep({ known, onMade }: { readonly known: Endpoint | undefined; readonly onMade: () => void }) {
+export function EndpointStep({
+  known,
+  onMade,
+}: {
+  readonly known: Endpoint | undefined;
+  readonly onMade: () => void;
+}) {
   const [url, setUrl] = useState('');
   const [made, setMade] = useState<Endpoint>();
   // Kept, so that a retry creates no second endpoint.
   const unsubscribed = useRef<Endpoint | undefined>(undefined);
   const action = useAction(async () => {
-    const endpoint = (unsubscribed.current ??= await api().endpoints.create({ name: new URL(url).host, url: url.trim() }));
-    await api().subscriptions.create({ name: 'Everything', endpoint_id: endpoint.uid, filter_config: { event_types: ['*'] } });
+    const endpoint = (unsubscribed.current ??= await api().endpoints.create({
+      name: new URL(url).host,
+      url: url.trim(),
+    }));
+    await api().subscriptions.create({
+      name: 'Everything',
+      endpoint_id: endpoint.uid,
+      filter_config: { event_types: ['*'] },
+    });
     setMade(endpoint);
     onMade();
   });
@@ -27,7 +40,8 @@ export function EndpointStep({ known, onMade }: { readonly known: Endpoint | und
     <Step number={1} title="An endpoint to deliver to" isDone={Boolean(endpoint)}>
       {endpoint ? (
         <p>
-          <a href={projectHref(`/endpoints/${endpoint.uid}`)}>{endpoint.name}</a> gets its messages at <code>{endpoint.url}</code>.
+          <a href={projectHref(`/endpoints/${endpoint.uid}`)}>{endpoint.name}</a> gets its messages
+          at <code>{endpoint.url}</code>.
         </p>
       ) : may('member') ? (
         <Form action={action} verb="Add the endpoint">
@@ -48,7 +62,9 @@ export function EndpointStep({ known, onMade }: { readonly known: Endpoint | und
       )}
       {secret && (
         <>
-          <p>Its deliveries are signed. Keep the secret for the receiver now: it is shown this once.</p>
+          <p>
+            Its deliveries are signed. Keep the secret for the receiver now: it is shown this once.
+          </p>
           <Code isRaw label="Secret of the endpoint" text={secret} />
         </>
       )}
@@ -62,14 +78,17 @@ function Receiver({ secret }: { readonly secret: string | undefined }) {
     <details class="step-details">
       <summary>No receiver at hand?</summary>
       <p>
-        Save this as <code>receiver.mjs</code> in the folder of the gateway, on a machine that agents reach. It verifies what it gets:
+        Save this as <code>receiver.mjs</code> in the folder of the gateway, on a machine that
+        agents reach. It verifies what it gets:
       </p>
       <Code isRaw label="receiver.mjs" text={RECEIVER} />
       <p>It listens to port 8080, at any path. Start it with the secret of the endpoint:</p>
       <Code isRaw label="Command" text={receiverLine(secret)} />
       <p class="muted">
-        Agents refuse private addresses and their own machine, unless <code>delivery.allowed_networks</code> names the network: for{' '}
-        <code>http://localhost:8080/</code> start them with <code>GATEWAY_DELIVERY_ALLOWED_NETWORKS=127.0.0.0/8</code>, for a trial alone.
+        Agents refuse private addresses and their own machine, unless{' '}
+        <code>delivery.allowed_networks</code> names the network: for{' '}
+        <code>http://localhost:8080/</code> start them with{' '}
+        <code>GATEWAY_DELIVERY_ALLOWED_NETWORKS=127.0.0.0/8</code>, for a trial alone.
       </p>
     </details>
   );

@@ -10,7 +10,13 @@ import { keyLine, postLine, SAMPLE } from './commands.js';
 import { Step } from './step.js';
 
 /** Sends the first message: through the API, with commands to copy, or from a source. */
-export function MessageStep({ isDone, onSent }: { readonly isDone: boolean; readonly onSent: () => void }) {
+export function MessageStep({
+  isDone,
+  onSent,
+}: {
+  readonly isDone: boolean;
+  readonly onSent: () => void;
+}) {
   const sending = useAction(async () => {
     await api().events.create(SAMPLE);
     onSent();
@@ -20,7 +26,10 @@ export function MessageStep({ isDone, onSent }: { readonly isDone: boolean; read
     <Step number={2} title="A message" isDone={isDone}>
       {key ? (
         <>
-          <p>Post one over the API, with the key of the project. Keep the key now: it is shown this once.</p>
+          <p>
+            Post one over the API, with the key of the project. Keep the key now: it is shown this
+            once.
+          </p>
           <Code isRaw label="Key" text={keyLine(key)} />
         </>
       ) : (
@@ -35,8 +44,8 @@ export function MessageStep({ isDone, onSent }: { readonly isDone: boolean; read
           </Button>
         )}
         <span class="step-or">
-          Messages in a Kafka topic, an SQS queue, or webhooks of others? <a href={projectHref('/sources/new')}>Connect a source</a>, and
-          write one there.
+          Messages in a Kafka topic, an SQS queue, or webhooks of others?{' '}
+          <a href={projectHref('/sources/new')}>Connect a source</a>, and write one there.
         </span>
       </div>
     </Step>
@@ -52,8 +61,8 @@ function ApiKey() {
   return (
     <>
       <p>
-        Post one over the API. The line takes an API key from <code>GATEWAY_KEY</code>: the one of <code>gateway bootstrap</code>, or one of
-        this project.
+        Post one over the API. The line takes an API key from <code>GATEWAY_KEY</code>: the one of{' '}
+        <code>gateway bootstrap</code>, or one of this project.
       </p>
       {making.error && <Problem error={making.error} />}
       {may('admin') && (

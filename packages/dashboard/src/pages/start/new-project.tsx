@@ -19,7 +19,9 @@ type Type = (typeof TYPES)[number][0];
 
 /** `/new-project`: creates a project and opens its first-message page. */
 export default function NewProjectPage() {
-  const organisations = (session.value?.organisations ?? []).filter(({ role }) => may('admin', role));
+  const organisations = (session.value?.organisations ?? []).filter(({ role }) =>
+    may('admin', role),
+  );
   const [name, setName] = useState('');
   const [type, setType] = useState<string>('outgoing');
   const [organisation, setOrganisation] = useState(organisations[0]?.uid ?? '');
@@ -34,11 +36,17 @@ export default function NewProjectPage() {
     <Page title="New project">
       {organisations.length === 0 ? (
         <Empty title="You cannot create a project">
-          <p>That takes the role admin in an organisation. Ask an admin or owner of yours to create one, or to change your role.</p>
+          <p>
+            That takes the role admin in an organisation. Ask an admin or owner of yours to create
+            one, or to change your role.
+          </p>
         </Empty>
       ) : (
         <Form action={action} verb="Create the project">
-          <p>A project holds sources, endpoints and subscriptions, and the events that pass between them. It has API keys of its own.</p>
+          <p>
+            A project holds sources, endpoints and subscriptions, and the events that pass between
+            them. It has API keys of its own.
+          </p>
           <TextField
             label="Name"
             hint="For example the name of your service, with the stage: Orders, test."

@@ -20,10 +20,14 @@ export async function readProgress(signal: AbortSignal): Promise<Progress> {
     api().summary.get({ signal }),
   ]);
   const [event] = events.content;
-  const deliveries = event ? (await api().eventDeliveries.list({ eventId: event.uid }, { signal }).page()).content : [];
+  const deliveries = event
+    ? (await api().eventDeliveries.list({ eventId: event.uid }, { signal }).page()).content
+    : [];
   const delivery = deliveries.find(({ status }) => status === 'success') ?? deliveries[0];
   const isTried = delivery && delivery.status !== 'success' && delivery.attempts > 0;
-  const attempts = isTried ? (await api().eventDeliveries.listDeliveryAttempts(delivery.uid, { signal })).content : [];
+  const attempts = isTried
+    ? (await api().eventDeliveries.listDeliveryAttempts(delivery.uid, { signal })).content
+    : [];
   return {
     endpoint: endpoints.content[0],
     event,
@@ -45,7 +49,10 @@ export interface Check {
 const AGENT_MS = 10_000;
 
 /** Says whether a message has arrived and was delivered. */
-export function checksOf({ event, delivery, attempt, quarantinedCount }: Progress, nowMs = Date.now()): readonly Check[] {
+export function checksOf(
+  { event, delivery, attempt, quarantinedCount }: Progress,
+  nowMs = Date.now(),
+): readonly Check[] {
   if (!event) {
     const refused: Check = {
       state: 'bad',
@@ -54,19 +61,31 @@ export function checksOf({ event, delivery, attempt, quarantinedCount }: Progres
       action: 'See why',
     };
     return [
-      quarantinedCount > 0 ? refused : { state: 'waiting', sentence: 'Waiting for a message. It appears here by itself.' },
+      quarantinedCount > 0
+        ? refused
+        : { state: 'waiting', sentence: 'Waiting for a message. It appears here by itself.' },
       { state: 'waiting', sentence: 'Then it is delivered.' },
     ];
   }
   const to = `/events/${event.uid}`;
-  const arrived: Check = { state: 'ok', sentence: `${event.event_type} arrived.`, to, action: 'The event' };
+  const arrived: Check = {
+    state: 'ok',
+    sentence: `${event.event_type} arrived.`,
+    to,
+    action: 'The event',
+  };
   return [arrived, deliveryCheck(event, { delivery, attempt }, nowMs)];
 }
 
-function deliveryCheck(event: Event, { delivery, attempt }: Pick<Progress, 'delivery' | 'attempt'>, nowMs: number): Check {
+function deliveryCheck(
+  event: Event,
+  { delivery, attempt }: Pick<Progress, 'delivery' | 'attempt'>,
+  nowMs: number,
+): Check {
   const explained = { to: `/events/${event.uid}`, action: 'See why' };
   if (!delivery) {
-    if (event.status !== 'pending') return { state: 'bad', sentence: 'It reached no endpoint.', ...explained };
+    if (event.status !== 'pending')
+      return { state: 'bad', sentence: 'It reached no endpoint.', ...explained };
     return nowMs - new Date(event.created_at).getTime() > AGENT_MS
       ? { state: 'bad', sentence: 'No agent has taken it: start one with gateway agent.' }
       : { state: 'waiting', sentence: 'It is being routed.' };
@@ -75,8 +94,11 @@ function deliveryCheck(event: Event, { delivery, attempt }: Pick<Progress, 'deli
   const name = endpoint.name ?? 'the endpoint';
   const more = { to: `/deliveries/${uid}`, action: 'The delivery' };
   if (status === 'success') return { state: 'ok', sentence: `${name} accepted it.`, ...more };
-  if (delivery.attempts === 0 && status !== 'discarded') return { state: 'waiting', sentence: `It is on its way to ${name}.`, ...more };
-  const answer = attempt?.http_status ? `${name} answered ${attempt.http_status}.` : `${name} has not accepted it.`;
+  if (delivery.attempts === 0 && status !== 'discarded')
+    return { state: 'waiting', sentence: `It is on its way to ${name}.`, ...more };
+  const answer = attempt?.http_status
+    ? `${name} answered ${attempt.http_status}.`
+    : `${name} has not accepted it.`;
   const why = reason ?? (attempt?.http_status ? undefined : attempt?.error);
   const sentences = [answer, why && capital(why), status === 'retry' && 'It is tried again.'];
   return { state: 'bad', sentence: sentences.filter(Boolean).join(' '), ...more };

@@ -17,11 +17,18 @@ let known: Known = { project: undefined, atMs: 0, names: new Map() };
  * Names of endpoints by id: the newest ones and the wanted ones. Omits deleted ones. Cached for
  * half a minute.
  */
-export async function endpointNames(wanted: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+export async function endpointNames(
+  wanted: readonly string[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
   const project = projectId.value;
   if (known.project !== project || Date.now() - known.atMs > KEPT_MS) {
     const { content } = await api().endpoints.list({ perPage: MOST }, { signal }).page();
-    known = { project, atMs: Date.now(), names: new Map(content.map(({ uid, name }) => [uid, name])) };
+    known = {
+      project,
+      atMs: Date.now(),
+      names: new Map(content.map(({ uid, name }) => [uid, name])),
+    };
   }
   const { names } = known;
   const missing = [...new Set(wanted)].filter((id) => !names.has(id));
@@ -31,9 +38,12 @@ export async function endpointNames(wanted: readonly string[], signal: AbortSign
 }
 
 /** Endpoints to choose from, sorted by name; includes the chosen one. */
-export function useEndpointChoice(chosen: string): readonly (readonly [uid: string, name: string])[] {
-  const { data } = useResource(`${projectId.value} endpoints to choose from with ${chosen}`, (signal) =>
-    endpointNames(chosen ? [chosen] : [], signal),
+export function useEndpointChoice(
+  chosen: string,
+): readonly (readonly [uid: string, name: string])[] {
+  const { data } = useResource(
+    `${projectId.value} endpoints to choose from with ${chosen}`,
+    (signal) => endpointNames(chosen ? [chosen] : [], signal),
   );
   return [...(data ?? [])].sort(([, one], [, other]) => one.localeCompare(other));
 }

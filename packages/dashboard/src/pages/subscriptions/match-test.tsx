@@ -20,7 +20,13 @@ export type Samples = Sample & { readonly event: string };
  * Says whether a subscription matches a sample, and why not. The user types a sample or chooses a
  * recent event; in the portal, an example.
  */
-export function MatchTest({ draft, match }: { readonly draft: Draft<Samples>; readonly match: Resource<FilterMatch> }) {
+export function MatchTest({
+  draft,
+  match,
+}: {
+  readonly draft: Draft<Samples>;
+  readonly match: Resource<FilterMatch>;
+}) {
   const { values, set, replace } = draft;
   const recent = useResource(`${projectId.value} samples`, readChoices);
   const take = useAction(async (event: string) => {
@@ -32,7 +38,8 @@ export function MatchTest({ draft, match }: { readonly draft: Draft<Samples>; re
     if (first && recent.data) take.run(first);
   }, [recent.data === undefined]);
   const options = (recent.data ?? []).map(({ uid, label }) => [uid, label] as const);
-  const edit = (field: 'type' | 'headers' | 'body') => (text: string) => replace({ ...values, [field]: text, event: '' });
+  const edit = (field: 'type' | 'headers' | 'body') => (text: string) =>
+    replace({ ...values, [field]: text, event: '' });
   return (
     <Panel title="Does it match?">
       <Verdict match={match} type={values.type} />
@@ -45,13 +52,33 @@ export function MatchTest({ draft, match }: { readonly draft: Draft<Samples>; re
       />
       {take.error && <Problem error={take.error} />}
       <TextField label="Event type" isMono value={values.type} onChange={edit('type')} />
-      <TextArea label="Data" isMono rows={10} value={values.body} onChange={edit('body')} error={objectOf(values.body).problem} />
-      <TextArea label="Headers" isMono rows={2} hint="One a line: x-region: eu" value={values.headers} onChange={edit('headers')} />
+      <TextArea
+        label="Data"
+        isMono
+        rows={10}
+        value={values.body}
+        onChange={edit('body')}
+        error={objectOf(values.body).problem}
+      />
+      <TextArea
+        label="Headers"
+        isMono
+        rows={2}
+        hint="One a line: x-region: eu"
+        value={values.headers}
+        onChange={edit('headers')}
+      />
     </Panel>
   );
 }
 
-function Verdict({ match: { data, error, isLoading }, type }: { readonly match: Resource<FilterMatch>; readonly type: string }) {
+function Verdict({
+  match: { data, error, isLoading },
+  type,
+}: {
+  readonly match: Resource<FilterMatch>;
+  readonly type: string;
+}) {
   return (
     <div class="verdict" role="status">
       {error && <p class="muted">It cannot be told: see the fields.</p>}

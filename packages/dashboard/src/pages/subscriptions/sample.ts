@@ -7,7 +7,11 @@ export interface Sample {
   readonly body: string;
 }
 
-export const emptySample: Sample = { type: 'order.created', headers: '', body: '{\n  "total": 120\n}' };
+export const emptySample: Sample = {
+  type: 'order.created',
+  headers: '',
+  body: '{\n  "total": 120\n}',
+};
 
 export function sampleOf({ event_type: type, headers, data }: Event): Sample {
   return { type, headers: headerLines(headers), body: JSON.stringify(data, null, 2) };

@@ -19,10 +19,15 @@ export interface Choice {
 export async function readChoices(signal: AbortSignal): Promise<readonly Choice[]> {
   if (!isPortal.value) {
     const { content } = await api().events.list({ perPage: RECENT }, { signal }).page();
-    return content.map(({ uid, event_type: type, occurred_at: at }) => ({ uid, label: `${type}, ${rowTime(at)}` }));
+    return content.map(({ uid, event_type: type, occurred_at: at }) => ({
+      uid,
+      label: `${type}, ${rowTime(at)}`,
+    }));
   }
   const { content } = await api().eventTypes.list({ perPage: TYPES }, { signal }).page();
-  const choices = content.filter(({ example }) => example !== null).map(({ uid, name }) => ({ uid, label: name }));
+  const choices = content
+    .filter(({ example }) => example !== null)
+    .map(({ uid, name }) => ({ uid, label: name }));
   const named = query.value.get('types');
   return choices.sort((one, other) => Number(other.label === named) - Number(one.label === named));
 }

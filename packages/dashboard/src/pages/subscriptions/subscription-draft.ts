@@ -10,10 +10,26 @@ export interface SubscriptionDraft {
   readonly headers: string;
 }
 
-export const newSubscription: SubscriptionDraft = { name: '', endpointId: '', types: '*', body: '', headers: '' };
+export const newSubscription: SubscriptionDraft = {
+  name: '',
+  endpointId: '',
+  types: '*',
+  body: '',
+  headers: '',
+};
 
-export function draftOf({ name, endpoint_id: endpointId, filter_config: { event_types: types, filter } }: Subscription): SubscriptionDraft {
-  return { name, endpointId, types: types.join(', '), body: textOf(filter.body), headers: textOf(filter.headers) };
+export function draftOf({
+  name,
+  endpoint_id: endpointId,
+  filter_config: { event_types: types, filter },
+}: Subscription): SubscriptionDraft {
+  return {
+    name,
+    endpointId,
+    types: types.join(', '),
+    body: textOf(filter.body),
+    headers: textOf(filter.headers),
+  };
 }
 
 function textOf(filter: JsonObject): string {
@@ -38,6 +54,9 @@ export function fieldsOf({
   return {
     name: name.trim(),
     endpoint_id: endpointId,
-    filter_config: { event_types: typesOf(types), filter: { body: bodyFilter.value, headers: headerFilter.value } },
+    filter_config: {
+      event_types: typesOf(types),
+      filter: { body: bodyFilter.value, headers: headerFilter.value },
+    },
   };
 }

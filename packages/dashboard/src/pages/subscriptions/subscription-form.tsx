@@ -1,6 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { useDraft, type Draft } from '../../api/use-draft.js';
-import { errorBelow, fieldError, Select, TextArea, TextField } from '../../components/form/field.js';
+import {
+  errorBelow,
+  fieldError,
+  Select,
+  TextArea,
+  TextField,
+} from '../../components/form/field.js';
 import { Form, type FormProps } from '../../components/form/form.js';
 import { Panel } from '../../components/layout/panel.js';
 import { objectOf } from '../../format/json.js';
@@ -28,7 +34,9 @@ export function SubscriptionForm({
   const match = useMatchTest(values, sample.values);
   const endpoints = useEndpointChoice(values.endpointId);
   const filterError = (part: 'body' | 'headers') =>
-    objectOf(values[part]).problem ?? fieldError(match.error, `filter.${part}`) ?? fieldError(error, `filter_config.filter.${part}`);
+    objectOf(values[part]).problem ??
+    fieldError(match.error, `filter.${part}`) ??
+    fieldError(error, `filter_config.filter.${part}`);
   return (
     <div class="beside">
       <Panel title="What it sends where">
@@ -53,12 +61,16 @@ export function SubscriptionForm({
             isMono
             hint={
               <>
-                <code>*</code>: every type. <code>order.*</code>: every type below order. Several with commas.
+                <code>*</code>: every type. <code>order.*</code>: every type below order. Several
+                with commas.
               </>
             }
             value={values.types}
             onChange={set('types')}
-            error={errorBelow(match.error, 'event_types') ?? errorBelow(error, 'filter_config.event_types')}
+            error={
+              errorBelow(match.error, 'event_types') ??
+              errorBelow(error, 'filter_config.event_types')
+            }
           />
           <TextArea
             label="Filter on the data"
@@ -66,8 +78,10 @@ export function SubscriptionForm({
             rows={7}
             hint={
               <>
-                JSON, all of which must hold: <code>{'{"total": {"$gte": 100}, "customer.tier": "gold"}'}</code>. Empty: every event of
-                these types. Operators: $eq, $neq, $gt, $gte, $lt, $lte, $in, $nin, $exist, $or, $and.
+                JSON, all of which must hold:{' '}
+                <code>{'{"total": {"$gte": 100}, "customer.tier": "gold"}'}</code>. Empty: every
+                event of these types. Operators: $eq, $neq, $gt, $gte, $lt, $lte, $in, $nin, $exist,
+                $or, $and.
               </>
             }
             value={values.body}

@@ -21,7 +21,11 @@ type Row = Subscription & { readonly endpointName: string };
 export default function SubscriptionList() {
   const mayCreate = mayManage();
   return (
-    <Page title="Subscriptions" isFull actions={mayCreate && <NewLink what="subscription" path="/subscriptions/new" />}>
+    <Page
+      title="Subscriptions"
+      isFull
+      actions={mayCreate && <NewLink what="subscription" path="/subscriptions/new" />}
+    >
       <FilterBar searchHint="Name" hasTime={false}>
         <EndpointFilter />
       </FilterBar>
@@ -32,7 +36,9 @@ export default function SubscriptionList() {
         load={read}
         hrefOf={({ uid }) => projectHref(`/subscriptions/${uid}`)}
       >
-        <p>A subscription sends the events of some types, and that a filter matches, to an endpoint.</p>
+        <p>
+          A subscription sends the events of some types, and that a filter matches, to an endpoint.
+        </p>
         {mayCreate && (
           <ButtonLink kind="main" href={projectHref('/subscriptions/new')}>
             Create the first subscription
@@ -51,7 +57,13 @@ async function read(page: PageQuery, signal: AbortSignal) {
     content.map(({ endpoint_id: id }) => id),
     signal,
   );
-  return { pagination, content: content.map((row) => ({ ...row, endpointName: names.get(row.endpoint_id) ?? row.endpoint_id })) };
+  return {
+    pagination,
+    content: content.map((row) => ({
+      ...row,
+      endpointName: names.get(row.endpoint_id) ?? row.endpoint_id,
+    })),
+  };
 }
 
 const columns: readonly Column<Row>[] = [
@@ -59,7 +71,9 @@ const columns: readonly Column<Row>[] = [
   {
     name: 'State',
     width: '6rem',
-    cell: ({ is_disabled: isOff }) => <Badge status={isOff ? 'disabled' : 'enabled'} tone={isOff ? 'warn' : 'ok'} />,
+    cell: ({ is_disabled: isOff }) => (
+      <Badge status={isOff ? 'disabled' : 'enabled'} tone={isOff ? 'warn' : 'ok'} />
+    ),
   },
   {
     name: 'Event types',
@@ -73,5 +87,10 @@ const columns: readonly Column<Row>[] = [
     narrow: 'hidden',
     cell: ({ filter_config: { filter } }) => <span class="muted">{filterWords(filter)}</span>,
   },
-  { name: 'Endpoint', width: 'minmax(6rem, 1fr)', narrow: 'hidden', cell: ({ endpointName }) => endpointName },
+  {
+    name: 'Endpoint',
+    width: 'minmax(6rem, 1fr)',
+    narrow: 'hidden',
+    cell: ({ endpointName }) => endpointName,
+  },
 ];

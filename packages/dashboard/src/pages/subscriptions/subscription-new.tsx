@@ -12,7 +12,10 @@ import { SubscriptionForm } from './subscription-form.js';
 
 /** Links can preset the endpoint and the event types in the query. */
 export default function SubscriptionNew() {
-  const draft = useDraft({ ...newSubscription, ...given({ endpointId: param('endpoint'), types: param('types') }) });
+  const draft = useDraft({
+    ...newSubscription,
+    ...given({ endpointId: param('endpoint'), types: param('types') }),
+  });
   const fields = fieldsOf(draft.values);
   const create = useAction(async () => {
     if (!fields) return;
@@ -21,7 +24,10 @@ export default function SubscriptionNew() {
     navigate(projectPath(`/subscriptions/${uid}`), { replace: true });
   });
   return (
-    <Page title="New subscription" above={<a href={projectHref('/subscriptions')}>Subscriptions</a>}>
+    <Page
+      title="New subscription"
+      above={<a href={projectHref('/subscriptions')}>Subscriptions</a>}
+    >
       <SubscriptionForm
         draft={draft}
         isNew

@@ -9,12 +9,22 @@ const TABS = [
  * Links to the parts of a subscription. The function has a separate page with its editor; the
  * portal has none.
  */
-export function SubscriptionTabs({ id, shown }: { readonly id: string; readonly shown: (typeof TABS)[number][0] }) {
+export function SubscriptionTabs({
+  id,
+  shown,
+}: {
+  readonly id: string;
+  readonly shown: (typeof TABS)[number][0];
+}) {
   if (isPortal.value) return null;
   return (
     <nav class="tabs" aria-label="Parts of the subscription">
       {TABS.map(([name, label, place]) => (
-        <a key={name} href={projectHref(`/subscriptions/${id}${place}`)} aria-current={name === shown ? 'page' : undefined}>
+        <a
+          key={name}
+          href={projectHref(`/subscriptions/${id}${place}`)}
+          aria-current={name === shown ? 'page' : undefined}
+        >
           {label}
         </a>
       ))}

@@ -20,7 +20,9 @@ import { SubscriptionForm } from './subscription-form.js';
 import { SubscriptionTabs } from './subscription-tabs.js';
 
 export default function SubscriptionPage({ params: { id = '' } }: PageProps) {
-  const resource = useResource(`${projectId.value} subscription ${id}`, (signal) => api().subscriptions.get(id, { signal }));
+  const resource = useResource(`${projectId.value} subscription ${id}`, (signal) =>
+    api().subscriptions.get(id, { signal }),
+  );
   const { data } = resource;
   return (
     <Page
@@ -37,7 +39,11 @@ export default function SubscriptionPage({ params: { id = '' } }: PageProps) {
                 <Badge status="disabled" tone="warn" /> It matches nothing until it is enabled.
               </p>
             )}
-            <EditForm key={String(subscription.is_disabled)} subscription={subscription} onSaved={resource.refresh} />
+            <EditForm
+              key={String(subscription.is_disabled)}
+              subscription={subscription}
+              onSaved={resource.refresh}
+            />
           </>
         )}
       </Loaded>
@@ -81,7 +87,13 @@ function Actions({
   );
 }
 
-function EditForm({ subscription, onSaved }: { readonly subscription: Subscription; readonly onSaved: () => void }) {
+function EditForm({
+  subscription,
+  onSaved,
+}: {
+  readonly subscription: Subscription;
+  readonly onSaved: () => void;
+}) {
   const draft = useDraft(draftOf(subscription));
   const event = query.value.get('event');
   const edit = useEdit<Subscription, ChangedSubscription>(subscription, {
@@ -101,12 +113,20 @@ function EditForm({ subscription, onSaved }: { readonly subscription: Subscripti
       isReady={after !== undefined}
       actions={
         <>
-          <ButtonLink href={projectHref(`/endpoints/${subscription.endpoint_id}`)}>Open the endpoint</ButtonLink>
-          {event && <ButtonLink href={projectHref(`/events/${event}`)}>Back to the event</ButtonLink>}
+          <ButtonLink href={projectHref(`/endpoints/${subscription.endpoint_id}`)}>
+            Open the endpoint
+          </ButtonLink>
+          {event && (
+            <ButtonLink href={projectHref(`/events/${event}`)}>Back to the event</ButtonLink>
+          )}
         </>
       }
     >
-      <Conflict what="subscription" edit={edit} onTheirs={(theirs) => draft.replace(draftOf(theirs))} />
+      <Conflict
+        what="subscription"
+        edit={edit}
+        onTheirs={(theirs) => draft.replace(draftOf(theirs))}
+      />
     </SubscriptionForm>
   );
 }

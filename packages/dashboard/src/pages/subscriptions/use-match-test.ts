@@ -14,7 +14,9 @@ const TYPING_MS = 250;
  */
 export function useMatchTest(draft: SubscriptionDraft, sample: Sample): Resource<FilterMatch> {
   const test = useDebounced(JSON.stringify(testOf(draft, sample)), TYPING_MS);
-  return useResource(test && `match ${test}`, (signal) => api().subscriptions.testFilter(JSON.parse(test) as FilterTest, { signal }));
+  return useResource(test && `match ${test}`, (signal) =>
+    api().subscriptions.testFilter(JSON.parse(test) as FilterTest, { signal }),
+  );
 }
 
 function testOf(draft: SubscriptionDraft, sample: Sample): FilterTest | undefined {
@@ -25,6 +27,10 @@ function testOf(draft: SubscriptionDraft, sample: Sample): FilterTest | undefine
   return {
     ...(types.length > 0 ? { event_types: types } : {}),
     filter,
-    sample: { ...(type ? { event_type: type } : {}), headers: headersOf(sample.headers), body: body.value },
+    sample: {
+      ...(type ? { event_type: type } : {}),
+      headers: headersOf(sample.headers),
+      body: body.value,
+    },
   };
 }

@@ -11,7 +11,11 @@ type Settings = Pick<Config, 'oidc' | 'delivery'>;
  * Reads the provider's document; needs `oidc.issuer` and `oidc.client_id`.
  * https://openid.net/specs/openid-connect-discovery-1_0.html
  */
-export function discover(client: typeof Client, { oidc }: Settings, http: ProviderFetch): Promise<Client.Configuration> {
+export function discover(
+  client: typeof Client,
+  { oidc }: Settings,
+  http: ProviderFetch,
+): Promise<Client.Configuration> {
   const { issuer = '', client_id: clientId = '', client_secret: secret } = oidc;
   return client.discovery(new URL(issuer), clientId, undefined, authentication(client, secret), {
     [client.customFetch]: (...given) => http.fetch(...given),

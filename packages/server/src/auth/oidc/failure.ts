@@ -10,23 +10,40 @@ interface ClientFailure extends Error {
 }
 
 /** Errors that concern this gateway, not the person. */
-const OWN_FAULT = ['invalid_client', 'unauthorized_client', 'unsupported_grant_type', 'invalid_scope'];
+const OWN_FAULT = [
+  'invalid_client',
+  'unauthorized_client',
+  'unsupported_grant_type',
+  'invalid_scope',
+];
 
 /**
  * Logs the cause of a failed sign-in and returns the error for the person, in the gateway's own
  * sentences: `oidc_unavailable` if the provider or the settings are at fault, `oidc_failed` if the
  * person could be.
  */
-export function signInFailure(error: unknown, log: Log): GatewayError<'oidc_unavailable' | 'oidc_failed'> {
+export function signInFailure(
+  error: unknown,
+  log: Log,
+): GatewayError<'oidc_unavailable' | 'oidc_failed'> {
   const { code, error: given } = error as ClientFailure;
   const said = typeof given === 'string' && /^\w{1,40}$/.test(given) ? given : undefined;
   const cause = causeOf(error);
-  log.warn({ code, ...(said && { provider_error: said }), cause }, 'A sign-in with the OpenID Connect provider has failed.');
-  if ([...chainOf(error)].some((it) => it instanceof UnreachableError)) return unavailable('it does not answer as it should');
-  if (code === 'OAUTH_WWW_AUTHENTICATE_CHALLENGE' || (said !== undefined && OWN_FAULT.includes(said)))
+  log.warn(
+    { code, ...(said && { provider_error: said }), cause },
+    'A sign-in with the OpenID Connect provider has failed.',
+  );
+  if ([...chainOf(error)].some((it) => it instanceof UnreachableError))
+    return unavailable('it does not answer as it should');
+  if (
+    code === 'OAUTH_WWW_AUTHENTICATE_CHALLENGE' ||
+    (said !== undefined && OWN_FAULT.includes(said))
+  )
     return unavailable('it does not accept the credentials of this gateway');
-  if (code === 'OAUTH_AUTHORIZATION_RESPONSE_ERROR') return failed(`the provider refused it${said ? ` (${said})` : ''}`);
-  if (code === 'OAUTH_RESPONSE_BODY_ERROR') return failed('the provider does not accept its code, which works once and for a short time');
+  if (code === 'OAUTH_AUTHORIZATION_RESPONSE_ERROR')
+    return failed(`the provider refused it${said ? ` (${said})` : ''}`);
+  if (code === 'OAUTH_RESPONSE_BODY_ERROR')
+    return failed('the provider does not accept its code, which works once and for a short time');
   return failed('what the provider answered is not valid');
 }
 

@@ -24,12 +24,16 @@ const EMAIL_MAX = 320;
 /** Reads the claims of a verified ID token. Throws `oidc_failed` for an invalid subject. */
 export function personOf(claims: Claims): OidcPerson {
   const { iss: issuer, sub: subject, email, email_verified: verified } = claims;
-  if (!/^[\x20-\x7e]{1,255}$/.test(subject)) throw failed('the provider names the person by something that is no subject');
+  if (!/^[\x20-\x7e]{1,255}$/.test(subject))
+    throw failed('the provider names the person by something that is no subject');
   const [first = '', ...rest] = text(claims['name']).split(' ');
   return {
     issuer,
     subject,
-    email: typeof email === 'string' && isEmail(email) && text(email, EMAIL_MAX) === email ? email : undefined,
+    email:
+      typeof email === 'string' && isEmail(email) && text(email, EMAIL_MAX) === email
+        ? email
+        : undefined,
     // Some providers send a string.
     isEmailVerified: verified === undefined ? undefined : verified === true || verified === 'true',
     first_name: text(claims['given_name']) || first,

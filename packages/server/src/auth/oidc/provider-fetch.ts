@@ -29,7 +29,12 @@ export interface ProviderFetch {
   /** Like `fetch`, without redirects. Rejects with `UnreachableError`. */
   fetch(
     url: string,
-    options: { method: string; headers: Record<string, string>; body?: unknown; signal?: AbortSignal | undefined },
+    options: {
+      method: string;
+      headers: Record<string, string>;
+      body?: unknown;
+      signal?: AbortSignal | undefined;
+    },
   ): Promise<Response>;
   close(): Promise<void>;
 }
@@ -38,11 +43,15 @@ export interface ProviderFetch {
  * Sends requests to the OpenID Connect provider, through the process's proxy. Every host is checked
  * against `oidc.allowed_networks` on connection, because the provider's document names them.
  */
-export function providerFetch({ delivery, oidc }: Pick<Config, 'delivery' | 'oidc'>): ProviderFetch {
+export function providerFetch({
+  delivery,
+  oidc,
+}: Pick<Config, 'delivery' | 'oidc'>): ProviderFetch {
   const mayReach = addressGuard(oidc.allowed_networks);
   const names = new Names(LOOKUPS);
   const find = (name: string) => names.addresses(name);
-  const secureContext = delivery.ca_file === undefined ? undefined : withAuthorities(delivery.ca_file);
+  const secureContext =
+    delivery.ca_file === undefined ? undefined : withAuthorities(delivery.ca_file);
   const dispatcher = dispatcherOf({
     proxy: delivery.proxy,
     secureContext,
@@ -61,14 +70,18 @@ export function providerFetch({ delivery, oidc }: Pick<Config, 'delivery' | 'oid
           dispatcher: dispatcher as Dispatcher,
           method: method,
           headers,
-          body: typeof body === 'string' || body instanceof URLSearchParams ? body.toString() : null,
+          body:
+            typeof body === 'string' || body instanceof URLSearchParams ? body.toString() : null,
           signal: signal ?? null,
         });
         const bytes = await boundedBytes(stream);
         const fields = Object.entries(answered).flatMap(([name, value]) =>
           [value ?? []].flat().map((one): [string, string] => [name, one]),
         );
-        return new Response(BODILESS.includes(statusCode) ? null : bytes, { status: statusCode, headers: fields });
+        return new Response(BODILESS.includes(statusCode) ? null : bytes, {
+          status: statusCode,
+          headers: fields,
+        });
       } catch (error) {
         throw new UnreachableError(`${new URL(url).host}: ${reasonOf(error)}`, { cause: error });
       }
@@ -83,7 +96,8 @@ async function boundedBytes(stream: AsyncIterable<Buffer>): Promise<Buffer> {
   // Leaving the loop aborts the answer.
   for await (const chunk of stream) {
     bytes += chunk.length;
-    if (bytes > ANSWER_MAX) throw new UnreachableError(`its answer has more than ${ANSWER_MAX} bytes`);
+    if (bytes > ANSWER_MAX)
+      throw new UnreachableError(`its answer has more than ${ANSWER_MAX} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

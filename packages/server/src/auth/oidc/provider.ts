@@ -60,7 +60,11 @@ export async function openOidc({
   const { issuer, organisation, scopes } = config.oidc;
   if (organisation !== undefined && !isId(organisation)) {
     const key = 'oidc.organisation';
-    problems.push({ key, origin: key, sentence: `${key} must be the id of an organisation, not ${JSON.stringify(organisation)}` });
+    problems.push({
+      key,
+      origin: key,
+      sentence: `${key} must be the id of an organisation, not ${JSON.stringify(organisation)}`,
+    });
   }
   if (problems.length > 0) throw new GatewayError('invalid_settings', { problems });
   if (issuer === undefined) return undefined;
@@ -69,7 +73,8 @@ export async function openOidc({
   const callback = links.base + CALLBACK;
   const scope = [...new Set(['openid', ...scopes])].join(' ');
 
-  let known: { readonly configuration: Promise<Client.Configuration>; readonly untilMs: number } | undefined;
+  let known:
+    { readonly configuration: Promise<Client.Configuration>; readonly untilMs: number } | undefined;
   function discovered(): Promise<Client.Configuration> {
     if (known && performance.now() < known.untilMs) return known.configuration;
     const configuration = discover(client, config, http);
@@ -100,21 +105,31 @@ export async function openOidc({
         code_challenge_method: 'S256',
       });
       // Browsers must not be sent to other schemes.
-      if (!/^https?:$/.test(url.protocol)) throw discoveryFailure(new Error('its authorization_endpoint is no URL of HTTP'), log);
-      return { url: url.href, pending: sealer.seal(JSON.stringify(pending), PLACE), expiresAt: new Date(pending.untilMs) };
+      if (!/^https?:$/.test(url.protocol))
+        throw discoveryFailure(new Error('its authorization_endpoint is no URL of HTTP'), log);
+      return {
+        url: url.href,
+        pending: sealer.seal(JSON.stringify(pending), PLACE),
+        expiresAt: new Date(pending.untilMs),
+      };
     },
     async complete(query, sealed) {
       const { state, nonce, verifier } = opened(sealer, sealed);
       const answer = new URL(`${callback}?${query.replace(/^\?/, '')}`);
-      if (answer.searchParams.get('state') !== state) throw failed('the answer of the provider belongs to another sign-in');
+      if (answer.searchParams.get('state') !== state)
+        throw failed('the answer of the provider belongs to another sign-in');
       const configuration = await discovered();
       try {
         const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier };
         const tokens = await client.authorizationCodeGrant(configuration, answer, checks);
         const claims = tokens.claims()!;
         // Some providers return the email address only there.
-        const isUnsaid = claims['email'] === undefined && configuration.serverMetadata().userinfo_endpoint !== undefined;
-        const more = isUnsaid ? await client.fetchUserInfo(configuration, tokens.access_token, claims.sub) : {};
+        const isUnsaid =
+          claims['email'] === undefined &&
+          configuration.serverMetadata().userinfo_endpoint !== undefined;
+        const more = isUnsaid
+          ? await client.fetchUserInfo(configuration, tokens.access_token, claims.sub)
+          : {};
         return personOf({ ...more, ...claims });
       } catch (error) {
         throw signInFailure(error, log);

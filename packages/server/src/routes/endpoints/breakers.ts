@@ -2,7 +2,14 @@ import { explainKvError, GatewayError } from '@gateway/core/errors';
 import { withTimeout } from '@gateway/core/process';
 import type { Among } from '@gateway/store/config';
 import { expediteDeliveries } from '@gateway/store/deliveries';
-import { breakerView, readBreakers, resetBreaker, type BreakerRecord, type BreakerView, type Kv } from '@gateway/store/kv';
+import {
+  breakerView,
+  readBreakers,
+  resetBreaker,
+  type BreakerRecord,
+  type BreakerView,
+  type Kv,
+} from '@gateway/store/kv';
 import type { ProjectCall } from '../../api/route.js';
 
 const READ_MS = 200;
@@ -29,7 +36,11 @@ export async function readBreakersNow(kv: Kv): Promise<Breakers> {
     return {
       of: () => null,
       among() {
-        throw new GatewayError('kv_away', { outcome, retryAfterSeconds: RETRY_AFTER_SECONDS }, { cause });
+        throw new GatewayError(
+          'kv_away',
+          { outcome, retryAfterSeconds: RETRY_AFTER_SECONDS },
+          { cause },
+        );
       },
     };
   }
@@ -39,7 +50,9 @@ export async function readBreakersNow(kv: Kv): Promise<Breakers> {
       const isWanted = states.includes('closed');
       // Ids that are not closed: the wanted, or, if closed is wanted, all but the wanted.
       const ids = [...records].flatMap(([id, { project_id, state }]) =>
-        project_id === projectId && state !== 'closed' && states.includes(state) !== isWanted ? [id] : [],
+        project_id === projectId && state !== 'closed' && states.includes(state) !== isWanted
+          ? [id]
+          : [],
       );
       return isWanted ? { except: ids } : { only: ids };
     },
@@ -50,12 +63,26 @@ export async function readBreakersNow(kv: Kv): Promise<Breakers> {
  * Closes the breaker and sends waiting deliveries. Throws `kv_away`; host and reason are only
  * logged.
  */
-export async function closeBreaker({ kv, config, log, database, project, id }: ProjectCall): Promise<void> {
+export async function closeBreaker({
+  kv,
+  config,
+  log,
+  database,
+  project,
+  id,
+}: ProjectCall): Promise<void> {
   try {
     await withTimeout(resetBreaker(kv, id), RESET_MS);
   } catch (cause) {
-    log.warn({ endpoint_id: id, error: explainKvError(cause, config.kv) }, 'KV is away: a circuit breaker could not be closed.');
-    throw new GatewayError('kv_away', { outcome: 'the circuit breaker is as it was', retryAfterSeconds: RETRY_AFTER_SECONDS }, { cause });
+    log.warn(
+      { endpoint_id: id, error: explainKvError(cause, config.kv) },
+      'KV is away: a circuit breaker could not be closed.',
+    );
+    throw new GatewayError(
+      'kv_away',
+      { outcome: 'the circuit breaker is as it was', retryAfterSeconds: RETRY_AFTER_SECONDS },
+      { cause },
+    );
   }
   await expediteDeliveries(database.pool, { projectId: project.id, endpointId: id }, ['breaker']);
 }

@@ -22,20 +22,28 @@ export const GivenCertificate = object({
     Type.String({
       minLength: 1,
       maxLength: KEY_MAX,
-      description: 'PEM of its private key, without a passphrase. Left out or masked, the stored one stays.',
+      description:
+        'PEM of its private key, without a passphrase. Left out or masked, the stored one stays.',
     }),
   ),
-  expires_at: Type.Optional(Type.Unsafe<string>({ ...Timestamp, readOnly: true, description: 'Ignored.' })),
+  expires_at: Type.Optional(
+    Type.Unsafe<string>({ ...Timestamp, readOnly: true, description: 'Ignored.' }),
+  ),
 });
 export const ShownCertificate = object({
   client_cert,
   client_key: Type.String({ description: 'Masked.' }),
-  expires_at: Type.Unsafe<string>({ ...Timestamp, description: 'The certificate is not valid from then on.' }),
+  expires_at: Type.Unsafe<string>({
+    ...Timestamp,
+    description: 'The certificate is not valid from then on.',
+  }),
 });
 
 type Given = Static<typeof GivenCertificate>;
 
-export function certificateView(stored: StoredClientCertificate | null): StoredClientCertificate | null {
+export function certificateView(
+  stored: StoredClientCertificate | null,
+): StoredClientCertificate | null {
   return stored && { ...stored, client_key: MASK };
 }
 
@@ -51,7 +59,8 @@ export function sealCertificate(
   { seal, open, bind }: Sealer,
 ): StoredClientCertificate {
   const place = ['endpoints', endpointId, FIELD] as const;
-  const refuse = (part: 'cert' | 'key', sentence: string) => assertValid([{ field: `${FIELD}.client_${part}`, sentence }]);
+  const refuse = (part: 'cert' | 'key', sentence: string) =>
+    assertValid([{ field: `${FIELD}.client_${part}`, sentence }]);
   const isStored = isKept(givenKey);
   if (isStored && !stored) refuse('key', 'is missing: no key is stored that could stay');
   const key = isStored ? open(stored!.client_key, place) : givenKey!;
@@ -70,7 +79,10 @@ export function sealCertificate(
  * URL need not have its key.
  */
 export function certificateProblems(
-  { url, mtls_client_cert: given }: { readonly url?: string | undefined; readonly mtls_client_cert?: Given | null | undefined },
+  {
+    url,
+    mtls_client_cert: given,
+  }: { readonly url?: string | undefined; readonly mtls_client_cert?: Given | null | undefined },
   stored?: { readonly url: string; readonly mtls_client_cert: StoredClientCertificate | null },
 ): InvalidField[] {
   const before = stored?.mtls_client_cert ?? null;
@@ -78,8 +90,14 @@ export function certificateProblems(
   const after = url ?? stored?.url;
   if (!has || after === undefined || !URL.canParse(after)) return [];
   if (!after.startsWith('https:'))
-    return [{ field: FIELD, sentence: 'needs a url that begins with https://: a certificate is shown over TLS only' }];
-  if (!before || !keepsKey(given) || new URL(stored!.url).origin === new URL(after).origin) return [];
+    return [
+      {
+        field: FIELD,
+        sentence: 'needs a url that begins with https://: a certificate is shown over TLS only',
+      },
+    ];
+  if (!before || !keepsKey(given) || new URL(stored!.url).origin === new URL(after).origin)
+    return [];
   const { origin } = new URL(stored!.url);
   const sentence = `is not used for another origin than ${origin}: url changes; give the key again, or null as ${FIELD} to remove it`;
   return [{ field: `${FIELD}.client_key`, sentence }];

@@ -28,7 +28,14 @@ export function columnsOf(
   stored: EndpointRow | undefined,
   { sealer, id }: Pick<ProjectCall, 'sealer' | 'id'>,
 ): Partial<EndpointFields> {
-  const sealed = authentication && sealAuthentication(authentication as EndpointAuthentication, stored?.authentication ?? null, id, sealer);
+  const sealed =
+    authentication &&
+    sealAuthentication(
+      authentication as EndpointAuthentication,
+      stored?.authentication ?? null,
+      id,
+      sealer,
+    );
   if (authentication && !sealed) {
     const sentence = 'holds the mask of a secret, but none is stored; give the secret itself';
     assertValid([{ field: `authentication.${authentication.type}`, sentence }]);
@@ -39,18 +46,28 @@ export function columnsOf(
     ...(authentication === undefined ? {} : { authentication: sealed ?? null }),
     ...(certificate === undefined
       ? {}
-      : { mtls_client_cert: certificate && sealCertificate(certificate, stored?.mtls_client_cert ?? null, id, sealer) }),
+      : {
+          mtls_client_cert:
+            certificate &&
+            sealCertificate(certificate, stored?.mtls_client_cert ?? null, id, sealer),
+        }),
   };
 }
 
 export function fieldProblems({ url, authentication }: Given): InvalidField[] {
-  return [...(url === undefined ? [] : urlProblems(url)), ...(authentication ? authenticationProblems(authentication) : [])];
+  return [
+    ...(url === undefined ? [] : urlProblems(url)),
+    ...(authentication ? authenticationProblems(authentication) : []),
+  ];
 }
 
 /**
  * A stored secret is not sent to another origin: a user who can change the URL need not know it.
  */
-export function movedProblems({ url, authentication: given }: Given, stored: EndpointRow): InvalidField[] {
+export function movedProblems(
+  { url, authentication: given }: Given,
+  stored: EndpointRow,
+): InvalidField[] {
   const { authentication: before } = stored;
   const isKept = given === undefined || (given && isMasked(given as EndpointAuthentication));
   if (!before || !isKept) return [];
@@ -60,16 +77,27 @@ export function movedProblems({ url, authentication: given }: Given, stored: End
     const sentence = `is not sent to another origin than ${origin}: ${field} changes; give the secret again, or null as authentication to remove it`;
     return [{ field: `authentication.${before.type}`, sentence }];
   };
-  const tokens = before.type === 'oauth2' ? moved('authentication.oauth2.url', before.oauth2.url, given?.oauth2?.url) : [];
+  const tokens =
+    before.type === 'oauth2'
+      ? moved('authentication.oauth2.url', before.oauth2.url, given?.oauth2?.url)
+      : [];
   return [...moved('url', stored.url, url), ...tokens];
 }
 
 function urlProblems(text: string, field = 'url'): InvalidField[] {
-  if (!URL.canParse(text)) return [{ field, sentence: 'must be a URL like https://example.com/webhooks' }];
+  if (!URL.canParse(text))
+    return [{ field, sentence: 'must be a URL like https://example.com/webhooks' }];
   const { protocol, username, password } = new URL(text);
-  if (protocol !== 'https:' && protocol !== 'http:') return [{ field, sentence: 'must begin with https:// or http://' }];
+  if (protocol !== 'https:' && protocol !== 'http:')
+    return [{ field, sentence: 'must begin with https:// or http://' }];
   return username || password
-    ? [{ field, sentence: 'must not hold credentials; use the field authentication, where they are kept sealed' }]
+    ? [
+        {
+          field,
+          sentence:
+            'must not hold credentials; use the field authentication, where they are kept sealed',
+        },
+      ]
     : [];
 }
 
@@ -80,15 +108,21 @@ function authenticationProblems(given: NonNullable<Given['authentication']>): In
     if (!ok) problems.push({ field: `authentication.${field}`, sentence });
   };
   check(objects[type] !== undefined, type, 'is missing');
-  for (const name of Object.keys(objects)) check(name === type, name, `does not belong to the type ${type}`);
+  for (const name of Object.keys(objects))
+    check(name === type, name, `does not belong to the type ${type}`);
   const cannotCarry = 'holds characters that HTTP cannot carry';
   if (objects.api_key) {
     const { header_name: name, header_value: value } = objects.api_key;
     check(isHeaderName(name), 'api_key.header_name', 'must be the name of a header');
-    check(!isReservedHeader(name), 'api_key.header_name', 'is a header that the gateway or the connection sets');
+    check(
+      !isReservedHeader(name),
+      'api_key.header_name',
+      'is a header that the gateway or the connection sets',
+    );
     check(isHeaderValue(value), 'api_key.header_value', cannotCarry);
   }
-  if (objects.oauth2) problems.push(...urlProblems(objects.oauth2.url, 'authentication.oauth2.url'));
+  if (objects.oauth2)
+    problems.push(...urlProblems(objects.oauth2.url, 'authentication.oauth2.url'));
   if (objects.bearer) check(isHeaderValue(objects.bearer.token), 'bearer.token', cannotCarry);
   return problems;
 }

@@ -1,6 +1,18 @@
 import { Type } from '@sinclair/typebox';
 import type { BreakerView } from '@gateway/store/kv';
-import { ignoring, object, Id, integer, Name, named, nullable, oneOf, StrategySchema, Timestamp, Word } from '../../http/schema.js';
+import {
+  ignoring,
+  object,
+  Id,
+  integer,
+  Name,
+  named,
+  nullable,
+  oneOf,
+  StrategySchema,
+  Timestamp,
+  Word,
+} from '../../http/schema.js';
 import { GivenCertificate, ShownCertificate } from './client-certificate.js';
 
 export const TIMEOUT_SECONDS = 10;
@@ -13,11 +25,18 @@ const Secret = Type.String({
 const Authentication = object({
   type: oneOf(['api_key', 'basic', 'bearer', 'oauth2']),
   api_key: Type.Optional(
-    object({ header_name: Type.String({ minLength: 1, maxLength: 200 }), header_value: Type.String({ minLength: 1, maxLength: 4096 }) }),
+    object({
+      header_name: Type.String({ minLength: 1, maxLength: 200 }),
+      header_value: Type.String({ minLength: 1, maxLength: 4096 }),
+    }),
   ),
   basic: Type.Optional(
     object({
-      username: Type.String({ maxLength: 1024, pattern: '^[^:]*$', 'x-sentence': 'must not contain a colon' }),
+      username: Type.String({
+        maxLength: 1024,
+        pattern: '^[^:]*$',
+        'x-sentence': 'must not contain a colon',
+      }),
       password: Type.String({ maxLength: 4096 }),
     }),
   ),
@@ -43,18 +62,35 @@ const optional = {
   authentication: Type.Optional(nullable(Authentication)),
   mtls_client_cert: Type.Optional(nullable(GivenCertificate)),
   http_timeout: Type.Optional(
-    Type.Number({ minimum: 0.1, maximum: 120, description: `Seconds that a request may take; ${TIMEOUT_SECONDS} when it is left out.` }),
+    Type.Number({
+      minimum: 0.1,
+      maximum: 120,
+      description: `Seconds that a request may take; ${TIMEOUT_SECONDS} when it is left out.`,
+    }),
   ),
-  concurrency: Type.Optional(nullable(integer(1, 10_000, 'Requests under way at a time, per agent.'))),
+  concurrency: Type.Optional(
+    nullable(integer(1, 10_000, 'Requests under way at a time, per agent.')),
+  ),
   strategy: Type.Optional(nullable(StrategySchema)),
   rate_limit: Type.Optional(
     nullable(
-      integer(0, 1_000_000, "Requests in `rate_limit_duration` at most, of all agents together; 0 is no limit, null the project's."),
+      integer(
+        0,
+        1_000_000,
+        "Requests in `rate_limit_duration` at most, of all agents together; 0 is no limit, null the project's.",
+      ),
     ),
   ),
-  rate_limit_duration: Type.Optional(nullable(integer(1, 86_400, 'Seconds that `rate_limit` is for; 1 when it is left out.'))),
+  rate_limit_duration: Type.Optional(
+    nullable(integer(1, 86_400, 'Seconds that `rate_limit` is for; 1 when it is left out.')),
+  ),
 };
-const Url = Type.String({ minLength: 1, maxLength: 2048, format: 'uri', examples: ['https://example.com/webhooks'] });
+const Url = Type.String({
+  minLength: 1,
+  maxLength: 2048,
+  format: 'uri',
+  examples: ['https://example.com/webhooks'],
+});
 
 /** Alerts, which the instance's notifications replace, and behaviour that is fixed here. */
 const IGNORED_FIELDS = [
@@ -68,18 +104,28 @@ const IGNORED_FIELDS = [
 ];
 export const NewEndpoint = named(
   'NewEndpoint',
-  ignoring(IGNORED_FIELDS, object({ name: Name, url: Url, secret: Type.Optional(Secret), ...optional })),
+  ignoring(
+    IGNORED_FIELDS,
+    object({ name: Name, url: Url, secret: Type.Optional(Secret), ...optional }),
+  ),
 );
 export const ChangedEndpoint = named(
   'ChangedEndpoint',
-  ignoring(IGNORED_FIELDS, object({ name: Type.Optional(Name), url: Type.Optional(Url), ...optional })),
+  ignoring(
+    IGNORED_FIELDS,
+    object({ name: Type.Optional(Name), url: Type.Optional(Url), ...optional }),
+  ),
 );
 export const NewSecret = named(
   'NewSecret',
   object({
     secret: Type.Optional(Secret),
     expiration: Type.Optional(
-      Type.Number({ minimum: 0, maximum: 720, description: 'Hours for which the present secrets still sign; 0 ends them now.' }),
+      Type.Number({
+        minimum: 0,
+        maximum: 720,
+        description: 'Hours for which the present secrets still sign; 0 ends them now.',
+      }),
     ),
   }),
 );
@@ -118,7 +164,10 @@ export const Endpoint = named(
     strategy: nullable(StrategySchema),
     rate_limit: nullable(Type.Integer()),
     rate_limit_duration: nullable(Type.Integer()),
-    circuit_breaker: Type.Unsafe<BreakerView | null>({ ...nullable(CircuitBreaker), description: 'Null while KV is away.' }),
+    circuit_breaker: Type.Unsafe<BreakerView | null>({
+      ...nullable(CircuitBreaker),
+      description: 'Null while KV is away.',
+    }),
     created_at: Timestamp,
     updated_at: Timestamp,
   }),

@@ -1,6 +1,11 @@
 import type { Sealer } from '@gateway/core/crypto';
 import { MASK } from '@gateway/core/logging';
-import { liveSecrets, withSecret, type EndpointAuthentication, type SecretRecord } from '@gateway/store/config';
+import {
+  liveSecrets,
+  withSecret,
+  type EndpointAuthentication,
+  type SecretRecord,
+} from '@gateway/store/config';
 
 export interface ShownSecret {
   readonly id: string;
@@ -16,12 +21,17 @@ const TEXT_MIN = 12;
  */
 export function secretProblem(secret: string): string | undefined {
   if (!secret.startsWith('whsec_')) {
-    return secret.length >= TEXT_MIN ? undefined : `must have at least ${TEXT_MIN} characters; leave it out to have one made`;
+    return secret.length >= TEXT_MIN
+      ? undefined
+      : `must have at least ${TEXT_MIN} characters; leave it out to have one made`;
   }
   const base64 = secret.slice('whsec_'.length);
   const bytes = Buffer.from(base64, 'base64');
-  if (bytes.toString('base64') !== base64) return 'is not base64 after whsec_, as Standard Webhooks writes secrets';
-  return bytes.length >= 24 && bytes.length <= 64 ? undefined : `holds ${bytes.length} bytes; a secret has 24 to 64`;
+  if (bytes.toString('base64') !== base64)
+    return 'is not base64 after whsec_, as Standard Webhooks writes secrets';
+  return bytes.length >= 24 && bytes.length <= 64
+    ? undefined
+    : `holds ${bytes.length} bytes; a secret has 24 to 64`;
 }
 
 /** Returns live secrets for a response, masked except `shown`. */
@@ -34,7 +44,9 @@ export function secretViews(secrets: readonly SecretRecord[], shown?: ShownSecre
   }));
 }
 
-export function authenticationView(authentication: EndpointAuthentication | null): EndpointAuthentication | null {
+export function authenticationView(
+  authentication: EndpointAuthentication | null,
+): EndpointAuthentication | null {
   return authentication && withSecret(authentication, () => MASK);
 }
 
@@ -51,7 +63,9 @@ export function sealAuthentication(
   const kept = stored?.type === given.type ? secretOf(stored) : undefined;
   if (isMasked(given) && kept === undefined) return undefined;
   const place = ['endpoints', endpointId, 'authentication'] as const;
-  return withSecret(given, (secret) => (secret === MASK ? bind(kept!, place) : seal(secret, place)));
+  return withSecret(given, (secret) =>
+    secret === MASK ? bind(kept!, place) : seal(secret, place),
+  );
 }
 
 export function isMasked(authentication: EndpointAuthentication): boolean {

@@ -16,7 +16,8 @@ const NewTestEvent = named(
         {},
         {
           additionalProperties: true,
-          description: 'When it is left out, the `example` of the event type is sent, or the first of `examples` in its schema.',
+          description:
+            'When it is left out, the `example` of the event type is sent, or the first of `examples` in its schema.',
         },
       ),
     ),
@@ -48,12 +49,20 @@ export const endpointTestRoutes: readonly Route[] = [
           fix: 'activate the endpoint first',
         });
       }
-      const raw = body.data === undefined ? JSON.stringify(await exampleOf(call, eventType)) : call.raw;
+      const raw =
+        body.data === undefined ? JSON.stringify(await exampleOf(call, eventType)) : call.raw;
       const event = { ...call, body: { event_type: eventType }, raw };
-      const { data } = await createEvent(event, { messageType: 'single', endpointId: id, ownerId: null });
+      const { data } = await createEvent(event, {
+        messageType: 'single',
+        endpointId: id,
+        ownerId: null,
+      });
       const { uid } = data as { uid: string };
       const held = status === 'paused' ? '; it is sent when the endpoint is activated' : '';
-      return { message: `test event created${held}`, data: { uid, event_delivery_id: eventDeliveryId(uid, id, null) } };
+      return {
+        message: `test event created${held}`,
+        data: { uid, event_delivery_id: eventDeliveryId(uid, id, null) },
+      };
     },
   ),
 ];
@@ -63,5 +72,7 @@ async function exampleOf({ database, project }: ProjectCall, eventType: string):
   if (isObject(known?.example)) return known.example;
   const examples = isObject(known?.json_schema) ? known.json_schema['examples'] : undefined;
   const first: unknown = Array.isArray(examples) ? examples[0] : undefined;
-  return isObject(first) ? first : { message: 'This is a test of your endpoint.', project: project.name };
+  return isObject(first)
+    ? first
+    : { message: 'This is a test of your endpoint.', project: project.name };
 }

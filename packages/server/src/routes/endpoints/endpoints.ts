@@ -16,24 +16,49 @@ import {
 } from '@gateway/store/config';
 import { expediteDeliveries } from '@gateway/store/deliveries';
 import type { BreakerView } from '@gateway/store/kv';
-import { found, listRoute, projectRoute, type ProjectCall, type Route, type ServerContext } from '../../api/route.js';
+import {
+  found,
+  listRoute,
+  projectRoute,
+  type ProjectCall,
+  type Route,
+  type ServerContext,
+} from '../../api/route.js';
 import { pageQuery, searchQuery } from '../../http/list-query.js';
 import { assertValid, object, oneOf, Word } from '../../http/schema.js';
 import { settle } from '../settle.js';
 import { closeBreaker, readBreakersNow } from './breakers.js';
 import { certificateProblems, certificateView } from './client-certificate.js';
-import { columnsOf, DEFAULTS, fieldProblems, movedProblems, secretProblems } from './endpoint-fields.js';
-import { BREAKER_STATES, ChangedEndpoint, Endpoint, NewEndpoint, NewSecret, STATUSES } from './endpoint-schema.js';
+import {
+  columnsOf,
+  DEFAULTS,
+  fieldProblems,
+  movedProblems,
+  secretProblems,
+} from './endpoint-fields.js';
+import {
+  BREAKER_STATES,
+  ChangedEndpoint,
+  Endpoint,
+  NewEndpoint,
+  NewSecret,
+  STATUSES,
+} from './endpoint-schema.js';
 import { authenticationView, secretViews, type ShownSecret } from './endpoint-secrets.js';
 import { portalProblems } from './portal-fields.js';
 
 const ListQuery = object({
   ...pageQuery,
-  q: Type.Optional({ ...searchQuery.q, description: 'A part of name, URL or owner id, in any case.' }),
+  q: Type.Optional({
+    ...searchQuery.q,
+    description: 'A part of name, URL or owner id, in any case.',
+  }),
   ownerId: Type.Optional(Word),
   status: Type.Optional(oneOf(STATUSES)),
   circuitBreaker: Type.Optional(
-    Type.Array(oneOf(BREAKER_STATES), { description: 'States of the circuit breaker. KV has them: while it is away, 503.' }),
+    Type.Array(oneOf(BREAKER_STATES), {
+      description: 'States of the circuit breaker. KV has them: while it is away, 503.',
+    }),
   ),
 });
 
@@ -50,7 +75,11 @@ function view(row: EndpointRow, breaker: BreakerView | null, shown?: ShownSecret
   };
 }
 
-async function viewNow({ kv }: ServerContext, row: EndpointRow, shown?: ShownSecret): Promise<unknown> {
+async function viewNow(
+  { kv }: ServerContext,
+  row: EndpointRow,
+  shown?: ShownSecret,
+): Promise<unknown> {
   return view(row, (await readBreakersNow(kv)).of(row.id), shown);
 }
 
@@ -61,15 +90,28 @@ export const endpointRoutes: readonly Route[] = [
     { body: NewEndpoint, data: Endpoint, status: 201, portal: 'managing' },
     async (call) => {
       const { secret = generateSecret(), ...rest } = call.body;
-      assertValid([...fieldProblems(rest), ...secretProblems(secret), ...certificateProblems(rest), ...portalProblems(call)]);
+      assertValid([
+        ...fieldProblems(rest),
+        ...secretProblems(secret),
+        ...certificateProblems(rest),
+        ...portalProblems(call),
+      ]);
       if (rest.mtls_client_cert) await requireCertificateRoom(call);
       const id = newId();
       const record = sealSecret(secret, id, call.sealer);
       const owner = call.ownerId === undefined ? {} : { owner_id: call.ownerId };
       const columns = { ...columnsOf(rest, undefined, { ...call, id }), ...owner };
-      const fields = { ...DEFAULTS, ...columns, id, name: rest.name, url: rest.url, secrets: [record] };
+      const fields = {
+        ...DEFAULTS,
+        ...columns,
+        id,
+        name: rest.name,
+        url: rest.url,
+        secrets: [record],
+      };
       const { endpoints_per_project: max, endpoints_per_owner: ofOwner } = call.config.limits;
-      const share = call.ownerId === undefined ? undefined : { ownerId: call.ownerId, max: ofOwner };
+      const share =
+        call.ownerId === undefined ? undefined : { ownerId: call.ownerId, max: ofOwner };
       const row = await insertEndpoint(call.database.knex, call.project.id, fields, max, share);
       return {
         message: 'endpoint created; keep the secret, it is not shown again',
@@ -85,15 +127,27 @@ export const endpointRoutes: readonly Route[] = [
       const { status, q, circuitBreaker: states } = query;
       const breakers = await readBreakersNow(kv);
       const among = states && breakers.among(project.id, states);
-      const page = await listEndpoints(database.knex, project.id, { owner_id: ownerId, status }, request, q, among);
+      const page = await listEndpoints(
+        database.knex,
+        project.id,
+        { owner_id: ownerId, status },
+        request,
+        q,
+        among,
+      );
       return { ...page, content: page.content.map((row) => view(row, breakers.of(row.id))) };
     },
     (shown) => shown,
   ),
-  projectRoute('GET /endpoints/:id', 'Shows an endpoint.', { data: Endpoint, portal: 'any' }, async (call) => ({
-    message: 'endpoint',
-    data: await viewNow(call, await find(call)),
-  })),
+  projectRoute(
+    'GET /endpoints/:id',
+    'Shows an endpoint.',
+    { data: Endpoint, portal: 'any' },
+    async (call) => ({
+      message: 'endpoint',
+      data: await viewNow(call, await find(call)),
+    }),
+  ),
   projectRoute(
     'PUT /endpoints/:id',
     'Changes what is given of an endpoint; null clears a field. Another origin asks for the authentication and the client key again.',
@@ -109,11 +163,17 @@ export const endpointRoutes: readonly Route[] = [
       // Written together: a concurrent change must not combine a secret with another URL.
       if (columns.url !== undefined || columns.authentication || columns.mtls_client_cert)
         Object.assign(columns, { url, authentication, mtls_client_cert, ...columns });
-      const row = found(await updateEndpoint(database.knex, project.id, id, columns), 'endpoint', id);
+      const row = found(
+        await updateEndpoint(database.knex, project.id, id, columns),
+        'endpoint',
+        id,
+      );
       // The new URL can be healthy. While KV is away, the breaker's next probe finds out.
       if (row.url !== url) await closeBreaker(call).catch(() => undefined);
       if (body.rate_limit !== undefined || body.rate_limit_duration !== undefined)
-        await expediteDeliveries(database.pool, { projectId: project.id, endpointId: id }, ['rate_limit']);
+        await expediteDeliveries(database.pool, { projectId: project.id, endpointId: id }, [
+          'rate_limit',
+        ]);
       return { message: 'endpoint updated', data: await viewNow(call, row) };
     },
   ),
@@ -133,7 +193,10 @@ export const endpointRoutes: readonly Route[] = [
     'Pauses an endpoint: its deliveries are held.',
     { data: Endpoint, portal: 'managing' },
     async (call) => {
-      const row = await setStatus(call, { status: 'paused', reason: 'It was paused over the API.' });
+      const row = await setStatus(call, {
+        status: 'paused',
+        reason: 'It was paused over the API.',
+      });
       await settle(call, row.id);
       return { message: 'endpoint paused', data: await viewNow(call, row) };
     },
@@ -167,7 +230,11 @@ export const endpointRoutes: readonly Route[] = [
       const { secret = generateSecret(), expiration: hours = 24 } = call.body;
       assertValid(secretProblems(secret));
       const record = sealSecret(secret, id, sealer);
-      const row = found(await rotateSecret(database.knex, project.id, id, record, hours * 3_600_000), 'endpoint', id);
+      const row = found(
+        await rotateSecret(database.knex, project.id, id, record, hours * 3_600_000),
+        'endpoint',
+        id,
+      );
       return {
         message: 'secret rotated; keep the new one, it is not shown again',
         data: await viewNow(call, row, { id: record.id, secret }),
@@ -183,10 +250,18 @@ async function find({ database, project, id }: ProjectCall): Promise<EndpointRow
 /** Concurrent writes are not counted. */
 async function requireCertificateRoom({ database, project, config }: ProjectCall): Promise<void> {
   const { client_certificates_per_project: max } = config.limits;
-  const full = { things: 'client certificates', max, setting: 'limits.client_certificates_per_project' };
-  if ((await countClientCertificates(database.knex, project.id)) >= max) throw new GatewayError('project_full', full);
+  const full = {
+    things: 'client certificates',
+    max,
+    setting: 'limits.client_certificates_per_project',
+  };
+  if ((await countClientCertificates(database.knex, project.id)) >= max)
+    throw new GatewayError('project_full', full);
 }
 
-async function setStatus({ database, project, id }: ProjectCall, status: Parameters<typeof setEndpointStatus>[3]): Promise<EndpointRow> {
+async function setStatus(
+  { database, project, id }: ProjectCall,
+  status: Parameters<typeof setEndpointStatus>[3],
+): Promise<EndpointRow> {
   return found(await setEndpointStatus(database.knex, project.id, id, status), 'endpoint', id);
 }

@@ -45,9 +45,21 @@ export async function admitPerson(call: OpenCall, person: OidcPerson): Promise<A
     const invitations = email === undefined ? [] : await findInvitationsTo(trx, email);
     const found = known ?? (email === undefined ? undefined : await findUserByEmail(trx, email));
     if (!found && invitations.length === 0 && call.config.oidc.organisation === undefined)
-      throw refused(person, 'no one has invited this address', 'ask an admin of the organisation to invite it, and sign in again');
+      throw refused(
+        person,
+        'no one has invited this address',
+        'ask an admin of the organisation to invite it, and sign in again',
+      );
     const { first_name, last_name } = person;
-    const user = found ?? (await insertUser(trx, { email: email!, first_name, last_name, passwordHash: '', isProven: true }));
+    const user =
+      found ??
+      (await insertUser(trx, {
+        email: email!,
+        first_name,
+        last_name,
+        passwordHash: '',
+        isProven: true,
+      }));
     if (!known && !(await insertIdentity(trx, user.id, person)))
       throw refused(
         person,
@@ -58,18 +70,26 @@ export async function admitPerson(call: OpenCall, person: OidcPerson): Promise<A
     // Others can create an account and invitations for an address before its owner signs in.
     const own = !found || (taken && !known) ? await joining(call) : undefined;
     const joined = [...(own ? [own] : []), ...invitations];
-    for (const { organisation_id: organisationId, role } of joined) await insertMember(trx, { organisationId, userId: user.id, role });
+    for (const { organisation_id: organisationId, role } of joined)
+      await insertMember(trx, { organisationId, userId: user.id, role });
     if (own) await putFirst(trx, { organisationId: own.organisation_id, userId: user.id });
     for (const invitation of invitations) await markAccepted(trx, invitation);
     if (taken) {
       const { masks: _, ...ended } = taken;
       const organisations = await organisationsOfUser(trx, user.id);
-      await auditSignIn(trx, call, user, { action: 'auth.takeOver', keyId: null, organisations }, () => ({ ended: { before: ended } }));
+      await auditSignIn(
+        trx,
+        call,
+        user,
+        { action: 'auth.takeOver', keyId: null, organisations },
+        () => ({ ended: { before: ended } }),
+      );
     }
     return { user, joined, taken };
   });
   const { user, joined, taken } = admitted;
-  if (joined.length > 0 || taken) await records.forget({ users: [user.id], masks: taken?.masks ?? [] });
+  if (joined.length > 0 || taken)
+    await records.forget({ users: [user.id], masks: taken?.masks ?? [] });
   return admitted;
 }
 
@@ -77,12 +97,20 @@ export async function admitPerson(call: OpenCall, person: OidcPerson): Promise<A
  * Returns the email address if it is reliable. Throws `oidc_refused` for another domain, or if a
  * required address is not reliable.
  */
-function trustedEmail({ config }: OpenCall, person: OidcPerson, isKnown: boolean): string | undefined {
+function trustedEmail(
+  { config }: OpenCall,
+  person: OidcPerson,
+  isKnown: boolean,
+): string | undefined {
   const { require_verified_email: mustBeVerified, allowed_domains: domains } = config.oidc;
   const { email, isEmailVerified = !mustBeVerified } = person;
   const domain = email?.slice(email.lastIndexOf('@') + 1).toLowerCase();
   if (domains.length > 0 && !domains.some((it) => it.toLowerCase() === domain))
-    throw refused(person, 'its domain is not among those of this gateway', 'sign in at the provider with your account of the organisation');
+    throw refused(
+      person,
+      'its domain is not among those of this gateway',
+      'sign in at the provider with your account of the organisation',
+    );
   if (email !== undefined && isEmailVerified) return email;
   if (isKnown && domains.length === 0) return undefined;
   if (email === undefined)
@@ -91,7 +119,11 @@ function trustedEmail({ config }: OpenCall, person: OidcPerson, isKnown: boolean
       'the provider tells no email address in printable ASCII',
       'ask the operator of this gateway to check oidc.scopes',
     );
-  throw refused(person, 'the provider has not verified the address', 'verify it at the provider, and sign in again');
+  throw refused(
+    person,
+    'the provider has not verified the address',
+    'verify it at the provider, and sign in again',
+  );
 }
 
 /** The organisation that a new person joins without an invitation. */
@@ -99,10 +131,16 @@ async function joining({ config, database }: OpenCall): Promise<Joined | undefin
   const { organisation, role } = config.oidc;
   if (organisation === undefined) return undefined;
   if (!(await findOrganisation(database.knex, organisation)))
-    throw new GatewayError('oidc_unavailable', { reason: 'oidc.organisation names an organisation that does not exist' });
+    throw new GatewayError('oidc_unavailable', {
+      reason: 'oidc.organisation names an organisation that does not exist',
+    });
   return { organisation_id: organisation, role };
 }
 
-function refused({ email = 'a person without an email address' }: OidcPerson, reason: string, fix: string) {
+function refused(
+  { email = 'a person without an email address' }: OidcPerson,
+  reason: string,
+  fix: string,
+) {
   return new GatewayError('oidc_refused', { email, reason, fix });
 }

@@ -1,13 +1,33 @@
 import { Type } from '@sinclair/typebox';
-import { findApiKeyById, insertProjectKey, listApiKeys, revokeApiKey, ROLES, updateApiKey, type ListedApiKey } from '@gateway/store/config';
+import {
+  findApiKeyById,
+  insertProjectKey,
+  listApiKeys,
+  revokeApiKey,
+  ROLES,
+  updateApiKey,
+  type ListedApiKey,
+} from '@gateway/store/config';
 import { SCOPES } from '../../api/resources.js';
 import { found, listRoute, projectRoute, type Route } from '../../api/route.js';
 import { requireScopesFor } from '../../auth/access.js';
 import { pageQuery } from '../../http/list-query.js';
-import { assertValid, Id, Name, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
+import {
+  assertValid,
+  Id,
+  Name,
+  named,
+  nullable,
+  object,
+  oneOf,
+  Timestamp,
+} from '../../http/schema.js';
 
 const Scope = named('Scope', oneOf(SCOPES));
-const SCOPES_ARE = { description: 'Of what the role allows, what the key may do; `write` includes `read`. Null: all of it.' };
+const SCOPES_ARE = {
+  description:
+    'Of what the role allows, what the key may do; `write` includes `read`. Null: all of it.',
+};
 
 export const key = {
   uid: Id,
@@ -17,16 +37,23 @@ export const key = {
   role: Type.Unsafe<string | null>({
     type: ['string', 'null'],
     enum: [...ROLES, null],
-    description: 'What it may do at most; null: all that its user may, or everything in its project.',
+    description:
+      'What it may do at most; null: all that its user may, or everything in its project.',
   }),
   scopes: nullable(Type.Array(Scope, SCOPES_ARE)),
   created_at: Timestamp,
   expires_at: nullable(Timestamp),
-  last_used_at: Type.Unsafe<Date | null>({ ...nullable(Timestamp), description: 'To about a minute.' }),
+  last_used_at: Type.Unsafe<Date | null>({
+    ...nullable(Timestamp),
+    description: 'To about a minute.',
+  }),
   revoked_at: nullable(Timestamp),
 };
 const ApiKey = named('ApiKey', object({ ...key, project_id: Id }));
-const CreatedApiKey = named('CreatedApiKey', object({ ...key, project_id: Id, key: Type.String({ description: 'Shown this once.' }) }));
+const CreatedApiKey = named(
+  'CreatedApiKey',
+  object({ ...key, project_id: Id, key: Type.String({ description: 'Shown this once.' }) }),
+);
 export const ExpiryTime = Type.String({
   pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2})$',
   'x-sentence': 'must be a time like 2027-01-31T09:00:00Z',
@@ -40,19 +67,54 @@ const given = {
       description: 'What it may do at most; null: everything.',
     }),
   ),
-  scopes: Type.Optional(nullable(Type.Array(Scope, { minItems: 1, maxItems: SCOPES.length, ...SCOPES_ARE }))),
+  scopes: Type.Optional(
+    nullable(Type.Array(Scope, { minItems: 1, maxItems: SCOPES.length, ...SCOPES_ARE })),
+  ),
 };
-export const NewApiKey = named('NewApiKey', object({ name: Name, ...given, expires_at: Type.Optional(nullable(ExpiryTime)) }));
-export const ChangedApiKey = named('ChangedApiKey', object({ name: Type.Optional(Name), ...given }));
+export const NewApiKey = named(
+  'NewApiKey',
+  object({ name: Name, ...given, expires_at: Type.Optional(nullable(ExpiryTime)) }),
+);
+export const ChangedApiKey = named(
+  'ChangedApiKey',
+  object({ name: Type.Optional(Name), ...given }),
+);
 
-export function keyView({ id, name, type, mask, role, scopes, created_at, expires_at, last_used_at, revoked_at }: ListedApiKey) {
-  return { uid: id, name, type, mask: `gw_${mask}_…`, role, scopes, created_at, expires_at, last_used_at, revoked_at };
+export function keyView({
+  id,
+  name,
+  type,
+  mask,
+  role,
+  scopes,
+  created_at,
+  expires_at,
+  last_used_at,
+  revoked_at,
+}: ListedApiKey) {
+  return {
+    uid: id,
+    name,
+    type,
+    mask: `gw_${mask}_…`,
+    role,
+    scopes,
+    created_at,
+    expires_at,
+    last_used_at,
+    revoked_at,
+  };
 }
 
 /** Throws `invalid_request` for a time in the past. */
-export function expiryOf({ expires_at: text }: { readonly expires_at?: string | null }): Date | null {
+export function expiryOf({
+  expires_at: text,
+}: {
+  readonly expires_at?: string | null;
+}): Date | null {
   const at = text ? new Date(text) : null;
-  if (at && !(at.getTime() > Date.now())) assertValid([{ field: 'expires_at', sentence: 'must be a time of the future' }]);
+  if (at && !(at.getTime() > Date.now()))
+    assertValid([{ field: 'expires_at', sentence: 'must be a time of the future' }]);
   return at;
 }
 
@@ -80,22 +142,39 @@ export const apiKeyRoutes: readonly Route[] = [
         projectId: project.id,
         expiresAt: expiryOf(body),
       } as const;
-      const full = { things: 'API keys', max: config.limits.api_keys_per_project, setting: 'limits.api_keys_per_project' };
+      const full = {
+        things: 'API keys',
+        max: config.limits.api_keys_per_project,
+        setting: 'limits.api_keys_per_project',
+      };
       const row = await insertProjectKey(database.knex, fields, full);
-      return { message: 'API key created; keep it, it is not shown again', data: { ...view({ ...row, revoked_at: null }), key: row.key } };
+      return {
+        message: 'API key created; keep it, it is not shown again',
+        data: { ...view({ ...row, revoked_at: null }), key: row.key },
+      };
     },
   ),
   listRoute(
     '/api-keys',
     'Lists the API keys of the project, revoked and expired ones included.',
     { query: object(pageQuery), title: 'API keys', data: ApiKey },
-    ({ database, project }, page) => listApiKeys(database.knex, { type: 'project', project_id: project.id }, page),
+    ({ database, project }, page) =>
+      listApiKeys(database.knex, { type: 'project', project_id: project.id }, page),
     view,
   ),
-  projectRoute('GET /api-keys/:id', 'Shows an API key of the project.', { data: ApiKey }, async ({ database, project, id }) => {
-    const row = found(await findApiKeyById(database.knex, { type: 'project', project_id: project.id }, id), 'API key', id);
-    return { message: 'API key', data: view(row) };
-  }),
+  projectRoute(
+    'GET /api-keys/:id',
+    'Shows an API key of the project.',
+    { data: ApiKey },
+    async ({ database, project, id }) => {
+      const row = found(
+        await findApiKeyById(database.knex, { type: 'project', project_id: project.id }, id),
+        'API key',
+        id,
+      );
+      return { message: 'API key', data: view(row) };
+    },
+  ),
   projectRoute(
     'PUT /api-keys/:id',
     'Changes what is given of an API key of the project: here at once, on other servers within a second.',
@@ -114,7 +193,11 @@ export const apiKeyRoutes: readonly Route[] = [
     'Revokes an API key of the project: here at once, on other servers within a second.',
     { ...access, data: ApiKey, name: 'revoke' },
     async ({ database, project, id, records }) => {
-      const row = found(await revokeApiKey(database.knex, { type: 'project', project_id: project.id }, id), 'API key', id);
+      const row = found(
+        await revokeApiKey(database.knex, { type: 'project', project_id: project.id }, id),
+        'API key',
+        id,
+      );
       await records.forget({ masks: [row.mask] });
       return { message: 'API key revoked', data: view(row) };
     },

@@ -2,7 +2,14 @@ import { Type } from '@sinclair/typebox';
 import { listAuditLog, type AuditRow } from '@gateway/store/people';
 import { timeOfId } from '@gateway/core/events';
 import { organisationRoute, type Route } from '../../api/route.js';
-import { pageOf, pageQuery, pageRequest, pageView, timeQuery, timeRange } from '../../http/list-query.js';
+import {
+  pageOf,
+  pageQuery,
+  pageRequest,
+  pageView,
+  timeQuery,
+  timeRange,
+} from '../../http/list-query.js';
 import { Id, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
 
 const Entry = named(
@@ -17,14 +24,23 @@ const Entry = named(
         description: 'A user, or the key of a project, a portal link, or of the process.',
       }),
       id: Type.String(),
-      name: nullable(Type.String({ description: 'The email address of a user, the name of a key; null when it is gone.' })),
+      name: nullable(
+        Type.String({
+          description: 'The email address of a user, the name of a key; null when it is gone.',
+        }),
+      ),
       key_id: nullable(Type.String()),
     }),
     action: Type.String({ description: 'The resource and what was done: `endpoints.update`.' }),
     resource_id: nullable(Type.String()),
-    changes: Type.Record(Type.String(), object({ before: Type.Optional(Type.Unknown()), after: Type.Optional(Type.Unknown()) }), {
-      description: 'The fields that changed; secrets are masked, long values are told by their length.',
-    }),
+    changes: Type.Record(
+      Type.String(),
+      object({ before: Type.Optional(Type.Unknown()), after: Type.Optional(Type.Unknown()) }),
+      {
+        description:
+          'The fields that changed; secrets are masked, long values are told by their length.',
+      },
+    ),
     address: nullable(Type.String()),
     request_id: Id,
   }),
@@ -52,7 +68,10 @@ export const auditLogRoutes: readonly Route[] = [
         actorId: Type.Optional(Type.String({ maxLength: 100 })),
         resourceId: Type.Optional(Type.String({ maxLength: 100 })),
         action: Type.Optional(
-          Type.String({ maxLength: 100, description: '`endpoints.update`, or `endpoints.*` for all that is done to endpoints.' }),
+          Type.String({
+            maxLength: 100,
+            description: '`endpoints.update`, or `endpoints.*` for all that is done to endpoints.',
+          }),
         ),
       }),
       data: pageOf(Entry),

@@ -25,7 +25,9 @@ const Methods = named(
   'SignInMethods',
   object({
     password: Type.Boolean({ description: 'Email address and password.' }),
-    oidc: nullable(object({ label: Type.String({ description: 'Name of the OpenID Connect provider.' }) })),
+    oidc: nullable(
+      object({ label: Type.String({ description: 'Name of the OpenID Connect provider.' }) }),
+    ),
   }),
 );
 
@@ -37,33 +39,57 @@ const OpenInvitation = named(
     role: oneOf(ROLES),
     organisation: Type.String({ description: 'Its name.' }),
     has_account: Type.Boolean({
-      description: 'Whether a user has this email address: that user accepts with the password of the account.',
+      description:
+        'Whether a user has this email address: that user accepts with the password of the account.',
     }),
     expires_at: Timestamp,
   }),
 );
 
 export const authRoutes: readonly Route[] = [
-  openRoute('GET /auth/methods', 'Tells how people sign in.', { data: Methods, name: 'methods' }, ({ config, oidc }) =>
-    Promise.resolve({
-      message: 'ways to sign in',
-      data: { password: config.server.auth.passwords, oidc: oidc ? { label: config.oidc.label } : null },
-    }),
+  openRoute(
+    'GET /auth/methods',
+    'Tells how people sign in.',
+    { data: Methods, name: 'methods' },
+    ({ config, oidc }) =>
+      Promise.resolve({
+        message: 'ways to sign in',
+        data: {
+          password: config.server.auth.passwords,
+          oidc: oidc ? { label: config.oidc.label } : null,
+        },
+      }),
   ),
   openRoute(
     'POST /auth/login',
     'Signs in with email address and password: sets the cookie of a session.',
-    { body: named('Login', object({ email: Type.String({ maxLength: 320 }), password: Type.String({ maxLength: 1024 }) })), data: Session },
+    {
+      body: named(
+        'Login',
+        object({
+          email: Type.String({ maxLength: 320 }),
+          password: Type.String({ maxLength: 1024 }),
+        }),
+      ),
+      data: Session,
+    },
     async (call) => {
       const { body, database, logins, request } = call;
       const { email, password } = body;
       requirePasswords(call);
-      const account = { kind: 'password', name: email.toLowerCase(), credential: `${email}\n${password}` } as const;
+      const account = {
+        kind: 'password',
+        name: email.toLowerCase(),
+        credential: `${email}\n${password}`,
+      } as const;
       const found = await logins(request, account, () =>
         withPasswordTurn(call, email, () => findUserByPassword(database.knex, email, password)),
       );
       if (!found) throw new GatewayError('login_failed');
-      return startSession(call, found.user, { method: 'password', passwordHash: found.passwordHash });
+      return startSession(call, found.user, {
+        method: 'password',
+        passwordHash: found.passwordHash,
+      });
     },
   ),
   accountRoute(
@@ -72,29 +98,65 @@ export const authRoutes: readonly Route[] = [
     { data: Session, name: 'session' },
     async (call) => {
       const caller = userOf(call);
-      const user = found(await findUser(call.database.knex, caller.user_id), 'user', caller.user_id);
-      return { message: 'session', data: await sessionView(call, user, await organisationsOfUser(call.database.knex, user.id), caller) };
+      const user = found(
+        await findUser(call.database.knex, caller.user_id),
+        'user',
+        caller.user_id,
+      );
+      return {
+        message: 'session',
+        data: await sessionView(
+          call,
+          user,
+          await organisationsOfUser(call.database.knex, user.id),
+          caller,
+        ),
+      };
     },
   ),
-  accountRoute('POST /auth/logout', 'Ends the session.', { name: 'logout', role: 'viewer', isAudited: false }, async (call) => {
-    const { database, records, sessions, request } = call;
-    const { type, user_id, id, mask } = userOf(call);
-    if (type === 'session') {
-      await revokeApiKey(database.knex, { type, user_id }, id);
-      await records.forget({ masks: [mask] });
-    }
-    return { message: 'signed out', data: null, headers: { 'set-cookie': sessions.write(request) } };
-  }),
+  accountRoute(
+    'POST /auth/logout',
+    'Ends the session.',
+    { name: 'logout', role: 'viewer', isAudited: false },
+    async (call) => {
+      const { database, records, sessions, request } = call;
+      const { type, user_id, id, mask } = userOf(call);
+      if (type === 'session') {
+        await revokeApiKey(database.knex, { type, user_id }, id);
+        await records.forget({ masks: [mask] });
+      }
+      return {
+        message: 'signed out',
+        data: null,
+        headers: { 'set-cookie': sessions.write(request) },
+      };
+    },
+  ),
   openRoute(
     'POST /auth/invitation',
     'Shows the invitation of a token. It takes a POST, so that the token stands in no address.',
-    { body: named('InvitationToken', object({ token: Token })), data: OpenInvitation, name: 'showInvitation' },
+    {
+      body: named('InvitationToken', object({ token: Token })),
+      data: OpenInvitation,
+      name: 'showInvitation',
+    },
     async (call) => {
       const { knex } = call.database;
-      const { email, role, organisation_id: id, expires_at } = await openInvitation(call, call.body);
-      const [organisation, known] = await Promise.all([findOrganisation(knex, id), findUserByEmail(knex, email)]);
+      const {
+        email,
+        role,
+        organisation_id: id,
+        expires_at,
+      } = await openInvitation(call, call.body);
+      const [organisation, known] = await Promise.all([
+        findOrganisation(knex, id),
+        findUserByEmail(knex, email),
+      ]);
       const { name } = found(organisation, 'organisation', id);
-      return { message: 'invitation', data: { email, role, organisation: name, has_account: known !== undefined, expires_at } };
+      return {
+        message: 'invitation',
+        data: { email, role, organisation: name, has_account: known !== undefined, expires_at },
+      };
     },
   ),
   openRoute(
@@ -119,18 +181,30 @@ export const authRoutes: readonly Route[] = [
       const invitation = await openInvitation(call, body);
       const { email, organisation_id: organisationId, role } = invitation;
       const known = await findUserByEmail(database.knex, email);
-      const login = { kind: 'password', name: email, credential: `${email}\n${body.password}` } as const;
-      const verify = () => withPasswordTurn(call, email, () => findUserByPassword(database.knex, email, body.password));
+      const login = {
+        kind: 'password',
+        name: email,
+        credential: `${email}\n${body.password}`,
+      } as const;
+      const verify = () =>
+        withPasswordTurn(call, email, () =>
+          findUserByPassword(database.knex, email, body.password),
+        );
       const verified = known && (await logins(request, login, verify));
       if (known && !verified) throw new GatewayError('login_failed');
-      const passwordHash = verified?.passwordHash ?? (await withPasswordTurn(call, email, () => hashPassword(body.password)));
+      const passwordHash =
+        verified?.passwordHash ??
+        (await withPasswordTurn(call, email, () => hashPassword(body.password)));
       const user = await database.knex.transaction(async (trx) => {
         // Read again under a lock: the second of two concurrent acceptances fails.
-        if (!(await findOpenInvitation(trx, body.token))) throw new GatewayError('invitation_invalid');
+        if (!(await findOpenInvitation(trx, body.token)))
+          throw new GatewayError('invitation_invalid');
         const { first_name = '', last_name = '' } = body;
-        if (known && !(await hasPassword(trx, known.id, passwordHash))) throw new GatewayError('login_failed');
+        if (known && !(await hasPassword(trx, known.id, passwordHash)))
+          throw new GatewayError('login_failed');
         // Unproven: the creator of the invitation has the token too.
-        const row = known ?? (await insertUser(trx, { email, first_name, last_name, passwordHash }));
+        const row =
+          known ?? (await insertUser(trx, { email, first_name, last_name, passwordHash }));
         await insertMember(trx, { organisationId, userId: row.id, role });
         await markAccepted(trx, invitation);
         return row;
@@ -142,7 +216,10 @@ export const authRoutes: readonly Route[] = [
 ];
 
 /** Throws `invitation_invalid`, or `too_many_logins` for a client that could be guessing. */
-async function openInvitation({ database, logins, request }: OpenCall, { token }: { readonly token: string }): Promise<InvitationRow> {
+async function openInvitation(
+  { database, logins, request }: OpenCall,
+  { token }: { readonly token: string },
+): Promise<InvitationRow> {
   const account = { kind: 'invitation', name: '', credential: token } as const;
   const invitation = await logins(request, account, () => findOpenInvitation(database.knex, token));
   if (!invitation) throw new GatewayError('invitation_invalid');
@@ -152,5 +229,7 @@ async function openInvitation({ database, logins, request }: OpenCall, { token }
 function requirePasswords(call: OpenCall): void {
   requireNative(call);
   if (!call.config.server.auth.passwords)
-    throw new GatewayError('forbidden', { reason: `passwords are not accepted: sign in with ${call.config.oidc.label}` });
+    throw new GatewayError('forbidden', {
+      reason: `passwords are not accepted: sign in with ${call.config.oidc.label}`,
+    });
 }

@@ -27,7 +27,12 @@ export const oidcRoutes: readonly Route[] = [
     {
       body: named(
         'CompletedSignIn',
-        object({ query: Type.String({ maxLength: 16_384, description: 'The query of the address that the browser was sent back to.' }) }),
+        object({
+          query: Type.String({
+            maxLength: 16_384,
+            description: 'The query of the address that the browser was sent back to.',
+          }),
+        }),
       ),
       data: Session,
       name: 'completeOidc',
@@ -37,7 +42,8 @@ export const oidcRoutes: readonly Route[] = [
       const person = await signedInPerson(call);
       const { user, joined, taken } = await admitPerson(call, person);
       const { headers, ...answer } = await startSession(call, user, { method: 'oidc', joined });
-      const ended = 'signed in; the password, sessions and API keys of the account have ended, since no one had proven its email address';
+      const ended =
+        'signed in; the password, sessions and API keys of the account have ended, since no one had proven its email address';
       return {
         ...answer,
         message: taken ? ended : answer.message,
@@ -58,15 +64,19 @@ async function signedInPerson(call: OpenCall<{ query: string }>) {
   const { body, logins, request, sessions, addressOf } = call;
   const provider = providerOf(call);
   let problem: unknown;
-  const person = await logins(request, { kind: 'oidc', name: addressOf(request), credential: body.query }, async () => {
-    try {
-      return await provider.complete(body.query, sessions.signIn.read(request));
-    } catch (error) {
-      if (!isGatewayError(error, 'oidc_failed')) throw error;
-      problem = error;
-      return undefined;
-    }
-  });
+  const person = await logins(
+    request,
+    { kind: 'oidc', name: addressOf(request), credential: body.query },
+    async () => {
+      try {
+        return await provider.complete(body.query, sessions.signIn.read(request));
+      } catch (error) {
+        if (!isGatewayError(error, 'oidc_failed')) throw error;
+        problem = error;
+        return undefined;
+      }
+    },
+  );
   if (!person) throw problem;
   return person;
 }

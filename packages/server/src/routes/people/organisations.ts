@@ -15,10 +15,26 @@ import {
   updateOrganisation,
   type InvitationRow,
 } from '@gateway/store/people';
-import { accountRoute, found, organisationRoute, withUid, type OrganisationCall, type Route } from '../../api/route.js';
+import {
+  accountRoute,
+  found,
+  organisationRoute,
+  withUid,
+  type OrganisationCall,
+  type Route,
+} from '../../api/route.js';
 import { includes, organisationsOf, personOf, requireScopesFor } from '../../auth/access.js';
 import { pageOf, pageQuery, pageRequest, pageView } from '../../http/list-query.js';
-import { assertValid, Id, Name, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
+import {
+  assertValid,
+  Id,
+  Name,
+  named,
+  nullable,
+  object,
+  oneOf,
+  Timestamp,
+} from '../../http/schema.js';
 
 const RoleSchema = oneOf(ROLES, { description: 'Each role includes what those before it may.' });
 const organisation = { uid: Id, name: Type.String(), created_at: Timestamp, updated_at: Timestamp };
@@ -51,7 +67,12 @@ const invitation = {
 const Invitation = named('Invitation', object(invitation));
 const CreatedInvitation = named(
   'CreatedInvitation',
-  object({ ...invitation, token: Type.String({ description: 'Shown this once: whoever has it can accept the invitation.' }) }),
+  object({
+    ...invitation,
+    token: Type.String({
+      description: 'Shown this once: whoever has it can accept the invitation.',
+    }),
+  }),
 );
 const INVITATION_MS = 7 * 86_400_000;
 
@@ -62,14 +83,19 @@ export const organisationRoutes: readonly Route[] = [
     { body: OrganisationName, data: Organisation, status: 201 },
     async ({ caller, database, body, records, config }) => {
       const user = personOf(caller);
-      if (!user) throw new GatewayError('forbidden', { reason: 'a credential of the process has no user who could own the organisation' });
+      if (!user)
+        throw new GatewayError('forbidden', {
+          reason: 'a credential of the process has no user who could own the organisation',
+        });
       const { organisations_per_user: max } = config.limits;
       if ((await records.organisations(user.user_id)).length >= max)
         throw new GatewayError('conflict', {
           sentence: `the user is in ${max} organisations already`,
           fix: 'the operator can raise limits.organisations_per_user',
         });
-      const row = await database.knex.transaction((trx) => insertOrganisation(trx, { name: body.name, userId: user.user_id }));
+      const row = await database.knex.transaction((trx) =>
+        insertOrganisation(trx, { name: body.name, userId: user.user_id }),
+      );
       await records.forget({ users: [user.user_id] });
       return { message: 'organisation created', data: withUid(row), organisationId: row.id };
     },
@@ -78,19 +104,28 @@ export const organisationRoutes: readonly Route[] = [
     'GET /organisations',
     'Lists the organisations of the user of the key, with the role in each.',
     { data: object({ content: Type.Array(Membership) }) },
-    async (call) => ({ message: 'organisations', data: { content: (await organisationsOf(call.caller, call)).map(withUid) } }),
+    async (call) => ({
+      message: 'organisations',
+      data: { content: (await organisationsOf(call.caller, call)).map(withUid) },
+    }),
   ),
-  organisationRoute('GET', 'Shows an organisation.', { data: Membership, name: 'get' }, async ({ organisation: it }) => ({
-    message: 'organisation',
-    data: withUid(it),
-  })),
+  organisationRoute(
+    'GET',
+    'Shows an organisation.',
+    { data: Membership, name: 'get' },
+    async ({ organisation: it }) => ({
+      message: 'organisation',
+      data: withUid(it),
+    }),
+  ),
   organisationRoute(
     'PUT',
     'Renames an organisation.',
     { role: 'admin', body: OrganisationName, data: Organisation, name: 'update' },
     async ({ database, organisation: { id }, body, records, caller }) => {
       const row = found(await updateOrganisation(database.knex, id, body), 'organisation', id);
-      if (caller.type !== 'process' && caller.user_id) await records.forget({ users: [caller.user_id] });
+      if (caller.type !== 'process' && caller.user_id)
+        await records.forget({ users: [caller.user_id] });
       return { message: 'organisation updated', data: withUid(row) };
     },
   ),
@@ -100,7 +135,11 @@ export const organisationRoutes: readonly Route[] = [
     { role: 'owner', name: 'delete', isAudited: false },
     async (call) => {
       const { database, organisation: it, records } = call;
-      const page = await listMembers(database.knex, it.id, { perPage: 200, direction: 'next', sort: 'ASC' });
+      const page = await listMembers(database.knex, it.id, {
+        perPage: 200,
+        direction: 'next',
+        sort: 'ASC',
+      });
       found(await deleteOrganisation(database.knex, it.id), 'organisation', it.id);
       await records.forget({ users: page.content.map(({ id }) => id) });
       return { message: 'organisation deleted', data: null };
@@ -112,7 +151,14 @@ export const organisationRoutes: readonly Route[] = [
     { query: object(pageQuery), data: pageOf(Member) },
     async (call) => {
       const request = pageRequest(call.query);
-      return { message: 'members', data: pageView(await listMembers(call.database.knex, call.organisation.id, request), request, withUid) };
+      return {
+        message: 'members',
+        data: pageView(
+          await listMembers(call.database.knex, call.organisation.id, request),
+          request,
+          withUid,
+        ),
+      };
     },
   ),
   organisationRoute(
@@ -121,14 +167,20 @@ export const organisationRoutes: readonly Route[] = [
     { data: Member },
     async ({ database, organisation: it, params }) => {
       const { user_id: id = '' } = params;
-      return { message: 'member', data: withUid(found(await findMember(database.knex, it.id, id), 'member', id)) };
+      return {
+        message: 'member',
+        data: withUid(found(await findMember(database.knex, it.id, id), 'member', id)),
+      };
     },
   ),
   organisationRoute(
     'PUT /members/:user_id',
     'Changes the role of a member. Only an owner may make or change an owner.',
     { role: 'admin', body: named('ChangedMember', object({ role: RoleSchema })), data: Member },
-    async (call) => ({ message: 'member updated', data: withUid(await change(call, call.body.role)) }),
+    async (call) => ({
+      message: 'member updated',
+      data: withUid(await change(call, call.body.role)),
+    }),
   ),
   organisationRoute(
     'DELETE /members/:user_id',
@@ -141,13 +193,17 @@ export const organisationRoutes: readonly Route[] = [
     'Invites a person by email address. The answer has the token, this once: give the person the link <server>/#invitation=<token>.',
     {
       role: 'admin',
-      body: named('NewInvitation', object({ email: Type.String({ minLength: 3, maxLength: 320 }), role: RoleSchema })),
+      body: named(
+        'NewInvitation',
+        object({ email: Type.String({ minLength: 3, maxLength: 320 }), role: RoleSchema }),
+      ),
       data: CreatedInvitation,
       status: 201,
     },
     async (call) => {
       const { database, organisation: it, body, caller, config } = call;
-      if (!isEmail(body.email)) assertValid([{ field: 'email', sentence: 'must be an email address' }]);
+      if (!isEmail(body.email))
+        assertValid([{ field: 'email', sentence: 'must be an email address' }]);
       requireOwner(call, body.role);
       requireScopesFor(caller, null);
       const { invitations_per_organisation: max } = config.limits;
@@ -162,7 +218,10 @@ export const organisationRoutes: readonly Route[] = [
         invitedBy: caller.type === 'process' ? null : caller.user_id,
         expiresAt: new Date(Date.now() + INVITATION_MS),
       });
-      return { message: 'invitation created; keep the token, it is not shown again', data: { ...view(row), token: row.token } };
+      return {
+        message: 'invitation created; keep the token, it is not shown again',
+        data: { ...view(row), token: row.token },
+      };
     },
   ),
   organisationRoute(
@@ -171,7 +230,10 @@ export const organisationRoutes: readonly Route[] = [
     { role: 'admin', query: object(pageQuery), data: pageOf(Invitation) },
     async ({ database, organisation: it, query }) => {
       const request = pageRequest(query);
-      return { message: 'invitations', data: pageView(await listInvitations(database.knex, it.id, request), request, view) };
+      return {
+        message: 'invitations',
+        data: pageView(await listInvitations(database.knex, it.id, request), request, view),
+      };
     },
   ),
   organisationRoute(
@@ -185,7 +247,16 @@ export const organisationRoutes: readonly Route[] = [
   ),
 ];
 
-function view({ id, organisation_id, email, role, created_at, expires_at, accepted_at, revoked_at }: InvitationRow): object {
+function view({
+  id,
+  organisation_id,
+  email,
+  role,
+  created_at,
+  expires_at,
+  accepted_at,
+  revoked_at,
+}: InvitationRow): object {
   return { uid: id, organisation_id, email, role, created_at, expires_at, accepted_at, revoked_at };
 }
 
@@ -200,7 +271,12 @@ async function change(call: OrganisationCall, role: Role | undefined) {
   return row;
 }
 
-function requireOwner({ organisation: { role: mine } }: OrganisationCall, ...roles: readonly (Role | undefined)[]): void {
+function requireOwner(
+  { organisation: { role: mine } }: OrganisationCall,
+  ...roles: readonly (Role | undefined)[]
+): void {
   if (roles.includes('owner') && mine !== 'owner')
-    throw new GatewayError('forbidden', { reason: 'only an owner may make, change or remove an owner' });
+    throw new GatewayError('forbidden', {
+      reason: 'only an owner may make, change or remove an owner',
+    });
 }

@@ -5,7 +5,11 @@ import type { OpenCall } from '../../api/route.js';
 import { networkOf } from '@gateway/core/http';
 
 // https://pages.nist.gov/800-63-4/sp800-63b.html#password: length counts, character kinds do not.
-export const Password = Type.String({ minLength: 12, maxLength: 1024, description: 'At least 12 characters.' });
+export const Password = Type.String({
+  minLength: 12,
+  maxLength: 1024,
+  description: 'At least 12 characters.',
+});
 
 /** Waiting turns, per owner and in total. */
 const OWN_MAX = 4;
@@ -35,7 +39,10 @@ export async function withPasswordTurn<Result>(
   work: () => Promise<Result>,
 ): Promise<Result> {
   const isKnown = sessions.isKnownDevice(request, email);
-  await untilTurn(isKnown ? known : others, isKnown ? email.toLowerCase() : networkOf(addressOf(request)));
+  await untilTurn(
+    isKnown ? known : others,
+    isKnown ? email.toLowerCase() : networkOf(addressOf(request)),
+  );
   try {
     return await work();
   } finally {
@@ -48,7 +55,10 @@ export async function withPasswordTurn<Result>(
 function untilTurn(queue: FairQueue<Turn>, owner: string): Promise<void> {
   if (queue.sizeOf(owner) >= OWN_MAX || queue.size >= WAITING_MAX) throw busy();
   return new Promise((resolve, reject) => {
-    queue.push(owner, { sinceMs: performance.now(), start: (error) => (error ? reject(error) : resolve()) });
+    queue.push(owner, {
+      sinceMs: performance.now(),
+      start: (error) => (error ? reject(error) : resolve()),
+    });
     next();
   });
 }

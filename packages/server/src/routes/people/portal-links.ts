@@ -11,7 +11,18 @@ import {
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { LINK_SCOPES, managesEndpoints, requireScopesFor } from '../../auth/access.js';
 import { pageQuery } from '../../http/list-query.js';
-import { assertValid, Id, ignoring, Name, named, nullable, object, oneOf, Timestamp, Word } from '../../http/schema.js';
+import {
+  assertValid,
+  Id,
+  ignoring,
+  Name,
+  named,
+  nullable,
+  object,
+  oneOf,
+  Timestamp,
+  Word,
+} from '../../http/schema.js';
 import { expiryOf, ExpiryTime, key } from './api-keys.js';
 
 const HOUR_MS = 3_600_000;
@@ -19,7 +30,10 @@ const LIFE_MS = 24 * HOUR_MS;
 const LIFE_MAX_MS = 366 * 24 * HOUR_MS;
 
 const expires_at = Type.Optional(
-  Type.Unsafe<string>({ ...ExpiryTime, description: 'When the token ends, within a year; a day from now when it is left out.' }),
+  Type.Unsafe<string>({
+    ...ExpiryTime,
+    description: 'When the token ends, within a year; a day from now when it is left out.',
+  }),
 );
 const can_manage_endpoint = Type.Boolean({
   description:
@@ -29,7 +43,9 @@ const fields = {
   uid: Id,
   project_id: Id,
   name: Type.String(),
-  owner_id: Type.String({ description: 'Whose endpoints the link shows: those with this owner_id.' }),
+  owner_id: Type.String({
+    description: 'Whose endpoints the link shows: those with this owner_id.',
+  }),
   can_manage_endpoint,
   auth_type: oneOf(['refresh_token']),
   mask: Type.String({ description: 'What its token begins with: `gw_…`.' }),
@@ -44,19 +60,32 @@ const CreatedPortalLink = named(
   object({
     ...fields,
     token: Type.String({ description: 'An API key of this link. Shown this once.' }),
-    url: nullable(Type.String({ description: 'Opens the portal, with the token in its fragment; null when the server has no dashboard.' })),
+    url: nullable(
+      Type.String({
+        description:
+          'Opens the portal, with the token in its fragment; null when the server has no dashboard.',
+      }),
+    ),
   }),
 );
 const NewPortalLink = named(
   'NewPortalLink',
   ignoring(
     ['auth_type'],
-    object({ name: Name, owner_id: Word, can_manage_endpoint: Type.Optional({ ...can_manage_endpoint, default: false }), expires_at }),
+    object({
+      name: Name,
+      owner_id: Word,
+      can_manage_endpoint: Type.Optional({ ...can_manage_endpoint, default: false }),
+      expires_at,
+    }),
   ),
 );
 const ChangedPortalLink = named(
   'ChangedPortalLink',
-  ignoring(['auth_type'], object({ name: Type.Optional(Name), can_manage_endpoint: Type.Optional(can_manage_endpoint) })),
+  ignoring(
+    ['auth_type'],
+    object({ name: Type.Optional(Name), can_manage_endpoint: Type.Optional(can_manage_endpoint) }),
+  ),
 );
 const Portal = named(
   'Portal',
@@ -71,21 +100,40 @@ const Portal = named(
 );
 
 function view(row: PortalLinkRow) {
-  const { id, project_id, name, owner_id, mask, created_at, expires_at, last_used_at, revoked_at } = row;
+  const { id, project_id, name, owner_id, mask, created_at, expires_at, last_used_at, revoked_at } =
+    row;
   const times = { created_at, expires_at, last_used_at, revoked_at };
   const can_manage_endpoint = managesEndpoints(row);
-  return { uid: id, project_id, name, owner_id, can_manage_endpoint, auth_type: 'refresh_token', mask: `gw_${mask}_…`, ...times };
+  return {
+    uid: id,
+    project_id,
+    name,
+    owner_id,
+    can_manage_endpoint,
+    auth_type: 'refresh_token',
+    mask: `gw_${mask}_…`,
+    ...times,
+  };
 }
 
 /** Only this answer contains the token. */
-function viewWithToken(row: PortalLinkRow, token: string, { config, links, request, project }: ProjectCall) {
+function viewWithToken(
+  row: PortalLinkRow,
+  token: string,
+  { config, links, request, project }: ProjectCall,
+) {
   const base = links.url(request.socket.localPort ?? config.server.http.port);
-  return { ...view(row), token, url: config.dashboard.enabled ? `${base}/portal/${project.id}#token=${token}` : null };
+  return {
+    ...view(row),
+    token,
+    url: config.dashboard.enabled ? `${base}/portal/${project.id}#token=${token}` : null,
+  };
 }
 
 function endOf(body: { readonly expires_at?: string }): Date {
   const at = expiryOf(body) ?? new Date(Date.now() + LIFE_MS);
-  if (at.getTime() > Date.now() + LIFE_MAX_MS) assertValid([{ field: 'expires_at', sentence: 'must be within a year' }]);
+  if (at.getTime() > Date.now() + LIFE_MAX_MS)
+    assertValid([{ field: 'expires_at', sentence: 'must be within a year' }]);
   return at;
 }
 
@@ -109,7 +157,11 @@ export const portalLinkRoutes: readonly Route[] = [
         role,
         expiresAt: endOf(body),
       } as const;
-      const full = { things: 'portal links', max: config.limits.portal_links_per_project, setting: 'limits.portal_links_per_project' };
+      const full = {
+        things: 'portal links',
+        max: config.limits.portal_links_per_project,
+        setting: 'limits.portal_links_per_project',
+      };
       const { key: token, ...row } = await insertProjectKey(database.knex, link, full);
       const data = viewWithToken({ ...row, revoked_at: null } as PortalLinkRow, token, call);
       return { message: 'portal link created; keep its url, it is not shown again', data };
@@ -118,17 +170,30 @@ export const portalLinkRoutes: readonly Route[] = [
   listRoute(
     '/portal-links',
     'Lists the portal links of the project; those that ended are deleted a week later.',
-    { query: object({ ...pageQuery, ownerId: Type.Optional(Word) }), title: 'portal links', data: PortalLink },
+    {
+      query: object({ ...pageQuery, ownerId: Type.Optional(Word) }),
+      title: 'portal links',
+      data: PortalLink,
+    },
     ({ database, project, query: { ownerId } }, page) => {
-      const of = { type: 'portal', project_id: project.id, ...(ownerId !== undefined && { owner_id: ownerId }) } as const;
+      const of = {
+        type: 'portal',
+        project_id: project.id,
+        ...(ownerId !== undefined && { owner_id: ownerId }),
+      } as const;
       return listApiKeys(database.knex, of, page);
     },
     (row) => view(row as PortalLinkRow),
   ),
-  projectRoute('GET /portal-links/:id', 'Shows a portal link.', { data: PortalLink }, async ({ database, project, id }) => {
-    const row = found(await findPortalLink(database.knex, project.id, id), 'portal link', id);
-    return { message: 'portal link', data: view(row) };
-  }),
+  projectRoute(
+    'GET /portal-links/:id',
+    'Shows a portal link.',
+    { data: PortalLink },
+    async ({ database, project, id }) => {
+      const row = found(await findPortalLink(database.knex, project.id, id), 'portal link', id);
+      return { message: 'portal link', data: view(row) };
+    },
+  ),
   projectRoute(
     'PUT /portal-links/:id',
     'Changes what is given of a portal link: here at once, on other servers within a second. Its owner stays.',
@@ -136,8 +201,15 @@ export const portalLinkRoutes: readonly Route[] = [
     async ({ caller, database, project, id, body, records }) => {
       const { name, can_manage_endpoint: managing } = body;
       if (managing) requireScopesFor(caller, LINK_SCOPES.member);
-      const changes = { ...(name !== undefined && { name }), ...(managing !== undefined && { role: roleOf(managing) }) } as const;
-      const row = found(await updatePortalLink(database.knex, project.id, id, changes), 'portal link', id);
+      const changes = {
+        ...(name !== undefined && { name }),
+        ...(managing !== undefined && { role: roleOf(managing) }),
+      } as const;
+      const row = found(
+        await updatePortalLink(database.knex, project.id, id, changes),
+        'portal link',
+        id,
+      );
       await records.forget({ masks: [row.mask] });
       return { message: 'portal link updated', data: view(row) };
     },
@@ -147,7 +219,11 @@ export const portalLinkRoutes: readonly Route[] = [
     'Revokes a portal link: here at once, on other servers within a second.',
     { data: PortalLink },
     async ({ database, project, id, records }) => {
-      const row = found(await revokeApiKey(database.knex, { type: 'portal', project_id: project.id }, id), 'portal link', id);
+      const row = found(
+        await revokeApiKey(database.knex, { type: 'portal', project_id: project.id }, id),
+        'portal link',
+        id,
+      );
       await records.forget({ masks: [row.mask] });
       return { message: 'portal link revoked', data: view(row as PortalLinkRow) };
     },
@@ -158,11 +234,22 @@ export const portalLinkRoutes: readonly Route[] = [
     { body: named('PortalLinkRefresh', object({ expires_at })), data: CreatedPortalLink },
     async (call) => {
       const { caller, database, project, id, body, records } = call;
-      const { role } = found(await findPortalLink(database.knex, project.id, id), 'portal link', id);
+      const { role } = found(
+        await findPortalLink(database.knex, project.id, id),
+        'portal link',
+        id,
+      );
       requireScopesFor(caller, LINK_SCOPES[role]);
-      const fresh = found(await refreshPortalLink(database.knex, project.id, id, endOf(body)), 'portal link that is not revoked', id);
+      const fresh = found(
+        await refreshPortalLink(database.knex, project.id, id, endOf(body)),
+        'portal link that is not revoked',
+        id,
+      );
       await records.forget({ masks: [fresh.oldMask] });
-      return { message: 'token refreshed; keep the url, it is not shown again', data: viewWithToken(fresh.row, fresh.key, call) };
+      return {
+        message: 'token refreshed; keep the url, it is not shown again',
+        data: viewWithToken(fresh.row, fresh.key, call),
+      };
     },
   ),
   projectRoute(
@@ -170,7 +257,11 @@ export const portalLinkRoutes: readonly Route[] = [
     'Shows what the portal link that makes the request reaches.',
     { data: Portal, name: 'get', portal: 'any' },
     ({ caller, project }) => {
-      const { name, owner_id, expires_at, role } = found(caller.type === 'portal' ? caller : undefined, 'portal', project.id);
+      const { name, owner_id, expires_at, role } = found(
+        caller.type === 'portal' ? caller : undefined,
+        'portal',
+        project.id,
+      );
       const data = {
         project_id: project.id,
         project_name: project.name,

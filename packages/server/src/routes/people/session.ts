@@ -24,10 +24,25 @@ export const Session = named(
   'Session',
   object({
     user: User,
-    organisations: Type.Array(object({ uid: Id, name: Type.String(), role: oneOf(ROLES), created_at: Timestamp, updated_at: Timestamp })),
-    is_instance_admin: Type.Boolean({ description: 'Whether the user may see the settings, plugins and health of the instance.' }),
-    key_id: Type.Unsafe<string>({ ...Id, description: 'The session, or the key, that the request carried.' }),
-    csrf_token: Type.String({ description: 'Requests of the session that are no GET carry it in the header `x-csrf-token`.' }),
+    organisations: Type.Array(
+      object({
+        uid: Id,
+        name: Type.String(),
+        role: oneOf(ROLES),
+        created_at: Timestamp,
+        updated_at: Timestamp,
+      }),
+    ),
+    is_instance_admin: Type.Boolean({
+      description: 'Whether the user may see the settings, plugins and health of the instance.',
+    }),
+    key_id: Type.Unsafe<string>({
+      ...Id,
+      description: 'The session, or the key, that the request carried.',
+    }),
+    csrf_token: Type.String({
+      description: 'Requests of the session that are no GET carry it in the header `x-csrf-token`.',
+    }),
     expires_at: Timestamp,
   }),
 );
@@ -42,27 +57,41 @@ export interface SignedIn {
 /** Sessions are API keys of the database, which `server.auth.native` can turn off. */
 export function requireNative({ credentials }: OpenCall): void {
   if (!credentials.native)
-    throw new GatewayError('forbidden', { reason: 'this process does not accept logins: server.auth.native is off' });
+    throw new GatewayError('forbidden', {
+      reason: 'this process does not accept logins: server.auth.native is off',
+    });
 }
 
 /**
  * Creates a session and its audit log entries in one transaction. Throws `login_failed` if the
  * verified password is no longer the user's.
  */
-export async function startSession(call: OpenCall, user: UserRow, { method, passwordHash, joined = [] }: SignedIn) {
+export async function startSession(
+  call: OpenCall,
+  user: UserRow,
+  { method, passwordHash, joined = [] }: SignedIn,
+) {
   const { database, sessions, request, headers } = call;
   const organisations = await organisationsOfUser(database.knex, user.id);
   const [organisation] = organisations;
-  if (!organisation) throw new GatewayError('forbidden', { reason: `${user.email} is a member of no organisation` });
+  if (!organisation)
+    throw new GatewayError('forbidden', { reason: `${user.email} is a member of no organisation` });
   const expiresAt = new Date(Date.now() + SESSION_MS);
   const name = plainOf(headers['user-agent'] ?? 'unknown browser').slice(0, NAME_MAX);
   const key = await database.knex.transaction(async (trx) => {
-    if (passwordHash !== undefined && !(await hasPassword(trx, user.id, passwordHash))) throw new GatewayError('login_failed');
+    if (passwordHash !== undefined && !(await hasPassword(trx, user.id, passwordHash)))
+      throw new GatewayError('login_failed');
     const row = await insertApiKey(trx, { type: 'session', name, userId: user.id, expiresAt });
-    await auditSignIn(trx, call, user, { action: 'auth.login', keyId: row.id, organisations }, ({ id }) => {
-      const role = joined.find((it) => it.organisation_id === id)?.role;
-      return { method: { after: method }, ...(role && { role: { after: role } }) };
-    });
+    await auditSignIn(
+      trx,
+      call,
+      user,
+      { action: 'auth.login', keyId: row.id, organisations },
+      ({ id }) => {
+        const role = joined.find((it) => it.organisation_id === id)?.role;
+        return { method: { after: method }, ...(role && { role: { after: role } }) };
+      },
+    );
     return row;
   });
   return {
@@ -82,7 +111,11 @@ export async function auditSignIn(
   trx: Database['knex'],
   { request, addressOf, requestId }: OpenCall,
   user: UserRow,
-  { action, keyId, organisations }: { action: string; keyId: string | null; organisations: readonly Membership[] },
+  {
+    action,
+    keyId,
+    organisations,
+  }: { action: string; keyId: string | null; organisations: readonly Membership[] },
   changesOf: (organisation: Membership) => object,
 ): Promise<void> {
   const entries = organisations.map((organisation) => ({

@@ -12,7 +12,13 @@ import {
   type ApiKeyRow,
   type UserKey,
 } from '@gateway/store/config';
-import { changePassword, findUser, findUserByPassword, hashPassword, updateUser } from '@gateway/store/people';
+import {
+  changePassword,
+  findUser,
+  findUserByPassword,
+  hashPassword,
+  updateUser,
+} from '@gateway/store/people';
 import { accountRoute, found, withUid, type AccountCall, type Route } from '../../api/route.js';
 import { personOf, requireScopesFor } from '../../auth/access.js';
 import { pageOf, pageQuery, pageRequest, pageView } from '../../http/list-query.js';
@@ -32,32 +38,52 @@ export const User = named(
   }),
 );
 const PersonalKey = named('PersonalKey', object(key));
-const CreatedPersonalKey = named('CreatedPersonalKey', object({ ...key, key: Type.String({ description: 'Shown this once.' }) }));
+const CreatedPersonalKey = named(
+  'CreatedPersonalKey',
+  object({ ...key, key: Type.String({ description: 'Shown this once.' }) }),
+);
 const KEYS_MAX = 50;
 
 export const userRoutes: readonly Route[] = [
-  accountRoute('GET /users/me', 'Shows the user of the key.', { data: User, name: 'me' }, async (call) => {
-    const { user_id: id } = userOf(call);
-    return { message: 'user', data: withUid(found(await findUser(call.database.knex, id), 'user', id)) };
-  }),
+  accountRoute(
+    'GET /users/me',
+    'Shows the user of the key.',
+    { data: User, name: 'me' },
+    async (call) => {
+      const { user_id: id } = userOf(call);
+      return {
+        message: 'user',
+        data: withUid(found(await findUser(call.database.knex, id), 'user', id)),
+      };
+    },
+  ),
   accountRoute(
     'PUT /users/me',
     'Changes the name of the user of the key.',
     {
-      body: named('ChangedUser', object({ first_name: Type.Optional(PersonName), last_name: Type.Optional(PersonName) })),
+      body: named(
+        'ChangedUser',
+        object({ first_name: Type.Optional(PersonName), last_name: Type.Optional(PersonName) }),
+      ),
       data: User,
       name: 'updateMe',
     },
     async (call) => {
       const { user_id: id } = userOf(call);
-      return { message: 'user updated', data: withUid(found(await updateUser(call.database.knex, id, call.body), 'user', id)) };
+      return {
+        message: 'user updated',
+        data: withUid(found(await updateUser(call.database.knex, id, call.body), 'user', id)),
+      };
     },
   ),
   accountRoute(
     'PUT /users/me/password',
     'Changes the password of the user, and ends all other sessions.',
     {
-      body: named('ChangedPassword', object({ current_password: Type.String({ maxLength: 1024 }), password: Password })),
+      body: named(
+        'ChangedPassword',
+        object({ current_password: Type.String({ maxLength: 1024 }), password: Password }),
+      ),
       name: 'changePassword',
     },
     async (call) => {
@@ -65,15 +91,33 @@ export const userRoutes: readonly Route[] = [
       const caller = userOf(call);
       // The password opens sessions, which have no scopes and the user's role.
       requireNoMore(caller, { role: null, scopes: null });
-      const { email } = found(await findUser(database.knex, caller.user_id), 'user', caller.user_id);
+      const { email } = found(
+        await findUser(database.knex, caller.user_id),
+        'user',
+        caller.user_id,
+      );
       const { current_password: current, password } = body;
-      const account = { kind: 'password', name: email, credential: `${email}\n${current}` } as const;
-      const verify = () => withPasswordTurn(call, email, () => findUserByPassword(database.knex, email, current));
+      const account = {
+        kind: 'password',
+        name: email,
+        credential: `${email}\n${current}`,
+      } as const;
+      const verify = () =>
+        withPasswordTurn(call, email, () => findUserByPassword(database.knex, email, current));
       const verified = await logins(request, account, verify);
       const hash = verified && (await withPasswordTurn(call, email, () => hashPassword(password)));
-      if (!hash || !(await changePassword(database.knex, caller.user_id, verified.passwordHash, hash)))
-        throw new GatewayError('invalid_request', { problems: [{ field: 'current_password', sentence: 'is wrong' }] });
-      const masks = await revokeSessions(database.knex, caller.user_id, caller.type === 'session' ? caller.id : undefined);
+      if (
+        !hash ||
+        !(await changePassword(database.knex, caller.user_id, verified.passwordHash, hash))
+      )
+        throw new GatewayError('invalid_request', {
+          problems: [{ field: 'current_password', sentence: 'is wrong' }],
+        });
+      const masks = await revokeSessions(
+        database.knex,
+        caller.user_id,
+        caller.type === 'session' ? caller.id : undefined,
+      );
       await records.forget({ masks });
       return { message: 'password changed; other sessions have ended', data: null };
     },
@@ -94,9 +138,20 @@ export const userRoutes: readonly Route[] = [
         });
       const { role = null, scopes = null } = body;
       requireNoMore(user, { role, scopes });
-      const fields = { type: 'personal', name: body.name, role, scopes, userId: user.user_id, expiresAt: expiryOf(body) } as const;
+      const fields = {
+        type: 'personal',
+        name: body.name,
+        role,
+        scopes,
+        userId: user.user_id,
+        expiresAt: expiryOf(body),
+      } as const;
       const row = await insertUserKey(database.knex, user.id, fields);
-      if (!row) throw new GatewayError('unauthorized', { reason: 'the credential of this request was revoked', fix: 'sign in again' });
+      if (!row)
+        throw new GatewayError('unauthorized', {
+          reason: 'the credential of this request was revoked',
+          fix: 'sign in again',
+        });
       return {
         message: 'API key created; keep it, it is not shown again',
         data: { ...keyView({ ...row, revoked_at: null }), key: row.key },
@@ -109,7 +164,11 @@ export const userRoutes: readonly Route[] = [
     { data: PersonalKey, name: 'getApiKey' },
     async (call) => {
       const of = { type: 'personal', user_id: userOf(call).user_id } as const;
-      const row = found(await findApiKeyById(call.database.knex, of, call.id), 'personal API key', call.id);
+      const row = found(
+        await findApiKeyById(call.database.knex, of, call.id),
+        'personal API key',
+        call.id,
+      );
       return { message: 'personal API key', data: keyView(row) };
     },
   ),
@@ -135,17 +194,25 @@ export const userRoutes: readonly Route[] = [
 function requireNoMore(user: UserKey, { role, scopes }: Pick<ApiKeyRow, 'role' | 'scopes'>): void {
   requireScopesFor(user, scopes);
   if (user.role && (role === null || ROLES.indexOf(role) > ROLES.indexOf(user.role)))
-    throw new GatewayError('forbidden', { reason: `this API key has the role ${user.role} and makes none with another` });
+    throw new GatewayError('forbidden', {
+      reason: `this API key has the role ${user.role} and makes none with another`,
+    });
 }
 
 /** Throws `forbidden` for keys of projects and of the process. */
 export function userOf({ caller }: Pick<AccountCall, 'caller'>): UserKey {
   const user = personOf(caller);
-  if (!user) throw new GatewayError('forbidden', { reason: 'a credential of the process has no user' });
+  if (!user)
+    throw new GatewayError('forbidden', { reason: 'a credential of the process has no user' });
   return user;
 }
 
-function keyRoutes(type: 'personal' | 'session', collection: string, Thing: string, thing: string): Route[] {
+function keyRoutes(
+  type: 'personal' | 'session',
+  collection: string,
+  Thing: string,
+  thing: string,
+): Route[] {
   return [
     accountRoute(
       `GET /users/me/${collection}`,
@@ -153,7 +220,11 @@ function keyRoutes(type: 'personal' | 'session', collection: string, Thing: stri
       { query: object(pageQuery), data: pageOf(PersonalKey), name: `list${Thing}s` },
       async (call) => {
         const request = pageRequest(call.query);
-        const page = await listApiKeys(call.database.knex, { type, user_id: userOf(call).user_id }, request);
+        const page = await listApiKeys(
+          call.database.knex,
+          { type, user_id: userOf(call).user_id },
+          request,
+        );
         return { message: `${thing}s`, data: pageView(page, request, keyView) };
       },
     ),
@@ -162,7 +233,11 @@ function keyRoutes(type: 'personal' | 'session', collection: string, Thing: stri
       `Revokes a ${thing} of the user: here at once, on other servers within a second.`,
       { data: PersonalKey, name: `revoke${Thing}` },
       async (call) => {
-        const row = found(await revokeApiKey(call.database.knex, { type, user_id: userOf(call).user_id }, call.id), thing, call.id);
+        const row = found(
+          await revokeApiKey(call.database.knex, { type, user_id: userOf(call).user_id }, call.id),
+          thing,
+          call.id,
+        );
         await call.records.forget({ masks: [row.mask] });
         return { message: `${thing} revoked`, data: keyView(row) };
       },

@@ -3,12 +3,20 @@ import { newId } from '@gateway/core/events';
 import { findSource } from '@gateway/store/config';
 import { found, projectRoute, type Route } from '../../api/route.js';
 import { assertValid, Id, named, nullable, object } from '../../http/schema.js';
-import { checkConnection, PubSubSchema, pubSubView, readPubSub, type GivenPubSub } from './pub-sub.js';
+import {
+  checkConnection,
+  PubSubSchema,
+  pubSubView,
+  readPubSub,
+  type GivenPubSub,
+} from './pub-sub.js';
 
 const SourcePlugin = named(
   'SourcePlugin',
   object({
-    name: Type.String({ description: 'The `type` of a `pub_sub`, which has the connection under this name.' }),
+    name: Type.String({
+      description: 'The `type` of a `pub_sub`, which has the connection under this name.',
+    }),
     connection: Type.Unsafe<Readonly<Record<string, unknown>>>({
       type: 'object',
       additionalProperties: true,
@@ -21,7 +29,11 @@ const ConnectionTest = named(
   object({
     pub_sub: Type.Optional(PubSubSchema),
     source_id: Type.Optional(
-      Type.Unsafe<string>({ ...Id, description: 'Takes the connection of this source, or its secrets where pub_sub masks or omits them.' }),
+      Type.Unsafe<string>({
+        ...Id,
+        description:
+          'Takes the connection of this source, or its secrets where pub_sub masks or omits them.',
+      }),
     ),
   }),
 );
@@ -41,8 +53,14 @@ export const connectionRoutes: readonly Route[] = [
     'Lists the source plugins that are active here, with the schemas of their connections.',
     { data: object({ content: Type.Array(SourcePlugin) }), name: 'listTypes' },
     ({ plugins }) => {
-      const content = [...plugins.sources].map(([name, { connectionSchema }]) => ({ name, connection: connectionSchema }));
-      return Promise.resolve({ message: 'source types', data: { content: content.sort((a, b) => a.name.localeCompare(b.name)) } });
+      const content = [...plugins.sources].map(([name, { connectionSchema }]) => ({
+        name,
+        connection: connectionSchema,
+      }));
+      return Promise.resolve({
+        message: 'source types',
+        data: { content: content.sort((a, b) => a.name.localeCompare(b.name)) },
+      });
     },
   ),
   projectRoute(
@@ -52,13 +70,28 @@ export const connectionRoutes: readonly Route[] = [
     async (call) => {
       const { database, project, body } = call;
       const { pub_sub: asked, source_id: id } = body;
-      const source = id === undefined ? undefined : found(await findSource(database.knex, project.id, id), 'source', id);
+      const source =
+        id === undefined
+          ? undefined
+          : found(await findSource(database.knex, project.id, id), 'source', id);
       if (source?.type === 'http')
-        assertValid([{ field: 'source_id', sentence: 'is of a source of the type http, which has no connection' }]);
+        assertValid([
+          {
+            field: 'source_id',
+            sentence: 'is of a source of the type http, which has no connection',
+          },
+        ]);
       const given = asked ?? (source && (pubSubView(source.pub_sub, call) as GivenPubSub));
-      if (!given) assertValid([{ field: 'pub_sub', sentence: 'is missing; give it, or source_id' }]);
-      const { sealed, connection } = readPubSub(given!, source?.pub_sub, { ...call, id: source?.id ?? newId() });
-      return { message: 'the connection works', data: { advice: await checkConnection(sealed, connection, call) } };
+      if (!given)
+        assertValid([{ field: 'pub_sub', sentence: 'is missing; give it, or source_id' }]);
+      const { sealed, connection } = readPubSub(given!, source?.pub_sub, {
+        ...call,
+        id: source?.id ?? newId(),
+      });
+      return {
+        message: 'the connection works',
+        data: { advice: await checkConnection(sealed, connection, call) },
+      };
     },
   ),
 ];

@@ -5,7 +5,12 @@ import type { ProjectCall } from '../../api/route.js';
 import { nullable, object, oneOf, Word, assertValid } from '../../http/schema.js';
 import { LOCATION_PATTERN } from '../../ingest/location.js';
 import { providerOf } from '../../ingest/providers.js';
-import { Verifier, verifierProblems, verifierSchema, type VerifierFields } from '../../ingest/verifier.js';
+import {
+  Verifier,
+  verifierProblems,
+  verifierSchema,
+  type VerifierFields,
+} from '../../ingest/verifier.js';
 
 /** The event type of incoming projects if the source defines none. */
 const DEFAULT_EVENT_TYPE = 'webhook';
@@ -24,16 +29,33 @@ const HeaderName = Type.String({
 
 const all = {
   verifier: Verifier,
-  event_type: Type.Unsafe<string | null>({ ...nullable(Word), description: 'Of requests that have none at event_type_location.' }),
+  event_type: Type.Unsafe<string | null>({
+    ...nullable(Word),
+    description: 'Of requests that have none at event_type_location.',
+  }),
   event_type_location: Type.Unsafe<string | null>({
     ...nullable(Location),
     description: 'Where a request has its event type, such as `header.X-Topic` or `body.type`.',
   }),
-  idempotency_keys: Type.Array(Location, { maxItems: 10, description: 'Where a request has what makes up its idempotency key.' }),
-  forward_headers: Type.Array(HeaderName, { maxItems: 50, description: 'Headers that travel with the event.' }),
-  custom_response: Type.Unsafe<{ body: string; content_type: 'application/json' | 'text/plain' } | null>({
+  idempotency_keys: Type.Array(Location, {
+    maxItems: 10,
+    description: 'Where a request has what makes up its idempotency key.',
+  }),
+  forward_headers: Type.Array(HeaderName, {
+    maxItems: 50,
+    description: 'Headers that travel with the event.',
+  }),
+  custom_response: Type.Unsafe<{
+    body: string;
+    content_type: 'application/json' | 'text/plain';
+  } | null>({
     // HTML would be a page of this host.
-    ...nullable(object({ body: Type.String({ maxLength: 10_000 }), content_type: oneOf(['application/json', 'text/plain']) })),
+    ...nullable(
+      object({
+        body: Type.String({ maxLength: 10_000 }),
+        content_type: oneOf(['application/json', 'text/plain']),
+      }),
+    ),
     description: 'The answer to requests that were accepted.',
   }),
 };
@@ -51,7 +73,11 @@ export type HttpFields = Static<ReturnType<typeof object<typeof httpFields>>>;
 /** Null for sources of other types. */
 export const httpView = {
   mask_id: nullable(Type.String()),
-  url: nullable(Type.String({ description: 'Where providers post to; a path when the server does not know its public name.' })),
+  url: nullable(
+    Type.String({
+      description: 'Where providers post to; a path when the server does not know its public name.',
+    }),
+  ),
   verifier: Type.Unsafe<VerifierFields | null>({ ...nullable(verifierSchema) }),
   event_type: all.event_type,
   event_type_location: all.event_type_location,
@@ -73,7 +99,12 @@ export function readHttp(
 ): HttpSettings {
   const before = stored && openConnection(stored.verifier, Verifier, id, sealer.open);
   const asked = given.verifier ?? (before as VerifierFields | undefined) ?? { type: 'noop' };
-  const { connection, problems } = keepSecrets(asked, Verifier, before?.['type'] === asked.type ? before : undefined, 'verifier');
+  const { connection, problems } = keepSecrets(
+    asked,
+    Verifier,
+    before?.['type'] === asked.type ? before : undefined,
+    'verifier',
+  );
   assertValid(problems);
   assertValid(verifierProblems(connection));
   const kept = stored && before && { sealed: stored.verifier, plain: before };
@@ -93,7 +124,16 @@ export function readHttp(
     : settings;
 }
 
-export function httpViewOf({ http, mask_id }: Pick<SourceRow, 'http' | 'mask_id'>, base: string): unknown {
-  if (!http || mask_id === null) return Object.fromEntries(Object.keys(httpView).map((name) => [name, null]));
-  return { mask_id, url: `${base}/ingest/${mask_id}`, ...http, verifier: maskConnection(http.verifier, Verifier) };
+export function httpViewOf(
+  { http, mask_id }: Pick<SourceRow, 'http' | 'mask_id'>,
+  base: string,
+): unknown {
+  if (!http || mask_id === null)
+    return Object.fromEntries(Object.keys(httpView).map((name) => [name, null]));
+  return {
+    mask_id,
+    url: `${base}/ingest/${mask_id}`,
+    ...http,
+    verifier: maskConnection(http.verifier, Verifier),
+  };
 }

@@ -15,20 +15,35 @@ const Lag = named(
     uid: Id,
     messages: Type.Unsafe<number | null>({
       ...nullable(Type.Integer()),
-      description: 'Messages at the broker that are not acknowledged yet; null when it is not known.',
+      description:
+        'Messages at the broker that are not acknowledged yet; null when it is not known.',
     }),
     partition_count: Type.Integer(),
     partitions: Type.Array(
       object({
         partition: Type.String({ description: 'Empty for a queue.' }),
         messages: Type.Integer(),
-        position: nullable(Type.String({ description: 'Place of the next message; of Kafka an offset. Null for a queue.' })),
-        end: nullable(Type.String({ description: 'Place of the next message that will be produced. Null for a queue.' })),
+        position: nullable(
+          Type.String({
+            description: 'Place of the next message; of Kafka an offset. Null for a queue.',
+          }),
+        ),
+        end: nullable(
+          Type.String({
+            description: 'Place of the next message that will be produced. Null for a queue.',
+          }),
+        ),
       }),
-      { maxItems: PARTITIONS_MAX, description: `The ${PARTITIONS_MAX} with the largest lag, that one first.` },
+      {
+        maxItems: PARTITIONS_MAX,
+        description: `The ${PARTITIONS_MAX} with the largest lag, that one first.`,
+      },
     ),
     reported_at: nullable(Timestamp),
-    reason: Type.Unsafe<string | null>({ ...nullable(Type.String()), description: 'Why the lag is not known, in a sentence.' }),
+    reason: Type.Unsafe<string | null>({
+      ...nullable(Type.String()),
+      description: 'Why the lag is not known, in a sentence.',
+    }),
   }),
 );
 
@@ -41,7 +56,9 @@ export const lagRoutes: readonly Route[] = [
       const source = await requireSource(call);
       const agents = await listReaders(call.database.pool);
       const away = Symbol();
-      const lag = await withTimeout(readSourceLag(call.kv, source.id, agents), READ_MS).catch(() => away);
+      const lag = await withTimeout(readSourceLag(call.kv, source.id, agents), READ_MS).catch(
+        () => away,
+      );
       const found = typeof lag === 'symbol' ? undefined : lag;
       const data = {
         uid: source.id,
@@ -49,14 +66,19 @@ export const lagRoutes: readonly Route[] = [
         partition_count: found?.partitionCount ?? 0,
         partitions: found?.partitions ?? [],
         reported_at: found ? new Date(found.reportedAtMs) : null,
-        reason: found ? null : whyUnknown(source, { isKvAway: lag === away, hasAgents: agents.length > 0 }),
+        reason: found
+          ? null
+          : whyUnknown(source, { isKvAway: lag === away, hasAgents: agents.length > 0 }),
       };
       return { message: 'source lag', data };
     },
   ),
 ];
 
-function whyUnknown(source: SourceRow, { isKvAway, hasAgents }: { isKvAway: boolean; hasAgents: boolean }): string {
+function whyUnknown(
+  source: SourceRow,
+  { isKvAway, hasAgents }: { isKvAway: boolean; hasAgents: boolean },
+): string {
   if (source.type === 'http') return 'An HTTP source has no broker: its messages wait nowhere.';
   if (source.is_disabled) return 'The source is disabled, so that agents do not ask its broker.';
   if (!hasAgents) return 'No agent that reads sources is running.';

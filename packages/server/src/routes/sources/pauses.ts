@@ -10,7 +10,11 @@ export const pauseRoutes: readonly Route[] = [
     { data: Source },
     async (call) => {
       const { database, project, id, caller } = call;
-      const row = found(await pauseSourceByPerson(database.knex, project.id, id, nameOf(caller)), 'source', id);
+      const row = found(
+        await pauseSourceByPerson(database.knex, project.id, id, nameOf(caller)),
+        'source',
+        id,
+      );
       return { message: 'source paused', data: sourceView(row, call) };
     },
   ),
@@ -20,8 +24,14 @@ export const pauseRoutes: readonly Route[] = [
     { data: Source },
     async (call) => {
       const { database, project, id, config } = call;
-      const row = found(await resumeSource(database.knex, project.id, id, config.transform.pause_seconds), 'source', id);
-      const message = row.resumes_at ? `source resumes at ${row.resumes_at.toISOString()}` : 'source resumed';
+      const row = found(
+        await resumeSource(database.knex, project.id, id, config.transform.pause_seconds),
+        'source',
+        id,
+      );
+      const message = row.resumes_at
+        ? `source resumes at ${row.resumes_at.toISOString()}`
+        : 'source resumed';
       return { message, data: sourceView(row, call) };
     },
   ),

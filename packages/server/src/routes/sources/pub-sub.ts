@@ -10,16 +10,29 @@ import { assertValid, connectionValidator, integer } from '../../http/schema.js'
 
 const CHECK_MS = 10_000;
 const SILENT = `nothing answered within ${CHECK_MS / 1000} seconds`;
-const UNEXPLAINED_FIX = 'check the address and that this machine may reach it; ?skip_check=true saves the source without the test';
+const UNEXPLAINED_FIX =
+  'check the address and that this machine may reach it; ?skip_check=true saves the source without the test';
 
 export const PubSubSchema = Type.Object(
   {
-    type: Type.String({ minLength: 1, maxLength: 100, description: 'The source plugin: kafka, sqs, or one of a third party.' }),
+    type: Type.String({
+      minLength: 1,
+      maxLength: 100,
+      description: 'The source plugin: kafka, sqs, or one of a third party.',
+    }),
     workers: Type.Optional(
-      integer(1, 256, 'Readers over all agents: members of the consumer group, or pollers of the queue. Each agent runs at least one.'),
+      integer(
+        1,
+        256,
+        'Readers over all agents: members of the consumer group, or pollers of the queue. Each agent runs at least one.',
+      ),
     ),
   },
-  { description: 'The connection stands under the name of the type; its schema is that of the plugin.', additionalProperties: true },
+  {
+    description:
+      'The connection stands under the name of the type; its schema is that of the plugin.',
+    additionalProperties: true,
+  },
 );
 
 /** The connection is under the name of the type. */
@@ -66,14 +79,26 @@ function shapeProblems(type: string, rest: Readonly<Record<string, unknown>>): I
     sentence: `does not belong to the type ${type}${didYouMean(name, [type, 'workers', 'type'])}`,
   }));
   if (isObject(connection)) return foreign;
-  return [...foreign, { field: `pub_sub.${type}`, sentence: connection === undefined ? 'is missing' : 'must be an object' }];
+  return [
+    ...foreign,
+    {
+      field: `pub_sub.${type}`,
+      sentence: connection === undefined ? 'is missing' : 'must be an object',
+    },
+  ];
 }
 
 /** Without its plugin the connection is null: only the schema identifies secrets. */
 export function pubSubView(pubSub: PubSub, { plugins }: ServerContext): unknown {
   const { type, workers } = pubSub;
   const source = plugins.sources.get(type);
-  return { type, workers, [type]: source ? maskConnection(pubSub[type] as Record<string, unknown>, source.connectionSchema) : null };
+  return {
+    type,
+    workers,
+    [type]: source
+      ? maskConnection(pubSub[type] as Record<string, unknown>, source.connectionSchema)
+      : null,
+  };
 }
 
 /**
@@ -90,16 +115,29 @@ export async function checkConnection(
   const ended = new AbortController();
   try {
     const plugin = await source.load();
-    const check = plugin.check(connection, { signal: ended.signal, settings: source.settings, ...(workers !== undefined && { workers }) });
+    const check = plugin.check(connection, {
+      signal: ended.signal,
+      settings: source.settings,
+      ...(workers !== undefined && { workers }),
+    });
     const advice = await withTimeout(check, CHECK_MS, SILENT);
     return advice ? `${advice.message} ${advice.fix}` : null;
   } catch (cause) {
     const { message, fix, said } = cause as { message?: string; fix?: string; said?: string };
     // Other errors can quote a server, which the caller chooses.
     const reason =
-      fix !== undefined || message === SILENT ? message! : 'the server answered in a way that is not understood; the log says how';
-    log.info({ source_type: kind, reason: message ?? String(cause), said }, 'A connection of a source does not work.');
-    throw new GatewayError('source_check_failed', { kind, reason, fix: fix ?? UNEXPLAINED_FIX }, { cause });
+      fix !== undefined || message === SILENT
+        ? message!
+        : 'the server answered in a way that is not understood; the log says how';
+    log.info(
+      { source_type: kind, reason: message ?? String(cause), said },
+      'A connection of a source does not work.',
+    );
+    throw new GatewayError(
+      'source_check_failed',
+      { kind, reason, fix: fix ?? UNEXPLAINED_FIX },
+      { cause },
+    );
   } finally {
     ended.abort();
   }

@@ -12,7 +12,10 @@ export const Source = named(
     project_id: Id,
     name: Type.String(),
     type: oneOf(['pub_sub', 'http']),
-    pub_sub: Type.Unsafe<object | null>({ ...nullable(PubSubSchema), description: 'Null for sources of the type http.' }),
+    pub_sub: Type.Unsafe<object | null>({
+      ...nullable(PubSubSchema),
+      description: 'Null for sources of the type http.',
+    }),
     ...httpView,
     body_function: nullable(Type.String()),
     is_disabled: Type.Boolean(),
@@ -23,8 +26,14 @@ export const Source = named(
       description: 'When it is read again by itself; null while a person has paused it.',
     }),
     pause_reason: nullable(Type.String()),
-    paused_by: Type.Unsafe<string | null>({ ...nullable(Type.String()), description: 'The agent, or the user or API key.' }),
-    pauses: Type.Integer({ description: 'One after the other; 0 after a changed function, a resumption, or when it is enabled again.' }),
+    paused_by: Type.Unsafe<string | null>({
+      ...nullable(Type.String()),
+      description: 'The agent, or the user or API key.',
+    }),
+    pauses: Type.Integer({
+      description:
+        'One after the other; 0 after a changed function, a resumption, or when it is enabled again.',
+    }),
     created_at: Timestamp,
     updated_at: Timestamp,
   }),
@@ -33,7 +42,12 @@ export const Source = named(
 export function sourceView({ id, pub_sub, ...row }: SourceRow, context: ServerContext): unknown {
   const { http, mask_id, ...plain } = row;
   const broker = row.type === 'http' ? null : pubSubView(pub_sub, context);
-  return { uid: id, ...plain, pub_sub: broker, ...(httpViewOf({ http, mask_id }, context.links.base) as object) };
+  return {
+    uid: id,
+    ...plain,
+    pub_sub: broker,
+    ...(httpViewOf({ http, mask_id }, context.links.base) as object),
+  };
 }
 
 /** Throws `not_found`. */

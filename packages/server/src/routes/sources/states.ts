@@ -15,12 +15,17 @@ const State = named(
     uid: Id,
     name: Type.String(),
     state: oneOf(['active', 'connecting', 'failing', 'paused', 'disabled', 'unknown'], {
-      description: '`active`: an agent reads it, or it takes requests. `unknown`: no agent has told within half a minute.',
+      description:
+        '`active`: an agent reads it, or it takes requests. `unknown`: no agent has told within half a minute.',
     }),
-    reason: Type.Unsafe<string | null>({ ...nullable(Type.String()), description: 'Why it is not active, in sentences.' }),
+    reason: Type.Unsafe<string | null>({
+      ...nullable(Type.String()),
+      description: 'Why it is not active, in sentences.',
+    }),
     messages: Type.Unsafe<number | null>({
       ...nullable(Type.Integer()),
-      description: 'Messages at the broker that are not acknowledged yet; null when it is not known.',
+      description:
+        'Messages at the broker that are not acknowledged yet; null when it is not known.',
     }),
     reported_at: nullable(Timestamp),
   }),
@@ -38,13 +43,19 @@ export const stateRoutes: readonly Route[] = [
         listReaders(database.pool),
       ]);
       const sourceIds = rows.filter(({ type }) => type !== 'http').map(({ id }) => id);
-      const known = await withTimeout(readSourceStates(kv, { projectId: project.id, sourceIds, agentIds }), READ_MS).catch(() => undefined);
+      const known = await withTimeout(
+        readSourceStates(kv, { projectId: project.id, sourceIds, agentIds }),
+        READ_MS,
+      ).catch(() => undefined);
       const absence = !known
         ? 'KV does not answer; agents report there.'
         : agentIds.length === 0
           ? 'No agent that reads sources is running.'
           : 'No agent has reported the source within half a minute. It may be new.';
-      return { message: 'source states', data: { content: rows.map((row) => stateOf(row, known?.get(row.id), absence)) } };
+      return {
+        message: 'source states',
+        data: { content: rows.map((row) => stateOf(row, known?.get(row.id), absence)) },
+      };
     },
   ),
 ];
@@ -54,8 +65,17 @@ function stateOf(
   known: ReportedState | undefined,
   absence: string,
 ): unknown {
-  const reported = { messages: known?.messages ?? null, reported_at: known ? new Date(known.reportedAtMs) : null };
-  const of = (state: string, reason: string | null = null) => ({ uid: id, name, state, reason, ...reported });
+  const reported = {
+    messages: known?.messages ?? null,
+    reported_at: known ? new Date(known.reportedAtMs) : null,
+  };
+  const of = (state: string, reason: string | null = null) => ({
+    uid: id,
+    name,
+    state,
+    reason,
+    ...reported,
+  });
   if (is_disabled) return of('disabled', 'The source is disabled.');
   if (paused_at) return of('paused', pause_reason);
   if (type === 'http') return of('active');

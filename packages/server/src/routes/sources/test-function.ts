@@ -25,20 +25,39 @@ const TestFunction = named(
   object({
     function: Type.Optional(FunctionText),
     source_id: Type.Optional(
-      Type.Unsafe<string>({ ...Id, description: 'Runs the stored function of this source; if it has none, the message stands as it is.' }),
+      Type.Unsafe<string>({
+        ...Id,
+        description:
+          'Runs the stored function of this source; if it has none, the message stands as it is.',
+      }),
     ),
-    payload: Type.Optional(Type.Unknown({ description: 'The message: any JSON, as it stands here byte for byte.' })),
-    raw: Type.Optional(Type.String({ description: 'The bytes of the message in place of payload, which need not be JSON.' })),
+    payload: Type.Optional(
+      Type.Unknown({ description: 'The message: any JSON, as it stands here byte for byte.' }),
+    ),
+    raw: Type.Optional(
+      Type.String({
+        description: 'The bytes of the message in place of payload, which need not be JSON.',
+      }),
+    ),
     raw_encoding: Type.Optional(oneOf(['utf8', 'base64'], { default: 'utf8' })),
     quarantine_id: Type.Optional(
       Type.Unsafe<string>({
         ...Id,
-        description: 'Takes this quarantined message, with raw in place of its bytes, and without a function that of its source.',
+        description:
+          'Takes this quarantined message, with raw in place of its bytes, and without a function that of its source.',
       }),
     ),
-    event_id: Type.Optional(Type.Unsafe<string>({ ...Id, description: 'The same with the message that is kept of this event.' })),
+    event_id: Type.Optional(
+      Type.Unsafe<string>({
+        ...Id,
+        description: 'The same with the message that is kept of this event.',
+      }),
+    ),
     headers: Type.Optional(
-      Type.Record(Type.String(), Type.String({ maxLength: 8192 }), { maxProperties: 100, description: 'Of the message, for filters.' }),
+      Type.Record(Type.String(), Type.String({ maxLength: 8192 }), {
+        maxProperties: 100,
+        description: 'Of the message, for filters.',
+      }),
     ),
     type: Type.Optional(oneOf(['body'])),
   }),
@@ -64,7 +83,14 @@ const FunctionTested = named(
             sentence: Type.String(),
             endpoint_count: Type.Integer(),
             endpoints: Type.Array(object({ uid: Id, name: Type.String(), subscription_id: Text })),
-            subscriptions: Type.Array(object({ uid: Id, name: Type.String(), matches: Type.Boolean(), mismatch: nullable(Mismatch) })),
+            subscriptions: Type.Array(
+              object({
+                uid: Id,
+                name: Type.String(),
+                matches: Type.Boolean(),
+                mismatch: nullable(Mismatch),
+              }),
+            ),
           }),
         ),
       }),
@@ -79,14 +105,22 @@ export const testFunctionRoutes: readonly Route[] = [
   projectRoute(
     'POST /sources/test_function',
     'Runs a transform function on a sample as an agent would, and shows its output, and where the events would go. Changes nothing.',
-    { body: TestFunction, raw: 'payload', carriesMessage: true, data: FunctionTested, name: 'testFunction', isAudited: false },
+    {
+      body: TestFunction,
+      raw: 'payload',
+      carriesMessage: true,
+      data: FunctionTested,
+      name: 'testFunction',
+      isAudited: false,
+    },
     async (call) => {
       const { functions, functionTests, project, database } = call;
       const { text, body, headers } = await sampleOf(call);
       await functionTests({ id: `functions:${project.id}` });
       const preview = await functions.preview(text, { body, headers, projectId: project.id });
       const routing = await readRouting(database.pool, project.id);
-      const routeOf = (event: ReadyEvent | null) => (event && routing ? routeView(explainRoute(routing, event, ROUTES_MAX)) : null);
+      const routeOf = (event: ReadyEvent | null) =>
+        event && routing ? routeView(explainRoute(routing, event, ROUTES_MAX)) : null;
       return { message: 'function tested', data: view(preview, routeOf) };
     },
   ),
@@ -94,22 +128,36 @@ export const testFunctionRoutes: readonly Route[] = [
 
 async function sampleOf(call: ProjectCall<Static<typeof TestFunction>>) {
   const { body: given, raw: payload, database, project } = call;
-  const { function: text, source_id, quarantine_id, event_id, headers = {}, raw, raw_encoding: encoding = 'utf8' } = given;
-  const stored = quarantine_id !== undefined ? 'quarantine_id' : event_id !== undefined ? 'event_id' : undefined;
+  const {
+    function: text,
+    source_id,
+    quarantine_id,
+    event_id,
+    headers = {},
+    raw,
+    raw_encoding: encoding = 'utf8',
+  } = given;
+  const stored =
+    quarantine_id !== undefined ? 'quarantine_id' : event_id !== undefined ? 'event_id' : undefined;
   const hasPayload = payload !== '';
   if (!hasPayload && raw === undefined && stored === undefined)
-    assertValid([{ field: 'payload', sentence: 'is missing; give it, raw, quarantine_id, or event_id' }]);
+    assertValid([
+      { field: 'payload', sentence: 'is missing; give it, raw, quarantine_id, or event_id' },
+    ]);
   if (hasPayload && (raw !== undefined || stored !== undefined))
     assertValid([{ field: 'payload', sentence: `does not belong beside ${stored ?? 'raw'}` }]);
   if (quarantine_id !== undefined && event_id !== undefined)
     assertValid([{ field: 'event_id', sentence: 'does not belong beside quarantine_id' }]);
-  if (text !== undefined && source_id !== undefined) assertValid([{ field: 'source_id', sentence: 'does not belong beside function' }]);
+  if (text !== undefined && source_id !== undefined)
+    assertValid([{ field: 'source_id', sentence: 'does not belong beside function' }]);
   const message = await storedMessage(call);
   const sourceId = source_id ?? message?.source_id;
-  if (text === undefined && sourceId === undefined) assertValid([{ field: 'function', sentence: 'is missing; give it, or source_id' }]);
+  if (text === undefined && sourceId === undefined)
+    assertValid([{ field: 'function', sentence: 'is missing; give it, or source_id' }]);
   const bodyFunction = text ?? (await storedFunction(database, project.id, sourceId!));
   const own = message === undefined ? {} : (JSON.parse(message.headers) as Record<string, string>);
-  const body = raw === undefined ? (message?.bytes ?? Buffer.from(payload)) : Buffer.from(raw, encoding);
+  const body =
+    raw === undefined ? (message?.bytes ?? Buffer.from(payload)) : Buffer.from(raw, encoding);
   return { text: functionText(bodyFunction), body, headers: { ...own, ...headers } };
 }
 
@@ -120,23 +168,37 @@ async function storedMessage(call: ProjectCall<Static<typeof TestFunction>>) {
     body: { quarantine_id, event_id, raw },
   } = call;
   if (quarantine_id !== undefined) {
-    const message = found(await findQuarantinedMessage(database.pool, project.id, quarantine_id), 'quarantined message', quarantine_id);
+    const message = found(
+      await findQuarantinedMessage(database.pool, project.id, quarantine_id),
+      'quarantined message',
+      quarantine_id,
+    );
     return { ...message, bytes: message.edited_raw ?? message.raw };
   }
   if (event_id === undefined) return undefined;
   const message = await requireMessage(call, event_id);
   if (message.raw === null && raw === undefined)
     assertValid([
-      { field: 'event_id', sentence: `names an event whose message of ${message.raw_bytes} bytes was too large to be kept; give raw` },
+      {
+        field: 'event_id',
+        sentence: `names an event whose message of ${message.raw_bytes} bytes was too large to be kept; give raw`,
+      },
     ]);
   return { ...message, bytes: message.raw };
 }
 
-async function storedFunction({ knex }: ProjectCall['database'], projectId: string, sourceId: string): Promise<string | null> {
+async function storedFunction(
+  { knex }: ProjectCall['database'],
+  projectId: string,
+  sourceId: string,
+): Promise<string | null> {
   return found(await findSource(knex, projectId, sourceId), 'source', sourceId).body_function;
 }
 
-function view({ kind, refusal: refused, results, logs, durationMs }: Preview, routeOf: (event: ReadyEvent | null) => unknown): unknown {
+function view(
+  { kind, refusal: refused, results, logs, durationMs }: Preview,
+  routeOf: (event: ReadyEvent | null) => unknown,
+): unknown {
   return {
     outcome: kind === 'refused' ? 'quarantined' : kind,
     refusal: refusalView(refused),
@@ -152,7 +214,12 @@ function view({ kind, refusal: refused, results, logs, durationMs }: Preview, ro
   };
 }
 
-function routeView({ rule, outcome, targets, subscriptions }: ReturnType<typeof explainRoute>): unknown {
+function routeView({
+  rule,
+  outcome,
+  targets,
+  subscriptions,
+}: ReturnType<typeof explainRoute>): unknown {
   return {
     rule,
     outcome,
@@ -160,7 +227,11 @@ function routeView({ rule, outcome, targets, subscriptions }: ReturnType<typeof 
     endpoint_count: targets.length,
     endpoints: targets
       .slice(0, ROUTES_MAX)
-      .map(({ endpoint, subscription }) => ({ uid: endpoint.id, name: endpoint.name, subscription_id: subscription?.id ?? null })),
+      .map(({ endpoint, subscription }) => ({
+        uid: endpoint.id,
+        name: endpoint.name,
+        subscription_id: subscription?.id ?? null,
+      })),
     subscriptions: subscriptions.map((it) => subscriptionRecord(it)),
   };
 }

@@ -5,7 +5,11 @@ import { object, Word } from '../../http/schema.js';
 
 const Part = Type.Record(Type.String(), Type.Unknown(), { maxProperties: 100 });
 export const EventTypes = Type.Optional(
-  Type.Array(Word, { minItems: 1, maxItems: 200, description: '`*` is every type, `order.*` every one that begins with `order.`.' }),
+  Type.Array(Word, {
+    minItems: 1,
+    maxItems: 200,
+    description: '`*` is every type, `order.*` every one that begins with `order.`.',
+  }),
 );
 export const Filter = object({ headers: Type.Optional(Part), body: Type.Optional(Part) });
 
@@ -13,7 +17,12 @@ export const Filter = object({ headers: Type.Optional(Part), body: Type.Optional
 export function patternProblems(patterns: readonly string[] = [], place: string): InvalidField[] {
   return patterns.flatMap((pattern, index) =>
     pattern.replace(/(^|\.)\*$/, '').includes('*')
-      ? [{ field: `${place}.${index}`, sentence: 'may have * alone or at the end after a dot, as in order.*' }]
+      ? [
+          {
+            field: `${place}.${index}`,
+            sentence: 'may have * alone or at the end after a dot, as in order.*',
+          },
+        ]
       : [],
   );
 }

@@ -14,7 +14,16 @@ import {
 } from '@gateway/store/config';
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { pageQuery, searchQuery } from '../../http/list-query.js';
-import { ignoring, object, Id, Name, named, nullable, Timestamp, assertValid } from '../../http/schema.js';
+import {
+  ignoring,
+  object,
+  Id,
+  Name,
+  named,
+  nullable,
+  Timestamp,
+  assertValid,
+} from '../../http/schema.js';
 import { FunctionText, validateFunction } from '../transform-function.js';
 import { EventTypes, Filter, filterProblems, patternProblems } from './filter.js';
 import { testFilterRoutes } from './test-filter.js';
@@ -43,7 +52,10 @@ const fields = object({
  */
 const IGNORED_FIELDS = ['alert_config', 'retry_config', 'rate_limit_config', 'source_id'];
 const NewSubscription = named('NewSubscription', ignoring(IGNORED_FIELDS, fields));
-const ChangedSubscription = named('ChangedSubscription', ignoring(IGNORED_FIELDS, Type.Partial(fields, { additionalProperties: false })));
+const ChangedSubscription = named(
+  'ChangedSubscription',
+  ignoring(IGNORED_FIELDS, Type.Partial(fields, { additionalProperties: false })),
+);
 const FilterView = Type.Record(Type.String(), Type.Unknown());
 const Subscription = named(
   'Subscription',
@@ -54,21 +66,30 @@ const Subscription = named(
     endpoint_id: Id,
     is_disabled: Type.Boolean(),
     function: nullable(Type.String({ description: 'Null over a portal link.' })),
-    filter_config: object({ event_types: Type.Array(Type.String()), filter: object({ headers: FilterView, body: FilterView }) }),
+    filter_config: object({
+      event_types: Type.Array(Type.String()),
+      filter: object({ headers: FilterView, body: FilterView }),
+    }),
     created_at: Timestamp,
     updated_at: Timestamp,
   }),
 );
 const ListQuery = object({ ...pageQuery, ...searchQuery, endpointId: Type.Optional(Id) });
 
-function view({ id, event_types, filter, function: text, ...row }: SubscriptionRow, { ownerId }: ProjectCall): unknown {
+function view(
+  { id, event_types, filter, function: text, ...row }: SubscriptionRow,
+  { ownerId }: ProjectCall,
+): unknown {
   // A function can name data that the owner must not receive.
   const shown = ownerId === undefined ? text : null;
   return {
     uid: id,
     ...row,
     function: shown,
-    filter_config: { event_types, filter: { headers: filter?.headers ?? {}, body: filter?.body ?? {} } },
+    filter_config: {
+      event_types,
+      filter: { headers: filter?.headers ?? {}, body: filter?.body ?? {} },
+    },
   };
 }
 
@@ -80,8 +101,10 @@ export const subscriptionRoutes: readonly Route[] = [
     async (call) => {
       await validate(call);
       const { event_types = ['*'], filter = null } = call.body.filter_config ?? {};
-      const { subscriptions_per_project: max, subscriptions_per_owner: ofOwner } = call.config.limits;
-      const share = call.ownerId === undefined ? undefined : { ownerId: call.ownerId, max: ofOwner };
+      const { subscriptions_per_project: max, subscriptions_per_owner: ofOwner } =
+        call.config.limits;
+      const share =
+        call.ownerId === undefined ? undefined : { ownerId: call.ownerId, max: ofOwner };
       const { name, endpoint_id, ...rest } = call.body;
       const fields = { name, endpoint_id, ...columnsOf(rest), event_types, filter };
       const row = await insertSubscription(call.database.knex, call.project.id, fields, max, share);
@@ -98,11 +121,16 @@ export const subscriptionRoutes: readonly Route[] = [
   ),
   ...testFilterRoutes,
   ...testFunctionRoutes,
-  projectRoute('GET /subscriptions/:id', 'Shows a subscription.', { data: Subscription, portal: 'any' }, async (call) => {
-    const { database, project, id } = call;
-    const row = found(await findSubscription(database.knex, project.id, id), 'subscription', id);
-    return { message: 'subscription', data: view(row, call) };
-  }),
+  projectRoute(
+    'GET /subscriptions/:id',
+    'Shows a subscription.',
+    { data: Subscription, portal: 'any' },
+    async (call) => {
+      const { database, project, id } = call;
+      const row = found(await findSubscription(database.knex, project.id, id), 'subscription', id);
+      return { message: 'subscription', data: view(row, call) };
+    },
+  ),
   projectRoute(
     'PUT /subscriptions/:id',
     'Changes what is given of a subscription.',
@@ -110,7 +138,11 @@ export const subscriptionRoutes: readonly Route[] = [
     async (call) => {
       await validate(call);
       const { database, project, id, body } = call;
-      const row = found(await updateSubscription(database.knex, project.id, id, columnsOf(body)), 'subscription', id);
+      const row = found(
+        await updateSubscription(database.knex, project.id, id, columnsOf(body)),
+        'subscription',
+        id,
+      );
       return { message: 'subscription updated', data: view(row, call) };
     },
   ),
@@ -120,17 +152,33 @@ export const subscriptionRoutes: readonly Route[] = [
     { data: Subscription, portal: 'managing' },
     async (call) => {
       const { database, project, id } = call;
-      const row = found(await toggleSubscription(database.knex, project.id, id), 'subscription', id);
-      return { message: `subscription ${row.is_disabled ? 'disabled' : 'enabled'}`, data: view(row, call) };
+      const row = found(
+        await toggleSubscription(database.knex, project.id, id),
+        'subscription',
+        id,
+      );
+      return {
+        message: `subscription ${row.is_disabled ? 'disabled' : 'enabled'}`,
+        data: view(row, call),
+      };
     },
   ),
-  projectRoute('DELETE /subscriptions/:id', 'Deletes a subscription.', { portal: 'managing' }, async ({ database, project, id }) => {
-    found(await deleteSubscription(database.knex, project.id, id), 'subscription', id);
-    return { message: 'subscription deleted', data: null };
-  }),
+  projectRoute(
+    'DELETE /subscriptions/:id',
+    'Deletes a subscription.',
+    { portal: 'managing' },
+    async ({ database, project, id }) => {
+      found(await deleteSubscription(database.knex, project.id, id), 'subscription', id);
+      return { message: 'subscription deleted', data: null };
+    },
+  ),
 ];
 
-function columnsOf({ filter_config, function: text, ...plain }: Static<typeof ChangedSubscription>): Partial<SubscriptionFields> {
+function columnsOf({
+  filter_config,
+  function: text,
+  ...plain
+}: Static<typeof ChangedSubscription>): Partial<SubscriptionFields> {
   const { event_types, filter } = filter_config ?? {};
   return {
     ...plain,
@@ -140,16 +188,27 @@ function columnsOf({ filter_config, function: text, ...plain }: Static<typeof Ch
   };
 }
 
-async function validate({ database, project, body, ownerId }: ProjectCall<Static<typeof ChangedSubscription>>): Promise<void> {
+async function validate({
+  database,
+  project,
+  body,
+  ownerId,
+}: ProjectCall<Static<typeof ChangedSubscription>>): Promise<void> {
   const { endpoint_id, filter_config } = body;
   const problems: InvalidField[] = [];
-  const endpoint = endpoint_id === undefined ? undefined : await findEndpoint(database.knex, project.id, endpoint_id);
+  const endpoint =
+    endpoint_id === undefined
+      ? undefined
+      : await findEndpoint(database.knex, project.id, endpoint_id);
   const isOfAnother = ownerId !== undefined && endpoint?.owner_id !== ownerId;
   if (endpoint_id !== undefined && (!endpoint || isOfAnother)) {
     problems.push({ field: 'endpoint_id', sentence: 'is not an endpoint of this project' });
   }
   if (ownerId !== undefined && body.function !== undefined)
-    problems.push({ field: 'function', sentence: 'is set by the project, not over a portal link: leave it out' });
+    problems.push({
+      field: 'function',
+      sentence: 'is set by the project, not over a portal link: leave it out',
+    });
   validateFunction(body.function, 'function');
   const { event_types, filter = {} } = filter_config ?? {};
   assertValid([

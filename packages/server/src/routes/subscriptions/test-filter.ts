@@ -14,9 +14,16 @@ const FilterTest = named(
     event_types: EventTypes,
     filter: Filter,
     sample: object({
-      event_type: Type.Optional(Type.Unsafe<string>({ ...Word, description: 'Left out: the event types are not tested.' })),
+      event_type: Type.Optional(
+        Type.Unsafe<string>({ ...Word, description: 'Left out: the event types are not tested.' }),
+      ),
       headers: Type.Optional(Type.Record(Type.String(), Type.String())),
-      body: Type.Optional(Type.Unsafe<Readonly<Record<string, unknown>>>({ ...Sample, description: 'The data of an event.' })),
+      body: Type.Optional(
+        Type.Unsafe<Readonly<Record<string, unknown>>>({
+          ...Sample,
+          description: 'The data of an event.',
+        }),
+      ),
     }),
   }),
 );
@@ -26,7 +33,9 @@ const FilterMatch = named(
     matches: Type.Boolean({ description: 'Event types, headers and body do.' }),
     headers: Type.Boolean(),
     body: Type.Boolean(),
-    mismatches: Type.Array(Mismatch, { description: 'What does not match, and why: one of each part.' }),
+    mismatches: Type.Array(Mismatch, {
+      description: 'What does not match, and why: one of each part.',
+    }),
   }),
 );
 
@@ -34,21 +43,38 @@ export const testFilterRoutes: readonly Route[] = [
   projectRoute(
     'POST /subscriptions/test_filter',
     'Tells whether a filter matches a sample, which is stored nowhere.',
-    { role: 'viewer', isAudited: false, body: FilterTest, data: FilterMatch, name: 'testFilter', portal: 'any' },
+    {
+      role: 'viewer',
+      isAudited: false,
+      body: FilterTest,
+      data: FilterMatch,
+      name: 'testFilter',
+      portal: 'any',
+    },
     ({ body }) => {
-      assertValid([...patternProblems(body.event_types, 'event_types'), ...filterProblems(body.filter, 'filter')]);
+      assertValid([
+        ...patternProblems(body.event_types, 'event_types'),
+        ...filterProblems(body.filter, 'filter'),
+      ]);
       const mismatches = mismatchesOf(body);
       const isMatched = (part: string) => mismatches.every((it) => it.part !== part);
       const matches = mismatches.length === 0;
       const data = { matches, headers: isMatched('headers'), body: isMatched('body'), mismatches };
-      return Promise.resolve({ message: `the filter ${matches ? 'matches' : 'does not match'}`, data });
+      return Promise.resolve({
+        message: `the filter ${matches ? 'matches' : 'does not match'}`,
+        data,
+      });
     },
   ),
 ];
 
 type Test = Static<typeof FilterTest>;
 /** Header names are lower-cased, as in events. */
-function mismatchesOf({ event_types: wanted = ['*'], filter, sample }: Test): Static<typeof Mismatch>[] {
+function mismatchesOf({
+  event_types: wanted = ['*'],
+  filter,
+  sample,
+}: Test): Static<typeof Mismatch>[] {
   const { event_type: found } = sample;
   const isOther = found !== undefined && !wanted.some((pattern) => matchesType(pattern, found));
   return [
@@ -58,12 +84,18 @@ function mismatchesOf({ event_types: wanted = ['*'], filter, sample }: Test): St
   ];
 }
 
-function partMismatch(part: 'headers' | 'body', filter: Readonly<Record<string, unknown>>, value: unknown): Static<typeof Mismatch>[] {
+function partMismatch(
+  part: 'headers' | 'body',
+  filter: Readonly<Record<string, unknown>>,
+  value: unknown,
+): Static<typeof Mismatch>[] {
   try {
     const mismatch = filterMismatch(filter, value);
     return mismatch ? [{ part, ...mismatch }] : [];
   } catch (error) {
     if (!(error instanceof FilterBudgetError)) throw error;
-    throw new GatewayError('invalid_request', { problems: [{ field: `filter.${part}`, sentence: error.message }] });
+    throw new GatewayError('invalid_request', {
+      problems: [{ field: `filter.${part}`, sentence: error.message }],
+    });
   }
 }

@@ -12,7 +12,15 @@ import { silentLog } from '#core/logging/log';
 import { deleteEndpoint } from '#store/config/endpoints';
 import { insertSource } from '#store/config/sources';
 import { MemoryKv } from '#store/kv/memory-kv';
-import { ENCRYPTION_KEY, makeEndpoint, makeProject, secretRecord, makeSecret, sealed, sealedFirst } from '../../../../agent/records.js';
+import {
+  ENCRYPTION_KEY,
+  makeEndpoint,
+  makeProject,
+  secretRecord,
+  makeSecret,
+  sealed,
+  sealedFirst,
+} from '../../../../agent/records.js';
 import { agentConfig, pluginsOf } from '../../../../agent/running.js';
 import { lockAwaited } from '../../../../store/batches.js';
 import { readSnapshot } from '../../../../store/made.js';
@@ -46,131 +54,213 @@ rotate.before.each(async () => {
 });
 
 const run = (...args: string[]) =>
-  runGateway(['utils', 'secrets', 'rotate', ...args], { config: { encryption_key: ENCRYPTION_KEY, database: connectionOf(db.url) } });
+  runGateway(['utils', 'secrets', 'rotate', ...args], {
+    config: { encryption_key: ENCRYPTION_KEY, database: connectionOf(db.url) },
+  });
 
-rotate('an endpoint gets a new secret, printed alone, and the present one signs until the overlap is over', async () => {
-  const projectId = await makeProject(db);
-  const { id, secret: present } = await makeEndpoint(db, projectId, { url: 'https://example.com', name: 'shop' });
-  const before = Date.now();
-  const { code, stdout, stderr } = await run('--endpoint-id', id, '--overlap', '2h');
-  assert.is(code, 0, stderr);
-  assert.match(stdout, /^whsec_[A-Za-z0-9+/]{43}=\n$/);
-  assert.match(stderr, 'new secret of the endpoint shop; it is not shown again');
-  const { secrets } = (await readSnapshot(db.pool)).endpoints[0]!;
-  assert.equal(
-    secrets.map(({ value }) => old.open(value, ['endpoints', id, 'secrets'])),
-    [stdout.trim(), present],
-  );
-  assert.is(secrets[0]!.expires_at, null);
-  const endsInMs = Date.parse(secrets[1]!.expires_at!) - before;
-  assert.ok(endsInMs >= 7_200_000 && endsInMs < 7_260_000, String(endsInMs));
+rotate(
+  'an endpoint gets a new secret, printed alone, and the present one signs until the overlap is over',
+  async () => {
+    const projectId = await makeProject(db);
+    const { id, secret: present } = await makeEndpoint(db, projectId, {
+      url: 'https://example.com',
+      name: 'shop',
+    });
+    const before = Date.now();
+    const { code, stdout, stderr } = await run('--endpoint-id', id, '--overlap', '2h');
+    assert.is(code, 0, stderr);
+    assert.match(stdout, /^whsec_[A-Za-z0-9+/]{43}=\n$/);
+    assert.match(stderr, 'new secret of the endpoint shop; it is not shown again');
+    const { secrets } = (await readSnapshot(db.pool)).endpoints[0]!;
+    assert.equal(
+      secrets.map(({ value }) => old.open(value, ['endpoints', id, 'secrets'])),
+      [stdout.trim(), present],
+    );
+    assert.is(secrets[0]!.expires_at, null);
+    const endsInMs = Date.parse(secrets[1]!.expires_at!) - before;
+    assert.ok(endsInMs >= 7_200_000 && endsInMs < 7_260_000, String(endsInMs));
 
-  const alone = await run('--endpoint-id', id, '--overlap', '0', '--json');
-  const { value, others } = JSON.parse(alone.stdout) as { value: string; others: unknown[] };
-  assert.equal(others, []);
-  const after = (await readSnapshot(db.pool)).endpoints[0]!.secrets;
-  assert.equal(
-    after.map((it) => old.open(it.value, ['endpoints', id, 'secrets'])),
-    [value],
-  );
-});
+    const alone = await run('--endpoint-id', id, '--overlap', '0', '--json');
+    const { value, others } = JSON.parse(alone.stdout) as { value: string; others: unknown[] };
+    assert.equal(others, []);
+    const after = (await readSnapshot(db.pool)).endpoints[0]!.secrets;
+    assert.equal(
+      after.map((it) => old.open(it.value, ['endpoints', id, 'secrets'])),
+      [value],
+    );
+  },
+);
 
 rotate('with another encryption key than the present secrets have nothing is rotated', async () => {
   const { id } = await makeEndpoint(db, await makeProject(db), { url: 'https://example.com' });
   const before = (await readSnapshot(db.pool)).endpoints;
   const config = { encryption_key: newKey, database: connectionOf(db.url) };
-  const { code, stdout, stderr } = await runGateway(['utils', 'secrets', 'rotate', '--endpoint-id', id], { config });
+  const { code, stdout, stderr } = await runGateway(
+    ['utils', 'secrets', 'rotate', '--endpoint-id', id],
+    { config },
+  );
   assert.equal([code, stdout], [1, '']);
   assert.match(stderr, 'error: a stored secret cannot be decrypted with this encryption key');
   assert.equal((await readSnapshot(db.pool)).endpoints, before);
 });
 
-rotate('a sixth live secret, an endpoint that is not there and a deleted one are refused', async () => {
-  const projectId = await makeProject(db);
-  const id = newId();
-  const secrets = Array.from({ length: 5 }, () => secretRecord(makeSecret(), null, id));
-  const full = await makeEndpoint(db, projectId, { id, url: 'https://example.com', secrets });
-  const conflict = await run('--endpoint-id', full.id);
-  assert.is(conflict.code, 1);
-  assert.match(conflict.stderr, 'error: the endpoint would have 6 live secrets, more than 5');
-  await deleteEndpoint(db.knex, projectId, full.id);
-  for (const gone of [full.id, newId()]) {
-    const { code, stderr, stdout } = await run('--endpoint-id', gone);
-    assert.equal([code, stdout], [1, '']);
-    assert.match(stderr, `error: endpoint ${gone} not found`);
-  }
-});
+rotate(
+  'a sixth live secret, an endpoint that is not there and a deleted one are refused',
+  async () => {
+    const projectId = await makeProject(db);
+    const id = newId();
+    const secrets = Array.from({ length: 5 }, () => secretRecord(makeSecret(), null, id));
+    const full = await makeEndpoint(db, projectId, { id, url: 'https://example.com', secrets });
+    const conflict = await run('--endpoint-id', full.id);
+    assert.is(conflict.code, 1);
+    assert.match(conflict.stderr, 'error: the endpoint would have 6 live secrets, more than 5');
+    await deleteEndpoint(db.knex, projectId, full.id);
+    for (const gone of [full.id, newId()]) {
+      const { code, stderr, stdout } = await run('--endpoint-id', gone);
+      assert.equal([code, stdout], [1, '']);
+      assert.match(stderr, `error: endpoint ${gone} not found`);
+    }
+  },
+);
 
-rotate('every stored secret is sealed with the new key for its place, once, and a dry run only counts', async () => {
-  const projectId = await makeProject(db);
-  const secret = makeSecret();
-  // Some secrets are in the old format, which is not bound to a place.
-  const authentication = { type: 'basic', basic: { username: 'ada', password: sealedFirst('hunter2') } } as const;
-  const mtls_client_cert = { client_cert: 'PEM', client_key: sealedFirst('key'), expires_at: '2099-12-31T00:00:00.000Z' };
-  const both = await makeEndpoint(db, projectId, { url: 'https://a.example.com', secret, authentication, mtls_client_cert });
-  await makeEndpoint(db, projectId, { url: 'https://b.example.com' });
-  const { id: gone } = await makeEndpoint(db, projectId, {
-    url: 'https://c.example.com',
-    secrets: [{ ...secretRecord('x'), value: 'lost' }],
-  });
-  await deleteEndpoint(db.knex, projectId, gone);
-  const [kafkaId, absentId] = [newId(), newId()];
-  const source = (id: string, pub_sub: { type: string } & Record<string, unknown>) =>
-    insertSource(db.knex, projectId, { id, name: pub_sub.type, type: 'pub_sub', pub_sub, body_function: null, is_disabled: false });
-  const auth = { type: 'plain', username: 'ada', password: sealed('kafka-password', ['sources', kafkaId, 'auth', 'password']) };
-  await source(kafkaId, { type: 'kafka', workers: 2, kafka: { brokers: ['a:9092'], topic_name: 'sealed:v1:topic', auth } });
-  await source(absentId, { type: 'absent', absent: { list: [{ token: sealedFirst('token') }], plain: 'as it is' } });
+rotate(
+  'every stored secret is sealed with the new key for its place, once, and a dry run only counts',
+  async () => {
+    const projectId = await makeProject(db);
+    const secret = makeSecret();
+    // Some secrets are in the old format, which is not bound to a place.
+    const authentication = {
+      type: 'basic',
+      basic: { username: 'ada', password: sealedFirst('hunter2') },
+    } as const;
+    const mtls_client_cert = {
+      client_cert: 'PEM',
+      client_key: sealedFirst('key'),
+      expires_at: '2099-12-31T00:00:00.000Z',
+    };
+    const both = await makeEndpoint(db, projectId, {
+      url: 'https://a.example.com',
+      secret,
+      authentication,
+      mtls_client_cert,
+    });
+    await makeEndpoint(db, projectId, { url: 'https://b.example.com' });
+    const { id: gone } = await makeEndpoint(db, projectId, {
+      url: 'https://c.example.com',
+      secrets: [{ ...secretRecord('x'), value: 'lost' }],
+    });
+    await deleteEndpoint(db.knex, projectId, gone);
+    const [kafkaId, absentId] = [newId(), newId()];
+    const source = (id: string, pub_sub: { type: string } & Record<string, unknown>) =>
+      insertSource(db.knex, projectId, {
+        id,
+        name: pub_sub.type,
+        type: 'pub_sub',
+        pub_sub,
+        body_function: null,
+        is_disabled: false,
+      });
+    const auth = {
+      type: 'plain',
+      username: 'ada',
+      password: sealed('kafka-password', ['sources', kafkaId, 'auth', 'password']),
+    };
+    await source(kafkaId, {
+      type: 'kafka',
+      workers: 2,
+      kafka: { brokers: ['a:9092'], topic_name: 'sealed:v1:topic', auth },
+    });
+    await source(absentId, {
+      type: 'absent',
+      absent: { list: [{ token: sealedFirst('token') }], plain: 'as it is' },
+    });
 
-  const counts = async (...args: string[]) => {
-    const { code, stdout, stderr } = await run('--encryption-key-file', newKeyFile, '--json', ...args);
-    assert.is(code, 0, stderr);
-    return (JSON.parse(stdout) as { resealed: number; already: number }[]).map(({ resealed, already }) => [resealed, already]);
-  };
-  const unchanged = JSON.stringify(await readSnapshot(db.pool));
-  const expected = [
-    [2, 0],
-    [1, 0],
-    [1, 0],
-    [2, 0],
-  ];
-  assert.equal(await counts('--dry-run'), expected);
-  assert.is(JSON.stringify(await readSnapshot(db.pool)), unchanged);
-  assert.equal(await counts(), expected);
+    const counts = async (...args: string[]) => {
+      const { code, stdout, stderr } = await run(
+        '--encryption-key-file',
+        newKeyFile,
+        '--json',
+        ...args,
+      );
+      assert.is(code, 0, stderr);
+      return (JSON.parse(stdout) as { resealed: number; already: number }[]).map(
+        ({ resealed, already }) => [resealed, already],
+      );
+    };
+    const unchanged = JSON.stringify(await readSnapshot(db.pool));
+    const expected = [
+      [2, 0],
+      [1, 0],
+      [1, 0],
+      [2, 0],
+    ];
+    assert.equal(await counts('--dry-run'), expected);
+    assert.is(JSON.stringify(await readSnapshot(db.pool)), unchanged);
+    assert.equal(await counts(), expected);
 
-  const { endpoints, sources } = await readSnapshot(db.pool);
-  const endpoint = endpoints.find(({ id }) => id === both.id)!;
-  assert.is(fresh.open(endpoint.secrets[0]!.value, ['endpoints', both.id, 'secrets']), secret);
-  assert.throws(() => old.open(endpoint.secrets[0]!.value, ['endpoints', both.id, 'secrets']));
-  assert.ok(endpoint.authentication?.type === 'basic' && endpoint.authentication.basic.username === 'ada');
-  assert.is(fresh.open(endpoint.authentication.basic.password, ['endpoints', both.id, 'authentication']), 'hunter2');
-  assert.ok(isBound(endpoint.authentication.basic.password));
-  const { client_key: key, ...shown } = endpoint.mtls_client_cert!;
-  assert.equal([fresh.open(key, ['endpoints', both.id, 'mtls_client_cert']), shown.client_cert], ['key', 'PEM']);
-  assert.is(endpoints.find(({ id }) => id !== both.id)!.authentication, null);
-  const [kafka, absent] = ['kafka', 'absent'].map(
-    (type) => sources.find(({ pub_sub }) => pub_sub.type === type)!.pub_sub[type] as typeof auth & Record<string, never>,
-  );
-  assert.is(fresh.open((kafka!['auth'] as unknown as typeof auth).password, ['sources', kafkaId, 'auth', 'password']), 'kafka-password');
-  assert.is(kafka!['topic_name'], 'sealed:v1:topic');
-  assert.is(
-    fresh.open((absent!['list'] as unknown as { token: string }[])[0]!.token, ['sources', absentId, 'list', '0', 'token']),
-    'token',
-  );
+    const { endpoints, sources } = await readSnapshot(db.pool);
+    const endpoint = endpoints.find(({ id }) => id === both.id)!;
+    assert.is(fresh.open(endpoint.secrets[0]!.value, ['endpoints', both.id, 'secrets']), secret);
+    assert.throws(() => old.open(endpoint.secrets[0]!.value, ['endpoints', both.id, 'secrets']));
+    assert.ok(
+      endpoint.authentication?.type === 'basic' && endpoint.authentication.basic.username === 'ada',
+    );
+    assert.is(
+      fresh.open(endpoint.authentication.basic.password, ['endpoints', both.id, 'authentication']),
+      'hunter2',
+    );
+    assert.ok(isBound(endpoint.authentication.basic.password));
+    const { client_key: key, ...shown } = endpoint.mtls_client_cert!;
+    assert.equal(
+      [fresh.open(key, ['endpoints', both.id, 'mtls_client_cert']), shown.client_cert],
+      ['key', 'PEM'],
+    );
+    assert.is(endpoints.find(({ id }) => id !== both.id)!.authentication, null);
+    const [kafka, absent] = ['kafka', 'absent'].map(
+      (type) =>
+        sources.find(({ pub_sub }) => pub_sub.type === type)!.pub_sub[type] as typeof auth &
+          Record<string, never>,
+    );
+    assert.is(
+      fresh.open((kafka!['auth'] as unknown as typeof auth).password, [
+        'sources',
+        kafkaId,
+        'auth',
+        'password',
+      ]),
+      'kafka-password',
+    );
+    assert.is(kafka!['topic_name'], 'sealed:v1:topic');
+    assert.is(
+      fresh.open((absent!['list'] as unknown as { token: string }[])[0]!.token, [
+        'sources',
+        absentId,
+        'list',
+        '0',
+        'token',
+      ]),
+      'token',
+    );
 
-  assert.equal(await counts(), [
-    [0, 2],
-    [0, 1],
-    [0, 1],
-    [0, 2],
-  ]);
-  assert.equal((await readSnapshot(db.pool)).endpoints, endpoints);
-});
+    assert.equal(await counts(), [
+      [0, 2],
+      [0, 1],
+      [0, 1],
+      [0, 2],
+    ]);
+    assert.equal((await readSnapshot(db.pool)).endpoints, endpoints);
+  },
+);
 
 rotate('a secret that opens with neither key is named, and nothing is changed', async () => {
   const projectId = await makeProject(db);
   await makeEndpoint(db, projectId, { url: 'https://a.example.com' });
   const id = newId();
-  const value = sealer(randomBytes(32).toString('base64')).seal('whsec_x', ['endpoints', id, 'secrets']);
+  const value = sealer(randomBytes(32).toString('base64')).seal('whsec_x', [
+    'endpoints',
+    id,
+    'secrets',
+  ]);
   await makeEndpoint(db, projectId, {
     id,
     url: 'https://b.example.com',
@@ -185,53 +275,75 @@ rotate('a secret that opens with neither key is named, and nothing is changed', 
   assert.is(JSON.stringify(await readSnapshot(db.pool)), before);
 });
 
-rotate('a secret that was moved to another endpoint in the database is named, and nothing is changed', async () => {
-  const projectId = await makeProject(db);
-  const { secrets } = await makeEndpoint(db, projectId, { url: 'https://a.example.com' });
-  const { id } = await makeEndpoint(db, projectId, { url: 'https://b.example.com', name: 'swapped', secrets });
-  const before = JSON.stringify(await readSnapshot(db.pool));
-  const { code, stderr } = await run('--encryption-key-file', newKeyFile);
-  assert.is(code, 1);
-  assert.match(stderr, `a secret of the endpoint swapped (${id}) in the project shop`);
-  assert.is(JSON.stringify(await readSnapshot(db.pool)), before);
-});
+rotate(
+  'a secret that was moved to another endpoint in the database is named, and nothing is changed',
+  async () => {
+    const projectId = await makeProject(db);
+    const { secrets } = await makeEndpoint(db, projectId, { url: 'https://a.example.com' });
+    const { id } = await makeEndpoint(db, projectId, {
+      url: 'https://b.example.com',
+      name: 'swapped',
+      secrets,
+    });
+    const before = JSON.stringify(await readSnapshot(db.pool));
+    const { code, stderr } = await run('--encryption-key-file', newKeyFile);
+    assert.is(code, 1);
+    assert.match(stderr, `a secret of the endpoint swapped (${id}) in the project shop`);
+    assert.is(JSON.stringify(await readSnapshot(db.pool)), before);
+  },
+);
 
 rotate('while an agent runs the key is not changed under it', async () => {
-  await db.rows(`insert into agents (name, expires_at) values ('far', now() + interval '1 hour'), ('dead', now())`);
+  await db.rows(
+    `insert into agents (name, expires_at) values ('far', now() + interval '1 hour'), ('dead', now())`,
+  );
   const { code, stderr } = await run('--encryption-key-file', newKeyFile);
   assert.is(code, 1);
-  assert.match(stderr, 'error: an agent is running (far) and could not decrypt the new secrets; nothing was changed');
+  assert.match(
+    stderr,
+    'error: an agent is running (far) and could not decrypt the new secrets; nothing was changed',
+  );
   assert.is((await run('--encryption-key-file', newKeyFile, '--dry-run')).code, 0);
 });
 
-rotate('an agent that starts meanwhile waits until all is sealed again, and does not run with the old key', async () => {
-  await makeEndpoint(db, await makeProject(db), { url: 'https://example.com' });
-  const held = await db.connect();
-  try {
-    await held.query('begin');
-    await held.query('lock table sources in row exclusive mode');
-    const rotated = run('--encryption-key-file', newKeyFile);
-    await lockAwaited(db, 'the rotation to wait');
-    const started = startAgent({ config: agentConfig(db.url), plugins: pluginsOf(), log: silentLog, kv: new MemoryKv() }).then(
-      async (agent) => {
-        await agent.close();
-        return undefined;
-      },
-      (error: unknown) => error,
-    );
-    await until('the agent to wait', async () => {
-      const rows = await db.rows(`select from pg_stat_activity where wait_event_type = 'Lock' and query like 'insert into agents%'`);
-      return rows.length > 0;
-    });
-    await held.query('commit');
-    const { code, stderr } = await rotated;
-    assert.is(code, 0, stderr);
-    assert.ok(isGatewayError(await started, 'not_unsealable'), String(await started));
-    assert.equal(await db.rows('select from agents'), []);
-  } finally {
-    await held.end();
-  }
-});
+rotate(
+  'an agent that starts meanwhile waits until all is sealed again, and does not run with the old key',
+  async () => {
+    await makeEndpoint(db, await makeProject(db), { url: 'https://example.com' });
+    const held = await db.connect();
+    try {
+      await held.query('begin');
+      await held.query('lock table sources in row exclusive mode');
+      const rotated = run('--encryption-key-file', newKeyFile);
+      await lockAwaited(db, 'the rotation to wait');
+      const started = startAgent({
+        config: agentConfig(db.url),
+        plugins: pluginsOf(),
+        log: silentLog,
+        kv: new MemoryKv(),
+      }).then(
+        async (agent) => {
+          await agent.close();
+          return undefined;
+        },
+        (error: unknown) => error,
+      );
+      await until('the agent to wait', async () => {
+        const rows = await db.rows(
+          `select from pg_stat_activity where wait_event_type = 'Lock' and query like 'insert into agents%'`,
+        );
+        return rows.length > 0;
+      });
+      await held.query('commit');
+      const { code, stderr } = await rotated;
+      assert.is(code, 0, stderr);
+      assert.ok(isGatewayError(await started, 'not_unsealable'), String(await started));
+      assert.equal(await db.rows('select from agents'), []);
+    } finally {
+      await held.end();
+    }
+  },
+);
 
 rotate('what makes no sense is wrong use, before any database is asked', async () => {
   const id = newId();
@@ -242,13 +354,27 @@ rotate('what makes no sense is wrong use, before any database is asked', async (
     [['--endpoint-id', id, '--overlap', 'tomorrow'], '--overlap must be a duration'],
     [['--endpoint-id', id, '--overlap', '31d'], '--overlap is at most 30d'],
     [['--endpoint-id', id, '--dry-run'], '--dry-run means nothing with --endpoint-id'],
-    [['--encryption-key-file', newKeyFile, '--overlap', '1h'], '--overlap means nothing with --encryption-key-file'],
-    [['--encryption-key-file', join(folder, 'none')], 'cannot be read: there is no such file or folder'],
-    [['--encryption-key-file', file('short.key', 'c2hvcnQ=')], 'does not hold an encryption key: it is not 32 bytes in base64'],
-    [['--encryption-key-file', file('same.key', ENCRYPTION_KEY)], 'holds the present encryption key, not a new one'],
+    [
+      ['--encryption-key-file', newKeyFile, '--overlap', '1h'],
+      '--overlap means nothing with --encryption-key-file',
+    ],
+    [
+      ['--encryption-key-file', join(folder, 'none')],
+      'cannot be read: there is no such file or folder',
+    ],
+    [
+      ['--encryption-key-file', file('short.key', 'c2hvcnQ=')],
+      'does not hold an encryption key: it is not 32 bytes in base64',
+    ],
+    [
+      ['--encryption-key-file', file('same.key', ENCRYPTION_KEY)],
+      'holds the present encryption key, not a new one',
+    ],
   ] as const;
   const config = { encryption_key: ENCRYPTION_KEY };
-  const told = await Promise.all(cases.map(([args]) => runGateway(['utils', 'secrets', 'rotate', ...args], { config })));
+  const told = await Promise.all(
+    cases.map(([args]) => runGateway(['utils', 'secrets', 'rotate', ...args], { config })),
+  );
   for (const [at, { code, stderr }] of told.entries()) {
     assert.is(code, 2, stderr);
     assert.match(stderr, cases[at]![1]);

@@ -5,7 +5,12 @@ import type { migratedDatabase } from '../../../../store/migrated.js';
 /** Creates a source in a project; with a reason, one that an agent has paused for a minute. */
 export async function makeSource(
   db: Awaited<ReturnType<typeof migratedDatabase>>,
-  { project, name, pausedFor, ...fields }: { project: string; name: string; pausedFor?: string } & Partial<SourceRow>,
+  {
+    project,
+    name,
+    pausedFor,
+    ...fields
+  }: { project: string; name: string; pausedFor?: string } & Partial<SourceRow>,
 ): Promise<SourceRow> {
   const { id: projectId } = await makeProject(db, project);
   const bodyFunction = 'function transform(payload) { for (;;); }';
@@ -17,6 +22,12 @@ export async function makeSource(
     is_disabled: false,
     ...fields,
   });
-  if (pausedFor) await pauseSource(db.pool, projectId, row.id, { reason: pausedFor, by: 'agent-1', seconds: 60, facts: null });
+  if (pausedFor)
+    await pauseSource(db.pool, projectId, row.id, {
+      reason: pausedFor,
+      by: 'agent-1',
+      seconds: 60,
+      facts: null,
+    });
   return row;
 }

@@ -16,11 +16,24 @@ const config = { database: connectionOf(db.url) };
 const run = (id: string) => runHere('utils:sources:resume', [id], config);
 
 resume('a source that is paused is read again, and its pauses are forgotten', async () => {
-  const { id } = await makeSource(db, { project: 'shop', name: 'orders', pausedFor: 'The function ran out of time.' });
-  const other = await makeSource(db, { project: 'other', name: 'orders', pausedFor: 'The function ran out of time.' });
-  const { code, stdout, stderr } = await runGateway(['utils', 'sources', 'resume', id.toUpperCase()], { config });
+  const { id } = await makeSource(db, {
+    project: 'shop',
+    name: 'orders',
+    pausedFor: 'The function ran out of time.',
+  });
+  const other = await makeSource(db, {
+    project: 'other',
+    name: 'orders',
+    pausedFor: 'The function ran out of time.',
+  });
+  const { code, stdout, stderr } = await runGateway(
+    ['utils', 'sources', 'resume', id.toUpperCase()],
+    { config },
+  );
   assert.equal([code, stdout, stderr], [0, 'resumed the source orders of the project shop\n', '']);
-  const rows = await db.rows<{ id: string }>('select id from sources where paused_at is not null or pauses > 0');
+  const rows = await db.rows<{ id: string }>(
+    'select id from sources where paused_at is not null or pauses > 0',
+  );
   assert.equal(rows, [{ id: other.id }]);
 });
 

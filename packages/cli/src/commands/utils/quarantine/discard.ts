@@ -11,7 +11,10 @@ export default class UtilsQuarantineDiscard extends GatewayCommand {
     '<%= config.bin %> utils quarantine discard --all --code empty --dry-run',
     '<%= config.bin %> utils quarantine discard --all --yes',
   ];
-  static override flags = { ...chosenFlags, yes: Flags.boolean({ summary: 'Confirms --all without a filter.' }) };
+  static override flags = {
+    ...chosenFlags,
+    yes: Flags.boolean({ summary: 'Confirms --all without a filter.' }),
+  };
   static override args = chosenArgs;
 
   async run(): Promise<void> {
@@ -30,12 +33,17 @@ export default class UtilsQuarantineDiscard extends GatewayCommand {
       for await (const page of await chosenPages(database, chosen)) {
         const waiting = page.filter(({ status }) => status === 'quarantined');
         const refs = waiting.map(({ project_id: projectId, id }) => ({ projectId, id }));
-        const done = dryRun ? refs.length : (await discardQuarantinedMessages(database.pool, refs)).length;
+        const done = dryRun
+          ? refs.length
+          : (await discardQuarantinedMessages(database.pool, refs)).length;
         totals.discarded += done;
         totals.others += page.length - done;
       }
     });
     this.log(`${dryRun ? 'would discard' : 'discarded'} ${counted(totals.discarded, 'message')}`);
-    if (totals.others > 0) this.logToStderr(`${counted(totals.others, 'message')} left alone: replayed or discarded already`);
+    if (totals.others > 0)
+      this.logToStderr(
+        `${counted(totals.others, 'message')} left alone: replayed or discarded already`,
+      );
   }
 }

@@ -1,5 +1,11 @@
 import { GatewayError } from '@gateway/core/errors';
-import { GatewayCommand, idOf, readInput, valueFlag, withDatabase } from '../../../app/gateway-command.js';
+import {
+  GatewayCommand,
+  idOf,
+  readInput,
+  valueFlag,
+  withDatabase,
+} from '../../../app/gateway-command.js';
 import { editInEditor } from '../../../quarantine/editor.js';
 import { resultLine } from '../../../quarantine/message-text.js';
 import { findEntries, messageArg } from '../../../quarantine/selection.js';
@@ -14,7 +20,10 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
     'jq .data.amount=5 message.json | <%= config.bin %> utils quarantine edit 019ab3c4-5d6e-8f70-9123-456789abcdef --file -',
   ];
   static override flags = {
-    file: valueFlag('<path>', 'File with the new bytes; - for standard input. Without it an editor opens.'),
+    file: valueFlag(
+      '<path>',
+      'File with the new bytes; - for standard input. Without it an editor opens.',
+    ),
   };
   static override args = messageArg;
 
@@ -22,21 +31,24 @@ export default class UtilsQuarantineEdit extends GatewayCommand {
     const { flags, args } = await this.parse(UtilsQuarantineEdit);
     const id = idOf('the argument', args.id);
     const { config } = this.resolve(flags);
-    const [{ editQuarantinedMessage, readReplayable }, { dryRun }, { idleSandbox, sandboxLimits }] = await Promise.all([
-      import('@gateway/store/quarantine'),
-      import('@gateway/ingest/once/replay'),
-      import('@gateway/ingest/transform/sandboxes'),
-    ]);
+    const [{ editQuarantinedMessage, readReplayable }, { dryRun }, { idleSandbox, sandboxLimits }] =
+      await Promise.all([
+        import('@gateway/store/quarantine'),
+        import('@gateway/ingest/once/replay'),
+        import('@gateway/ingest/transform/sandboxes'),
+      ]);
     // Editing can take an hour: no connection is held meanwhile.
     const message = await withDatabase(config, async (database) => {
       const [entry] = await findEntries(database, [id]);
       const { project_id: projectId, status } = entry!;
-      if (status !== 'quarantined') throw new GatewayError('conflict', { sentence: `the message ${id} is ${status} already` });
+      if (status !== 'quarantined')
+        throw new GatewayError('conflict', { sentence: `the message ${id} is ${status} already` });
       return (await readReplayable(database.pool, [{ projectId, id }]))[0]!;
     });
 
     const { file } = flags;
-    const inEditor = file === undefined ? await editInEditor(message.body, `${id}.json`) : undefined;
+    const inEditor =
+      file === undefined ? await editInEditor(message.body, `${id}.json`) : undefined;
     const body = inEditor?.bytes ?? (await readInput('--file', file!));
     if (body.equals(message.body)) {
       await inEditor?.remove();

@@ -32,18 +32,24 @@ export default class UtilsQuarantineList extends GatewayCommand {
       await requireProject(database, selection);
       return listQuarantine(database.pool, selection, { order: 'desc', limit: limit + 1 });
     });
-    if (found.length === 0 && !flags.json) return this.logToStderr('No message is in quarantine that fits.');
+    if (found.length === 0 && !flags.json)
+      return this.logToStderr('No message is in quarantine that fits.');
     this.logTable(found.slice(0, limit).map(entryRecord), flags, [
       ['ID', ({ id }) => id],
       ['PROJECT', ({ project_name: name }) => escapeLine(name, NAME_CHARS)],
       ['SOURCE', ({ source_name: name, source_id: id }) => escapeLine(name ?? id, NAME_CHARS)],
       ['TIME', ({ occurred_at: time }) => `${time.toISOString().slice(0, 19)}Z`],
       ['CODE', ({ code }) => escapeLine(code)],
-      ['BYTES', ({ raw_bytes: bytes, edited_at: editedAt }) => `${bytes}${editedAt ? ' edited' : ''}`],
+      [
+        'BYTES',
+        ({ raw_bytes: bytes, edited_at: editedAt }) => `${bytes}${editedAt ? ' edited' : ''}`,
+      ],
       ['STATUS', ({ status }) => status],
       ['REASON', ({ reason }) => escapeLine(reason, REASON_CHARS)],
     ]);
     if (found.length > limit)
-      this.logToStderr(`There are more than these ${limit}: raise --limit, or narrow it with --time, --code or --source-id.`);
+      this.logToStderr(
+        `There are more than these ${limit}: raise --limit, or narrow it with --time, --code or --source-id.`,
+      );
   }
 }

@@ -28,14 +28,17 @@ export default class UtilsQuarantineReplay extends GatewayCommand {
     const { CONCURRENT_MESSAGES, replayAll } = await import('../../../quarantine/replay.js');
     const counts = new Map<string, number>();
     const count = (kind: string) => counts.set(kind, (counts.get(kind) ?? 0) + 1);
-    const onKvAway = () => this.logToStderr('warning: KV is away; agents find the events a few seconds later.');
+    const onKvAway = () =>
+      this.logToStderr('warning: KV is away; agents find the events a few seconds later.');
     const onResult = (id: string, result: Result) => {
       count(result.kind);
       this.log(`${id}  ${resultLine(result, dryRun)}`);
     };
     const onSkipped = ({ id, status }: QuarantineEntry) => {
       count(status === 'replayed' ? 'done' : status);
-      this.log(`${id}  ${status === 'replayed' ? 'was replayed already' : 'is discarded; nothing was done'}`);
+      this.log(
+        `${id}  ${status === 'replayed' ? 'was replayed already' : 'is discarded; nothing was done'}`,
+      );
     };
     await withDatabase(
       config,
@@ -45,8 +48,12 @@ export default class UtilsQuarantineReplay extends GatewayCommand {
       },
       { poolSize: CONCURRENT_MESSAGES },
     );
-    const parts = Object.entries(WORDS).flatMap(([kind, words]) => (counts.has(kind) ? [`${counts.get(kind)} ${words}`] : []));
-    this.logToStderr(`${dryRun ? 'nothing was changed: ' : ''}${parts.join(', ') || 'no message is quarantined that fits'}`);
+    const parts = Object.entries(WORDS).flatMap(([kind, words]) =>
+      counts.has(kind) ? [`${counts.get(kind)} ${words}`] : [],
+    );
+    this.logToStderr(
+      `${dryRun ? 'nothing was changed: ' : ''}${parts.join(', ') || 'no message is quarantined that fits'}`,
+    );
     if (UNDONE.some((kind) => counts.has(kind))) this.exit(1);
   }
 }

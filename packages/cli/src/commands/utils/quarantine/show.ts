@@ -29,7 +29,8 @@ export default class UtilsQuarantineShow extends GatewayCommand {
       return { entry: entry!, whole: original ? { raw: whole!.raw, edited_raw: null } : whole! };
     });
     if (asBytes) process.stdout.write(whole.edited_raw ?? whole.raw);
-    else if (json) this.log(JSON.stringify({ ...entryRecord(entry), ...quarantinedBytes(whole) }, null, 2));
+    else if (json)
+      this.log(JSON.stringify({ ...entryRecord(entry), ...quarantinedBytes(whole) }, null, 2));
     else this.log(messageText(entry, whole));
   }
 }

@@ -30,22 +30,37 @@ export default class UtilsSecretsRotate extends GatewayCommand {
   ];
   static override flags = {
     'endpoint-id': valueFlag('<id>', 'Endpoint to give a new secret.'),
-    overlap: valueFlag('<duration>', `How long the current secrets keep signing; 0 ends them now. [default: ${OVERLAP}]`),
-    'encryption-key-file': valueFlag('<path>', 'File with the new encryption key. The current key is the setting encryption_key.'),
+    overlap: valueFlag(
+      '<duration>',
+      `How long the current secrets keep signing; 0 ends them now. [default: ${OVERLAP}]`,
+    ),
+    'encryption-key-file': valueFlag(
+      '<path>',
+      'File with the new encryption key. The current key is the setting encryption_key.',
+    ),
     'dry-run': Flags.boolean({ summary: 'Count the secrets to re-encrypt, and change nothing.' }),
     ...jsonFlag,
   };
 
   async run(): Promise<void> {
     const { flags } = await this.parse(UtilsSecretsRotate);
-    const { 'endpoint-id': endpointId, 'encryption-key-file': keyFile, 'dry-run': dryRun, overlap, json } = flags;
+    const {
+      'endpoint-id': endpointId,
+      'encryption-key-file': keyFile,
+      'dry-run': dryRun,
+      overlap,
+      json,
+    } = flags;
     if ((endpointId === undefined) === (keyFile === undefined))
       throw wrongUse(
-        endpointId === undefined ? 'nothing to rotate was given' : '--endpoint-id and --encryption-key-file were both given',
+        endpointId === undefined
+          ? 'nothing to rotate was given'
+          : '--endpoint-id and --encryption-key-file were both given',
         'give --endpoint-id for the secret of an endpoint, or --encryption-key-file for the key that seals all secrets',
       );
     if (keyFile !== undefined) {
-      if (overlap !== undefined) throw wrongUse('--overlap means nothing with --encryption-key-file', 'omit it');
+      if (overlap !== undefined)
+        throw wrongUse('--overlap means nothing with --encryption-key-file', 'omit it');
       return this.reseal(keyFile, this.resolve(flags).config, { dryRun, json });
     }
     if (dryRun) throw wrongUse('--dry-run means nothing with --endpoint-id', 'omit it');
@@ -58,36 +73,67 @@ export default class UtilsSecretsRotate extends GatewayCommand {
     await this.rotateSecret(endpointId!, overlapMs, this.resolve(flags).config, { json });
   }
 
-  private async rotateSecret(id: string, overlapMs: number, config: Config, { json }: { json: boolean }): Promise<void> {
-    const [{ sealer }, secrets] = await Promise.all([import('@gateway/core/crypto'), import('@gateway/store/config')]);
+  private async rotateSecret(
+    id: string,
+    overlapMs: number,
+    config: Config,
+    { json }: { json: boolean },
+  ): Promise<void> {
+    const [{ sealer }, secrets] = await Promise.all([
+      import('@gateway/core/crypto'),
+      import('@gateway/store/config'),
+    ]);
     const secret = secrets.generateSecret();
     const { seal, open } = sealer(config.encryption_key);
     const record = secrets.sealSecret(secret, id, { seal });
     const { name, secrets: live } = await withDatabase(config, async ({ knex }) => {
       const endpoint = await secrets.findEndpointAnywhere(knex, id);
       // Agents with another key could not open the new secret.
-      for (const { value } of endpoint?.secrets.slice(0, 1) ?? []) open(value, ['endpoints', id, 'secrets']);
-      const row = endpoint && (await secrets.rotateSecret(knex, endpoint.project_id, id, record, overlapMs));
+      for (const { value } of endpoint?.secrets.slice(0, 1) ?? [])
+        open(value, ['endpoints', id, 'secrets']);
+      const row =
+        endpoint && (await secrets.rotateSecret(knex, endpoint.project_id, id, record, overlapMs));
       if (!row) throw new GatewayError('not_found', { thing: 'endpoint', id });
       return row;
     });
-    const others = live.filter((it) => it.id !== record.id).map(({ id: uid, expires_at }) => ({ uid, expires_at }));
-    this.log(json ? JSON.stringify({ endpoint_id: id, uid: record.id, value: secret, others }, null, 2) : secret);
-    this.logToStderr(`This is the new secret of the endpoint ${name}; it is not shown again. Deliveries are signed with it from now on.`);
-    const ends = others[0]?.expires_at;
-    const signing = others.length === 1 ? 'present one signs' : `${others.length} present ones sign`;
+    const others = live
+      .filter((it) => it.id !== record.id)
+      .map(({ id: uid, expires_at }) => ({ uid, expires_at }));
+    this.log(
+      json
+        ? JSON.stringify({ endpoint_id: id, uid: record.id, value: secret, others }, null, 2)
+        : secret,
+    );
     this.logToStderr(
-      ends ? `The ${signing} beside it, the last until ${ends}: give the new one to the receiver before.` : 'No other one signs any more.',
+      `This is the new secret of the endpoint ${name}; it is not shown again. Deliveries are signed with it from now on.`,
+    );
+    const ends = others[0]?.expires_at;
+    const signing =
+      others.length === 1 ? 'present one signs' : `${others.length} present ones sign`;
+    this.logToStderr(
+      ends
+        ? `The ${signing} beside it, the last until ${ends}: give the new one to the receiver before.`
+        : 'No other one signs any more.',
     );
   }
 
-  private async reseal(keyFile: string, config: Config, { dryRun, json }: { dryRun: boolean; json: boolean }): Promise<void> {
-    const [{ sealer }, { resealSecrets }] = await Promise.all([import('@gateway/core/crypto'), import('@gateway/store/config')]);
+  private async reseal(
+    keyFile: string,
+    config: Config,
+    { dryRun, json }: { dryRun: boolean; json: boolean },
+  ): Promise<void> {
+    const [{ sealer }, { resealSecrets }] = await Promise.all([
+      import('@gateway/core/crypto'),
+      import('@gateway/store/config'),
+    ]);
     const from = sealer(config.encryption_key);
     const to = await newSealer(keyFile, from, sealer);
     const sources = installation().plugins.filter(({ kind }) => kind === 'source');
-    const connectionSchema = (type: string) => sources.find(({ name }) => name === type)?.connectionSchema;
-    const counts = await withDatabase(config, ({ knex }) => resealSecrets(knex, { from, to, dryRun, connectionSchema }));
+    const connectionSchema = (type: string) =>
+      sources.find(({ name }) => name === type)?.connectionSchema;
+    const counts = await withDatabase(config, ({ knex }) =>
+      resealSecrets(knex, { from, to, dryRun, connectionSchema }),
+    );
     this.logTable(counts, { json }, [
       ['SECRETS', ({ kind }) => kind],
       [dryRun ? 'WOULD BE SEALED ANEW' : 'SEALED ANEW', ({ resealed }) => String(resealed)],
@@ -103,15 +149,24 @@ export default class UtilsSecretsRotate extends GatewayCommand {
 }
 
 /** Throws `wrong_use` for an unreadable file, no key, or the current key. */
-async function newSealer(file: string, present: Sealer, sealer: (key: string) => Sealer): Promise<Sealer> {
+async function newSealer(
+  file: string,
+  present: Sealer,
+  sealer: (key: string) => Sealer,
+): Promise<Sealer> {
   const text = (await readInput('--encryption-key-file', file)).toString('utf8').trim();
   const refuse = (sentence: string) =>
-    wrongUse(`${file} ${sentence}`, 'make one with `openssl rand -base64 32 > new.key`, and name that file');
+    wrongUse(
+      `${file} ${sentence}`,
+      'make one with `openssl rand -base64 32 > new.key`, and name that file',
+    );
   let made: Sealer;
   try {
     made = sealer(text);
   } catch (error) {
-    throw isGatewayError(error) ? refuse('does not hold an encryption key: it is not 32 bytes in base64') : error;
+    throw isGatewayError(error)
+      ? refuse('does not hold an encryption key: it is not 32 bytes in base64')
+      : error;
   }
   try {
     present.open(made.seal('', ['endpoints', '']), ['endpoints', '']);
@@ -125,5 +180,8 @@ function overlapOf(text: string): number {
   if (text === '0') return 0;
   const ms = parseDuration('--overlap', text);
   if (ms <= parseDuration('--overlap', OVERLAP_MAX)) return ms;
-  throw wrongUse(`--overlap is at most ${OVERLAP_MAX}, not ${text}`, 'rotate again when it has passed');
+  throw wrongUse(
+    `--overlap is at most ${OVERLAP_MAX}, not ${text}`,
+    'rotate again when it has passed',
+  );
 }

@@ -25,7 +25,9 @@ export interface AuthenticationDraft {
   readonly audience: string;
 }
 
-export function draftOfAuthentication(authentication: Endpoint['authentication']): AuthenticationDraft {
+export function draftOfAuthentication(
+  authentication: Endpoint['authentication'],
+): AuthenticationDraft {
   const { type, api_key: header, basic, oauth2 } = authentication ?? {};
   return {
     type: type ?? 'none',
@@ -44,7 +46,8 @@ export function draftOfAuthentication(authentication: Endpoint['authentication']
 export function authenticationOf(draft: AuthenticationDraft): Authentication | null {
   const { type } = draft;
   const secret = draft.secret === '' && draft.stored === type ? MASK : draft.secret;
-  const optional = (name: 'scope' | 'audience') => (draft[name].trim() === '' ? {} : { [name]: draft[name].trim() });
+  const optional = (name: 'scope' | 'audience') =>
+    draft[name].trim() === '' ? {} : { [name]: draft[name].trim() };
   switch (type) {
     case 'none':
       return null;

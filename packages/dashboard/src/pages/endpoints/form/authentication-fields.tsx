@@ -31,9 +31,18 @@ export function AuthenticationFields({
         hint="Sent beside the signature, which every request has."
         value={type}
         options={AUTHENTICATIONS}
-        onChange={(chosen) => onChange({ ...value, type: chosen as AuthenticationDraft['type'], secret: '' })}
+        onChange={(chosen) =>
+          onChange({ ...value, type: chosen as AuthenticationDraft['type'], secret: '' })
+        }
       />
-      {type === 'api_key' && <TextField label="Header name" isMono isRequired {...field('headerName', 'api_key.header_name')} />}
+      {type === 'api_key' && (
+        <TextField
+          label="Header name"
+          isMono
+          isRequired
+          {...field('headerName', 'api_key.header_name')}
+        />
+      )}
       {type === 'basic' && <TextField label="Username" {...field('username', 'basic.username')} />}
       {type === 'oauth2' && (
         <>
@@ -46,15 +55,28 @@ export function AuthenticationFields({
           label={SECRETS[type][1]}
           type="password"
           autocomplete="new-password"
-          {...(isStored ? { hint: 'One is stored, and not shown. Leave this empty to keep it.' } : {})}
+          {...(isStored
+            ? { hint: 'One is stored, and not shown. Leave this empty to keep it.' }
+            : {})}
           {...field('secret', `${type}.${SECRETS[type][0]}`)}
-          error={fieldError(error, `authentication.${type}.${SECRETS[type][0]}`) ?? fieldError(error, `authentication.${type}`)}
+          error={
+            fieldError(error, `authentication.${type}.${SECRETS[type][0]}`) ??
+            fieldError(error, `authentication.${type}`)
+          }
         />
       )}
       {type === 'oauth2' && (
         <>
-          <TextField label="Scope" hint="If the token server wants one." {...field('scope', 'oauth2.scope')} />
-          <TextField label="Audience" hint="If the token server wants one." {...field('audience', 'oauth2.audience')} />
+          <TextField
+            label="Scope"
+            hint="If the token server wants one."
+            {...field('scope', 'oauth2.scope')}
+          />
+          <TextField
+            label="Audience"
+            hint="If the token server wants one."
+            {...field('audience', 'oauth2.audience')}
+          />
         </>
       )}
     </>

@@ -17,7 +17,9 @@ export function CertificateFields({
         hint="In PEM, with those that lead to its authority; for endpoints that require mutual TLS."
         value={values.certificate}
         onChange={set('certificate')}
-        error={fieldError(error, 'mtls_client_cert.client_cert') ?? fieldError(error, 'mtls_client_cert')}
+        error={
+          fieldError(error, 'mtls_client_cert.client_cert') ?? fieldError(error, 'mtls_client_cert')
+        }
       />
       {values.certificate.trim() !== '' && (
         <TextArea

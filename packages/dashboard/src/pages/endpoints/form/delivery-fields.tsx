@@ -21,7 +21,14 @@ export function DeliveryFields({
   readonly error: Error | undefined;
 }) {
   const number = (
-    name: 'timeout' | 'concurrency' | 'limit' | 'limitSeconds' | 'retryCount' | 'retrySeconds' | 'retryMaxSeconds',
+    name:
+      | 'timeout'
+      | 'concurrency'
+      | 'limit'
+      | 'limitSeconds'
+      | 'retryCount'
+      | 'retrySeconds'
+      | 'retryMaxSeconds',
     field: string,
   ) => ({
     ...{ type: 'number' as const, value: values[name], onChange: set(name) },
@@ -29,7 +36,11 @@ export function DeliveryFields({
   });
   return (
     <>
-      <TextField label="Timeout in seconds" hint="From connecting to the last byte of the answer." {...number('timeout', 'http_timeout')} />
+      <TextField
+        label="Timeout in seconds"
+        hint="From connecting to the last byte of the answer."
+        {...number('timeout', 'http_timeout')}
+      />
       <Select
         label="Retries"
         value={values.retryKind}
@@ -45,7 +56,10 @@ export function DeliveryFields({
             {...number('retrySeconds', 'strategy.duration')}
           />
           {values.retryKind === 'exponential' && (
-            <TextField label="Longest wait in seconds" {...number('retryMaxSeconds', 'strategy.max_seconds')} />
+            <TextField
+              label="Longest wait in seconds"
+              {...number('retryMaxSeconds', 'strategy.max_seconds')}
+            />
           )}
         </div>
       )}

@@ -2,7 +2,11 @@ import type { ChangedEndpoint, Endpoint, NewEndpoint } from '@gateway/client';
 import { typedNumber as number } from '../../../format/number.js';
 import { MASK } from '../../../components/schema-form/schema.js';
 import { isPortal } from '../../../router/project-path.js';
-import { authenticationOf, draftOfAuthentication, type AuthenticationDraft } from './authentication-draft.js';
+import {
+  authenticationOf,
+  draftOfAuthentication,
+  type AuthenticationDraft,
+} from './authentication-draft.js';
 
 /** The form of an endpoint; numbers are kept as typed. */
 export interface EndpointDraft {
@@ -48,7 +52,8 @@ export const newEndpoint: EndpointDraft = {
   retryMaxSeconds: '7200',
 };
 
-const text = (value: number | null | undefined, otherwise: string) => (value === null || value === undefined ? otherwise : String(value));
+const text = (value: number | null | undefined, otherwise: string) =>
+  value === null || value === undefined ? otherwise : String(value);
 
 export function draftOf(endpoint: Endpoint): EndpointDraft {
   const { strategy, rate_limit: limit } = endpoint;
@@ -73,7 +78,11 @@ export function draftOf(endpoint: Endpoint): EndpointDraft {
   };
 }
 
-function certificateOf({ certificate, certificateKey: key, hasKey }: EndpointDraft): NewEndpoint['mtls_client_cert'] {
+function certificateOf({
+  certificate,
+  certificateKey: key,
+  hasKey,
+}: EndpointDraft): NewEndpoint['mtls_client_cert'] {
   if (certificate.trim() === '') return null;
   // The API's mask of the key; sent back, it keeps the stored key.
   const given = key.trim() === '' ? (hasKey ? { client_key: MASK } : {}) : { client_key: key };
@@ -107,7 +116,9 @@ function ofProject(draft: EndpointDraft): Omit<ChangedEndpoint, 'name' | 'url'> 
             type: retryKind,
             retry_count: number(draft.retryCount),
             duration: number(draft.retrySeconds),
-            ...(retryKind === 'exponential' && draft.retryMaxSeconds.trim() !== '' ? { max_seconds: number(draft.retryMaxSeconds) } : {}),
+            ...(retryKind === 'exponential' && draft.retryMaxSeconds.trim() !== ''
+              ? { max_seconds: number(draft.retryMaxSeconds) }
+              : {}),
           },
   };
 }

@@ -26,7 +26,12 @@ export function EndpointFields({
   const about = (field: string) => ({ error: fieldError(error, field) });
   const seldom = (
     <>
-      <TextField label="Description" value={values.description} onChange={set('description')} {...about('description')} />
+      <TextField
+        label="Description"
+        value={values.description}
+        onChange={set('description')}
+        {...about('description')}
+      />
       <CertificateFields draft={draft} error={error} />
       {!isPortal.value && (
         <>
@@ -44,7 +49,14 @@ export function EndpointFields({
   );
   return (
     <>
-      <TextField label="Name" value={values.name} onChange={set('name')} isRequired hasFocus={isNew} {...about('name')} />
+      <TextField
+        label="Name"
+        value={values.name}
+        onChange={set('name')}
+        isRequired
+        hasFocus={isNew}
+        {...about('name')}
+      />
       <TextField
         label="URL"
         type="url"
@@ -56,11 +68,17 @@ export function EndpointFields({
         {...about('url')}
       />
       {children}
-      <AuthenticationFields value={values.authentication} onChange={set('authentication')} error={error} />
+      <AuthenticationFields
+        value={values.authentication}
+        onChange={set('authentication')}
+        error={error}
+      />
       {isNew ? (
         <details class="more-fields">
           <summary>
-            {isPortal.value ? 'Description and client certificate' : 'Description, owner, client certificate, timeout, retries and limits'}
+            {isPortal.value
+              ? 'Description and client certificate'
+              : 'Description, owner, client certificate, timeout, retries and limits'}
           </summary>
           <div class="form">{seldom}</div>
         </details>
