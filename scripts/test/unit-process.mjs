@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 // uvu then runs no suite before `exec`.
 /** @type {any} */ (globalThis).UVU_DEFER = 1;
 const { exec } = await import('uvu');
+const root = process.cwd();
 
 process.on('message', (/** @type {string} */ file) => void run(file));
 
@@ -19,6 +20,7 @@ async function run(file) {
   );
   /** @type {any} */ (globalThis).UVU_QUEUE = [[null]];
   process.exitCode = 0;
+  process.chdir(root);
   try {
     await import(pathToFileURL(file).href);
     await exec();

@@ -46,15 +46,13 @@ export async function makeProject(
 ): Promise<string> {
   const userId = newId();
   // No password: hashing takes most of a second.
-  await db
-    .knex('users')
-    .insert({
-      id: userId,
-      email: `${userId}@example.com`,
-      first_name: 'a',
-      last_name: 'b',
-      password_hash: '',
-    });
+  await db.knex('users').insert({
+    id: userId,
+    email: `${userId}@example.com`,
+    first_name: 'a',
+    last_name: 'b',
+    password_hash: '',
+  });
   const organisation = await insertOrganisation(db.knex, { name: 'Acme', userId });
   return (await insertProject(db.knex, organisation.id, { name: 'shop', type, config })).id;
 }

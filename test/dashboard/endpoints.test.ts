@@ -217,15 +217,13 @@ endpoints('an open breaker says when the endpoint is tried, and is closed on req
     requests: 12,
     failures: 10,
   };
-  await scene.api.kv
-    .map('breakers')
-    .change([
-      {
-        field: uid,
-        from: undefined,
-        to: JSON.stringify({ ...record, trips: 1, forget_ms: now + 900_000 }),
-      },
-    ]);
+  await scene.api.kv.map('breakers').change([
+    {
+      field: uid,
+      from: undefined,
+      to: JSON.stringify({ ...record, trips: 1, forget_ms: now + 900_000 }),
+    },
+  ]);
   const { page, close } = await scene.open('/endpoints', { theme: 'dark' });
   const row = page.getByRole('row', { name: /parcels.*breaker open.*tried in 8 min/ });
   await row.waitFor();

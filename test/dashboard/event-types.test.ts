@@ -212,13 +212,11 @@ eventTypes(
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('alert').waitFor();
     await inspect(page);
-    await page
-      .getByLabel('File')
-      .setInputFiles({
-        name: 'openapi.json',
-        mimeType: 'application/json',
-        buffer: Buffer.from(JSON.stringify(document)),
-      });
+    await page.getByLabel('File').setInputFiles({
+      name: 'openapi.json',
+      mimeType: 'application/json',
+      buffer: Buffer.from(JSON.stringify(document)),
+    });
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByText('2 created, 1 updated, 0 unchanged.').waitFor();
     await inspect(page, 'event-types-imported');

@@ -141,7 +141,8 @@ firstRun('the receiver to copy verifies a delivery', async () => {
     ),
   );
   const { call } = instance.api;
-  const { body: project } = await call('POST', '/projects', { name: 'receiver' });
+  const { status, body: project } = await call('POST', '/projects', { name: 'receiver' });
+  assert.is(status, 201, JSON.stringify(project));
   const at = `/projects/${project.data.uid}`;
   const { body: made } = await call('POST', `${at}/endpoints`, { name: 'local', url: shop.url });
   let output = '';

@@ -1,3 +1,4 @@
+// long
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { suite } from 'uvu';

@@ -1,3 +1,4 @@
+// long
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { oidcProvider, type TestProvider } from '../support/oidc-provider.js';

@@ -1,4 +1,4 @@
-// deadline: 300 s
+// deadline: 300 s, long
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { migrate } from '../store/migrated.js';

@@ -1,3 +1,4 @@
+// long
 import crypto from 'node:crypto';
 import zlib from 'node:zlib';
 import plugin from '@gateway/source-kafka';

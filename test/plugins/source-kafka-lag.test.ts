@@ -123,13 +123,11 @@ beside(
   async () => {
     const connection = await fresh();
     const { topic_name: topic } = connection;
-    const producer = broker
-      .client()
-      .producer({
-        transactionalId: randomName('transaction'),
-        maxInFlightRequests: 1,
-        idempotent: true,
-      });
+    const producer = broker.client().producer({
+      transactionalId: randomName('transaction'),
+      maxInFlightRequests: 1,
+      idempotent: true,
+    });
     await producer.connect();
     try {
       for (const end of ['commit', 'abort'] as const) {

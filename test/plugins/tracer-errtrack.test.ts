@@ -145,11 +145,9 @@ tracer(
     const to = await sentry();
     const started = await plugin.start({ ...settings, dsn: to.dsn }, about);
     const failed = (event: string, type: string, attributes: object = { 'error.type': type }) => {
-      const span = trace
-        .getTracer('gateway')
-        .startSpan('meta_event_delivery', {
-          attributes: { 'gateway.event': event, ...attributes },
-        });
+      const span = trace.getTracer('gateway').startSpan('meta_event_delivery', {
+        attributes: { 'gateway.event': event, ...attributes },
+      });
       span.recordException({ name: type, message: `failed at ${event}` });
       span.end();
     };

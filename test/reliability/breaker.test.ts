@@ -1,4 +1,4 @@
-// deadline: 180 s
+// deadline: 180 s, long
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { endpoint, type Answer } from '../support/endpoint.js';

@@ -1,4 +1,4 @@
-// deadline: 180 s
+// deadline: 180 s, long
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

@@ -161,13 +161,11 @@ function spanOf(span: Fields, resource: Attributes): OtlpSpan {
     events: span
       .messages(11)
       .map((event) => ({ name: event.text(2), attributes: attributesOf(event.messages(3)) })),
-    links: span
-      .messages(13)
-      .map((link) => ({
-        traceId: hex(1, link),
-        spanId: hex(2, link),
-        attributes: attributesOf(link.messages(4)),
-      })),
+    links: span.messages(13).map((link) => ({
+      traceId: hex(1, link),
+      spanId: hex(2, link),
+      attributes: attributesOf(link.messages(4)),
+    })),
     status: {
       code: CODES[Number(status?.numbers(3).at(-1) ?? 0)] ?? 'unset',
       message: status?.text(2) ?? '',

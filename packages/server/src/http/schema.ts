@@ -213,12 +213,10 @@ function problem(error: ErrorObject, prefix: string): InvalidField {
 export function assertValid(problems: readonly InvalidField[]): void {
   if (problems.length === 0) return;
   // One more than a validator describes: its last element counts the others.
-  const clipped = problems
-    .slice(0, PROBLEMS_MAX + 1)
-    .map(({ field, sentence }) => ({
-      field: field.length > FIELD_MAX ? `${field.slice(0, FIELD_MAX)}…` : field,
-      sentence,
-    }));
+  const clipped = problems.slice(0, PROBLEMS_MAX + 1).map(({ field, sentence }) => ({
+    field: field.length > FIELD_MAX ? `${field.slice(0, FIELD_MAX)}…` : field,
+    sentence,
+  }));
   throw new GatewayError('invalid_request', { problems: clipped });
 }
 

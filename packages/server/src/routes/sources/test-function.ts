@@ -225,13 +225,11 @@ function routeView({
     outcome,
     sentence: sentenceOf(outcome),
     endpoint_count: targets.length,
-    endpoints: targets
-      .slice(0, ROUTES_MAX)
-      .map(({ endpoint, subscription }) => ({
-        uid: endpoint.id,
-        name: endpoint.name,
-        subscription_id: subscription?.id ?? null,
-      })),
+    endpoints: targets.slice(0, ROUTES_MAX).map(({ endpoint, subscription }) => ({
+      uid: endpoint.id,
+      name: endpoint.name,
+      subscription_id: subscription?.id ?? null,
+    })),
     subscriptions: subscriptions.map((it) => subscriptionRecord(it)),
   };
 }
