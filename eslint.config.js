@@ -1,8 +1,9 @@
-// Lint is for correctness alone; how code looks is prettier's business. Every rule here stands for a way in which a gateway loses messages
-// or says something that is not true.
+// Lint is for correctness; prettier formats the code. Each rule prevents a way in which a gateway
+// loses messages or says something untrue, except one that keeps comments readable.
+import { commentFragments } from './scripts/lint/comment-fragments.mjs';
 import tseslint from 'typescript-eslint';
 
-/** Mistakes that need no types to be seen. */
+/** Mistakes that show without types. */
 const plain = {
   'array-callback-return': 'error',
   'constructor-super': 'error',
@@ -37,7 +38,7 @@ const plain = {
   'valid-typeof': 'error',
 };
 
-/** Mistakes that are seen by the types: above all promises that nobody awaits, and cases that nobody handles. */
+/** Mistakes that types reveal: above all promises that are not awaited, and unhandled cases. */
 const typed = {
   '@typescript-eslint/await-thenable': 'error',
   '@typescript-eslint/no-array-delete': 'error',
@@ -60,7 +61,7 @@ const typed = {
   ],
 };
 
-/** What `any` lets through unseen, most often out of `JSON.parse`. */
+/** Mistakes that `any` hides, most often from `JSON.parse`. */
 const unsafe = {
   '@typescript-eslint/no-unsafe-argument': 'error',
   '@typescript-eslint/no-unsafe-assignment': 'error',
@@ -96,6 +97,11 @@ export default tseslint.config(
     ],
   },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
+  {
+    ignores: ['packages/client/src/generated.ts'],
+    plugins: { house: { rules: { 'comment-fragments': commentFragments } } },
+    rules: { 'house/comment-fragments': 'error' },
+  },
   {
     files: [
       'packages/*/src/**/*.{ts,tsx}',

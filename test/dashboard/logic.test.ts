@@ -6,7 +6,7 @@ import { withFirstPage } from '#dashboard/api/use-list';
 import { pretty } from '#dashboard/format/json';
 import { bytes, percent, rate } from '#dashboard/format/number';
 import { milliseconds, relative, span } from '#dashboard/format/time';
-import { mismatchSentence } from '#dashboard/pages/events/mismatch';
+import { mismatchSentence } from '#dashboard/pages/preview/mismatch';
 import { actionWords } from '#dashboard/pages/audit/actions';
 import { reasonOf } from '#dashboard/pages/quarantine/reasons';
 import { searchOf } from '#dashboard/pages/log/search';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { rejectCodes } from '#ingest/message/reject-codes';
-import { bytesOf, hexDump, textOf } from '#dashboard/pages/quarantine/bytes';
+import { bytesOf, hexDump, textOf } from '#dashboard/pages/preview/bytes';
 import { REASONS } from '#dashboard/pages/quarantine/reasons';
 import { until } from '../support/until.js';
 import { inspect, picture, press } from './browser.js';

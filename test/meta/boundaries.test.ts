@@ -169,15 +169,24 @@ boundaries('no file imports itself by a detour', () => {
   assert.equal(cycles(graph), []);
 });
 
-boundaries('imports between the folders of a package run one way', () => {
-  const wrong = workspaces().flatMap(({ folder }) => {
-    const graph = folderGraph(path.join(root, folder, 'src'));
-    return cycles(new Map([...graph].map(([name, imported]) => [name, [...imported]]))).map(
-      (cycle) => `${folder}: ${cycle}`,
-    );
-  });
+boundaries('imports between folders run one way, at every depth', () => {
+  const wrong = workspaces().flatMap(({ folder }) =>
+    foldersBelow(path.join(root, folder, 'src')).flatMap((place) => {
+      const graph = folderGraph(place);
+      // Files beside the folders of a folder join them, and share types with them.
+      if (place !== path.join(root, folder, 'src')) graph.delete('(root)');
+      return cycles(new Map([...graph].map(([name, imported]) => [name, [...imported]]))).map(
+        (cycle) => `${path.relative(root, place)}: ${cycle}`,
+      );
+    }),
+  );
   assert.equal(wrong, []);
 });
+
+function foldersBelow(place: string): string[] {
+  const folders = fs.readdirSync(place, { withFileTypes: true }).filter((it) => it.isDirectory());
+  return [place, ...folders.flatMap(({ name }) => foldersBelow(path.join(place, name)))];
+}
 
 boundaries('a folder holds 3 to 15 files', () => {
   const counts = new Map<string, number>();

@@ -69,7 +69,7 @@ dev(
     assert.match(stdout, /^ {4}x-shop: berlin$/m);
     assert.match(stdout, /^ {4}\{"number":"A-1001","total":"19\.90","currency":"EUR"\}$/m);
 
-    // What is secret is closed to others, and git is told to leave it.
+    // Only the owner can read secrets, and git ignores them.
     for (const name of ['dev.json', 'gateway.json', 'dev.log'])
       assert.is(fs.statSync(state(folder, name)).mode & 0o777, 0o600, name);
     assert.is(fs.statSync(state(folder, 'postgres/data')).mode & 0o077, 0);

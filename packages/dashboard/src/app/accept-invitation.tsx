@@ -4,7 +4,7 @@ import { accountApi } from '../api/client.js';
 import { useAction } from '../api/use-action.js';
 import { useResource } from '../api/use-resource.js';
 import { Loaded } from '../components/feedback/loading.js';
-import { Button } from '../components/form/button.js';
+import { Button } from '../components/layout/button.js';
 import { fieldError, TextField } from '../components/form/field.js';
 import { Form } from '../components/form/form.js';
 import { navigate } from '../router/location.js';

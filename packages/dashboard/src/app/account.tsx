@@ -1,4 +1,4 @@
-import { Button } from '../components/form/button.js';
+import { Button } from '../components/layout/button.js';
 import { isConnected } from '../api/client.js';
 import { root } from '../router/location.js';
 import { session, signOut } from '../session/session.js';

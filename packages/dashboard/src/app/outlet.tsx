@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { Empty } from '../components/feedback/empty.js';
 import { Loading } from '../components/feedback/loading.js';
 import { Problem } from '../components/feedback/problem.js';
-import { ButtonLink } from '../components/form/button.js';
+import { ButtonLink } from '../components/layout/button.js';
 import { Page } from '../components/layout/page.js';
 import { href, path } from '../router/location.js';
 import { match, type PageProps } from '../router/match.js';

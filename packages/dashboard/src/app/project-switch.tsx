@@ -1,5 +1,5 @@
 import { useEffect, useId } from 'preact/hooks';
-import { ButtonLink } from '../components/form/button.js';
+import { ButtonLink } from '../components/layout/button.js';
 import { Options } from '../components/form/options.js';
 import { href, navigate, path } from '../router/location.js';
 import { projectId } from '../router/project-path.js';

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { Toasts } from '../components/feedback/toast.js';
-import { Button } from '../components/form/button.js';
+import { Button } from '../components/layout/button.js';
 import { href, path } from '../router/location.js';
 import { Account } from './account.js';
 import { Help } from './help.js';

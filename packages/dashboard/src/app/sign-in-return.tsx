@@ -2,7 +2,7 @@ import { useEffect } from 'preact/hooks';
 import { useAction } from '../api/use-action.js';
 import { Loading } from '../components/feedback/loading.js';
 import { Problem } from '../components/feedback/problem.js';
-import { ButtonLink } from '../components/form/button.js';
+import { ButtonLink } from '../components/layout/button.js';
 import { href, navigate } from '../router/location.js';
 import { returnFromProvider } from '../session/session.js';
 

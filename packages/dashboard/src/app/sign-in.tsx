@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { accountApi } from '../api/client.js';
 import { useAction } from '../api/use-action.js';
 import { Problem } from '../components/feedback/problem.js';
-import { Button } from '../components/form/button.js';
+import { Button } from '../components/layout/button.js';
 import { TextField } from '../components/form/field.js';
 import { Form } from '../components/form/form.js';
 import { leaveForProvider, signIn } from '../session/session.js';

@@ -37,7 +37,7 @@ const plugin: SourcePlugin<Connection, Settings> = {
     const window = context.window * context.workers;
     // By name: what was handed over and has not settled. Waiting for it is all that the end has to do.
     const unsettled = new Map<string, Promise<void>>();
-    // What the gateway did not take (`later`) comes again with the next run.
+    // Messages that the gateway did not take (`later`) come again with the next run.
     const left = new Set<string>();
     const settle = async (message: Message) => {
       const name = message.coordinates;

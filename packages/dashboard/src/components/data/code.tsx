@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { bytes } from '../../format/number.js';
 import { pretty } from '../../format/json.js';
-import { Button } from '../form/button.js';
+import { Button } from '../layout/button.js';
 import { Copy } from './copy.js';
 
 /**

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { Button } from '../form/button.js';
+import { Button } from '../layout/button.js';
 
 const TOLD_MS = 1_500;
 

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { List } from '../../api/use-list.js';
 import { Loading } from '../feedback/loading.js';
 import { Problem } from '../feedback/problem.js';
-import { Button } from '../form/button.js';
+import { Button } from '../layout/button.js';
 
 /** A usually short list: its first page and a button for more. */
 export function Paged<Row>({

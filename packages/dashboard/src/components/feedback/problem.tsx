@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { GatewayApiError } from '@gateway/client';
 import { capital } from '../../format/sentence.js';
-import { Button } from '../form/button.js';
+import { Button } from '../layout/button.js';
 
 export function Problem({
   error,

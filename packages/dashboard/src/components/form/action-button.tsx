@@ -1,6 +1,6 @@
 import { useAction } from '../../api/use-action.js';
 import { toastError } from '../feedback/toast.js';
-import { Button } from './button.js';
+import { Button } from '../layout/button.js';
 
 /** A button that acts without asking. Errors appear in a toast. */
 export function ActionButton({

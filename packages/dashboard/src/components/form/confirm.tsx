@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { useAction } from '../../api/use-action.js';
-import { Button } from './button.js';
+import { Button } from '../layout/button.js';
 import { FormDialog } from './form-dialog.js';
 
 /**

@@ -2,7 +2,7 @@ import type { Edit } from '../../api/use-edit.js';
 import { useResource } from '../../api/use-resource.js';
 import { lastChange } from '../../session/last-change.js';
 import { Time } from '../data/time.js';
-import { Button } from './button.js';
+import { Button } from '../layout/button.js';
 
 const SHOWN_CHARACTERS = 80;
 

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Action } from '../../api/use-action.js';
 import { Problem } from '../feedback/problem.js';
-import { Button } from './button.js';
+import { Button } from '../layout/button.js';
 
 export interface FormProps {
   /** The form's submission: calls `run`. */

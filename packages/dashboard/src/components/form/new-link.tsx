@@ -1,5 +1,5 @@
 import { projectHref } from '../../router/project-path.js';
-import { ButtonLink } from './button.js';
+import { ButtonLink } from '../layout/button.js';
 
 /**
  * Links to a form that creates a resource, as the key `n` does: `<NewLink what="endpoint"

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { Button } from '../form/button.js';
+import { Button } from '../layout/button.js';
 import { Checkbox, Select, TextArea, TextField } from '../form/field.js';
 import { Description } from './description.js';
 import { isLongText, kindOf, labelOf, MASK, type Schema } from './schema.js';

@@ -2,7 +2,7 @@ import type { PersonalKey } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { accountApi } from '../../api/client.js';
 import { useList } from '../../api/use-list.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { Page } from '../../components/layout/page.js';
 import { Panel } from '../../components/layout/panel.js';
 import { session } from '../../session/session.js';

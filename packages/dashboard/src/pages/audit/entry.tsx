@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { Copyable } from '../../components/data/copy.js';
 import { Facts } from '../../components/data/facts.js';
 import { FullTime, Time } from '../../components/data/time.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { href, setQuery } from '../../router/location.js';
 import { projects } from '../../session/projects.js';
 import { actionWords, pageOf, resourceName } from './actions.js';

@@ -5,7 +5,7 @@ import { given } from '../../api/given.js';
 import { useAction } from '../../api/use-action.js';
 import { Problem } from '../../components/feedback/problem.js';
 import { toast, toastError } from '../../components/feedback/toast.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { Dialog } from '../../components/form/dialog.js';
 import { maySend } from '../../session/access.js';
 import { param } from '../../router/location.js';

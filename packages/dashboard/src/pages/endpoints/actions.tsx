@@ -2,7 +2,7 @@ import type { Endpoint } from '@gateway/client';
 import { api } from '../../api/client.js';
 import { toast } from '../../components/feedback/toast.js';
 import { ActionButton } from '../../components/form/action-button.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { ConfirmButton } from '../../components/form/confirm.js';
 import { navigate, query, setQuery } from '../../router/location.js';
 import { projectPath } from '../../router/project-path.js';

@@ -5,7 +5,7 @@ import type { PageQuery } from '../../api/use-list.js';
 import { Badge } from '../../components/data/badge.js';
 import type { Column } from '../../components/data/log.js';
 import { Time } from '../../components/data/time.js';
-import { ButtonLink } from '../../components/form/button.js';
+import { ButtonLink } from '../../components/layout/button.js';
 import { NewLink } from '../../components/form/new-link.js';
 import { Page } from '../../components/layout/page.js';
 import { compact, percent } from '../../format/number.js';

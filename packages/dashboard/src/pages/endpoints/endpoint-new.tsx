@@ -6,7 +6,7 @@ import { useAction } from '../../api/use-action.js';
 import { useDraft } from '../../api/use-draft.js';
 import { NewSecret } from '../../components/data/new-secret.js';
 import { Problem } from '../../components/feedback/problem.js';
-import { ButtonLink } from '../../components/form/button.js';
+import { ButtonLink } from '../../components/layout/button.js';
 import { fieldError, TextField } from '../../components/form/field.js';
 import { Form } from '../../components/form/form.js';
 import { Page } from '../../components/layout/page.js';

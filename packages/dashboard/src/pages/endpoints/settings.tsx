@@ -7,7 +7,7 @@ import { Copyable } from '../../components/data/copy.js';
 import { Facts } from '../../components/data/facts.js';
 import { FullTime, Time } from '../../components/data/time.js';
 import { toast } from '../../components/feedback/toast.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { Conflict } from '../../components/form/conflict.js';
 import { Form } from '../../components/form/form.js';
 import { Panel } from '../../components/layout/panel.js';

@@ -4,7 +4,7 @@ import { useResource } from '../../api/use-resource.js';
 import { Badge } from '../../components/data/badge.js';
 import { Table } from '../../components/data/table.js';
 import { Loaded } from '../../components/feedback/loading.js';
-import { ButtonLink } from '../../components/form/button.js';
+import { ButtonLink } from '../../components/layout/button.js';
 import { Panel } from '../../components/layout/panel.js';
 import { projectHref, projectId } from '../../router/project-path.js';
 import { mayManage } from '../../session/access.js';

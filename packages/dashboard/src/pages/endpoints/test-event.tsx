@@ -12,7 +12,7 @@ import { useResource } from '../../api/use-resource.js';
 import { Badge } from '../../components/data/badge.js';
 import { Code } from '../../components/data/code.js';
 import { Problem } from '../../components/feedback/problem.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { Dialog } from '../../components/form/dialog.js';
 import { Field, fieldError, TextArea } from '../../components/form/field.js';
 import { objectOf } from '../../format/json.js';

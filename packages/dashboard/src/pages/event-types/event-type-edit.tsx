@@ -3,7 +3,7 @@ import { api } from '../../api/client.js';
 import { changed, useDraft } from '../../api/use-draft.js';
 import { useEdit } from '../../api/use-edit.js';
 import { toast } from '../../components/feedback/toast.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { Conflict } from '../../components/form/conflict.js';
 import { setQuery } from '../../router/location.js';
 import { draftOf, fieldsOf } from './event-type-draft.js';

@@ -5,7 +5,7 @@ import { given } from '../../api/given.js';
 import { Badge } from '../../components/data/badge.js';
 import type { Column } from '../../components/data/log.js';
 import { Time } from '../../components/data/time.js';
-import { Button, ButtonLink } from '../../components/form/button.js';
+import { Button, ButtonLink } from '../../components/layout/button.js';
 import { NewLink } from '../../components/form/new-link.js';
 import { Page } from '../../components/layout/page.js';
 import { param } from '../../router/location.js';

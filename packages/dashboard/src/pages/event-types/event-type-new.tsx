@@ -2,7 +2,7 @@ import { api } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
 import { useDraft } from '../../api/use-draft.js';
 import { toast } from '../../components/feedback/toast.js';
-import { ButtonLink } from '../../components/form/button.js';
+import { ButtonLink } from '../../components/layout/button.js';
 import { Page } from '../../components/layout/page.js';
 import { navigate } from '../../router/location.js';
 import { projectHref, projectPath } from '../../router/project-path.js';

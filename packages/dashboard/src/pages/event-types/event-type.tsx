@@ -5,7 +5,7 @@ import { Empty } from '../../components/feedback/empty.js';
 import { Loaded } from '../../components/feedback/loading.js';
 import { toast } from '../../components/feedback/toast.js';
 import { ActionButton } from '../../components/form/action-button.js';
-import { Button, ButtonLink } from '../../components/form/button.js';
+import { Button, ButtonLink } from '../../components/layout/button.js';
 import { Page } from '../../components/layout/page.js';
 import { query, setQuery } from '../../router/location.js';
 import type { PageProps } from '../../router/match.js';

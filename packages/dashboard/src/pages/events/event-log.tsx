@@ -1,7 +1,7 @@
 import type { Event } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
-import { ButtonLink } from '../../components/form/button.js';
+import { ButtonLink } from '../../components/layout/button.js';
 import { Page } from '../../components/layout/page.js';
 import { projectHref, projectId } from '../../router/project-path.js';
 import { FilterBar, FilterSelect } from '../log/filter-bar.js';

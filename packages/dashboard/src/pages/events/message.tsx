@@ -8,7 +8,7 @@ import { Tabs, tabValue } from '../../components/layout/tabs.js';
 import { headerLines } from '../../format/json.js';
 import { bytes } from '../../format/number.js';
 import { projectId } from '../../router/project-path.js';
-import { BytesAs, FORMS } from '../quarantine/bytes-as.js';
+import { BytesAs, FORMS } from '../preview/bytes-as.js';
 
 export function Message({ eventId, size }: { readonly eventId: string; readonly size: number }) {
   const message = useResource(`${projectId.value} event ${eventId} message`, (signal) =>

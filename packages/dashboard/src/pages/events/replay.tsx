@@ -4,7 +4,7 @@ import { api } from '../../api/client.js';
 import { given } from '../../api/given.js';
 import { toast, toastError } from '../../components/feedback/toast.js';
 import { ActionButton } from '../../components/form/action-button.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { may } from '../../session/access.js';
 import { BatchDialog } from '../log/batch-dialog.js';
 import { closedRange, rangeWords } from '../log/time-range.js';

@@ -2,7 +2,7 @@ import type { EventExplanation } from '@gateway/client';
 import { Badge } from '../../components/data/badge.js';
 import { capital } from '../../format/sentence.js';
 import { projectHref } from '../../router/project-path.js';
-import { mismatchSentence } from './mismatch.js';
+import { mismatchSentence } from '../preview/mismatch.js';
 
 /** Explains to which endpoints an event was routed, and why not to others. */
 export function Routing({ explanation }: { readonly explanation: EventExplanation }) {

@@ -1,5 +1,5 @@
 import { Code } from '../../components/data/code.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import type { Draft } from './use-draft.js';
 
 /** Another user has saved another function meanwhile: shows both and lets the user choose. */

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { Problem } from '../../components/feedback/problem.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { Panel } from '../../components/layout/panel.js';
 import { may } from '../../session/access.js';
 import type { PreviewState } from '../preview/use-preview.js';

@@ -4,7 +4,7 @@ import { api } from '../../api/client.js';
 import { useResource } from '../../api/use-resource.js';
 import { param, setQuery } from '../../router/location.js';
 import { projectId } from '../../router/project-path.js';
-import { textOf } from '../quarantine/bytes.js';
+import { textOf } from '../preview/bytes.js';
 import { reasonOf } from '../quarantine/reasons.js';
 
 const OFFERED = 10;

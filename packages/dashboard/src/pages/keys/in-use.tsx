@@ -6,7 +6,7 @@ import { Table } from '../../components/data/table.js';
 import { Empty } from '../../components/feedback/empty.js';
 import { toast } from '../../components/feedback/toast.js';
 import { Time } from '../../components/data/time.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { ConfirmButton } from '../../components/form/confirm.js';
 import { query, setQuery } from '../../router/location.js';
 import { stateOf, type Ending } from './key-state.js';

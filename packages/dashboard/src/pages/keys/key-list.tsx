@@ -1,7 +1,7 @@
 import type { PersonalKey } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { Time } from '../../components/data/time.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { EditKey } from './edit-key.js';
 import { InUse, RevokeButton, StateBadge } from './in-use.js';
 import { NewKey } from './new-key.js';

@@ -7,7 +7,7 @@ import { useDraft, type Draft } from '../../api/use-draft.js';
 import { NewSecret } from '../../components/data/new-secret.js';
 import { Time } from '../../components/data/time.js';
 import { toast } from '../../components/feedback/toast.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { Dialog } from '../../components/form/dialog.js';
 import { Checkbox, fieldError, TextField } from '../../components/form/field.js';
 import { FormDialog } from '../../components/form/form-dialog.js';

@@ -4,7 +4,7 @@ import { useAction } from '../../api/use-action.js';
 import { NewSecret } from '../../components/data/new-secret.js';
 import { Problem } from '../../components/feedback/problem.js';
 import { toast } from '../../components/feedback/toast.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { Dialog } from '../../components/form/dialog.js';
 import { fieldError } from '../../components/form/field.js';
 import { FormDialog } from '../../components/form/form-dialog.js';

@@ -4,7 +4,7 @@ import { api } from '../../api/client.js';
 import { given } from '../../api/given.js';
 import { useList, type List } from '../../api/use-list.js';
 import { Time } from '../../components/data/time.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { Page } from '../../components/layout/page.js';
 import { param, query, setQuery } from '../../router/location.js';
 import { projectId } from '../../router/project-path.js';

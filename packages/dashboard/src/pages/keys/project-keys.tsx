@@ -2,7 +2,7 @@ import type { ApiKey } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
 import { useList } from '../../api/use-list.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { Page } from '../../components/layout/page.js';
 import { projectId } from '../../router/project-path.js';
 import { may } from '../../session/access.js';

@@ -1,6 +1,6 @@
 import { Problem } from '../../components/feedback/problem.js';
 import { Progress } from '../../components/feedback/progress.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { Dialog } from '../../components/form/dialog.js';
 import { count } from '../../format/number.js';
 import { useBatch, type RunStep } from './use-batch.js';

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useRef, useState } from 'preact/hooks';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { Options, type Choices } from '../../components/form/options.js';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { param, query, setQuery } from '../../router/location.js';

@@ -6,7 +6,7 @@ import { Log, type Column } from '../../components/data/log.js';
 import { Empty } from '../../components/feedback/empty.js';
 import { Loading } from '../../components/feedback/loading.js';
 import { Problem } from '../../components/feedback/problem.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { query } from '../../router/location.js';
 import { isOpenEnded } from './time-range.js';

@@ -2,7 +2,7 @@ import type { SourceState, Summary } from '@gateway/client';
 import { api } from '../../api/client.js';
 import { useResource } from '../../api/use-resource.js';
 import { Problem } from '../../components/feedback/problem.js';
-import { ButtonLink } from '../../components/form/button.js';
+import { ButtonLink } from '../../components/layout/button.js';
 import { Page } from '../../components/layout/page.js';
 import { param } from '../../router/location.js';
 import { projectHref, projectId } from '../../router/project-path.js';

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { Empty } from '../../components/feedback/empty.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { Page } from '../../components/layout/page.js';
 import { may } from '../../session/access.js';
 import { Invitations, useInvitations } from './invitations.js';

@@ -2,7 +2,7 @@ import type { FunctionTestResult } from '@gateway/client';
 import { Badge } from '../../components/data/badge.js';
 import { capital } from '../../format/sentence.js';
 import { projectHref } from '../../router/project-path.js';
-import { mismatchSentence } from '../events/mismatch.js';
+import { mismatchSentence } from './mismatch.js';
 
 type Route = NonNullable<FunctionTestResult['results'][number]['route']>;
 

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
 import { given } from '../../api/given.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { may } from '../../session/access.js';
 import { BatchDialog } from '../log/batch-dialog.js';
 import { closedRange, rangeWords } from '../log/time-range.js';

@@ -5,8 +5,8 @@ import { Panel } from '../../components/layout/panel.js';
 import { Tabs, tabValue } from '../../components/layout/tabs.js';
 import { bytes } from '../../format/number.js';
 import { may } from '../../session/access.js';
-import type { Raw } from './bytes.js';
-import { BytesAs, FORMS } from './bytes-as.js';
+import type { Raw } from '../preview/bytes.js';
+import { BytesAs, FORMS } from '../preview/bytes-as.js';
 import { MessageEditor } from './message-editor.js';
 
 export function MessageBytes({

@@ -3,11 +3,11 @@ import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
 import { Problem } from '../../components/feedback/problem.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { TextArea } from '../../components/form/field.js';
 import { PreviewResult } from '../preview/preview-result.js';
 import { usePreview } from '../preview/use-preview.js';
-import { textOf } from './bytes.js';
+import { textOf } from '../preview/bytes.js';
 import { tell } from './replay.js';
 
 /**

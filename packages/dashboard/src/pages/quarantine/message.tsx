@@ -6,7 +6,7 @@ import { Copyable } from '../../components/data/copy.js';
 import { Facts } from '../../components/data/facts.js';
 import { FullTime } from '../../components/data/time.js';
 import { Loaded } from '../../components/feedback/loading.js';
-import { ButtonLink } from '../../components/form/button.js';
+import { ButtonLink } from '../../components/layout/button.js';
 import { Page } from '../../components/layout/page.js';
 import { Panel } from '../../components/layout/panel.js';
 import { bytes } from '../../format/number.js';

@@ -6,7 +6,7 @@ import { useAction } from '../../api/use-action.js';
 import { SchemaForm } from '../../components/schema-form/schema-form.js';
 import { submitted, type Schema, type Value } from '../../components/schema-form/schema.js';
 import { toast } from '../../components/feedback/toast.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { fieldError, TextField } from '../../components/form/field.js';
 import { Form } from '../../components/form/form.js';
 import { navigate } from '../../router/location.js';

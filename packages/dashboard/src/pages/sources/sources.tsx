@@ -6,7 +6,7 @@ import { Log, type Column } from '../../components/data/log.js';
 import { Empty } from '../../components/feedback/empty.js';
 import { Loading } from '../../components/feedback/loading.js';
 import { Problem } from '../../components/feedback/problem.js';
-import { ButtonLink } from '../../components/form/button.js';
+import { ButtonLink } from '../../components/layout/button.js';
 import { NewLink } from '../../components/form/new-link.js';
 import { Page } from '../../components/layout/page.js';
 import { count } from '../../format/number.js';

@@ -2,7 +2,7 @@ import { api } from '../../api/client.js';
 import { useAction } from '../../api/use-action.js';
 import { Code } from '../../components/data/code.js';
 import { Problem } from '../../components/feedback/problem.js';
-import { Button } from '../../components/form/button.js';
+import { Button } from '../../components/layout/button.js';
 import { projectHref, projectId } from '../../router/project-path.js';
 import { may } from '../../session/access.js';
 import { newKey } from '../../session/new-key.js';

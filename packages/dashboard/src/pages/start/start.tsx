@@ -1,6 +1,6 @@
 import { useResource } from '../../api/use-resource.js';
 import { Loaded } from '../../components/feedback/loading.js';
-import { ButtonLink } from '../../components/form/button.js';
+import { ButtonLink } from '../../components/layout/button.js';
 import { Page } from '../../components/layout/page.js';
 import { Panel } from '../../components/layout/panel.js';
 import { projectHref, projectId } from '../../router/project-path.js';

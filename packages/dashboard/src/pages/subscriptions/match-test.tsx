@@ -10,7 +10,7 @@ import { Panel } from '../../components/layout/panel.js';
 import { objectOf } from '../../format/json.js';
 import { capital } from '../../format/sentence.js';
 import { projectId } from '../../router/project-path.js';
-import { mismatchSentence } from '../events/mismatch.js';
+import { mismatchSentence } from '../preview/mismatch.js';
 import type { Sample } from './sample.js';
 import { readChoices, readSample } from './samples.js';
 

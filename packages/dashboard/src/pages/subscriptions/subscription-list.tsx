@@ -4,7 +4,7 @@ import { given } from '../../api/given.js';
 import type { PageQuery } from '../../api/use-list.js';
 import { Badge } from '../../components/data/badge.js';
 import type { Column } from '../../components/data/log.js';
-import { ButtonLink } from '../../components/form/button.js';
+import { ButtonLink } from '../../components/layout/button.js';
 import { NewLink } from '../../components/form/new-link.js';
 import { Page } from '../../components/layout/page.js';
 import { param } from '../../router/location.js';

@@ -7,7 +7,7 @@ import { Badge } from '../../components/data/badge.js';
 import { Loaded } from '../../components/feedback/loading.js';
 import { toast } from '../../components/feedback/toast.js';
 import { ActionButton } from '../../components/form/action-button.js';
-import { ButtonLink } from '../../components/form/button.js';
+import { ButtonLink } from '../../components/layout/button.js';
 import { ConfirmButton } from '../../components/form/confirm.js';
 import { Conflict } from '../../components/form/conflict.js';
 import { Page } from '../../components/layout/page.js';
