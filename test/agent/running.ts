@@ -112,7 +112,7 @@ export async function runAgent(options: {
     name: 'gateway-agent',
     ...(options.answerMs ? { answerMs: options.answerMs } : {}),
   });
-  const configCache = new ConfigCache(database, { intervalMs: 60_000, log });
+  const configCache = new ConfigCache(database, { intervalMs: 60_000, eventLoopMs: 0, log });
   const wiring = wireAgent({
     config,
     plugins,

@@ -70,6 +70,7 @@ export async function startAgent({
 
     const configCache = new ConfigCache(database, {
       intervalMs: config.agent.interval_seconds * 1000,
+      eventLoopMs: config.limits.event_loop_ms,
       log,
     });
     const shared = { config, log, health, database, kv, configCache };

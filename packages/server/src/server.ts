@@ -78,6 +78,7 @@ export async function startServer({
     const configCache = new ConfigCache(database, {
       intervalMs: config.agent.interval_seconds * 1000,
       verifyMs: VERIFY_MS,
+      eventLoopMs: config.limits.event_loop_ms,
       log,
     });
     lifecycle.add('config cache', () => configCache.close());

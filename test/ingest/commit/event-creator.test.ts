@@ -29,7 +29,12 @@ await insertSubscription(db.knex, projectId, {
   event_types: ['order.paid'],
   filter: null,
 });
-const configCache = new ConfigCache(db, { intervalMs: 60_000, verifyMs: 500, log: silentLog });
+const configCache = new ConfigCache(db, {
+  intervalMs: 60_000,
+  eventLoopMs: 0,
+  verifyMs: 500,
+  log: silentLog,
+});
 await configCache.start();
 creation.after(async () => {
   await configCache.close();

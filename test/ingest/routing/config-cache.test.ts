@@ -48,7 +48,7 @@ async function scene(
     name: 'gateway-agent',
   });
   const { log, lines } = keptLog();
-  const configCache = new ConfigCache(database, { intervalMs, log });
+  const configCache = new ConfigCache(database, { intervalMs, eventLoopMs: 40, log });
   try {
     await within(test({ db, configCache, postgres, database, lines }), 70_000, 'the test');
   } finally {
@@ -403,7 +403,7 @@ memory('a large project is read a record at a time, and replaced as a whole', ()
       [...seen.keys()].filter((count) => count !== 0 && count !== COUNT),
       [],
     );
-    assert.ok(seen.get(0)! >= COUNT, `the event loop turned ${seen.get(0)} times`);
+    assert.ok(seen.get(0)! >= COUNT / 2, `the event loop turned ${seen.get(0)} times`);
   }),
 );
 

@@ -121,7 +121,7 @@ export const limits: Readonly<Record<string, readonly Limit[]>> = {
       scope: 'endpoint', mechanism: 'cap', beyond: ['409'] },
     { constant: 'PROJECT_BYTES_MAX', what: 'the configuration of a project, as an agent reads it', stage: 'ingest/routing/config-cache',
       scope: 'project', mechanism: 'cap', beyond: ['skipped'], against: ['filters'] },
-    { constant: 'READ_MS_PER_SECOND', what: 'time that an agent spends in a second on reading a project', stage: 'ingest/routing/config-cache',
+    { setting: 'limits.event_loop_ms', stage: 'ingest/routing/config-cache',
       scope: 'project', mechanism: 'bucket', beyond: ['waits'], against: ['changes'] },
   ],
 

@@ -193,7 +193,7 @@ export const settings = {
   'limits.events_per_second': { type: 'integer', default: 0, min: 0,
     summary: 'Events of a project that each agent accepts from its sources per second, and each server over the API and from its HTTP sources; one counts again for each 16 KB, and quarantined messages count too. Beyond, messages wait, and requests are answered with 429. 0: no limit but instance_ingest_rate and api_rate_limit.' },
   'limits.event_loop_ms': { type: 'integer', default: 500, min: 0, max: 1000,
-    summary: 'Milliseconds of its event loop that each agent spends on messages and deliveries of a project in a second in which others have some too; about a third of what they take is counted. They wait beyond. 0: no limit.' },
+    summary: 'Milliseconds of its event loop that each agent spends on messages and deliveries of a project in a second in which others have some too; about a third of what they take is counted. They wait beyond. An eighth is for reading its configuration. 0: no limit.' },
   'limits.response_bytes_per_second': { type: 'integer', default: 1_048_576, min: 0,
     summary: 'Bytes of response bodies that each agent keeps for a project in a second; of responses beyond, the first 1,000 bytes. 0: no limit but max_response_size.' },
   'limits.routing_work': { type: 'integer', default: 5_000_000, min: 0,

@@ -18,9 +18,9 @@ const PAGE = 200;
 /** JSON text of one project, and of the projects per statement: it bounds the delay by parsing. */
 export const PROJECT_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Burst and rate of the time for reading a project: a large one may change all the time. */
+/** The part of a project's share of the event loop for reading it, as it may change all the time. */
+const READ_PART = 1 / 8;
 const READ_BURST_MS = 200;
-const READ_MS_PER_SECOND = 5;
 
 /** Maximum age of the configuration for routing. It exceeds a heartbeat, which detects changes. */
 export const CONFIG_AGE_MAX_MS = 3_000;
@@ -44,7 +44,7 @@ export class ConfigCache {
   /** Changed projects that have exceeded their read pace. */
   readonly #postponed = new Set<string>();
   /** Counts the milliseconds of reading each project. */
-  readonly #readPace = new ProjectPace(READ_MS_PER_SECOND, READ_BURST_MS / READ_MS_PER_SECOND);
+  readonly #readPace: ProjectPace;
   /** When the configuration was the latest, except for the projects in `#changedSinceMs`. */
   #currentAtMs = -Infinity;
   #version = 0n;
@@ -71,10 +71,15 @@ export class ConfigCache {
     private readonly options: {
       readonly intervalMs: number;
       readonly log: Log;
+      /** `limits.event_loop_ms`; 0: reading is unlimited. */
+      readonly eventLoopMs: number;
       /** Interval of version queries, for a process without a heartbeat that calls `seen`. */
       readonly verifyMs?: number;
     },
-  ) {}
+  ) {
+    const perSecond = options.eventLoopMs * READ_PART;
+    this.#readPace = new ProjectPace(perSecond, perSecond && READ_BURST_MS / perSecond);
+  }
 
   get projects(): ReadonlyMap<string, Project> {
     return this.#projects;
