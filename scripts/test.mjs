@@ -15,7 +15,7 @@ import { Problem } from './prepare/problem.mjs';
 import { affected, changedFiles } from './test/changed.mjs';
 import { startCoverage } from './test/coverage.mjs';
 import { longestFirst, testFiles } from './test/files.mjs';
-import { runFile, unitRunner } from './test/run-file.mjs';
+import { runFiles } from './test/run-file.mjs';
 import { typeErrors } from './test/type-errors.mjs';
 
 const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
@@ -142,33 +142,45 @@ function selected(files) {
  */
 async function runAll(files, services, keeper) {
   const lastMs = readDurations();
-  const queue = longestFirst(files, lastMs);
   const coverage = options.includes('--coverage') ? startCoverage(root) : undefined;
+  const ordered = longestFirst(files, lastMs);
+  // Coverage is counted by process.
+  const queue = coverage ? ordered.map((test) => [test]) : inProcesses(ordered);
   /** @param {number} worker */
   const work = async (worker) => {
-    const shared = { ...services, TEST_PORTS: portsOf(worker) };
-    const units = unitRunner({ env: environment(shared, undefined), skipsFail, keeper });
-    for (let test = queue.shift(); test && !stopping.signal.aborted; test = queue.shift()) {
+    for (let tests = queue.shift(); tests?.[0] && !stopping.signal.aborted; tests = queue.shift()) {
+      const [{ name }] = tests;
       const env = environment(
-        shared,
-        takesCoverage(test.name) ? coverage?.folderOf(test.name) : undefined,
+        { ...services, TEST_PORTS: portsOf(worker) },
+        takesCoverage(name) ? coverage?.folderOf(name) : undefined,
       );
-      // Coverage is counted by process.
-      const result =
-        test.isUnit && !coverage
-          ? await units.run(test)
-          : await runFile(test, { env, signal: stopping.signal, skipsFail, keeper });
-      lastMs[test.name] = result.ms;
-      print(test.name, result);
-      count(result);
-      await coverage?.collect(test.name);
+      const results = await runFiles(tests, { env, signal: stopping.signal, skipsFail, keeper });
+      for (const [k, result] of results.entries()) {
+        const test = /** @type {import('./test/files.mjs').TestFile} */ (tests[k]);
+        lastMs[test.name] = result.ms;
+        print(test.name, result);
+        count(result);
+      }
+      await coverage?.collect(name);
     }
-    units.close();
   };
   await Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
   fs.mkdirSync(path.dirname(durations), { recursive: true });
   fs.writeFileSync(durations, JSON.stringify(lastMs, null, 2));
   if (coverage && !stopping.signal.aborted) console.log(`\n${await coverage.report()}`);
+}
+
+/**
+ * Returns the files of each process: unit files share one per worker.
+ * @param {import('./test/files.mjs').TestFile[]} files
+ */
+function inProcesses(files) {
+  const units = files.filter(({ isUnit }) => isUnit);
+  const shared = Array.from({ length: workers }, (_, worker) =>
+    units.filter((_, k) => k % workers === worker),
+  );
+  const others = files.filter(({ isUnit }) => !isUnit).map((test) => [test]);
+  return [...others, ...shared.filter(({ length }) => length > 0)];
 }
 
 /**

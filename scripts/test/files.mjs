@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 const defaultDeadlineSeconds = 240;
-/** The first line of a file that takes longer than usual, or that only `npm run test:long` and a filter run. */
+/** The first line of a file with a long deadline, or one that only `test:long` and a filter run. */
 const header = /^\/\/ (?:deadline: (\d+) s)?(?:, )?(long)?$/;
 
 /**

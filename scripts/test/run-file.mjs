@@ -1,5 +1,5 @@
 // @ts-check
-import { fork, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { compiledOf } from './compiled.mjs';
@@ -11,6 +11,7 @@ const flags = [
   new URL('./still-open.mjs', import.meta.url).href,
 ];
 const root = fileURLToPath(new URL('../..', import.meta.url));
+const unitProcess = fileURLToPath(new URL('./unit-process.mjs', import.meta.url));
 /** The limit for a file to close its resources and exit after its last test. */
 const endWithinMs = 10_000;
 /** The limit for processes that the file started to exit after it. */
@@ -29,21 +30,27 @@ const keptOutput = 2_000_000;
  */
 
 /**
- * Runs one test file in a separate process and process group.
- * @param {import('./files.mjs').TestFile} test
+ * Runs a test file, or unit files one after the other, in a separate process and process group.
+ * @param {readonly import('./files.mjs').TestFile[]} tests at least one; the first has the deadline
  * @param {{ env: NodeJS.ProcessEnv, signal: AbortSignal, skipsFail: boolean, keeper: typeof
  * import('../../test/support/start/keep.js') }} options `signal` ends it immediately; the keeper
  * does if this process is killed
- * @returns {Promise<Result>}
+ * @returns {Promise<Result[]>} a result for each file
  */
-export async function runFile(test, { env, signal, skipsFail, keeper }) {
+export async function runFiles(tests, { env, signal, skipsFail, keeper }) {
+  const [test] = /** @type {[import('./files.mjs').TestFile]} */ (tests);
+  const files = tests.map(({ file }) => compiledOf(file));
   const began = Date.now();
-  const child = spawn(process.execPath, [...flags, compiledOf(test.file)], {
-    cwd: root,
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  });
+  const child = spawn(
+    process.execPath,
+    [...flags, ...(files.length > 1 ? [unitProcess] : []), ...files],
+    {
+      cwd: root,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    },
+  );
   const group = child.pid ?? 0;
   if (group > 0) keeper.keep(group, 'SIGKILL');
   let output = '';
@@ -63,7 +70,7 @@ export async function runFile(test, { env, signal, skipsFail, keeper }) {
   /** @param {string} text */
   const take = (text) => {
     output = (output + text).slice(-keptOutput);
-    if (lastCall === undefined && summaries(output).length > 0)
+    if (lastCall === undefined && summaries(output).length >= tests.length)
       lastCall = setTimeout(
         () => void giveUp(`did not end within ${endWithinMs / 1000} s after its last test`),
         endWithinMs,
@@ -87,74 +94,19 @@ export async function runFile(test, { env, signal, skipsFail, keeper }) {
     problems.push(...(await leftBehind(group)));
   }
   await closed;
-  return { ...outcomeOf(output, ending, problems, skipsFail), output, ms: Date.now() - began };
-}
-
-/**
- * Runs unit test files in one process. A new one starts after a file that ends the process or exceeds
- * its deadline.
- * @param {Omit<Parameters<typeof runFile>[1], 'signal'>} options
- */
-export function unitRunner({ env, skipsFail, keeper }) {
-  /** @type {import('node:child_process').ChildProcess | undefined} */
-  let child;
-  const close = () => {
-    child?.removeAllListeners();
-    child?.kill('SIGKILL');
-    if (child?.pid) keeper.forget(child.pid);
-    child = undefined;
-  };
-  return {
-    close,
-
-    /**
-     * @param {import('./files.mjs').TestFile} test
-     * @returns {Promise<Result>}
-     */
-    run: async (test) => {
-      const began = Date.now();
-      const process = (child ??= start(env, keeper));
-      let printed = '';
-      /** @param {Buffer} text */
-      const take = (text) => void (printed += String(text));
-      process.stdout?.on('data', take);
-      process.stderr?.on('data', take);
-      /** @type {string[]} */
-      const problems = [];
-      const { output, ending } = await new Promise((resolve) => {
-        const end = (/** @type {unknown} */ how) => (close(), resolve({ output: '', ending: how }));
-        const deadline = setTimeout(
-          () => (problems.push(overrun(test, '')), end('SIGKILL')),
-          test.deadlineMs,
-        );
-        process.once('exit', (code, by) => (clearTimeout(deadline), end(code ?? by)));
-        process.once(
-          'message',
-          (answer) => (clearTimeout(deadline), process.removeAllListeners('exit'), resolve(answer)),
-        );
-        process.send(compiledOf(test.file));
-      });
-      process.stdout?.off('data', take);
-      process.stderr?.off('data', take);
-      const all = output + printed;
-      return {
-        ...outcomeOf(all, ending, problems, skipsFail),
-        output: all,
-        ms: Date.now() - began,
-      };
-    },
-  };
-}
-
-/**
- * @param {NodeJS.ProcessEnv} env
- * @param {Parameters<typeof runFile>[1]['keeper']} keeper
- */
-function start(env, keeper) {
-  const file = new URL('./unit-process.mjs', import.meta.url);
-  const child = fork(file, { cwd: root, env, execArgv: ['--enable-source-maps'], silent: true });
-  if (child.pid) keeper.keep(child.pid, 'SIGKILL');
-  return child;
+  const parts = tests.length > 1 ? output.split(/^# unit file\n/m).slice(1) : [output];
+  return tests.map((_, k) => {
+    const isLast = k === parts.length - 1;
+    const part = parts[k] ?? '';
+    const what =
+      k < parts.length ? [] : [`did not run: ${tests[parts.length - 1]?.name} ended early`];
+    const found = isLast ? problems : what;
+    return {
+      ...outcomeOf(part, isLast ? ending : 0, found, skipsFail),
+      output: part,
+      ms: (Date.now() - began) / tests.length,
+    };
+  });
 }
 
 /**

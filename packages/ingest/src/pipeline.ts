@@ -127,8 +127,8 @@ export class Pipeline {
     const { maxMessageBytes, transformer } = this.options;
     const text = decodeMessage(message.body, maxMessageBytes);
     if (bodyFunction === null)
-      return this.#accept(incoming, [text], (text) =>
-        typeof text === 'string' ? parseIngestMessage(text) : text,
+      return this.#accept(incoming, [text], (decoded) =>
+        typeof decoded === 'string' ? parseIngestMessage(decoded) : decoded,
       );
     const refused = typeof text === 'string' ? checkNesting(text) : text;
     if (refused && refused.code !== 'not_utf8') return this.#reject(incoming, refused);
@@ -184,7 +184,10 @@ export class Pipeline {
     while (!steps.next().done);
   }
 
-  /** A defect in reading a message quarantines this message: thrown, it would end the process, which would be given the message again. */
+  /**
+   * A defect in reading a message quarantines this message: thrown, it would end the process, which
+   * would then receive the message again.
+   */
   *#acceptInSteps<Text>(
     incoming: SourceMessage,
     texts: readonly Text[],

@@ -28,7 +28,7 @@ dev.after.each(async () => {
   all = [];
 });
 
-/** Starts it and waits until it follows the traffic. A test that fails leaves it running; then it is killed. */
+/** Starts it and waits until it follows the traffic. It is killed after a failed test too. */
 async function started(folder: string, args: readonly string[] = []): Promise<GatewayProcess> {
   const running = gateway(['dev', ...args], { folder });
   all.push(running);

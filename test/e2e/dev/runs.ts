@@ -33,7 +33,10 @@ export function firstStart(): NonNullable<typeof first> {
   return first;
 }
 
-/** A folder in which it has run once, to its end. It is a copy, since most of a first start is spent on making the database. */
+/**
+ * Returns a folder in which it has run once. It is a copy: most of a first start is spent on making
+ * the database.
+ */
 export async function usedFolder(): Promise<string> {
   const folder = workFolder();
   const { folder: origin } = await firstStart();
@@ -72,7 +75,7 @@ export async function api<T>(
   return ((await answer.json()) as { data: T }).data;
 }
 
-/** Types the command that the screen shows for another message; where there is no curl, sends what it would send. */
+/** Runs the shown command for another message. Without curl, sends what it would send. */
 export async function sendAnother(running: GatewayProcess): Promise<void> {
   const [command] = /^ {2}curl .*$/m.exec(running.stdout) ?? [];
   assert.ok(command, running.stdout);

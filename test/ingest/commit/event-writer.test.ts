@@ -458,9 +458,9 @@ beside(
       let pushed = 0;
       const push = setInterval(() => {
         for (const { id } of endpoints)
-          for (const message of messages.many(1, { endpointId: id }))
+          for (const message of messages.many(2, { endpointId: id }))
             running.wiring.eventWriter.push(message);
-        if ((pushed += 20) >= 1000) clearInterval(push);
+        if ((pushed += 40) >= 2000) clearInterval(push);
       }, 10);
       for (let n = 0; n < 12; n++) {
         await new Promise((resolve) => setTimeout(resolve, 40));
@@ -468,7 +468,7 @@ beside(
           `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'gateway-agent'`,
         );
       }
-      await until('all outcomes', () => pushed >= 1000 && messages.settled.length === pushed);
+      await until('all outcomes', () => pushed >= 2000 && messages.settled.length === pushed);
       assert.equal(
         Object.keys(messages.counts).filter(
           (outcome) => outcome !== 'accepted' && outcome !== 'duplicate',

@@ -375,7 +375,8 @@ memory('a large project is read a record at a time, and replaced as a whole', ()
     const COUNT = 300;
     const projectId = await makeProject(db);
     const { id } = await makeEndpoint(db, projectId, { url: URL_OF_ENDPOINT });
-    await configCache.start();
+    // Without `start`, no notification starts a read before the one that is observed.
+    await configCache.refresh();
     await db.rows(
       `insert into subscriptions (project_id, id, name, endpoint_id, filter)
        select $1, gen_random_uuid(), 's', $2, jsonb_build_object('body', jsonb_build_object('a', n)) from generate_series(1, $3) n`,
@@ -403,7 +404,7 @@ memory('a large project is read a record at a time, and replaced as a whole', ()
       [...seen.keys()].filter((count) => count !== 0 && count !== COUNT),
       [],
     );
-    assert.ok(seen.get(0)! >= COUNT / 2, `the event loop turned ${seen.get(0)} times`);
+    assert.ok(seen.get(0)! >= COUNT, `the event loop turned ${seen.get(0)} times`);
   }),
 );
 

@@ -42,7 +42,10 @@ export function databaseRefused(error: Error): Rejection {
   };
 }
 
-/** Returns the rejection of a message that a defect of the gateway makes unreadable, with the error and its line. */
+/**
+ * Returns the rejection of a message that a defect of the gateway makes unreadable, with the error
+ * and its line.
+ */
 export function readingFailed(defect: unknown): Rejection {
   const { message, stack = '' } = defect instanceof Error ? defect : new Error(String(defect));
   const line = /([\w.-]+:\d+):\d+\)?$/m.exec(stack)?.[1] ?? 'an unknown line';
