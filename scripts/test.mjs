@@ -26,6 +26,8 @@ const filters = process.argv
   .flatMap((argument) => (argument.startsWith('--') ? [] : argument.replace(/^test\//, '')));
 const additions = ['--lint', '--coverage'];
 const whole = filters.length === 0 && options.every((option) => additions.includes(option));
+/** Few, since a process that ends early fails its remaining files. */
+const filesPerProcess = 6;
 const skipsFail = process.env['CI'] === 'true';
 // Most files are idle most of the time.
 const workers = Number(
@@ -171,16 +173,34 @@ async function runAll(files, services, keeper) {
 }
 
 /**
- * Returns the files of each process: unit files share one per worker.
+ * Returns the files of each process. Those that can share one do, by the services they need:
+ * loading the packages and their libraries takes most of a second.
  * @param {import('./test/files.mjs').TestFile[]} files
  */
 function inProcesses(files) {
-  const units = files.filter(({ isUnit }) => isUnit);
-  const shared = Array.from({ length: workers }, (_, worker) =>
-    units.filter((_, k) => k % workers === worker),
+  const alone = files.filter(({ sharesProcess }) => !sharesProcess).map((test) => [test]);
+  /** @type {Map<string, typeof files>} */
+  const groups = new Map();
+  for (const test of files.filter(({ sharesProcess }) => sharesProcess)) {
+    const key = test.isUnit ? '' : test.services.join();
+    groups.set(key, [...(groups.get(key) ?? []), test]);
+  }
+  const shared = [...groups].flatMap(([key, group]) =>
+    dealt(group, key === '' ? workers : Math.ceil(group.length / filesPerProcess)),
   );
-  const others = files.filter(({ isUnit }) => !isUnit).map((test) => [test]);
-  return [...others, ...shared.filter(({ length }) => length > 0)];
+  return [...alone, ...shared];
+}
+
+/**
+ * Deals files, the longest first, so that each process has long and short ones.
+ * @param {import('./test/files.mjs').TestFile[]} files
+ * @param {number} count
+ */
+function dealt(files, count) {
+  const hands = Array.from({ length: count }, (_, hand) =>
+    files.filter((_, k) => k % count === hand),
+  );
+  return hands.filter(({ length }) => length > 0);
 }
 
 /**
@@ -189,7 +209,7 @@ function inProcesses(files) {
  * @param {number} worker
  */
 function portsOf(worker) {
-  const [first = 0, last = 0] = (process.env['TEST_PORTS'] ?? '20000-31999').split('-').map(Number);
+  const [first = 0, last = 0] = (process.env['TEST_PORTS'] || '20000-31999').split('-').map(Number);
   const share = Math.floor((last + 1 - first) / workers);
   return `${first + worker * share}-${first + (worker + 1) * share - 1}`;
 }

@@ -13,6 +13,7 @@ const header = /^\/\/ (?:deadline: (\d+) s)?(?:, )?(long)?$/;
  * @property {number} deadlineMs
  * @property {('postgres' | 'redis' | 'kafka' | 'prometheus' | 'chromium')[]} services those it may use, by what it imports
  * @property {boolean} isLong `npm run test:long` runs it, and `npm test` does not
+ * @property {boolean} sharesProcess it can run after others in their process
  * @property {boolean} isUnit it uses no service and starts no gateway
  */
 
@@ -82,6 +83,9 @@ function describe(name, file) {
     deadlineMs: 1000 * Number(declared ?? defaultDeadlineSeconds),
     services,
     isLong: long !== undefined,
+    sharesProcess:
+      declared === undefined &&
+      !/^(cli|e2e|reliability|conformance|plugins|dashboard|hostile)\//.test(name),
     isUnit:
       services.length === 0 && !startsProcesses && !/^(e2e|reliability|conformance)\//.test(name),
   };

@@ -11,12 +11,16 @@ const flags = [
   new URL('./still-open.mjs', import.meta.url).href,
 ];
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const unitProcess = fileURLToPath(new URL('./unit-process.mjs', import.meta.url));
+const sharedProcess = fileURLToPath(new URL('./shared-process.mjs', import.meta.url));
 /** The limit for a file to close its resources and exit after its last test. */
 const endWithinMs = 10_000;
 /** The limit for processes that the file started to exit after it. */
 const leaveWithinMs = 3_000;
 const keptOutput = 2_000_000;
+/** The line that `shared-process.mjs` prints before each file. */
+const startOfFile = /^# test file\n/m;
+/** The line of a file that skips itself, with the reason. */
+const skippedItself = /^SKIPPED: (.*)$/m;
 
 /**
  * @typedef {object} Result
@@ -30,20 +34,19 @@ const keptOutput = 2_000_000;
  */
 
 /**
- * Runs a test file, or unit files one after the other, in a separate process and process group.
- * @param {readonly import('./files.mjs').TestFile[]} tests at least one; the first has the deadline
+ * Runs a test file, or several one after the other, in a separate process and process group.
+ * @param {readonly import('./files.mjs').TestFile[]} tests at least one
  * @param {{ env: NodeJS.ProcessEnv, signal: AbortSignal, skipsFail: boolean, keeper: typeof
  * import('../../test/support/start/keep.js') }} options `signal` ends it immediately; the keeper
  * does if this process is killed
  * @returns {Promise<Result[]>} a result for each file
  */
 export async function runFiles(tests, { env, signal, skipsFail, keeper }) {
-  const [test] = /** @type {[import('./files.mjs').TestFile]} */ (tests);
   const files = tests.map(({ file }) => compiledOf(file));
   const began = Date.now();
   const child = spawn(
     process.execPath,
-    [...flags, ...(files.length > 1 ? [unitProcess] : []), ...files],
+    [...flags, ...(files.length > 1 ? [sharedProcess] : []), ...files],
     {
       cwd: root,
       env,
@@ -66,10 +69,22 @@ export async function runFiles(tests, { env, signal, skipsFail, keeper }) {
     await sleep(500);
     killGroup(group);
   };
-  const deadline = setTimeout(() => void giveUp(overrun(test, output)), test.deadlineMs);
+  let running = 0;
+  /** @type {NodeJS.Timeout | undefined} */
+  let deadline;
+  /** @param {number} k */
+  const startFile = (k) => {
+    running = k;
+    clearTimeout(deadline);
+    const { deadlineMs } = /** @type {import('./files.mjs').TestFile} */ (tests[k]);
+    deadline = setTimeout(() => void giveUp(overrun(deadlineMs, output)), deadlineMs);
+  };
+  startFile(0);
   /** @param {string} text */
   const take = (text) => {
     output = (output + text).slice(-keptOutput);
+    const started = output.split(startOfFile).length - 2;
+    if (started > running) startFile(started);
     if (lastCall === undefined && summaries(output).length >= tests.length)
       lastCall = setTimeout(
         () => void giveUp(`did not end within ${endWithinMs / 1000} s after its last test`),
@@ -94,18 +109,16 @@ export async function runFiles(tests, { env, signal, skipsFail, keeper }) {
     problems.push(...(await leftBehind(group)));
   }
   await closed;
-  const parts = tests.length > 1 ? output.split(/^# unit file\n/m).slice(1) : [output];
-  return tests.map((_, k) => {
+  const parts = tests.length > 1 ? output.split(startOfFile).slice(1) : [output];
+  return tests.map((test, k) => {
     const isLast = k === parts.length - 1;
-    const part = parts[k] ?? '';
-    const what =
-      k < parts.length ? [] : [`did not run: ${tests[parts.length - 1]?.name} ended early`];
-    const found = isLast ? problems : what;
-    return {
-      ...outcomeOf(part, isLast ? ending : 0, found, skipsFail),
-      output: part,
-      ms: (Date.now() - began) / tests.length,
-    };
+    // Files in a process need the same services: one that skips itself ends the process for all.
+    const part = parts[k] ?? skippedItself.exec(parts.at(-1) ?? '')?.[0];
+    const found = isLast ? problems : [];
+    const result = outcomeOf(part ?? '', isLast ? ending : 0, found, skipsFail);
+    if (part === undefined)
+      result.problems = [`did not run: ${tests[parts.length - 1]?.name ?? test.name} ended early`];
+    return { ...result, output: part ?? '', ms: (Date.now() - began) / tests.length };
   });
 }
 
@@ -134,7 +147,7 @@ function outcomeOf(output, ending, problems, skipsFail) {
     found.reduce((all, one) => all + one[key], 0);
   const total = sum('total');
   const passed = sum('passed');
-  const reason = /^SKIPPED: (.*)$/m.exec(output)?.[1];
+  const reason = skippedItself.exec(output)?.[1];
   if (reason !== undefined && total === 0) {
     const all = [...problems, ...(skipsFail ? [`skipped, and CI=true: ${reason}`] : [])];
     return { passed: 0, failed: all.length > 0 ? 1 : 0, skipped: 1, reason, problems: all };
@@ -175,10 +188,10 @@ function summaries(output) {
 }
 
 /**
- * @param {import('./files.mjs').TestFile} test
+ * @param {number} deadlineMs
  * @param {string} output
  */
-function overrun({ deadlineMs }, output) {
+function overrun(deadlineMs, output) {
   const done = output.match(/[•✘] /g)?.length ?? 0;
   return `did not end within its deadline of ${deadlineMs / 1000} s; ${done} tests were done`;
 }

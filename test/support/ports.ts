@@ -5,7 +5,7 @@ import net from 'node:net';
 const given = new Set<number>();
 
 /** The port range. `npm test` gives each concurrent file a part of it. */
-const [first, last] = (process.env['TEST_PORTS'] ?? '20000-31999').split('-').map(Number) as [
+const [first, last] = (process.env['TEST_PORTS'] || '20000-31999').split('-').map(Number) as [
   number,
   number,
 ];

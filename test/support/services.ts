@@ -38,7 +38,8 @@ interface Kind<Name extends Service> {
 
 const kinds: { readonly [Name in Service]: Kind<Name> } = {
   postgres: {
-    start: () => startPostgres(),
+    // Autovacuum would analyze small tables, at any time, and change plans that tests check.
+    start: () => startPostgres({ autovacuum: 'off' }),
     write: ({ url }) => ({ TEST_POSTGRES_URL: url }),
     read: ({ TEST_POSTGRES_URL: url }) => (url ? { url } : undefined),
   },

@@ -1,6 +1,6 @@
 // @ts-check
-// Runs the unit test files in its arguments, one after the other. Modules that files share are
-// loaded once.
+// Runs the test files in its arguments, one after the other. Modules that files share are loaded
+// once.
 import { pathToFileURL } from 'node:url';
 
 // uvu then runs no suite before `exec`.
@@ -11,7 +11,7 @@ const root = process.cwd();
 for (const file of process.argv.slice(2)) {
   process.chdir(root);
   /** @type {any} */ (globalThis).UVU_QUEUE = [[null]];
-  console.log('# unit file');
+  console.log('# test file');
   try {
     await import(pathToFileURL(file).href);
     await exec();
