@@ -85,7 +85,7 @@ function describe(name, file) {
     isLong: long !== undefined,
     sharesProcess:
       declared === undefined &&
-      !/^(cli|e2e|reliability|conformance|plugins|dashboard|hostile)\//.test(name),
+      !/^(e2e|reliability|conformance|plugins|dashboard|hostile)\//.test(name),
     isUnit:
       services.length === 0 && !startsProcesses && !/^(e2e|reliability|conformance)\//.test(name),
   };
