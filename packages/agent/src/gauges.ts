@@ -4,7 +4,7 @@ import type { AgentContext } from './config/agent-context.js';
 import type { InFlight } from './delivery/in-flight.js';
 import type { Backpressure } from './flow-control/backpressure.js';
 import type { CircuitBreakers } from './flow-control/circuit-breakers.js';
-import type { SourceLags } from './sources/source-watch.js';
+import type { SourceLags } from './sources/source-lags.js';
 
 export interface GaugeOptions extends Pick<AgentContext, 'configCache' | 'clock'> {
   readonly inFlight: InFlight;

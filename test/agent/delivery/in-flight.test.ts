@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { EndpointQueue, InFlight, SLOW_AFTER_MS } from '#agent/delivery/in-flight';
+import { EndpointQueue, SLOW_AFTER_MS } from '#agent/delivery/endpoint-queue';
+import { InFlight } from '#agent/delivery/in-flight';
 import type { HeldDelivery } from '#agent/model/delivery';
 
 const queue = suite('agent/delivery/in-flight');

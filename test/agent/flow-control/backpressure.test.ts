@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ClaimCursors } from '#agent/delivery/claimer';
-import { BacklogPacing } from '#agent/flow-control/backpressure';
+import { BacklogPacing } from '#agent/flow-control/backlog-pacing';
 import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
 import { empty } from '../../store/batches.js';
 import { migratedDatabase } from '../../store/migrated.js';

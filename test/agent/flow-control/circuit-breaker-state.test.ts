@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { verdictOf } from '#agent/flow-control/backpressure';
 import type { BreakerPolicy } from '#agent/config/breaker-policy';
-import { closed, counted, isSpent, opened, probing } from '#agent/flow-control/circuit-breakers';
+import { closed, counted, isSpent, opened, probing } from '#agent/flow-control/breaker-record';
 import type { BreakerRecord } from '#store/kv/circuit-breakers';
 
 const breaker = suite('agent/flow-control/circuit-breaker-state');

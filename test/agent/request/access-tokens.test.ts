@@ -1,6 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { AttemptRunner, RequestBuilder, type GoneEndpoints } from '#agent/delivery/attempt';
+import { RequestBuilder } from '#agent/attempt/build-request';
+import type { GoneEndpoints } from '#agent/attempt/gone-endpoints';
+import { AttemptRunner } from '#agent/attempt/run-attempt';
 import type { Endpoint } from '#ingest/routing/project';
 import type { HeldDelivery } from '#agent/model/delivery';
 import { AccessTokens } from '#agent/request/access-tokens';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { publishLags } from '#agent/sources/publish-lags';
-import { SourceLags } from '#agent/sources/source-watch';
+import { SourceLags } from '#agent/sources/source-lags';
 import { AgentLease } from '#agent/model/lease';
 import { silentLog } from '#core/logging/log';
 import { MemoryKv } from '#store/kv/memory-kv';

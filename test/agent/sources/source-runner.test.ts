@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Throttle } from '#agent/flow-control/throttle';
 import { Pipeline } from '#ingest/pipeline';
-import { SourceLags } from '#agent/sources/source-watch';
+import { SourceLags } from '#agent/sources/source-lags';
 import { SourceRunner } from '#agent/sources/source-runner';
 import { Transformer } from '#ingest/transform/transformer';
 import { AgentLease } from '#agent/model/lease';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { SourceLags } from '#agent/sources/source-watch';
+import { SourceLags } from '#agent/sources/source-lags';
 import { type Measure, measuring } from '#agent/telemetry/measure';
 import { createMeter } from '#core/metrics/meter';
 import type { AttemptRecord } from '#store/deliveries/delivery-attempts';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import { counted } from '#agent/flow-control/circuit-breakers';
+import { counted } from '#agent/flow-control/breaker-record';
 import { decodeSignal, encodeSignal } from '#store/events/events';
 import { readBreakers, resetBreaker } from '#store/kv/circuit-breakers';
 import { MemoryKv } from '#store/kv/memory-kv';

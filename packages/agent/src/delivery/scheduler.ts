@@ -1,14 +1,15 @@
 import os from 'node:os';
 import type { AttemptRecord } from '@gateway/store/deliveries';
+import type { AttemptRunner, Unsent } from '../attempt/run-attempt.js';
 import type { AgentContext } from '../config/agent-context.js';
 import { inactiveReason } from '@gateway/ingest/routing/first-delivery';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import { type Backpressure, SLOW_WAITING_MAX } from '../flow-control/backpressure.js';
 import { type LoopShares, SHARES_LOOK_MS } from '@gateway/core/process';
 import type { HeldDelivery } from '../model/delivery.js';
-import type { AttemptRunner, Unsent } from './attempt.js';
 import type { DueTimes } from './due-times.js';
-import { type EndpointQueue, type InFlight, SLOW_AFTER_MS } from './in-flight.js';
+import { type EndpointQueue, SLOW_AFTER_MS } from './endpoint-queue.js';
+import type { InFlight } from './in-flight.js';
 import type { DeliveryReleaser } from './release-deliveries.js';
 
 interface SchedulerOptions extends Pick<AgentContext, 'configCache' | 'lease' | 'log'> {

@@ -2,22 +2,25 @@ import { newId } from '@gateway/core/events';
 import { ProjectPace, VERSION } from '@gateway/core/process';
 import type { Endpoint } from '@gateway/ingest/routing/project';
 import { expediteDeliveries } from '@gateway/store/deliveries';
+import { RequestBuilder } from '../attempt/build-request.js';
+import { GoneEndpoints } from '../attempt/gone-endpoints.js';
+import { AttemptRunner } from '../attempt/run-attempt.js';
+import { SubscriptionFunctions } from '../attempt/subscription-functions.js';
 import type { AgentContext } from '../config/agent-context.js';
 import { policyOf } from '../config/breaker-policy.js';
-import { BacklogPacing, Backpressure } from '../flow-control/backpressure.js';
+import { BacklogPacing } from '../flow-control/backlog-pacing.js';
+import { Backpressure } from '../flow-control/backpressure.js';
 import { CircuitBreakers } from '../flow-control/circuit-breakers.js';
 import { RateLimits } from '../flow-control/rate-limits.js';
 import type { Notifier } from '../notifications/notifier.js';
 import { AccessTokens } from '../request/access-tokens.js';
 import { Sender } from '../request/sender.js';
 import { type AttemptObserver, AttemptWriter } from './attempt-writer.js';
-import { AttemptRunner, GoneEndpoints, RequestBuilder } from './attempt.js';
 import { Claimer } from './claimer.js';
 import { DueTimes } from './due-times.js';
 import { InFlight } from './in-flight.js';
 import { DeliveryReleaser } from './release-deliveries.js';
 import { consumersOf, Scheduler } from './scheduler.js';
-import { SubscriptionFunctions } from './subscription-functions.js';
 
 /** Concurrent statements that record attempts, each on its own connection. */
 export const WRITERS = 2;

@@ -1,6 +1,3 @@
-import type { Config } from '@gateway/core/config';
-import { isGatewayError } from '@gateway/core/errors';
-import { readLicence } from '@gateway/core/plugins';
 import { withTimeout } from '@gateway/core/process';
 import {
   endNotifications,
@@ -15,6 +12,8 @@ import type { AttemptRecord } from '@gateway/store/deliveries';
 import type { AgentContext } from '../config/agent-context.js';
 import type { Trip } from '../model/delivery.js';
 import type { SourceState } from '@gateway/ingest/message/ingest-source';
+import { Failures, type OngoingFailure } from './failures.js';
+import { licenceNotification } from './licence-notification.js';
 import type { Mailer } from './mailer.js';
 import { Outbox } from './outbox.js';
 
@@ -123,7 +122,7 @@ export class Notifier {
     this.#endpointFails(failure);
   }
 
-  #endpointFails(failure: Failure): void {
+  #endpointFails(failure: OngoingFailure): void {
     this.#endpoints.needsNotification(failure);
     this.#urgent = true;
     const { projectId, id, failures, error } = failure;
@@ -307,101 +306,5 @@ export class Notifier {
       this.#loggedLicence = notification.subject;
     }
     return notification;
-  }
-}
-
-/** Days before expiry on which a notification is sent. */
-const REMINDER_DAYS = [1, 7, 30];
-const DAY_MS = 86_400_000;
-
-/** Undefined also for the community licence, an invalid one, and one without expiry. */
-function licenceNotification({
-  license_key: token,
-  license_public_key: publicKey,
-}: Config): NewNotification | undefined {
-  const now = new Date();
-  const { organisation, expiresAt, problem } = readLicence({ token, publicKey, now });
-  const notification = (
-    kind: NewNotification['kind'],
-    licensee: string,
-    expires_at: string,
-    reminder = '',
-  ): NewNotification => ({
-    kind,
-    projectId: null,
-    subject: `${licensee} ${expires_at}${reminder}`,
-    facts: { licensee, expires_at },
-  });
-  if (problem && isGatewayError(problem, 'licence_expired'))
-    return notification(
-      'licence_expired',
-      String(problem.details.organisation),
-      String(problem.details.expiredAt),
-    );
-  if (!organisation || !expiresAt) return undefined;
-  const daysLeft = (expiresAt.getTime() - now.getTime()) / DAY_MS;
-  const days = REMINDER_DAYS.find((it) => daysLeft <= it);
-  return days === undefined
-    ? undefined
-    : notification('licence_expiring', organisation, expiresAt.toISOString(), ` ${days}`);
-}
-
-export interface Failure {
-  readonly projectId: string;
-  readonly id: string;
-  readonly sinceMs: number;
-  failures: number;
-  error: string;
-  /** Whether it has failed for long enough to notify. */
-  isDue: boolean;
-}
-
-/** Tracks failures of one kind. A success costs two lookups in mostly empty maps. */
-export class Failures {
-  readonly #failing = new Map<string, Failure>();
-  readonly due = new Map<string, Failure>();
-  /** Ids with an open notification, of any agent. */
-  readonly open = new Set<string>();
-  /** Ids with an open notification that have recovered. */
-  readonly recovered = new Set<string>();
-
-  get(id: string): Failure | undefined {
-    return this.#failing.get(id);
-  }
-
-  all(): Iterable<Failure> {
-    return this.#failing.values();
-  }
-
-  fail(projectId: string, id: string, error: string, sinceMs = Date.now()): Failure {
-    let failure = this.#failing.get(id);
-    if (!failure)
-      this.#failing.set(
-        id,
-        (failure = { projectId, id, sinceMs, failures: 0, error, isDue: false }),
-      );
-    failure.failures++;
-    failure.error = error;
-    return failure;
-  }
-
-  needsNotification(failure: Failure): void {
-    failure.isDue = true;
-    this.due.set(failure.id, failure);
-  }
-
-  /** Marks its notification as open. It may have recovered since it was due. */
-  raised(failure: Failure): void {
-    if (this.due.get(failure.id) === failure) this.due.delete(failure.id);
-    (this.#failing.get(failure.id) === failure ? this.open : this.recovered).add(failure.id);
-  }
-
-  recover(id: string): void {
-    this.forget(id);
-    if (this.open.size > 0 && this.open.delete(id)) this.recovered.add(id);
-  }
-
-  forget(id: string): void {
-    if (this.#failing.delete(id)) this.due.delete(id);
   }
 }

@@ -1,6 +1,6 @@
 import { writeSourceLag, writeSourceState } from '@gateway/store/kv';
 import type { AgentContext } from '../config/agent-context.js';
-import type { SourceLags } from './source-watch.js';
+import type { SourceLags } from './source-lags.js';
 
 const EVERY_MS = 10_000;
 /** Turns in `EVERY_MS`; each writes news. */

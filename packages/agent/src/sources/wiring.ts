@@ -10,7 +10,7 @@ import type { Notifier } from '../notifications/notifier.js';
 import { pausing, type PausingOptions } from './pause-sources.js';
 import { publishLags } from './publish-lags.js';
 import { SourceRunner } from './source-runner.js';
-import { SourceLags } from './source-watch.js';
+import { SourceLags } from './source-lags.js';
 
 /** Concurrent commits of events, each on its own connection. */
 export const COMMITTERS = 3;

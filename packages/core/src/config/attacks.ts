@@ -27,7 +27,7 @@ export const attacks = {
   'output': { on: 'memory', attack: 'functions that make a thousand events of each message', also: 'batches by the size of the output',
     tests: ['ingest/transform/transformer'] },
   'subscription functions': { on: 'memory', attack: 'functions of subscriptions: texts, loops, and what they make of small events', also: 'one output for each consumer; after an overrun, what waits returns to Postgres',
-    tests: ['agent/delivery/subscription-functions', 'e2e/subscription-functions'] },
+    tests: ['agent/attempt/subscription-functions', 'e2e/subscription-functions'] },
   'silent brokers': { on: 'memory', attack: 'sources at a broker that says nothing', also: 'one member asks first',
     tests: ['plugins/sources-guarded', 'server/routes/sources/sources'] },
   'responses': { on: 'memory', attack: 'responses that are large, or of control characters', also: 'characters that Postgres cannot store are replaced in a third of a millisecond',

@@ -229,7 +229,7 @@ export const limits: Readonly<Record<string, readonly Limit[]>> = {
       scope: 'project', mechanism: 'bucket', beyond: ['paused'], against: ['functions'] },
     { constant: 'OUTPUT_BYTES_MAX', what: 'output of the functions of a project that waits for its commit', stage: 'ingest/transform/transformer',
       scope: 'project', mechanism: 'window', beyond: ['waits'], against: ['output'] },
-    { constant: 'KEPT_MAX', what: 'functions of subscriptions whose texts an agent keeps', stage: 'agent/delivery/subscription-functions',
+    { constant: 'KEPT_MAX', what: 'functions of subscriptions whose texts an agent keeps', stage: 'agent/attempt/subscription-functions',
       scope: 'process', mechanism: 'cap', beyond: ['forgotten'], against: ['subscription functions'] },
   ],
 

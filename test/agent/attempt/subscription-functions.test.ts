@@ -16,7 +16,7 @@ import { hold, states } from '../hold.js';
 import { makeEndpoint, makeSubscription } from '../records.js';
 import { runAgent, type RunningAgent } from '../running.js';
 
-const functions = suite('agent/delivery/subscription-functions');
+const functions = suite('agent/attempt/subscription-functions');
 
 const db = await migratedDatabase();
 functions.after(() => db.close());

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { SuccessStreak } from '#agent/liveness/health';
+import { SuccessStreak } from '#agent/liveness/success-streak';
 
-const successStreak = suite('agent/delivery/success-streak');
+const successStreak = suite('agent/liveness/success-streak');
 
 const startMs = Date.parse('2026-01-01T00:00:00Z');
 

@@ -1,15 +1,10 @@
 import { createHmac } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import {
-  classifyResponse,
-  nextAttemptInMs,
-  retryAfterSeconds,
-  RequestBuilder,
-  plainSignature,
-  signingKey,
-  standardSignature,
-} from '#agent/delivery/attempt';
+import { RequestBuilder } from '#agent/attempt/build-request';
+import { classifyResponse } from '#agent/attempt/classify-response';
+import { nextAttemptInMs, retryAfterSeconds } from '#agent/attempt/retry-schedule';
+import { plainSignature, signingKey, standardSignature } from '#agent/attempt/signature';
 import type { Strategy } from '#store/config/snapshot';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
@@ -21,7 +16,7 @@ import type { Endpoint } from '#ingest/routing/project';
 import { seed } from '../../support/seed.js';
 import { cachedEndpoint, ENCRYPTION_KEY, makeSecret, sealed, secretRecord } from '../records.js';
 
-const schedule = suite('agent/delivery/attempt');
+const schedule = suite('agent/attempt/attempt');
 
 const strategies: Strategy[] = (['linear', 'exponential'] as const).flatMap((type) =>
   [1, 10, 333, 86_400].flatMap((duration) =>
@@ -126,12 +121,11 @@ schedule('an answer that was cut is recorded by its status, with a remark', () =
     const attempt = {
       endpoint: cachedEndpoint({}),
       delivery: delivery(),
-      startedAtMs: 0,
       trace: undefined,
       transformedData: undefined,
     };
     const answer = { status, headers: {}, body: 'hal', failure: null, remark };
-    const record = classifyResponse({ ...attempt, done: () => undefined }, answer, Date.now(), 5);
+    const record = classifyResponse(attempt, answer, Date.now(), 5);
     return [record.status, record.httpStatus, record.errorClass, record.error, record.responseBody];
   };
   assert.equal(classify(200), ['success', 200, null, remark, 'hal']);

@@ -1,0 +1,139 @@
+import { hash } from 'node:crypto';
+import type { Open } from '@gateway/core/crypto';
+import { whyNotOpened, type Endpoint } from '@gateway/ingest/routing/project';
+import type { EndpointAuthentication, StoredClientCertificate } from '@gateway/store/config';
+import type { HeldDelivery } from '../model/delivery.js';
+import type { Request } from '../request/sender.js';
+import type { AttemptTrace } from '../telemetry/tracing.js';
+import { plainSignature, signingKey, standardSignature, type SigningKey } from './signature.js';
+
+/** This agent has another key or another version. */
+export class Unreadable extends Error {}
+
+interface Opened {
+  readonly keys: readonly { readonly key: SigningKey; readonly expiresAtMs: number }[];
+  readonly authentication: readonly string[];
+  readonly certificate: Request['certificate'];
+  /** Header names set by the gateway, which event headers do not replace. */
+  ownNames?: ReadonlySet<string>;
+}
+
+/** Builds and signs the request of a delivery with the exact bytes of its data. */
+export class RequestBuilder {
+  readonly #userAgent: string;
+  /** A configuration change creates new endpoint objects, so secrets are opened again. */
+  readonly #opened = new WeakMap<Endpoint, Opened>();
+
+  constructor(private readonly options: { readonly open: Open; readonly version: string }) {
+    this.#userAgent = `gateway/${options.version}`;
+  }
+
+  /** Throws `Unreadable` if the key does not open a secret; another error without a live secret. */
+  build(
+    endpoint: Endpoint,
+    delivery: HeldDelivery,
+    nowMs: number,
+    {
+      trace,
+      token,
+    }: {
+      trace?: Pick<AttemptTrace, 'traceparent' | 'tracestate'> | undefined;
+      token?: string | null;
+    } = {},
+  ): Request {
+    const opened = this.#openedOf(endpoint);
+    const { keys, authentication } = opened;
+    const live = keys.filter(({ expiresAtMs }) => expiresAtMs > nowMs).map(({ key }) => key);
+    const newest = live[0];
+    if (!newest)
+      throw new Error(
+        'The endpoint has no live secret to sign with. Give it one with expire_secret.',
+      );
+    const timestamp = Math.floor(nowMs / 1000);
+    const headers = [
+      'content-type',
+      delivery.headers['content-type'] ?? 'application/json',
+      'user-agent',
+      delivery.headers['user-agent'] ?? this.#userAgent,
+      'webhook-id',
+      delivery.id,
+      'webhook-timestamp',
+      String(timestamp),
+      'webhook-signature',
+      standardSignature(live, delivery.id, timestamp, delivery.body),
+      endpoint.signature.header,
+      plainSignature(newest, delivery.body, endpoint.signature),
+      ...authentication,
+      ...(token ? ['authorization', `Bearer ${token}`] : []),
+    ];
+    const own = (opened.ownNames ??= new Set(
+      headers.filter((_, k) => k % 2 === 0).map((name) => name.toLowerCase()),
+    ));
+    for (const name in delivery.headers) {
+      if (!own.has(name) && !(trace && (name === 'traceparent' || name === 'tracestate')))
+        headers.push(name, delivery.headers[name] as string);
+    }
+    if (trace) {
+      headers.push('traceparent', trace.traceparent);
+      if (trace.tracestate) headers.push('tracestate', trace.tracestate);
+    }
+    const { projectId, url, timeoutMs } = endpoint;
+    return {
+      projectId,
+      url,
+      headers,
+      body: delivery.body,
+      timeoutMs,
+      certificate: opened.certificate,
+    };
+  }
+
+  #openedOf(endpoint: Endpoint): Opened {
+    let opened = this.#opened.get(endpoint);
+    if (opened) return opened;
+    try {
+      opened = {
+        keys: endpoint.sealedSecrets.map((secret) => ({
+          key: signingKey(this.options.open(secret.value, ['endpoints', endpoint.id, 'secrets'])),
+          expiresAtMs: secret.expires_at === null ? Infinity : Date.parse(secret.expires_at),
+        })),
+        authentication: endpoint.sealedAuthentication
+          ? this.#authentication(endpoint.sealedAuthentication, endpoint.id)
+          : [],
+        certificate: endpoint.sealedCertificate
+          ? this.#certificate(endpoint.sealedCertificate, endpoint.id)
+          : undefined,
+      };
+    } catch (cause) {
+      throw new Unreadable(whyNotOpened(cause), { cause });
+    }
+    this.#opened.set(endpoint, opened);
+    return opened;
+  }
+
+  #certificate(
+    { client_cert: cert, client_key: sealed }: StoredClientCertificate,
+    endpointId: string,
+  ): Request['certificate'] {
+    const key = this.options.open(sealed, ['endpoints', endpointId, 'mtls_client_cert']);
+    return { id: hash('sha256', `${cert}\n${key}`), cert, key };
+  }
+
+  #authentication(sealed: EndpointAuthentication, endpointId: string): string[] {
+    const open = (secret: string) =>
+      this.options.open(secret, ['endpoints', endpointId, 'authentication']);
+    switch (sealed.type) {
+      case 'api_key':
+        return [sealed.api_key.header_name.toLowerCase(), open(sealed.api_key.header_value)];
+      case 'basic':
+        return [
+          'authorization',
+          `Basic ${Buffer.from(`${sealed.basic.username}:${open(sealed.basic.password)}`).toString('base64')}`,
+        ];
+      case 'bearer':
+        return ['authorization', `Bearer ${open(sealed.bearer.token)}`];
+      case 'oauth2':
+        return [];
+    }
+  }
+}

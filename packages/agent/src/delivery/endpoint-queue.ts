@@ -1,0 +1,81 @@
+import { SLOW_WAITING_MAX } from '../flow-control/backpressure.js';
+import type { HeldDelivery, QueueState } from '../model/delivery.js';
+
+/** An endpoint with an older request is slow; few of its deliveries remain in memory. */
+export const SLOW_AFTER_MS = 1_000;
+
+type Sending = { readonly startedAtMs: number };
+
+export class EndpointQueue implements QueueState {
+  /** Oldest first: a Set keeps the order of insertion. */
+  readonly #sending = new Set<Sending>();
+  #waiting: (HeldDelivery | undefined)[] = [];
+  #head = 0;
+  isOffered = false;
+  isPrompt = false;
+  /** Whether this agent may send the one request that a circuit breaker lets through. */
+  probe: 'none' | 'asked' | 'granted' = 'none';
+
+  constructor(
+    readonly endpointId: string,
+    readonly projectId: string,
+  ) {}
+
+  get waiting(): number {
+    return this.#waiting.length - this.#head;
+  }
+
+  get sending(): number {
+    return this.#sending.size;
+  }
+
+  /** Whether the endpoint's last answer was not prompt and its queue is long enough. */
+  get isUnproven(): boolean {
+    return !this.isPrompt && this.waiting >= SLOW_WAITING_MAX;
+  }
+
+  isSlow(nowMs: number): boolean {
+    const oldest = this.#sending.values().next();
+    return !oldest.done && nowMs - oldest.value.startedAtMs > SLOW_AFTER_MS;
+  }
+
+  /**
+   * Whether the endpoint may use another consumer. The busier the agent, the fewer an endpoint
+   * gets, so a few hanging ones do not take all. A slow or unknown endpoint uses only one half of
+   * them; its first request three quarters.
+   */
+  hasShare(consumers: number, free: number): boolean {
+    const { sending } = this;
+    if (this.isPrompt) return sending < 2 || sending < 2 * (free - consumers / 4);
+    return sending === 0 ? free > Math.floor(consumers / 4) : sending < (free - consumers / 2) / 2;
+  }
+
+  push(delivery: HeldDelivery): void {
+    this.#waiting.push(delivery);
+  }
+
+  shift(): HeldDelivery | undefined {
+    const delivery = this.#waiting[this.#head];
+    if (!delivery) return undefined;
+    this.#waiting[this.#head++] = undefined;
+    if (this.#head > 1024 || this.#head === this.#waiting.length) {
+      this.#waiting.splice(0, this.#head);
+      this.#head = 0;
+    }
+    return delivery;
+  }
+
+  takeAllBut(keep: number): HeldDelivery[] {
+    return this.#waiting.splice(this.#head + keep) as HeldDelivery[];
+  }
+
+  begin(nowMs: number): Sending {
+    const request = { startedAtMs: nowMs };
+    this.#sending.add(request);
+    return request;
+  }
+
+  end(request: Sending): void {
+    this.#sending.delete(request);
+  }
+}

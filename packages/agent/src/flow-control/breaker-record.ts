@@ -1,0 +1,94 @@
+import type { BreakerRecord } from '@gateway/store/kv';
+import type { BreakerPolicy } from '../config/breaker-policy.js';
+
+/** Requests that end a window, so that a million good answers do not hide failures. */
+const WINDOW_REQUESTS = 100;
+/** A trip counts for this multiple of its open time: reopening soon doubles the open time. */
+const REMEMBERED = 2;
+
+/** Returns the requests that end a window: 100, or twice `minimumRequests` if greater. */
+export function windowRequests({ minimumRequests }: BreakerPolicy): number {
+  return Math.max(WINDOW_REQUESTS, 2 * minimumRequests);
+}
+
+/** Adds requests to a closed breaker, which may open it. All times here are on the clock of KV. */
+export function counted(
+  record: BreakerRecord | undefined,
+  {
+    projectId,
+    requests,
+    failures,
+  }: { readonly projectId: string; readonly requests: number; readonly failures: number },
+  policy: BreakerPolicy,
+  nowMs: number,
+): BreakerRecord {
+  if (record && record.state !== 'closed') return record;
+  const isCurrent =
+    record !== undefined && nowMs < record.until_ms && record.requests < windowRequests(policy);
+  const sum: BreakerRecord = {
+    project_id: projectId,
+    state: 'closed',
+    since_ms: isCurrent ? record.since_ms : nowMs,
+    until_ms: isCurrent ? record.until_ms : nowMs + policy.windowMs,
+    requests: (isCurrent ? record.requests : 0) + requests,
+    failures: (isCurrent ? record.failures : 0) + failures,
+    trips: record && nowMs < record.forget_ms ? record.trips : 0,
+    forget_ms: record?.forget_ms ?? 0,
+  };
+  const fails =
+    sum.requests >= policy.minimumRequests && sum.failures >= sum.requests * policy.threshold;
+  return fails ? opened(sum, policy, nowMs) : sum;
+}
+
+/** Opens the breaker after too many failures or a failed probe, for twice as long as last time. */
+export function opened(
+  record: BreakerRecord,
+  { openMs, openMaxMs }: BreakerPolicy,
+  nowMs: number,
+): BreakerRecord {
+  const { by: _, ...rest } = record;
+  const ms = Math.min(openMaxMs, openMs * 2 ** Math.min(record.trips, 30));
+  return {
+    ...rest,
+    state: 'open',
+    since_ms: record.state === 'closed' ? nowMs : record.since_ms,
+    until_ms: nowMs + ms,
+    trips: record.trips + 1,
+    forget_ms: nowMs + ms * (1 + REMEMBERED),
+  };
+}
+
+/** Grants a probe to `by` for `leaseMs`; undefined: too early, or another probe is in flight. */
+export function probing(
+  record: BreakerRecord,
+  by: string,
+  leaseMs: number,
+  nowMs: number,
+): BreakerRecord | undefined {
+  if (record.state === 'closed' || nowMs < record.until_ms) return undefined;
+  return { ...record, state: 'half_open', until_ms: nowMs + leaseMs, by };
+}
+
+/** Closes the breaker after a good probe. Its trips are remembered for a while. */
+export function closed(
+  record: BreakerRecord,
+  { windowMs }: BreakerPolicy,
+  nowMs: number,
+): BreakerRecord {
+  const { by: _, ...rest } = record;
+  const forgetMs = Math.max(record.forget_ms, nowMs + windowMs);
+  return {
+    ...rest,
+    state: 'closed',
+    since_ms: nowMs,
+    until_ms: nowMs + windowMs,
+    requests: 0,
+    failures: 0,
+    forget_ms: forgetMs,
+  };
+}
+
+/** Whether a record has no more effect and can be removed. */
+export function isSpent({ state, until_ms, forget_ms }: BreakerRecord, nowMs: number): boolean {
+  return state === 'closed' && nowMs >= until_ms && nowMs >= forget_ms;
+}

@@ -1,0 +1,60 @@
+/** Consecutive failures of an endpoint or source. */
+export interface OngoingFailure {
+  readonly projectId: string;
+  readonly id: string;
+  readonly sinceMs: number;
+  failures: number;
+  error: string;
+  /** Whether it has failed for long enough to notify. */
+  isDue: boolean;
+}
+
+/** Tracks failures of one kind. A success costs two lookups in mostly empty maps. */
+export class Failures {
+  readonly #failing = new Map<string, OngoingFailure>();
+  readonly due = new Map<string, OngoingFailure>();
+  /** Ids with an open notification, of any agent. */
+  readonly open = new Set<string>();
+  /** Ids with an open notification that have recovered. */
+  readonly recovered = new Set<string>();
+
+  get(id: string): OngoingFailure | undefined {
+    return this.#failing.get(id);
+  }
+
+  all(): Iterable<OngoingFailure> {
+    return this.#failing.values();
+  }
+
+  fail(projectId: string, id: string, error: string, sinceMs = Date.now()): OngoingFailure {
+    let failure = this.#failing.get(id);
+    if (!failure)
+      this.#failing.set(
+        id,
+        (failure = { projectId, id, sinceMs, failures: 0, error, isDue: false }),
+      );
+    failure.failures++;
+    failure.error = error;
+    return failure;
+  }
+
+  needsNotification(failure: OngoingFailure): void {
+    failure.isDue = true;
+    this.due.set(failure.id, failure);
+  }
+
+  /** Marks its notification as open. It may have recovered since it was due. */
+  raised(failure: OngoingFailure): void {
+    if (this.due.get(failure.id) === failure) this.due.delete(failure.id);
+    (this.#failing.get(failure.id) === failure ? this.open : this.recovered).add(failure.id);
+  }
+
+  recover(id: string): void {
+    this.forget(id);
+    if (this.open.size > 0 && this.open.delete(id)) this.recovered.add(id);
+  }
+
+  forget(id: string): void {
+    if (this.#failing.delete(id)) this.due.delete(id);
+  }
+}

@@ -1,0 +1,298 @@
+import type { Log } from '@gateway/core/logging';
+import { backoffMs } from '@gateway/core/process';
+import { PluginError, type Handle, type SourceContext } from '@gateway/plugin';
+import type { SourceRecord } from '@gateway/store/config';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AgentContext } from '../config/agent-context.js';
+import type { AgentLease } from '../model/lease.js';
+import {
+  ingestSource,
+  type IngestSource,
+  type SourceState,
+} from '@gateway/ingest/message/ingest-source';
+import type { Pipeline } from '@gateway/ingest/pipeline';
+import {
+  clientIdOf,
+  connectionKeyOf,
+  connectionOf,
+  type SourceWatchOptions,
+} from './source-watch.js';
+import type { Transformer } from '@gateway/ingest/transform/transformer';
+
+export interface RunningSourceOptions
+  extends Pick<AgentContext, 'health' | 'log'>, Omit<SourceWatchOptions, 'advise'> {
+  readonly pipeline: Pipeline;
+  readonly transformer?: Pick<Transformer, 'abandon' | 'change'>;
+  readonly notifier?: {
+    source(source: SourceRecord, state: SourceState, reason?: string): void;
+    lost(source: SourceRecord, partition: string, messages: number): void;
+  };
+  readonly countLost?:
+    | ((labels: { project: string; source: string; partition: string }, messages: number) => void)
+    | undefined;
+  readonly window: number;
+  readonly lease: Pick<AgentLease, 'shareOf'>;
+}
+
+/** Time for the function of a stopped source; undecided messages then remain with their broker. */
+const ABANDON_MS = 5_000;
+
+/** Limits for plugins of third parties. */
+const PARTITION_LENGTH_MAX = 100;
+const PARTITIONS_MAX = 4_000;
+
+/** How long a share of the readers must last before it applies: restarts affect no other agent. */
+const STEADY_MS = 10_000;
+
+export class RunningSource {
+  readonly #stop = new AbortController();
+  readonly #connectionKey: string;
+  /** Aborted to run the plugin again. */
+  #run = new AbortController();
+  /** Readers of this agent, the callback that changes them, and the share that may apply next. */
+  #workers: number;
+  #onWorkers: ((workers: number) => void) | undefined;
+  #next: { readonly workers: number; readonly sinceMs: number } | undefined;
+  isTried = false;
+  #isReading = false;
+  #advice: string | null = null;
+  /** Lost messages by partition since this source started here. */
+  readonly #lost = new Map<string, number>();
+  readonly #log: Log;
+  #ingestSource: IngestSource;
+  readonly #ended: Promise<void>;
+
+  constructor(
+    private record: SourceRecord,
+    readonly component: string,
+    private readonly options: RunningSourceOptions,
+  ) {
+    this.#ingestSource = ingestSource(record);
+    this.#connectionKey = connectionKeyOf(record);
+    this.#log = options.log.child({
+      source_id: record.id,
+      source: record.name,
+      project_id: record.project_id,
+    });
+    this.#workers = this.#share();
+    this.#ended = this.#supervise();
+  }
+
+  /** Applies a changed record without a restart; false if its connection has changed. */
+  accepts(record: SourceRecord): boolean {
+    if (connectionKeyOf(record) !== this.#connectionKey) return false;
+    const before = this.#ingestSource;
+    const isChanged =
+      record.body_function !== this.record.body_function ||
+      record.keep_messages !== this.record.keep_messages;
+    if (isChanged) this.#ingestSource = ingestSource(record);
+    this.record = record;
+    if (this.#ingestSource !== before) this.options.transformer?.change(before, this.#ingestSource);
+    return true;
+  }
+
+  /** Leaves undecided messages with the broker. Call `stop` next: its next run reads them again. */
+  abandon(): void {
+    this.#stop.abort();
+    this.options.transformer?.abandon(this.#ingestSource);
+  }
+
+  /**
+   * Applies a steady share of the readers, by running the plugin again if it cannot change them.
+   */
+  share(nowMs: number): void {
+    const workers = this.#share();
+    if (workers === this.#workers) this.#next = undefined;
+    else if (this.#next?.workers !== workers) this.#next = { workers, sinceMs: nowMs };
+    else if (nowMs - this.#next.sinceMs >= STEADY_MS) {
+      this.#log.info(
+        { workers, before: this.#workers },
+        'The agents that share this source have changed, and with them the readers of this one.',
+      );
+      this.#workers = workers;
+      if (this.#onWorkers) this.#onWorkers(workers);
+      else this.#run.abort();
+    }
+  }
+
+  #share(): number {
+    return this.options.lease.shareOf(this.record.pub_sub.workers ?? 1);
+  }
+
+  /** Shows advice for the operator in health while the source is read. */
+  advise(advice: string | null): void {
+    if (advice !== null && advice !== this.#advice)
+      this.#log.warn({ advice }, 'The source is read, but something is to be looked at.');
+    this.#advice = advice;
+    if (this.#isReading) this.#reportReading();
+  }
+
+  #reportReading(): boolean {
+    this.#isReading = true;
+    const told = [
+      ...(this.#lost.size > 0 ? [lostSentence(this.#lost)] : []),
+      ...(this.#advice === null ? [] : [this.#advice]),
+    ];
+    return this.options.health.report(
+      this.component,
+      told.length === 0 ? 'ok' : 'degraded',
+      told.join(' ') || undefined,
+    );
+  }
+
+  #lose(partition: string, messages: number): void {
+    if (
+      !Number.isSafeInteger(messages) ||
+      messages < 0 ||
+      (this.#lost.size >= PARTITIONS_MAX && !this.#lost.has(partition))
+    )
+      return;
+    const { id: source, project_id: project } = this.record;
+    this.options.countLost?.({ project, source, partition }, messages);
+    if (messages === 0) return;
+    this.#lost.set(partition, (this.#lost.get(partition) ?? 0) + messages);
+    this.options.notifier?.lost(this.record, partition, messages);
+    this.#log.error(
+      { partition, messages },
+      'The broker has deleted messages before they were read: they are lost to the gateway.',
+    );
+    if (this.#isReading) this.#reportReading();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    const timer = setTimeout(() => this.abandon(), ABANDON_MS);
+    await this.#ended;
+    clearTimeout(timer);
+    this.options.health.forget(this.component);
+    this.#tell('stopped');
+  }
+
+  /** Informs the tenant, in notifications and over the management API. */
+  #tell(state: SourceState, reason?: string): void {
+    this.options.notifier?.source(this.record, state, reason);
+    this.options.lags?.tellState(this.record.id, state, reason);
+  }
+
+  async #supervise(): Promise<void> {
+    await sleep(this.options.startsInMs, undefined, { signal: this.#stop.signal }).catch(
+      () => undefined,
+    );
+    for (let failures = 0; !this.#stop.signal.aborted;) {
+      const startedAtMs = performance.now();
+      try {
+        this.#run = new AbortController();
+        await this.#read();
+        if (this.#stop.signal.aborted) return;
+        if (this.#run.signal.aborted) continue;
+        throw new Error('The source plugin stopped reading without a reason.');
+      } catch (error) {
+        if (this.#stop.signal.aborted) return;
+        // The failures of a source that ran well for a while count from zero.
+        failures = performance.now() - startedAtMs > 60_000 ? 1 : failures + 1;
+        const waitMs = backoffMs(failures, { baseMs: 500, capMs: 30_000 });
+        const { message, said, fix } = error as Error & { said?: string; fix?: string };
+        const reason = [message, said && `The answer: ${said.replace(/\.?$/, '.')}`, fix]
+          .filter(Boolean)
+          .join(' ');
+        // The tenant reads this; an error without a fix may quote a server.
+        const told =
+          fix === undefined
+            ? 'It cannot be read; the logs of the agents say why.'
+            : `${message} ${fix}`;
+        this.isTried = true;
+        this.options.health.report(this.component, 'down', `${reason} Trying again.`);
+        this.#tell('failing', told);
+        this.#log.warn(
+          { reason, wait_ms: waitMs, failures },
+          'The source cannot be read; trying again.',
+        );
+        await sleep(waitMs, undefined, { signal: this.#stop.signal }).catch(() => undefined);
+      }
+    }
+  }
+
+  async #read(): Promise<void> {
+    const { pub_sub: pubSub } = this.record;
+    const active = this.options.plugins.get(pubSub.type);
+    if (!active)
+      throw new PluginError(
+        `There is no active source plugin named "${pubSub.type}"; active are: ${[...this.options.plugins.keys()].join(', ') || 'none'}.`,
+        { fix: 'Activate it, or delete the source.' },
+      );
+    const plugin = await active.load();
+    const connection = connectionOf(this.record, active, this.options.openSecret);
+    this.options.health.report(this.component, 'degraded', 'connecting');
+    this.#tell('failing');
+    const run = { ended: false };
+    try {
+      await plugin.run(
+        connection,
+        this.#handle(),
+        this.#context(active.settings, run, plugin.watch === undefined),
+      );
+    } finally {
+      run.ended = true;
+      this.#isReading = false;
+      this.#onWorkers = undefined;
+      if (!plugin.watch) this.options.lags?.forgetLag(this.record.id);
+    }
+  }
+
+  #handle(): Handle {
+    const { pipeline, lags } = this.options;
+    const handle = pipeline.handle(() => this.#ingestSource);
+    if (!lags) return handle;
+    return (message) => {
+      lags.read(this.record.id);
+      return handle(message);
+    };
+  }
+
+  /**
+   * @param run once it has ended, reports of the plugin are ignored
+   * @param reportsLag whether `run` reports the lag, as there is no `watch`
+   */
+  #context(
+    settings: SourceContext['settings'],
+    run: { readonly ended: boolean },
+    reportsLag: boolean,
+  ): SourceContext {
+    const { health, window, lags } = this.options;
+    const lag: SourceContext['lag'] = (partition, messages, offsets) => {
+      if (!run.ended) lags?.tell(this.record.id, partition, messages, offsets);
+    };
+    this.#workers = this.#share();
+    return {
+      ...(lags && reportsLag && { lag }),
+      lost: (partition, messages) =>
+        void (run.ended || this.#lose(String(partition).slice(0, PARTITION_LENGTH_MAX), messages)),
+      settings,
+      sourceId: this.record.id,
+      signal: AbortSignal.any([this.#stop.signal, this.#run.signal]),
+      window,
+      workers: this.#workers,
+      onWorkers: (follow) => (this.#onWorkers = follow),
+      clientId: clientIdOf(this.record),
+      log: this.#log,
+      report: (state, reason) => {
+        this.#tell(state === 'reading' ? 'reading' : 'failing', reason);
+        if (state === 'reading') {
+          this.isTried = true;
+          if (reason !== undefined) this.advise(reason);
+          if (this.#reportReading()) this.#log.info({}, 'The source is being read.');
+          return;
+        }
+        this.#isReading = false;
+        health.report(this.component, state === 'failing' ? 'down' : 'degraded', reason ?? state);
+      },
+    };
+  }
+}
+
+function lostSentence(lost: ReadonlyMap<string, number>): string {
+  const all = [...lost.values()].reduce((sum, it) => sum + it, 0);
+  const [first = []] = lost;
+  const where = lost.size === 1 ? `partition ${first[0]}` : `${lost.size} partitions`;
+  return `The broker has deleted up to ${all} messages of ${where} before they were read. Keep messages longer than the gateway may be away (retention), send what is missing again, and see gateway_source_lost_messages_total; this line goes with the next restart.`;
+}

@@ -1,0 +1,131 @@
+import type { PartitionOffsets } from '@gateway/plugin';
+import type { PartitionLag, SourceState as KeptState } from '@gateway/store/kv';
+import type { SourceState } from '@gateway/ingest/message/ingest-source';
+
+/** Limits for plugins of third parties. */
+const OFFSET_LENGTH_MAX = 100;
+const REASON_LENGTH_MAX = 2_000;
+
+interface Known {
+  readonly projectId: string;
+  readonly partitions: Map<string, PartitionLag>;
+  readAtMs: number;
+  state: Omit<KeptState, 'messages'> | undefined;
+  /** Whether its state has changed since it was published, or its lag has become known. */
+  isNews: boolean;
+}
+
+/**
+ * State, lag and age of sources: unacknowledged messages by partition, or of a queue, and the time
+ * since the last message.
+ */
+export class SourceLags {
+  readonly #sources = new Map<string, Known>();
+
+  /** The age of an enabled source counts from now until a message is read. */
+  begin({ projectId, id }: { readonly projectId: string; readonly id: string }): void {
+    if (!this.#sources.has(id))
+      this.#sources.set(id, {
+        projectId,
+        partitions: new Map(),
+        readAtMs: performance.now(),
+        state: undefined,
+        isNews: false,
+      });
+  }
+
+  read(sourceId: string): void {
+    const known = this.#sources.get(sourceId);
+    if (known) known.readAtMs = performance.now();
+  }
+
+  /** Sets the lag of a partition; null or an invalid number clears it. */
+  tell(
+    sourceId: string,
+    partition: string,
+    messages: number | null,
+    offsets?: PartitionOffsets,
+  ): void {
+    const known = this.#sources.get(sourceId);
+    const lags = known?.partitions;
+    const placeOf = (place: string | undefined) =>
+      place === undefined ? null : String(place).slice(0, OFFSET_LENGTH_MAX);
+    if (messages === null || !Number.isFinite(messages) || messages < 0) lags?.delete(partition);
+    else {
+      if (known?.partitions.size === 0) known.isNews = true;
+      lags?.set(partition, {
+        partition: String(partition),
+        messages,
+        position: placeOf(offsets?.position),
+        end: placeOf(offsets?.end),
+      });
+    }
+  }
+
+  /** `failing` without a reason means connecting, which keeps a known state. */
+  tellState(sourceId: string, state: SourceState, reason?: string): void {
+    const known = this.#sources.get(sourceId);
+    if (!known || (state === 'failing' && reason === undefined && known.state)) return;
+    const before = known.state;
+    if (state === 'stopped') known.state = undefined;
+    else if (state === 'reading') known.state = { state, reason: null };
+    else
+      known.state =
+        reason === undefined
+          ? { state: 'connecting', reason: null }
+          : { state, reason: reason.slice(0, REASON_LENGTH_MAX) };
+    known.isNews ||= known.state?.state !== before?.state || known.state?.reason !== before?.reason;
+  }
+
+  /** Returns sources with a known state; `isNewsOnly`: only changes since the last call. */
+  states({ isNewsOnly = false } = {}): {
+    projectId: string;
+    sourceId: string;
+    state: KeptState;
+    partitions: PartitionLag[];
+  }[] {
+    return [...this.#sources].flatMap(([sourceId, known]) => {
+      const { projectId, state, isNews, partitions } = known;
+      if (!state || (isNewsOnly && !isNews)) return [];
+      known.isNews = false;
+      const lags = [...partitions.values()];
+      const messages = lags.length === 0 ? null : lags.reduce((sum, it) => sum + it.messages, 0);
+      return [{ projectId, sourceId, state: { ...state, messages }, partitions: lags }];
+    });
+  }
+
+  forgetLag(sourceId: string): void {
+    this.#sources.get(sourceId)?.partitions.clear();
+  }
+
+  forget(sourceId: string): void {
+    this.#sources.delete(sourceId);
+  }
+
+  lags(): { projectId: string; sourceId: string; partition: string; messages: number }[] {
+    return [...this.#sources].flatMap(([sourceId, { projectId, partitions }]) =>
+      [...partitions.values()].map(({ partition, messages }) => ({
+        projectId,
+        sourceId,
+        partition,
+        messages,
+      })),
+    );
+  }
+
+  known(): { sourceId: string; partitions: PartitionLag[] }[] {
+    const all = [...this.#sources].map(([sourceId, { partitions }]) => ({
+      sourceId,
+      partitions: [...partitions.values()],
+    }));
+    return all.filter(({ partitions }) => partitions.length > 0);
+  }
+
+  ages(nowMs = performance.now()): { projectId: string; sourceId: string; seconds: number }[] {
+    return [...this.#sources].map(([sourceId, { projectId, readAtMs }]) => ({
+      projectId,
+      sourceId,
+      seconds: (nowMs - readAtMs) / 1000,
+    }));
+  }
+}
