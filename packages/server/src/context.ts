@@ -11,8 +11,9 @@ import { openFunctions } from '@gateway/ingest/once/functions';
 import { eventTypeCatalogue, recordKeyUse } from '@gateway/store/config';
 import type { Kv } from '@gateway/store/kv';
 import type { Database } from '@gateway/store/postgres';
-import type { ServerContext } from './api/route.js';
+import type { AppContext } from './api/route.js';
 import { requestShares } from './api/shares.js';
+import type { Billing } from './billing.js';
 import { addressReader } from './auth/client-address.js';
 import { startKeyUse } from './auth/key-use.js';
 import { loginGuard } from './auth/login-guard.js';
@@ -28,16 +29,16 @@ import { bodyRoom } from './http/body-room.js';
 
 const PACE_SECONDS = 1;
 
-export interface ContextParts
-  extends IntakeParts, Pick<ServerContext, 'links' | 'oidc' | 'billing'> {
+export interface ContextParts extends IntakeParts, Pick<AppContext, 'links' | 'oidc'> {
   readonly seals: Sealer;
+  readonly billing: Pick<Billing, 'problem'> | undefined;
 }
 
 /** Creates the dependencies of routes; those to close are added to `lifecycle`. */
 export function openContext(
   { seals, configCache, pace, writer, sandbox, ...given }: ContextParts,
   lifecycle: Pick<Lifecycle, 'add'>,
-): ServerContext {
+): AppContext {
   const { config, database, kv, plugins, log, links } = given;
   const catalogue = eventTypeCatalogue(database.pool);
   const functions = openFunctions({
@@ -99,9 +100,9 @@ function kvUsers(
     kv: Kv;
     plugins: ActivatedPlugins;
     log: Log;
-    addressOf: ServerContext['addressOf'];
+    addressOf: AppContext['addressOf'];
   },
-): Pick<ServerContext, 'records' | 'limit' | 'portalLimit' | 'tests' | 'functionTests' | 'logins'> {
+): Pick<AppContext, 'records' | 'limit' | 'portalLimit' | 'tests' | 'functionTests' | 'logins'> {
   const { cache, limiter, connection_tests, function_tests } = config.server;
   const uses = [
     ...(cache === 'kv' ? ['each request looks up in Postgres who asks'] : []),

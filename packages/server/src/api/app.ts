@@ -28,10 +28,9 @@ import {
   resourceOf,
   showOfCreated,
   type AccountCall,
-  type OrganisationCall,
-  type ProjectCall,
+  type AnyCall,
+  type AppContext,
   type Route,
-  type ServerContext,
 } from './route.js';
 import { apiRouters, methodsByPath } from './routers.js';
 import { LARGE_BYTES, type Release } from './shares.js';
@@ -47,7 +46,7 @@ export function createApp(
     readonly dashboard: Middleware | undefined;
     readonly ingest: Router;
   },
-  context: ServerContext,
+  context: AppContext,
   isClosing: () => boolean,
 ): Koa {
   const { config, log, plugins, credentials } = context;
@@ -140,10 +139,21 @@ const RUN_MS = 40_000;
 /** Requests pass authentication, rate limit, access check, share and validation. */
 function mount(
   routes: readonly Route[],
-  context: ServerContext,
+  context: AppContext,
   methodsAt: ReturnType<typeof methodsByPath>,
 ): Middleware {
-  const { ask, config, limit, portalLimit, receive, takeShare } = context;
+  const {
+    ask,
+    limit,
+    portalLimit,
+    receive,
+    takeShare,
+    keyUse,
+    configCache,
+    requirePace,
+    ...served
+  } = context;
+  const { config } = context;
   const routers = apiRouters(`${config.root_path}/api/v1`);
   const audit = auditor(routes);
   const once = runOnce(context);
@@ -162,10 +172,10 @@ function mount(
     const requireOwned = ownedBy(route);
     const admit = async (
       ctx: RouterContext,
-    ): Promise<Partial<Pick<ProjectCall, 'caller' | 'project' | 'ownerId'> & OrganisationCall>> => {
+    ): Promise<Partial<Pick<AnyCall, 'caller' | 'project' | 'ownerId' | 'organisation'>>> => {
       if (route.reach === 'open') return {};
       const caller = await authenticate(ctx.req, context);
-      context.keyUse.record(caller);
+      keyUse.record(caller);
       await (caller.type === 'portal' ? portalLimit : limit)(
         caller,
         ({ limit: most, remaining, resetSeconds }) => {
@@ -206,7 +216,7 @@ function mount(
       const query = dialect.query(ctx.query);
       assertValid(validateQuery(query));
       const paced = route.isGrouped ? project?.id : undefined;
-      if (paced !== undefined) context.requirePace(paced);
+      if (paced !== undefined) requirePace(paced);
       if (route.body) requireJson(request);
       // Received before a share is taken: a slow upload blocks no other request.
       const sender = { id: caller?.id ?? context.addressOf(request), isStranger: !caller };
@@ -223,25 +233,24 @@ function mount(
         held?.release();
       }
       try {
-        if (paced !== undefined) context.requirePace(paced);
+        if (paced !== undefined) requirePace(paced);
         const { body, raw, ignored } = validBody(held?.bytes, dialect.body);
-        // A route sees only the members of its reach. `context` comes last: on Node 20 each member
-        // after a spread costs half a microsecond.
-        const call = {
+        // `served` comes last: on Node 20 each member after a spread costs half a microsecond.
+        const call: AnyCall = {
           request,
           requestId: String(ctx.state['requestId']),
           params,
           id: params['id'] ?? '',
-          query,
+          query: query as never,
           headers,
-          caller,
-          project,
-          organisation,
+          caller: caller!,
+          project: project!,
+          organisation: organisation!,
           ownerId,
-          body,
+          body: body as never,
           raw,
-          ...context,
-        } as unknown as ProjectCall;
+          ...served,
+        };
         const change = () => (audited ? audited(call) : route.run(call));
         const run = isOnce ? () => once(route, call, change) : change;
         const isConditional = shown && route.method !== 'get' && headers['if-match'] !== undefined;
@@ -249,7 +258,7 @@ function mount(
           effect,
           withinMs: RUN_MS,
         }).finally(() => {
-          if (project && configures) void context.configCache.invalidate(project.id);
+          if (project && configures) void configCache.invalidate(project.id);
         });
         const etag = shown && etagOf(own);
         if (etag !== undefined) ctx.set('etag', etag);
@@ -287,7 +296,7 @@ function effectOf({ method, status }: Route): Effect {
 function location(
   ctx: RouterContext,
   route: Route,
-  { answer, context: { config, links } }: { answer: Answer; context: ServerContext },
+  { answer, context: { config, links } }: { answer: Answer; context: AppContext },
 ): string {
   const path = ctx.path.slice(config.root_path.length).replace(/\/+$/, '');
   const collection =

@@ -5,16 +5,12 @@ import { insertAuditEntries, type AuditEntry } from '@gateway/store/people';
 import { organisationsOf } from '../auth/access.js';
 import { stringify, type Answer } from '../http/response.js';
 import { operationsOf } from './operation.js';
-import {
-  pathOf,
-  showOfCreated,
-  type AccountCall,
-  type OrganisationCall,
-  type ProjectCall,
-  type Route,
-} from './route.js';
+import { pathOf, showOfCreated, withoutInput, type AnyCall, type Route } from './route.js';
 
-type Audited = (call: ProjectCall) => Promise<Answer>;
+/** The call of a route of any reach. */
+type Reached = Omit<AnyCall, 'project' | 'organisation'> &
+  Partial<Pick<AnyCall, 'project' | 'organisation'>>;
+type Audited = (call: AnyCall) => Promise<Answer>;
 
 /** Longer fields are recorded by size: messages can be large. */
 const FIELD_MAX = 2_000;
@@ -80,14 +76,12 @@ function shownBy(route: Route, routes: readonly Route[]): Route | undefined {
     .sort((one, other) => other.path.length - one.path.length)[0];
 }
 
-async function look(route: Route | undefined, call: ProjectCall, id?: string): Promise<unknown> {
+async function look(route: Route | undefined, call: AnyCall, id?: string): Promise<unknown> {
   if (!route) return undefined;
   try {
     const params =
       id === undefined ? call.params : { ...call.params, [parameterOf(route) ?? 'id']: id };
-    return (
-      await route.run({ ...call, params, id: params['id'] ?? call.id, body: undefined, query: {} })
-    ).data;
+    return (await route.run({ ...withoutInput(call), params, id: params['id'] ?? call.id })).data;
   } catch (error) {
     if (isGatewayError(error, 'not_found')) return undefined;
     throw error;
@@ -98,10 +92,7 @@ function parameterOf({ path }: Route): string | undefined {
   return /:(\w+)$/.exec(path)?.[1];
 }
 
-function idIn(
-  route: Route | undefined,
-  call: AccountCall & Partial<ProjectCall & OrganisationCall>,
-): string | undefined {
+function idIn(route: Route | undefined, call: Reached): string | undefined {
   const parameter = route && parameterOf(route);
   return parameter ? call.params[parameter] : (call.project?.id ?? call.organisation?.id);
 }
@@ -137,7 +128,7 @@ function actorOf({
   caller,
   request,
   addressOf,
-}: ProjectCall): Pick<AuditEntry, 'actor_type' | 'actor_id' | 'key_id' | 'address'> {
+}: AnyCall): Pick<AuditEntry, 'actor_type' | 'actor_id' | 'key_id' | 'address'> {
   const address = addressOf(request);
   if (caller.type === 'process')
     return { actor_type: 'process', actor_id: caller.id, key_id: null, address };
@@ -152,12 +143,11 @@ function actorOf({
 
 /** Account changes get an entry in each of the person's organisations. */
 async function write(
-  call: ProjectCall & Partial<OrganisationCall>,
+  call: AnyCall,
   entry: Omit<AuditEntry, 'organisation_id' | 'project_id'>,
   organisationId: string | undefined,
 ): Promise<void> {
-  const { project, organisation, caller, database } = call as AccountCall &
-    Partial<ProjectCall & OrganisationCall>;
+  const { project, organisation, caller, database }: Reached = call;
   const reached = project?.organisation_id ?? organisation?.id ?? organisationId;
   const mine =
     reached !== undefined || caller.type === 'process'

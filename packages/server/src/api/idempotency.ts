@@ -7,7 +7,7 @@ import { derivedKey } from '../auth/process-credentials.js';
 import { isBeforeCommit } from '../health/database-outage.js';
 import { assertValid } from '../http/schema.js';
 import { stringify, type Answer } from '../http/response.js';
-import { pathOf, type ProjectCall, type Route, type ServerContext } from './route.js';
+import { pathOf, type AnyCall, type Route, type AppContext } from './route.js';
 
 export const REPLAYED_HEADER = 'Idempotent-Replayed';
 
@@ -50,8 +50,8 @@ export function idempotencyKeyOf(headers: IncomingHttpHeaders): {
  * Throws `idempotency_key_reused`, `request_in_progress` and `outcome_unknown`.
  */
 export function runOnce(
-  context: ServerContext,
-): (route: Route, call: ProjectCall, run: () => Promise<Answer>) => Promise<Answer> {
+  context: AppContext,
+): (route: Route, call: AnyCall, run: () => Promise<Answer>) => Promise<Answer> {
   const { config, database, sealer, log } = context;
   const hashKey = derivedKey(config.encryption_key, 'requests with idempotency keys');
   return async (route, call, run) => {

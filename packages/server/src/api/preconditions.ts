@@ -1,6 +1,6 @@
 import { GatewayError } from '@gateway/core/errors';
 import type { Answer } from '../http/response.js';
-import type { ProjectCall, Route } from './route.js';
+import { withoutInput, type AnyCall, type Route } from './route.js';
 
 /** Returns the GET route of the same path if its resource can be edited and has an `updated_at`. */
 export function editableAt(
@@ -37,7 +37,7 @@ const editing = new Map<string, Promise<unknown>>();
  */
 export async function runIfMatch(
   shown: Route,
-  call: ProjectCall,
+  call: AnyCall,
   run: () => Promise<Answer>,
 ): Promise<Answer> {
   const wanted = call.headers['if-match']!.split(',').map((tag) => tag.trim());
@@ -45,7 +45,7 @@ export async function runIfMatch(
   const before = editing.get(place);
   const edit = (async () => {
     await before?.catch(() => undefined);
-    const current = etagOf(await shown.run({ ...call, body: undefined, query: {} }));
+    const current = etagOf(await shown.run(withoutInput(call)));
     if (!wanted.includes('*') && !wanted.includes(current ?? ''))
       throw new GatewayError('stale', { current: current ?? 'none' });
     return run();

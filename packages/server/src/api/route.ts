@@ -33,6 +33,7 @@ import type { Links } from '../http/links.js';
 import type { Answer } from '../http/response.js';
 import { camel } from './resources.js';
 
+/** Services of routes. */
 export interface ServerContext {
   readonly config: Config;
   readonly database: Database;
@@ -43,11 +44,6 @@ export interface ServerContext {
   readonly links: Links;
   readonly credentials: ProcessCredentials;
   readonly records: RecordCache;
-  readonly ask: AskDatabase;
-  readonly limit: RequestLimit;
-  readonly portalLimit: RequestLimit;
-  readonly receive: ReceiveBody;
-  readonly takeShare: TakeShare;
   readonly tests: RequestLimit;
   readonly functionTests: RequestLimit;
   readonly functions: Functions;
@@ -55,17 +51,25 @@ export interface ServerContext {
   readonly sessions: SessionCookies;
   /** Undefined if users sign in only by password. */
   readonly oidc: OidcProvider | undefined;
-  readonly keyUse: KeyUse;
   readonly addressOf: AddressReader;
   readonly events: EventCreator;
-  readonly configCache: ConfigCache;
-  /** Throws `too_many_events` above `limits.events_per_second`. */
-  readonly requirePace: (projectId: string) => void;
   /** Event types, for projects that reject unknown ones. */
   readonly catalogue: EventTypeCatalogue;
   readonly signalPending: (events: readonly Pick<EventRef, 'projectId' | 'id'>[]) => void;
   readonly probeHealth: HealthProbe;
-  readonly billing: { readonly problem: string | null } | undefined;
+}
+
+/** Also services that admit a request before its route runs. */
+export interface AppContext extends ServerContext {
+  readonly ask: AskDatabase;
+  readonly limit: RequestLimit;
+  readonly portalLimit: RequestLimit;
+  readonly receive: ReceiveBody;
+  readonly takeShare: TakeShare;
+  readonly keyUse: KeyUse;
+  readonly configCache: ConfigCache;
+  /** Throws `too_many_events` above `limits.events_per_second`. */
+  readonly requirePace: (projectId: string) => void;
 }
 
 /** A validated request. */
@@ -87,10 +91,7 @@ export interface AccountCall<Body = unknown, Query = unknown> extends OpenCall<B
 }
 
 /** A request for an organisation, with the required role. */
-export interface OrganisationCall<Body = unknown, Query = unknown> extends AccountCall<
-  Body,
-  Query
-> {
+export interface OrganisationCall extends AccountCall {
   readonly organisation: Membership;
 }
 
@@ -100,6 +101,16 @@ export interface ProjectCall<Body = unknown, Query = unknown> extends AccountCal
   /** The owner of a portal link, whose endpoints alone it sees. */
   readonly ownerId: string | undefined;
 }
+
+interface Calls {
+  readonly open: OpenCall;
+  readonly account: AccountCall;
+  readonly organisation: OrganisationCall;
+  readonly project: ProjectCall;
+}
+
+/** Every call as one type; a route reads only the members of its reach. */
+export type AnyCall = ProjectCall<never, never> & OrganisationCall;
 
 interface Options {
   readonly body?: TSchema;
@@ -143,20 +154,19 @@ export interface Route extends Options {
   readonly path: string;
   readonly summary: string;
   /** Required access: none, any caller, or access to the organisation or project of the path. */
-  readonly reach: 'open' | 'account' | 'organisation' | 'project';
-  readonly run: (call: ProjectCall) => Promise<Answer>;
+  readonly reach: keyof Calls;
+  readonly run: (call: AnyCall) => Promise<Answer>;
 }
 
 type Method = 'get' | 'post' | 'put' | 'delete';
 /** `GET /endpoints`; without a path, the project itself. */
 type Name = `${Uppercase<Method>}${'' | ` /${string}`}`;
-type BodyOf<It extends Options> = It extends { body: infer Body extends TSchema }
-  ? Static<Body>
-  : undefined;
-type QueryOf<It extends Options> = It extends { query: infer Query extends TObject }
-  ? Static<Query>
-  : Record<never, never>;
-type Run<Call> = (call: Call) => Promise<Answer>;
+type CallOf<Reach extends keyof Calls, It extends Options> = Calls[Reach] & {
+  readonly body: It extends { body: infer Body extends TSchema } ? Static<Body> : undefined;
+  readonly query: It extends { query: infer Query extends TObject }
+    ? Static<Query>
+    : Record<never, never>;
+};
 
 /** Returns the path below `/api/v1` of a route, or of another path with its reach. */
 export function pathOf({ reach, path }: Pick<Route, 'reach' | 'path'>, of = path): string {
@@ -193,99 +203,105 @@ export function accessOf(route: Route): Access {
   };
 }
 
-/** Declares a route that needs no credentials. */
-export function openRoute<const It extends Options>(
-  name: Name,
-  summary: string,
-  options: It,
-  run: Run<OpenCall<BodyOf<It>, QueryOf<It>>>,
-): Route {
-  return { ...projectRoute(name, summary, options, run), reach: 'open' };
+const DONE = { get: '', post: ' created', put: ' updated', delete: ' deleted' } as const;
+
+/** The names of one resource in answers. */
+interface ItemOptions extends Options {
+  /** Its name in errors. */
+  readonly thing: string;
+  /** The answer's message, if it is not `thing` with what the method did. */
+  readonly message?: string;
 }
 
-/** Declares a route below `/organisations/:organisation_id`. */
-export function organisationRoute<const It extends Options>(
-  name: Name,
-  summary: string,
-  options: It,
-  run: Run<OrganisationCall<BodyOf<It>, QueryOf<It>>>,
-): Route {
-  return {
-    ...projectRoute(
-      name,
+interface ListOptions extends Pick<Options, 'role' | 'needsPerson' | 'portal' | 'name'> {
+  readonly title: string;
+  readonly data?: TSchema;
+}
+
+/** The kinds of routes of a reach. */
+function routesOf<Reach extends keyof Calls>(reach: Reach) {
+  /** Declares a route. */
+  function route<const It extends Options>(
+    name: Name,
+    summary: string,
+    options: It,
+    run: (call: CallOf<Reach, It>) => Promise<Answer>,
+  ): Route {
+    const [method = '', path = ''] = name.split(' ');
+    return {
+      method: method.toLowerCase() as Method,
+      path,
       summary,
-      options,
-      run as unknown as Run<ProjectCall<BodyOf<It>, QueryOf<It>>>,
-    ),
-    reach: 'organisation',
-  };
+      ...options,
+      reach,
+      run: run,
+    };
+  }
+
+  /**
+   * Declares a route of one resource. `work` finds or changes it, and returns undefined or false if
+   * there is none. The path's last parameter is its id.
+   */
+  function item<const It extends ItemOptions, Row>(
+    name: Name,
+    summary: string,
+    { thing, message, ...options }: It,
+    work: (call: CallOf<Reach, It>) => Promise<Row | undefined | false>,
+    view: (row: Row, call: CallOf<Reach, It>) => unknown = () => null,
+  ): Route {
+    const declared: Route = route(name, summary, options as Options, async (given) => {
+      const call = given as CallOf<Reach, It>;
+      const row = found(await work(call), thing, Object.values(call.params).at(-1)!);
+      return {
+        message: message ?? thing + DONE[declared.method],
+        data: await view(row, call),
+      };
+    });
+    return declared;
+  }
+
+  /** Declares a paginated list. `title` is its message; `query` includes `pageQuery`. */
+  function list<Row, Query extends TObject<typeof pageQuery>>(
+    path: string,
+    summary: string,
+    { query, title, data: row, ...access }: { query: Query } & ListOptions,
+    read: (call: CallOf<Reach, { query: Query }>, page: PageRequest) => Promise<Page<Row>>,
+    view: (row: Row, call: CallOf<Reach, { query: Query }>) => unknown,
+  ): Route {
+    const options = { query, ...(row && { data: pageOf(row) }), ...access };
+    return route(`GET ${path}` as Name, summary, options, async (given) => {
+      const call = given as CallOf<Reach, { query: Query }>;
+      const request = pageRequest(call.query);
+      const page = await read(call, request);
+      return { message: title, data: pageView(page, request, (it) => view(it, call)) };
+    });
+  }
+
+  return { route, item, list };
 }
 
-/** Declares a route that needs a caller but no project. */
-export function accountRoute<const It extends Options>(
-  name: Name,
-  summary: string,
-  options: It,
-  run: Run<AccountCall<BodyOf<It>, QueryOf<It>>>,
-): Route {
-  return { ...projectRoute(name, summary, options, run), reach: 'account' };
-}
-
-/** Declares a route below `/projects/:project_id`. */
-export function projectRoute<const It extends Options>(
-  name: Name,
-  summary: string,
-  options: It,
-  run: Run<ProjectCall<BodyOf<It>, QueryOf<It>>>,
-): Route {
-  const [method = '', path = ''] = name.split(' ');
-  return {
-    method: method.toLowerCase() as Method,
-    path,
-    summary,
-    ...options,
-    reach: 'project',
-    run: run as Run<ProjectCall>,
-  };
-}
-
-/** Declares a paginated list. `title` is its message; `query` includes `pageQuery`. */
-export function listRoute<Row, Query extends TObject<typeof pageQuery>>(
-  path: string,
-  summary: string,
-  {
-    query,
-    title,
-    data: row,
-    ...access
-  }: { query: Query; title: string; data?: TSchema } & Pick<
-    Options,
-    'role' | 'needsPerson' | 'portal'
-  >,
-  list: (call: ProjectCall<undefined, Static<Query>>, page: PageRequest) => Promise<Page<Row>>,
-  view: (row: Row, call: ProjectCall) => unknown,
-): Route {
-  const run = async (call: ProjectCall) => {
-    const request = pageRequest(call.query as Static<TObject<typeof pageQuery>>);
-    const page = await list(call as ProjectCall<undefined, Static<Query>>, request);
-    return { message: title, data: pageView(page, request, (row) => view(row, call)) };
-  };
-  return {
-    method: 'get',
-    path,
-    summary,
-    query,
-    ...(row && { data: pageOf(row) }),
-    ...access,
-    reach: 'project',
-    run,
-  };
-}
+/** Routes that need no credentials. */
+export const { route: openRoute } = routesOf('open');
+/** Routes that need a caller but no project. */
+export const { route: accountRoute, item: accountItem, list: accountList } = routesOf('account');
+/** Routes below `/organisations/:organisation_id`. */
+export const {
+  route: organisationRoute,
+  item: organisationItem,
+  list: organisationList,
+} = routesOf('organisation');
+/** Routes below `/projects/:project_id`. */
+export const { route: projectRoute, item: projectItem, list: listRoute } = routesOf('project');
 
 /** Returns the row; throws `not_found` for undefined and false. */
 export function found<Row>(row: Row | undefined | false, thing: string, id: string): Row {
   if (row === undefined || row === false) throw new GatewayError('not_found', { thing, id });
   return row;
+}
+
+/** Returns the call of another route with the same path: without body and query. */
+export function withoutInput(call: AnyCall): AnyCall {
+  return { ...call, body: undefined as never, query: {} as never };
 }
 
 /** Renames `id` to `uid`, its name in responses. */

@@ -1,6 +1,6 @@
 import { Type, type Static, type TObject, type TSchema } from '@sinclair/typebox';
 import type { Page, PageRequest } from '@gateway/store/pagination';
-import { Id, nullable, object, oneOf, assertValid } from './schema.js';
+import { Id, invalid, nullable, object, oneOf } from './schema.js';
 
 const PER_PAGE = 20;
 const PER_PAGE_MAX = 200;
@@ -111,6 +111,6 @@ function dateOf(field: string, text: string, timeOfDay: string): Date {
   const day = new Date(text.slice(0, 10));
   // JavaScript reads 30 February as 2 March.
   if (Number.isNaN(date.getTime()) || !day.toISOString().startsWith(text.slice(0, 10)))
-    assertValid([{ field, sentence: 'is not a date of the calendar' }]);
+    throw invalid(field, 'is not a date of the calendar');
   return date;
 }

@@ -19,11 +19,20 @@ export function oneOf<const Words extends readonly string[]>(
 }
 
 /** Null clears the field. Gives better error sentences than a union. */
-export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Schema['static'] | null> {
+export function nullable<Schema extends TSchema>(
+  schema: Schema,
+  description = schema.description,
+): TUnsafe<Schema['static'] | null> {
   return Type.Unsafe<Schema['static'] | null>({
     ...schema,
     type: [schema['type'] as string, 'null'],
+    ...(description !== undefined && { description }),
   });
+}
+
+/** Gives a shared schema a description of its own. */
+export function described<Schema extends TSchema>(schema: Schema, description: string): Schema {
+  return { ...schema, description };
 }
 
 /** Both limits are inclusive. */
@@ -207,6 +216,11 @@ function problem(error: ErrorObject, prefix: string): InvalidField {
     params['unevaluatedProperty']) as string | undefined;
   const field = (name === undefined ? at : [...at, name]).join('.') || 'body';
   return { field, sentence: SENTENCES[keyword]?.(params, parentSchema) ?? message };
+}
+
+/** Returns the `invalid_request` of one field. */
+export function invalid(field: string, sentence: string): GatewayError<'invalid_request'> {
+  return new GatewayError('invalid_request', { problems: [{ field, sentence }] });
 }
 
 /** Throws `invalid_request` for problems; their fields are cut to 200 characters. */

@@ -7,7 +7,7 @@ import { networkOf } from '@gateway/core/http';
 import { functionText } from '@gateway/ingest/message/ingest-source';
 import type { HttpSource } from '@gateway/store/config';
 import { countIngest } from '@gateway/core/metrics/meter';
-import type { ServerContext } from '../api/route.js';
+import type { AppContext } from '../api/route.js';
 import type { Release } from '../api/shares.js';
 import type { Account } from '../auth/login-guard.js';
 import { derivedKey } from '../auth/process-credentials.js';
@@ -49,7 +49,7 @@ function accountOf(id: string, credential: string | undefined): Account {
  * `POST /ingest/<mask id>` receives webhooks. It needs no API key; each source defines the
  * verification.
  */
-export function ingestRouter(context: ServerContext): Router {
+export function ingestRouter(context: AppContext): Router {
   const { addressOf, ask, config, limit, logins, receive, sealer, takeShare } = context;
   const key = maskKey(config.encryption_key);
   const sources = httpSourceCache(context.database);
@@ -167,7 +167,7 @@ function isPaused({ paused_at: pausedAt, resumes_at: resumesAt }: HttpSource): b
 async function accept(
   source: HttpSource,
   message: HttpMessage,
-  { functions, events, plugins }: ServerContext,
+  { functions, events, plugins }: AppContext,
 ): Promise<Outcome> {
   const { project_id: projectId, id, body_function: text, keep_messages: keepsMessages } = source;
   const count = (end: 'accepted' | 'duplicate' | 'dropped' | 'failed') => {

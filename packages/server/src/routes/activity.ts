@@ -9,7 +9,7 @@ import { GatewayError } from '@gateway/core/errors';
 import { ownedAmong } from '@gateway/store/config';
 import { projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { timeQuery, timeRange } from '../http/list-query.js';
-import { assertValid, Id, named, nullable, object, Timestamp } from '../http/schema.js';
+import { Id, invalid, named, nullable, object, Timestamp } from '../http/schema.js';
 
 const HOUR_MS = 3_600_000;
 const RANGE_MS = 6 * HOUR_MS;
@@ -89,12 +89,7 @@ export const activityRoutes: readonly Route[] = [
       const { database, project, query, ownerId } = call;
       const { from, to } = rangeOf(query);
       if (ownerId !== undefined && query.endpointId === undefined)
-        assertValid([
-          {
-            field: 'endpointId',
-            sentence: 'is needed: a portal link sees the activity of one endpoint',
-          },
-        ]);
+        throw invalid('endpointId', 'is needed: a portal link sees the activity of one endpoint');
       if (query.endpointId !== undefined && (await visible(call, [query.endpointId])).length === 0)
         throw new GatewayError('not_found', { thing: 'endpoint', id: query.endpointId });
       const rangeMs = to.getTime() - from.getTime();
@@ -144,11 +139,9 @@ function rangeOf(query: Static<TObject<typeof timeQuery>>): { from: Date; to: Da
   const { to = new Date(), from = new Date(to.getTime() - RANGE_MS) } = timeRange(query);
   const rangeMs = to.getTime() - from.getTime();
   if (rangeMs < 0 || rangeMs > RANGE_MAX_MS)
-    assertValid([
-      {
-        field: 'startDate',
-        sentence: 'must be before endDate, by at most eight days: activity is kept for seven',
-      },
-    ]);
+    throw invalid(
+      'startDate',
+      'must be before endDate, by at most eight days: activity is kept for seven',
+    );
   return { from, to };
 }

@@ -9,7 +9,7 @@ import {
 } from '@gateway/store/deliveries';
 import { found, projectRoute, type Route } from '../api/route.js';
 import { Time, timeRange } from '../http/list-query.js';
-import { Id, named, nullable, object, oneOf, Word } from '../http/schema.js';
+import { described, Id, named, nullable, object, oneOf, Word } from '../http/schema.js';
 
 /**
  * A request works for this time and returns where the next one continues; shorter than proxy
@@ -22,9 +22,7 @@ export const batchQuery = {
   startDate: Time,
   endDate: Type.Optional(Time),
   dry_run: Type.Optional(Type.Boolean({ description: 'Counts, and changes nothing.' })),
-  after: Type.Optional(
-    Type.Unsafe<string>({ ...Id, description: '`next` of the last answer, to go on from there.' }),
-  ),
+  after: Type.Optional(described(Id, '`next` of the last answer, to go on from there.')),
 };
 export const Next = nullable(
   Type.String({ description: 'Give it as `after` to go on; null when all is done.' }),

@@ -13,7 +13,7 @@ import { idempotencyKeyOf } from '../api/idempotency.js';
 import { measureIngest } from '../api/measure.js';
 import { unstorableStrings } from '../http/body.js';
 import type { Answer } from '../http/response.js';
-import { assertValid } from '../http/schema.js';
+import { assertValid, invalid } from '../http/schema.js';
 import { traceCreation } from './trace-creation.js';
 
 /** The type of test events; projects need not define it. */
@@ -103,12 +103,10 @@ export async function createEvents(
   call: ProjectCall<{ readonly events: readonly BatchEvent[] }>,
 ): Promise<Answer> {
   if (call.headers['idempotency-key'] !== undefined)
-    assertValid([
-      {
-        field: 'Idempotency-Key',
-        sentence: 'does not belong to a batch: give each event an idempotency_key',
-      },
-    ]);
+    throw invalid(
+      'Idempotency-Key',
+      'does not belong to a batch: give each event an idempotency_key',
+    );
   const texts = rawJsonElements(call.raw);
   const results = await Promise.all(
     call.body.events.map(async (event, k) => {
@@ -116,12 +114,10 @@ export async function createEvents(
       const place = `events.${k}`;
       try {
         if (endpointId !== null && ownerId !== null)
-          assertValid([
-            {
-              field: 'owner_id',
-              sentence: 'does not belong beside endpoint_id: an event is for one of them',
-            },
-          ]);
+          throw invalid(
+            'owner_id',
+            'does not belong beside endpoint_id: an event is for one of them',
+          );
         assertValid(unstorableStrings(texts[k]!, { ...event, data: null }));
         const target = {
           messageType: ownerId === null ? 'single' : 'fanout',

@@ -15,14 +15,15 @@ import { found, listRoute, projectRoute, type ProjectCall, type Route } from '..
 import { idQuery, pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
 import {
-  object,
+  described,
   Id,
+  invalid,
   named,
   nullable,
+  object,
   oneOf,
   Timestamp,
   Word,
-  assertValid,
 } from '../http/schema.js';
 import { CHANGED, refusal } from './batch.js';
 
@@ -35,12 +36,7 @@ const ListQuery = object({
   status: Type.Optional(Type.Array(oneOf(STATUSES))),
   endpointId: Type.Optional(Id),
   eventId: Type.Optional(Id),
-  event_type: Type.Optional(
-    Type.Unsafe<string>({
-      ...Word,
-      description: 'Not beside endpointId, unless eventId is given.',
-    }),
-  ),
+  event_type: Type.Optional(described(Word, 'Not beside endpointId, unless eventId is given.')),
 });
 const EventDelivery = named(
   'EventDelivery',
@@ -170,19 +166,12 @@ export const eventDeliveryRoutes: readonly Route[] = [
         query: idPrefix,
       } = query;
       if (eventType !== undefined && endpointId !== undefined && eventId === undefined)
-        assertValid([
-          {
-            field: 'event_type',
-            sentence: 'does not belong beside endpointId: list by one of them, or by eventId',
-          },
-        ]);
+        throw invalid(
+          'event_type',
+          'does not belong beside endpointId: list by one of them, or by eventId',
+        );
       if (eventType !== undefined && ownerId !== undefined && eventId === undefined)
-        assertValid([
-          {
-            field: 'event_type',
-            sentence: 'is no filter for a portal link, unless eventId is given',
-          },
-        ]);
+        throw invalid('event_type', 'is no filter for a portal link, unless eventId is given');
       const filter = {
         statuses,
         endpointId,

@@ -11,7 +11,7 @@ import {
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { idQuery, pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
-import { object, Id, named, nullable, oneOf, Timestamp, Word } from '../http/schema.js';
+import { Id, named, nullable, object, oneOf, Timestamp, Word } from '../http/schema.js';
 import { createEvent, createEvents } from './create-event.js';
 
 const BATCH_MAX = 1_000;
@@ -123,11 +123,10 @@ const Message = named(
   object({
     uid: Id,
     headers: Type.Record(Type.String(), Type.String()),
-    raw: Type.Unsafe<string | null>({
-      ...nullable(Type.String()),
-      description:
-        'The bytes that the function of the source got. Null: more than 64 KB, which are not kept.',
-    }),
+    raw: nullable(
+      Type.String(),
+      'The bytes that the function of the source got. Null: more than 64 KB, which are not kept.',
+    ),
     raw_encoding: oneOf(['utf8', 'base64']),
     raw_bytes: Type.Integer(),
   }),

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { explainEvent, explanationRecord, type OtherRecord } from '@gateway/store/explain';
 import { projectRoute, type Route } from '../api/route.js';
-import { Id, named, nullable, object, oneOf, Timestamp } from '../http/schema.js';
+import { described, Id, named, nullable, object, oneOf, Timestamp } from '../http/schema.js';
 
 const SUBSCRIPTIONS_MAX = 100;
 
@@ -104,10 +104,7 @@ const EventExplanation = named(
         name: Type.String(),
         endpoint_id: Id,
         matches: Type.Boolean(),
-        mismatch: Type.Unsafe<object | null>({
-          ...nullable(Mismatch),
-          description: 'Why it does not match; null when it does.',
-        }),
+        mismatch: nullable(Mismatch, 'Why it does not match; null when it does.'),
         changed_since: Type.Boolean({
           description: 'It was changed or deleted after the event was accepted.',
         }),
@@ -134,9 +131,7 @@ const EventExplanation = named(
   }),
 );
 const ExplainQuery = object({
-  endpointId: Type.Optional(
-    Type.Unsafe<string>({ ...Id, description: 'Only subscriptions of this endpoint.' }),
-  ),
+  endpointId: Type.Optional(described(Id, 'Only subscriptions of this endpoint.')),
 });
 
 export const explainRoutes: readonly Route[] = [

@@ -4,7 +4,7 @@ import { flagStates, licenceRecord } from '@gateway/core/plugins';
 import { VERSION } from '@gateway/core/process';
 import { listAgents } from '@gateway/store/deliveries';
 import { accountRoute, type Route } from '../api/route.js';
-import { named, nullable, object, oneOf, Timestamp } from '../http/schema.js';
+import { described, named, nullable, object, oneOf, Timestamp } from '../http/schema.js';
 
 const AGENTS_MAX = 1_000;
 
@@ -86,10 +86,7 @@ const Health = named(
         }),
         reads_sources: Type.Boolean(),
         started_at: Timestamp,
-        expires_at: Type.Unsafe<Date>({
-          ...Timestamp,
-          description: 'It is dead when it sends no heartbeat until then.',
-        }),
+        expires_at: described(Timestamp, 'It is dead when it sends no heartbeat until then.'),
       }),
       { description: `Oldest first, up to ${AGENTS_MAX}. \`/healthz\` of each tells more.` },
     ),

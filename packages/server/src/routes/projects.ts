@@ -29,16 +29,16 @@ import { includes, organisationsOf } from '../auth/access.js';
 import type { Caller } from '../auth/caller.js';
 import { pageOf, pageQuery, pageRequest, pageView } from '../http/list-query.js';
 import {
-  integer,
-  object,
   Id,
+  integer,
+  invalid,
   Name,
   named,
   nullable,
+  object,
   oneOf,
   StrategySchema,
   Timestamp,
-  assertValid,
 } from '../http/schema.js';
 import { settle } from './settle.js';
 
@@ -262,7 +262,7 @@ function chosen(all: readonly Membership[], id: string | undefined, { type }: Ca
     type === 'process'
       ? 'there are several organisations'
       : 'the user of this key is in several organisations';
-  if (another) assertValid([{ field: 'organisation_id', sentence: `is missing: ${several}` }]);
+  if (another) throw invalid('organisation_id', `is missing: ${several}`);
   return only;
 }
 
@@ -277,21 +277,18 @@ function withDefaults(
 ): ProjectConfig {
   const signature = { ...DEFAULT_SIGNATURE, ...present.signature, ...given.signature };
   const field = 'config.signature.header';
-  if (!isHeaderName(signature.header))
-    assertValid([{ field, sentence: 'must be the name of a header' }]);
+  if (!isHeaderName(signature.header)) throw invalid(field, 'must be the name of a header');
   if (isReservedHeader(signature.header))
-    assertValid([{ field, sentence: 'is a header that the gateway or the connection sets' }]);
+    throw invalid(field, 'is a header that the gateway or the connection sets');
   const retention = given.retention === undefined ? present.retention : given.retention;
   const unknown = given.unknown_event_types ?? present.unknown_event_types;
   const ratelimit = given.ratelimit === undefined ? present.ratelimit : given.ratelimit;
   for (const name of ['failure_threshold', 'minimum_request_count'] as const) {
     if ((given.circuit_breaker?.[name] ?? 0) <= limits[name]) continue;
-    assertValid([
-      {
-        field: `config.circuit_breaker.${name}`,
-        sentence: `must be at most ${limits[name]}, by the setting limits.${name}`,
-      },
-    ]);
+    throw invalid(
+      `config.circuit_breaker.${name}`,
+      `must be at most ${limits[name]}, by the setting limits.${name}`,
+    );
   }
   const breaker =
     given.circuit_breaker === null ? {} : { ...present.circuit_breaker, ...given.circuit_breaker };

@@ -19,16 +19,7 @@ import {
 } from '../api/route.js';
 import { pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
-import {
-  object,
-  Id,
-  named,
-  nullable,
-  oneOf,
-  Timestamp,
-  Word,
-  assertValid,
-} from '../http/schema.js';
+import { Id, invalid, named, nullable, object, oneOf, Timestamp, Word } from '../http/schema.js';
 
 const ListQuery = object({
   ...pageQuery,
@@ -113,7 +104,7 @@ export const quarantineRoutes: readonly Route[] = [
       const { raw, raw_encoding: encoding = 'utf8' } = call.body;
       const bytes = Buffer.from(raw, encoding);
       if (encoding === 'base64' && bytes.toString('base64') !== raw)
-        assertValid([{ field: 'raw', sentence: 'is not base64' }]);
+        throw invalid('raw', 'is not base64');
       const { id, status, edited_at: editedAt } = await find(call);
       if (
         !(await editQuarantinedMessage(

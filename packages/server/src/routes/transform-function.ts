@@ -1,7 +1,7 @@
 import { compileFunction } from 'node:vm';
 import { Type, type TUnsafe } from '@sinclair/typebox';
 import type { Refusal } from '@gateway/ingest/once/preview';
-import { assertValid, nullable, object } from '../http/schema.js';
+import { invalid, nullable, object } from '../http/schema.js';
 
 const FUNCTION_CHARS_MAX = 50_000;
 export const FunctionText = Type.String({
@@ -22,15 +22,13 @@ export function validateFunction(text: string | null | undefined, field: string)
   } catch (error) {
     const line = new RegExp(`^${FILENAME}:(\\d+)`).exec((error as Error).stack ?? '')?.[1];
     const where = line === undefined ? '' : ` on line ${line}`;
-    assertValid([{ field, sentence: `does not compile: ${(error as Error).message}${where}` }]);
+    throw invalid(field, `does not compile: ${(error as Error).message}${where}`);
   }
   if (!/\btransform\b/.test(text))
-    assertValid([
-      {
-        field,
-        sentence: 'has no function named transform; write function transform(payload) { ... }',
-      },
-    ]);
+    throw invalid(
+      field,
+      'has no function named transform; write function transform(payload) { ... }',
+    );
 }
 
 /**

@@ -12,16 +12,7 @@ import { SCOPES } from '../../api/resources.js';
 import { found, listRoute, projectRoute, type Route } from '../../api/route.js';
 import { requireScopesFor } from '../../auth/access.js';
 import { pageQuery } from '../../http/list-query.js';
-import {
-  assertValid,
-  Id,
-  Name,
-  named,
-  nullable,
-  object,
-  oneOf,
-  Timestamp,
-} from '../../http/schema.js';
+import { Id, invalid, Name, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
 
 const Scope = named('Scope', oneOf(SCOPES));
 const SCOPES_ARE = {
@@ -43,10 +34,7 @@ export const key = {
   scopes: nullable(Type.Array(Scope, SCOPES_ARE)),
   created_at: Timestamp,
   expires_at: nullable(Timestamp),
-  last_used_at: Type.Unsafe<Date | null>({
-    ...nullable(Timestamp),
-    description: 'To about a minute.',
-  }),
+  last_used_at: nullable(Timestamp, 'To about a minute.'),
   revoked_at: nullable(Timestamp),
 };
 const ApiKey = named('ApiKey', object({ ...key, project_id: Id }));
@@ -114,7 +102,7 @@ export function expiryOf({
 }): Date | null {
   const at = text ? new Date(text) : null;
   if (at && !(at.getTime() > Date.now()))
-    assertValid([{ field: 'expires_at', sentence: 'must be a time of the future' }]);
+    throw invalid('expires_at', 'must be a time of the future');
   return at;
 }
 

@@ -25,16 +25,7 @@ import {
 } from '../../api/route.js';
 import { includes, organisationsOf, personOf, requireScopesFor } from '../../auth/access.js';
 import { pageOf, pageQuery, pageRequest, pageView } from '../../http/list-query.js';
-import {
-  assertValid,
-  Id,
-  Name,
-  named,
-  nullable,
-  object,
-  oneOf,
-  Timestamp,
-} from '../../http/schema.js';
+import { Id, invalid, Name, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
 
 const RoleSchema = oneOf(ROLES, { description: 'Each role includes what those before it may.' });
 const organisation = { uid: Id, name: Type.String(), created_at: Timestamp, updated_at: Timestamp };
@@ -202,8 +193,7 @@ export const organisationRoutes: readonly Route[] = [
     },
     async (call) => {
       const { database, organisation: it, body, caller, config } = call;
-      if (!isEmail(body.email))
-        assertValid([{ field: 'email', sentence: 'must be an email address' }]);
+      if (!isEmail(body.email)) throw invalid('email', 'must be an email address');
       requireOwner(call, body.role);
       requireScopesFor(caller, null);
       const { invitations_per_organisation: max } = config.limits;

@@ -12,9 +12,10 @@ import { found, listRoute, projectRoute, type ProjectCall, type Route } from '..
 import { LINK_SCOPES, managesEndpoints, requireScopesFor } from '../../auth/access.js';
 import { pageQuery } from '../../http/list-query.js';
 import {
-  assertValid,
+  described,
   Id,
   ignoring,
+  invalid,
   Name,
   named,
   nullable,
@@ -30,10 +31,7 @@ const LIFE_MS = 24 * HOUR_MS;
 const LIFE_MAX_MS = 366 * 24 * HOUR_MS;
 
 const expires_at = Type.Optional(
-  Type.Unsafe<string>({
-    ...ExpiryTime,
-    description: 'When the token ends, within a year; a day from now when it is left out.',
-  }),
+  described(ExpiryTime, 'When the token ends, within a year; a day from now when it is left out.'),
 );
 const can_manage_endpoint = Type.Boolean({
   description:
@@ -132,8 +130,7 @@ function viewWithToken(
 
 function endOf(body: { readonly expires_at?: string }): Date {
   const at = expiryOf(body) ?? new Date(Date.now() + LIFE_MS);
-  if (at.getTime() > Date.now() + LIFE_MAX_MS)
-    assertValid([{ field: 'expires_at', sentence: 'must be within a year' }]);
+  if (at.getTime() > Date.now() + LIFE_MAX_MS) throw invalid('expires_at', 'must be within a year');
   return at;
 }
 

@@ -13,7 +13,7 @@ import {
 import type { Database } from '@gateway/store/postgres';
 import { withUid, type OpenCall } from '../../api/route.js';
 import { stringify } from '../../http/response.js';
-import { Id, named, object, oneOf, Timestamp } from '../../http/schema.js';
+import { described, Id, named, object, oneOf, Timestamp } from '../../http/schema.js';
 import { User } from './users.js';
 
 /** A session ends after this time, used or not. */
@@ -36,10 +36,7 @@ export const Session = named(
     is_instance_admin: Type.Boolean({
       description: 'Whether the user may see the settings, plugins and health of the instance.',
     }),
-    key_id: Type.Unsafe<string>({
-      ...Id,
-      description: 'The session, or the key, that the request carried.',
-    }),
+    key_id: described(Id, 'The session, or the key, that the request carried.'),
     csrf_token: Type.String({
       description: 'Requests of the session that are no GET carry it in the header `x-csrf-token`.',
     }),

@@ -22,7 +22,7 @@ import {
 import { accountRoute, found, withUid, type AccountCall, type Route } from '../../api/route.js';
 import { personOf, requireScopesFor } from '../../auth/access.js';
 import { pageOf, pageQuery, pageRequest, pageView } from '../../http/list-query.js';
-import { Id, named, object, PersonName, Timestamp } from '../../http/schema.js';
+import { Id, invalid, named, object, PersonName, Timestamp } from '../../http/schema.js';
 import { ChangedApiKey, expiryOf, key, keyView, NewApiKey } from './api-keys.js';
 import { Password, withPasswordTurn } from './password.js';
 
@@ -110,9 +110,7 @@ export const userRoutes: readonly Route[] = [
         !hash ||
         !(await changePassword(database.knex, caller.user_id, verified.passwordHash, hash))
       )
-        throw new GatewayError('invalid_request', {
-          problems: [{ field: 'current_password', sentence: 'is wrong' }],
-        });
+        throw invalid('current_password', 'is wrong');
       const masks = await revokeSessions(
         database.knex,
         caller.user_id,

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { newId } from '@gateway/core/events';
 import { findSource } from '@gateway/store/config';
 import { found, projectRoute, type Route } from '../../api/route.js';
-import { assertValid, Id, named, nullable, object } from '../../http/schema.js';
+import { described, Id, invalid, named, nullable, object } from '../../http/schema.js';
 import {
   checkConnection,
   PubSubSchema,
@@ -29,21 +29,20 @@ const ConnectionTest = named(
   object({
     pub_sub: Type.Optional(PubSubSchema),
     source_id: Type.Optional(
-      Type.Unsafe<string>({
-        ...Id,
-        description:
-          'Takes the connection of this source, or its secrets where pub_sub masks or omits them.',
-      }),
+      described(
+        Id,
+        'Takes the connection of this source, or its secrets where pub_sub masks or omits them.',
+      ),
     ),
   }),
 );
 const ConnectionTested = named(
   'ConnectionTestResult',
   object({
-    advice: Type.Unsafe<string | null>({
-      ...nullable(Type.String()),
-      description: 'What should be changed although the connection works, in sentences.',
-    }),
+    advice: nullable(
+      Type.String(),
+      'What should be changed although the connection works, in sentences.',
+    ),
   }),
 );
 
@@ -75,16 +74,10 @@ export const connectionRoutes: readonly Route[] = [
           ? undefined
           : found(await findSource(database.knex, project.id, id), 'source', id);
       if (source?.type === 'http')
-        assertValid([
-          {
-            field: 'source_id',
-            sentence: 'is of a source of the type http, which has no connection',
-          },
-        ]);
+        throw invalid('source_id', 'is of a source of the type http, which has no connection');
       const given = asked ?? (source && (pubSubView(source.pub_sub, call) as GivenPubSub));
-      if (!given)
-        assertValid([{ field: 'pub_sub', sentence: 'is missing; give it, or source_id' }]);
-      const { sealed, connection } = readPubSub(given!, source?.pub_sub, {
+      if (!given) throw invalid('pub_sub', 'is missing; give it, or source_id');
+      const { sealed, connection } = readPubSub(given, source?.pub_sub, {
         ...call,
         id: source?.id ?? newId(),
       });

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import { keepSecrets, maskConnection, openConnection, sealConnection } from '@gateway/core/crypto';
 import type { HttpSettings, SourceRow, VerifierRecord } from '@gateway/store/config';
 import type { ProjectCall } from '../../api/route.js';
-import { nullable, object, oneOf, Word, assertValid } from '../../http/schema.js';
+import { assertValid, nullable, object, oneOf, Word } from '../../http/schema.js';
 import { LOCATION_PATTERN } from '../../ingest/location.js';
 import { providerOf } from '../../ingest/providers.js';
 import {
@@ -29,14 +29,11 @@ const HeaderName = Type.String({
 
 const all = {
   verifier: Verifier,
-  event_type: Type.Unsafe<string | null>({
-    ...nullable(Word),
-    description: 'Of requests that have none at event_type_location.',
-  }),
-  event_type_location: Type.Unsafe<string | null>({
-    ...nullable(Location),
-    description: 'Where a request has its event type, such as `header.X-Topic` or `body.type`.',
-  }),
+  event_type: nullable(Word, 'Of requests that have none at event_type_location.'),
+  event_type_location: nullable(
+    Location,
+    'Where a request has its event type, such as `header.X-Topic` or `body.type`.',
+  ),
   idempotency_keys: Type.Array(Location, {
     maxItems: 10,
     description: 'Where a request has what makes up its idempotency key.',
@@ -45,19 +42,13 @@ const all = {
     maxItems: 50,
     description: 'Headers that travel with the event.',
   }),
-  custom_response: Type.Unsafe<{
-    body: string;
-    content_type: 'application/json' | 'text/plain';
-  } | null>({
-    // HTML would be a page of this host.
-    ...nullable(
-      object({
-        body: Type.String({ maxLength: 10_000 }),
-        content_type: oneOf(['application/json', 'text/plain']),
-      }),
-    ),
-    description: 'The answer to requests that were accepted.',
-  }),
+  custom_response: nullable(
+    object({
+      body: Type.String({ maxLength: 10_000 }),
+      content_type: oneOf(['application/json', 'text/plain']),
+    }),
+    'The answer to requests that were accepted.',
+  ),
 };
 
 export const httpFields = {
@@ -78,7 +69,7 @@ export const httpView = {
       description: 'Where providers post to; a path when the server does not know its public name.',
     }),
   ),
-  verifier: Type.Unsafe<VerifierFields | null>({ ...nullable(verifierSchema) }),
+  verifier: nullable(verifierSchema),
   event_type: all.event_type,
   event_type_location: all.event_type_location,
   idempotency_keys: nullable(all.idempotency_keys),

@@ -13,11 +13,10 @@ const Lag = named(
   'SourceLag',
   object({
     uid: Id,
-    messages: Type.Unsafe<number | null>({
-      ...nullable(Type.Integer()),
-      description:
-        'Messages at the broker that are not acknowledged yet; null when it is not known.',
-    }),
+    messages: nullable(
+      Type.Integer(),
+      'Messages at the broker that are not acknowledged yet; null when it is not known.',
+    ),
     partition_count: Type.Integer(),
     partitions: Type.Array(
       object({
@@ -40,10 +39,7 @@ const Lag = named(
       },
     ),
     reported_at: nullable(Timestamp),
-    reason: Type.Unsafe<string | null>({
-      ...nullable(Type.String()),
-      description: 'Why the lag is not known, in a sentence.',
-    }),
+    reason: nullable(Type.String(), 'Why the lag is not known, in a sentence.'),
   }),
 );
 

@@ -6,7 +6,7 @@ import { isObject } from '@gateway/core/json';
 import { canonicalConnection } from '@gateway/core/plugins';
 import { withTimeout } from '@gateway/core/process';
 import type { ProjectCall, ServerContext } from '../../api/route.js';
-import { assertValid, connectionValidator, integer } from '../../http/schema.js';
+import { assertValid, connectionValidator, integer, invalid } from '../../http/schema.js';
 
 const CHECK_MS = 10_000;
 const SILENT = `nothing answered within ${CHECK_MS / 1000} seconds`;
@@ -57,7 +57,7 @@ export function readPubSub(
   if (!source) {
     const known = [...plugins.sources.keys()].sort();
     const sentence = `is not a source that is active here; active are ${known.join(', ') || 'none'}${didYouMean(type, known)}`;
-    throw new GatewayError('invalid_request', { problems: [{ field: 'pub_sub.type', sentence }] });
+    throw invalid('pub_sub.type', sentence);
   }
   const { connectionSchema: schema } = source;
   const before = stored?.type === type ? (stored[type] as Record<string, unknown>) : undefined;

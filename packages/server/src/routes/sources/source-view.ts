@@ -12,24 +12,18 @@ export const Source = named(
     project_id: Id,
     name: Type.String(),
     type: oneOf(['pub_sub', 'http']),
-    pub_sub: Type.Unsafe<object | null>({
-      ...nullable(PubSubSchema),
-      description: 'Null for sources of the type http.',
-    }),
+    pub_sub: nullable(PubSubSchema, 'Null for sources of the type http.'),
     ...httpView,
     body_function: nullable(Type.String()),
     is_disabled: Type.Boolean(),
     keep_messages: Type.Boolean(),
     paused_at: nullable(Timestamp),
-    resumes_at: Type.Unsafe<Date | null>({
-      ...nullable(Timestamp),
-      description: 'When it is read again by itself; null while a person has paused it.',
-    }),
+    resumes_at: nullable(
+      Timestamp,
+      'When it is read again by itself; null while a person has paused it.',
+    ),
     pause_reason: nullable(Type.String()),
-    paused_by: Type.Unsafe<string | null>({
-      ...nullable(Type.String()),
-      description: 'The agent, or the user or API key.',
-    }),
+    paused_by: nullable(Type.String(), 'The agent, or the user or API key.'),
     pauses: Type.Integer({
       description:
         'One after the other; 0 after a changed function, a resumption, or when it is enabled again.',

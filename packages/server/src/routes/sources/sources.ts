@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Type, type Static } from '@sinclair/typebox';
-import { GatewayError, type InvalidField } from '@gateway/core/errors';
+import { type InvalidField } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { deleteSource, insertSource, listSources, updateSource } from '@gateway/store/config';
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { pageQuery } from '../../http/list-query.js';
-import { assertValid, Name, named, nullable, object, oneOf } from '../../http/schema.js';
+import { assertValid, invalid, Name, named, nullable, object, oneOf } from '../../http/schema.js';
 import { maskKey } from '../../ingest/ingest.js';
 import { newMaskId } from '../../ingest/mask-id.js';
 import { FunctionText, validateFunction } from '../transform-function.js';
@@ -130,16 +130,11 @@ async function create(call: ProjectCall<Static<typeof NewSource>, Static<typeof 
     return { message: 'source created', data: sourceView(row, call) };
   }
   if (project.type !== 'outgoing')
-    assertValid([
-      {
-        field: 'type',
-        sentence: `pub_sub sources belong to outgoing projects, and ${project.name} is ${project.type}`,
-      },
-    ]);
-  if (!body.pub_sub)
-    throw new GatewayError('invalid_request', {
-      problems: [{ field: 'pub_sub', sentence: 'is missing' }],
-    });
+    throw invalid(
+      'type',
+      `pub_sub sources belong to outgoing projects, and ${project.name} is ${project.type}`,
+    );
+  if (!body.pub_sub) throw invalid('pub_sub', 'is missing');
   const { sealed, connection } = readPubSub(body.pub_sub, undefined, { ...call, id });
   const advice =
     query.skip_check || is_disabled ? null : await checkConnection(sealed, connection, call);
@@ -171,7 +166,7 @@ async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typ
   validateFunction(body.body_function, 'body_function');
   const stored = await requireSource(call);
   if (body.type !== undefined && body.type !== stored.type)
-    assertValid([{ field: 'type', sentence: `stays ${stored.type}; create another source` }]);
+    throw invalid('type', `stays ${stored.type}; create another source`);
   assertValid(misplaced(stored.type, body));
   const { name, body_function, is_disabled, keep_messages } = body;
   const plain = Object.fromEntries(

@@ -18,15 +18,11 @@ const State = named(
       description:
         '`active`: an agent reads it, or it takes requests. `unknown`: no agent has told within half a minute.',
     }),
-    reason: Type.Unsafe<string | null>({
-      ...nullable(Type.String()),
-      description: 'Why it is not active, in sentences.',
-    }),
-    messages: Type.Unsafe<number | null>({
-      ...nullable(Type.Integer()),
-      description:
-        'Messages at the broker that are not acknowledged yet; null when it is not known.',
-    }),
+    reason: nullable(Type.String(), 'Why it is not active, in sentences.'),
+    messages: nullable(
+      Type.Integer(),
+      'Messages at the broker that are not acknowledged yet; null when it is not known.',
+    ),
     reported_at: nullable(Timestamp),
   }),
 );

@@ -8,7 +8,7 @@ import { explainRoute, subscriptionRecord } from '@gateway/store/explain';
 import { findQuarantinedMessage } from '@gateway/store/quarantine';
 import { found, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { RawJson } from '../../http/response.js';
-import { assertValid, Id, named, nullable, object, oneOf } from '../../http/schema.js';
+import { described, Id, invalid, named, nullable, object, oneOf } from '../../http/schema.js';
 import { requireMessage } from '../events.js';
 import { Mismatch } from '../explain.js';
 import { FunctionText, refusal, refusalView } from '../transform-function.js';
@@ -25,11 +25,10 @@ const TestFunction = named(
   object({
     function: Type.Optional(FunctionText),
     source_id: Type.Optional(
-      Type.Unsafe<string>({
-        ...Id,
-        description:
-          'Runs the stored function of this source; if it has none, the message stands as it is.',
-      }),
+      described(
+        Id,
+        'Runs the stored function of this source; if it has none, the message stands as it is.',
+      ),
     ),
     payload: Type.Optional(
       Type.Unknown({ description: 'The message: any JSON, as it stands here byte for byte.' }),
@@ -41,18 +40,12 @@ const TestFunction = named(
     ),
     raw_encoding: Type.Optional(oneOf(['utf8', 'base64'], { default: 'utf8' })),
     quarantine_id: Type.Optional(
-      Type.Unsafe<string>({
-        ...Id,
-        description:
-          'Takes this quarantined message, with raw in place of its bytes, and without a function that of its source.',
-      }),
+      described(
+        Id,
+        'Takes this quarantined message, with raw in place of its bytes, and without a function that of its source.',
+      ),
     ),
-    event_id: Type.Optional(
-      Type.Unsafe<string>({
-        ...Id,
-        description: 'The same with the message that is kept of this event.',
-      }),
-    ),
+    event_id: Type.Optional(described(Id, 'The same with the message that is kept of this event.')),
     headers: Type.Optional(
       Type.Record(Type.String(), Type.String({ maxLength: 8192 }), {
         maxProperties: 100,
@@ -141,19 +134,17 @@ async function sampleOf(call: ProjectCall<Static<typeof TestFunction>>) {
     quarantine_id !== undefined ? 'quarantine_id' : event_id !== undefined ? 'event_id' : undefined;
   const hasPayload = payload !== '';
   if (!hasPayload && raw === undefined && stored === undefined)
-    assertValid([
-      { field: 'payload', sentence: 'is missing; give it, raw, quarantine_id, or event_id' },
-    ]);
+    throw invalid('payload', 'is missing; give it, raw, quarantine_id, or event_id');
   if (hasPayload && (raw !== undefined || stored !== undefined))
-    assertValid([{ field: 'payload', sentence: `does not belong beside ${stored ?? 'raw'}` }]);
+    throw invalid('payload', `does not belong beside ${stored ?? 'raw'}`);
   if (quarantine_id !== undefined && event_id !== undefined)
-    assertValid([{ field: 'event_id', sentence: 'does not belong beside quarantine_id' }]);
+    throw invalid('event_id', 'does not belong beside quarantine_id');
   if (text !== undefined && source_id !== undefined)
-    assertValid([{ field: 'source_id', sentence: 'does not belong beside function' }]);
+    throw invalid('source_id', 'does not belong beside function');
   const message = await storedMessage(call);
   const sourceId = source_id ?? message?.source_id;
   if (text === undefined && sourceId === undefined)
-    assertValid([{ field: 'function', sentence: 'is missing; give it, or source_id' }]);
+    throw invalid('function', 'is missing; give it, or source_id');
   const bodyFunction = text ?? (await storedFunction(database, project.id, sourceId!));
   const own = message === undefined ? {} : (JSON.parse(message.headers) as Record<string, string>);
   const body =
@@ -178,12 +169,10 @@ async function storedMessage(call: ProjectCall<Static<typeof TestFunction>>) {
   if (event_id === undefined) return undefined;
   const message = await requireMessage(call, event_id);
   if (message.raw === null && raw === undefined)
-    assertValid([
-      {
-        field: 'event_id',
-        sentence: `names an event whose message of ${message.raw_bytes} bytes was too large to be kept; give raw`,
-      },
-    ]);
+    throw invalid(
+      'event_id',
+      `names an event whose message of ${message.raw_bytes} bytes was too large to be kept; give raw`,
+    );
   return { ...message, bytes: message.raw };
 }
 
