@@ -1,9 +1,4 @@
-export type { ExplainedDelivery, OtherRecord } from './event-facts.js';
-export { explainEvent, type Explanation } from './explain-event.js';
-export {
-  explainRoute,
-  type ExplainedRoute,
-  type ExplainedSubscription,
-  type ExplainedTarget,
-} from './explain-route.js';
-export { explanationRecord, isChanged, notesOf, subscriptionRecord } from './record.js';
+export * from './event-facts.js';
+export * from './explain-event.js';
+export * from './explain-route.js';
+export * from './record.js';

@@ -1,2 +1,2 @@
-export { progressAt } from './log-page.js';
-export { type Page, type PageRequest } from './page.js';
+export * from './log-page.js';
+export * from './page.js';

@@ -1,28 +1,3 @@
-export {
-  findQuarantinedMessage,
-  listQuarantinedMessages,
-  quarantinedBytes,
-  type QuarantinedMessage,
-  type QuarantinedMessageRow,
-  type QuarantinedMessageWhole,
-  quarantineMessages,
-  type QuarantineStatus,
-} from './messages.js';
-export {
-  discardQuarantinedMessages,
-  dropReplayedMessage,
-  editQuarantinedMessage,
-  type QuarantineRef,
-  readReplayable,
-  rejectReplayedMessage,
-  type ReplayableMessage,
-  replayQuarantinedMessage,
-} from './replay.js';
-export {
-  findQuarantine,
-  listQuarantine,
-  type QuarantineEntry,
-  type QuarantineSelection,
-  type QuarantineStep,
-  selectQuarantined,
-} from './selection.js';
+export * from './messages.js';
+export * from './replay.js';
+export * from './selection.js';
