@@ -187,8 +187,7 @@ export const batchRoutes: readonly Route[] = [
       for (const uid of new Set(body.ids)) {
         const error = refusal(await findEventDelivery(pool, project.id, uid), true);
         const isResent =
-          error === undefined &&
-          (await resendEventDelivery(pool, project.id, uid, ['failure', 'discarded', 'success']));
+          error === undefined && (await resendEventDelivery(pool, project.id, uid, RESENT));
         content.push({ uid, error: isResent ? null : (error?.sentence ?? CHANGED) });
       }
       const resent = content.filter(({ error }) => error === null).length;
@@ -200,6 +199,8 @@ export const batchRoutes: readonly Route[] = [
   ),
 ];
 
+/** Statuses from which a delivery is sent again; `success` only if forced. */
+export const RESENT = ['success', 'failure', 'discarded'] as const;
 export const CHANGED = 'the event delivery has just changed its status';
 
 /** Returns why a delivery cannot be sent again, with a fix. */

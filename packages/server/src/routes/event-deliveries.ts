@@ -11,7 +11,14 @@ import {
 } from '@gateway/store/deliveries';
 import { readFunction } from '@gateway/store/config';
 import { findEvent, type EventRow } from '@gateway/store/events';
-import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
+import {
+  found,
+  listRoute,
+  projectItem,
+  projectRoute,
+  type ProjectCall,
+  type Route,
+} from '../api/route.js';
 import { idQuery, pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
 import {
@@ -25,7 +32,7 @@ import {
   Timestamp,
   Word,
 } from '../http/schema.js';
-import { CHANGED, refusal } from './batch.js';
+import { CHANGED, refusal, RESENT } from './batch.js';
 
 const STATUSES = ['scheduled', 'processing', 'retry', 'success', 'failure', 'discarded'] as const;
 
@@ -185,42 +192,33 @@ export const eventDeliveryRoutes: readonly Route[] = [
     },
     view,
   ),
-  projectRoute(
+  projectItem(
     'GET /eventdeliveries/:id',
     'Shows an event delivery.',
-    { data: EventDelivery, portal: 'any' },
-    async (call) => ({
-      message: 'event delivery',
-      data: view(await find(call)),
-    }),
+    { thing: 'event delivery', data: EventDelivery, portal: 'any' },
+    find,
+    view,
   ),
-  projectRoute(
+  projectItem(
     'GET /eventdeliveries/:id/event',
     'Shows the event of a delivery as its endpoint gets it.',
-    { data: SentEvent, portal: 'any', name: 'getEvent' },
+    { thing: 'event', data: SentEvent, portal: 'any', name: 'getEvent' },
     async (call) => {
       const delivery = await find(call);
       const { event_id: eventId, is_transformed } = delivery;
-      const row = found(
-        await findEvent(call.database.pool, call.project.id, eventId),
-        'event',
-        eventId,
-      );
-      const { id, occurred_at, event_type, headers } = row;
-      const data = await sentData(call, delivery, row);
-      return {
-        message: 'event',
-        data: {
-          uid: id,
-          occurred_at,
-          event_type,
-          headers: new RawJson(headers),
-          data: data === null ? null : new RawJson(data),
-          is_transformed,
-          data_bytes: Buffer.byteLength(data ?? ''),
-        },
-      };
+      const { database, project } = call;
+      const event = found(await findEvent(database.pool, project.id, eventId), 'event', eventId);
+      return { ...event, is_transformed, data: await sentData(call, delivery, event) };
     },
+    ({ id, occurred_at, event_type, headers, data, is_transformed }) => ({
+      uid: id,
+      occurred_at,
+      event_type,
+      headers: new RawJson(headers),
+      data: data === null ? null : new RawJson(data),
+      is_transformed,
+      data_bytes: Buffer.byteLength(data ?? ''),
+    }),
   ),
   projectRoute(
     'GET /eventdeliveries/:id/deliveryattempts',
@@ -235,37 +233,35 @@ export const eventDeliveryRoutes: readonly Route[] = [
       };
     },
   ),
-  projectRoute(
+  projectItem(
     'GET /eventdeliveries/:id/deliveryattempts/:attempt_id',
     'Shows a delivery attempt.',
-    { data: DeliveryAttempt, portal: 'any' },
-    async (call) => {
-      const { database, project, id, params } = call;
-      const { attempt_id: attemptId = '' } = params;
-      const [row] = await listDeliveryAttempts(database.pool, project.id, id, attemptId);
-      return {
-        message: 'delivery attempt',
-        data: attemptView(found(row, 'delivery attempt', attemptId), call),
-      };
-    },
+    { thing: 'delivery attempt', data: DeliveryAttempt, portal: 'any' },
+    async ({ database, project, id, params }) =>
+      (await listDeliveryAttempts(database.pool, project.id, id, params['attempt_id']))[0],
+    attemptView,
   ),
-  projectRoute(
+  projectItem(
     'PUT /eventdeliveries/:id/resend',
     'Sends a delivery again that has failed or was discarded.',
-    { query: ResendQuery, data: EventDelivery, portal: 'any' },
+    {
+      thing: 'event delivery',
+      message: 'event delivery scheduled',
+      query: ResendQuery,
+      data: EventDelivery,
+      portal: 'any',
+    },
     async (call) => {
       const { database, project, query } = call;
       const delivery = await find(call);
       const refused = refusal(delivery, query.force === true);
       if (refused) throw new GatewayError('conflict', refused);
-      const from = query.force
-        ? (['failure', 'discarded', 'success'] as const)
-        : (['failure', 'discarded'] as const);
-      if (!(await resendEventDelivery(database.pool, project.id, delivery.id, from))) {
+      const from = RESENT.slice(query.force ? 0 : 1);
+      if (!(await resendEventDelivery(database.pool, project.id, delivery.id, from)))
         throw new GatewayError('conflict', { sentence: CHANGED });
-      }
-      return { message: 'event delivery scheduled', data: view(await find(call)) };
+      return find(call);
     },
+    view,
   ),
 ];
 

@@ -9,7 +9,7 @@ import {
   listEventTypes,
   updateEventType,
 } from '@gateway/store/config';
-import { found, listRoute, projectRoute, withUid, type Route } from '../api/route.js';
+import { found, listRoute, projectItem, projectRoute, withUid, type Route } from '../api/route.js';
 import { pageQuery, searchQuery } from '../http/list-query.js';
 import {
   assertValid,
@@ -54,6 +54,7 @@ const EventType = named(
     deprecated_at: nullable(Timestamp),
   }),
 );
+const shown = { thing: 'event type', data: EventType } as const;
 
 const OpenApiDocument = named(
   'OpenApiDocument',
@@ -107,24 +108,14 @@ export const eventTypeRoutes: readonly Route[] = [
     'Creates an event type. Whether events of types that are not there are accepted is up to `config.unknown_event_types` of the project.',
     { body: NewEventType, data: EventType, status: 201 },
     async ({ database, project, body, config, catalogue }) => {
-      const {
-        name,
-        description = '',
-        json_schema = null,
-        example = null,
-        deprecated = false,
-      } = body;
+      const { json_schema = null } = body;
       assertSchema(json_schema);
+      const fields = { description: '', example: null, deprecated: false, ...body, json_schema };
       const { event_types_per_project: max } = config.limits;
-      const row = await insertEventType(
-        database.knex,
-        project.id,
-        { name, description, json_schema, example, deprecated },
-        max,
-      );
+      const row = await insertEventType(database.knex, project.id, fields, max);
       catalogue.forget(project.id);
       if (row) return { message: 'event type created', data: withUid(row) };
-      const sentence = `the project has an event type ${name} already`;
+      const sentence = `the project has an event type ${body.name} already`;
       throw new GatewayError('conflict', {
         sentence,
         fix: `change it by PUT /event-types/{id}, or choose another name`,
@@ -180,40 +171,29 @@ export const eventTypeRoutes: readonly Route[] = [
       listEventTypes(database.knex, project.id, { name, search }, page),
     withUid,
   ),
-  projectRoute(
+  projectItem(
     'GET /event-types/:id',
     'Shows an event type with its schema.',
-    { data: EventType, portal: 'any' },
-    async ({ database, project, id }) => {
-      const row = found(await findEventType(database.knex, project.id, id), 'event type', id);
-      return { message: 'event type', data: withUid(row) };
-    },
+    { ...shown, portal: 'any' },
+    ({ database, project, id }) => findEventType(database.knex, project.id, id),
+    withUid,
   ),
-  projectRoute(
+  projectItem(
     'PUT /event-types/:id',
     'Changes what is given of an event type. Its name stays: events and subscriptions refer to it.',
-    { body: ChangedEventType, data: EventType },
-    async ({ database, project, id, body }) => {
+    { ...shown, body: ChangedEventType },
+    ({ database, project, id, body }) => {
       assertSchema(body.json_schema);
-      const row = found(
-        await updateEventType(database.knex, project.id, id, body),
-        'event type',
-        id,
-      );
-      return { message: 'event type updated', data: withUid(row) };
+      return updateEventType(database.knex, project.id, id, body);
     },
+    withUid,
   ),
-  projectRoute(
+  projectItem(
     'POST /event-types/:id/deprecate',
     'Marks an event type as deprecated. Its events are delivered as before.',
-    { data: EventType },
-    async ({ database, project, id }) => {
-      const row = found(
-        await updateEventType(database.knex, project.id, id, { deprecated: true }),
-        'event type',
-        id,
-      );
-      return { message: 'event type deprecated', data: withUid(row) };
-    },
+    { ...shown, message: 'event type deprecated' },
+    ({ database, project, id }) =>
+      updateEventType(database.knex, project.id, id, { deprecated: true }),
+    withUid,
   ),
 ];

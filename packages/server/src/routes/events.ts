@@ -8,7 +8,14 @@ import {
   type EventMessage,
   type EventRow,
 } from '@gateway/store/events';
-import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../api/route.js';
+import {
+  found,
+  listRoute,
+  projectItem,
+  projectRoute,
+  type ProjectCall,
+  type Route,
+} from '../api/route.js';
 import { idQuery, pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
 import { Id, named, nullable, object, oneOf, Timestamp, Word } from '../http/schema.js';
@@ -221,22 +228,18 @@ export const eventRoutes: readonly Route[] = [
       ),
     view,
   ),
-  projectRoute(
+  projectItem(
     'GET /events/:id',
     'Shows an event.',
-    { data: Event },
-    async ({ database, project, id }) => {
-      const row = found(await findEvent(database.pool, project.id, id), 'event', id);
-      return { message: 'event', data: view(row) };
-    },
+    { thing: 'event', data: Event },
+    ({ database, project, id }) => findEvent(database.pool, project.id, id),
+    view,
   ),
-  projectRoute(
+  projectItem(
     'GET /events/:id/message',
     'Shows the message that an event was made of, if its source keeps messages, or if it was replayed from quarantine. One message may be that of several events.',
-    { data: Message, name: 'getMessage' },
-    async (call) => ({
-      message: 'message of an event',
-      data: messageView(await requireMessage(call, call.id)),
-    }),
+    { thing: 'message of an event', data: Message, name: 'getMessage' },
+    (call) => requireMessage(call, call.id),
+    messageView,
   ),
 ];

@@ -12,7 +12,7 @@ import {
 import {
   found,
   listRoute,
-  projectRoute,
+  projectItem,
   withUid,
   type ProjectCall,
   type Route,
@@ -21,11 +21,12 @@ import { pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
 import { Id, invalid, named, nullable, object, oneOf, Timestamp, Word } from '../http/schema.js';
 
+const Status = oneOf(['quarantined', 'replayed', 'discarded']);
 const ListQuery = object({
   ...pageQuery,
   ...timeQuery,
   sourceId: Type.Optional(Id),
-  status: Type.Optional(oneOf(['quarantined', 'replayed', 'discarded'])),
+  status: Type.Optional(Status),
   code: Type.Optional(Word),
 });
 
@@ -45,7 +46,7 @@ const row = {
   occurred_at: Timestamp,
   created_at: Timestamp,
   updated_at: Timestamp,
-  status: oneOf(['quarantined', 'replayed', 'discarded']),
+  status: Status,
   coordinates: Type.String({
     description:
       'Where the source had it: topic, partition and offset, or the message id of the queue.',
@@ -69,6 +70,7 @@ const WholeMessage = named(
     original_raw_encoding: Type.Optional(Encoding),
   }),
 );
+const shown = { thing: 'quarantined message', data: WholeMessage } as const;
 
 function view({ headers, ...row }: QuarantinedMessageRow): object {
   return { ...withUid(row), headers: new RawJson(headers) };
@@ -87,55 +89,46 @@ export const quarantineRoutes: readonly Route[] = [
       listQuarantinedMessages(database.pool, project.id, { ...query, ...timeRange(query) }, page),
     view,
   ),
-  projectRoute(
+  projectItem(
     'GET /quarantine/:id',
     'Shows a quarantined message with its bytes.',
-    { data: WholeMessage },
-    async (call) => ({
-      message: 'quarantined message',
-      data: wholeView(await find(call)),
-    }),
+    shown,
+    find,
+    wholeView,
   ),
-  projectRoute(
+  projectItem(
     'PUT /quarantine/:id',
     'Stores bytes for a quarantined message to be replayed with; those that came are kept.',
-    { body: Edit, carriesMessage: true, data: WholeMessage },
+    { ...shown, message: 'quarantined message edited', body: Edit, carriesMessage: true },
     async (call) => {
       const { raw, raw_encoding: encoding = 'utf8' } = call.body;
       const bytes = Buffer.from(raw, encoding);
       if (encoding === 'base64' && bytes.toString('base64') !== raw)
         throw invalid('raw', 'is not base64');
       const { id, status, edited_at: editedAt } = await find(call);
-      if (
-        !(await editQuarantinedMessage(
-          call.database.pool,
-          { projectId: call.project.id, id, editedAt },
-          bytes,
-        ))
-      ) {
-        throw new GatewayError('conflict', {
-          sentence:
-            status === 'quarantined'
-              ? 'somebody changed the message meanwhile'
-              : `the message is ${status} already`,
-        });
-      }
-      return { message: 'quarantined message edited', data: wholeView(await find(call)) };
+      const seen = { projectId: call.project.id, id, editedAt };
+      if (await editQuarantinedMessage(call.database.pool, seen, bytes)) return find(call);
+      throw new GatewayError('conflict', {
+        sentence:
+          status === 'quarantined'
+            ? 'somebody changed the message meanwhile'
+            : `the message is ${status} already`,
+      });
     },
+    wholeView,
   ),
-  projectRoute(
+  projectItem(
     'PUT /quarantine/:id/discard',
     'Marks a quarantined message as not worth keeping.',
-    { data: WholeMessage },
+    { ...shown, message: 'quarantined message discarded' },
     async (call) => {
       const { id, status } = await find(call);
-      const [discarded] = await discardQuarantinedMessages(call.database.pool, [
-        { projectId: call.project.id, id },
-      ]);
-      if (!discarded)
-        throw new GatewayError('conflict', { sentence: `the message is ${status} already` });
-      return { message: 'quarantined message discarded', data: wholeView(await find(call)) };
+      const refs = [{ projectId: call.project.id, id }];
+      const [discarded] = await discardQuarantinedMessages(call.database.pool, refs);
+      if (discarded) return find(call);
+      throw new GatewayError('conflict', { sentence: `the message is ${status} already` });
     },
+    wholeView,
   ),
 ];
 
