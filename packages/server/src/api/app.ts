@@ -9,9 +9,14 @@ import { rawJsonValue } from '@gateway/core/json';
 import { healthAnswer } from '../health/healthz.js';
 import { requireOneHost } from '../http/host.js';
 import { sendErrors, send, type Answer } from '../http/response.js';
-import { reachAccount, reachOrganisation, reachProject, requireScope } from '../auth/access.js';
+import {
+  reachAccount,
+  reachOrganisation,
+  reachProject,
+  requireInstanceAdmin,
+  requireScope,
+} from '../auth/access.js';
 import { authenticate } from '../auth/authenticate.js';
-import { requireInstanceAdmin } from '../auth/instance-admin.js';
 import { ownedBy } from '../auth/owned.js';
 import { dialectOf, speakConvoy } from '../convoy/dialect.js';
 import type { Effect } from '../health/database-outage.js';

@@ -1,9 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { maskOfApiKey, matchesApiKey } from '@gateway/core/crypto';
 import { GatewayError } from '@gateway/core/errors';
-import type { Caller } from './caller.js';
 import type { Account, LoginGuard } from './login-guard.js';
-import type { ProcessCredentials } from './process-credentials.js';
+import type { Caller, ProcessCredentials } from './process-credentials.js';
 import type { RecordCache } from './record-cache.js';
 import type { SessionCookies } from './session-cookie.js';
 

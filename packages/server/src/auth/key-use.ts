@@ -1,5 +1,5 @@
 import type { Log } from '@gateway/core/logging';
-import type { Caller } from './caller.js';
+import type { Caller } from './process-credentials.js';
 
 export interface KeyUse {
   record(caller: Caller): void;

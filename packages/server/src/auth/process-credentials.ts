@@ -2,6 +2,7 @@ import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'no
 import type { Config } from '@gateway/core/config';
 import { GatewayError } from '@gateway/core/errors';
 import type { Log } from '@gateway/core/logging';
+import type { ApiKeyRow } from '@gateway/store/config';
 
 /** Has access to every organisation and project. */
 export interface ProcessCaller {
@@ -9,6 +10,9 @@ export interface ProcessCaller {
   /** The same in every process; does not reveal the credential. */
   readonly id: string;
 }
+
+/** A stored key, including sessions and portal links, or a process credential. */
+export type Caller = ApiKeyRow | ProcessCaller;
 
 export interface ProcessCredentials {
   readonly native: boolean;

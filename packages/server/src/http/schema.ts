@@ -2,6 +2,7 @@ import {
   Type,
   type TInteger,
   type TObject,
+  type TOptional,
   type TProperties,
   type TSchema,
   type TUnsafe,
@@ -46,6 +47,13 @@ export function object<Fields extends TProperties>(
   options: { description?: string } = {},
 ): TObject<Fields> {
   return Type.Object(fields, { ...options, additionalProperties: false });
+}
+
+/** Makes every field optional. */
+export function optional<Fields extends TProperties>(
+  fields: Fields,
+): { [Field in keyof Fields]: TOptional<Fields[Field]> } {
+  return Type.Partial(Type.Object(fields)).properties as never;
 }
 
 /** Removes fields that clients of similar APIs send and that are harmless to omit. */

@@ -1,14 +1,14 @@
 import { Type, type Static } from '@sinclair/typebox';
 import type { InvalidField } from '@gateway/core/errors';
 import { isObject, own } from '@gateway/core/json';
-import { named, object, oneOf } from '../http/schema.js';
+import { named, object, oneOf, optional } from '../http/schema.js';
 import { HANDSHAKES } from './handshakes.js';
 import { PROVIDERS } from './providers.js';
 import { keyOf, secretOf } from './secrets.js';
 
 const secret = (description: string, maxLength = 512) =>
   Type.String({ minLength: 1, maxLength, 'x-secret': true, description });
-const HeaderName = Type.String({
+export const HeaderName = Type.String({
   minLength: 1,
   maxLength: 100,
   pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
@@ -31,26 +31,20 @@ export const verifierSchema = object({
         '`noop` accepts every request; the last ones are signatures of providers, which need `secret` alone.',
     },
   ),
-  secret: Type.Optional(secret('What the provider signs with.')),
-  basic_auth: Type.Optional(
-    object({
+  ...optional({
+    secret: secret('What the provider signs with.'),
+    basic_auth: object({
       username: Type.String({ minLength: 1, maxLength: 200 }),
       password: Type.Optional(secret('')),
     }),
-  ),
-  api_key: Type.Optional(
-    object({ header_name: HeaderName, header_value: Type.Optional(secret('', 4096)) }),
-  ),
-  hmac: Type.Optional(
-    object({
+    api_key: object({ header_name: HeaderName, header_value: Type.Optional(secret('', 4096)) }),
+    hmac: object({
       header: HeaderName,
       hash: oneOf(['SHA256', 'SHA512']),
       encoding: oneOf(['hex', 'base64']),
       secret: Type.Optional(secret('')),
     }),
-  ),
-  handshake: Type.Optional(
-    object(
+    handshake: object(
       {
         type: oneOf(Object.keys(HANDSHAKES)),
         token: Type.Optional(
@@ -64,7 +58,7 @@ export const verifierSchema = object({
           'The request by which the provider checks the URL. It is answered and makes no event.',
       },
     ),
-  ),
+  }),
 });
 export const Verifier = named('Verifier', verifierSchema);
 

@@ -9,7 +9,7 @@ import {
 } from '@gateway/store/deliveries';
 import { found, projectRoute, type Route } from '../api/route.js';
 import { Time, timeRange } from '../http/list-query.js';
-import { described, Id, named, nullable, object, oneOf, Word } from '../http/schema.js';
+import { described, Id, named, nullable, object, oneOf, optional, Word } from '../http/schema.js';
 
 /**
  * A request works for this time and returns where the next one continues; shorter than proxy
@@ -20,9 +20,11 @@ const RESEND_MAX = 200;
 
 export const batchQuery = {
   startDate: Time,
-  endDate: Type.Optional(Time),
-  dry_run: Type.Optional(Type.Boolean({ description: 'Counts, and changes nothing.' })),
-  after: Type.Optional(described(Id, '`next` of the last answer, to go on from there.')),
+  ...optional({
+    endDate: Time,
+    dry_run: Type.Boolean({ description: 'Counts, and changes nothing.' }),
+    after: described(Id, '`next` of the last answer, to go on from there.'),
+  }),
 };
 export const Next = nullable(
   Type.String({ description: 'Give it as `after` to go on; null when all is done.' }),
@@ -37,9 +39,7 @@ const force = Type.Optional(
 const ReplayQuery = object({
   ...batchQuery,
   force,
-  event_type: Type.Optional(Word),
-  sourceId: Type.Optional(Id),
-  status: Type.Optional(oneOf(['processed', 'failed'])),
+  ...optional({ event_type: Word, sourceId: Id, status: oneOf(['processed', 'failed']) }),
 });
 const Replay = named(
   'BatchReplay',
@@ -48,10 +48,12 @@ const Replay = named(
 
 const RetryQuery = object({
   ...batchQuery,
-  status: Type.Optional(oneOf(['failure', 'discarded', 'success'], { default: 'failure' })),
-  endpointId: Type.Optional(Id),
-  eventId: Type.Optional(Id),
-  event_type: Type.Optional(Word),
+  ...optional({
+    status: oneOf(['failure', 'discarded', 'success'], { default: 'failure' }),
+    endpointId: Id,
+    eventId: Id,
+    event_type: Word,
+  }),
 });
 const Retry = named(
   'BatchRetry',

@@ -29,6 +29,7 @@ import {
   nullable,
   object,
   oneOf,
+  optional,
   Timestamp,
   Word,
 } from '../http/schema.js';
@@ -40,10 +41,12 @@ const ListQuery = object({
   ...pageQuery,
   ...timeQuery,
   ...idQuery,
-  status: Type.Optional(Type.Array(oneOf(STATUSES))),
-  endpointId: Type.Optional(Id),
-  eventId: Type.Optional(Id),
-  event_type: Type.Optional(described(Word, 'Not beside endpointId, unless eventId is given.')),
+  ...optional({
+    status: Type.Array(oneOf(STATUSES)),
+    endpointId: Id,
+    eventId: Id,
+    event_type: described(Word, 'Not beside endpointId, unless eventId is given.'),
+  }),
 });
 const EventDelivery = named(
   'EventDelivery',

@@ -18,6 +18,7 @@ import {
   nullable,
   object,
   oneOf,
+  optional,
   Timestamp,
   Word,
 } from '../http/schema.js';
@@ -32,12 +33,12 @@ const Example = Type.Unknown({
   description:
     'Data of such an event; null when none is known. It is not checked against the schema.',
 });
-const fields = {
-  description: Type.Optional(Type.String({ maxLength: 2000 })),
-  json_schema: Type.Optional(JsonSchema),
-  example: Type.Optional(Example),
-  deprecated: Type.Optional(Type.Boolean()),
-};
+const fields = optional({
+  description: Type.String({ maxLength: 2000 }),
+  json_schema: JsonSchema,
+  example: Example,
+  deprecated: Type.Boolean(),
+});
 const NewEventType = named('NewEventType', object({ name: Word, ...fields }));
 const ChangedEventType = named('ChangedEventType', object(fields));
 const EventType = named(

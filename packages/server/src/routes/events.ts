@@ -18,7 +18,7 @@ import {
 } from '../api/route.js';
 import { idQuery, pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
-import { Id, named, nullable, object, oneOf, Timestamp, Word } from '../http/schema.js';
+import { Id, named, nullable, object, oneOf, optional, Timestamp, Word } from '../http/schema.js';
 import { createEvent, createEvents } from './create-event.js';
 
 const BATCH_MAX = 1_000;
@@ -32,10 +32,12 @@ const common = {
       description: 'Sent to the endpoints byte for byte as it stands here.',
     },
   ),
-  custom_headers: Type.Optional(
-    Type.Record(Type.String(), Type.String({ maxLength: 8192 }), { maxProperties: 100 }),
-  ),
-  idempotency_key: Type.Optional(Word),
+  ...optional({
+    custom_headers: Type.Record(Type.String(), Type.String({ maxLength: 8192 }), {
+      maxProperties: 100,
+    }),
+    idempotency_key: Word,
+  }),
 };
 const SingleEvent = named('NewEvent', object({ ...common, endpoint_id: Type.Optional(Id) }));
 const FanoutEvent = named('NewFanoutEvent', object({ ...common, owner_id: Word }));
@@ -52,13 +54,10 @@ const CreatedEvent = named(
 const BatchEvents = named(
   'NewEvents',
   object({
-    events: Type.Array(
-      object({ ...common, endpoint_id: Type.Optional(Id), owner_id: Type.Optional(Word) }),
-      {
-        minItems: 1,
-        maxItems: BATCH_MAX,
-      },
-    ),
+    events: Type.Array(object({ ...common, ...optional({ endpoint_id: Id, owner_id: Word }) }), {
+      minItems: 1,
+      maxItems: BATCH_MAX,
+    }),
   }),
 );
 const CreatedEvents = named(
@@ -68,13 +67,13 @@ const CreatedEvents = named(
     duplicates: Type.Integer(),
     rejected: Type.Integer(),
     content: Type.Array(
-      object({
-        uid: Type.Optional(Id),
-        duplicate: Type.Optional(Type.Boolean()),
-        errors: Type.Optional(
-          Type.Array(object({ field: Type.String(), sentence: Type.String() })),
-        ),
-      }),
+      object(
+        optional({
+          uid: Id,
+          duplicate: Type.Boolean(),
+          errors: Type.Array(object({ field: Type.String(), sentence: Type.String() })),
+        }),
+      ),
       {
         description:
           'In the order of the request: the id of each event, or why it was not created.',
@@ -142,10 +141,12 @@ const ListQuery = object({
   ...pageQuery,
   ...timeQuery,
   ...idQuery,
-  sourceId: Type.Optional(Id),
-  event_type: Type.Optional(Word),
-  idempotencyKey: Type.Optional(Word),
-  status: Type.Optional(oneOf(['pending', 'processed', 'failed'])),
+  ...optional({
+    sourceId: Id,
+    event_type: Word,
+    idempotencyKey: Word,
+    status: oneOf(['pending', 'processed', 'failed']),
+  }),
 });
 
 function view({ id, accepted_at, headers, data, notes, ...row }: EventRow): unknown {

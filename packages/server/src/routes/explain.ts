@@ -2,7 +2,16 @@ import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { explainEvent, explanationRecord, type OtherRecord } from '@gateway/store/explain';
 import { projectRoute, type Route } from '../api/route.js';
-import { described, Id, named, nullable, object, oneOf, Timestamp } from '../http/schema.js';
+import {
+  described,
+  Id,
+  named,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  Timestamp,
+} from '../http/schema.js';
 
 const SUBSCRIPTIONS_MAX = 100;
 
@@ -12,19 +21,17 @@ export const Mismatch = object({
     description:
       'What does not match; `endpoint`: its endpoint was deleted; `filter`: its filter cannot be used.',
   }),
-  path: Type.Optional(Type.String({ description: 'Where in the headers or the body, with dots.' })),
-  operator: Type.Optional(Type.String()),
-  wanted: Type.Optional(
-    Type.Unknown({
+  ...optional({
+    path: Type.String({ description: 'Where in the headers or the body, with dots.' }),
+    operator: Type.String(),
+    wanted: Type.Unknown({
       description: 'By the filter, or the event types of the subscription. Cut when it is long.',
     }),
-  ),
-  found: Type.Optional(
-    Type.Unknown({
+    found: Type.Unknown({
       description: 'In the event; left out when there is nothing. Cut when it is long.',
     }),
-  ),
-  sentence: Type.Optional(Type.String()),
+    sentence: Type.String(),
+  }),
 });
 const Delivery = object({
   uid: Id,

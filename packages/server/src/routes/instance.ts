@@ -4,7 +4,7 @@ import { flagStates, licenceRecord } from '@gateway/core/plugins';
 import { VERSION } from '@gateway/core/process';
 import { listAgents } from '@gateway/store/deliveries';
 import { accountRoute, type Route } from '../api/route.js';
-import { described, named, nullable, object, oneOf, Timestamp } from '../http/schema.js';
+import { described, named, nullable, object, oneOf, optional, Timestamp } from '../http/schema.js';
 
 const AGENTS_MAX = 1_000;
 
@@ -16,9 +16,11 @@ const Plugin = named(
     version: Type.String(),
     from: Type.String({ description: '`the installation`, or the folder of the plugin.' }),
     state: oneOf(['active', 'inactive']),
-    code: Type.Optional(Type.String()),
-    reason: Type.Optional(Type.String({ description: 'Why it is inactive.' })),
-    fix: Type.Optional(Type.String()),
+    ...optional({
+      code: Type.String(),
+      reason: Type.String({ description: 'Why it is inactive.' }),
+      fix: Type.String(),
+    }),
   }),
 );
 const FeatureFlag = named(

@@ -26,7 +26,7 @@ import {
   type Route,
 } from '../api/route.js';
 import { includes, organisationsOf } from '../auth/access.js';
-import type { Caller } from '../auth/caller.js';
+import type { Caller } from '../auth/process-credentials.js';
 import { pageOf, pageQuery, pageRequest, pageView } from '../http/list-query.js';
 import {
   Id,
@@ -37,6 +37,7 @@ import {
   nullable,
   object,
   oneOf,
+  optional,
   StrategySchema,
   Timestamp,
 } from '../http/schema.js';
@@ -52,22 +53,26 @@ const RateLimitSchema = object({
 });
 
 /** Omitted fields default to the settings `circuit_breaker.*`. */
-const CircuitBreakerSchema = object({
-  failure_threshold: Type.Optional(
-    integer(1, 100, 'Percent of the requests that fail, at most `limits.failure_threshold`.'),
-  ),
-  minimum_request_count: Type.Optional(
-    integer(
+const CircuitBreakerSchema = object(
+  optional({
+    failure_threshold: integer(
+      1,
+      100,
+      'Percent of the requests that fail, at most `limits.failure_threshold`.',
+    ),
+    minimum_request_count: integer(
       1,
       1000,
       'Requests below which nothing is decided, at most `limits.minimum_request_count`.',
     ),
-  ),
-  observability_window: Type.Optional(integer(1, 1440, 'Minutes over which requests are counted.')),
-  error_timeout: Type.Optional(
-    integer(1, 3600, 'Seconds until it is tried again; each further time twice as long.'),
-  ),
-});
+    observability_window: integer(1, 1440, 'Minutes over which requests are counted.'),
+    error_timeout: integer(
+      1,
+      3600,
+      'Seconds until it is tried again; each further time twice as long.',
+    ),
+  }),
+);
 
 const RetentionSchema = object({
   days: integer(
@@ -77,45 +82,45 @@ const RetentionSchema = object({
   ),
 });
 
-const ConfigSchema = object({
-  strategy: Type.Optional(StrategySchema),
-  signature: Type.Optional(
-    object({
-      header: Type.Optional(
-        Type.String({
+const ConfigSchema = object(
+  optional({
+    strategy: StrategySchema,
+    signature: object(
+      optional({
+        header: Type.String({
           minLength: 1,
           maxLength: 100,
           description: 'Header of the plain HMAC signature.',
         }),
-      ),
-      hash: Type.Optional(oneOf(['SHA256', 'SHA512'])),
-      encoding: Type.Optional(oneOf(['hex', 'base64'])),
-    }),
-  ),
-  ratelimit: Type.Optional(nullable(RateLimitSchema)),
-  circuit_breaker: Type.Optional(nullable(CircuitBreakerSchema)),
-  retention: Type.Optional(nullable(RetentionSchema)),
-  unknown_event_types: Type.Optional(
-    oneOf(['accept', 'reject'], {
+        hash: oneOf(['SHA256', 'SHA512']),
+        encoding: oneOf(['hex', 'base64']),
+      }),
+    ),
+    ratelimit: nullable(RateLimitSchema),
+    circuit_breaker: nullable(CircuitBreakerSchema),
+    retention: nullable(RetentionSchema),
+    unknown_event_types: oneOf(['accept', 'reject'], {
       description:
         'Whether events of types that the project does not have are accepted; deprecated ones are. `accept` when it is left out.',
     }),
-  ),
-});
+  }),
+);
 
 const NewProject = named(
   'NewProject',
   object({
     name: Name,
-    type: Type.Optional(oneOf(['outgoing', 'incoming'])),
-    organisation_id: Type.Optional(Id),
-    config: Type.Optional(ConfigSchema),
+    ...optional({
+      type: oneOf(['outgoing', 'incoming']),
+      organisation_id: Id,
+      config: ConfigSchema,
+    }),
   }),
 );
 
 const ChangedProject = named(
   'ChangedProject',
-  object({ name: Type.Optional(Name), config: Type.Optional(ConfigSchema) }),
+  object(optional({ name: Name, config: ConfigSchema })),
 );
 
 const project = {

@@ -11,7 +11,7 @@ import {
 import { progressAt } from '@gateway/store/pagination';
 import { found, projectRoute, type ProjectCall, type Route } from '../api/route.js';
 import { timeRange } from '../http/list-query.js';
-import { Id, named, nullable, object, oneOf, Word } from '../http/schema.js';
+import { Id, named, nullable, object, oneOf, optional, Word } from '../http/schema.js';
 import { batchQuery, Next, WORK_MS } from './batch.js';
 
 /** Each holds a connection for its commit. */
@@ -34,8 +34,7 @@ const Replay = named(
 
 const BatchQuery = object({
   ...batchQuery,
-  sourceId: Type.Optional(Id),
-  code: Type.Optional(Word),
+  ...optional({ sourceId: Id, code: Word }),
 });
 const progress = {
   progress: Type.Number({ description: 'From 0 to 1, by time.' }),

@@ -19,15 +19,23 @@ import {
 } from '../api/route.js';
 import { pageQuery, timeQuery, timeRange } from '../http/list-query.js';
 import { RawJson } from '../http/response.js';
-import { Id, invalid, named, nullable, object, oneOf, Timestamp, Word } from '../http/schema.js';
+import {
+  Id,
+  invalid,
+  named,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  Timestamp,
+  Word,
+} from '../http/schema.js';
 
 const Status = oneOf(['quarantined', 'replayed', 'discarded']);
 const ListQuery = object({
   ...pageQuery,
   ...timeQuery,
-  sourceId: Type.Optional(Id),
-  status: Type.Optional(Status),
-  code: Type.Optional(Word),
+  ...optional({ sourceId: Id, status: Status, code: Word }),
 });
 
 const Encoding = oneOf(['utf8', 'base64']);
@@ -64,10 +72,10 @@ const WholeMessage = named(
     ...row,
     raw: Type.String({ description: 'The bytes that a replay uses.' }),
     raw_encoding: Encoding,
-    original_raw: Type.Optional(
-      Type.String({ description: 'The bytes that came, once they were edited.' }),
-    ),
-    original_raw_encoding: Type.Optional(Encoding),
+    ...optional({
+      original_raw: Type.String({ description: 'The bytes that came, once they were edited.' }),
+      original_raw_encoding: Encoding,
+    }),
   }),
 );
 const shown = { thing: 'quarantined message', data: WholeMessage } as const;

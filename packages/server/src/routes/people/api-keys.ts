@@ -9,10 +9,26 @@ import {
   type ListedApiKey,
 } from '@gateway/store/config';
 import { SCOPES } from '../../api/resources.js';
-import { found, listRoute, projectRoute, type Route } from '../../api/route.js';
+import {
+  listRoute,
+  projectItem,
+  projectRoute,
+  type ProjectCall,
+  type Route,
+} from '../../api/route.js';
 import { requireScopesFor } from '../../auth/access.js';
 import { pageQuery } from '../../http/list-query.js';
-import { Id, invalid, Name, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
+import {
+  Id,
+  invalid,
+  Name,
+  named,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  Timestamp,
+} from '../../http/schema.js';
 
 const Scope = named('Scope', oneOf(SCOPES));
 const SCOPES_ARE = {
@@ -47,18 +63,14 @@ export const ExpiryTime = Type.String({
   'x-sentence': 'must be a time like 2027-01-31T09:00:00Z',
 });
 const GIVEN_ROLES = ['viewer', 'member', 'admin'] as const;
-const given = {
-  role: Type.Optional(
-    Type.Unsafe<(typeof GIVEN_ROLES)[number] | null>({
-      type: ['string', 'null'],
-      enum: [...GIVEN_ROLES, null],
-      description: 'What it may do at most; null: everything.',
-    }),
-  ),
-  scopes: Type.Optional(
-    nullable(Type.Array(Scope, { minItems: 1, maxItems: SCOPES.length, ...SCOPES_ARE })),
-  ),
-};
+const given = optional({
+  role: Type.Unsafe<(typeof GIVEN_ROLES)[number] | null>({
+    type: ['string', 'null'],
+    enum: [...GIVEN_ROLES, null],
+    description: 'What it may do at most; null: everything.',
+  }),
+  scopes: nullable(Type.Array(Scope, { minItems: 1, maxItems: SCOPES.length, ...SCOPES_ARE })),
+});
 export const NewApiKey = named(
   'NewApiKey',
   object({ name: Name, ...given, expires_at: Type.Optional(nullable(ExpiryTime)) }),
@@ -68,30 +80,10 @@ export const ChangedApiKey = named(
   object({ name: Type.Optional(Name), ...given }),
 );
 
-export function keyView({
-  id,
-  name,
-  type,
-  mask,
-  role,
-  scopes,
-  created_at,
-  expires_at,
-  last_used_at,
-  revoked_at,
-}: ListedApiKey) {
-  return {
-    uid: id,
-    name,
-    type,
-    mask: `gw_${mask}_…`,
-    role,
-    scopes,
-    created_at,
-    expires_at,
-    last_used_at,
-    revoked_at,
-  };
+export function keyView({ id, mask, ...row }: ListedApiKey) {
+  const { name, type, role, scopes, created_at, expires_at, last_used_at, revoked_at } = row;
+  const times = { created_at, expires_at, last_used_at, revoked_at };
+  return { uid: id, name, type, mask: `gw_${mask}_…`, role, scopes, ...times };
 }
 
 /** Throws `invalid_request` for a time in the past. */
@@ -110,6 +102,18 @@ function view(row: ListedApiKey): object {
   return { ...keyView(row), project_id: row.project_id };
 }
 
+/** Drops a changed key from the cache of credentials. */
+export async function forgotten<Key extends { readonly mask: string }>(
+  records: ProjectCall['records'],
+  key: Key | undefined,
+): Promise<Key | undefined> {
+  if (key) await records.forget({ masks: [key.mask] });
+  return key;
+}
+
+const keysOf = ({ id }: ProjectCall['project']) => ({ type: 'project', project_id: id }) as const;
+
+const shown = { thing: 'API key', data: ApiKey } as const;
 /** A project key must neither create keys that outlive its revocation, nor revoke others. */
 const access = { role: 'admin', needsPerson: true } as const;
 
@@ -146,48 +150,35 @@ export const apiKeyRoutes: readonly Route[] = [
     '/api-keys',
     'Lists the API keys of the project, revoked and expired ones included.',
     { query: object(pageQuery), title: 'API keys', data: ApiKey },
-    ({ database, project }, page) =>
-      listApiKeys(database.knex, { type: 'project', project_id: project.id }, page),
+    ({ database, project }, page) => listApiKeys(database.knex, keysOf(project), page),
     view,
   ),
-  projectRoute(
+  projectItem(
     'GET /api-keys/:id',
     'Shows an API key of the project.',
-    { data: ApiKey },
-    async ({ database, project, id }) => {
-      const row = found(
-        await findApiKeyById(database.knex, { type: 'project', project_id: project.id }, id),
-        'API key',
-        id,
-      );
-      return { message: 'API key', data: view(row) };
-    },
+    shown,
+    ({ database, project, id }) => findApiKeyById(database.knex, keysOf(project), id),
+    view,
   ),
-  projectRoute(
+  projectItem(
     'PUT /api-keys/:id',
     'Changes what is given of an API key of the project: here at once, on other servers within a second.',
-    { ...access, body: ChangedApiKey, data: ApiKey },
+    { ...shown, ...access, message: 'API key updated', body: ChangedApiKey },
     async ({ caller, database, project, id, body, records }) => {
-      const of = { type: 'project', project_id: project.id } as const;
-      const before = found(await findApiKeyById(database.knex, of, id), 'API key', id);
+      const of = keysOf(project);
+      const before = await findApiKeyById(database.knex, of, id);
+      if (!before) return undefined;
       requireScopesFor(caller, { ...before, ...body }.scopes);
-      const row = found(await updateApiKey(database.knex, of, id, body), 'API key', id);
-      await records.forget({ masks: [row.mask] });
-      return { message: 'API key updated', data: view(row) };
+      return forgotten(records, await updateApiKey(database.knex, of, id, body));
     },
+    view,
   ),
-  projectRoute(
+  projectItem(
     'DELETE /api-keys/:id',
     'Revokes an API key of the project: here at once, on other servers within a second.',
-    { ...access, data: ApiKey, name: 'revoke' },
-    async ({ database, project, id, records }) => {
-      const row = found(
-        await revokeApiKey(database.knex, { type: 'project', project_id: project.id }, id),
-        'API key',
-        id,
-      );
-      await records.forget({ masks: [row.mask] });
-      return { message: 'API key revoked', data: view(row) };
-    },
+    { ...shown, ...access, message: 'API key revoked', name: 'revoke' },
+    async ({ database, project, id, records }) =>
+      forgotten(records, await revokeApiKey(database.knex, keysOf(project), id)),
+    view,
   ),
 ];

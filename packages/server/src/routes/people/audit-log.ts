@@ -1,16 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import { listAuditLog, type AuditRow } from '@gateway/store/people';
 import { timeOfId } from '@gateway/core/events';
-import { organisationRoute, type Route } from '../../api/route.js';
-import {
-  pageOf,
-  pageQuery,
-  pageRequest,
-  pageView,
-  timeQuery,
-  timeRange,
-} from '../../http/list-query.js';
-import { Id, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
+import { organisationList, type Route } from '../../api/route.js';
+import { pageQuery, timeQuery, timeRange } from '../../http/list-query.js';
+import { Id, named, nullable, object, oneOf, optional, Timestamp } from '../../http/schema.js';
 
 const Entry = named(
   'AuditEntry',
@@ -35,7 +28,7 @@ const Entry = named(
     resource_id: nullable(Type.String()),
     changes: Type.Record(
       Type.String(),
-      object({ before: Type.Optional(Type.Unknown()), after: Type.Optional(Type.Unknown()) }),
+      object(optional({ before: Type.Unknown(), after: Type.Unknown() })),
       {
         description:
           'The fields that changed; secrets are masked, long values are told by their length.',
@@ -56,36 +49,29 @@ function view({ id, actor_type, actor_id, actor_name, key_id, ...row }: AuditRow
 }
 
 export const auditLogRoutes: readonly Route[] = [
-  organisationRoute(
-    'GET /audit-log',
+  organisationList(
+    '/audit-log',
     'Lists who changed what in an organisation and its projects.',
     {
       role: 'admin',
       query: object({
         ...pageQuery,
         ...timeQuery,
-        projectId: Type.Optional(Id),
-        actorId: Type.Optional(Type.String({ maxLength: 100 })),
-        resourceId: Type.Optional(Type.String({ maxLength: 100 })),
-        action: Type.Optional(
-          Type.String({
+        ...optional({
+          projectId: Id,
+          actorId: Type.String({ maxLength: 100 }),
+          resourceId: Type.String({ maxLength: 100 }),
+          action: Type.String({
             maxLength: 100,
             description: '`endpoints.update`, or `endpoints.*` for all that is done to endpoints.',
           }),
-        ),
+        }),
       }),
-      data: pageOf(Entry),
+      title: 'audit log',
+      data: Entry,
     },
-    async ({ database, organisation, query }) => {
-      const { projectId, actorId, resourceId, action } = query;
-      const request = pageRequest(query);
-      const page = await listAuditLog(
-        database.knex,
-        organisation.id,
-        { projectId, actorId, resourceId, action, ...timeRange(query) },
-        request,
-      );
-      return { message: 'audit log', data: pageView(page, request, view) };
-    },
+    ({ database, organisation, query }, page) =>
+      listAuditLog(database.knex, organisation.id, { ...query, ...timeRange(query) }, page),
+    view,
   ),
 ];

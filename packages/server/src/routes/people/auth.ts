@@ -16,7 +16,15 @@ import {
   organisationsOfUser,
 } from '@gateway/store/people';
 import { accountRoute, found, openRoute, type OpenCall, type Route } from '../../api/route.js';
-import { named, nullable, object, oneOf, PersonName, Timestamp } from '../../http/schema.js';
+import {
+  named,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  PersonName,
+  Timestamp,
+} from '../../http/schema.js';
 import { Password, withPasswordTurn } from './password.js';
 import { requireNative, Session, sessionView, startSession } from './session.js';
 import { userOf } from './users.js';
@@ -168,8 +176,7 @@ export const authRoutes: readonly Route[] = [
         object({
           token: Token,
           password: Password,
-          first_name: Type.Optional(PersonName),
-          last_name: Type.Optional(PersonName),
+          ...optional({ first_name: PersonName, last_name: PersonName }),
         }),
       ),
       data: Session,

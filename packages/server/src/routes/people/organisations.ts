@@ -18,13 +18,15 @@ import {
 import {
   accountRoute,
   found,
+  organisationItem,
+  organisationList,
   organisationRoute,
   withUid,
   type OrganisationCall,
   type Route,
 } from '../../api/route.js';
 import { includes, organisationsOf, personOf, requireScopesFor } from '../../auth/access.js';
-import { pageOf, pageQuery, pageRequest, pageView } from '../../http/list-query.js';
+import { pageQuery } from '../../http/list-query.js';
 import { Id, invalid, Name, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
 
 const RoleSchema = oneOf(ROLES, { description: 'Each role includes what those before it may.' });
@@ -136,48 +138,39 @@ export const organisationRoutes: readonly Route[] = [
       return { message: 'organisation deleted', data: null };
     },
   ),
-  organisationRoute(
-    'GET /members',
+  organisationList(
+    '/members',
     'Lists the members of an organisation.',
-    { query: object(pageQuery), data: pageOf(Member) },
-    async (call) => {
-      const request = pageRequest(call.query);
-      return {
-        message: 'members',
-        data: pageView(
-          await listMembers(call.database.knex, call.organisation.id, request),
-          request,
-          withUid,
-        ),
-      };
-    },
+    { query: object(pageQuery), title: 'members', data: Member },
+    ({ database, organisation: it }, page) => listMembers(database.knex, it.id, page),
+    withUid,
   ),
-  organisationRoute(
+  organisationItem(
     'GET /members/:user_id',
     'Shows a member of an organisation.',
-    { data: Member },
-    async ({ database, organisation: it, params }) => {
-      const { user_id: id = '' } = params;
-      return {
-        message: 'member',
-        data: withUid(found(await findMember(database.knex, it.id, id), 'member', id)),
-      };
-    },
+    { thing: 'member', data: Member },
+    ({ database, organisation: it, params }) =>
+      findMember(database.knex, it.id, params['user_id']!),
+    withUid,
   ),
-  organisationRoute(
+  organisationItem(
     'PUT /members/:user_id',
     'Changes the role of a member. Only an owner may make or change an owner.',
-    { role: 'admin', body: named('ChangedMember', object({ role: RoleSchema })), data: Member },
-    async (call) => ({
-      message: 'member updated',
-      data: withUid(await change(call, call.body.role)),
-    }),
+    {
+      thing: 'member',
+      role: 'admin',
+      body: named('ChangedMember', object({ role: RoleSchema })),
+      data: Member,
+    },
+    (call) => change(call, call.body.role),
+    withUid,
   ),
-  organisationRoute(
+  organisationItem(
     'DELETE /members/:user_id',
     'Removes a member from an organisation. Only an owner may remove an owner.',
-    { role: 'admin', data: Member },
-    async (call) => ({ message: 'member removed', data: withUid(await change(call, undefined)) }),
+    { thing: 'member', message: 'member removed', role: 'admin', data: Member },
+    (call) => change(call, undefined),
+    withUid,
   ),
   organisationRoute(
     'POST /invitations',
@@ -214,26 +207,25 @@ export const organisationRoutes: readonly Route[] = [
       };
     },
   ),
-  organisationRoute(
-    'GET /invitations',
+  organisationList(
+    '/invitations',
     'Lists the invitations of an organisation, accepted, expired and revoked ones included.',
-    { role: 'admin', query: object(pageQuery), data: pageOf(Invitation) },
-    async ({ database, organisation: it, query }) => {
-      const request = pageRequest(query);
-      return {
-        message: 'invitations',
-        data: pageView(await listInvitations(database.knex, it.id, request), request, view),
-      };
-    },
+    { role: 'admin', query: object(pageQuery), title: 'invitations', data: Invitation },
+    ({ database, organisation: it }, page) => listInvitations(database.knex, it.id, page),
+    view,
   ),
-  organisationRoute(
+  organisationItem(
     'DELETE /invitations/:id',
     'Revokes an invitation that was not accepted.',
-    { role: 'admin', data: Invitation, name: 'revoke' },
-    async ({ database, organisation: it, id }) => ({
+    {
+      thing: 'open invitation',
       message: 'invitation revoked',
-      data: view(found(await revokeInvitation(database.knex, it.id, id), 'open invitation', id)),
-    }),
+      role: 'admin',
+      data: Invitation,
+      name: 'revoke',
+    },
+    ({ database, organisation: it, id }) => revokeInvitation(database.knex, it.id, id),
+    view,
   ),
 ];
 
@@ -253,11 +245,12 @@ function view({
 async function change(call: OrganisationCall, role: Role | undefined) {
   const { database, organisation: it, params, records } = call;
   const { user_id: id = '' } = params;
-  const before = found(await findMember(database.knex, it.id, id), 'member', id);
+  const before = await findMember(database.knex, it.id, id);
+  if (!before) return undefined;
   requireOwner(call, before.role, role);
   if (role && !includes(before.role, role)) requireScopesFor(call.caller, null);
-  const row = found(await changeMember(database.knex, it.id, id, role), 'member', id);
-  await records.forget({ users: [id] });
+  const row = await changeMember(database.knex, it.id, id, role);
+  if (row) await records.forget({ users: [id] });
   return row;
 }
 

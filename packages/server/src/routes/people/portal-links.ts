@@ -8,7 +8,14 @@ import {
   updatePortalLink,
   type PortalLinkRow,
 } from '@gateway/store/config';
-import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
+import {
+  found,
+  listRoute,
+  projectItem,
+  projectRoute,
+  type ProjectCall,
+  type Route,
+} from '../../api/route.js';
 import { LINK_SCOPES, managesEndpoints, requireScopesFor } from '../../auth/access.js';
 import { pageQuery } from '../../http/list-query.js';
 import {
@@ -21,10 +28,11 @@ import {
   nullable,
   object,
   oneOf,
+  optional,
   Timestamp,
   Word,
 } from '../../http/schema.js';
-import { expiryOf, ExpiryTime, key } from './api-keys.js';
+import { expiryOf, ExpiryTime, forgotten, key, keyView } from './api-keys.js';
 
 const HOUR_MS = 3_600_000;
 const LIFE_MS = 24 * HOUR_MS;
@@ -82,7 +90,7 @@ const ChangedPortalLink = named(
   'ChangedPortalLink',
   ignoring(
     ['auth_type'],
-    object({ name: Type.Optional(Name), can_manage_endpoint: Type.Optional(can_manage_endpoint) }),
+    object(optional({ name: Name, can_manage_endpoint: can_manage_endpoint })),
   ),
 );
 const Portal = named(
@@ -97,21 +105,13 @@ const Portal = named(
   }),
 );
 
+const shown = { thing: 'portal link', data: PortalLink } as const;
+
 function view(row: PortalLinkRow) {
-  const { id, project_id, name, owner_id, mask, created_at, expires_at, last_used_at, revoked_at } =
-    row;
-  const times = { created_at, expires_at, last_used_at, revoked_at };
+  const { type: _type, role: _role, scopes: _scopes, ...plain } = keyView(row);
+  const { project_id, owner_id } = row;
   const can_manage_endpoint = managesEndpoints(row);
-  return {
-    uid: id,
-    project_id,
-    name,
-    owner_id,
-    can_manage_endpoint,
-    auth_type: 'refresh_token',
-    mask: `gw_${mask}_…`,
-    ...times,
-  };
+  return { ...plain, project_id, owner_id, can_manage_endpoint, auth_type: 'refresh_token' };
 }
 
 /** Only this answer contains the token. */
@@ -182,19 +182,17 @@ export const portalLinkRoutes: readonly Route[] = [
     },
     (row) => view(row as PortalLinkRow),
   ),
-  projectRoute(
+  projectItem(
     'GET /portal-links/:id',
     'Shows a portal link.',
-    { data: PortalLink },
-    async ({ database, project, id }) => {
-      const row = found(await findPortalLink(database.knex, project.id, id), 'portal link', id);
-      return { message: 'portal link', data: view(row) };
-    },
+    shown,
+    ({ database, project, id }) => findPortalLink(database.knex, project.id, id),
+    view,
   ),
-  projectRoute(
+  projectItem(
     'PUT /portal-links/:id',
     'Changes what is given of a portal link: here at once, on other servers within a second. Its owner stays.',
-    { body: ChangedPortalLink, data: PortalLink },
+    { ...shown, body: ChangedPortalLink },
     async ({ caller, database, project, id, body, records }) => {
       const { name, can_manage_endpoint: managing } = body;
       if (managing) requireScopesFor(caller, LINK_SCOPES.member);
@@ -202,52 +200,37 @@ export const portalLinkRoutes: readonly Route[] = [
         ...(name !== undefined && { name }),
         ...(managing !== undefined && { role: roleOf(managing) }),
       } as const;
-      const row = found(
-        await updatePortalLink(database.knex, project.id, id, changes),
-        'portal link',
-        id,
-      );
-      await records.forget({ masks: [row.mask] });
-      return { message: 'portal link updated', data: view(row) };
+      return forgotten(records, await updatePortalLink(database.knex, project.id, id, changes));
     },
+    view,
   ),
-  projectRoute(
+  projectItem(
     'PUT /portal-links/:id/revoke',
     'Revokes a portal link: here at once, on other servers within a second.',
-    { data: PortalLink },
+    { ...shown, message: 'portal link revoked' },
     async ({ database, project, id, records }) => {
-      const row = found(
-        await revokeApiKey(database.knex, { type: 'portal', project_id: project.id }, id),
-        'portal link',
-        id,
-      );
-      await records.forget({ masks: [row.mask] });
-      return { message: 'portal link revoked', data: view(row as PortalLinkRow) };
+      const of = { type: 'portal', project_id: project.id } as const;
+      return forgotten(records, await revokeApiKey(database.knex, of, id));
     },
+    (row) => view(row as PortalLinkRow),
   ),
-  projectRoute(
+  projectItem(
     'POST /portal-links/:id/refresh_token',
     'Gives a portal link that was not revoked another token, shown this once. The one before ends: here at once, on other servers within a second.',
-    { body: named('PortalLinkRefresh', object({ expires_at })), data: CreatedPortalLink },
-    async (call) => {
-      const { caller, database, project, id, body, records } = call;
-      const { role } = found(
-        await findPortalLink(database.knex, project.id, id),
-        'portal link',
-        id,
-      );
-      requireScopesFor(caller, LINK_SCOPES[role]);
-      const fresh = found(
-        await refreshPortalLink(database.knex, project.id, id, endOf(body)),
-        'portal link that is not revoked',
-        id,
-      );
-      await records.forget({ masks: [fresh.oldMask] });
-      return {
-        message: 'token refreshed; keep the url, it is not shown again',
-        data: viewWithToken(fresh.row, fresh.key, call),
-      };
+    {
+      thing: 'portal link that is not revoked',
+      message: 'token refreshed; keep the url, it is not shown again',
+      body: named('PortalLinkRefresh', object({ expires_at })),
+      data: CreatedPortalLink,
     },
+    async ({ caller, database, project, id, body, records }) => {
+      const link = await findPortalLink(database.knex, project.id, id);
+      requireScopesFor(caller, LINK_SCOPES[found(link, 'portal link', id).role]);
+      const fresh = await refreshPortalLink(database.knex, project.id, id, endOf(body));
+      if (fresh) await records.forget({ masks: [fresh.oldMask] });
+      return fresh;
+    },
+    ({ row, key: token }, call) => viewWithToken(row, token, call),
   ),
   projectRoute(
     'GET /portal',

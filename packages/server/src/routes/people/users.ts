@@ -19,11 +19,19 @@ import {
   hashPassword,
   updateUser,
 } from '@gateway/store/people';
-import { accountRoute, found, withUid, type AccountCall, type Route } from '../../api/route.js';
+import {
+  accountItem,
+  accountList,
+  accountRoute,
+  found,
+  withUid,
+  type AccountCall,
+  type Route,
+} from '../../api/route.js';
 import { personOf, requireScopesFor } from '../../auth/access.js';
-import { pageOf, pageQuery, pageRequest, pageView } from '../../http/list-query.js';
-import { Id, invalid, named, object, PersonName, Timestamp } from '../../http/schema.js';
-import { ChangedApiKey, expiryOf, key, keyView, NewApiKey } from './api-keys.js';
+import { pageQuery } from '../../http/list-query.js';
+import { Id, invalid, named, object, PersonName, Timestamp, optional } from '../../http/schema.js';
+import { ChangedApiKey, expiryOf, forgotten, key, keyView, NewApiKey } from './api-keys.js';
 import { Password, withPasswordTurn } from './password.js';
 
 export const User = named(
@@ -45,36 +53,27 @@ const CreatedPersonalKey = named(
 const KEYS_MAX = 50;
 
 export const userRoutes: readonly Route[] = [
-  accountRoute(
+  accountItem(
     'GET /users/me',
     'Shows the user of the key.',
-    { data: User, name: 'me' },
-    async (call) => {
-      const { user_id: id } = userOf(call);
-      return {
-        message: 'user',
-        data: withUid(found(await findUser(call.database.knex, id), 'user', id)),
-      };
-    },
+    { thing: 'user', data: User, name: 'me' },
+    (call) => findUser(call.database.knex, userOf(call).user_id),
+    withUid,
   ),
-  accountRoute(
+  accountItem(
     'PUT /users/me',
     'Changes the name of the user of the key.',
     {
+      thing: 'user',
       body: named(
         'ChangedUser',
-        object({ first_name: Type.Optional(PersonName), last_name: Type.Optional(PersonName) }),
+        object(optional({ first_name: PersonName, last_name: PersonName })),
       ),
       data: User,
       name: 'updateMe',
     },
-    async (call) => {
-      const { user_id: id } = userOf(call);
-      return {
-        message: 'user updated',
-        data: withUid(found(await updateUser(call.database.knex, id, call.body), 'user', id)),
-      };
-    },
+    (call) => updateUser(call.database.knex, userOf(call).user_id, call.body),
+    withUid,
   ),
   accountRoute(
     'PUT /users/me/password',
@@ -128,8 +127,7 @@ export const userRoutes: readonly Route[] = [
     async (call) => {
       const { database, body } = call;
       const user = userOf(call);
-      const of = { type: 'personal', user_id: user.user_id } as const;
-      if ((await countValidKeys(database.knex, of)) >= KEYS_MAX)
+      if ((await countValidKeys(database.knex, keysOf(call, 'personal'))) >= KEYS_MAX)
         throw new GatewayError('conflict', {
           sentence: `the user has ${KEYS_MAX} personal API keys`,
           fix: 'revoke those that are not needed',
@@ -156,34 +154,32 @@ export const userRoutes: readonly Route[] = [
       };
     },
   ),
-  accountRoute(
+  accountItem(
     'GET /users/me/api-keys/:id',
     'Shows a personal API key of the user.',
-    { data: PersonalKey, name: 'getApiKey' },
-    async (call) => {
-      const of = { type: 'personal', user_id: userOf(call).user_id } as const;
-      const row = found(
-        await findApiKeyById(call.database.knex, of, call.id),
-        'personal API key',
-        call.id,
-      );
-      return { message: 'personal API key', data: keyView(row) };
-    },
+    { thing: 'personal API key', data: PersonalKey, name: 'getApiKey' },
+    (call) => findApiKeyById(call.database.knex, keysOf(call, 'personal'), call.id),
+    keyView,
   ),
-  accountRoute(
+  accountItem(
     'PUT /users/me/api-keys/:id',
     'Changes what is given of a personal API key of the user: here at once, on other servers within a second.',
-    { body: ChangedApiKey, data: PersonalKey, name: 'updateApiKey' },
+    {
+      thing: 'personal API key',
+      message: 'API key updated',
+      body: ChangedApiKey,
+      data: PersonalKey,
+      name: 'updateApiKey',
+    },
     async (call) => {
       const { database, body, id, records } = call;
-      const user = userOf(call);
-      const of = { type: 'personal', user_id: user.user_id } as const;
-      const before = found(await findApiKeyById(database.knex, of, id), 'personal API key', id);
-      requireNoMore(user, { ...before, ...body });
-      const row = found(await updateApiKey(database.knex, of, id, body), 'personal API key', id);
-      await records.forget({ masks: [row.mask] });
-      return { message: 'API key updated', data: keyView(row) };
+      const of = keysOf(call, 'personal');
+      const before = await findApiKeyById(database.knex, of, id);
+      if (!before) return undefined;
+      requireNoMore(userOf(call), { ...before, ...body });
+      return forgotten(records, await updateApiKey(database.knex, of, id, body));
     },
+    keyView,
   ),
   ...keyRoutes('session', 'sessions', 'Session', 'session'),
 ];
@@ -205,6 +201,11 @@ export function userOf({ caller }: Pick<AccountCall, 'caller'>): UserKey {
   return user;
 }
 
+const keysOf = (call: AccountCall, type: 'personal' | 'session') => ({
+  type,
+  user_id: userOf(call).user_id,
+});
+
 function keyRoutes(
   type: 'personal' | 'session',
   collection: string,
@@ -212,33 +213,22 @@ function keyRoutes(
   thing: string,
 ): Route[] {
   return [
-    accountRoute(
-      `GET /users/me/${collection}`,
+    accountList(
+      `/users/me/${collection}`,
       `Lists the ${thing}s of the user, revoked and expired ones included.`,
-      { query: object(pageQuery), data: pageOf(PersonalKey), name: `list${Thing}s` },
-      async (call) => {
-        const request = pageRequest(call.query);
-        const page = await listApiKeys(
-          call.database.knex,
-          { type, user_id: userOf(call).user_id },
-          request,
-        );
-        return { message: `${thing}s`, data: pageView(page, request, keyView) };
-      },
+      { query: object(pageQuery), title: `${thing}s`, data: PersonalKey, name: `list${Thing}s` },
+      (call, page) => listApiKeys(call.database.knex, keysOf(call, type), page),
+      keyView,
     ),
-    accountRoute(
+    accountItem(
       `DELETE /users/me/${collection}/:id`,
       `Revokes a ${thing} of the user: here at once, on other servers within a second.`,
-      { data: PersonalKey, name: `revoke${Thing}` },
+      { thing, message: `${thing} revoked`, data: PersonalKey, name: `revoke${Thing}` },
       async (call) => {
-        const row = found(
-          await revokeApiKey(call.database.knex, { type, user_id: userOf(call).user_id }, call.id),
-          thing,
-          call.id,
-        );
-        await call.records.forget({ masks: [row.mask] });
-        return { message: `${thing} revoked`, data: keyView(row) };
+        const { database, records, id } = call;
+        return forgotten(records, await revokeApiKey(database.knex, keysOf(call, type), id));
       },
+      keyView,
     ),
   ];
 }

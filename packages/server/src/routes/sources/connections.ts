@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { newId } from '@gateway/core/events';
 import { findSource } from '@gateway/store/config';
 import { found, projectRoute, type Route } from '../../api/route.js';
-import { described, Id, invalid, named, nullable, object } from '../../http/schema.js';
+import { described, Id, invalid, named, nullable, object, optional } from '../../http/schema.js';
 import {
   checkConnection,
   PubSubSchema,
@@ -26,15 +26,15 @@ const SourcePlugin = named(
 );
 const ConnectionTest = named(
   'ConnectionTest',
-  object({
-    pub_sub: Type.Optional(PubSubSchema),
-    source_id: Type.Optional(
-      described(
+  object(
+    optional({
+      pub_sub: PubSubSchema,
+      source_id: described(
         Id,
         'Takes the connection of this source, or its secrets where pub_sub masks or omits them.',
       ),
-    ),
-  }),
+    }),
+  ),
 );
 const ConnectionTested = named(
   'ConnectionTestResult',

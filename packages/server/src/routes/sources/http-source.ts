@@ -2,10 +2,11 @@ import { Type, type Static } from '@sinclair/typebox';
 import { keepSecrets, maskConnection, openConnection, sealConnection } from '@gateway/core/crypto';
 import type { HttpSettings, SourceRow, VerifierRecord } from '@gateway/store/config';
 import type { ProjectCall } from '../../api/route.js';
-import { assertValid, nullable, object, oneOf, Word } from '../../http/schema.js';
+import { assertValid, nullable, object, oneOf, optional, Word } from '../../http/schema.js';
 import { LOCATION_PATTERN } from '../../ingest/location.js';
 import { providerOf } from '../../ingest/providers.js';
 import {
+  HeaderName,
   Verifier,
   verifierProblems,
   verifierSchema,
@@ -20,13 +21,6 @@ const Location = Type.String({
   pattern: LOCATION_PATTERN,
   'x-sentence': 'must be a place in a request, such as header.X-Topic, body.type or query.type',
 });
-const HeaderName = Type.String({
-  minLength: 1,
-  maxLength: 100,
-  pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
-  'x-sentence': 'must be a header name',
-});
-
 const all = {
   verifier: Verifier,
   event_type: nullable(Word, 'Of requests that have none at event_type_location.'),
@@ -51,14 +45,7 @@ const all = {
   ),
 };
 
-export const httpFields = {
-  verifier: Type.Optional(all.verifier),
-  event_type: Type.Optional(all.event_type),
-  event_type_location: Type.Optional(all.event_type_location),
-  idempotency_keys: Type.Optional(all.idempotency_keys),
-  forward_headers: Type.Optional(all.forward_headers),
-  custom_response: Type.Optional(all.custom_response),
-};
+export const httpFields = optional(all);
 export type HttpFields = Static<ReturnType<typeof object<typeof httpFields>>>;
 
 /** Null for sources of other types. */
@@ -69,12 +56,10 @@ export const httpView = {
       description: 'Where providers post to; a path when the server does not know its public name.',
     }),
   ),
+  ...all,
   verifier: nullable(verifierSchema),
-  event_type: all.event_type,
-  event_type_location: all.event_type_location,
   idempotency_keys: nullable(all.idempotency_keys),
   forward_headers: nullable(all.forward_headers),
-  custom_response: all.custom_response,
 };
 
 export const HTTP_NAMES = Object.keys(httpFields) as readonly (keyof HttpFields)[];

@@ -2,17 +2,39 @@ import { isDeepStrictEqual } from 'node:util';
 import { Type, type Static } from '@sinclair/typebox';
 import { type InvalidField } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
-import { deleteSource, insertSource, listSources, updateSource } from '@gateway/store/config';
-import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
+import {
+  deleteSource,
+  insertSource,
+  listSources,
+  pauseSourceByPerson,
+  resumeSource,
+  updateSource,
+} from '@gateway/store/config';
+import {
+  found,
+  listRoute,
+  projectItem,
+  projectRoute,
+  type ProjectCall,
+  type Route,
+} from '../../api/route.js';
+import type { Caller } from '../../auth/process-credentials.js';
 import { pageQuery } from '../../http/list-query.js';
-import { assertValid, invalid, Name, named, nullable, object, oneOf } from '../../http/schema.js';
+import {
+  assertValid,
+  invalid,
+  Name,
+  named,
+  nullable,
+  object,
+  oneOf,
+  optional,
+} from '../../http/schema.js';
 import { maskKey } from '../../ingest/ingest.js';
 import { newMaskId } from '../../ingest/mask-id.js';
 import { FunctionText, validateFunction } from '../transform-function.js';
 import { HTTP_NAMES, httpFields, readHttp, type HttpFields } from './http-source.js';
 import { connectionRoutes } from './connections.js';
-import { lagRoutes } from './lag.js';
-import { pauseRoutes } from './pauses.js';
 import {
   checkConnection,
   pubSubView,
@@ -21,20 +43,18 @@ import {
   type GivenPubSub,
 } from './pub-sub.js';
 import { requireSource, Source, sourceView } from './source-view.js';
-import { stateRoutes } from './states.js';
+import { lagRoutes, stateRoutes } from './states.js';
 import { testFunctionRoutes } from './test-function.js';
 
-const optional = {
-  body_function: Type.Optional(nullable(FunctionText)),
-  is_disabled: Type.Optional(Type.Boolean()),
-  keep_messages: Type.Optional(
-    Type.Boolean({
-      default: false,
-      description:
-        'Whether messages of up to 64 KB are kept with their events, as they came: `GET /events/:id/message` shows them.',
-    }),
-  ),
-};
+const common = optional({
+  body_function: nullable(FunctionText),
+  is_disabled: Type.Boolean(),
+  keep_messages: Type.Boolean({
+    default: false,
+    description:
+      'Whether messages of up to 64 KB are kept with their events, as they came: `GET /events/:id/message` shows them.',
+  }),
+});
 const Kind = oneOf(['pub_sub', 'http'], {
   description: '`pub_sub` reads a broker; `http` takes what is posted to its URL.',
 });
@@ -45,17 +65,15 @@ const NewSource = named(
     type: Kind,
     pub_sub: Type.Optional(PubSubSchema),
     ...httpFields,
-    ...optional,
+    ...common,
   }),
 );
 const ChangedSource = named(
   'ChangedSource',
   object({
-    name: Type.Optional(Name),
-    type: Type.Optional(Kind),
-    pub_sub: Type.Optional(PubSubSchema),
+    ...optional({ name: Name, type: Kind, pub_sub: PubSubSchema }),
     ...httpFields,
-    ...optional,
+    ...common,
   }),
 );
 const CheckQuery = object({
@@ -63,6 +81,7 @@ const CheckQuery = object({
     Type.Boolean({ description: 'Saves the source without testing its connection.' }),
   ),
 });
+const shown = { thing: 'source', data: Source } as const;
 
 export const sourceRoutes: readonly Route[] = [
   projectRoute(
@@ -80,14 +99,12 @@ export const sourceRoutes: readonly Route[] = [
   ),
   ...connectionRoutes,
   ...stateRoutes,
-  projectRoute(
+  projectItem(
     'GET /sources/:id',
     'Shows a source; secrets of its connection are masked.',
-    { data: Source },
-    async (call) => ({
-      message: 'source',
-      data: sourceView(await requireSource(call), call),
-    }),
+    shown,
+    requireSource,
+    sourceView,
   ),
   projectRoute(
     'PUT /sources/:id',
@@ -95,17 +112,35 @@ export const sourceRoutes: readonly Route[] = [
     { body: ChangedSource, query: CheckQuery, data: Source },
     change,
   ),
-  ...pauseRoutes,
+  projectItem(
+    'POST /sources/:id/pause',
+    'Pauses a source: agents stop reading it until it is resumed. Its messages stay with their broker.',
+    { ...shown, message: 'source paused' },
+    ({ database, project, id, caller }) =>
+      pauseSourceByPerson(database.knex, project.id, id, nameOf(caller)),
+    sourceView,
+  ),
+  projectRoute(
+    'POST /sources/:id/resume',
+    'Resumes a source that a person has paused; one that is paused because its function overran again and again, once the pause has lasted transform.pause_seconds.',
+    { data: Source },
+    async (call) => {
+      const { database, project, id, config } = call;
+      const { pause_seconds: after } = config.transform;
+      const row = found(await resumeSource(database.knex, project.id, id, after), 'source', id);
+      const message = row.resumes_at
+        ? `source resumes at ${row.resumes_at.toISOString()}`
+        : 'source resumed';
+      return { message, data: sourceView(row, call) };
+    },
+  ),
   ...lagRoutes,
   ...testFunctionRoutes,
-  projectRoute(
+  projectItem(
     'DELETE /sources/:id',
     'Deletes a source: agents stop reading it.',
-    {},
-    async ({ database, project, id }) => {
-      found(await deleteSource(database.knex, project.id, id), 'source', id);
-      return { message: 'source deleted', data: null };
-    },
+    { thing: 'source' },
+    ({ database, project, id }) => deleteSource(database.knex, project.id, id),
   ),
 ];
 
@@ -203,4 +238,17 @@ async function change(call: ProjectCall<Static<typeof ChangedSource>, Static<typ
     id,
   );
   return { message: withAdvice('source updated', advice), data: sourceView(row, call) };
+}
+
+function nameOf(caller: Caller): string {
+  switch (caller.type) {
+    case 'personal':
+    case 'session':
+      return `user ${caller.user_id}`;
+    case 'project':
+    case 'portal':
+      return `API key gw_${caller.mask}_…`;
+    case 'process':
+      return 'a credential of the server';
+  }
 }

@@ -2,13 +2,24 @@ import { Type } from '@sinclair/typebox';
 import { withTimeout } from '@gateway/core/process';
 import { listSources, type SourceRow } from '@gateway/store/config';
 import { listReaders } from '@gateway/store/deliveries';
-import { readSourceStates, type ReportedState } from '@gateway/store/kv';
-import { projectRoute, type Route } from '../../api/route.js';
+import {
+  LAG_TTL_MS,
+  PARTITIONS_MAX,
+  readSourceLag,
+  readSourceStates,
+  type ReportedState,
+} from '@gateway/store/kv';
+import { projectItem, projectRoute, type Route } from '../../api/route.js';
 import { Id, named, nullable, object, oneOf, Timestamp } from '../../http/schema.js';
+import { requireSource } from './source-view.js';
 
 const READ_MS = 1_000;
 const SOURCES_MAX = 1_000;
 
+const Waiting = nullable(
+  Type.Integer(),
+  'Messages at the broker that are not acknowledged yet; null when it is not known.',
+);
 const State = named(
   'SourceState',
   object({
@@ -19,10 +30,7 @@ const State = named(
         '`active`: an agent reads it, or it takes requests. `unknown`: no agent has told within half a minute.',
     }),
     reason: nullable(Type.String(), 'Why it is not active, in sentences.'),
-    messages: nullable(
-      Type.Integer(),
-      'Messages at the broker that are not acknowledged yet; null when it is not known.',
-    ),
+    messages: Waiting,
     reported_at: nullable(Timestamp),
   }),
 );
@@ -77,4 +85,72 @@ function stateOf(
   if (type === 'http') return of('active');
   if (!known) return of('unknown', absence);
   return known.state === 'reading' ? of('active') : of(known.state, known.reason);
+}
+
+const Lag = named(
+  'SourceLag',
+  object({
+    uid: Id,
+    messages: Waiting,
+    partition_count: Type.Integer(),
+    partitions: Type.Array(
+      object({
+        partition: Type.String({ description: 'Empty for a queue.' }),
+        messages: Type.Integer(),
+        position: nullable(
+          Type.String({
+            description: 'Place of the next message; of Kafka an offset. Null for a queue.',
+          }),
+        ),
+        end: nullable(
+          Type.String({
+            description: 'Place of the next message that will be produced. Null for a queue.',
+          }),
+        ),
+      }),
+      {
+        maxItems: PARTITIONS_MAX,
+        description: `The ${PARTITIONS_MAX} with the largest lag, that one first.`,
+      },
+    ),
+    reported_at: nullable(Timestamp),
+    reason: nullable(Type.String(), 'Why the lag is not known, in a sentence.'),
+  }),
+);
+
+export const lagRoutes: readonly Route[] = [
+  projectItem(
+    'GET /sources/:id/lag',
+    'Shows how far the agents are behind the broker of a source, by partition, as they have reported within half a minute.',
+    { thing: 'source lag', data: Lag },
+    async (call) => {
+      const source = await requireSource(call);
+      const agents = await listReaders(call.database.pool);
+      let isKvAway = false;
+      const lag = await withTimeout(readSourceLag(call.kv, source.id, agents), READ_MS).catch(
+        () => void (isKvAway = true),
+      );
+      return { source, lag, isKvAway, hasAgents: agents.length > 0 };
+    },
+    ({ source, lag, ...state }) => ({
+      uid: source.id,
+      messages: lag?.messages ?? null,
+      partition_count: lag?.partitionCount ?? 0,
+      partitions: lag?.partitions ?? [],
+      reported_at: lag ? new Date(lag.reportedAtMs) : null,
+      reason: lag ? null : whyUnknown(source, state),
+    }),
+  ),
+];
+
+function whyUnknown(
+  source: SourceRow,
+  { isKvAway, hasAgents }: { isKvAway: boolean; hasAgents: boolean },
+): string {
+  if (source.type === 'http') return 'An HTTP source has no broker: its messages wait nowhere.';
+  if (source.is_disabled) return 'The source is disabled, so that agents do not ask its broker.';
+  if (!hasAgents) return 'No agent that reads sources is running.';
+  if (isKvAway) return 'KV does not answer; agents report the lag there.';
+  const seconds = LAG_TTL_MS / 1000;
+  return `No agent has reported a lag within ${seconds} seconds. The source may be new, its broker may not answer (see /healthz of the agents), or its plugin may not tell the lag${source.paused_at ? ' of a paused source' : ''}.`;
 }

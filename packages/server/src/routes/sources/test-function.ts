@@ -8,7 +8,16 @@ import { explainRoute, subscriptionRecord } from '@gateway/store/explain';
 import { findQuarantinedMessage } from '@gateway/store/quarantine';
 import { found, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { RawJson } from '../../http/response.js';
-import { described, Id, invalid, named, nullable, object, oneOf } from '../../http/schema.js';
+import {
+  described,
+  Id,
+  invalid,
+  named,
+  nullable,
+  object,
+  oneOf,
+  optional,
+} from '../../http/schema.js';
 import { requireMessage } from '../events.js';
 import { Mismatch } from '../explain.js';
 import { FunctionText, refusal, refusalView } from '../transform-function.js';
@@ -22,38 +31,32 @@ const ROUTES_MAX = 100;
 const Text = nullable(Type.String());
 const TestFunction = named(
   'FunctionTest',
-  object({
-    function: Type.Optional(FunctionText),
-    source_id: Type.Optional(
-      described(
+  object(
+    optional({
+      function: FunctionText,
+      source_id: described(
         Id,
         'Runs the stored function of this source; if it has none, the message stands as it is.',
       ),
-    ),
-    payload: Type.Optional(
-      Type.Unknown({ description: 'The message: any JSON, as it stands here byte for byte.' }),
-    ),
-    raw: Type.Optional(
-      Type.String({
+      payload: Type.Unknown({
+        description: 'The message: any JSON, as it stands here byte for byte.',
+      }),
+      raw: Type.String({
         description: 'The bytes of the message in place of payload, which need not be JSON.',
       }),
-    ),
-    raw_encoding: Type.Optional(oneOf(['utf8', 'base64'], { default: 'utf8' })),
-    quarantine_id: Type.Optional(
-      described(
+      raw_encoding: oneOf(['utf8', 'base64'], { default: 'utf8' }),
+      quarantine_id: described(
         Id,
         'Takes this quarantined message, with raw in place of its bytes, and without a function that of its source.',
       ),
-    ),
-    event_id: Type.Optional(described(Id, 'The same with the message that is kept of this event.')),
-    headers: Type.Optional(
-      Type.Record(Type.String(), Type.String({ maxLength: 8192 }), {
+      event_id: described(Id, 'The same with the message that is kept of this event.'),
+      headers: Type.Record(Type.String(), Type.String({ maxLength: 8192 }), {
         maxProperties: 100,
         description: 'Of the message, for filters.',
       }),
-    ),
-    type: Type.Optional(oneOf(['body'])),
-  }),
+      type: oneOf(['body']),
+    }),
+  ),
 );
 const Refusal = refusal('Why the message would be quarantined.');
 const FunctionTested = named(
