@@ -37,7 +37,7 @@ function scene() {
           await delay(2);
           return isRight ? 'right' : undefined;
         };
-        return guard(request, { kind, name: 'a', credential }, verify).then(
+        return guard.check(request, { kind, name: 'a', credential }, verify).then(
           (found) => found ?? 'wrong',
           ({ code }: { code: string }) => code,
         );

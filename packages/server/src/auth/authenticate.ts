@@ -37,7 +37,7 @@ export async function authenticate(request: IncomingMessage, context: Context): 
   if (pair !== undefined && credentials.basic) {
     const text = Buffer.from(pair, 'base64').toString();
     const account: Account = { kind: 'basic', name: text.split(':', 1)[0]!, credential: header };
-    const caller = await logins(request, account, async () => credentials.ofBasic(text));
+    const caller = await logins.check(request, account, async () => credentials.ofBasic(text));
     if (!caller) throw unauthorized('the username or the password is wrong');
     return caller;
   }
@@ -51,7 +51,7 @@ export async function authenticate(request: IncomingMessage, context: Context): 
     mask === undefined
       ? { kind: 'bearer', name: '', credential: header }
       : { kind: 'key', name: mask, credential: header };
-  const caller = await logins(
+  const caller = await logins.check(
     request,
     account,
     async () =>
@@ -82,7 +82,7 @@ async function authenticateSession(
     fix: 'sign in again',
   });
   if (mask === undefined) throw ended;
-  const caller = await context.logins(
+  const caller = await context.logins.check(
     request,
     { kind: 'session', name: mask, credential: key },
     () => storedKey(key, mask, context, () => ended),

@@ -51,26 +51,19 @@ export interface LoginGuard {
    * Runs `verify`, which returns undefined for wrong credentials. Throws `too_many_logins` if the
    * client could be guessing.
    */
-  <Found>(
+  check<Verified>(
     request: IncomingMessage,
     account: Account,
-    verify: () => Promise<Found | undefined>,
-  ): Promise<Found | undefined>;
+    verify: () => Promise<Verified | undefined>,
+  ): Promise<Verified | undefined>;
   /**
    * Throws `too_many_logins` if the address is locked out, for credentials verified after the body.
    */
   refuseLocked(request: IncomingMessage, account: Account): Promise<void>;
 }
 
-type Refusal = Pick<LoginGuard, 'refuseLocked'>;
-type Guard = <Found>(
-  request: IncomingMessage,
-  account: Account,
-  verify: () => Promise<Found | undefined>,
-) => Promise<Found | undefined>;
-
 /** A bucket of failures, with the factor of its capacity. */
-interface Place {
+interface Bucket {
   readonly name: string;
   readonly factor: number;
 }
@@ -112,9 +105,7 @@ export function loginGuard(
   },
 ): LoginGuard {
   if (maxFailures === 0)
-    return Object.assign<Guard, Refusal>((_request, _account, verify) => verify(), {
-      refuseLocked: async () => {},
-    });
+    return { check: (_request, _account, verify) => verify(), refuseLocked: async () => {} };
   const memory = new MemoryKv();
   /** Expiry by hashed credential, least recently used first. */
   const known = new Map<string, number>();
@@ -135,27 +126,27 @@ export function loginGuard(
     it.takeTokens(`login:${who}`, factor * PER_SECOND, wanted, factor * maxFailures - 1);
 
   /**
-   * Reserves one of a place's remaining failures before verification, so that concurrent attempts
+   * Reserves one of a bucket's remaining failures before verification, so that concurrent attempts
    * cannot exceed the limit. Others wait, unless their credential becomes known. Returns a function
    * that ends the reservation.
    */
   async function reserve(
-    { name: place, factor }: Place,
+    { name: bucket, factor }: Bucket,
     { kind }: Account,
     isKnown: () => boolean,
   ): Promise<() => void> {
-    const its = attempts.get(place) ?? { users: 0, running: 0, waiting: [] };
-    attempts.set(place, its);
+    const its = attempts.get(bucket) ?? { users: 0, running: 0, waiting: [] };
+    attempts.set(bucket, its);
     its.users++;
     const leave = () => {
       its.waiting.shift()?.();
-      if (--its.users === 0) attempts.delete(place);
+      if (--its.users === 0) attempts.delete(bucket);
     };
     try {
       for (;;) {
         if (isKnown()) break;
-        await refuseLocked(place, kind);
-        const { left } = await takeFailures(memory, digest('address', place), factor, 0);
+        await refuseLocked(bucket, kind);
+        const { left } = await takeFailures(memory, digest('address', bucket), factor, 0);
         if (its.running <= left) {
           its.running++;
           return () => {
@@ -163,7 +154,7 @@ export function loginGuard(
             leave();
           };
         }
-        if (its.waiting.length >= WAITING_MAX) throw refused(kind, `from ${place}`, DELAY_MS);
+        if (its.waiting.length >= WAITING_MAX) throw refused(kind, `from ${bucket}`, DELAY_MS);
         await new Promise<void>((resolve) => its.waiting.push(resolve));
       }
     } catch (error) {
@@ -185,9 +176,9 @@ export function loginGuard(
   }
 
   async function failed(
-    { name: address, factor }: Place,
+    { name: address, factor }: Bucket,
     { kind, name }: Account,
-    isForwarded: boolean,
+    isProxy: boolean,
   ): Promise<void> {
     meter.add('gateway_api_login_failures_total', { credential: kind, outcome: 'wrong' });
     const lockedMs = await count(digest('address', address), factor);
@@ -195,7 +186,7 @@ export function loginGuard(
       await memory.set(`locked ${address}`, String(performance.now() + lockedMs), {
         ttlMs: lockedMs,
       });
-      const proxy = isForwarded
+      const proxy = isProxy
         ? ' It is a proxy that server.trusted_proxies does not name, so all its clients are locked out.'
         : '';
       log.warn(
@@ -243,52 +234,51 @@ export function loginGuard(
   }
 
   /**
-   * A known signer has a separate place: a guesser at its address uses up less of the provider's
+   * A known signer has a separate bucket: a guesser at its address uses up less of the provider's
    * capacity.
    */
-  function placeOf(address: string, account: Account) {
+  function bucketOf(address: string, account: Account) {
     const credential = nameOf(address, account.credential);
     const isKnown = () => (known.get(credential) ?? 0) > performance.now();
     const name = OF_SOURCE.includes(account.kind)
       ? `${address} at source ${account.name}`
       : address;
     const isSigner = account.kind === 'signature' && isKnown();
-    const place: Place = isSigner
+    const bucket: Bucket = isSigner
       ? { name: `${name}, known`, factor: ACCOUNT_FACTOR }
       : { name, factor: 1 };
-    return { place, credential, isKnown: isSigner ? () => false : isKnown };
+    return { bucket, credential, isKnown: isSigner ? () => false : isKnown };
   }
 
-  const guard: Guard = async (request, account, verify) => {
-    const { headers, socket } = request;
-    const client = addressOf(request);
-    const { place, credential, isKnown } = placeOf(networkOf(client), account);
-    let release: (() => void) | undefined;
-    if (!isKnown()) {
-      await refuseLocked(place.name, account.kind);
-      if (account.kind !== 'signature') await waitIfSlow(account);
-      release = await reserve(place, account, isKnown);
-    }
-    // Known passwords too, or guessing could continue.
-    if (!STORED.includes(account.kind)) await refuseLocked(place.name, account.kind);
-    try {
-      const caller = await verify();
-      if (caller === undefined)
-        await failed(
-          place,
-          account,
-          headers['x-forwarded-for'] !== undefined && client === plain(socket.remoteAddress),
-        );
-      else remember(credential);
-      return caller;
-    } finally {
-      release?.();
-    }
-  };
-  return Object.assign<Guard, Refusal>(guard, {
-    async refuseLocked(request, account) {
-      const { place } = placeOf(networkOf(addressOf(request)), account);
-      await refuseLocked(place.name, account.kind);
+  return {
+    async check(request, account, verify) {
+      const { headers, socket } = request;
+      const client = addressOf(request);
+      const { bucket, credential, isKnown } = bucketOf(networkOf(client), account);
+      let release: (() => void) | undefined;
+      if (!isKnown()) {
+        await refuseLocked(bucket.name, account.kind);
+        if (account.kind !== 'signature') await waitIfSlow(account);
+        release = await reserve(bucket, account, isKnown);
+      }
+      // Known passwords too, or guessing could continue.
+      if (!STORED.includes(account.kind)) await refuseLocked(bucket.name, account.kind);
+      try {
+        const verified = await verify();
+        if (verified !== undefined) remember(credential);
+        else {
+          const isProxy =
+            headers['x-forwarded-for'] !== undefined && client === plain(socket.remoteAddress);
+          await failed(bucket, account, isProxy);
+        }
+        return verified;
+      } finally {
+        release?.();
+      }
     },
-  });
+    async refuseLocked(request, account) {
+      const { bucket } = bucketOf(networkOf(addressOf(request)), account);
+      await refuseLocked(bucket.name, account.kind);
+    },
+  };
 }

@@ -67,7 +67,7 @@ export function ingestRouter(context: AppContext): Router {
       (reason = whyUnverified(verifier, { headers: request.headers, body })) === undefined
         ? true
         : undefined;
-    if (credential !== '' && !(await logins(request, accountOf(id, credential), verify)))
+    if (credential !== '' && !(await logins.check(request, accountOf(id, credential), verify)))
       throw new GatewayError('signature_invalid', { reason: reason! });
     await limit({ id: `source:${id}` });
   }

@@ -6,8 +6,6 @@ import {
   findOrganisation,
   findUser,
   findUserByEmail,
-  findUserByPassword,
-  hashPassword,
   hasPassword,
   insertMember,
   insertUser,
@@ -25,7 +23,7 @@ import {
   PersonName,
   Timestamp,
 } from '../../http/schema.js';
-import { Password, withPasswordTurn } from './password.js';
+import { hashedPassword, Password, userByPassword } from './password.js';
 import { requireNative, Session, sessionView, startSession } from './session.js';
 import { userOf } from './users.js';
 
@@ -82,22 +80,12 @@ export const authRoutes: readonly Route[] = [
       data: Session,
     },
     async (call) => {
-      const { body, database, logins, request } = call;
-      const { email, password } = body;
+      const { email, password } = call.body;
       requirePasswords(call);
-      const account = {
-        kind: 'password',
-        name: email.toLowerCase(),
-        credential: `${email}\n${password}`,
-      } as const;
-      const found = await logins(request, account, () =>
-        withPasswordTurn(call, email, () => findUserByPassword(database.knex, email, password)),
-      );
-      if (!found) throw new GatewayError('login_failed');
-      return startSession(call, found.user, {
-        method: 'password',
-        passwordHash: found.passwordHash,
-      });
+      const verified = await userByPassword(call, email, password);
+      if (!verified) throw new GatewayError('login_failed');
+      const { user, passwordHash } = verified;
+      return startSession(call, user, { method: 'password', passwordHash });
     },
   ),
   accountRoute(
@@ -183,25 +171,15 @@ export const authRoutes: readonly Route[] = [
       name: 'acceptInvitation',
     },
     async (call) => {
-      const { body, database, logins, request, records } = call;
+      const { body, database, records } = call;
       requirePasswords(call);
       const invitation = await openInvitation(call, body);
       const { email, organisation_id: organisationId, role } = invitation;
       const known = await findUserByEmail(database.knex, email);
-      const login = {
-        kind: 'password',
-        name: email,
-        credential: `${email}\n${body.password}`,
-      } as const;
-      const verify = () =>
-        withPasswordTurn(call, email, () =>
-          findUserByPassword(database.knex, email, body.password),
-        );
-      const verified = known && (await logins(request, login, verify));
+      const verified = known && (await userByPassword(call, email, body.password));
       if (known && !verified) throw new GatewayError('login_failed');
       const passwordHash =
-        verified?.passwordHash ??
-        (await withPasswordTurn(call, email, () => hashPassword(body.password)));
+        verified?.passwordHash ?? (await hashedPassword(call, email, body.password));
       const user = await database.knex.transaction(async (trx) => {
         // Read again under a lock: the second of two concurrent acceptances fails.
         if (!(await findOpenInvitation(trx, body.token)))
@@ -228,7 +206,9 @@ async function openInvitation(
   { token }: { readonly token: string },
 ): Promise<InvitationRow> {
   const account = { kind: 'invitation', name: '', credential: token } as const;
-  const invitation = await logins(request, account, () => findOpenInvitation(database.knex, token));
+  const invitation = await logins.check(request, account, () =>
+    findOpenInvitation(database.knex, token),
+  );
   if (!invitation) throw new GatewayError('invitation_invalid');
   return invitation;
 }

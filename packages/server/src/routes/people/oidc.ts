@@ -64,7 +64,7 @@ async function signedInPerson(call: OpenCall<{ query: string }>) {
   const { body, logins, request, sessions, addressOf } = call;
   const provider = providerOf(call);
   let problem: unknown;
-  const person = await logins(
+  const person = await logins.check(
     request,
     { kind: 'oidc', name: addressOf(request), credential: body.query },
     async () => {

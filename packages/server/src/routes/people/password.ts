@@ -1,8 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import { GatewayError } from '@gateway/core/errors';
 import { FairQueue } from '@gateway/core/queue';
-import type { OpenCall } from '../../api/route.js';
 import { networkOf } from '@gateway/core/http';
+import { findUserByPassword, hashPassword } from '@gateway/store/people';
+import type { OpenCall } from '../../api/route.js';
 
 // https://pages.nist.gov/800-63-4/sp800-63b.html#password: length counts, character kinds do not.
 export const Password = Type.String({
@@ -49,6 +50,27 @@ export async function withPasswordTurn<Result>(
     isRunning = false;
     next();
   }
+}
+
+/**
+ * Returns the user with this email address and password, if any. Throws `too_many_logins` if the
+ * client could be guessing, and `too_many_passwords`.
+ */
+export function userByPassword(call: OpenCall, email: string, password: string) {
+  const account = {
+    kind: 'password',
+    name: email.toLowerCase(),
+    credential: `${email}\n${password}`,
+  } as const;
+  const { database, logins, request } = call;
+  return logins.check(request, account, () =>
+    withPasswordTurn(call, email, () => findUserByPassword(database.knex, email, password)),
+  );
+}
+
+/** Hashes a new password of an account. Throws `too_many_passwords`. */
+export function hashedPassword(call: OpenCall, email: string, password: string): Promise<string> {
+  return withPasswordTurn(call, email, () => hashPassword(password));
 }
 
 /** @param owner an address, or the account of a known device */

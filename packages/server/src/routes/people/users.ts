@@ -12,13 +12,7 @@ import {
   type ApiKeyRow,
   type UserKey,
 } from '@gateway/store/config';
-import {
-  changePassword,
-  findUser,
-  findUserByPassword,
-  hashPassword,
-  updateUser,
-} from '@gateway/store/people';
+import { changePassword, findUser, updateUser } from '@gateway/store/people';
 import {
   accountItem,
   accountList,
@@ -32,7 +26,7 @@ import { personOf, requireScopesFor } from '../../auth/access.js';
 import { pageQuery } from '../../http/list-query.js';
 import { Id, invalid, named, object, PersonName, Timestamp, optional } from '../../http/schema.js';
 import { ChangedApiKey, expiryOf, forgotten, key, keyView, NewApiKey } from './api-keys.js';
-import { Password, withPasswordTurn } from './password.js';
+import { hashedPassword, Password, userByPassword } from './password.js';
 
 export const User = named(
   'User',
@@ -86,7 +80,7 @@ export const userRoutes: readonly Route[] = [
       name: 'changePassword',
     },
     async (call) => {
-      const { database, records, body, logins, request } = call;
+      const { database, records, body } = call;
       const caller = userOf(call);
       // The password opens sessions, which have no scopes and the user's role.
       requireNoMore(caller, { role: null, scopes: null });
@@ -95,16 +89,8 @@ export const userRoutes: readonly Route[] = [
         'user',
         caller.user_id,
       );
-      const { current_password: current, password } = body;
-      const account = {
-        kind: 'password',
-        name: email,
-        credential: `${email}\n${current}`,
-      } as const;
-      const verify = () =>
-        withPasswordTurn(call, email, () => findUserByPassword(database.knex, email, current));
-      const verified = await logins(request, account, verify);
-      const hash = verified && (await withPasswordTurn(call, email, () => hashPassword(password)));
+      const verified = await userByPassword(call, email, body.current_password);
+      const hash = verified && (await hashedPassword(call, email, body.password));
       if (
         !hash ||
         !(await changePassword(database.knex, caller.user_id, verified.passwordHash, hash))
