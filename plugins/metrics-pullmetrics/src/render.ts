@@ -11,11 +11,11 @@ export type Metric = Counter | Gauge | Histogram;
  * exposition this way. Therefore package.json pins prom-client, and the test "the text is that of
  * prom-client, to the byte" fails if another version stores values elsewhere.
  */
-interface Entry {
+interface StoredValue {
   readonly labels: Labels;
   readonly value: number;
 }
-interface HistogramEntry {
+interface StoredHistogram {
   readonly labels: Labels;
   readonly bucketValues: Readonly<Record<string, number>>;
   readonly sum: number;
@@ -92,8 +92,8 @@ function linesOf(name: string, { type, help, buckets = [] }: Series): Lines {
 }
 
 function snapshot(metric: Metric, lines: Lines): Snapshot {
-  const { hashMap } = metric as unknown as {
-    hashMap: Readonly<Record<string, Entry | HistogramEntry>>;
+  const { hashMap } = metric as Metric & {
+    readonly hashMap: Readonly<Record<string, StoredValue | StoredHistogram>>;
   };
   const keys = Object.keys(hashMap);
   const { starts } = lines;
@@ -111,7 +111,7 @@ function snapshot(metric: Metric, lines: Lines): Snapshot {
 function putHistogram(
   values: Float64Array,
   from: number,
-  { bucketValues, sum, count }: HistogramEntry,
+  { bucketValues, sum, count }: StoredHistogram,
   starts: Lines['starts'],
 ): void {
   const last = starts.length - 3;

@@ -15,7 +15,7 @@ const CLOSE_MS = 500;
 /** The default `socket.request.max.bytes` of brokers: no batch is larger. */
 const ANSWER_MAX_BYTES = 100 * 1024 * 1024;
 
-export type Client = ReturnType<typeof openClient>;
+export type KafkaClient = ReturnType<typeof openClient>;
 
 /**
  * Opens a kafkajs client, which tries the brokers in turn.
@@ -145,12 +145,12 @@ export interface Cluster {
   refreshMetadata(): Promise<void>;
   findTopicPartitionMetadata(topic: string): readonly { readonly partitionId: number }[];
   fetchTopicsOffset(
-    of: readonly (Topic & { readonly fromBeginning: boolean })[],
+    of: readonly (TopicPartitions & { readonly fromBeginning: boolean })[],
   ): Promise<readonly TopicOffsets[]>;
   findGroupCoordinator(of: { readonly groupId: string }): Promise<Coordinator>;
 }
 
-interface Topic {
+interface TopicPartitions {
   readonly topic: string;
   readonly partitions: readonly { readonly partition: number }[];
 }
@@ -198,11 +198,9 @@ function clusterOf(kafka: Kafka): Cluster {
   const create = Object.getOwnPropertySymbols(kafka).find(
     ({ description }) => description === 'private:Kafka:createCluster',
   )!;
-  const of = kafka as unknown as Record<
-    symbol,
-    (options: { allowAutoTopicCreation: boolean }) => Cluster
-  >;
-  return of[create]!({ allowAutoTopicCreation: false });
+  const { [create]: createCluster } = kafka as Kafka &
+    Record<symbol, (options: { allowAutoTopicCreation: boolean }) => Cluster>;
+  return createCluster!({ allowAutoTopicCreation: false });
 }
 
 /** Returns the topic's current id; undefined if unknown or aborted. Never rejects. */

@@ -9,7 +9,7 @@ import {
   type SourceContext,
 } from '@gateway/plugin';
 import type { Consumer, ConsumerGroupJoinEvent, EachBatchPayload } from 'kafkajs';
-import { logTo, openClient, type Client } from './client.js';
+import { logTo, openClient, type KafkaClient } from './client.js';
 import { groupOf, type Connection } from './connection.js';
 import { currentFetch, FetchMemory, type SourceMemory } from './memory.js';
 import { PartitionReader, type ReaderContext } from './partition-reader.js';
@@ -84,7 +84,7 @@ export class GroupMember implements ReaderContext {
   readonly handle: Handle;
   readonly #group: string;
   readonly #context: SourceContext;
-  readonly #client: Client;
+  readonly #client: KafkaClient;
   readonly #consumer: Consumer;
   readonly #ticks: NodeJS.Timeout;
   readonly #memory: SourceMemory;
@@ -235,10 +235,8 @@ export class GroupMember implements ReaderContext {
     const reader = this.#readers.get(batch.partition);
     if (!reader) return;
     // Missing in the types of kafkajs. A gap after it is due to compaction or transactions.
-    this.#lookForLost(
-      reader,
-      BigInt((batch as unknown as { fetchedOffset: string }).fetchedOffset),
-    );
+    const { fetchedOffset } = batch as typeof batch & { readonly fetchedOffset: string };
+    this.#lookForLost(reader, BigInt(fetchedOffset));
     let last: string | undefined;
     const isAssigned = () => this.#readers.get(reader.partition) === reader;
     try {

@@ -10,7 +10,7 @@ import { createRequire } from 'node:module';
 /** Private members of kafkajs 2.2.4, the pinned version. */
 export interface Broker {
   readonly versions: Readonly<Record<number, { readonly maxVersion: number }>>;
-  readonly connectionPool: { send(request: Request): Promise<string | undefined> };
+  readonly connectionPool: { send(request: MetadataRequest): Promise<string | undefined> };
   offsetFetch(of: OffsetsAsked): Promise<OffsetsAnswer>;
 }
 
@@ -33,7 +33,7 @@ interface OffsetsAnswer {
   }[];
 }
 
-interface Request {
+interface MetadataRequest {
   readonly request: {
     readonly apiKey: number;
     readonly apiVersion: number;
@@ -92,7 +92,7 @@ export async function topicId(
  * Requests metadata of version 10 (https://kafka.apache.org/protocol#The_Messages_Metadata). The
  * response is read up to the id.
  */
-function asking(topic: string): Request {
+function asking(topic: string): MetadataRequest {
   const encode = () => {
     const encoder = new (load('kafkajs/src/protocol/encoder') as new () => Encoder)();
     encoder.writeUVarInt(0); // Tagged header fields, unsupported by kafkajs.

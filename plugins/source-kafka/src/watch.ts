@@ -13,7 +13,7 @@ import { explain, idleMembers } from './explain.js';
 const LAG_EVERY_MS = 5_000;
 const OFFSETS_EVERY_MS = 2_000;
 
-interface Found {
+interface FoundLags {
   /** Messages after the committed offset, and the range to read, by partition. */
   readonly lags: ReadonlyMap<
     number,
@@ -33,7 +33,7 @@ export async function watch(connection: Connection, context: WatchContext): Prom
   const { topic_name: topic } = connection;
   const group = groupOf(connection, context.sourceId);
   const watching = async (cluster: Cluster) => {
-    let before: Found | undefined;
+    let before: FoundLags | undefined;
     await cluster.connect();
     await cluster.addTargetTopic(topic);
     while (!signal.aborted) {
@@ -62,7 +62,7 @@ export async function watch(connection: Connection, context: WatchContext): Prom
   }
 }
 
-async function look(cluster: Cluster, topic: string, groupId: string): Promise<Found> {
+async function look(cluster: Cluster, topic: string, groupId: string): Promise<FoundLags> {
   // A topic may have grown or been recreated.
   await cluster.refreshMetadata();
   const partitions = cluster

@@ -12,7 +12,7 @@ export interface Settings {
   readonly otel_auth?: { readonly header_name?: string; readonly header_value?: string };
 }
 
-export type Collector = ReturnType<typeof collectorOf>;
+export type OtlpCollector = ReturnType<typeof collectorOf>;
 
 const ADDRESS = /^(?:(https?):\/\/)?((?:[^\s:/@]+|\[[0-9a-f:.]+\]):\d{1,5})\/?$/i;
 

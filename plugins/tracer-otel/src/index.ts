@@ -20,7 +20,7 @@ import {
   type TracerContext,
   type TracerPlugin,
 } from '@gateway/plugin';
-import { collectorOf, type Collector, type Settings } from './collector.js';
+import { collectorOf, type OtlpCollector, type Settings } from './collector.js';
 import { explainFailure } from './failure.js';
 
 // `NodeSDK` would also send metrics and logs to localhost unless the environment forbids it.
@@ -76,7 +76,11 @@ function start(settings: Settings, context: TracerContext): Promise<{ close(): P
   });
 }
 
-function exporterTo(collector: Collector, given: string, outage: Outages): tracing.SpanExporter {
+function exporterTo(
+  collector: OtlpCollector,
+  given: string,
+  outage: Outages,
+): tracing.SpanExporter {
   const exporter = new OTLPTraceExporter({ ...collector, timeoutMillis: EXPORT_TIMEOUT_MS });
   return {
     export: (spans, done) =>
@@ -152,9 +156,9 @@ export function activeContext(): ContextManager {
     },
     bind(context, target) {
       if (typeof target !== 'function') return target;
-      const work = target as unknown as (...args: unknown[]) => unknown;
-      return ((...args: unknown[]) =>
-        manager.with(context, work, undefined, ...args)) as unknown as typeof target;
+      const bound: unknown = (...args: unknown[]) =>
+        manager.with(context, (): unknown => Reflect.apply(target, undefined, args));
+      return bound as typeof target;
     },
     enable: () => manager,
     disable() {

@@ -1,14 +1,14 @@
-import { FunctionQueues, type Call } from '#sandbox/parent/function-queues';
+import { FunctionQueues, type QueuedCall } from '#sandbox/parent/function-queues';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 
 const test = suite('sandbox/parent/function-queues');
 
-function call(payload: string | undefined, text = 'text'): Call {
+function call(payload: string | undefined, text = 'text'): QueuedCall {
   return { text, payload, deaths: 0, settle: () => undefined, fail: () => undefined };
 }
 
-function calls(count: number, payload = '1'): Call[] {
+function calls(count: number, payload = '1'): QueuedCall[] {
   return Array.from({ length: count }, () => call(payload));
 }
 

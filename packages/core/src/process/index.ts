@@ -1,6 +1,12 @@
 export { backoffMs, repeat, withTimeout } from './timing.js';
 export { failAgain, type Failing, latestOf } from './failing.js';
-export { type ComponentState, Health, readySentence, statesOnly } from './health.js';
+export {
+  type Component,
+  type ComponentState,
+  Health,
+  readySentence,
+  statesOnly,
+} from './health.js';
 export { Lifecycle, untilSignal } from './lifecycle.js';
 export { LoopShares, SHARES_LOOK_MS } from './loop-shares.js';
 export { ProjectPace, workOfEvents } from './project-pace.js';

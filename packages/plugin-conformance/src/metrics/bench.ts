@@ -52,12 +52,12 @@ export class MetricsBench extends Bench<MetricsPlugin, MetricsRig> {
       this.rig.read
         ? this.rig.read(blaming(metrics, 'plugin'), settings, table)
         : readExposition((await metrics.expose()).body);
-    return { metrics, read: async () => new Shown(await read()) };
+    return { metrics, read: async () => new ShownSeries(await read()) };
   }
 }
 
 /** The output of a backend. */
-export class Shown {
+export class ShownSeries {
   constructor(readonly families: readonly Family[]) {}
 
   samples(name: string, suffix = ''): Family['samples'] {

@@ -39,13 +39,13 @@ export function listed(rules: Readonly<Record<string, { readonly sentence: strin
 const POLL_MS = 20;
 
 /** Returns the problem without a full stop, or a falsy value. */
-export type Problem = () => string | false | undefined | Promise<string | false | undefined>;
+export type FindProblem = () => string | false | undefined | Promise<string | false | undefined>;
 
 /**
  * Waits until there is no problem.
  * @throws `Broken` with the problem after `withinMs`
  */
-export async function eventually(problem: Problem, withinMs: number): Promise<void> {
+export async function eventually(problem: FindProblem, withinMs: number): Promise<void> {
   const deadline = performance.now() + withinMs;
   for (let wrong = await problem(); wrong; wrong = await problem()) {
     if (performance.now() > deadline) throw new Broken(`${wrong}, within ${withinMs / 1000} s`);
@@ -57,7 +57,7 @@ export async function eventually(problem: Problem, withinMs: number): Promise<vo
  * Checks for `forMs` that there is no problem.
  * @throws `Broken` with the problem
  */
-export async function always(problem: Problem, forMs: number): Promise<void> {
+export async function always(problem: FindProblem, forMs: number): Promise<void> {
   const end = performance.now() + forMs;
   for (let isOver = false; ; isOver = performance.now() >= end) {
     const wrong = await problem();

@@ -1,7 +1,7 @@
 import { settles, type Message, type SourcePlugin } from '@gateway/plugin';
 import { eventually, must, type Rule } from '../run/rule.js';
 import { Bench } from '../run/run-rules.js';
-import { PluginRun, type RunOptions } from './plugin-run.js';
+import { PluginRun, type PluginRunOptions } from './plugin-run.js';
 import { readerProcess, type KillableReader } from './reader-process.js';
 import type { BreakablePlace, Place, SentMessage, SourceRig } from './rig.js';
 
@@ -60,20 +60,20 @@ export class SourceBench extends Bench<SourcePlugin, SourceRig> {
     return [...texts(numbers(20)), ...this.second(numbers(20, 20))];
   }
 
-  run(connection: Connection, options: RunOptions = {}): PluginRun {
+  run(connection: Connection, options: PluginRunOptions = {}): PluginRun {
     const run = new PluginRun(this, connection, options);
     this.#runs.push(run);
     return run;
   }
 
-  async start(options: PlaceOptions & RunOptions = {}) {
+  async start(options: PlaceOptions & PluginRunOptions = {}) {
     const { partitions, messages, ...runOptions } = options;
     const place = await this.open({ partitions, messages });
     return { place, run: this.run(place.connection, runOptions) };
   }
 
   /** Runs until it holds `count` messages. */
-  async hold(bodies = ['one'], count = bodies.length, options: RunOptions = {}) {
+  async hold(bodies = ['one'], count = bodies.length, options: PluginRunOptions = {}) {
     const started = await this.start({ messages: texts(bodies), answer: () => 'hold', ...options });
     await started.run.untilHeld(count);
     return started;

@@ -25,13 +25,13 @@ const failures = {
   missing: 'a queue or topic that does not exist',
   silent: 'a broker that never answers',
 } as const;
-type Failing = keyof typeof failures;
+type FailingPlace = keyof typeof failures;
 
-const without = (ability: Failing | 'openBreakable') => (rig: SourceRig) =>
+const without = (ability: FailingPlace | 'openBreakable') => (rig: SourceRig) =>
   rig[ability] === undefined ? `the rig has no \`${ability}\`` : undefined;
 
 /** `check` must reject this connection. */
-const checkRejects = (failing: Failing): Pick<SourceRule, 'needs' | 'skip' | 'test'> => ({
+const checkRejects = (failing: FailingPlace): Pick<SourceRule, 'needs' | 'skip' | 'test'> => ({
   needs: ['check-accepts-what-can-be-read'],
   skip: without(failing),
   test: async (bench) => {

@@ -6,7 +6,7 @@ import {
   type SourceContext,
   type SourcePlugin,
 } from '@gateway/plugin';
-import { always, eventually, must, type Problem } from '../run/rule.js';
+import { always, eventually, must, type FindProblem } from '../run/rule.js';
 import type { Bench } from '../run/run-rules.js';
 import type { SourceRig } from './rig.js';
 
@@ -19,7 +19,7 @@ export interface Handed {
   readonly settle: (outcome: Outcome) => void;
 }
 
-export interface RunOptions {
+export interface PluginRunOptions {
   readonly sourceId?: string;
   readonly window?: number;
   readonly workers?: number;
@@ -43,14 +43,14 @@ export class PluginRun {
   end: { readonly error?: unknown } | undefined;
   readonly over: Promise<void>;
   readonly #abort = new AbortController();
-  readonly #answer: NonNullable<RunOptions['answer']>;
+  readonly #answer: NonNullable<PluginRunOptions['answer']>;
   readonly #bench: Bench<SourcePlugin, SourceRig>;
   #released = false;
 
   constructor(
     bench: Bench<SourcePlugin, SourceRig>,
     connection: Record<string, unknown>,
-    { answer = () => 'accepted', wantsLag = true, ...options }: RunOptions,
+    { answer = () => 'accepted', wantsLag = true, ...options }: PluginRunOptions,
   ) {
     this.#answer = answer;
     this.#bench = bench;
@@ -118,11 +118,11 @@ export class PluginRun {
   }
 
   /** @throws `Broken` with the problem and how the run ended, if it did */
-  until(problem: Problem, withinMs = this.#bench.withinMs): Promise<void> {
+  until(problem: FindProblem, withinMs = this.#bench.withinMs): Promise<void> {
     return eventually(async () => this.#explain(await problem()), withinMs);
   }
 
-  stays(problem: Problem): Promise<void> {
+  stays(problem: FindProblem): Promise<void> {
     return always(async () => this.#explain(await problem()), this.#bench.quietMs);
   }
 
@@ -171,7 +171,7 @@ export class PluginRun {
       : '; `run` had resolved by then';
   }
 
-  #explain(problem: Awaited<ReturnType<Problem>>): string | false {
+  #explain(problem: Awaited<ReturnType<FindProblem>>): string | false {
     return problem ? `${problem}${this.ended()}` : false;
   }
 

@@ -19,7 +19,7 @@ import {
   PROGRESS_FD,
   REPLY_FD,
   REQUEST_FD,
-  type Answer,
+  type CallAnswer,
   type Chunk,
 } from '../protocol/protocol.js';
 import type { Refusal } from '../protocol/result.js';
@@ -66,7 +66,7 @@ const compile = makeCompiler(guest.console);
 stripHostGlobals();
 
 async function work(chunk: Chunk): Promise<void> {
-  let answers: Answer[] = [];
+  let answers: CallAnswer[] = [];
   let chars = 0;
   let flushedAt = clock();
 

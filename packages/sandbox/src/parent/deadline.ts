@@ -1,4 +1,4 @@
-import type { Progress } from '../protocol/progress.js';
+import type { CallProgress } from '../protocol/progress.js';
 
 /** A child with work that neither runs a function nor makes progress is killed after this time. */
 export const STUCK_MS = 10_000;
@@ -16,7 +16,7 @@ const KEPT_WAITING_DEADLINES = 1.7;
 const STARVED_SHARE = 0.1;
 
 /** `long`: likely to overrun. `starvedMs`: processor time of a call that had too little of it. */
-export type Look =
+export type DeadlineState =
   | { readonly state: 'fine' | 'long' | 'stuck' }
   | { readonly state: 'overran'; readonly call: number; readonly starvedMs?: number };
 
@@ -34,13 +34,13 @@ export function watchDeadline(
   cpuMs: () => number | undefined = () => undefined,
 ) {
   const everyMs = Math.min(200, Math.max(5, Math.ceil(deadlineMs / 10)));
-  let seen: Progress = { chunk: 0, call: undefined };
+  let seen: CallProgress = { chunk: 0, call: undefined };
   let seenForMs = 0;
   let seenRunningMs = 0;
   let cpuBefore: number | undefined;
   return {
     everyMs,
-    look(progress: Progress, sinceLastMs: number, heldMs = 0): Look {
+    look(progress: CallProgress, sinceLastMs: number, heldMs = 0): DeadlineState {
       if (progress.chunk !== seen.chunk || progress.call !== seen.call) {
         seen = progress;
         seenForMs = seenRunningMs = 0;

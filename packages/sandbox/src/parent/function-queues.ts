@@ -1,27 +1,27 @@
-import type { Answer, Payload } from '../protocol/protocol.js';
+import type { CallAnswer, Payload } from '../protocol/protocol.js';
 
 /** A payload for a function, or a check of it, that waits for its answer. */
-export interface Call {
+export interface QueuedCall {
   text: string;
   /** Undefined for a check. */
   payload: Payload | undefined;
   /** Processes that died for an unknown reason during this call. */
   deaths: number;
-  settle(answer: Answer): void;
+  settle(answer: CallAnswer): void;
   fail(error: Error): void;
 }
 
 export interface Taken {
   key: string;
-  calls: Call[];
+  calls: QueuedCall[];
   /** The function is new or suspected: its call may occupy the process until the deadline. */
   apart: boolean;
 }
 
 interface FunctionQueue {
   readonly key: string;
-  readonly project: Project;
-  waiting: Call[];
+  readonly project: ProjectQueues;
+  waiting: QueuedCall[];
   /** Processes that run calls of this queue. */
   running: number;
   /** Set when a process was killed because of it. */
@@ -31,7 +31,7 @@ interface FunctionQueue {
 }
 
 /** The functions of one project, in the order of their turns. */
-interface Project {
+interface ProjectQueues {
   readonly name: string;
   readonly queues: Map<string, FunctionQueue>;
   running: number;
@@ -42,7 +42,7 @@ interface Project {
 }
 
 /** A pause for a project's functions apart, ended by the caller after `ms`. */
-export interface Rest {
+export interface ProjectRest {
   readonly ms: number;
   end(): void;
 }
@@ -80,7 +80,7 @@ export class FunctionQueues {
   /** Process limit of a function, and of a project that shares them. */
   readonly #share: number;
   readonly #queues = new Map<string, FunctionQueue>();
-  readonly #projects = new Map<string, Project>();
+  readonly #projects = new Map<string, ProjectQueues>();
   /** Tried functions, least recently answered first, with the calls that fit into a turn. */
   readonly #tried = new Map<string, number>();
   #lastProject: string | undefined;
@@ -92,7 +92,7 @@ export class FunctionQueues {
   }
 
   /** @param project always the same for a function; by default the function is its own project */
-  add(key: string, calls: readonly Call[], project = key): void {
+  add(key: string, calls: readonly QueuedCall[], project = key): void {
     const queue = this.#queue(key, project);
     if (this.#lastProject !== undefined && this.#lastProject !== project)
       this.#sharedUntil = performance.now() + SHARING_MS;
@@ -101,7 +101,7 @@ export class FunctionQueues {
   }
 
   /** Ends a `take`. Unanswered calls return to the front of their queue. */
-  release(key: string, unanswered: readonly Call[]): void {
+  release(key: string, unanswered: readonly QueuedCall[]): void {
     const queue = this.#queue(key);
     queue.running -= 1;
     queue.project.running -= 1;
@@ -114,7 +114,7 @@ export class FunctionQueues {
    * within a minute its project rests: functions that only overrun cost neighbours at most a
    * quarter of a processor.
    */
-  suspect(key: string, tookMs: number): Rest | undefined {
+  suspect(key: string, tookMs: number): ProjectRest | undefined {
     const queue = this.#queue(key);
     const rest = suspectProject(queue.project, tookMs);
     queue.suspectUntil = queue.project.suspectUntil;
@@ -134,7 +134,7 @@ export class FunctionQueues {
   /**
    * A call apart was ended after `tookMs` for a new function. Its project rests like in `suspect`.
    */
-  interrupted(key: string, tookMs: number): Rest | undefined {
+  interrupted(key: string, tookMs: number): ProjectRest | undefined {
     const queue = this.#queue(key);
     queue.interrupted = true;
     return suspectProject(queue.project, tookMs);
@@ -211,18 +211,18 @@ export class FunctionQueues {
     return undefined;
   }
 
-  drop(key: string): Call[] {
+  drop(key: string): QueuedCall[] {
     const queue = this.#queues.get(key);
     const calls = queue?.waiting.splice(0) ?? [];
     if (queue) this.#forgetIdle(queue, performance.now());
     return calls;
   }
 
-  clear(): Call[] {
+  clear(): QueuedCall[] {
     return [...this.#queues.values()].flatMap((queue) => queue.waiting.splice(0));
   }
 
-  #most({ suspectUntil }: Project, now: number): number {
+  #most({ suspectUntil }: ProjectQueues, now: number): number {
     return suspectUntil > now || this.#sharedUntil > now ? this.#share : this.#processes;
   }
 
@@ -267,7 +267,7 @@ export class FunctionQueues {
   }
 }
 
-function suspectProject(project: Project, tookMs: number): Rest | undefined {
+function suspectProject(project: ProjectQueues, tookMs: number): ProjectRest | undefined {
   const now = performance.now();
   const ms =
     project.suspectUntil > now ? Math.min(MAX_REST_MS, RESTS * (tookMs + REPLACING_MS)) : 0;
@@ -283,7 +283,7 @@ function toTheEnd<V>(map: Map<string, V>, key: string, value: V): void {
 }
 
 /** Takes calls that may share a chunk from the front of a queue. */
-function cut(queue: FunctionQueue, most: number): Call[] {
+function cut(queue: FunctionQueue, most: number): QueuedCall[] {
   const { waiting } = queue;
   const first = waiting[0]!;
   let count = 1;

@@ -1,10 +1,15 @@
 import { childCommands, type Command } from './confinement.js';
 import { GuestProcess, type End } from './guest-process.js';
-import { FunctionQueues, type Call, type Rest, type Taken } from './function-queues.js';
+import {
+  FunctionQueues,
+  type QueuedCall,
+  type ProjectRest,
+  type Taken,
+} from './function-queues.js';
 import {
   DEFAULT_LIMITS,
   type SandboxLimits,
-  type Answer,
+  type CallAnswer,
   type Payload,
   type Reply,
 } from '../protocol/protocol.js';
@@ -33,13 +38,13 @@ const DEATHS_TOLERATED = 3;
 /** How long a call apart may delay a new function; a first call takes a few milliseconds. */
 const TRIAL_MS = 100;
 
-type OnAnswer = (index: number, answer: Answer) => void;
+type OnAnswer = (index: number, answer: CallAnswer) => void;
 type OnResult = (index: number, result: TransformResult) => void;
 
 interface Work {
   id: number;
   key: string;
-  calls: Call[];
+  calls: QueuedCall[];
   /** Answers arrive in order. */
   answered: number;
   apart: boolean;
@@ -154,18 +159,18 @@ export class Sandbox {
     fn: TransformFunction,
     payloads: readonly (Payload | undefined)[],
     onAnswer?: OnAnswer,
-  ): Promise<Answer[]> {
+  ): Promise<CallAnswer[]> {
     if (this.#closed) return Promise.reject(closedError());
     return new Promise((resolve, reject) => {
-      const answers = new Array<Answer>(payloads.length);
+      const answers = new Array<CallAnswer>(payloads.length);
       let missing = payloads.length;
       let failed = false;
       const fail = (error: Error): void => {
         failed = true;
         reject(error);
       };
-      const calls = payloads.map((payload, index): Call => {
-        const settle = (answer: Answer): void => {
+      const calls = payloads.map((payload, index): QueuedCall => {
+        const settle = (answer: CallAnswer): void => {
           if (failed) return onAnswer?.(index, answer);
           answers[index] = answer;
           missing -= 1;
@@ -346,7 +351,10 @@ export class Sandbox {
   }
 
   /** Finds the call that ended a process, if known, and refuses it; the others run again. */
-  #blame(work: Work, end: End): { refused: { call: Call; answer: Answer }[]; again: Call[] } {
+  #blame(
+    work: Work,
+    end: End,
+  ): { refused: { call: QueuedCall; answer: CallAnswer }[]; again: QueuedCall[] } {
     const unanswered = work.calls.slice(work.answered);
     if (unanswered.length === 0 || (work.interrupted && end.cause === 'lost'))
       return { refused: [], again: unanswered };
@@ -365,7 +373,7 @@ export class Sandbox {
       'crashed',
       `The process that ran the function died ${DEATHS_TOLERATED} times during this call.`,
     );
-    const refused: { call: Call; answer: Answer }[] = [];
+    const refused: { call: QueuedCall; answer: CallAnswer }[] = [];
     const again = unanswered.filter((call) => {
       const given =
         call === offender && refusal
@@ -396,7 +404,7 @@ export class Sandbox {
     );
   }
 
-  #rest(rest: Rest | undefined): void {
+  #rest(rest: ProjectRest | undefined): void {
     if (!rest) return;
     const timer = setTimeout(() => {
       this.#rests.delete(timer);

@@ -12,7 +12,7 @@ const BYTES = 8;
 /** The chunk, here and in a reply without answers, of a ready child. Chunks count from 1. */
 export const STARTED = 0xffffffff;
 
-export interface Progress {
+export interface CallProgress {
   /** The current chunk; 0 before the child is ready, STARTED before its first one. */
   chunk: number;
   /** The running call of that chunk; undefined between calls. */
@@ -43,7 +43,7 @@ export function openProgress(): number {
 }
 
 /** Reads the cell, in the parent. Throws the system's error if the descriptor cannot be read. */
-export function readProgress(fd: number): Progress {
+export function readProgress(fd: number): CallProgress {
   const cell = new Uint32Array(2);
   readSync(fd, new Uint8Array(cell.buffer), 0, BYTES, 0);
   const [chunk = 0, running = 0] = cell;

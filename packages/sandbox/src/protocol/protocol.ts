@@ -51,13 +51,13 @@ export interface Chunk {
 }
 
 /** `compiled` answers a successful check. */
-export type Answer = TransformResult | { kind: 'compiled'; logs: string[]; durationMs: number };
+export type CallAnswer = TransformResult | { kind: 'compiled'; logs: string[]; durationMs: number };
 
 /** Answers to the calls of a chunk in order, from index `first`. */
 export interface Reply {
   chunk: number;
   first: number;
-  answers: Answer[];
+  answers: CallAnswer[];
 }
 
 export const HEAD_BYTES = 4;
@@ -138,7 +138,7 @@ export function decodeReply(body: Buffer): Reply {
   return { chunk: line['chunk'], first: line['first'], answers };
 }
 
-function decodeAnswer(answer: unknown, cut: (size: unknown) => string): Answer {
+function decodeAnswer(answer: unknown, cut: (size: unknown) => string): CallAnswer {
   if (!isRecord(answer)) throw malformed();
   const { kind, logs, durationMs, sizes } = answer;
   if (
