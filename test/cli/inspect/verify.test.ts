@@ -31,13 +31,12 @@ function refusal(given: string, received = body): string {
 }
 
 for (const [name, given, sentence] of [
-  ['a line break was added', `${body}\n`, 'without the line break at its end'],
+  ['a line break was added', `${body}\n`, 'adds a line break'],
   [
     'JSON was serialised again',
     JSON.stringify(JSON.parse(body), null, 2),
     'when its JSON is serialised again',
   ],
-  ['a byte order mark was added', `\ufeff${body}`, 'without the byte order mark'],
   ['something else was signed', '{}', 'another secret, or of another id, timestamp or body'],
 ] as const) {
   verify(`a body that is not what was signed is refused and explained: ${name}`, () => {
@@ -45,14 +44,10 @@ for (const [name, given, sentence] of [
   });
 }
 
-verify('a key that was not decoded and a signature of the body alone are explained', () => {
+verify('a key that was not decoded is explained', () => {
   assert.match(
     refusal(`v1,${signature(secret).toString('base64')}`),
     'the text of the secret instead of the bytes',
-  );
-  assert.match(
-    refusal(`v1,${signature(secret, body).toString('base64')}`),
-    'give it as --plain-signature',
   );
 });
 

@@ -2,7 +2,7 @@ import { didYouMean, GatewayError, maskUrls, withoutSecrets } from '@gateway/cor
 import { commandNames, summaries, type NamedCommand } from './command-index.js';
 import { wrongUse } from './flag-values.js';
 
-export interface Failure {
+export interface CommandFailure {
   readonly sentence: string;
   readonly fix: string;
   readonly exitStatus: number;
@@ -26,7 +26,7 @@ interface ParserError {
 export function failureOf(
   error: unknown,
   { command, flags }: { command: string; flags: readonly string[] },
-): Failure {
+): CommandFailure {
   if (error instanceof GatewayError)
     return { sentence: error.message, fix: error.fix, exitStatus: error.exitStatus };
   const {
@@ -65,7 +65,7 @@ export function failureOf(
 }
 
 /** Formats a failure for standard error. */
-export function printed({ sentence, fix }: Failure): string {
+export function printed({ sentence, fix }: CommandFailure): string {
   return maskUrls(`error: ${sentence.replaceAll('\n', '\n       ')}\nfix:   ${fix}\n`);
 }
 

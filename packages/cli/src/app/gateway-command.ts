@@ -8,8 +8,8 @@ import {
   type Resolved,
 } from '@gateway/core/config';
 import type { Database } from '@gateway/store/postgres';
-import { answerTable, type Column } from '../output/table.js';
-import { withDatabase, type DatabaseOptions } from './stores.js';
+import { answerTable, type TableColumn } from '../output/table.js';
+import { withDatabase, type DatabaseWork } from './stores.js';
 import { installation } from './installation.js';
 
 export { Args, Flags, withDatabase };
@@ -43,7 +43,7 @@ export abstract class GatewayCommand extends Command {
   protected withDatabase<T>(
     flags: FlagValues,
     work: (database: Database) => Promise<T>,
-    options?: DatabaseOptions,
+    options?: DatabaseWork,
   ): Promise<T> {
     return withDatabase(this.resolve(flags).config, work, options);
   }
@@ -51,7 +51,7 @@ export abstract class GatewayCommand extends Command {
   protected logTable<Item>(
     items: readonly Item[],
     { json }: { json: boolean },
-    columns: readonly Column<Item>[],
+    columns: readonly TableColumn<Item>[],
   ): void {
     this.log(answerTable(items, columns, { json }));
   }

@@ -12,7 +12,7 @@ import type { Database } from '@gateway/store/postgres';
 
 const KV_PATIENCE_MS = 2_000;
 
-export interface DatabaseOptions {
+export interface DatabaseWork {
   /** Connections for concurrent work. */
   readonly poolSize?: number;
   /** Requires all migrations. */
@@ -26,7 +26,7 @@ export interface DatabaseOptions {
 export async function withDatabase<T>(
   { database: settings }: Config,
   work: (database: Database) => Promise<T>,
-  { poolSize = 2, migrated = true }: DatabaseOptions = {},
+  { poolSize = 2, migrated = true }: DatabaseWork = {},
 ): Promise<T> {
   const { openDatabase, requireMigrated, requireSessions } =
     await import('@gateway/store/postgres');

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Command } from '@oclif/core/command';
 import { Plugin, type Config } from '@oclif/core/config';
 import type { SettingsTable } from '@gateway/core/config';
 import { bashAddition } from './bash.js';
@@ -33,8 +34,6 @@ export async function completionScript(
   return shell === 'zsh' ? script.replace(/\n_gateway\n$/, () => either) : script;
 }
 
-type Create = new (argv: readonly string[], config: object) => { run(): Promise<void> };
-
 /**
  * Runs oclif's generator, a command that writes to a cache folder, here a temporary one, with the
  * catalog in place of the commands.
@@ -52,10 +51,7 @@ async function generatedScript(
       type: 'core',
     });
     await plugin.load();
-    const Create = (await plugin.findCommand('autocomplete:create', {
-      must: true,
-    })) as unknown as Create;
-    const { bin, topicSeparator } = config;
+    const Create = await plugin.findCommand('autocomplete:create', { must: true });
     const topics = catalog.map(({ words, summary }) => ({
       name: words.join(':'),
       description: summary,
@@ -63,13 +59,13 @@ async function generatedScript(
     const commands = catalog
       .filter(({ isTopic }) => !isTopic)
       .map((command) => asOclif(command, { withHelp: shell === 'bash' }));
-    await new Create([], {
-      bin,
-      topicSeparator,
-      cacheDir: folder,
-      topics,
-      getPluginsList: () => [{ commands }],
-    }).run();
+    const shown = Object.create(config, {
+      cacheDir: { value: folder },
+      topics: { value: topics },
+      getPluginsList: { value: () => [{ commands }] },
+    }) as Config;
+    // The declared class is abstract.
+    await (Reflect.construct(Create, [[], shown]) as Command).run();
     return await readFile(join(folder, 'autocomplete', files[shell]), 'utf8');
   } finally {
     await rm(folder, { recursive: true, force: true });

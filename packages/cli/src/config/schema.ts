@@ -1,8 +1,7 @@
 import { formats, keysOf, type Setting, type SettingsTable } from '@gateway/core/config';
+import type { JsonSchema } from '@gateway/core/openapi';
 
-export type JsonSchema = Readonly<Record<string, unknown>>;
-
-interface Group extends JsonSchema {
+interface GroupSchema extends JsonSchema {
   readonly properties: Record<string, JsonSchema>;
 }
 
@@ -26,15 +25,15 @@ export function configSchema(rows: SettingsTable): JsonSchema {
     for (const place of keysOf(key, row)) {
       const path = place.split('.');
       const last = path.pop()!;
-      let at: Group = schema;
-      for (const part of path) at = (at.properties[part] ??= group()) as Group;
+      let at: GroupSchema = schema;
+      for (const part of path) at = (at.properties[part] ??= group()) as GroupSchema;
       at.properties[last] = property(row);
     }
   }
   return schema;
 }
 
-function group(): Group {
+function group(): GroupSchema {
   return { type: 'object', additionalProperties: false, properties: {} };
 }
 

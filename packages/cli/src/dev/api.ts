@@ -1,4 +1,4 @@
-import { DevError } from './error.js';
+import { DevError } from './flags.js';
 
 const REQUEST_MS = 20_000;
 

@@ -1,7 +1,18 @@
 import type { FlagValues } from '@gateway/core/config';
 import { wrongUse } from '../app/flag-values.js';
 
-export interface Topic {
+/** The command prints the sentence and the fix, and exits with 1. */
+export class DevError extends Error {
+  override readonly name = 'DevError';
+  readonly fix: string;
+
+  constructor(sentence: string, fix: string, cause?: unknown) {
+    super(sentence, { cause });
+    this.fix = fix;
+  }
+}
+
+export interface KafkaTopic {
   readonly brokers: readonly string[];
   readonly name: string;
 }
@@ -19,7 +30,7 @@ export function isFixed(key: string): boolean {
 }
 
 /** Parses `host:port/topic`, or `host:port,host:port/topic`. Throws `wrong_use`. */
-export function parseTopic(text: string): Topic {
+export function parseTopic(text: string): KafkaTopic {
   const [, brokers = '', name = ''] = /^([^/\s]+)\/([A-Za-z0-9._-]{1,249})$/.exec(text) ?? [];
   const list = brokers.split(',');
   if (name && list.every((broker) => /^[^:/\s[\]]+:\d{1,5}$/.test(broker)))

@@ -2,7 +2,7 @@ import { startAgent } from '@gateway/agent';
 import type { Resolved } from '@gateway/core/config';
 import type { Log } from '@gateway/core/logging';
 import { isMissed } from '@gateway/core/plugins';
-import type { Lifecycle } from '@gateway/core/process';
+import type { Component, Lifecycle } from '@gateway/core/process';
 import { startServer } from '@gateway/server';
 import { openIntake } from '@gateway/server/intake';
 import { openKv } from '@gateway/store/kv';
@@ -10,7 +10,7 @@ import { licenceOf, startPlugins } from '../app/installation.js';
 import { Api } from './api.js';
 import { startInbox, type Inbox } from './services/inbox.js';
 import { LOOPBACK, type Ports } from './services/ports.js';
-import { startQueue, type Queue } from './services/queue.js';
+import { startQueue, type QueueEmulator } from './services/queue.js';
 import { prepareDatabase, setUp } from './setup.js';
 import type { DevState } from './state.js';
 
@@ -24,16 +24,10 @@ export interface InstanceOptions {
   readonly tell: (part: string, text: string) => void;
 }
 
-export interface Component {
-  readonly name: string;
-  readonly state: 'ok' | 'degraded' | 'down';
-  readonly reason?: string;
-}
-
 export interface Instance {
   readonly state: DevState;
   readonly log: Log;
-  readonly queue: Queue;
+  readonly queue: QueueEmulator;
   readonly inbox: Inbox;
   readonly api: Api;
   readonly serverUrl: string;
@@ -44,7 +38,7 @@ export interface Instance {
   /** Labels of the resources created by this start. */
   readonly made: readonly string[];
   /** Returns the agent's components. */
-  health(): Promise<readonly Component[]>;
+  health(): Promise<readonly Omit<Component, 'since'>[]>;
 }
 
 /** Starts everything except Postgres, which must run. */

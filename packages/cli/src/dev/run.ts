@@ -6,18 +6,17 @@ import { installation } from '../app/installation.js';
 import { closingDeadlineMs } from '../app/process.js';
 import { untilInterrupted } from '../app/signals.js';
 import { paint } from '../output/paint.js';
-import { DevError } from './error.js';
-import type { Topic } from './flags.js';
-import { choosePorts, LOOPBACK, type Ports } from './services/ports.js';
+import { DevError, type KafkaTopic } from './flags.js';
+import { choosePorts, LOOPBACK } from './services/ports.js';
 import { startPostgres } from './services/postgres.js';
-import { LOG, openState, resolveSettings, type DevState } from './state.js';
+import { LOG, openState, resolveSettings } from './state.js';
 
 export interface DevOptions {
   readonly isOnce: boolean;
   readonly isFresh: boolean;
   /** Undefined: the default port, or the next free one. */
   readonly ports: { readonly api: number | undefined; readonly agent: number | undefined };
-  readonly topics: readonly Topic[];
+  readonly topics: readonly KafkaTopic[];
   readonly flags: FlagValues;
 }
 
@@ -28,36 +27,13 @@ const print = (line: string) => void process.stdout.write(`${line}\n`);
  * a DevError or GatewayError when it cannot start or, with `isOnce`, the sample was not verified.
  */
 export async function runDev(options: DevOptions): Promise<void> {
-  const banner = `gateway ${VERSION} for development`;
+  const banner = paint('bold', `gateway ${VERSION} for development`);
   print(
-    `${paint('bold', banner)}, on ${LOOPBACK} alone. Production runs \`gateway server\` and \`gateway agent\`.\n`,
+    `${banner}, on ${LOOPBACK} alone. Production runs \`gateway server\` and \`gateway agent\`.\n`,
   );
-  let ports = await choosePorts(options.ports);
+  const ports = await choosePorts(options.ports);
   const state = await openState(options);
-  try {
-    for (let starts = 1; ; starts++) {
-      try {
-        return await runIn(state, ports, options);
-      } catch (error) {
-        // Another process bound a port between its choice and its use.
-        if (!isPortTaken(error) || starts === 3) throw error;
-        print(`${(error as Error).message}; starting again with other ports.\n`);
-      } finally {
-        await ports.close();
-      }
-      ports = await choosePorts(options.ports);
-    }
-  } finally {
-    state.unlock();
-  }
-}
-
-function isPortTaken(error: unknown): boolean {
-  const { code } = error as { code?: unknown };
-  return code === 'EADDRINUSE' || code === 'port_in_use';
-}
-
-async function runIn(state: DevState, ports: Ports, options: DevOptions): Promise<void> {
+  process.once('exit', state.unlock);
   const resolved = resolveSettings(state, ports, options.flags, installation().rows);
   const lines = createWriteStream(LOG, { flags: 'w', mode: 0o600 });
   const log = createLog({
@@ -72,9 +48,8 @@ async function runIn(state: DevState, ports: Ports, options: DevOptions): Promis
     print('\nStopping; deliveries in flight are settled first. Ctrl-C again ends it at once.');
   });
   const tell = (part: string, text: string) => {
-    print(
-      `  ${`${(performance.now() / 1000).toFixed(2)} s`.padStart(8)}  ${paint('bold', part.padEnd(10))}  ${text}`,
-    );
+    const time = `${(performance.now() / 1000).toFixed(2)} s`.padStart(8);
+    print(`  ${time}  ${paint('bold', part.padEnd(10))}  ${text}`);
     if (isInterrupted) throw new Error('interrupted'); // ends the start here
   };
   if (state.notice) print(`${state.notice}\n`);

@@ -1,16 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sentenceOf } from '@gateway/core/routing';
 import { failureOf, printed } from '../app/failure.js';
+import { escapeLine } from '../output/escape-terminal.js';
 import { paint } from '../output/paint.js';
-import { DevError } from './error.js';
-import type { Topic } from './flags.js';
+import type { AttemptView, DeliveryView, EventView, QuarantinedView } from './api.js';
+import { DevError, type KafkaTopic } from './flags.js';
 import type { Instance } from './instance.js';
-import { followSample, sampleMessage } from './sample.js';
+import type { Receipt } from './services/inbox.js';
+import { QUEUE_NAME } from './services/queue.js';
 import { addTopic } from './setup.js';
 import { followTraffic } from './traffic.js';
 
 export interface SessionOptions {
   readonly isOnce: boolean;
-  readonly topics: readonly Topic[];
+  readonly topics: readonly KafkaTopic[];
   readonly print: (line: string) => void;
   readonly signal: AbortSignal;
 }
@@ -52,7 +55,7 @@ async function showSample(instance: Instance, print: (line: string) => void): Pr
 }
 
 async function showTopic(
-  topic: Topic,
+  topic: KafkaTopic,
   instance: Instance,
   print: (line: string) => void,
 ): Promise<void> {
@@ -102,4 +105,146 @@ Read a Kafka topic too (stop this one first):
 
 Deliveries follow, a line each. Ctrl-C stops.
 `;
+}
+
+/** Returns a sample message in a custom format. */
+function sampleMessage(number: string): string {
+  return JSON.stringify({
+    kind: 'order.created',
+    shop: 'berlin',
+    order: { number, total: '19.90', currency: 'EUR' },
+  });
+}
+
+const DEADLINE_MS = 30_000;
+const POLL_MS = 10;
+const FRESH = 'or start with --fresh';
+
+/**
+ * Sends one message to the queue, follows it over the API to the inbox, and prints each step with
+ * its time. Returns the verified request. Throws a DevError with the failed step and the reason.
+ */
+async function followSample(
+  body: string,
+  instance: Instance,
+  print: (line: string) => void,
+): Promise<Receipt> {
+  const { queue, api, inbox, project, state } = instance;
+  const { source_id: sourceId, endpoint_id: endpointId } = state.record;
+  const sentAt = Date.now();
+  let lastMs = 0;
+  const step = (at: string | number, name: string, text: string) => {
+    lastMs = Math.max(lastMs, new Date(at).getTime() - sentAt);
+    print(`  ${`${lastMs} ms`.padStart(9)}  ${paint('bold', name.padEnd(9))}  ${text}`);
+  };
+  const until = async <T>(expected: string, find: () => Promise<T | undefined>): Promise<T> => {
+    for (;;) {
+      const found = await find();
+      if (found !== undefined) return found;
+      if (Date.now() > sentAt + DEADLINE_MS) throw await notInTime(expected, instance);
+      await sleep(POLL_MS);
+    }
+  };
+  const newest = async <T>(list: string) =>
+    (await api.list<T>(`${project}/${list}?sourceId=${sourceId}&perPage=1`))[0];
+  const before = [
+    await newest<EventView>('events'),
+    await newest<QuarantinedView>('quarantine'),
+  ].map((it) => it?.uid);
+
+  await queue.send(body);
+  step(sentAt, 'sent', `to the queue ${QUEUE_NAME}: ${escapeLine(body, 100)}`);
+
+  const event = await until('accepted', async () => {
+    const quarantined = await newest<QuarantinedView>('quarantine');
+    if (quarantined && !before.includes(quarantined.uid)) {
+      const { code, reason } = quarantined;
+      throw new DevError(
+        `the sample was quarantined (${code}): ${reason}`,
+        `change the function of the source, ${FRESH}`,
+      );
+    }
+    const found = await newest<EventView>('events');
+    return found && !before.includes(found.uid) && found.status !== 'pending' ? found : undefined;
+  });
+  const committed = `committed as event ${event.uid}, and only then acknowledged to the queue`;
+  step(event.created_at, 'accepted', `transformed into ${event.event_type}, ${committed}`);
+
+  const toInbox = async () => {
+    const deliveries = await api.list<DeliveryView>(
+      `${project}/eventdeliveries?eventId=${event.uid}`,
+    );
+    const found = deliveries.find(({ endpoint_id: endpoint }) => endpoint === endpointId);
+    if (found) return found;
+    const others = deliveries.map(({ endpoint_metadata: { name } }) => name).join(', ');
+    const why = others ? `it went to ${others}` : sentenceOf(String(event.outcome));
+    throw new DevError(
+      `the sample was not routed to the inbox: ${why}`,
+      `subscribe the endpoint Inbox to ${event.event_type}, ${FRESH}`,
+    );
+  };
+  const delivery = await toInbox();
+  step(delivery.created_at, 'routed', `to the endpoint ${delivery.endpoint_metadata.name}`);
+
+  const attempt = await until('delivered', async () => {
+    const { status } = (await toInbox()).endpoint_metadata;
+    if (status !== 'active')
+      throw new DevError(
+        `the delivery of the sample is held: the endpoint Inbox is ${status}`,
+        `activate it, ${FRESH}`,
+      );
+    return (
+      await api.list<AttemptView>(`${project}/eventdeliveries/${delivery.uid}/deliveryattempts`)
+    ).at(-1);
+  });
+  if (!attempt.status) throw notDelivered(attempt);
+  const { url } = delivery.endpoint_metadata;
+  const receipt = inbox.receipts.find(({ headers }) => headers['webhook-id'] === delivery.uid);
+  if (!receipt) {
+    const answer = `the sample was delivered to ${url}, which answered ${attempt.http_status}`;
+    throw new DevError(
+      `${answer}: the endpoint Inbox has that URL now`,
+      `give the endpoint the URL ${inbox.url}/ again, ${FRESH}`,
+    );
+  }
+  const answer = `answered ${attempt.http_status} in ${attempt.duration_ms} ms, attempt ${attempt.number}`;
+  step(
+    Date.parse(attempt.requested_at) + attempt.duration_ms,
+    'delivered',
+    `POST ${url} ${answer}`,
+  );
+  step(
+    receipt.received_at,
+    'verified',
+    'by the inbox before it answered: the Standard Webhooks signature is right',
+  );
+  return receipt;
+}
+
+function notDelivered({
+  http_status: status,
+  error,
+  response_body: body,
+  number,
+}: AttemptView): DevError {
+  const reason =
+    status === null
+      ? String(error)
+      : `the inbox answered ${status}${body ? `: ${escapeLine(body, 200)}` : ''}`;
+  return new DevError(
+    `the sample was not delivered by attempt ${number}: ${reason.trim()}`,
+    `check that the endpoint Inbox has its URL, and that endpoint_secret in .gateway/dev.json is its secret, ${FRESH}`,
+  );
+}
+
+async function notInTime(expected: string, { health }: Instance): Promise<DevError> {
+  const problems = (await health()).flatMap(({ name, state, reason }) =>
+    state === 'ok' ? [] : [`${name}: ${reason ?? state}`],
+  );
+  const why =
+    problems.length > 0 ? `: ${problems.join('; ')}` : '; a function that returns null drops it';
+  return new DevError(
+    `the sample was not ${expected} within ${DEADLINE_MS / 1000} seconds${why}`,
+    `read .gateway/dev.log, ${FRESH}`,
+  );
 }

@@ -4,7 +4,7 @@ import { bootstrapUser } from '@gateway/store/people';
 import { migrateUp, type Database } from '@gateway/store/postgres';
 import { withDatabase } from '../app/stores.js';
 import type { Api } from './api.js';
-import type { Topic } from './flags.js';
+import type { KafkaTopic } from './flags.js';
 import { QUEUE_KEYS, QUEUE_NAME, QUEUE_REGION } from './services/queue.js';
 import type { DevState } from './state.js';
 
@@ -31,8 +31,6 @@ function transform(payload) {
 }
 `;
 }
-
-type Named = Readonly<Record<string, unknown>> & { readonly name: string };
 
 /**
  * Migrates the database and creates a user, like `gateway migrate up` and `gateway bootstrap`.
@@ -73,7 +71,7 @@ export async function setUp(
   const ensure = async <T>(
     kind: 'project' | 'endpoint' | 'subscription' | 'source',
     path: string,
-    body: Named,
+    body: { readonly name: string; readonly [field: string]: unknown },
     label = '',
   ) => {
     const known = await api.find<T>(path, state.record[`${kind}_id`]);
@@ -147,7 +145,7 @@ export async function setUp(
 export async function addTopic(
   api: Api,
   state: DevState,
-  { brokers, name }: Topic,
+  { brokers, name }: KafkaTopic,
 ): Promise<{ source: string; isNew: boolean }> {
   const { project_id: projectId, topics = {} } = state.record;
   const path = `/projects/${projectId}/sources`;

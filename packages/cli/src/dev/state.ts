@@ -21,8 +21,7 @@ import {
   type SettingsTable,
 } from '@gateway/core/config';
 import { isObject, jsonMistake } from '@gateway/core/json';
-import { DevError } from './error.js';
-import { isFixed } from './flags.js';
+import { DevError, isFixed } from './flags.js';
 import { LOOPBACK, type Ports } from './services/ports.js';
 import {
   POSTGRES_DATABASE,
@@ -30,7 +29,7 @@ import {
   type PostgresOptions,
   canEnter,
   postgresUser,
-  type User,
+  type SystemUser,
 } from './services/postgres.js';
 
 /** The folder `./.gateway`, locked by this process. docs/start.md describes its files. */
@@ -44,8 +43,6 @@ export interface DevState {
   save(added: DevRecord): void;
   unlock(): void;
 }
-
-type Tree = Readonly<Record<string, unknown>>;
 
 /** Ids, keys and addresses in `.gateway/dev.json`. */
 interface DevRecord {
@@ -84,13 +81,20 @@ export async function openState({ isFresh }: { isFresh: boolean }): Promise<DevS
   makeFolder(user);
   const unlock = lockFolder(join(FOLDER, 'lock'));
   try {
-    let record = readRecord(isFresh);
+    let record: DevRecord = {};
+    try {
+      record = readPrivate(RECORD, 'start with --fresh, which deletes the state in the folder');
+    } catch (error) {
+      if (!isFresh) throw error;
+    }
     const save = (added: DevRecord) => writePrivate(RECORD, (record = { ...record, ...added }));
     const dataIn = (home = resolve(FOLDER, 'postgres')) => join(home, 'data');
     await stopLeftoverPostgres(dataIn(record.postgres_home));
-    const notice = isFresh
-      ? undefined
-      : incomplete(record, existsSync(dataIn(record.postgres_home)));
+    const missing = missingIn(record, dataIn(record.postgres_home));
+    const notice =
+      missing.length === 0 || isFresh
+        ? undefined
+        : `${FOLDER} lacks ${missing.join(' and ')}. Starting with a new state.`;
     if (isFresh || notice !== undefined) {
       if (record.postgres_home?.startsWith(ELSEWHERE))
         rmSync(record.postgres_home, { recursive: true, force: true });
@@ -125,7 +129,7 @@ export async function openState({ isFresh }: { isFresh: boolean }): Promise<DevS
 }
 
 /** Other users cannot read the folder, but Postgres' user must pass through it. */
-function makeFolder(user: User | undefined): void {
+function makeFolder(user: SystemUser | undefined): void {
   try {
     mkdirSync(FOLDER, { recursive: true });
     chmodSync(FOLDER, user ? 0o711 : 0o700);
@@ -141,20 +145,15 @@ function makeFolder(user: User | undefined): void {
   }
 }
 
-/**
- * The data of Postgres and the keys are useless without each other. Undefined if all or none of
- * them exist.
- */
-function incomplete({ api_key: apiKey }: DevRecord, hasData: boolean): string | undefined {
-  if (!hasData && apiKey === undefined) return undefined;
-  const missing = [
-    ...(hasData ? [] : ['the data of Postgres']),
-    ...(apiKey === undefined ? ['the API key, which is written at the end of a first start'] : []),
-    ...(readSecrets() ? [] : [`the keys in ${CONFIG}`]),
-  ];
-  return missing.length === 0
-    ? undefined
-    : `${FOLDER} lacks ${missing.join(' and ')}. Starting with a new state.`;
+/** The data of Postgres and the keys are useless without each other. Empty for a new folder. */
+function missingIn({ api_key: apiKey }: DevRecord, data: string): string[] {
+  const parts = {
+    'the data of Postgres': existsSync(data),
+    'the API key, which is written at the end of a first start': apiKey !== undefined,
+    [`the keys in ${CONFIG}`]: readSecrets() !== undefined,
+  };
+  const missing = Object.entries(parts).flatMap(([part, exists]) => (exists ? [] : [part]));
+  return missing.length === 3 ? [] : missing;
 }
 
 function readSecrets(): { encryptionKey: string; password: string } | undefined {
@@ -177,7 +176,7 @@ export function resolveSettings(
   flags: FlagValues,
   rows: SettingsTable,
 ): Resolved {
-  const fixed: Tree = {
+  const fixed: FileContent = {
     encryption_key: encryptionKey,
     root_path: '',
     server: {
@@ -211,30 +210,22 @@ export function resolveSettings(
   return resolveConfig({ command: 'dev', flags, env, file: `./${CONFIG}`, rows });
 }
 
-function merged(base: Tree, over: Tree): Tree {
+type FileContent = Readonly<Record<string, unknown>>;
+
+function merged(base: FileContent, over: FileContent): FileContent {
   const values = Object.entries(over).map(([key, value]) => {
     const before = base[key];
     return [key, isObject(value) && isObject(before) ? merged(before, value) : value];
   });
-  return { ...base, ...Object.fromEntries(values) } as Tree;
+  return { ...base, ...Object.fromEntries(values) } as FileContent;
 }
 
-function readConfigFile(): Tree {
+function readConfigFile(): FileContent {
   return readPrivate(CONFIG, 'correct it, or start with --fresh');
 }
 
-/** @param isFresh reads a broken file as empty */
-function readRecord(isFresh: boolean): DevRecord {
-  try {
-    return readPrivate(RECORD, 'start with --fresh, which deletes the state in the folder');
-  } catch (error) {
-    if (isFresh) return {};
-    throw error;
-  }
-}
-
 /** Reads a file of `writePrivate`, if there is one. Errors do not quote it: it contains secrets. */
-function readPrivate(file: string, fix: string): Tree {
+function readPrivate(file: string, fix: string): FileContent {
   if (!existsSync(file)) return {};
   const text = readFileSync(file, 'utf8');
   try {
@@ -254,38 +245,30 @@ function writePrivate(file: string, value: object): void {
   renameSync(temporary, file);
 }
 
-interface Holder {
-  readonly pid: number;
-  /** After a crash, another process can have the pid. */
-  readonly command: string;
-}
-
 const STOP_MS = 15_000;
 
 /**
  * Locks the folder, replacing the lock of an exited process. Returns a function that unlocks it.
- * Throws a DevError when another process holds the lock.
+ * Throws a DevError when another process holds the lock. The lock names the command too: after a
+ * crash, another process can have the pid.
  */
 export function lockFolder(file: string): () => void {
-  const own: Holder = { pid: process.pid, command: commandOf(process.pid) ?? '' };
-  const { pid, command } = holderIn(file);
-  if (pid !== own.pid && commandOf(pid) === command) {
+  let holder = { pid: 0, command: '' };
+  try {
+    holder = JSON.parse(readFileSync(file, 'utf8')) as typeof holder;
+  } catch {
+    // There is none, or a crash has truncated it.
+  }
+  const { pid, command } = holder;
+  if (pid !== process.pid && commandOf(pid) === command) {
     throw new DevError(
       `gateway dev runs in this folder already (process ${pid})`,
       `use that one, stop it with Ctrl-C or \`kill ${pid}\`, or start this one in another folder`,
     );
   }
+  const own = { pid: process.pid, command: commandOf(process.pid) ?? '' };
   writeFileSync(file, JSON.stringify(own), { mode: 0o600 });
   return () => rmSync(file, { force: true });
-}
-
-/** A crash can have truncated the lock. */
-function holderIn(file: string): Holder {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Holder;
-  } catch {
-    return { pid: 0, command: '' };
-  }
 }
 
 /**

@@ -3,7 +3,7 @@ import { sentenceOf } from '@gateway/core/routing';
 import { escapeLine } from '../output/escape-terminal.js';
 import { paint, timeOfDay } from '../output/paint.js';
 import type { AttemptView, DeliveryView, EventView, QuarantinedView } from './api.js';
-import type { Component, Instance } from './instance.js';
+import type { Instance } from './instance.js';
 import type { Receipt } from './services/inbox.js';
 
 const POLL_MS = 1_000;
@@ -12,7 +12,12 @@ const ROWS = 100;
 const LINES_MAX = 20;
 const BODY_CHARS = 60;
 
-type Line = readonly [atMs: number, colour: 'green' | 'yellow' | 'red', word: string, text: string];
+type TrafficLine = readonly [
+  atMs: number,
+  colour: 'green' | 'yellow' | 'red',
+  word: string,
+  text: string,
+];
 
 /**
  * Prints new deliveries, quarantined messages, events without deliveries and changes of the agent's
@@ -28,7 +33,7 @@ export async function followTraffic(
   const newQuarantined = changes<QuarantinedView>(({ uid }) => uid);
   const newEvents = changes<EventView>(({ uid, status }) => `${uid} ${status}`);
   const newDeliveries = changes<DeliveryView>(({ uid, attempts }) => `${uid} ${attempts}`);
-  const newComponents = changes<Component>(
+  const newComponents = changes<Awaited<ReturnType<typeof health>>[number]>(
     ({ name, state, reason }) => `${name} ${state} ${reason}`,
   );
 
@@ -43,7 +48,7 @@ export async function followTraffic(
     const components = newComponents(await health());
     const receipts = newReceipts(inbox.receipts);
     if (isFirst) return;
-    const lines: Line[] = [];
+    const lines: TrafficLine[] = [];
     const now = Date.now();
     for (const { name, state, reason = state } of components) {
       if (state === 'ok') lines.push([now, 'green', 'working', name]);

@@ -11,10 +11,10 @@ import {
   failedBy,
   ok,
   skipped,
-  type Check,
-  type Context,
+  type DoctorCheck,
+  type DoctorContext,
   type Examined,
-  type Finding,
+  type DoctorFinding,
 } from './finding.js';
 import {
   checkOpenFiles,
@@ -33,7 +33,9 @@ const DEADLINE_MS = 10_000;
 const noDatabase = () => skipped('because of the database');
 
 /** Wraps a check that needs migrated tables. */
-function onTables(work: (database: Database, context: Context) => ReturnType<Check[1]>): Check[1] {
+function onTables(
+  work: (database: Database, context: DoctorContext) => ReturnType<DoctorCheck[1]>,
+): DoctorCheck[1] {
   return (context) => {
     const { reached, migrated } = context;
     const withTables = () =>
@@ -46,7 +48,7 @@ function onTables(work: (database: Database, context: Context) => ReturnType<Che
 }
 
 /** The checks in the order of the report. */
-const checks: readonly Check[] = [
+const checks: readonly DoctorCheck[] = [
   ['encryption key', checkEncryptionKey],
   ['licence', checkLicence],
   ['database', checkDatabase],
@@ -77,7 +79,7 @@ const checks: readonly Check[] = [
 export async function* examine(
   given: Examined,
   { withinMs = DEADLINE_MS }: { withinMs?: number } = {},
-): AsyncGenerator<Finding> {
+): AsyncGenerator<DoctorFinding> {
   const { checked, resolved } = given;
   yield { check: 'settings', ...checkSettings(checked, resolved === undefined) };
   if (!resolved) {
@@ -106,9 +108,9 @@ export async function* examine(
   migrated.catch(() => undefined);
   // Later than the time limit of a check, which has the more specific error.
   const signal = AbortSignal.timeout(withinMs + 100);
-  const context: Context = { ...given, resolved, config, signal, reached, migrated };
+  const context: DoctorContext = { ...given, resolved, config, signal, reached, migrated };
 
-  const run = async ([check, work]: Check): Promise<Finding[]> => {
+  const run = async ([check, work]: DoctorCheck): Promise<DoctorFinding[]> => {
     const found = await inTime(() => work(context)).catch((error: NodeJS.ErrnoException) =>
       failedBy(
         error,

@@ -6,15 +6,15 @@ import { escapeLine } from '../output/escape-terminal.js';
 import { paint } from '../output/paint.js';
 
 /** `skipped`: not checked, for the reason in the sentence. */
-type State = 'ok' | 'warning' | 'failed' | 'skipped';
+type DoctorState = 'ok' | 'warning' | 'failed' | 'skipped';
 
-export interface Result {
-  readonly state: State;
+export interface DoctorResult {
+  readonly state: DoctorState;
   readonly sentence: string;
   readonly fix?: string;
 }
 
-export interface Finding extends Result {
+export interface DoctorFinding extends DoctorResult {
   readonly check: string;
 }
 
@@ -27,7 +27,7 @@ export interface Examined {
   readonly smtpTo: string | undefined;
 }
 
-export interface Context extends Examined {
+export interface DoctorContext extends Examined {
   readonly resolved: Resolved;
   readonly config: Config;
   readonly signal: AbortSignal;
@@ -38,19 +38,21 @@ export interface Context extends Examined {
 }
 
 /** Returns a result, or further checks, such as one per source. An error is a failure. */
-export type Check = readonly [
+export type DoctorCheck = readonly [
   name: string,
-  run: (context: Context) => Result | readonly Check[] | Promise<Result | readonly Check[]>,
+  run: (
+    context: DoctorContext,
+  ) => DoctorResult | readonly DoctorCheck[] | Promise<DoctorResult | readonly DoctorCheck[]>,
 ];
 
-export const ok = (sentence: string): Result => ({ state: 'ok', sentence });
-export const skipped = (sentence: string): Result => ({ state: 'skipped', sentence });
-export const warning = (sentence: string, fix: string): Result => ({
+export const ok = (sentence: string): DoctorResult => ({ state: 'ok', sentence });
+export const skipped = (sentence: string): DoctorResult => ({ state: 'skipped', sentence });
+export const warning = (sentence: string, fix: string): DoctorResult => ({
   state: 'warning',
   sentence,
   fix,
 });
-export const failed = (sentence: string, fix: string): Result => ({
+export const failed = (sentence: string, fix: string): DoctorResult => ({
   state: 'failed',
   sentence,
   fix,
@@ -60,12 +62,12 @@ export const failed = (sentence: string, fix: string): Result => ({
 export function failedBy(
   error: unknown,
   otherwise = 'this is not foreseen: report it with its sentence',
-): Result {
+): DoctorResult {
   const { message = String(error), fix } = (error ?? {}) as { message?: string; fix?: string };
   return failed(message, fix ?? otherwise);
 }
 
-const STYLES: Readonly<Record<State, Parameters<typeof paint>[0]>> = {
+const STYLES: Readonly<Record<DoctorState, Parameters<typeof paint>[0]>> = {
   ok: 'green',
   warning: 'yellow',
   failed: 'red',
@@ -75,7 +77,7 @@ const STATE_CHARS = 9;
 const CHECK_CHARS = 20;
 
 /** Formats a finding, with the fix on a second line. Escapes texts of servers and plugins. */
-export function findingLines({ check, state, sentence, fix }: Finding): string {
+export function findingLines({ check, state, sentence, fix }: DoctorFinding): string {
   const line = `${paint(STYLES[state], state.padEnd(STATE_CHARS))}${escapeLine(check).padEnd(CHECK_CHARS - 1)} ${escapeLine(sentence)}`;
   return fix === undefined
     ? line
@@ -83,8 +85,8 @@ export function findingLines({ check, state, sentence, fix }: Finding): string {
 }
 
 /** Returns the number of findings per state. */
-export function findingsSummary(findings: readonly Finding[]): string {
-  const counts = (Object.keys(STYLES) as State[]).map(
+export function findingsSummary(findings: readonly DoctorFinding[]): string {
+  const counts = (Object.keys(STYLES) as DoctorState[]).map(
     (state) => [state, findings.filter((it) => it.state === state).length] as const,
   );
   return counts.flatMap(([state, count]) => (count > 0 ? [`${count} ${state}`] : [])).join(', ');

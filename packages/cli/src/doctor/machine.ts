@@ -8,15 +8,15 @@ import {
   ok,
   skipped,
   warning,
-  type Check,
-  type Context,
-  type Result,
+  type DoctorCheck,
+  type DoctorContext,
+  type DoctorResult,
 } from './finding.js';
 
 const FILES_MIN = 4096;
 
 /** Returns a check for each listening port of server and agent. */
-export function checkPorts({ config: { server, agent } }: Context): Check[] {
+export function checkPorts({ config: { server, agent } }: DoctorContext): DoctorCheck[] {
   const { bind, port, agent_port: agentPort } = server.http;
   const metrics = (check: string, address: string | undefined, key: string, env: string) =>
     address === undefined ? [] : [{ ...metricsPlace({ address, key, env }), check }];
@@ -41,7 +41,7 @@ export function checkPorts({ config: { server, agent } }: Context): Check[] {
 }
 
 /** Listens on the port for a moment. */
-async function checkPort(place: Parameters<typeof explainListenError>[1]): Promise<Result> {
+async function checkPort(place: Parameters<typeof explainListenError>[1]): Promise<DoctorResult> {
   const { bind, port, setting } = place;
   if (port === 0) return skipped('the system picks one');
   const probe = createServer();
@@ -59,7 +59,7 @@ async function checkPort(place: Parameters<typeof explainListenError>[1]): Promi
 }
 
 /** Starts a sandbox and runs a function. */
-export async function checkSandbox({ config }: Context): Promise<Result> {
+export async function checkSandbox({ config }: DoctorContext): Promise<DoctorResult> {
   const { readSandboxFacts } = await import('@gateway/ingest/transform/sandboxes');
   const { startMs, memoryLimited, diesWithParent } = await readSandboxFacts(config);
   const sentence = `a function answered after ${Math.round(startMs)} ms`;
@@ -76,7 +76,7 @@ export async function checkSandbox({ config }: Context): Promise<Result> {
 }
 
 /** Checks the limit of open files. Node raises its soft limit to the hard limit. */
-export function checkOpenFiles(): Result {
+export function checkOpenFiles(): DoctorResult {
   // Otherwise the report would look up the names of peers.
   (process.report as { excludeNetwork?: boolean }).excludeNetwork = true;
   const { userLimits } = process.report.getReport() as {
@@ -90,7 +90,7 @@ export function checkOpenFiles(): Result {
 }
 
 /** Connects to the SMTP server and logs in; with an address, sends a test mail. */
-export async function checkSmtp({ config, smtpTo }: Context): Promise<Result> {
+export async function checkSmtp({ config, smtpTo }: DoctorContext): Promise<DoctorResult> {
   const { smtp } = config;
   if (
     smtp.url === undefined &&
@@ -118,7 +118,7 @@ export async function checkSmtp({ config, smtpTo }: Context): Promise<Result> {
 }
 
 /** Connects to the proxy of deliveries. Does not print its URL, which can contain a password. */
-export async function checkProxy({ config, signal }: Context): Promise<Result> {
+export async function checkProxy({ config, signal }: DoctorContext): Promise<DoctorResult> {
   const { proxy } = config.delivery;
   if (proxy === undefined) return skipped('delivery.proxy is not set');
   const { hostname, port, protocol } = new URL(proxy);
@@ -140,7 +140,7 @@ export async function checkProxy({ config, signal }: Context): Promise<Result> {
 }
 
 /** Reads the discovery document of the sign-in provider. */
-export async function checkSignIn({ config }: Context): Promise<Result> {
+export async function checkSignIn({ config }: DoctorContext): Promise<DoctorResult> {
   const { issuer } = config.oidc;
   if (issuer === undefined) return skipped('oidc.issuer is not set, people sign in with passwords');
   const { checkProvider } = await import('@gateway/server/oidc');

@@ -2,7 +2,15 @@ import { sealer } from '@gateway/core/crypto';
 import { isMissed } from '@gateway/core/plugins';
 import { licenceOf } from '../app/installation.js';
 import type { CheckedConfig } from '../config/check.js';
-import { failed, ok, skipped, warning, type Check, type Context, type Result } from './finding.js';
+import {
+  failed,
+  ok,
+  skipped,
+  warning,
+  type DoctorCheck,
+  type DoctorContext,
+  type DoctorResult,
+} from './finding.js';
 
 const ELSEWHERE = ['encryption_key', 'license_key', 'license_public_key'];
 
@@ -14,7 +22,7 @@ const ELSEWHERE = ['encryption_key', 'license_key', 'license_public_key'];
 export function checkSettings(
   { problems, warnings, given, file }: CheckedConfig,
   isAll: boolean,
-): Result {
+): DoctorResult {
   const told = (lines: CheckedConfig['problems']) =>
     lines.filter(({ key }) => isAll || !ELSEWHERE.includes(key)).map(({ sentence }) => sentence);
   const [wrong, doubtful] = [told(problems), told(warnings)];
@@ -27,13 +35,13 @@ export function checkSettings(
 }
 
 /** Throws `encryption_key_missing` or `encryption_key_invalid`. */
-export function checkEncryptionKey({ config }: Context): Result {
+export function checkEncryptionKey({ config }: DoctorContext): DoctorResult {
   sealer(config.encryption_key);
   return ok('32 bytes');
 }
 
 /** Warns when the licence has a problem; otherwise reports licensee and expiry. */
-export function checkLicence({ config }: Context): Result {
+export function checkLicence({ config }: DoctorContext): DoctorResult {
   const { kind, organisation, expiresAt, problem } = licenceOf(config);
   if (problem) return warning(problem.message, problem.fix);
   return ok(
@@ -44,7 +52,7 @@ export function checkLicence({ config }: Context): Result {
 }
 
 /** Returns a check per plugin; imports none. */
-export function checkPlugins({ checked: { plugins }, config }: Context): Check[] {
+export function checkPlugins({ checked: { plugins }, config }: DoctorContext): DoctorCheck[] {
   return plugins.map((plugin) => {
     const { kind, name, version, state, reason = '', fix = '' } = plugin;
     const sentence = `${kind}, inactive: ${reason}`;

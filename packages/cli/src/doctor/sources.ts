@@ -12,9 +12,9 @@ import {
   ok,
   skipped,
   warning,
-  type Check,
-  type Context,
-  type Result,
+  type DoctorCheck,
+  type DoctorContext,
+  type DoctorResult,
 } from './finding.js';
 
 /** More brokers would take too long. */
@@ -29,8 +29,8 @@ interface Asking {
 /** Returns a check per source, which queries its broker through its plugin. */
 export async function checkSources(
   database: Database,
-  context: Context,
-): Promise<Result | Check[]> {
+  context: DoctorContext,
+): Promise<DoctorResult | DoctorCheck[]> {
   const { config, signal } = context;
   let open: Asking['open'];
   try {
@@ -43,7 +43,7 @@ export async function checkSources(
   const asking = { plugins: await sourcePlugins(context), open, signal };
   const asked = all
     .slice(0, SOURCES_MAX)
-    .map((source): Check => [
+    .map((source): DoctorCheck => [
       `source ${escapeLine(source.name, 40)}`,
       () => checkSource(source, asking),
     ]);
@@ -51,7 +51,7 @@ export async function checkSources(
   return left > 0 ? [...asked, ['sources', () => skipped(`${left} more were not asked`)]] : asked;
 }
 
-async function checkSource(source: SourceOfProject, asking: Asking): Promise<Result> {
+async function checkSource(source: SourceOfProject, asking: Asking): Promise<DoctorResult> {
   const found = await askBroker(source, asking);
   const { id, paused_at: since, resumes_at: until, pause_reason: reason, paused_by: by } = source;
   if (!since || found.state === 'skipped') return found;
@@ -69,7 +69,7 @@ async function checkSource(source: SourceOfProject, asking: Asking): Promise<Res
 async function askBroker(
   source: SourceOfProject,
   { plugins, open, signal }: Asking,
-): Promise<Result> {
+): Promise<DoctorResult> {
   const { pub_sub: pubSub } = source;
   if (pubSub.type === 'http')
     return skipped('http: it has no broker, the server gets its messages');
@@ -100,7 +100,11 @@ async function askBroker(
 }
 
 /** Starts nothing else of the installation. */
-async function sourcePlugins({ discovery, resolved, config }: Context): Promise<Asking['plugins']> {
+async function sourcePlugins({
+  discovery,
+  resolved,
+  config,
+}: DoctorContext): Promise<Asking['plugins']> {
   proxyProcess(config.delivery);
   const { sources } = await activate({
     discovery: { ...discovery, plugins: discovery.plugins.filter(({ kind }) => kind === 'source') },

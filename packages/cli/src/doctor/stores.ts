@@ -4,7 +4,7 @@ import { countAgents } from '@gateway/store/deliveries';
 import type { Database, DatabaseFacts } from '@gateway/store/postgres';
 import { missingDays } from '@gateway/store/retention/maintenance';
 import { withKv } from '../app/stores.js';
-import { failed, ok, warning, type Context, type Result } from './finding.js';
+import { failed, ok, warning, type DoctorContext, type DoctorResult } from './finding.js';
 
 const OLDEST_POSTGRES = 15;
 const OLDEST_REDIS = [6, 2] as const;
@@ -16,7 +16,7 @@ const SKEW_FAILURE_MS = 30_000;
 export async function checkDatabase({
   config: { database: place },
   reached,
-}: Context): Promise<Result> {
+}: DoctorContext): Promise<DoctorResult> {
   const { version, majorVersion, tls, latencyMs } = await reached;
   const sentence = `Postgres ${version} at ${place.host}:${place.port}, database ${place.database}, ${tls ?? 'no TLS'}, ${latencyMs.toFixed(1)} ms`;
   if (majorVersion >= OLDEST_POSTGRES) return ok(sentence);
@@ -27,7 +27,7 @@ export async function checkDatabase({
  * Warns when this clock and Postgres' differ by more than 2 s, and fails above 30 s. Allows for
  * half a round trip.
  */
-export function checkClock({ clockAheadMs, latencyMs }: DatabaseFacts): Result {
+export function checkClock({ clockAheadMs, latencyMs }: DatabaseFacts): DoctorResult {
   const skewMs = Math.abs(clockAheadMs);
   const sentence = `${(skewMs / 1000).toFixed(skewMs < 1000 ? 3 : 1)} s ${clockAheadMs > 0 ? 'behind' : 'ahead of'} that of Postgres`;
   const fix =
@@ -37,7 +37,7 @@ export function checkClock({ clockAheadMs, latencyMs }: DatabaseFacts): Result {
 }
 
 /** Warns when no agent has a valid lease. Rejects when Postgres does not answer. */
-export async function checkAgents({ pool }: Database): Promise<Result> {
+export async function checkAgents({ pool }: Database): Promise<DoctorResult> {
   const { alive, dead } = await countAgents(pool);
   const gone = dead.length > 0 ? `; ${dead.length} stopped without leaving` : '';
   if (alive.length > 0) return ok(`${alive.length} running: ${alive.join(', ')}${gone}`);
@@ -51,7 +51,7 @@ export async function checkAgents({ pool }: Database): Promise<Result> {
  * Warns when today or tomorrow has no partition: rows then go to the default one, which is never
  * dropped. Rejects when Postgres does not answer.
  */
-export async function checkPartitions({ pool }: Database): Promise<Result> {
+export async function checkPartitions({ pool }: Database): Promise<DoctorResult> {
   const days = await missingDays(pool, 1);
   if (days.length === 0) return ok('today and tomorrow have theirs');
   return warning(
@@ -64,7 +64,7 @@ export async function checkPartitions({ pool }: Database): Promise<Result> {
  * Warns about KV in memory and about eviction; fails for Redis before 6.2. Rejects with
  * `kv_unreachable` or a similar error.
  */
-export async function checkKv({ config }: Context): Promise<Result> {
+export async function checkKv({ config }: DoctorContext): Promise<DoctorResult> {
   if (config.kv.type === 'in-memory')
     return warning(
       'in the memory of each process',

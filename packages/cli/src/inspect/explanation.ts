@@ -163,13 +163,13 @@ function nextLines(
   }
 }
 
-type Waiting = Pick<
-  ExplainedDelivery,
-  'next_attempt_at' | 'endpoint_id' | 'endpoint_status' | 'attempts'
->;
-
 function waitingLine(
-  { next_attempt_at: next, endpoint_id, endpoint_status, attempts }: Waiting,
+  {
+    next_attempt_at: next,
+    endpoint_id,
+    endpoint_status,
+    attempts,
+  }: Omit<ExplainedDelivery, 'status' | 'reason' | 'id'>,
   api: string,
   hasAgents: boolean,
 ): string {

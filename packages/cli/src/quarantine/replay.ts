@@ -10,7 +10,7 @@ import {
   type QuarantineEntry,
   type QuarantineRef,
 } from '@gateway/store/quarantine';
-import type { Pages } from './selection.js';
+import type { EntryPages } from './selection.js';
 
 /**
  * Each has a connection for its commit: Postgres flushes concurrent commits together, and
@@ -20,23 +20,23 @@ export const CONCURRENT_MESSAGES = 16;
 /** Agents find events without a signal seconds later. */
 const KV_PATIENCE_MS = 1_000;
 
-export type Result = Replayed | DryRun;
+export type ReplayResult = Replayed | DryRun;
 
-export interface ReplayOptions {
+export interface ReplayAllOptions {
   readonly config: Config;
   readonly database: Database;
   readonly dryRun: boolean;
   readonly onKvAway: () => void;
   readonly onSkipped: (entry: QuarantineEntry) => void;
   /** Called for each other message, in order. */
-  readonly onResult: (id: string, result: Result) => void;
+  readonly onResult: (id: string, result: ReplayResult) => void;
 }
 
 /**
  * Replays messages in bounded memory, and signals their events. When it throws, completed replays
  * remain and have been reported.
  */
-export async function replayAll(pages: Pages, options: ReplayOptions): Promise<void> {
+export async function replayAll(pages: EntryPages, options: ReplayAllOptions): Promise<void> {
   const { config, database, onKvAway, onSkipped, onResult } = options;
   const {
     max_message_bytes: maxMessageBytes,

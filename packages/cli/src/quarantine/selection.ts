@@ -85,13 +85,13 @@ export function chosenBy(
   );
 }
 
-export type Pages = AsyncIterable<QuarantineEntry[]> | Iterable<QuarantineEntry[]>;
+export type EntryPages = AsyncIterable<QuarantineEntry[]> | Iterable<QuarantineEntry[]>;
 
 /**
  * Returns the chosen messages page by page; chosen ids in one page, in any status. Throws before
  * the first page when one is unknown.
  */
-export async function chosenPages(database: Database, chosen: Chosen): Promise<Pages> {
+export async function chosenPages(database: Database, chosen: Chosen): Promise<EntryPages> {
   if ('ids' in chosen) return [await findEntries(database, chosen.ids)];
   await requireProject(database, chosen.selection);
   return quarantinedPages(database, chosen.selection);

@@ -265,7 +265,7 @@ explain('the id of something else says what it is and what to run', async () => 
 explain('what is no id is wrong use, and an id in upper case is one', async () => {
   const { code, stderr } = await run('order-17');
   assert.is(code, 2);
-  assert.match(stderr, 'error: "order-17" is not an id');
+  assert.match(stderr, 'error: the argument must be an id, not "order-17"');
   const projectId = await makeProject(db);
   const id = await create(projectId);
   assert.is((await run(id.toUpperCase())).code, 0);

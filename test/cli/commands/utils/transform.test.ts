@@ -219,7 +219,7 @@ transform('what is missing or makes no sense is wrong use', async () => {
     ],
     [
       ['f.js', '--project-id', 'orders', '--sample', sample],
-      '--project-id must be an id, a UUID in lower case, not "orders"',
+      '--project-id must be an id, not "orders"',
     ],
     [
       ['f.js', '--header', 'tenant', '--sample', sample],

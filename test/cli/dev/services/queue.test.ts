@@ -7,7 +7,7 @@ import {
 import { networkInterfaces } from 'node:os';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { startQueue, type Queue } from '#cli/dev/services/queue';
+import { startQueue, type QueueEmulator } from '#cli/dev/services/queue';
 import { answers, freePort } from '../../../support/ports.js';
 import { until } from '../../../support/until.js';
 
@@ -15,7 +15,7 @@ const queue = suite('cli/dev/services/queue');
 
 const opened = async () => startQueue(await freePort());
 
-function client({ endpoint }: Queue): SQSClient {
+function client({ endpoint }: QueueEmulator): SQSClient {
   return new SQSClient({
     endpoint,
     region: 'eu-west-1',

@@ -1,8 +1,7 @@
 import { licenceRecord } from '@gateway/core/plugins';
 import { GatewayCommand, jsonFlag } from '../../app/gateway-command.js';
 import { installation, licenceOf } from '../../app/installation.js';
-import { escapeLine } from '../../output/escape-terminal.js';
-import { textTable } from '../../output/table.js';
+import { recordText } from '../../output/table.js';
 
 export default class LicenseShow extends GatewayCommand {
   static override description =
@@ -27,23 +26,19 @@ function licenceText(record: ReturnType<typeof licenceRecord>): string {
   const { unknown_entitlements: unknown, expires_at: expires, days_left: days } = record;
   const known = record.entitlements.filter((it) => !unknown.includes(it));
   const left = days === 0 ? 'less than a day' : days === 1 ? '1 day' : `${days} days`;
-  const rows = [
+  return recordText([
     ['kind', record.kind],
-    ['organisation', escapeLine(record.organisation ?? '')],
-    ['entitlements', known.length > 0 ? known.join(', ') : 'none'],
+    ['organisation', record.organisation],
+    ['entitlements', known.join(', ') || 'none'],
     [
       'unknown',
       unknown.length > 0
-        ? `${unknown.map((it) => escapeLine(it)).join(', ')} (no installed plugin declares it: no effect)`
-        : '',
+        ? `${unknown.join(', ')} (no installed plugin declares it: no effect)`
+        : null,
     ],
-    ['issued', record.issued_at ?? ''],
-    ['expires', expires === null ? '' : `${expires}, in ${left}`],
-    ['problem', record.problem?.sentence ?? ''],
-    ['fix', record.problem?.fix ?? ''],
-  ];
-  return textTable(
-    rows.filter(([, value]) => value !== ''),
-    process.stdout.columns,
-  );
+    ['issued', record.issued_at],
+    ['expires', expires && `${expires}, in ${left}`],
+    ['problem', record.problem?.sentence],
+    ['fix', record.problem?.fix],
+  ]);
 }

@@ -4,7 +4,7 @@ import { isGatewayError } from '@gateway/core/errors';
 import { wrongUse } from '../../app/flag-values.js';
 import { GatewayCommand, jsonFlag } from '../../app/gateway-command.js';
 import { installation } from '../../app/installation.js';
-import type { Finding } from '../../doctor/finding.js';
+import type { DoctorFinding } from '../../doctor/finding.js';
 
 export default class UtilsDoctor extends GatewayCommand {
   static override description =
@@ -39,7 +39,7 @@ export default class UtilsDoctor extends GatewayCommand {
     ]);
     const discovery = installation();
     const checked = checkConfig(this.configOptions(flags), discovery);
-    const findings: Finding[] = [];
+    const findings: DoctorFinding[] = [];
     for await (const finding of examine({
       checked,
       resolved: this.resolvedOrNot(flags),

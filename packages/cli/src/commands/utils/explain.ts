@@ -1,5 +1,4 @@
-import { isId } from '@gateway/core/events';
-import { Flags, GatewayCommand, argument, wrongUse } from '../../app/gateway-command.js';
+import { Flags, GatewayCommand, argument, idOf, wrongUse } from '../../app/gateway-command.js';
 
 export default class UtilsExplain extends GatewayCommand {
   static override description =
@@ -25,12 +24,7 @@ export default class UtilsExplain extends GatewayCommand {
     const { flags, args } = await this.parse(UtilsExplain);
     if (flags.json && flags.message)
       throw wrongUse('--message and --json exclude each other', 'omit one of them');
-    const id = args.id.trim().toLowerCase();
-    if (!isId(id))
-      throw wrongUse(
-        `${JSON.stringify(args.id)} is not an id`,
-        'give the id of an event, a UUID such as 019ab3c4-5d6e-8f70-9123-456789abcdef; the management API shows it as uid',
-      );
+    const id = idOf('the argument', args.id);
     const [
       { explainEvent, explanationRecord },
       { explanationText, messageNotKept, unknownEvent },

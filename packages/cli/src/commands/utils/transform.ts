@@ -1,10 +1,11 @@
 import { unwatchFile, watchFile } from 'node:fs';
 import { isGatewayError } from '@gateway/core/errors';
-import { isHeaderName, isHeaderValue, isId } from '@gateway/core/events';
+import { isHeaderName, isHeaderValue } from '@gateway/core/events';
 import {
   Args,
   Flags,
   GatewayCommand,
+  idOf,
   readInput,
   valueFlag,
   wrongUse,
@@ -51,7 +52,9 @@ export default class UtilsTransform extends GatewayCommand {
   async run(): Promise<void> {
     const { flags, args } = await this.parse(UtilsTransform);
     const { file } = args;
-    const { sample, 'source-id': sourceId, 'project-id': projectId } = flags;
+    const { sample } = flags;
+    const sourceId = idOf('--source-id', flags['source-id']);
+    const projectId = idOf('--project-id', flags['project-id']);
     if ((file === undefined) === (sourceId === undefined))
       throw wrongUse(
         file === undefined
@@ -64,11 +67,6 @@ export default class UtilsTransform extends GatewayCommand {
         'there is no message to run the function on',
         'give one with --sample <file>, or with --sample - on standard input; `gateway utils quarantine show <id> --raw` writes one that was refused',
       );
-    for (const [flag, id] of Object.entries({ 'source-id': sourceId, 'project-id': projectId })) {
-      if (id === undefined || isId(id)) continue;
-      const sentence = `--${flag} must be an id, a UUID in lower case, not ${JSON.stringify(id)}`;
-      throw wrongUse(sentence, 'the management API shows ids as uid');
-    }
     const watched = [file, sample].filter((it) => it !== undefined && it !== '-') as string[];
     if (flags.watch && watched.length === 0)
       throw wrongUse('there is no file to watch', 'give --sample as a file, or omit --watch');
@@ -84,14 +82,8 @@ export default class UtilsTransform extends GatewayCommand {
     const fromStdin = sample === '-' ? await readInput('--sample', sample) : undefined;
     const once = async () => {
       const bytes = fromStdin ?? (await readInput('--sample', sample));
-      const preview = await previewOnce(bytes, {
-        config,
-        sandbox,
-        file,
-        sourceId,
-        projectId,
-        headers,
-      });
+      const options = { config, sandbox, file, sourceId, projectId, headers };
+      const preview = await previewOnce(bytes, options);
       this.log(flags.json ? JSON.stringify(previewRecord(preview), null, 2) : previewText(preview));
       return preview.kind;
     };

@@ -75,9 +75,11 @@ export default class UtilsVerify extends GatewayCommand {
   }
 }
 
-type Given = Readonly<Record<Exclude<keyof typeof UtilsVerify.flags, 'json'>, string | undefined>>;
+type VerifyFlags = Readonly<
+  Record<Exclude<keyof typeof UtilsVerify.flags, 'json'>, string | undefined>
+>;
 
-async function inputs(flags: Given): Promise<{ secret: string; received: Received }> {
+async function inputs(flags: VerifyFlags): Promise<{ secret: string; received: Received }> {
   const {
     secret,
     'secret-file': secretFile,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { explainListenError } from '@gateway/core/errors';
-import { DevError } from '../error.js';
+import { DevError } from '../flags.js';
 
 export const LOOPBACK = '127.0.0.1';
 
@@ -23,7 +23,6 @@ export interface Ports {
   readonly numbers: Readonly<Record<Part, number>>;
   /** Frees and returns a port. Until then it is held against other processes. */
   release(part: Part): Promise<number>;
-  close(): Promise<void>;
 }
 
 /**
@@ -44,15 +43,11 @@ export async function choosePorts(requested: {
   const numbers = Object.fromEntries(
     [...held].map(([part, server]) => [part, (server.address() as AddressInfo).port]),
   );
-  const free = (part: Part) => new Promise((resolve) => held.get(part)?.close(resolve));
   return {
     numbers: numbers as Ports['numbers'],
     async release(part) {
-      await free(part);
+      await new Promise((resolve) => held.get(part)?.close(resolve));
       return numbers[part]!;
-    },
-    async close() {
-      await Promise.all(parts.map(free));
     },
   };
 }

@@ -15,7 +15,7 @@ import { join, dirname, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { createRequire } from 'node:module';
-import { DevError } from '../error.js';
+import { DevError } from '../flags.js';
 import { LOOPBACK } from './ports.js';
 
 export const POSTGRES_USER = 'gateway';
@@ -26,7 +26,7 @@ const STOP_MS = 15_000;
 
 export interface PostgresOptions {
   /** The user that runs Postgres if we are root. */
-  readonly user: User | undefined;
+  readonly user: SystemUser | undefined;
   readonly home: string;
   readonly data: string;
   readonly log: string;
@@ -155,7 +155,7 @@ function isReady(data: string, pid: number | undefined): boolean {
   }
 }
 
-export interface User {
+export interface SystemUser {
   readonly uid: number;
   readonly gid: number;
 }
@@ -163,7 +163,7 @@ export interface User {
 const USERS = ['postgres', 'nobody', 'daemon'];
 
 /** Returns a user to run Postgres if we are root: Postgres refuses to run as root. */
-export function postgresUser(): User | undefined {
+export function postgresUser(): SystemUser | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const accounts = readFileSync('/etc/passwd', 'utf8').split('\n');
   for (const name of USERS) {
@@ -177,12 +177,12 @@ export function postgresUser(): User | undefined {
   );
 }
 
-function runs(user: User | undefined, command: string, ...args: readonly string[]): boolean {
+function runs(user: SystemUser | undefined, command: string, ...args: readonly string[]): boolean {
   return spawnSync(command, args, { ...user, cwd: '/', stdio: 'ignore' }).status === 0;
 }
 
 /** Checks whether the user can enter the folder. */
-export function canEnter(folder: string, user: User): boolean {
+export function canEnter(folder: string, user: SystemUser): boolean {
   return runs(user, '/bin/sh', '-c', 'cd "$1"', 'sh', folder);
 }
 
@@ -190,7 +190,7 @@ export function canEnter(folder: string, user: User): boolean {
  * Returns the folder with `bin`, `lib` and `share` of the Postgres in node_modules, or a copy in
  * `home` if the user cannot run it there (a clone in root's home).
  */
-function postgresBinaries(home: string, user: User | undefined): string {
+function postgresBinaries(home: string, user: SystemUser | undefined): string {
   const installed = join(installedPackage(), 'native');
   const isRunnable = (folder: string) => runs(user, join(folder, 'bin', 'postgres'), '--version');
   if (!user || isRunnable(installed)) return installed;

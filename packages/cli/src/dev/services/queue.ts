@@ -1,5 +1,5 @@
 import { buildApp } from 'fauxqs';
-import { DevError } from '../error.js';
+import { DevError } from '../flags.js';
 import { LOOPBACK } from './ports.js';
 
 export const QUEUE_NAME = 'orders';
@@ -10,21 +10,21 @@ export const QUEUE_KEYS = { access_key_id: 'development', secret_key: 'developme
 
 const ACCOUNT = '000000000000';
 
-export interface Queue {
+export interface QueueEmulator {
   readonly endpoint: string;
   readonly url: string;
   send(body: string): Promise<void>;
   close(): Promise<void>;
 }
 
-type Answer = Readonly<Record<string, string>>;
+type SqsResponse = Readonly<Record<string, string>>;
 
 /**
  * Starts an SQS emulator on loopback with one in-memory queue. It speaks the JSON protocol, and
  * `SendMessage` of the query protocol, which curl can use without JSON quoted in JSON.
  * https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
  */
-export async function startQueue(port: number): Promise<Queue> {
+export async function startQueue(port: number): Promise<QueueEmulator> {
   // The emulator's start function listens on all addresses.
   const app = buildApp({ logger: false, defaultRegion: QUEUE_REGION });
   const endpoint = `http://${LOOPBACK}:${port}`;
@@ -35,7 +35,7 @@ export async function startQueue(port: number): Promise<Queue> {
   const call = async (
     action: string,
     body: object,
-  ): Promise<{ status: number; answer: Answer }> => {
+  ): Promise<{ status: number; answer: SqsResponse }> => {
     const headers = {
       'content-type': 'application/x-amz-json-1.0',
       'x-amz-target': `AmazonSQS.${action}`,
@@ -47,7 +47,7 @@ export async function startQueue(port: number): Promise<Queue> {
       headers,
       payload: JSON.stringify(body),
     });
-    return { status, answer: JSON.parse(payload || '{}') as Answer };
+    return { status, answer: JSON.parse(payload || '{}') as SqsResponse };
   };
   const expect = async (action: string, body: object): Promise<void> => {
     const { status, answer } = await call(action, body);
@@ -101,12 +101,12 @@ export async function startQueue(port: number): Promise<Queue> {
 
 const NAMESPACE = 'http://queue.amazonaws.com/doc/2012-11-05/';
 
-function sentXml({ MessageId, MD5OfMessageBody }: Answer): string {
+function sentXml({ MessageId, MD5OfMessageBody }: SqsResponse): string {
   const result = `<MessageId>${MessageId}</MessageId><MD5OfMessageBody>${MD5OfMessageBody}</MD5OfMessageBody>`;
   return `<SendMessageResponse xmlns="${NAMESPACE}"><SendMessageResult>${result}</SendMessageResult></SendMessageResponse>\n`;
 }
 
-function errorXml({ __type = '', message = '' }: Answer): string {
+function errorXml({ __type = '', message = '' }: SqsResponse): string {
   const escaped = message.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
   const error = `<Code>${__type.split('#').at(-1)}</Code><Message>${escaped}</Message>`;
   return `<ErrorResponse xmlns="${NAMESPACE}"><Error>${error}</Error></ErrorResponse>\n`;

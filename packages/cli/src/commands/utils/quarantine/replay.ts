@@ -1,11 +1,11 @@
 import type { QuarantineEntry } from '@gateway/store/quarantine';
 import { GatewayCommand, withDatabase } from '../../../app/gateway-command.js';
 import { resultLine } from '../../../quarantine/message-text.js';
-import type { Result } from '../../../quarantine/replay.js';
+import type { ReplayResult } from '../../../quarantine/replay.js';
 import { chosenArgs, chosenBy, chosenFlags, chosenPages } from '../../../quarantine/selection.js';
 
 /** Results that need action: the command then fails. */
-const UNDONE: readonly (Result['kind'] | 'discarded')[] = ['refused', 'changed', 'discarded'];
+const UNDONE: readonly (ReplayResult['kind'] | 'discarded')[] = ['refused', 'changed', 'discarded'];
 
 export default class UtilsQuarantineReplay extends GatewayCommand {
   static override description =
@@ -30,7 +30,7 @@ export default class UtilsQuarantineReplay extends GatewayCommand {
     const count = (kind: string) => counts.set(kind, (counts.get(kind) ?? 0) + 1);
     const onKvAway = () =>
       this.logToStderr('warning: KV is away; agents find the events a few seconds later.');
-    const onResult = (id: string, result: Result) => {
+    const onResult = (id: string, result: ReplayResult) => {
       count(result.kind);
       this.log(`${id}  ${resultLine(result, dryRun)}`);
     };

@@ -1,10 +1,10 @@
 import type { Config } from '@gateway/core/config';
 import type { Sealer } from '@gateway/core/crypto';
 import { GatewayError, isGatewayError } from '@gateway/core/errors';
-import { isId } from '@gateway/core/events';
 import {
   Flags,
   GatewayCommand,
+  idOf,
   jsonFlag,
   parseDuration,
   readInput,
@@ -65,12 +65,8 @@ export default class UtilsSecretsRotate extends GatewayCommand {
     }
     if (dryRun) throw wrongUse('--dry-run means nothing with --endpoint-id', 'omit it');
     const overlapMs = overlapOf(overlap ?? OVERLAP);
-    if (!isId(endpointId!))
-      throw wrongUse(
-        `--endpoint-id must be an id, a UUID in lower case, not ${JSON.stringify(endpointId)}`,
-        'the management API shows the ids of endpoints as uid',
-      );
-    await this.rotateSecret(endpointId!, overlapMs, this.resolve(flags).config, { json });
+    const id = idOf('--endpoint-id', endpointId!);
+    await this.rotateSecret(id, overlapMs, this.resolve(flags).config, { json });
   }
 
   private async rotateSecret(
