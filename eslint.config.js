@@ -94,11 +94,11 @@ export default tseslint.config(
       '.cache/**',
       '.tests/**',
       'test/fixtures/**',
+      'packages/client/src/generated.ts',
     ],
   },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   {
-    ignores: ['packages/client/src/generated.ts'],
     plugins: { house: { rules: { 'comment-fragments': commentFragments } } },
     rules: { 'house/comment-fragments': 'error' },
   },

@@ -1,13 +1,14 @@
 // @ts-check
-// `npm run docs`: generates the reference pages from the tables in the built packages. Run
-// `npm run build` first; test/meta/reference.test.ts fails if a page is stale.
+// `npm run docs`: generates the reference pages from the tables in the built packages, and the source
+// of the client. Run `npm run build` first; test/meta/reference.test.ts fails if a page is stale.
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import prettier from 'prettier';
 import { configSchema } from '#cli/config/schema';
 import { discover } from '#core/plugins/discovery';
-import { clientSource } from './docs/client.mjs';
+import { openApiDocument } from '@gateway/server/openapi';
+import { routes } from '@gateway/server/routes';
 import { cliPage } from './docs/cli-page.mjs';
 import { configurationPage } from './docs/configuration-page.mjs';
 import { architecturePage } from './docs/drawings.mjs';
@@ -16,6 +17,7 @@ import { httpPage } from './docs/http-page.mjs';
 import { limitsPage, threatModelPage } from './docs/limits-page.mjs';
 import { spansPage } from './docs/spans-page.mjs';
 import { metricsPage } from './docs/metrics-page.mjs';
+import { writeClient } from './prepare/client.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -27,12 +29,15 @@ export async function referenceFiles() {
   const { rows } = discover({ root: path.resolve(root) });
   return {
     'ARCHITECTURE.md': architecturePage(path.resolve(root)),
-    'packages/client/src/generated.ts': await clientSource(),
     'docs/reference/cli.md': await cliPage(path.resolve(root)),
     'docs/reference/configuration.md': configurationPage(rows),
     'docs/reference/gateway.schema.json': await json(configSchema(rows)),
     'docs/reference/errors.md': errorsPage(),
     'docs/reference/http.md': httpPage(path.resolve(root)),
+    // A server publishes it with the version of the gateway.
+    'docs/reference/openapi.json': await json(
+      openApiDocument(routes, { version: 'v1', rootPath: '' }),
+    ),
     'docs/reference/limits.md': limitsPage(path.resolve(root)),
     'docs/internals/threat-model.md': threatModelPage(path.resolve(root)),
     'docs/reference/spans.md': spansPage(),
@@ -51,4 +56,5 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     fs.writeFileSync(path.join(root, name), text);
     console.log(`wrote ${name}`);
   }
+  writeClient(root);
 }

@@ -2,13 +2,14 @@
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
+import { clientInputs, writeClient } from './client.mjs';
 import { command } from './command.mjs';
 import { Problem } from './problem.mjs';
 import { buildSite } from './site.mjs';
 
 /**
- * True if a source, a tsconfig or a package.json has changed since the last build, or a `dist` is
- * missing.
+ * True if a source, a tsconfig, a package.json or the document of the API has changed since the last
+ * build, or a `dist` is missing.
  * @param {string} root
  */
 export function buildIsNeeded(root) {
@@ -21,11 +22,12 @@ export function buildIsNeeded(root) {
 }
 
 /**
- * Compiles all packages and plugins, mirrors each `src` in its `dist`, and bundles the dashboard.
+ * Makes the source of the client, compiles all packages and plugins, mirrors each `src` in its `dist`, and bundles the dashboard.
  * @param {string} root
  */
 export async function build(root) {
   console.error('building packages (tsc -b)');
+  writeClient(root);
   const before = signature(root); // a file saved during the build triggers the next build
   const tsc = path.join(root, 'node_modules', '@typescript', 'native', 'bin', 'tsc');
   const { ok, output } = await command(process.execPath, [tsc, '-b', root], { cwd: root });
@@ -65,7 +67,8 @@ function signature(root) {
     path.join(folder, 'tsconfig.json'),
     ...walk(path.join(folder, 'src')),
   ]);
-  for (const file of [path.join(root, 'tsconfig.json'), ...files]) {
+  const inputs = ['tsconfig.json', ...clientInputs].map((name) => path.join(root, name));
+  for (const file of [...inputs, ...files]) {
     const { size, mtimeMs } = fs.statSync(file);
     hash.update(`${path.relative(root, file)} ${size} ${mtimeMs}\n`);
   }

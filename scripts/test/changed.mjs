@@ -21,10 +21,14 @@ const starter = 'test/support/gateway.ts';
 export function changedFiles(root, base) {
   const git = (/** @type {string[]} */ ...args) =>
     execFileSync('git', args, { cwd: root, encoding: 'utf8' }).split('\n').filter(Boolean);
-  return [
+  const files = [
     ...git('diff', '--name-only', base),
     ...git('ls-files', '--others', '--exclude-standard'),
   ];
+  // The source of the client is made from the document, and ignored by git.
+  return files.includes('docs/reference/openapi.json')
+    ? [...files, 'packages/client/src/generated.ts']
+    : files;
 }
 
 /**
