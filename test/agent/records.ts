@@ -2,18 +2,21 @@ import { createCipheriv, randomBytes } from 'node:crypto';
 import type { Endpoint } from '#ingest/routing/project';
 import { sealer, type Place } from '#core/crypto/sealing';
 import { newId } from '#core/events/ids';
-import { insertEndpoint, type EndpointFields, type EndpointRow } from '#store/config/endpoints';
-import { insertOrganisation } from '#store/people/organisations';
-import { insertProject } from '#store/config/projects';
 import {
+  insertEndpoint,
+  type EndpointFields,
+  type EndpointRow,
+  type SecretRecord,
+} from '#store/config/endpoints';
+import {
+  insertProject,
   DEFAULT_SIGNATURE,
   DEFAULT_STRATEGY,
   type ProjectConfig,
-  type SecretRecord,
-  type SubscriptionFilter,
-} from '#store/config/snapshot';
+} from '#store/config/projects';
 import { insertSource, type SourceRow } from '#store/config/sources';
-import { insertSubscription } from '#store/config/endpoints';
+import { type SubscriptionFilter, insertSubscription } from '#store/config/subscriptions';
+import { insertOrganisation } from '#store/people/organisations';
 import type { Database } from '#store/postgres/database';
 
 /** The encryption key of all test secrets. */

@@ -1,18 +1,15 @@
 import { eventDeliveryId, eventId, newId, timeOfId } from '#core/events/ids';
-import { insertEndpoint, type EndpointRow } from '#store/config/endpoints';
-import { insertOrganisation } from '#store/people/organisations';
-import { insertProject, type ProjectRow } from '#store/config/projects';
+import { insertEndpoint, type EndpointRow, type EndpointRecord } from '#store/config/endpoints';
 import {
-  type ActiveSubscription,
-  NO_CHANGE,
-  readChanges,
-  readProjects,
-  type EndpointRecord,
-  type PausableSource,
+  insertProject,
+  type ProjectRow,
   type ProjectConfig,
   type ProjectRecord,
-  type ProjectTexts,
-} from '#store/config/snapshot';
+} from '#store/config/projects';
+import { NO_CHANGE, readChanges, readProjects, type ProjectTexts } from '#store/config/snapshot';
+import type { PausableSource } from '#store/config/sources';
+import type { ActiveSubscription } from '#store/config/subscriptions';
+import { insertOrganisation } from '#store/people/organisations';
 import { originalOf } from '#store/events/event-log';
 import { acceptEvents, type NewEvent } from '#store/events/events';
 import type { Database } from '#store/postgres/database';

@@ -4,12 +4,12 @@ import { newId } from '#core/events/ids';
 import {
   deleteEndpoint,
   insertEndpoint,
-  insertSubscription,
   setEndpointStatus,
+  deactivateEndpoint,
 } from '#store/config/endpoints';
 import { insertProject } from '#store/config/projects';
-import { deactivateEndpoint } from '#store/config/snapshot';
 import { insertSource } from '#store/config/sources';
+import { insertSubscription } from '#store/config/subscriptions';
 import { bootstrapUser } from '#store/people/users';
 import { applyPendingDeltas } from '#store/counts/count-deltas';
 import { recordAttempts } from '#store/deliveries/delivery-attempts';

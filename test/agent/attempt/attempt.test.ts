@@ -5,7 +5,7 @@ import { RequestBuilder } from '#agent/attempt/build-request';
 import { classifyResponse } from '#agent/attempt/classify-response';
 import { nextAttemptInMs, retryAfterSeconds } from '#agent/attempt/retry-schedule';
 import { plainSignature, signingKey, standardSignature } from '#agent/attempt/signature';
-import type { Strategy } from '#store/config/snapshot';
+import type { Strategy } from '#store/config/projects';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { sealer } from '#core/crypto/sealing';

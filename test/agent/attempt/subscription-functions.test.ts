@@ -5,7 +5,7 @@ import {
   deleteSubscription,
   toggleSubscription,
   updateSubscription,
-} from '#store/config/endpoints';
+} from '#store/config/subscriptions';
 import { resendEventDelivery } from '#store/deliveries/delivery-log';
 import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
 import { empty } from '../../store/batches.js';

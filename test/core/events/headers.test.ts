@@ -8,7 +8,7 @@ import {
   isReservedHeader,
   travellingHeaders,
 } from '#core/events/headers';
-import { DEFAULT_SIGNATURE } from '#store/config/snapshot';
+import { DEFAULT_SIGNATURE } from '#store/config/projects';
 
 const headers = suite('core/events/headers');
 

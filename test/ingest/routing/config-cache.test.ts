@@ -7,17 +7,11 @@ import { FilterBudget } from '#core/events/filter';
 import { newId } from '#core/events/ids';
 import { SLICE_MS } from '#core/process/slices';
 import { route } from '#core/routing/route';
-import {
-  deleteEndpoint,
-  deleteSubscription,
-  setEndpointStatus,
-  updateEndpoint,
-  updateSubscription,
-} from '#store/config/endpoints';
-import { importEventTypes } from '#store/config/event-types';
-import { deleteProject } from '#store/config/projects';
-import { DEFAULT_SIGNATURE, DEFAULT_STRATEGY } from '#store/config/snapshot';
+import { deleteEndpoint, setEndpointStatus, updateEndpoint } from '#store/config/endpoints';
+import { deleteProject, DEFAULT_SIGNATURE, DEFAULT_STRATEGY } from '#store/config/projects';
 import { deleteSource, pauseSource, updateSource } from '#store/config/sources';
+import { deleteSubscription, updateSubscription } from '#store/config/subscriptions';
+import { importEventTypes } from '#store/config/event-types';
 import { type Database, openDatabase } from '#store/postgres/database';
 import { changeUntold } from '../../store/made.js';
 import { migratedDatabase } from '../../store/migrated.js';

@@ -4,7 +4,7 @@ import { newId } from '#core/events/ids';
 import { pathOf } from '#server/api/route';
 import { ownedBy } from '#server/auth/owned';
 import { routes } from '@gateway/server/routes';
-import { insertSubscription } from '#store/config/endpoints';
+import { insertSubscription } from '#store/config/subscriptions';
 import { makeDelivery, makeEndpoint, makeEvents } from '../../store/made.js';
 import { makeProject, startApi, type Api } from '../api.js';
 

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import { insertSubscription } from '#store/config/endpoints';
+import { insertSubscription } from '#store/config/subscriptions';
 import { makeDelivery, makeEndpoint, makeEvents } from '../../store/made.js';
 import { makeProject, startApi, type Api } from '../api.js';
 

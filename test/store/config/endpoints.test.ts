@@ -7,9 +7,8 @@ import {
   listEndpoints,
   setEndpointStatus,
   updateEndpoint,
-  findSubscription,
-  insertSubscription,
 } from '#store/config/endpoints';
+import { findSubscription, insertSubscription } from '#store/config/subscriptions';
 import { rotateSecret } from '#store/config/secrets';
 import type { PageRequest } from '#store/pagination/page';
 import { makeEndpoint, makeProject, readSnapshot } from '../made.js';

@@ -11,7 +11,7 @@ import {
   raiseNotifications,
   type NewNotification,
 } from '#store/config/notifications';
-import { deactivateEndpoint } from '#store/config/snapshot';
+import { deactivateEndpoint } from '#store/config/endpoints';
 import { registerAgent, deregisterAgent } from '#store/deliveries/agents';
 import { makeEndpoint, makeProject } from '../made.js';
 import { migratedDatabase } from '../migrated.js';

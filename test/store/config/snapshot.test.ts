@@ -1,11 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { newId } from '#core/events/ids';
-import { deleteEndpoint, setEndpointStatus } from '#store/config/endpoints';
+import { deleteEndpoint, setEndpointStatus, deactivateEndpoint } from '#store/config/endpoints';
 import { deleteProject, updateProject } from '#store/config/projects';
-import { deactivateEndpoint, readChanges, readProjects, NO_CHANGE } from '#store/config/snapshot';
+import { readChanges, readProjects, NO_CHANGE } from '#store/config/snapshot';
 import { deleteSource, insertSource, updateSource } from '#store/config/sources';
-import { deleteSubscription, insertSubscription } from '#store/config/endpoints';
+import { deleteSubscription, insertSubscription } from '#store/config/subscriptions';
 import { until } from '../../support/until.js';
 import {
   makeEndpoint,

@@ -4,7 +4,11 @@ import { explainRoute } from '#store/explain/explain-route';
 import { filterMismatch } from '#core/routing/mismatch';
 import type { RoutableEvent } from '#core/routing/route';
 import { newId } from '#core/events/ids';
-import type { NamedEndpoint, NamedSubscription, RoutingRecords } from '#store/config/snapshot';
+import type {
+  NamedEndpoint,
+  NamedSubscription,
+  RoutingRecords,
+} from '#store/config/routing-records';
 import { compileFilter, FilterBudget } from '#core/events/filter';
 
 const explain = suite('store/explain/explain-route');

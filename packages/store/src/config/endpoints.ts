@@ -1,37 +1,80 @@
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
-import type { Page, PageRequest } from '../pagination/page.js';
+import { newId } from '@gateway/core/events';
+import { factsText, type NotificationFacts } from './notifications.js';
 import type { OwnerShare } from './owners.js';
-import type { EndpointRecord, SubscriptionRecord } from './snapshot.js';
-import { holding, projectTable } from './soft-deletes.js';
+import type { Strategy } from './projects.js';
+import { column, projectTable, type FieldsOf, type RecordOf, type RowOf } from './soft-deletes.js';
+import { deleteSubscriptionsOf } from './subscriptions.js';
 
-export interface EndpointRow extends EndpointRecord {
-  readonly name: string;
-  readonly description: string;
-  readonly created_at: Date;
-  readonly updated_at: Date;
+export interface SecretRecord {
+  readonly id: string;
+  readonly value: string;
+  readonly created_at: string;
+  readonly expires_at: string | null;
 }
 
-export type EndpointFields = Pick<
-  EndpointRow,
-  | 'name'
-  | 'url'
-  | 'owner_id'
-  | 'description'
-  | 'secrets'
-  | 'authentication'
-  | 'timeout_ms'
-  | 'concurrency'
-  | 'strategy'
-> &
-  Partial<Pick<EndpointRow, 'rate_limit' | 'rate_limit_duration' | 'mtls_client_cert'>>;
+/** Authentication of requests; values are sealed. */
+export type EndpointAuthentication =
+  | {
+      readonly type: 'api_key';
+      readonly api_key: { readonly header_name: string; readonly header_value: string };
+    }
+  | {
+      readonly type: 'basic';
+      readonly basic: { readonly username: string; readonly password: string };
+    }
+  | { readonly type: 'bearer'; readonly bearer: { readonly token: string } }
+  | { readonly type: 'oauth2'; readonly oauth2: OAuth2ClientCredentials };
 
-const { rows, ...table } = projectTable<EndpointRow, EndpointFields>(
-  'endpoints',
-  'name url owner_id description status status_reason secrets authentication mtls_client_cert timeout_ms concurrency strategy rate_limit rate_limit_duration',
-  ['secrets', 'authentication', 'mtls_client_cert', 'strategy'],
-  ['name', 'url', 'owner_id'],
-);
+export interface OAuth2ClientCredentials {
+  readonly url: string;
+  readonly client_id: string;
+  readonly client_secret: string;
+  readonly scope?: string;
+  readonly audience?: string;
+}
+
+export interface StoredClientCertificate {
+  /** PEM chain, leaf first. */
+  readonly client_cert: string;
+  /** PEM, sealed. */
+  readonly client_key: string;
+  readonly expires_at: string;
+}
+
+/** The columns that agents hold in memory. */
+export const endpointRecord = {
+  url: column<string>({ isSearched: true }),
+  owner_id: column<string | null>({ isSearched: true }),
+  status: column<'active' | 'inactive' | 'paused'>(),
+  status_reason: column<string | null>(),
+  secrets: column<readonly SecretRecord[]>({ isJson: true }),
+  authentication: column<EndpointAuthentication | null>({ isJson: true }),
+  mtls_client_cert: column<StoredClientCertificate | null>({ isJson: true }),
+  timeout_ms: column<number>(),
+  concurrency: column<number | null>(),
+  strategy: column<Strategy | null>({ isJson: true }),
+  /** Requests per `rate_limit_duration`; 0: unlimited; null: the project's limit. */
+  rate_limit: column<number | null>(),
+  /** Seconds; null: one. */
+  rate_limit_duration: column<number | null>(),
+};
+const columns = {
+  name: column<string>({ isSearched: true }),
+  description: column<string>(),
+  ...endpointRecord,
+};
+
+export interface EndpointRecord extends RecordOf<typeof endpointRecord> {}
+export interface EndpointRow extends RowOf<typeof columns> {}
+export type EndpointFields = FieldsOf<
+  EndpointRow,
+  'name' | 'url' | 'secrets',
+  'status' | 'status_reason'
+>;
+
+const { rows, ...table } = projectTable<EndpointRow, EndpointFields>('endpoints', columns);
 export const {
   list: listEndpoints,
   find: findEndpoint,
@@ -104,10 +147,35 @@ export function setEndpointStatus(
   return rows.update(knex, { project_id: projectId, id }, { status, status_reason: reason });
 }
 
+/**
+ * Deactivates an endpoint after a 410 response, with a notification if `facts` are given; false if
+ * it was not active. Lock: its row.
+ */
+export async function deactivateEndpoint(
+  pool: Pool,
+  projectId: string,
+  id: string,
+  reason: string,
+  facts: NotificationFacts | null = null,
+): Promise<boolean> {
+  const { rows } = await pool.query(
+    `with e as (
+       update endpoints set status = 'inactive', status_reason = $3, updated_at = now() where project_id = $1 and id = $2 and status = 'active' returning 1
+     ),
+     n as (
+       insert into notifications (id, kind, project_id, subject, facts, ended_at)
+       select $4, 'endpoint_disabled', $1, $2::text, $5::jsonb, now() from e where $5::jsonb is not null
+     )
+     select from e`,
+    [projectId, id, reason, newId(), facts && factsText(facts)],
+  );
+  return rows.length > 0;
+}
+
 /** Marks an endpoint and its subscriptions as deleted. */
 export function deleteEndpoint(knex: Knex, projectId: string, id: string): Promise<boolean> {
   return knex.transaction(async (trx) => {
-    await subscriptions.delete(trx, { project_id: projectId, endpoint_id: id });
+    await deleteSubscriptionsOf(trx, projectId, id);
     return rows.delete(trx, { project_id: projectId, id });
   });
 }
@@ -135,123 +203,4 @@ export async function readBreakerEndpoints(
     values: [ids],
   });
   return found;
-}
-
-export interface SubscriptionRow extends SubscriptionRecord {
-  readonly name: string;
-  readonly is_disabled: boolean;
-  readonly function: string | null;
-  readonly created_at: Date;
-  readonly updated_at: Date;
-}
-
-export type SubscriptionFields = Pick<
-  SubscriptionRow,
-  'name' | 'endpoint_id' | 'event_types' | 'filter'
-> &
-  Partial<Pick<SubscriptionRow, 'is_disabled' | 'function'>>;
-
-const SEARCHED = ['name'];
-const { rows: subscriptions, ...subscriptionTable } = projectTable<
-  SubscriptionRow,
-  SubscriptionFields
->(
-  'subscriptions',
-  'name endpoint_id event_types filter is_disabled function',
-  ['filter'],
-  SEARCHED,
-);
-export const {
-  find: findSubscription,
-  update: updateSubscription,
-  delete: deleteSubscription,
-} = subscriptionTable;
-
-function ofOwner(
-  knex: Knex,
-  projectId: string,
-  ownerId: string,
-): (query: Knex.QueryBuilder) => void {
-  const endpoints = knex('endpoints')
-    .where({ project_id: projectId, owner_id: ownerId, deleted_at: null })
-    .select('id');
-  return (query) => void query.whereIn('endpoint_id', endpoints);
-}
-
-/** Returns a page of the subscriptions of an endpoint, an owner or the project. */
-export function listSubscriptions(
-  knex: Knex,
-  projectId: string,
-  {
-    endpointId,
-    ownerId,
-  }: { readonly endpointId?: string | undefined; readonly ownerId?: string | undefined },
-  page: PageRequest,
-  search?: string,
-): Promise<Page<SubscriptionRow>> {
-  const where = (query: Knex.QueryBuilder) => {
-    void query
-      .where({
-        project_id: projectId,
-        ...(endpointId !== undefined && { endpoint_id: endpointId }),
-      })
-      .where(holding(SEARCHED, search));
-    if (ownerId !== undefined) ofOwner(knex, projectId, ownerId)(query);
-  };
-  return subscriptions.list(knex, where, page);
-}
-
-/**
- * Creates a subscription. Throws `project_full` at `max` of the project or `share.max` of the
- * owner.
- */
-export function insertSubscription(
-  knex: Knex,
-  projectId: string,
-  fields: SubscriptionFields,
-  max?: number,
-  share?: OwnerShare,
-): Promise<SubscriptionRow> {
-  const owned = share && {
-    where: ofOwner(knex, projectId, share.ownerId),
-    things: 'subscriptions of this owner',
-    max: share.max,
-    setting: 'limits.subscriptions_per_owner',
-  };
-  return subscriptionTable.insert(knex, projectId, fields, max, owned);
-}
-
-/** Disables an enabled subscription, and vice versa. */
-export function toggleSubscription(
-  knex: Knex,
-  projectId: string,
-  id: string,
-): Promise<SubscriptionRow | undefined> {
-  return subscriptions.update(
-    knex,
-    { project_id: projectId, id },
-    { is_disabled: knex.raw('not is_disabled') },
-  );
-}
-
-export interface SubscriptionFunction {
-  readonly name: string;
-  /** JavaScript. */
-  readonly text: string;
-}
-
-/**
- * Returns the function, even of a disabled or deleted subscription. One primary key probe. No lock.
- */
-export async function readFunction(
-  pool: Pool,
-  projectId: string,
-  id: string,
-): Promise<SubscriptionFunction | null> {
-  const { rows: found } = await pool.query<SubscriptionFunction>({
-    name: 'read-function',
-    text: `select name, function as text from subscriptions where project_id = $1 and id = $2 and function is not null`,
-    values: [projectId, id],
-  });
-  return found[0] ?? null;
 }

@@ -1,8 +1,68 @@
 import type { Knex } from 'knex';
 import type { Page, PageRequest } from '../pagination/page.js';
 import { revokeProjectKeys } from './api-keys.js';
-import type { ProjectRecord } from './snapshot.js';
 import { softDeleteTable } from './soft-deletes.js';
+
+/** `linear` repeats the delay, `exponential` doubles it up to `max_seconds`. */
+export interface Strategy {
+  readonly type: 'linear' | 'exponential';
+  readonly duration: number;
+  readonly retry_count: number;
+  readonly max_seconds?: number;
+}
+
+/** The plain HMAC header next to the Standard Webhooks signature. */
+export interface SignatureConfig {
+  readonly header: string;
+  readonly hash: 'SHA256' | 'SHA512';
+  readonly encoding: 'hex' | 'base64';
+}
+
+/** `count` requests to an endpoint per `duration` seconds, across all agents. */
+export interface RateLimit {
+  readonly count: number;
+  readonly duration: number;
+}
+
+/** Thresholds of a circuit breaker; missing values default to the instance's. */
+export interface CircuitBreakerConfig {
+  /** Percentage of failed requests. */
+  readonly failure_threshold?: number;
+  readonly minimum_request_count?: number;
+  /** Minutes over which requests are counted. */
+  readonly observability_window?: number;
+  readonly error_timeout?: number;
+}
+
+export interface ProjectConfig {
+  readonly strategy?: Strategy;
+  readonly signature?: SignatureConfig;
+  readonly ratelimit?: RateLimit | null;
+  readonly circuit_breaker?: CircuitBreakerConfig;
+  /** Days to keep finished events; default: `retention.days`. */
+  readonly retention?: { readonly days: number };
+  /** Default: accept. */
+  readonly unknown_event_types?: 'accept' | 'reject';
+}
+
+export const DEFAULT_STRATEGY: Strategy = {
+  type: 'exponential',
+  duration: 10,
+  retry_count: 10,
+  max_seconds: 7200,
+};
+export const DEFAULT_SIGNATURE: SignatureConfig = {
+  header: 'X-Gateway-Signature',
+  hash: 'SHA256',
+  encoding: 'hex',
+};
+
+export interface ProjectRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly type: 'outgoing' | 'incoming';
+  readonly config: ProjectConfig;
+}
 
 export interface ProjectRow extends ProjectRecord {
   readonly organisation_id: string;

@@ -1,10 +1,31 @@
 import type { Pool } from 'pg';
 import type { RoutingRule } from '@gateway/core/routing';
-import type { NamedEndpoint, NamedSubscription, RoutingRecords } from './snapshot.js';
+import type { EndpointRow } from './endpoints.js';
+import type { ProjectRecord } from './projects.js';
+import type { SubscriptionRow } from './subscriptions.js';
 
-const ENDPOINT = 'id, name, url, owner_id, status, status_reason';
-const SUBSCRIPTION =
-  'project_id, id, name, endpoint_id, event_types, filter, is_disabled, updated_at, deleted_at';
+const NAMED_ENDPOINT = ['id', 'name', 'url', 'owner_id', 'status', 'status_reason'] as const;
+const NAMED_SUBSCRIPTION = [
+  ...(['project_id', 'id', 'name', 'endpoint_id', 'event_types', 'filter'] as const),
+  ...(['is_disabled', 'updated_at'] as const),
+] as const;
+const ENDPOINT = NAMED_ENDPOINT.join(', ');
+const SUBSCRIPTION = [...NAMED_SUBSCRIPTION, 'deleted_at'].join(', ');
+
+export type NamedEndpoint = Pick<EndpointRow, (typeof NAMED_ENDPOINT)[number]>;
+
+export interface NamedSubscription extends Pick<
+  SubscriptionRow,
+  (typeof NAMED_SUBSCRIPTION)[number]
+> {
+  readonly deleted_at: Date | null;
+}
+
+export interface RoutingRecords {
+  readonly project: ProjectRecord & { readonly deleted_at: Date | null };
+  readonly endpoints: readonly NamedEndpoint[];
+  readonly subscriptions: readonly NamedSubscription[];
+}
 
 type Row = Omit<RoutingRecords['project'], 'deleted_at'> & {
   deleted_at: Date | null;

@@ -11,13 +11,14 @@ import {
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
 import { isObject } from '@gateway/core/json';
-import { updateEndpoint, type EndpointRow } from './endpoints.js';
-import type {
-  EndpointAuthentication,
-  SecretRecord,
-  SourceRecord,
-  StoredClientCertificate,
-} from './snapshot.js';
+import {
+  updateEndpoint,
+  type EndpointAuthentication,
+  type EndpointRow,
+  type SecretRecord,
+  type StoredClientCertificate,
+} from './endpoints.js';
+import type { SourceRecord } from './sources.js';
 
 /** Each live secret adds a signature to every request. */
 const LIVE_SECRETS_MAX = 5;

@@ -5,10 +5,51 @@ import { readPage, type Page, type PageRequest } from '../pagination/page.js';
 
 type Values = Readonly<Record<string, unknown>>;
 
-/**
- * Marks rows as deleted: logs can still name them. Writes `json` columns as text: the driver would
- * send an array as a Postgres array.
- */
+/** A column that is read as `Type`. */
+export interface Column<Type> {
+  /** Written as JSON text: the driver would send an array as a Postgres array. */
+  readonly isJson?: true;
+  /** Looked through by searches of lists. */
+  readonly isSearched?: true;
+  /** Exists in types only. */
+  readonly type?: Type;
+}
+
+export type Columns = Readonly<Record<string, Column<unknown>>>;
+
+export interface Ids {
+  readonly project_id: string;
+  readonly id: string;
+}
+
+export interface Times {
+  readonly created_at: Date;
+  readonly updated_at: Date;
+}
+
+/** The ids and these columns of a row. */
+export type RecordOf<Described extends Columns> = Ids & {
+  readonly [Name in keyof Described]: Described[Name] extends Column<infer Type> ? Type : never;
+};
+export type RowOf<Described extends Columns> = RecordOf<Described> & Times;
+
+/** The fields of an insert: `Needed` columns, and others, which have defaults, except `Kept`. */
+export type FieldsOf<Row, Needed extends keyof Row, Kept extends keyof Row = never> = Pick<
+  Row,
+  Needed
+> &
+  Partial<Omit<Row, keyof Ids | keyof Times | Kept>>;
+
+export function column<Type>(options: Omit<Column<Type>, 'type'> = {}): Column<Type> {
+  return options;
+}
+
+/** Returns the columns of a record for a statement. */
+export function columnsOf(columns: Columns): string {
+  return ['project_id', 'id', ...Object.keys(columns)].join(', ');
+}
+
+/** Marks rows as deleted: logs can still name them. */
 export function softDeleteTable<Row extends { readonly id: string }>(
   table: string,
   columns: readonly string[],
@@ -50,21 +91,19 @@ export function softDeleteTable<Row extends { readonly id: string }>(
   };
 }
 
-/**
- * Returns queries on a project's rows that are not deleted. `columns` are separated by spaces,
- * without ids and times; `json` columns are written as JSON text; `searched` columns are searched.
- */
+/** Returns queries on a project's rows that are not deleted. */
 export function projectTable<Row extends { readonly id: string }, Fields extends object>(
   table: string,
-  columns: string,
-  json: readonly string[],
-  searched: readonly string[] = [],
+  columns: Columns,
 ) {
+  const those = (property: 'isJson' | 'isSearched') =>
+    Object.keys(columns).filter((name) => columns[name]![property]);
   const rows = softDeleteTable<Row>(
     table,
-    ['project_id', 'id', ...columns.split(' '), 'created_at', 'updated_at'],
-    json,
+    ['project_id', 'id', ...Object.keys(columns), 'created_at', 'updated_at'],
+    those('isJson'),
   );
+  const searched = those('isSearched');
   return {
     rows,
     /**

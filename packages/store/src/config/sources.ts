@@ -2,37 +2,72 @@ import type { Knex } from 'knex';
 import type pg from 'pg';
 import { GatewayError } from '@gateway/core/errors';
 import { newId } from '@gateway/core/events';
-import type { HttpSettings } from './http-sources.js';
 import { factsText, type NotificationFacts } from './notifications.js';
-import type { SourceRecord } from './snapshot.js';
-import { projectTable } from './soft-deletes.js';
+import { column, projectTable, type FieldsOf, type RecordOf, type RowOf } from './soft-deletes.js';
 
-export interface SourceRow extends SourceRecord {
-  readonly type: 'pub_sub' | 'http';
-  /** Id in the URL of a source of the type `http`, whose `pub_sub` has only the type. */
-  readonly mask_id: string | null;
-  readonly http: HttpSettings | null;
-  readonly paused_at: Date | null;
-  /** Null also if a person has paused it. */
-  readonly resumes_at: Date | null;
-  readonly pause_reason: string | null;
-  readonly paused_by: string | null;
-  readonly pauses: number;
-  readonly created_at: Date;
-  readonly updated_at: Date;
+/** Verification of requests: `type` and its settings, with sealed secrets. */
+export interface VerifierRecord extends Readonly<Record<string, unknown>> {
+  readonly type: string;
 }
 
-export type SourceFields = Pick<
-  SourceRow,
-  'name' | 'type' | 'pub_sub' | 'body_function' | 'is_disabled'
-> &
-  Partial<Pick<SourceRow, 'mask_id' | 'http' | 'keep_messages'>>;
+export interface HttpSettings {
+  readonly verifier: VerifierRecord;
+  /** The default event type. */
+  readonly event_type: string | null;
+  /** Location of the event type: `header.X-Topic`, `body.type`, `query.type`. */
+  readonly event_type_location: string | null;
+  /** Locations of the parts of the idempotency key. */
+  readonly idempotency_keys: readonly string[];
+  readonly forward_headers: readonly string[];
+  readonly custom_response: { readonly body: string; readonly content_type: string } | null;
+}
 
-const { rows, ...table } = projectTable<SourceRow, SourceFields>(
-  'sources',
-  'name type pub_sub mask_id http body_function is_disabled keep_messages paused_at resumes_at pause_reason paused_by pauses',
-  ['pub_sub', 'http'],
-);
+/** The columns that agents hold in memory. */
+export const sourceRecord = {
+  name: column<string>(),
+  /** `{ type, workers, [type]: connection }`, secret fields sealed. */
+  pub_sub: column<
+    { readonly type: string; readonly workers?: number } & Readonly<Record<string, unknown>>
+  >({ isJson: true }),
+  body_function: column<string | null>(),
+  is_disabled: column<boolean>(),
+  keep_messages: column<boolean>(),
+};
+const columns = {
+  ...sourceRecord,
+  type: column<'pub_sub' | 'http'>(),
+  /** Id in the URL of a source of the type `http`, whose `pub_sub` has only the type. */
+  mask_id: column<string | null>(),
+  http: column<HttpSettings | null>({ isJson: true }),
+  paused_at: column<Date | null>(),
+  /** Null also if a person has paused it. */
+  resumes_at: column<Date | null>(),
+  pause_reason: column<string | null>(),
+  paused_by: column<string | null>(),
+  pauses: column<number>(),
+};
+
+export interface SourceRecord extends RecordOf<typeof sourceRecord> {}
+export interface SourceRow extends RowOf<typeof columns> {}
+export type SourceFields = FieldsOf<
+  SourceRow,
+  'name' | 'type' | 'pub_sub' | 'body_function' | 'is_disabled',
+  'paused_at' | 'resumes_at' | 'pause_reason' | 'paused_by' | 'pauses'
+>;
+
+export interface PausableSource extends SourceRecord {
+  /** Consecutive pauses; a person's change that ends the pause resets it. */
+  readonly pauses: number;
+  readonly is_paused: boolean;
+  /**
+   * Milliseconds until it resumes, as of the snapshot, 0 or less when due; null if it is not
+   * paused, or paused by a person.
+   */
+  readonly resumes_in_ms: number | null;
+  readonly pause_reason: string | null;
+}
+
+const { rows, ...table } = projectTable<SourceRow, SourceFields>('sources', columns);
 export const {
   list: listSources,
   find: findSource,
@@ -263,4 +298,31 @@ export async function listSourcesOfProjects(pool: pg.Pool): Promise<SourceOfProj
      where p.deleted_at is null and s.deleted_at is null order by p.name, s.name, s.id`,
   );
   return rows;
+}
+
+export interface HttpSource {
+  readonly project_id: string;
+  readonly id: string;
+  readonly http: HttpSettings;
+  readonly body_function: string | null;
+  readonly is_disabled: boolean;
+  readonly keep_messages: boolean;
+  readonly paused_at: Date | null;
+  readonly resumes_at: Date | null;
+}
+
+/**
+ * Returns the HTTP source with this id in its URL, unless deleted. Reads a unique index. No lock.
+ */
+export async function findHttpSource(
+  pool: pg.Pool,
+  maskId: string,
+): Promise<HttpSource | undefined> {
+  const { rows } = await pool.query<HttpSource>({
+    name: 'find-http-source',
+    text: `select s.project_id, s.id, s.http, s.body_function, s.is_disabled, s.keep_messages, s.paused_at, s.resumes_at
+           from sources s join projects p on p.id = s.project_id and p.deleted_at is null where s.mask_id = $1 and s.deleted_at is null`,
+    values: [maskId],
+  });
+  return rows[0];
 }

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { nearest } from '@gateway/core/errors';
 import { routingRule, type RoutingRule } from '@gateway/core/routing';
 import { readRouting, readRoutingPart, type RoutingPart } from '../config/routing-records.js';
-import type { RoutingRecords } from '../config/snapshot.js';
+import type { RoutingRecords } from '../config/routing-records.js';
 import { eventMessageBytes } from '../events/kept-messages.js';
 import {
   explainDeliveries,

@@ -9,7 +9,11 @@ import {
   type RoutingRule,
   type SubscriptionMismatch,
 } from '@gateway/core/routing';
-import type { NamedEndpoint, NamedSubscription, RoutingRecords } from '../config/snapshot.js';
+import type {
+  NamedEndpoint,
+  NamedSubscription,
+  RoutingRecords,
+} from '../config/routing-records.js';
 
 export interface ExplainedTarget {
   readonly endpoint: NamedEndpoint;

@@ -4,7 +4,7 @@ import { startAgent } from '@gateway/agent';
 import { messageDigest, newId } from '#core/events/ids';
 import { silentLog } from '#core/logging/log';
 import { setEndpointStatus } from '#store/config/endpoints';
-import { deleteSubscription, updateSubscription } from '#store/config/endpoints';
+import { deleteSubscription, updateSubscription } from '#store/config/subscriptions';
 import { WAIT_REASONS } from '#store/deliveries/postponed-deliveries';
 import type { CreatedEvent } from '#ingest/commit/event-creator';
 import { createEvent } from '../../../store/made.js';
