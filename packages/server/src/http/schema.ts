@@ -61,6 +61,19 @@ export function ignoring<Schema extends TSchema>(names: readonly string[], schem
   return { ...schema, [IGNORED]: names };
 }
 
+/** Returns the fields for an answer, without the bounds of requests and the notes for forms. */
+export function answered<Fields extends TProperties>(fields: Fields): Fields {
+  const bare = Object.entries(fields).map(([name, { ...schema }]) => {
+    for (const keyword of Object.keys(schema)) if (!ANSWERED.has(keyword)) delete schema[keyword];
+    return [name, schema];
+  });
+  return Object.fromEntries(bare) as Fields;
+}
+
+const ANSWERED = new Set([
+  ...['type', 'description', 'enum', 'items', 'properties', 'required', 'additionalProperties'],
+]);
+
 /** Names a schema in the document and the client. Schemas with one name must be equal. */
 export function named<Schema extends TSchema>(title: string, schema: Schema): Schema {
   return { ...schema, title };

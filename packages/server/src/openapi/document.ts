@@ -227,13 +227,18 @@ function describe(
   };
 }
 
+/** Keywords for forms and for who may set a field; others that begin with `x-` are internal. */
+const PUBLISHED = new Set(['x-form', 'x-label', 'x-default', 'x-unset', 'x-secret', 'x-set-by']);
+
 /** Moves titled schemas to `schemas`, leaves references, and omits internal keywords. */
 function hoisted(schema: unknown, schemas: Record<string, Schema>): Schema {
   const visit = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(visit);
     if (typeof value !== 'object' || value === null) return value;
     const { title, ...rest } = value as Record<string, unknown>;
-    const entries = Object.entries(rest).filter(([keyword]) => !keyword.startsWith('x-'));
+    const entries = Object.entries(rest).filter(
+      ([keyword]) => !keyword.startsWith('x-') || PUBLISHED.has(keyword),
+    );
     const plain = Object.fromEntries(
       entries.flatMap(widelyKnown).map(([keyword, it]) => [keyword, visit(it)]),
     );

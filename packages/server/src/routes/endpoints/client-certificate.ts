@@ -22,6 +22,7 @@ export const GivenCertificate = object({
     Type.String({
       minLength: 1,
       maxLength: KEY_MAX,
+      'x-secret': true,
       description:
         'PEM of its private key, without a passphrase. Left out or masked, the stored one stays.',
     }),

@@ -5,17 +5,8 @@ import type { EndpointAuthentication, EndpointFields, EndpointRow } from '@gatew
 import type { ProjectCall } from '../../api/route.js';
 import { assertValid } from '../../http/schema.js';
 import { sealCertificate } from './client-certificate.js';
-import { TIMEOUT_SECONDS, type ChangedEndpoint } from './endpoint-schema.js';
+import type { ChangedEndpoint } from './endpoint-schema.js';
 import { isMasked, sealAuthentication, secretProblem } from './endpoint-secrets.js';
-
-export const DEFAULTS = {
-  owner_id: null,
-  description: '',
-  authentication: null,
-  timeout_ms: TIMEOUT_SECONDS * 1000,
-  concurrency: null,
-  strategy: null,
-} as const;
 
 type Given = Static<typeof ChangedEndpoint>;
 

@@ -1,8 +1,10 @@
-import { Type } from '@sinclair/typebox';
+import { Type, type TSchema } from '@sinclair/typebox';
 import type { BreakerView } from '@gateway/store/kv';
 import {
+  answered,
   ignoring,
   object,
+  optional,
   Id,
   integer,
   Name,
@@ -15,81 +17,112 @@ import {
 } from '../../http/schema.js';
 import { GivenCertificate, ShownCertificate } from './client-certificate.js';
 
-export const TIMEOUT_SECONDS = 10;
-const Secret = Type.String({
-  maxLength: 200,
-  description:
-    '`whsec_` and base64 of 24 to 64 bytes, or any text of 12 characters or more, whose UTF-8 bytes are the key; made when it is left out.',
-});
-
+const SECRET = { 'x-secret': true };
 const Authentication = object({
   type: oneOf(['api_key', 'basic', 'bearer', 'oauth2']),
   api_key: Type.Optional(
     object({
       header_name: Type.String({ minLength: 1, maxLength: 200 }),
-      header_value: Type.String({ minLength: 1, maxLength: 4096 }),
+      header_value: Type.String({ minLength: 1, maxLength: 4096, ...SECRET }),
     }),
   ),
   basic: Type.Optional(
     object({
       username: Type.String({
+        minLength: 0,
         maxLength: 1024,
         pattern: '^[^:]*$',
         'x-sentence': 'must not contain a colon',
       }),
-      password: Type.String({ maxLength: 4096 }),
+      password: Type.String({ minLength: 0, maxLength: 4096, ...SECRET }),
     }),
   ),
-  bearer: Type.Optional(object({ token: Type.String({ minLength: 1, maxLength: 4096 }) })),
+  bearer: Type.Optional(
+    object({ token: Type.String({ minLength: 1, maxLength: 4096, ...SECRET }) }),
+  ),
   oauth2: Type.Optional(
     object({
       url: Type.String({
         minLength: 1,
         maxLength: 2048,
-        description: 'Of the token server, which is asked for client credentials (RFC 6749, 4.4).',
+        description: 'The token server is asked for client credentials (RFC 6749, 4.4).',
+        'x-label': 'Token URL',
       }),
       client_id: Type.String({ minLength: 1, maxLength: 1024 }),
-      client_secret: Type.String({ minLength: 1, maxLength: 4096 }),
-      scope: Type.Optional(Type.String({ maxLength: 2048 })),
-      audience: Type.Optional(Type.String({ maxLength: 2048 })),
+      client_secret: Type.String({ minLength: 1, maxLength: 4096, ...SECRET }),
+      scope: Type.Optional(
+        Type.String({ maxLength: 2048, description: 'If the token server wants one.' }),
+      ),
+      audience: Type.Optional(
+        Type.String({ maxLength: 2048, description: 'If the token server wants one.' }),
+      ),
     }),
   ),
 });
 
-const optional = {
-  owner_id: Type.Optional(nullable(Word)),
-  description: Type.Optional(Type.String({ maxLength: 2000 })),
-  authentication: Type.Optional(nullable(Authentication)),
-  mtls_client_cert: Type.Optional(nullable(GivenCertificate)),
-  http_timeout: Type.Optional(
-    Type.Number({
-      minimum: 0.1,
-      maximum: 120,
-      description: `Seconds that a request may take; ${TIMEOUT_SECONDS} when it is left out.`,
-    }),
-  ),
-  concurrency: Type.Optional(
-    nullable(integer(1, 10_000, 'Requests under way at a time, per agent.')),
-  ),
-  strategy: Type.Optional(nullable(StrategySchema)),
-  rate_limit: Type.Optional(
-    nullable(
-      integer(
-        0,
-        1_000_000,
-        "Requests in `rate_limit_duration` at most, of all agents together; 0 is no limit, null the project's.",
-      ),
-    ),
-  ),
-  rate_limit_duration: Type.Optional(
-    nullable(integer(1, 86_400, 'Seconds that `rate_limit` is for; 1 when it is left out.')),
-  ),
+/** Fields that a portal link cannot set: the project limits the resources of an endpoint. */
+const OF_PROJECT = { 'x-set-by': 'project' };
+const AS_PROJECT = { ...OF_PROJECT, 'x-unset': 'as the project' };
+
+const needed = {
+  name: Name,
+  url: Type.String({
+    minLength: 1,
+    maxLength: 2048,
+    format: 'uri',
+    examples: ['https://example.com/webhooks'],
+    'x-label': 'URL',
+  }),
 };
-const Url = Type.String({
-  minLength: 1,
-  maxLength: 2048,
-  format: 'uri',
-  examples: ['https://example.com/webhooks'],
+/**
+ * The fields that a request may set besides name and URL, in the order of forms: `x-label` is the
+ * label, `description` the hint, and `x-unset` stands for null.
+ */
+const others = {
+  authentication: nullable({
+    ...Authentication,
+    description: 'Sent beside the signature, which every request has.',
+    'x-unset': 'the signature alone',
+  }),
+  description: Type.String({ minLength: 0, maxLength: 2000 }),
+  owner_id: nullable({
+    ...Word,
+    description: 'Events for an owner go to all endpoints with this id.',
+    'x-label': 'Owner',
+    ...OF_PROJECT,
+  }),
+  mtls_client_cert: nullable({ ...GivenCertificate, 'x-label': 'Client certificate' }),
+  http_timeout: Type.Number({
+    minimum: 0.1,
+    maximum: 120,
+    description: 'Seconds from connecting to the last byte of the answer; 10 unless given.',
+    'x-label': 'Timeout in seconds',
+    'x-default': 10,
+    ...OF_PROJECT,
+  }),
+  strategy: nullable({ ...StrategySchema, 'x-label': 'Retries', ...AS_PROJECT }),
+  rate_limit: nullable({
+    ...integer(
+      0,
+      1_000_000,
+      "Requests in `rate_limit_duration` at most, of all agents together; 0 is no limit, null the project's.",
+    ),
+    ...AS_PROJECT,
+  }),
+  rate_limit_duration: nullable({
+    ...integer(1, 86_400, 'Seconds that `rate_limit` is for; 1 when it is left out.'),
+    ...OF_PROJECT,
+  }),
+  concurrency: nullable({
+    ...integer(1, 10_000, 'Requests under way at a time, per agent.'),
+    'x-unset': 'as the instance',
+    ...OF_PROJECT,
+  }),
+};
+const Secret = Type.String({
+  maxLength: 200,
+  description:
+    'Signs requests: `whsec_` and base64 of 24 to 64 bytes, or any text of 12 characters or more, whose UTF-8 bytes are the key; made when it is left out.',
 });
 
 /** Alerts, which the instance's notifications replace, and behaviour that is fixed here. */
@@ -102,19 +135,23 @@ const IGNORED_FIELDS = [
   'app_id',
   'appID',
 ];
+/** Exports the schema of a body for forms, with the client. */
+function ofForm<Schema extends TSchema>(schema: Schema): Schema {
+  return { ...schema, 'x-form': true };
+}
+
 export const NewEndpoint = named(
   'NewEndpoint',
-  ignoring(
-    IGNORED_FIELDS,
-    object({ name: Name, url: Url, secret: Type.Optional(Secret), ...optional }),
+  ofForm(
+    ignoring(
+      IGNORED_FIELDS,
+      object({ ...needed, secret: Type.Optional(Secret), ...optional(others) }),
+    ),
   ),
 );
 export const ChangedEndpoint = named(
   'ChangedEndpoint',
-  ignoring(
-    IGNORED_FIELDS,
-    object({ name: Type.Optional(Name), url: Type.Optional(Url), ...optional }),
-  ),
+  ignoring(IGNORED_FIELDS, object(optional({ ...needed, ...others }))),
 );
 export const NewSecret = named(
   'NewSecret',
@@ -150,20 +187,11 @@ export const Endpoint = named(
   object({
     uid: Id,
     project_id: Id,
-    name: Type.String(),
-    url: Type.String(),
-    owner_id: nullable(Type.String()),
-    description: Type.String(),
+    ...answered({ ...needed, ...others }),
+    mtls_client_cert: nullable(ShownCertificate),
     status: oneOf(STATUSES),
     status_reason: nullable(Type.String()),
     secrets: Type.Array(SecretView),
-    authentication: nullable(Authentication),
-    mtls_client_cert: nullable(ShownCertificate),
-    http_timeout: Type.Number({ description: 'Seconds that a request may take.' }),
-    concurrency: nullable(Type.Integer()),
-    strategy: nullable(StrategySchema),
-    rate_limit: nullable(Type.Integer()),
-    rate_limit_duration: nullable(Type.Integer()),
     circuit_breaker: Type.Unsafe<BreakerView | null>({
       ...nullable(CircuitBreaker),
       description: 'Null while KV is away.',

@@ -29,13 +29,7 @@ import { assertValid, object, oneOf, Word } from '../../http/schema.js';
 import { settle } from '../settle.js';
 import { closeBreaker, readBreakersNow } from './breakers.js';
 import { certificateProblems, certificateView } from './client-certificate.js';
-import {
-  columnsOf,
-  DEFAULTS,
-  fieldProblems,
-  movedProblems,
-  secretProblems,
-} from './endpoint-fields.js';
+import { columnsOf, fieldProblems, movedProblems, secretProblems } from './endpoint-fields.js';
 import {
   BREAKER_STATES,
   ChangedEndpoint,
@@ -94,21 +88,15 @@ export const endpointRoutes: readonly Route[] = [
         ...fieldProblems(rest),
         ...secretProblems(secret),
         ...certificateProblems(rest),
-        ...portalProblems(call),
+        ...portalProblems(NewEndpoint, call),
       ]);
       if (rest.mtls_client_cert) await requireCertificateRoom(call);
       const id = newId();
       const record = sealSecret(secret, id, call.sealer);
       const owner = call.ownerId === undefined ? {} : { owner_id: call.ownerId };
+      const { name, url } = rest;
       const columns = { ...columnsOf(rest, undefined, { ...call, id }), ...owner };
-      const fields = {
-        ...DEFAULTS,
-        ...columns,
-        id,
-        name: rest.name,
-        url: rest.url,
-        secrets: [record],
-      };
+      const fields = { ...columns, id, name, url, secrets: [record] };
       const { endpoints_per_project: max, endpoints_per_owner: ofOwner } = call.config.limits;
       const share =
         call.ownerId === undefined ? undefined : { ownerId: call.ownerId, max: ofOwner };
@@ -154,7 +142,7 @@ export const endpointRoutes: readonly Route[] = [
     { body: ChangedEndpoint, data: Endpoint, portal: 'managing' },
     async (call) => {
       const { database, project, id, body } = call;
-      assertValid([...fieldProblems(body), ...portalProblems(call)]);
+      assertValid([...fieldProblems(body), ...portalProblems(ChangedEndpoint, call)]);
       const stored = await find(call);
       const { url, authentication, mtls_client_cert } = stored;
       assertValid([...movedProblems(body, stored), ...certificateProblems(body, stored)]);

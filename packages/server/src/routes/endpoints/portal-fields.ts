@@ -1,30 +1,19 @@
+import type { TObject } from '@sinclair/typebox';
 import type { InvalidField } from '@gateway/core/errors';
 import type { ProjectCall } from '../../api/route.js';
 
-/** The project limits the resources of an endpoint. */
-const OF_THE_PROJECT = [
-  'http_timeout',
-  'concurrency',
-  'strategy',
-  'rate_limit',
-  'rate_limit_duration',
-];
-
-/** A portal link can set neither another owner nor the project's limits. */
-export function portalProblems({
-  ownerId,
-  body,
-}: Pick<ProjectCall, 'ownerId' | 'body'>): InvalidField[] {
+/** A portal link can set neither another owner nor fields with `x-set-by` `project`. */
+export function portalProblems(
+  { properties }: TObject,
+  { ownerId, body }: Pick<ProjectCall, 'ownerId' | 'body'>,
+): InvalidField[] {
   if (ownerId === undefined) return [];
-  const given = body as Readonly<Record<string, unknown>>;
-  const ofProject = OF_THE_PROJECT.filter((field) => given[field] !== undefined);
-  return [
-    ...(given['owner_id'] === undefined || given['owner_id'] === ownerId
+  return Object.entries(body as Readonly<Record<string, unknown>>).flatMap(([field, given]) => {
+    if (properties[field]?.['x-set-by'] !== 'project') return [];
+    if (field !== 'owner_id')
+      return [{ field, sentence: 'is set by the project, not over a portal link: leave it out' }];
+    return given === ownerId
       ? []
-      : [{ field: 'owner_id', sentence: 'is that of the portal link: leave it out' }]),
-    ...ofProject.map((field) => ({
-      field,
-      sentence: 'is set by the project, not over a portal link: leave it out',
-    })),
-  ];
+      : [{ field, sentence: 'is that of the portal link: leave it out' }];
+  });
 }

@@ -15,6 +15,7 @@ import {
 import { found, listRoute, projectRoute, type ProjectCall, type Route } from '../../api/route.js';
 import { pageQuery, searchQuery } from '../../http/list-query.js';
 import {
+  answered,
   ignoring,
   object,
   Id,
@@ -24,6 +25,7 @@ import {
   Timestamp,
   assertValid,
 } from '../../http/schema.js';
+import { portalProblems } from '../endpoints/portal-fields.js';
 import { FunctionText, validateFunction } from '../transform-function.js';
 import { EventTypes, Filter, filterProblems, patternProblems } from './filter.js';
 import { testFilterRoutes } from './test-filter.js';
@@ -33,16 +35,18 @@ const FilterConfig = object({
   event_types: EventTypes,
   filter: Type.Optional(Filter),
 });
+const is_disabled = Type.Boolean({ description: 'It matches nothing.' });
 const fields = object({
   name: Name,
   endpoint_id: Id,
   filter_config: Type.Optional(FilterConfig),
-  is_disabled: Type.Optional(Type.Boolean({ description: 'It matches nothing.' })),
+  is_disabled: Type.Optional(is_disabled),
   function: Type.Optional(
     Type.Unsafe<string | null>({
       ...nullable(FunctionText),
       description:
         'JavaScript with a function transform(payload), which gets the data of an event and returns what is sent. Not over a portal link.',
+      'x-set-by': 'project',
     }),
   ),
 });
@@ -62,9 +66,8 @@ const Subscription = named(
   object({
     uid: Id,
     project_id: Id,
-    name: Type.String(),
+    ...answered({ name: Name, is_disabled }),
     endpoint_id: Id,
-    is_disabled: Type.Boolean(),
     function: nullable(Type.String({ description: 'Null over a portal link.' })),
     filter_config: object({
       event_types: Type.Array(Type.String()),
@@ -188,12 +191,8 @@ function columnsOf({
   };
 }
 
-async function validate({
-  database,
-  project,
-  body,
-  ownerId,
-}: ProjectCall<Static<typeof ChangedSubscription>>): Promise<void> {
+async function validate(call: ProjectCall<Static<typeof ChangedSubscription>>): Promise<void> {
+  const { database, project, body, ownerId } = call;
   const { endpoint_id, filter_config } = body;
   const problems: InvalidField[] = [];
   const endpoint =
@@ -204,15 +203,11 @@ async function validate({
   if (endpoint_id !== undefined && (!endpoint || isOfAnother)) {
     problems.push({ field: 'endpoint_id', sentence: 'is not an endpoint of this project' });
   }
-  if (ownerId !== undefined && body.function !== undefined)
-    problems.push({
-      field: 'function',
-      sentence: 'is set by the project, not over a portal link: leave it out',
-    });
   validateFunction(body.function, 'function');
   const { event_types, filter = {} } = filter_config ?? {};
   assertValid([
     ...problems,
+    ...portalProblems(ChangedSubscription, call),
     ...patternProblems(event_types, 'filter_config.event_types'),
     ...filterProblems(filter, 'filter_config.filter'),
   ]);
