@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { endpoint, type Endpoint } from '../support/endpoint.js';
 import type { Endpoint as ShownEndpoint } from '@gateway/client';
-import { changed } from '#dashboard/api/use-draft';
+import { changed } from '#dashboard/api/change';
 import { draftOf, fieldsOf } from '#dashboard/pages/endpoints/form/endpoint-draft';
 import { until } from '../support/until.js';
 import { inspect, leaveField, panel, picture, press } from './browser.js';

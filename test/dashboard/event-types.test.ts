@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { schemaRows } from '#dashboard/pages/event-types/schema-rows';
+import { schemaRows } from '#dashboard/pages/event-types/schema-table';
 import { inspect, leaveField, picture, press, push } from './browser.js';
 import { dashboardScene, type Scene } from './scene.js';
 

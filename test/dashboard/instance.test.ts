@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceSetting, Project } from '@gateway/client';
-import { matching, textOf } from '#dashboard/pages/instance/setting-filter';
+import { matching, textOf } from '#dashboard/pages/instance/settings';
 import { configOf, draftOf } from '#dashboard/pages/project/project-draft';
 import { until } from '../support/until.js';
 import { press } from './browser.js';

@@ -2,15 +2,15 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { colourOf, contrastOf } from '#dashboard/format/colour';
 import { themeOf } from '#dashboard/session/portal-theme';
-import { withFirstPage } from '#dashboard/api/use-list';
+import { withFirstPage } from '#dashboard/api/read';
 import { pretty } from '#dashboard/format/json';
 import { bytes, percent, rate } from '#dashboard/format/number';
 import { milliseconds, relative, span } from '#dashboard/format/time';
-import { mismatchSentence } from '#dashboard/pages/preview/mismatch';
+import { mismatchSentence } from '#dashboard/pages/preview/route';
 import { actionWords } from '#dashboard/pages/audit/actions';
 import { reasonOf } from '#dashboard/pages/quarantine/reasons';
-import { searchOf } from '#dashboard/pages/log/search';
-import { match } from '#dashboard/router/match';
+import { searchOf } from '#dashboard/components/log/filter-bar';
+import { match } from '#dashboard/router/route';
 
 const logic = suite('dashboard/logic');
 

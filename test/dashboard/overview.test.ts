@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Activity, EventDelivery, SourceState, Summary } from '@gateway/client';
 import { filled, summaryOf, lineOf } from '#dashboard/pages/overview/activity';
-import { byEndpoint } from '#dashboard/pages/overview/failing-endpoints';
+import { byEndpoint } from '#dashboard/pages/overview/findings';
 import { findingsOf } from '#dashboard/pages/overview/findings';
 import { dashboardScene, type Scene } from './scene.js';
 

@@ -2,10 +2,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Page } from 'playwright-core';
-import { browserOf } from '#dashboard/pages/account/browser-name';
+import { browserOf } from '#dashboard/pages/account/sessions';
 import { actionWords, RESOURCES } from '#dashboard/pages/audit/actions';
-import { changesOf } from '#dashboard/pages/audit/changes';
-import { expiryOf, stateOf } from '#dashboard/pages/keys/key-state';
+import { changesOf } from '#dashboard/pages/audit/entry';
+import { expiryOf, stateOf } from '#dashboard/pages/keys/key-ring';
 import { operationsOf } from '#server/api/operation';
 import { routes } from '#server/routes/index';
 import { until } from '../support/until.js';

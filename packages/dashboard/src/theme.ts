@@ -1,6 +1,5 @@
 import { storeOf } from './router/storage.js';
-import { portalLink } from './session/portal-link.js';
-import { applyTheme, themeOf } from './session/portal-theme.js';
+import { applyTheme, portalLink, themeOf } from './session/portal-theme.js';
 
 // Runs before the first paint.
 const link = portalLink();

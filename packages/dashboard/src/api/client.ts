@@ -1,8 +1,6 @@
+import { type ClientOptions, GatewayClient } from '@gateway/client';
 import { signal } from '@preact/signals';
-import { GatewayClient, type ClientOptions } from '@gateway/client';
-import { projectId } from '../router/project-path.js';
-import { root } from '../router/location.js';
-import { parseExactly } from './exact-json.js';
+import { projectId, root } from '../router/location.js';
 
 /** Incremented when the server answers 401: the session has ended or never existed. */
 export const refusals = signal(0);
@@ -48,4 +46,38 @@ export function accountApi(): GatewayClient {
 /** The API of the shown project, or of the given one. */
 export function api(id = projectId.value ?? ''): GatewayClient {
   return account.project(id);
+}
+
+/** TypeScript has no types for it yet: https://github.com/tc39/proposal-json-parse-with-source. */
+interface Exact {
+  parse(
+    text: string,
+    reviver: (key: string, value: unknown, context?: { readonly source?: string }) => unknown,
+  ): unknown;
+  readonly rawJSON?: (text: string) => unknown;
+}
+
+/**
+ * Parses JSON so that `JSON.stringify` prints every number with its original digits: `1.10` and
+ * integers beyond 2^53 keep their source text.
+ */
+function parseExactly(text: string): unknown {
+  const exact: Exact = JSON;
+  const { rawJSON } = exact;
+  if (!rawJSON) return JSON.parse(text);
+  return exact.parse(text, (_, value, context) =>
+    typeof value === 'number' && context?.source !== undefined && String(value) !== context.source
+      ? rawJSON(context.source)
+      : value,
+  );
+}
+
+/** Drops undefined, null and `''`, which a request leaves out. */
+export function given<Values extends object>(
+  values: Values,
+): { [Name in keyof Values]?: Exclude<Values[Name], undefined | null | ''> } {
+  const entries = Object.entries(values).filter(
+    ([, value]) => value !== undefined && value !== null && value !== '',
+  );
+  return Object.fromEntries(entries) as ReturnType<typeof given<Values>>;
 }

@@ -1,15 +1,15 @@
 import type { OpenInvitation, SignInMethods } from '@gateway/client';
+import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
+import { useAction } from '../api/change.js';
 import { accountApi } from '../api/client.js';
-import { useAction } from '../api/use-action.js';
-import { useResource } from '../api/use-resource.js';
-import { Loaded } from '../components/feedback/loading.js';
-import { Button } from '../components/layout/button.js';
-import { fieldError, TextField } from '../components/form/field.js';
-import { Form } from '../components/form/form.js';
+import { useResource } from '../api/read.js';
+import { Loaded } from '../components/feedback.js';
+import { fieldError, TextField } from '../components/field.js';
+import { Form } from '../components/form.js';
+import { Button } from '../components/layout.js';
 import { navigate } from '../router/location.js';
 import { begin, session } from '../session/session.js';
-import { leaveInvitation } from './invitation.js';
 import { Provider } from './sign-in.js';
 
 /**
@@ -126,4 +126,24 @@ function Accept({
       />
     </Form>
   );
+}
+
+/** The token of the link that opened the dashboard: `#invitation=<token>`. */
+export const invitationToken = signal(read());
+
+function read(): string | undefined {
+  return typeof location === 'undefined'
+    ? undefined
+    : /^#invitation=(.+)$/.exec(location.hash)?.[1];
+}
+
+/** Follows invitation links opened while the dashboard is shown. */
+export function watchInvitations(): void {
+  addEventListener('hashchange', () => (invitationToken.value = read()));
+}
+
+/** Removes the token from the address bar and the history. */
+function leaveInvitation(): void {
+  history.replaceState(null, '', location.pathname + location.search);
+  invitationToken.value = undefined;
 }

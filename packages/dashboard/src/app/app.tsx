@@ -1,15 +1,11 @@
 import { useEffect } from 'preact/hooks';
-import { Problem } from '../components/feedback/problem.js';
-import { path } from '../router/location.js';
-import { isPortal } from '../router/project-path.js';
-import { session, sessionProblem, readSession } from '../session/session.js';
-import { readProjects } from '../session/projects.js';
-import { AcceptInvitation } from './accept-invitation.js';
-import { invitationToken, watchInvitations } from './invitation.js';
-import { PortalApp } from './portal/portal.js';
+import { Problem } from '../components/feedback.js';
+import { isPortal, path } from '../router/location.js';
+import { readProjects, readSession, session, sessionProblem } from '../session/session.js';
+import { AcceptInvitation, invitationToken, watchInvitations } from './accept-invitation.js';
+import { PortalApp } from './portal.js';
 import { Shell } from './shell.js';
-import { RETURN_PATH, SignInReturn } from './sign-in-return.js';
-import { SignIn } from './sign-in.js';
+import { RETURN_PATH, SignIn, SignInReturn } from './sign-in.js';
 
 /** Portal and dashboard are separate documents: only the portal may be framed. */
 const isPortalDocument = isPortal.peek();

@@ -1,8 +1,10 @@
+import { signal } from '@preact/signals';
+import { Dialog } from '../components/form.js';
+import { shortcuts } from '../keyboard/shortcuts.js';
 import { useShortcuts } from '../keyboard/use-shortcuts.js';
-import { href, navigate, path } from '../router/location.js';
-import { projectId } from '../router/project-path.js';
-import { preferredProject, projects, rememberedProject } from '../session/projects.js';
-import type { PageRoute } from './page-route.js';
+import { href, navigate, path, projectId } from '../router/location.js';
+import type { PageRoute } from '../router/route.js';
+import { preferredProject, projects, rememberedProject } from '../session/session.js';
 
 interface Destination {
   readonly label: string;
@@ -71,5 +73,36 @@ export function Navigation({ routes }: { readonly routes: readonly PageRoute[] }
           ),
       )}
     </>
+  );
+}
+
+export const isHelpShown = signal(false);
+
+/** Lists the available shortcuts; opened with `?`. */
+export function Help() {
+  useShortcuts([{ keys: '?', label: 'Show this list', run: () => (isHelpShown.value = true) }]);
+  if (!isHelpShown.value) return null;
+  const newest = new Map([...shortcuts.value].reverse().map((it) => [it.keys, it]));
+  return (
+    <Dialog title="Keyboard shortcuts" onClose={() => (isHelpShown.value = false)}>
+      <dl class="help">
+        {[...newest.values()].map(({ keys, label }) => (
+          <div key={keys}>
+            <dt>
+              {keys.split(' ').map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{label}</dd>
+          </div>
+        ))}
+        <div>
+          <dt>
+            <kbd>Esc</kbd>
+          </dt>
+          <dd>Close a dialog</dd>
+        </div>
+      </dl>
+    </Dialog>
   );
 }

@@ -1,15 +1,10 @@
 import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { Empty } from '../components/feedback/empty.js';
-import { Loading } from '../components/feedback/loading.js';
-import { Problem } from '../components/feedback/problem.js';
-import { ButtonLink } from '../components/layout/button.js';
-import { Page } from '../components/layout/page.js';
-import { href, path } from '../router/location.js';
-import { match, type PageProps } from '../router/match.js';
-import { isPortal, projectHref } from '../router/project-path.js';
+import { Empty, Loading, Problem } from '../components/feedback.js';
+import { ButtonLink, Page } from '../components/layout.js';
+import { href, isPortal, path, projectHref } from '../router/location.js';
+import { match, type PageProps, type PageRoute } from '../router/route.js';
 import { storeOf } from '../router/storage.js';
-import type { PageRoute } from './page-route.js';
 
 type Loaded = { readonly route: PageRoute } & (
   { readonly page: ComponentType<PageProps> } | { readonly page: undefined; readonly error: Error }

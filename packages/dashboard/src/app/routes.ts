@@ -1,93 +1,88 @@
-import type { PageRoute } from './page-route.js';
-import { settingRoutes } from './setting-routes.js';
+import { isPortal } from '../router/location.js';
+import type { PageRoute } from '../router/route.js';
+import { may, session } from '../session/session.js';
+
+/** A page, with its label in the navigation and the key that follows `g`. */
+type Page = readonly [
+  path: string,
+  load: PageRoute['load'],
+  label?: string,
+  key?: string,
+  isShown?: () => boolean,
+];
+
+/** Pages of a project, below its path. */
+const PROJECT: readonly Page[] = [
+  ['overview', () => import('../pages/overview/overview.js'), 'Overview', 'o'],
+  ['events', () => import('../pages/events/event-log.js'), 'Events', 'e'],
+  ['events/:id', () => import('../pages/events/event.js')],
+  ['deliveries', () => import('../pages/deliveries/delivery-log.js'), 'Deliveries', 'd'],
+  ['deliveries/:id', () => import('../pages/deliveries/delivery.js')],
+  ['quarantine', () => import('../pages/quarantine/quarantine-log.js'), 'Quarantine', 'q'],
+  ['quarantine/:id', () => import('../pages/quarantine/message.js')],
+  ['sources', () => import('../pages/sources/sources.js'), 'Sources', 's'],
+  ['sources/new', () => import('../pages/sources/new-source.js')],
+  ['sources/:id', () => import('../pages/sources/source.js')],
+  ['sources/:id/function', () => import('../pages/function/source-function.js')],
+  ['endpoints', () => import('../pages/endpoints/endpoint-list.js'), 'Endpoints', 'p'],
+  ['endpoints/new', () => import('../pages/endpoints/endpoint-new.js')],
+  ['endpoints/:id', () => import('../pages/endpoints/endpoint.js')],
+  [
+    'subscriptions',
+    () => import('../pages/subscriptions/subscription-list.js'),
+    'Subscriptions',
+    'b',
+    // Endpoints link to their subscriptions in the portal.
+    () => !isPortal.value,
+  ],
+  ['subscriptions/new', () => import('../pages/subscriptions/subscription-new.js')],
+  ['subscriptions/:id', () => import('../pages/subscriptions/subscription.js')],
+  ['subscriptions/:id/function', () => import('../pages/function/subscription-function.js')],
+  ['event-types', () => import('../pages/event-types/event-type-list.js'), 'Event types', 't'],
+  ['event-types/new', () => import('../pages/event-types/event-type-new.js')],
+  ['event-types/:name', () => import('../pages/event-types/event-type.js')],
+  ['start', () => import('../pages/start/start.js')],
+  ['api-keys', () => import('../pages/keys/project-keys.js'), 'API keys', 'k'],
+  ['portal-links', () => import('../pages/keys/portal-links.js'), 'Portal links', 'l'],
+  ['settings', () => import('../pages/project/project-settings.js'), 'Project settings', 'c'],
+];
+
+const isAdmin = () => Boolean(session.value?.organisations.some(({ role }) => may('admin', role)));
+const isInstanceAdmin = () => session.value?.is_instance_admin === true;
+
+const OUTSIDE: readonly Page[] = [
+  ['new-project', () => import('../pages/start/new-project.js')],
+  ['people', () => import('../pages/people/people.js'), 'People', 'u'],
+  ['audit', () => import('../pages/audit/audit.js'), 'Audit log', 'a', isAdmin],
+  ['instance', () => import('../pages/instance/instance.js'), 'Instance', 'i', isInstanceAdmin],
+  ['account', () => import('../pages/account/account.js'), 'Your account', 'm'],
+];
+
+function route(below: string, [path, load, label, key, isShown]: Page): PageRoute {
+  return {
+    path: `${below}/${path}`,
+    load,
+    ...(label && key && { nav: { label, key, ...(isShown && { isShown }) } }),
+  };
+}
 
 /**
  * Every page. The navigation shows routes with `nav`, in this order; other pages belong to the
  * entry that their path begins with.
  */
 export const routes: readonly PageRoute[] = [
-  {
-    path: '/projects/:project/overview',
-    load: () => import('../pages/overview/overview.js'),
-    nav: { label: 'Overview', key: 'o' },
-  },
-  {
-    path: '/projects/:project/events',
-    load: () => import('../pages/events/event-log.js'),
-    nav: { label: 'Events', key: 'e' },
-  },
-  { path: '/projects/:project/events/:id', load: () => import('../pages/events/event.js') },
-  {
-    path: '/projects/:project/deliveries',
-    load: () => import('../pages/deliveries/delivery-log.js'),
-    nav: { label: 'Deliveries', key: 'd' },
-  },
-  {
-    path: '/projects/:project/deliveries/:id',
-    load: () => import('../pages/deliveries/delivery.js'),
-  },
-  {
-    path: '/projects/:project/quarantine',
-    load: () => import('../pages/quarantine/quarantine-log.js'),
-    nav: { label: 'Quarantine', key: 'q' },
-  },
-  {
-    path: '/projects/:project/quarantine/:id',
-    load: () => import('../pages/quarantine/message.js'),
-  },
-  {
-    path: '/projects/:project/sources',
-    load: () => import('../pages/sources/sources.js'),
-    nav: { label: 'Sources', key: 's' },
-  },
-  { path: '/projects/:project/sources/new', load: () => import('../pages/sources/new-source.js') },
-  { path: '/projects/:project/sources/:id', load: () => import('../pages/sources/source.js') },
-  {
-    path: '/projects/:project/sources/:id/function',
-    load: () => import('../pages/function/source-function.js'),
-  },
-  {
-    path: '/projects/:project/endpoints',
-    load: () => import('../pages/endpoints/endpoint-list.js'),
-    nav: { label: 'Endpoints', key: 'p' },
-  },
-  {
-    path: '/projects/:project/endpoints/new',
-    load: () => import('../pages/endpoints/endpoint-new.js'),
-  },
-  {
-    path: '/projects/:project/endpoints/:id',
-    load: () => import('../pages/endpoints/endpoint.js'),
-  },
-  {
-    path: '/projects/:project/subscriptions',
-    load: () => import('../pages/subscriptions/subscription-list.js'),
-    nav: { label: 'Subscriptions', key: 'b' },
-  },
-  {
-    path: '/projects/:project/subscriptions/new',
-    load: () => import('../pages/subscriptions/subscription-new.js'),
-  },
-  {
-    path: '/projects/:project/subscriptions/:id',
-    load: () => import('../pages/subscriptions/subscription.js'),
-  },
-  {
-    path: '/projects/:project/subscriptions/:id/function',
-    load: () => import('../pages/function/subscription-function.js'),
-  },
-  {
-    path: '/projects/:project/event-types',
-    load: () => import('../pages/event-types/event-type-list.js'),
-    nav: { label: 'Event types', key: 't' },
-  },
-  {
-    path: '/projects/:project/event-types/new',
-    load: () => import('../pages/event-types/event-type-new.js'),
-  },
-  {
-    path: '/projects/:project/event-types/:name',
-    load: () => import('../pages/event-types/event-type.js'),
-  },
-  ...settingRoutes,
+  ...PROJECT.map((row) => route('/projects/:project', row)),
+  ...OUTSIDE.map((row) => route('', row)),
+];
+
+/** The project pages about an owner's endpoints. The API decides what they show. */
+export const portalRoutes: readonly PageRoute[] = [
+  { path: '/portal/:project', load: () => import('../pages/endpoints/endpoint-list.js') },
+  ...[
+    ...['endpoints', 'endpoints/new', 'endpoints/:id'],
+    ...['subscriptions', 'subscriptions/new', 'subscriptions/:id'],
+    ...['deliveries', 'deliveries/:id', 'event-types', 'event-types/:name'],
+  ]
+    .flatMap((path) => PROJECT.filter(([it]) => it === path))
+    .map((row) => route('/portal/:project', row)),
 ];

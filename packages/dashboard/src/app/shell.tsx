@@ -1,13 +1,22 @@
-import { useEffect, useState } from 'preact/hooks';
-import { Toasts } from '../components/feedback/toast.js';
-import { Button } from '../components/layout/button.js';
-import { href, path } from '../router/location.js';
-import { Account } from './account.js';
-import { Help } from './help.js';
-import { Home } from './home.js';
-import { Navigation } from './navigation.js';
+import { useEffect, useId, useState } from 'preact/hooks';
+import { isConnected } from '../api/client.js';
+import { Loading, Problem, Toasts } from '../components/feedback.js';
+import { Options } from '../components/field.js';
+import { Button, ButtonLink, Page } from '../components/layout.js';
+import { href, navigate, path, projectId, root } from '../router/location.js';
+import {
+  may,
+  preferredProject,
+  projects,
+  projectsProblem,
+  readProjects,
+  rememberProject,
+  session,
+  signOut,
+} from '../session/session.js';
+import { chooseTheme, theme, type Theme } from '../session/theme.js';
+import { Help, isHelpShown, Navigation } from './navigation.js';
 import { Outlet } from './outlet.js';
-import { ProjectSwitch } from './project-switch.js';
 import { routes } from './routes.js';
 
 export function Shell() {
@@ -43,6 +52,99 @@ export function Shell() {
       </main>
       <Help />
       <Toasts />
+    </div>
+  );
+}
+
+/** `/`: opens the project shown last, or the form for the first one. */
+function Home() {
+  const preferred = preferredProject();
+  useEffect(() => {
+    if (preferred) navigate(`/projects/${preferred.uid}/overview`, { replace: true });
+    else if (projects.value) navigate('/new-project', { replace: true });
+  }, [preferred, projects.value]);
+  return (
+    <Page title="Projects">
+      {projectsProblem.value && (
+        <Problem error={projectsProblem.value} retry={() => void readProjects()} />
+      )}
+      {!projectsProblem.value && <Loading />}
+    </Page>
+  );
+}
+
+/** Switches to another project and opens the same page there, or its list. */
+function ProjectSwitch() {
+  const id = useId();
+  const shown = projectId.value ?? preferredProject()?.uid;
+  const known = projects.value ?? [];
+  const mayCreate = session.value?.organisations.some(({ role }) => may('admin', role));
+  useEffect(() => {
+    if (projectId.value) rememberProject(projectId.value);
+  }, [projectId.value]);
+  const open = (project: string) => {
+    const [, , , page = 'overview'] = path.value.split('/');
+    navigate(`/projects/${project}/${page}`);
+  };
+  return (
+    <div class="project-switch">
+      {known.length > 0 && (
+        <>
+          <label class="spoken" for={id}>
+            Project
+          </label>
+          <select id={id} value={shown} onChange={(event) => open(event.currentTarget.value)}>
+            <Options
+              options={known.map(({ uid, name }) => [uid, name])}
+              chosen={shown ?? ''}
+              other={shown ? 'Another project' : 'Choose a project'}
+            />
+          </select>
+        </>
+      )}
+      {mayCreate && (
+        <ButtonLink kind="quiet" label="New project" href={href('/new-project')}>
+          +
+        </ButtonLink>
+      )}
+    </div>
+  );
+}
+
+const NEXT: Readonly<Record<Theme, Theme>> = { system: 'light', light: 'dark', dark: 'system' };
+
+function Account() {
+  return (
+    <div class="account">
+      <p class={`connection ${isConnected.value ? 'ok' : 'bad'}`} role="status">
+        {isConnected.value ? 'Connected' : 'The server cannot be reached'}
+      </p>
+      <p class="account-user cut" title={session.value?.user.email}>
+        {session.value?.user.email}
+      </p>
+      <div class="account-buttons">
+        <Button
+          kind="quiet"
+          label={`Colours: ${theme.value}`}
+          onPress={() => chooseTheme(NEXT[theme.value])}
+        >
+          {{ system: '◐', light: '☀', dark: '☾' }[theme.value]}
+        </Button>
+        <Button
+          kind="quiet"
+          label="Keyboard shortcuts"
+          keys="?"
+          onPress={() => (isHelpShown.value = true)}
+        >
+          ?
+        </Button>
+        <a class="button quiet" href={`${root}/api/v1/docs`} target="_blank" rel="noreferrer">
+          API
+        </a>
+        <Button kind="quiet" onPress={() => void signOut()}>
+          Sign out
+        </Button>
+      </div>
     </div>
   );
 }

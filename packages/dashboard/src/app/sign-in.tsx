@@ -1,12 +1,13 @@
 import type { SignInMethods } from '@gateway/client';
 import { useEffect, useState } from 'preact/hooks';
+import { useAction } from '../api/change.js';
 import { accountApi } from '../api/client.js';
-import { useAction } from '../api/use-action.js';
-import { Problem } from '../components/feedback/problem.js';
-import { Button } from '../components/layout/button.js';
-import { TextField } from '../components/form/field.js';
-import { Form } from '../components/form/form.js';
-import { leaveForProvider, signIn } from '../session/session.js';
+import { Loading, Problem } from '../components/feedback.js';
+import { TextField } from '../components/field.js';
+import { Form } from '../components/form.js';
+import { Button, ButtonLink } from '../components/layout.js';
+import { href, navigate } from '../router/location.js';
+import { leaveForProvider, returnFromProvider, signIn } from '../session/session.js';
 
 export function SignIn() {
   const [methods, setMethods] = useState<SignInMethods>();
@@ -74,5 +75,25 @@ function Password({ hasFocus }: { readonly hasFocus: boolean }) {
         isRequired
       />
     </Form>
+  );
+}
+
+/** The redirect address registered at the OpenID Connect provider. */
+export const RETURN_PATH = '/sign-in/callback';
+
+export function SignInReturn() {
+  const action = useAction(async () => navigate(await returnFromProvider(), { replace: true }));
+  useEffect(() => {
+    document.title = 'Sign in · Gateway';
+    action.run();
+  }, []);
+  return (
+    <main class="sign-in">
+      <div class="form">
+        <h1>Sign in to Gateway</h1>
+        {action.error ? <Problem error={action.error} /> : <Loading />}
+        {action.error && <ButtonLink href={href('/')}>Back to the sign-in page</ButtonLink>}
+      </div>
+    </main>
   );
 }

@@ -94,3 +94,21 @@ function isPlainClick(event: MouseEvent): boolean {
     !event.altKey
   );
 }
+
+/** A project page: of the dashboard, or of the portal for an endpoint owner. */
+const PROJECT_PLACE = /^\/(projects|portal)\/([^/]+)/;
+const projectPlace = computed(() => PROJECT_PLACE.exec(path.value));
+
+/** Id of the shown project; undefined outside projects. */
+export const projectId = computed(() => projectPlace.value?.[2]);
+
+export const isPortal = computed(() => projectPlace.value?.[1] === 'portal');
+
+/** Path of a page of the shown project or its portal: `projectPath('/events')`. */
+export function projectPath(to: string): string {
+  return `/${isPortal.value ? 'portal' : 'projects'}/${projectId.value ?? ''}${to}`;
+}
+
+export function projectHref(to: string): string {
+  return href(projectPath(to));
+}

@@ -1,5 +1,25 @@
 import { colourOf, contrastOf, hexOf, luminanceOf, mixed, readable } from '../format/colour.js';
-import { own } from '../format/own.js';
+import { own } from '../format/text.js';
+import { storeOf } from '../router/storage.js';
+
+const PORTAL_PLACE =
+  /\/portal\/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})(\/|$)/;
+/** Per tab: another tab needs the link again. */
+const links = storeOf('sessionStorage');
+
+/**
+ * Token and theme from the fragment of the portal link, current or stored. Undefined outside the
+ * portal.
+ */
+export function portalLink(): URLSearchParams | undefined {
+  const [, project] = PORTAL_PLACE.exec(location.pathname) ?? [];
+  if (project === undefined) return undefined;
+  const key = `gateway-portal-${project}`;
+  const fragment = new URLSearchParams(location.hash.slice(1));
+  if (!fragment.has('token')) return new URLSearchParams(links.get(key) ?? '');
+  links.set(key, fragment.toString());
+  return fragment;
+}
 
 const BASE = {
   light: { background: '#f6f7f9', surface: '#ffffff', text: '#151a22' },
@@ -12,7 +32,7 @@ const FONTS: Readonly<Record<string, string>> = {
 /** Colours with less contrast between text and background are ignored. */
 const CONTRAST_MIN = 7;
 
-export interface PortalTheme {
+interface PortalTheme {
   /** Undefined follows the browser. */
   readonly scheme: 'light' | 'dark' | undefined;
   /** Custom properties, built from parsed numbers: no text of a link reaches CSS. */

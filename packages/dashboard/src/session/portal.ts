@@ -1,8 +1,8 @@
-import { effect, signal } from '@preact/signals';
 import { GatewayApiError, type Portal } from '@gateway/client';
+import { effect, signal } from '@preact/signals';
 import { api, refusals, setKey } from '../api/client.js';
-import { forgetResources } from '../api/use-resource.js';
-import { portalLink } from './portal-link.js';
+import { forgetResources } from '../api/read.js';
+import { portalLink } from './portal-theme.js';
 
 /**
  * The owner whose portal is shown, and the link's permissions; undefined until the server answers,

@@ -1,9 +1,10 @@
-import { effect, signal } from '@preact/signals';
-import { GatewayApiError, type Session } from '@gateway/client';
+import { GatewayApiError, type Project, type Session } from '@gateway/client';
+import { computed, effect, signal } from '@preact/signals';
 import { accountApi, refusals, setCsrfToken } from '../api/client.js';
-import { forgetResources } from '../api/use-resource.js';
-import { isOwnPath, path } from '../router/location.js';
-import { newKey } from './new-key.js';
+import { forgetResources } from '../api/read.js';
+import { isOwnPath, isPortal, path, projectId } from '../router/location.js';
+import { storeOf } from '../router/storage.js';
+import { portal } from './portal.js';
 
 /** The session; null if signed out, undefined until the server answers. */
 export const session = signal<Session | null | undefined>(undefined);
@@ -70,3 +71,73 @@ function end(): void {
 effect(() => {
   if (refusals.value > 0 && session.peek()) end();
 });
+
+/** A key just created here. The API returns it once; it is kept until the dashboard reloads. */
+export const newKey = signal<{ readonly projectId: string; readonly key: string } | undefined>(
+  undefined,
+);
+
+/** The user's projects, at most 100; undefined until they are read. Links open the others. */
+export const projects = signal<readonly Project[] | undefined>(undefined);
+export const projectsProblem = signal<Error | undefined>(undefined);
+
+const MOST = 100;
+const LAST = 'gateway-project';
+const store = storeOf('localStorage');
+
+export async function readProjects(): Promise<void> {
+  try {
+    const { content } = await accountApi().projects.list({ perPage: MOST }).page();
+    projects.value = content;
+    projectsProblem.value = undefined;
+  } catch (error) {
+    projectsProblem.value = error as Error;
+  }
+}
+
+export function rememberedProject(): string | undefined {
+  return store.get(LAST) ?? undefined;
+}
+
+/** The project shown last in this browser, if it still exists, or the first. */
+export function preferredProject(): Project | undefined {
+  const last = rememberedProject();
+  return projects.value?.find(({ uid }) => uid === last) ?? projects.value?.[0];
+}
+
+export function rememberProject(id: string): void {
+  store.set(LAST, id);
+}
+
+const RANK = { viewer: 0, member: 1, admin: 2, owner: 3 } as const;
+export type Role = keyof typeof RANK;
+
+/** The user's role in an organisation; undefined if unknown. */
+export function roleIn(organisationId: string | undefined): Role | undefined {
+  return session.value?.organisations.find(({ uid }) => uid === organisationId)?.role;
+}
+
+/** The user's role in the organisation of the shown project; undefined while unknown. */
+const role = computed<Role | undefined>(() =>
+  isPortal.value
+    ? 'viewer'
+    : roleIn(projects.value?.find(({ uid }) => uid === projectId.value)?.organisation_id),
+);
+
+/**
+ * True if a role, by default the user's role in the shown project, includes another. Only hides
+ * controls: the server decides.
+ */
+export function may(wanted: Role, own = role.value): boolean {
+  return own === undefined || RANK[own] >= RANK[wanted];
+}
+
+/** True if the user can change endpoints and subscriptions; in the portal, the link decides. */
+export function mayManage(): boolean {
+  return isPortal.value ? portal.value?.can_manage_endpoint === true : may('member');
+}
+
+/** True if the user can resend deliveries and send test events. */
+export function maySend(): boolean {
+  return isPortal.value || may('member');
+}

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import { Button } from '../layout/button.js';
-import { Checkbox, Select, TextArea, TextField } from '../form/field.js';
+import { Checkbox, Select, TextArea, TextField } from '../field.js';
+import { Button } from '../layout.js';
 import { Description } from './description.js';
 import { isLongText, kindOf, labelOf, MASK, type Schema } from './schema.js';
 

@@ -1,17 +1,13 @@
 import type { PersonalKey } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { accountApi } from '../../api/client.js';
-import { useList } from '../../api/use-list.js';
-import { Button } from '../../components/layout/button.js';
-import { Page } from '../../components/layout/page.js';
-import { Panel } from '../../components/layout/panel.js';
+import { useList } from '../../api/read.js';
+import { Button, Page, Panel } from '../../components/layout.js';
 import { session } from '../../session/session.js';
+import { NewKey } from '../keys/key-dialog.js';
 import { KeyList } from '../keys/key-list.js';
-import { ROLES, type KeyRing } from '../keys/key-state.js';
-import { NewKey } from '../keys/new-key.js';
-import { ALL_RESOURCES } from '../keys/scopes.js';
-import { Password } from './password.js';
-import { Profile } from './profile.js';
+import { ALL_RESOURCES, type KeyRing, ROLES } from '../keys/key-ring.js';
+import { Password, Profile } from './forms.js';
 import { Sessions } from './sessions.js';
 
 const EVERYTHING = 'everything that I may';

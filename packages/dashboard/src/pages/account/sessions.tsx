@@ -1,16 +1,12 @@
 import type { PersonalKey } from '@gateway/client';
 import { accountApi } from '../../api/client.js';
-import { useList } from '../../api/use-list.js';
-import { Badge } from '../../components/data/badge.js';
-import { Paged } from '../../components/data/paged.js';
-import { Table } from '../../components/data/table.js';
-import { Time } from '../../components/data/time.js';
-import { toast } from '../../components/feedback/toast.js';
-import { ConfirmButton } from '../../components/form/confirm.js';
-import { Panel } from '../../components/layout/panel.js';
+import { useList } from '../../api/read.js';
+import { Badge, Paged, Table, Time } from '../../components/data.js';
+import { toast } from '../../components/feedback.js';
+import { ConfirmButton } from '../../components/form.js';
+import { Panel } from '../../components/layout.js';
 import { session } from '../../session/session.js';
-import { stateOf } from '../keys/key-state.js';
-import { browserOf } from './browser-name.js';
+import { stateOf } from '../keys/key-ring.js';
 
 export function Sessions() {
   const list = useList<PersonalKey>('sessions', (page, signal) =>
@@ -73,4 +69,34 @@ export function Sessions() {
       </Paged>
     </Panel>
   );
+}
+
+/** The first match wins: Edge and Opera also name Chrome, and Chrome names Safari. */
+const BROWSERS = [
+  ['Edg', 'Edge'],
+  ['OPR', 'Opera'],
+  ['Firefox', 'Firefox'],
+  ['Chrome', 'Chrome'],
+  ['Safari', 'Safari'],
+] as const;
+const SYSTEMS = [
+  ['Android', 'Android'],
+  ['iPhone', 'iPhone'],
+  ['iPad', 'iPad'],
+  ['Windows', 'Windows'],
+  ['Mac OS', 'macOS'],
+  ['Linux', 'Linux'],
+] as const;
+
+/**
+ * Names browser and system from the User-Agent header: `Firefox on Linux`. Returns an unknown agent
+ * unchanged.
+ */
+export function browserOf(agent: string): string {
+  const find = (names: readonly (readonly [string, string])[]) =>
+    names.find(([part]) => agent.includes(part))?.[1];
+  const browser = find(BROWSERS);
+  const system = find(SYSTEMS);
+  if (!browser) return agent;
+  return system ? `${browser} on ${system}` : browser;
 }

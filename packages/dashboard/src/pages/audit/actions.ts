@@ -1,5 +1,5 @@
 import type { AuditEntry } from '@gateway/client';
-import { own } from '../../format/own.js';
+import { own } from '../../format/text.js';
 
 /** The first part of each action, with its label and the page of such a resource. */
 export const RESOURCES: Readonly<

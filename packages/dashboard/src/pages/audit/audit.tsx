@@ -1,19 +1,16 @@
 import type { AuditEntry } from '@gateway/client';
 import { useRef } from 'preact/hooks';
-import { accountApi } from '../../api/client.js';
-import { given } from '../../api/given.js';
-import { useList } from '../../api/use-list.js';
-import { useResource } from '../../api/use-resource.js';
-import { Paged } from '../../components/data/paged.js';
-import { Empty } from '../../components/feedback/empty.js';
-import { byName } from '../../components/form/options.js';
-import { Page } from '../../components/layout/page.js';
+import { accountApi, given } from '../../api/client.js';
+import { useList, useResource } from '../../api/read.js';
+import { Paged } from '../../components/data.js';
+import { Empty } from '../../components/feedback.js';
+import { byName } from '../../components/field.js';
+import { Page } from '../../components/layout.js';
+import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
+import { isOpenEnded, shownRange } from '../../components/log/time-range.js';
 import { useRowKeys } from '../../keyboard/row-keys.js';
 import { param, query } from '../../router/location.js';
-import { may } from '../../session/access.js';
-import { projects } from '../../session/projects.js';
-import { FilterBar, FilterSelect } from '../log/filter-bar.js';
-import { isOpenEnded, shownRange } from '../log/time-range.js';
+import { may, projects } from '../../session/session.js';
 import { nameOf } from '../people/members.js';
 import {
   OrganisationSwitch,

@@ -1,13 +1,10 @@
 import type { AuditEntry } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { Copyable } from '../../components/data/copy.js';
-import { Facts } from '../../components/data/facts.js';
-import { FullTime, Time } from '../../components/data/time.js';
-import { Button } from '../../components/layout/button.js';
+import { Copyable, Facts, FullTime, Table, Time } from '../../components/data.js';
+import { Button } from '../../components/layout.js';
 import { href, setQuery } from '../../router/location.js';
-import { projects } from '../../session/projects.js';
+import { projects } from '../../session/session.js';
 import { actionWords, pageOf, resourceName } from './actions.js';
-import { Changes } from './changes-table.js';
 
 const ACTORS = {
   user: 'a user',
@@ -101,4 +98,55 @@ function Only({
       {label}
     </Button>
   );
+}
+
+type Row = Change & { readonly uid: string };
+
+function Changes({ changes }: Pick<AuditEntry, 'changes'>) {
+  const rows = changesOf(changes).map((it) => ({ ...it, uid: it.field }));
+  if (rows.length === 0) return <p class="muted">No value changed.</p>;
+  return (
+    <div class="changes">
+      <Table<Row> label="Changes" columns={columns} rows={rows} />
+    </div>
+  );
+}
+
+const columns = [
+  { name: 'Field', cell: ({ field }: Row) => <code>{field}</code> },
+  { name: 'Before', cell: ({ before }: Row) => before !== undefined && <del>{before}</del> },
+  { name: 'After', cell: ({ after }: Row) => after !== undefined && <ins>{after}</ins> },
+];
+
+/** One changed value; a side without the value is undefined. */
+interface Change {
+  readonly field: string;
+  readonly before: string | undefined;
+  readonly after: string | undefined;
+}
+
+/** Lists the changed values; compares objects member by member. */
+export function changesOf(changes: AuditEntry['changes']): Change[] {
+  return Object.entries(changes).flatMap(([field, { before, after }]) =>
+    differences(field, before, after),
+  );
+}
+
+function differences(field: string, before: unknown, after: unknown): Change[] {
+  if (JSON.stringify(before) === JSON.stringify(after)) return [];
+  if (isObject(before) && isObject(after)) {
+    const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+    return names.flatMap((name) => differences(`${field}.${name}`, before[name], after[name]));
+  }
+  return [{ field, before: textOf(before), after: textOf(after) }];
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Strings are unquoted, so that functions keep their lines; other values are JSON. */
+function textOf(value: unknown): string | undefined {
+  if (value === undefined) return undefined;
+  return typeof value === 'string' ? value : JSON.stringify(value, null, 2);
 }

@@ -1,7 +1,5 @@
 import type { DeliveryAttempt, EventDelivery, SentEvent } from '@gateway/client';
-import { Badge } from '../../components/data/badge.js';
-import { Code } from '../../components/data/code.js';
-import { Time } from '../../components/data/time.js';
+import { Badge, Code, Time } from '../../components/data.js';
 import { headerLines } from '../../format/json.js';
 import { milliseconds } from '../../format/time.js';
 

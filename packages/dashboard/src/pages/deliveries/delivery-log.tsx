@@ -1,14 +1,13 @@
 import type { EventDelivery } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
-import { ButtonLink } from '../../components/layout/button.js';
-import { Page } from '../../components/layout/page.js';
-import { isPortal, projectHref, projectId } from '../../router/project-path.js';
-import { FilterBar, FilterSelect } from '../log/filter-bar.js';
-import { LiveLog } from '../log/live-log.js';
-import { columns } from './columns.js';
-import { deliveryFilter, STATUSES } from './delivery-filter.js';
-import { EndpointFilter } from './endpoint-filter.js';
+import { Badge, Time } from '../../components/data.js';
+import { ButtonLink, Page } from '../../components/layout.js';
+import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
+import { LiveLog } from '../../components/log/live-log.js';
+import type { Column } from '../../components/log/log.js';
+import { isPortal, projectHref, projectId } from '../../router/location.js';
+import { deliveryFilter, EndpointFilter, STATUSES } from './delivery-filter.js';
 import { ResendAll, resendNow } from './resend.js';
 
 export default function DeliveryLog() {
@@ -43,3 +42,61 @@ export default function DeliveryLog() {
     </Page>
   );
 }
+
+/** One line: why a delivery waits or has ended. */
+function Remark({
+  row: { reason, next_attempt_at: next, status, endpoint_metadata: endpoint },
+}: {
+  readonly row: EventDelivery;
+}) {
+  if (status === 'scheduled' && endpoint.status === 'paused')
+    return <>held: the endpoint is paused</>;
+  return (
+    <>
+      {reason}
+      {reason && next && ' · '}
+      {next && (
+        <>
+          next attempt <Time at={next} look="relative" />
+        </>
+      )}
+    </>
+  );
+}
+
+const columns: readonly Column<EventDelivery>[] = [
+  {
+    name: 'Event type',
+    width: 'minmax(8rem, 1.1fr)',
+    cell: ({ event_metadata: event }) => event.event_type ?? 'unknown',
+  },
+  { name: 'Status', width: '6.5rem', cell: ({ status }) => <Badge status={status} /> },
+  {
+    name: 'Endpoint',
+    width: 'minmax(7rem, 0.9fr)',
+    narrow: 'second',
+    cell: ({ endpoint_metadata: it }) => it.name ?? it.uid,
+  },
+  {
+    name: 'Remark',
+    width: 'minmax(8rem, 2fr)',
+    narrow: 'hidden',
+    cell: (row) => (
+      <span class="muted" title={row.reason ?? undefined}>
+        <Remark row={row} />
+      </span>
+    ),
+  },
+  {
+    name: 'Attempts',
+    width: '5rem',
+    narrow: 'hidden',
+    cell: ({ attempts }) => <span class="number">{attempts}</span>,
+  },
+  {
+    name: 'Time',
+    width: '9rem',
+    narrow: 'second',
+    cell: ({ occurred_at: at }) => <Time at={at} look="row" />,
+  },
+];

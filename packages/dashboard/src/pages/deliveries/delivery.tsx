@@ -1,16 +1,12 @@
 import type { EventDelivery } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { api } from '../../api/client.js';
-import { useResource } from '../../api/use-resource.js';
-import { Badge } from '../../components/data/badge.js';
-import { Copyable } from '../../components/data/copy.js';
-import { Facts } from '../../components/data/facts.js';
-import { FullTime } from '../../components/data/time.js';
-import { Loaded } from '../../components/feedback/loading.js';
-import { Page } from '../../components/layout/page.js';
-import { Panel } from '../../components/layout/panel.js';
-import type { PageProps } from '../../router/match.js';
-import { isPortal, projectHref, projectId } from '../../router/project-path.js';
+import { useResource } from '../../api/read.js';
+import { Badge, Copyable, Facts, FullTime } from '../../components/data.js';
+import { Loaded } from '../../components/feedback.js';
+import { Page, Panel } from '../../components/layout.js';
+import { isPortal, projectHref, projectId } from '../../router/location.js';
+import type { PageProps } from '../../router/route.js';
 import { Attempt } from './attempt.js';
 import { ResendButton } from './resend.js';
 

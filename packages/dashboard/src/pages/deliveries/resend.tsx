@@ -1,17 +1,14 @@
 import type { EventDelivery } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { api } from '../../api/client.js';
-import { given } from '../../api/given.js';
-import { useAction } from '../../api/use-action.js';
-import { Problem } from '../../components/feedback/problem.js';
-import { toast, toastError } from '../../components/feedback/toast.js';
-import { Button } from '../../components/layout/button.js';
-import { Dialog } from '../../components/form/dialog.js';
-import { maySend } from '../../session/access.js';
+import { useAction } from '../../api/change.js';
+import { api, given } from '../../api/client.js';
+import { Problem, toast, toastError } from '../../components/feedback.js';
+import { Dialog } from '../../components/form.js';
+import { Button } from '../../components/layout.js';
+import { BatchDialog, type RunStep } from '../../components/log/batch-dialog.js';
+import { closedRange, rangeWords } from '../../components/log/time-range.js';
 import { param } from '../../router/location.js';
-import { BatchDialog } from '../log/batch-dialog.js';
-import { closedRange, rangeWords } from '../log/time-range.js';
-import type { RunStep } from '../log/use-batch.js';
+import { maySend } from '../../session/session.js';
 import { deliveryFilter } from './delivery-filter.js';
 
 /** Resends a failed or discarded delivery without asking. */

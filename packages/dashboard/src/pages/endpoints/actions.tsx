@@ -1,12 +1,10 @@
 import type { Endpoint } from '@gateway/client';
 import { api } from '../../api/client.js';
-import { toast } from '../../components/feedback/toast.js';
-import { ActionButton } from '../../components/form/action-button.js';
-import { Button } from '../../components/layout/button.js';
-import { ConfirmButton } from '../../components/form/confirm.js';
-import { navigate, query, setQuery } from '../../router/location.js';
-import { projectPath } from '../../router/project-path.js';
-import { mayManage, maySend } from '../../session/access.js';
+import { toast } from '../../components/feedback.js';
+import { ActionButton, ConfirmButton } from '../../components/form.js';
+import { Button } from '../../components/layout.js';
+import { navigate, projectPath, query, setQuery } from '../../router/location.js';
+import { mayManage, maySend } from '../../session/session.js';
 import { TestEvent } from './test-event.js';
 
 export function EndpointActions({

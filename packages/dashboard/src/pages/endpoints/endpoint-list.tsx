@@ -1,21 +1,16 @@
 import type { Endpoint } from '@gateway/client';
-import { api } from '../../api/client.js';
-import { given } from '../../api/given.js';
-import type { PageQuery } from '../../api/use-list.js';
-import { Badge } from '../../components/data/badge.js';
-import type { Column } from '../../components/data/log.js';
-import { Time } from '../../components/data/time.js';
-import { ButtonLink } from '../../components/layout/button.js';
-import { NewLink } from '../../components/form/new-link.js';
-import { Page } from '../../components/layout/page.js';
+import { api, given } from '../../api/client.js';
+import type { PageQuery } from '../../api/read.js';
+import { Badge, Time } from '../../components/data.js';
+import { ButtonLink, NewLink, Page } from '../../components/layout.js';
+import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
+import { LiveLog } from '../../components/log/live-log.js';
+import type { Column } from '../../components/log/log.js';
 import { compact, percent } from '../../format/number.js';
-import { param } from '../../router/location.js';
-import { isPortal, projectHref, projectId } from '../../router/project-path.js';
-import { mayManage } from '../../session/access.js';
-import { FilterBar, FilterSelect } from '../log/filter-bar.js';
-import { LiveLog } from '../log/live-log.js';
+import { isPortal, param, projectHref, projectId } from '../../router/location.js';
+import { mayManage } from '../../session/session.js';
 import { attemptsOf } from './attempts.js';
-import { shareOf, stateOf, type Attempts } from './state.js';
+import { type Attempts, shareOf, stateOf } from './state.js';
 
 const STATUSES = [
   ['', 'Any status'],

@@ -1,9 +1,9 @@
 import { api } from '../../api/client.js';
-import { useResource } from '../../api/use-resource.js';
-import { Loaded } from '../../components/feedback/loading.js';
-import { Page } from '../../components/layout/page.js';
-import type { PageProps } from '../../router/match.js';
-import { projectHref, projectId } from '../../router/project-path.js';
+import { useResource } from '../../api/read.js';
+import { Loaded } from '../../components/feedback.js';
+import { Page } from '../../components/layout.js';
+import { projectHref, projectId } from '../../router/location.js';
+import type { PageProps } from '../../router/route.js';
 import { EndpointActions } from './actions.js';
 import { attemptsOf } from './attempts.js';
 import { Health } from './health.js';

@@ -1,12 +1,10 @@
-import { useResource } from '../../api/use-resource.js';
-import type { Line } from '../../components/chart/options.js';
-import { TimeChart } from '../../components/chart/time-chart.js';
-import { Loaded } from '../../components/feedback/loading.js';
-import { Panel } from '../../components/layout/panel.js';
+import { useResource } from '../../api/read.js';
+import { type Line, TimeChart } from '../../components/chart.js';
+import { Loaded } from '../../components/feedback.js';
+import { Panel } from '../../components/layout.js';
+import { FilterSelect } from '../../components/log/filter-bar.js';
 import { compact, count, percent } from '../../format/number.js';
-import { query } from '../../router/location.js';
-import { projectHref, projectId } from '../../router/project-path.js';
-import { FilterSelect } from '../log/filter-bar.js';
+import { projectHref, projectId, query } from '../../router/location.js';
 import { readActivity, type Steps } from '../overview/activity.js';
 import { LastError } from './last-error.js';
 import { shareOf } from './state.js';

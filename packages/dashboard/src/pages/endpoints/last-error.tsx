@@ -1,8 +1,8 @@
 import { api } from '../../api/client.js';
-import { useResource } from '../../api/use-resource.js';
-import { Time } from '../../components/data/time.js';
-import { capital } from '../../format/sentence.js';
-import { projectHref, projectId } from '../../router/project-path.js';
+import { useResource } from '../../api/read.js';
+import { Time } from '../../components/data.js';
+import { capital } from '../../format/text.js';
+import { projectHref, projectId } from '../../router/location.js';
 
 const LIVE_MS = 5_000;
 

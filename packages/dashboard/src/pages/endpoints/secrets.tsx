@@ -1,18 +1,12 @@
 import type { Endpoint } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { api } from '../../api/client.js';
-import { given } from '../../api/given.js';
-import { useAction } from '../../api/use-action.js';
-import { useDraft } from '../../api/use-draft.js';
-import { NewSecret } from '../../components/data/new-secret.js';
-import { Table } from '../../components/data/table.js';
-import { Time } from '../../components/data/time.js';
-import { Button } from '../../components/layout/button.js';
-import { Dialog } from '../../components/form/dialog.js';
-import { fieldError, Select, TextField } from '../../components/form/field.js';
-import { FormDialog } from '../../components/form/form-dialog.js';
-import { Panel } from '../../components/layout/panel.js';
-import { mayManage } from '../../session/access.js';
+import { useAction, useDraft } from '../../api/change.js';
+import { api, given } from '../../api/client.js';
+import { NewSecret, Table, Time } from '../../components/data.js';
+import { fieldError, Select, TextField } from '../../components/field.js';
+import { Dialog, FormDialog } from '../../components/form.js';
+import { Button, Panel } from '../../components/layout.js';
+import { mayManage } from '../../session/session.js';
 
 type Secret = Endpoint['secrets'][number];
 

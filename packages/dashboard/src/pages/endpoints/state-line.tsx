@@ -1,11 +1,10 @@
 import type { Endpoint } from '@gateway/client';
 import { api } from '../../api/client.js';
-import { Badge } from '../../components/data/badge.js';
-import { Time } from '../../components/data/time.js';
-import { toast } from '../../components/feedback/toast.js';
-import { ActionButton } from '../../components/form/action-button.js';
-import { mayManage } from '../../session/access.js';
-import { stateOf, type Attempts } from './state.js';
+import { Badge, Time } from '../../components/data.js';
+import { toast } from '../../components/feedback.js';
+import { ActionButton } from '../../components/form.js';
+import { mayManage } from '../../session/session.js';
+import { type Attempts, stateOf } from './state.js';
 
 /** Says whether the endpoint receives its deliveries, and offers what to do if not. */
 export function StateLine({

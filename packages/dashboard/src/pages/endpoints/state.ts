@@ -1,5 +1,5 @@
 import type { Endpoint } from '@gateway/client';
-import type { Tone } from '../../components/data/badge.js';
+import type { Tone } from '../../components/data.js';
 
 export interface Attempts {
   readonly success: number;

@@ -1,13 +1,11 @@
 import type { Subscription } from '@gateway/client';
 import { api } from '../../api/client.js';
-import { useResource } from '../../api/use-resource.js';
-import { Badge } from '../../components/data/badge.js';
-import { Table } from '../../components/data/table.js';
-import { Loaded } from '../../components/feedback/loading.js';
-import { ButtonLink } from '../../components/layout/button.js';
-import { Panel } from '../../components/layout/panel.js';
-import { projectHref, projectId } from '../../router/project-path.js';
-import { mayManage } from '../../session/access.js';
+import { useResource } from '../../api/read.js';
+import { Badge, Table } from '../../components/data.js';
+import { Loaded } from '../../components/feedback.js';
+import { ButtonLink, Panel } from '../../components/layout.js';
+import { projectHref, projectId } from '../../router/location.js';
+import { mayManage } from '../../session/session.js';
 import { filterWords } from '../subscriptions/filter-words.js';
 
 const MOST = 100;

@@ -1,23 +1,21 @@
 import {
-  GatewayApiError,
   type DeliveryAttempt,
   type Endpoint,
   type EventDelivery,
+  GatewayApiError,
 } from '@gateway/client';
 import { useId, useState } from 'preact/hooks';
+import { useAction, useDraft } from '../../api/change.js';
 import { api } from '../../api/client.js';
-import { useAction } from '../../api/use-action.js';
-import { useDraft } from '../../api/use-draft.js';
-import { useResource } from '../../api/use-resource.js';
-import { Badge } from '../../components/data/badge.js';
-import { Code } from '../../components/data/code.js';
-import { Problem } from '../../components/feedback/problem.js';
-import { Button } from '../../components/layout/button.js';
-import { Dialog } from '../../components/form/dialog.js';
-import { Field, fieldError, TextArea } from '../../components/form/field.js';
+import { useResource } from '../../api/read.js';
+import { Badge, Code } from '../../components/data.js';
+import { Problem } from '../../components/feedback.js';
+import { Field, fieldError, TextArea } from '../../components/field.js';
+import { Dialog } from '../../components/form.js';
+import { Button } from '../../components/layout.js';
 import { objectOf } from '../../format/json.js';
 import { milliseconds } from '../../format/time.js';
-import { projectHref, projectId } from '../../router/project-path.js';
+import { projectHref, projectId } from '../../router/location.js';
 import { answerOf } from '../deliveries/attempt.js';
 
 const LIVE_MS = 500;

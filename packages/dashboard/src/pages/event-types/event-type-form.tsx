@@ -1,10 +1,10 @@
+import type { ChangedEventType, EventType } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
-import type { Draft } from '../../api/use-draft.js';
-import { errorBelow, fieldError, TextArea, TextField } from '../../components/form/field.js';
-import { Form, type FormProps } from '../../components/form/form.js';
-import { Panel } from '../../components/layout/panel.js';
+import type { Draft } from '../../api/change.js';
+import { errorBelow, fieldError, TextArea, TextField } from '../../components/field.js';
+import { Form, type FormProps } from '../../components/form.js';
+import { Panel } from '../../components/layout.js';
 import { valueOf } from '../../format/json.js';
-import type { EventTypeDraft } from './event-type-draft.js';
 import { SchemaTable } from './schema-table.js';
 
 /**
@@ -78,4 +78,40 @@ export function EventTypeForm({
       </Panel>
     </div>
   );
+}
+
+/** The form of an event type; schema and example are JSON text. */
+interface EventTypeDraft {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: string;
+  readonly example: string;
+}
+
+export const newEventType: EventTypeDraft = { name: '', description: '', schema: '', example: '' };
+
+const textOf = (value: unknown) => (value === null ? '' : JSON.stringify(value, null, 2));
+
+export function draftOf({
+  name,
+  description,
+  json_schema: schema,
+  example,
+}: EventType): EventTypeDraft {
+  return { name, description, schema: textOf(schema), example: textOf(example) };
+}
+
+/** Converts a draft for the API; undefined while schema or example are invalid JSON. */
+export function fieldsOf({
+  description,
+  schema,
+  example,
+}: EventTypeDraft): Omit<ChangedEventType, 'deprecated'> | undefined {
+  const [schemaValue, exampleValue] = [valueOf(schema), valueOf(example)];
+  if (schemaValue.problem !== undefined || exampleValue.problem !== undefined) return undefined;
+  return {
+    description: description.trim(),
+    json_schema: schemaValue.value,
+    example: exampleValue.value,
+  };
 }

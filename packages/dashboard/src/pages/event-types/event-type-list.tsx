@@ -1,19 +1,18 @@
-import type { EventType } from '@gateway/client';
+import type { EventType, ImportedEventTypes } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { api } from '../../api/client.js';
-import { given } from '../../api/given.js';
-import { Badge } from '../../components/data/badge.js';
-import type { Column } from '../../components/data/log.js';
-import { Time } from '../../components/data/time.js';
-import { Button, ButtonLink } from '../../components/layout/button.js';
-import { NewLink } from '../../components/form/new-link.js';
-import { Page } from '../../components/layout/page.js';
-import { param } from '../../router/location.js';
-import { projectHref, projectId } from '../../router/project-path.js';
-import { may } from '../../session/access.js';
-import { FilterBar } from '../log/filter-bar.js';
-import { LiveLog } from '../log/live-log.js';
-import { ImportDialog } from './import-dialog.js';
+import { useAction } from '../../api/change.js';
+import { api, given } from '../../api/client.js';
+import { Badge, Time } from '../../components/data.js';
+import { Field, TextArea } from '../../components/field.js';
+import { Dialog, FormDialog } from '../../components/form.js';
+import { Button, ButtonLink, NewLink, Page } from '../../components/layout.js';
+import { FilterBar } from '../../components/log/filter-bar.js';
+import { LiveLog } from '../../components/log/live-log.js';
+import type { Column } from '../../components/log/log.js';
+import { objectOf } from '../../format/json.js';
+import { count } from '../../format/number.js';
+import { param, projectHref, projectId } from '../../router/location.js';
+import { may } from '../../session/session.js';
 import { pathOf } from './path.js';
 
 export default function EventTypeList() {
@@ -99,5 +98,70 @@ function documented({ json_schema: schema, example }: EventType): string {
   return (
     [schema !== null && 'schema', example !== null && 'example'].filter(Boolean).join(', ') ||
     'its name alone'
+  );
+}
+
+const TONES = { created: 'ok', updated: 'warn', unchanged: 'plain' } as const;
+
+/** Creates and updates event types from the webhooks of an OpenAPI document. */
+function ImportDialog({ onClose }: { readonly onClose: () => void }) {
+  const [text, setText] = useState('');
+  const [imported, setImported] = useState<ImportedEventTypes>();
+  const document = objectOf(text);
+  const importing = useAction(async () => {
+    if (document.problem === undefined) setImported(await api().eventTypes.import(document.value));
+  });
+  if (imported) {
+    const { created, updated, unchanged, content } = imported;
+    return (
+      <Dialog title="Imported" onClose={onClose} actions={<Button onPress={onClose}>Close</Button>}>
+        <p role="status">
+          {content.length === 0
+            ? 'The document has no webhooks and no callbacks: nothing was imported.'
+            : `${count(created)} created, ${count(updated)} updated, ${count(unchanged)} unchanged.`}
+        </p>
+        <ul class="imported">
+          {content.map(({ name, result }) => (
+            <li key={name}>
+              <Badge status={result} tone={TONES[result]} />{' '}
+              <a href={projectHref(`/event-types/${encodeURIComponent(name)}`)}>{name}</a>
+            </li>
+          ))}
+        </ul>
+      </Dialog>
+    );
+  }
+  return (
+    <FormDialog
+      title="Import event types"
+      verb="Import"
+      isReady={text.trim() !== '' && document.problem === undefined}
+      action={importing}
+      onClose={onClose}
+    >
+      <p>
+        The webhooks and callbacks of an OpenAPI 3 document become event types. Those that are there
+        are changed, all or nothing; none is removed.
+      </p>
+      <Field label="File">
+        {(wiring) => (
+          <input
+            {...wiring}
+            type="file"
+            accept=".json,application/json"
+            onChange={({ currentTarget: { files } }) => void files?.[0]?.text().then(setText)}
+          />
+        )}
+      </Field>
+      <TextArea
+        label="OpenAPI document"
+        isMono
+        rows={10}
+        hint="In JSON, with all that it refers to in it."
+        value={text}
+        onChange={setText}
+        error={document.problem}
+      />
+    </FormDialog>
   );
 }

@@ -1,13 +1,9 @@
+import { useAction, useDraft } from '../../api/change.js';
 import { api } from '../../api/client.js';
-import { useAction } from '../../api/use-action.js';
-import { useDraft } from '../../api/use-draft.js';
-import { toast } from '../../components/feedback/toast.js';
-import { ButtonLink } from '../../components/layout/button.js';
-import { Page } from '../../components/layout/page.js';
-import { navigate } from '../../router/location.js';
-import { projectHref, projectPath } from '../../router/project-path.js';
-import { fieldsOf, newEventType } from './event-type-draft.js';
-import { EventTypeForm } from './event-type-form.js';
+import { toast } from '../../components/feedback.js';
+import { ButtonLink, Page } from '../../components/layout.js';
+import { navigate, projectHref, projectPath } from '../../router/location.js';
+import { EventTypeForm, fieldsOf, newEventType } from './event-type-form.js';
 import { pathOf } from './path.js';
 
 export default function EventTypeNew() {

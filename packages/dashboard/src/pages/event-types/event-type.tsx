@@ -1,18 +1,17 @@
-import { GatewayApiError, type EventType } from '@gateway/client';
+import { type ChangedEventType, type EventType, GatewayApiError } from '@gateway/client';
+import { changed, useDraft, useEdit } from '../../api/change.js';
 import { api } from '../../api/client.js';
-import { useResource } from '../../api/use-resource.js';
-import { Empty } from '../../components/feedback/empty.js';
-import { Loaded } from '../../components/feedback/loading.js';
-import { toast } from '../../components/feedback/toast.js';
-import { ActionButton } from '../../components/form/action-button.js';
-import { Button, ButtonLink } from '../../components/layout/button.js';
-import { Page } from '../../components/layout/page.js';
-import { query, setQuery } from '../../router/location.js';
-import type { PageProps } from '../../router/match.js';
-import { isPortal, projectHref, projectId } from '../../router/project-path.js';
-import { may, mayManage } from '../../session/access.js';
-import { EventTypeEdit } from './event-type-edit.js';
-import { Reference } from './reference.js';
+import { useResource } from '../../api/read.js';
+import { Conflict } from '../../components/conflict.js';
+import { Badge, Code, Time } from '../../components/data.js';
+import { Empty, Loaded, toast } from '../../components/feedback.js';
+import { ActionButton } from '../../components/form.js';
+import { Button, ButtonLink, Page, Panel } from '../../components/layout.js';
+import { isPortal, projectHref, projectId, query, root, setQuery } from '../../router/location.js';
+import type { PageProps } from '../../router/route.js';
+import { may, mayManage } from '../../session/session.js';
+import { draftOf, EventTypeForm, fieldsOf } from './event-type-form.js';
+import { SchemaTable } from './schema-table.js';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -112,4 +111,93 @@ function Actions({
       )}
     </>
   );
+}
+
+function EventTypeEdit({
+  type,
+  onSaved,
+}: {
+  readonly type: EventType;
+  readonly onSaved: () => void;
+}) {
+  const draft = useDraft(draftOf(type));
+  const end = () => setQuery({ edit: undefined }, { replace: true });
+  const edit = useEdit<EventType, ChangedEventType>(type, {
+    write: (changes, options) => api().eventTypes.update(type.uid, changes, options),
+    read: () => api().eventTypes.get(type.uid),
+    onSaved: () => {
+      end();
+      onSaved();
+      toast('Saved.');
+    },
+  });
+  const [before, after] = [fieldsOf(draftOf(edit.base)), fieldsOf(draft.values)];
+  return (
+    <EventTypeForm
+      draft={draft}
+      action={{ ...edit, run: () => before && after && edit.save(changed(before, after)) }}
+      verb="Save"
+      isReady={after !== undefined}
+      actions={<Button onPress={end}>Cancel</Button>}
+    >
+      <Conflict
+        what="event type"
+        edit={edit}
+        onTheirs={(theirs) => draft.replace(draftOf(theirs))}
+      />
+    </EventTypeForm>
+  );
+}
+
+function Reference({ type }: { readonly type: EventType }) {
+  const { name, description, json_schema: schema, example, deprecated_at: deprecatedAt } = type;
+  return (
+    <>
+      {deprecatedAt && (
+        <p>
+          <Badge status="deprecated" tone="warn" /> since <Time at={deprecatedAt} />: its events are
+          delivered as before, and receivers should not rely on it any more.
+        </p>
+      )}
+      <p class="event-type-description">
+        {description || <span class="muted">It has no description.</span>}
+      </p>
+      <Panel title="Data">
+        {schema === null ? (
+          <p class="muted">It has no schema: what its data holds is not known.</p>
+        ) : (
+          <>
+            <SchemaTable schema={schema} />
+            <details class="more-fields">
+              <summary>JSON Schema</summary>
+              <Code label="JSON Schema" text={JSON.stringify(schema)} />
+            </details>
+          </>
+        )}
+      </Panel>
+      <Panel title="Example">
+        {example === null ? (
+          <p class="muted">It has no example: test events send a greeting.</p>
+        ) : (
+          <Code label="Data" text={JSON.stringify(example)} />
+        )}
+        {!isPortal.value && (
+          <>
+            <p>
+              Send one, with an API key in <code>GATEWAY_KEY</code>:
+            </p>
+            <Code isRaw label="Command" text={command(name, example)} />
+          </>
+        )}
+      </Panel>
+    </>
+  );
+}
+
+/** A command that posts an event of a type with the reader's API key. */
+function command(eventType: string, data: unknown): string {
+  const body = JSON.stringify({ event_type: eventType, data: data ?? {} });
+  return `curl ${location.origin}${root}/api/v1/projects/${projectId.value ?? ''}/events \\
+  -H "authorization: Bearer $GATEWAY_KEY" -H 'content-type: application/json' \\
+  -d '${body.replaceAll("'", "'\\''")}'`;
 }

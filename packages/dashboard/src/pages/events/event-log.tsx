@@ -1,15 +1,16 @@
 import type { Event } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
-import { ButtonLink } from '../../components/layout/button.js';
-import { Page } from '../../components/layout/page.js';
-import { projectHref, projectId } from '../../router/project-path.js';
-import { FilterBar, FilterSelect } from '../log/filter-bar.js';
-import { LiveLog } from '../log/live-log.js';
-import { columns } from './columns.js';
-import { eventFilter, STATUSES } from './event-filter.js';
+import { Badge, Time } from '../../components/data.js';
+import { ButtonLink, Page } from '../../components/layout.js';
+import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
+import { LiveLog } from '../../components/log/live-log.js';
+import type { Column } from '../../components/log/log.js';
+import { bytes } from '../../format/number.js';
+import { own } from '../../format/text.js';
+import { projectHref, projectId } from '../../router/location.js';
+import { eventFilter, SourceFilter, STATUSES } from './event-filter.js';
 import { ReplayAll, routeNow } from './replay.js';
-import { SourceFilter } from './source-filter.js';
 
 export default function EventLog() {
   const [round, setRound] = useState(0);
@@ -38,3 +39,47 @@ export default function EventLog() {
     </Page>
   );
 }
+
+/** Labels of the API's outcomes; `routed` needs none. */
+const OUTCOMES: Readonly<Record<string, string>> = {
+  no_subscription: 'no subscription matches',
+  no_endpoints: 'the project has no endpoints',
+  unknown_endpoint: 'its endpoint is unknown',
+  unknown_owner: 'its owner has no endpoint',
+  filter_budget: 'the filters need too many comparisons',
+};
+
+const columns: readonly Column<Event>[] = [
+  { name: 'Event type', width: 'minmax(8rem, 1.2fr)', cell: ({ event_type: type }) => type },
+  { name: 'Status', width: '6.5rem', cell: ({ status }) => <Badge status={status} /> },
+  {
+    name: 'Remark',
+    width: 'minmax(7rem, 1fr)',
+    narrow: 'second',
+    cell: ({ outcome }) => (
+      <span class="muted">
+        {outcome && outcome !== 'routed' ? (own(OUTCOMES, outcome) ?? outcome) : ''}
+      </span>
+    ),
+  },
+  {
+    name: 'From',
+    width: 'minmax(7rem, 1.2fr)',
+    narrow: 'hidden',
+    cell: ({ coordinates }) => (
+      <span class="mono muted">{coordinates === 'api' ? 'API' : coordinates}</span>
+    ),
+  },
+  {
+    name: 'Size',
+    width: '5rem',
+    narrow: 'hidden',
+    cell: ({ data_bytes: size }) => <span class="number">{bytes(size)}</span>,
+  },
+  {
+    name: 'Time',
+    width: '9rem',
+    narrow: 'second',
+    cell: ({ occurred_at: at }) => <Time at={at} look="row" />,
+  },
+];

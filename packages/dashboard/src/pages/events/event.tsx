@@ -1,21 +1,17 @@
-import type { Event } from '@gateway/client';
+import type { Event, EventExplanation, EventMessage } from '@gateway/client';
 import { api } from '../../api/client.js';
-import { useResource } from '../../api/use-resource.js';
-import { Badge } from '../../components/data/badge.js';
-import { Code } from '../../components/data/code.js';
-import { Copyable } from '../../components/data/copy.js';
-import { Facts } from '../../components/data/facts.js';
-import { FullTime } from '../../components/data/time.js';
-import { Loaded } from '../../components/feedback/loading.js';
-import { Page } from '../../components/layout/page.js';
-import { Panel } from '../../components/layout/panel.js';
+import { useResource } from '../../api/read.js';
+import { Badge, Code, Copyable, Facts, FullTime } from '../../components/data.js';
+import { Loaded } from '../../components/feedback.js';
+import { Page, Panel, Tabs, tabValue } from '../../components/layout.js';
 import { headerLines } from '../../format/json.js';
 import { bytes } from '../../format/number.js';
-import type { PageProps } from '../../router/match.js';
-import { projectHref, projectId } from '../../router/project-path.js';
-import { Message } from './message.js';
+import { capital } from '../../format/text.js';
+import { projectHref, projectId } from '../../router/location.js';
+import type { PageProps } from '../../router/route.js';
+import { BytesAs, FORMS } from '../preview/bytes.js';
+import { mismatchSentence } from '../preview/route.js';
 import { ReplayButton } from './replay.js';
-import { Routing } from './routing.js';
 import { Timeline } from './timeline.js';
 
 const LIVE_MS = 2_000;
@@ -111,5 +107,95 @@ function EventFacts({
         ['Left out', event.notes.length === 0 ? null : event.notes.join('; ')],
       ]}
     />
+  );
+}
+
+function Message({ eventId, size }: { readonly eventId: string; readonly size: number }) {
+  const message = useResource(`${projectId.value} event ${eventId} message`, (signal) =>
+    api().events.getMessage(eventId, { signal }),
+  );
+  return (
+    <Panel title={`Message, ${bytes(size)}`}>
+      <Loaded resource={message}>{(data) => <Kept message={data} />}</Loaded>
+    </Panel>
+  );
+}
+
+function Kept({ message: { raw, raw_encoding, headers } }: { readonly message: EventMessage }) {
+  if (raw === null) return <p>It is not kept: with its headers it has more than 64 KB.</p>;
+  return (
+    <>
+      <Tabs name="message" label="Form of the message" tabs={FORMS} />
+      <BytesAs form={tabValue('message', FORMS)} raw={{ raw, raw_encoding }} />
+      {Object.keys(headers).length > 0 && (
+        <Code isRaw label="Headers of the message" text={headerLines(headers)} />
+      )}
+    </>
+  );
+}
+
+/** Explains to which endpoints an event was routed, and why not to others. */
+function Routing({ explanation }: { readonly explanation: EventExplanation }) {
+  const {
+    event,
+    rule,
+    rule_sentence: sentence,
+    meant,
+    subscriptions,
+    subscription_count: count,
+    now,
+  } = explanation;
+  return (
+    <div class="routing">
+      <p>{capital(sentence)}</p>
+      {event.sentence && event.outcome !== 'routed' && <p>{capital(event.sentence)}</p>}
+      {meant && (
+        <p>
+          Nearly the same name: <code>{meant}</code>
+        </p>
+      )}
+      {now && event.status !== 'pending' && (
+        <p class="muted">
+          With the current configuration it would go to{' '}
+          {now.endpoint_count === 1 ? 'one endpoint' : `${now.endpoint_count} endpoints`}
+          {now.endpoint_count === 0 ? `. ${capital(now.sentence)}` : '.'}
+        </p>
+      )}
+      {rule === 'subscriptions' && count === 0 && (
+        <p>
+          The project has no subscriptions: nothing decides where events go.{' '}
+          <a href={projectHref('/subscriptions/new')}>Create one</a>
+        </p>
+      )}
+      {rule === 'subscriptions' && subscriptions.length > 0 && (
+        <>
+          <h3>Subscriptions</h3>
+          <ul class="routing-rows">
+            {subscriptions.map((it) => (
+              <li key={it.uid}>
+                <Badge
+                  status={it.matches ? 'success' : 'none'}
+                  label={it.matches ? 'matches' : 'no match'}
+                />
+                <span>
+                  <a href={projectHref(`/subscriptions/${it.uid}?event=${event.uid}`)}>{it.name}</a>
+                  {it.mismatch && (
+                    <span class="muted"> {mismatchSentence(it.mismatch, event.event_type)}</span>
+                  )}
+                  {it.changed_since && (
+                    <span class="muted"> (changed since the event was accepted)</span>
+                  )}
+                </span>
+              </li>
+            ))}
+          </ul>
+          {count > subscriptions.length && (
+            <p class="muted">
+              {subscriptions.length} of {count} subscriptions are shown.
+            </p>
+          )}
+        </>
+      )}
+    </div>
   );
 }

@@ -1,14 +1,12 @@
 import type { Event } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { api } from '../../api/client.js';
-import { given } from '../../api/given.js';
-import { toast, toastError } from '../../components/feedback/toast.js';
-import { ActionButton } from '../../components/form/action-button.js';
-import { Button } from '../../components/layout/button.js';
-import { may } from '../../session/access.js';
-import { BatchDialog } from '../log/batch-dialog.js';
-import { closedRange, rangeWords } from '../log/time-range.js';
-import type { RunStep } from '../log/use-batch.js';
+import { api, given } from '../../api/client.js';
+import { toast, toastError } from '../../components/feedback.js';
+import { ActionButton } from '../../components/form.js';
+import { Button } from '../../components/layout.js';
+import { BatchDialog, type RunStep } from '../../components/log/batch-dialog.js';
+import { closedRange, rangeWords } from '../../components/log/time-range.js';
+import { may } from '../../session/session.js';
 import { eventFilter } from './event-filter.js';
 
 /**

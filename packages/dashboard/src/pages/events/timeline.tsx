@@ -1,12 +1,11 @@
 import type { EventExplanation } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
-import { Badge } from '../../components/data/badge.js';
-import { Time } from '../../components/data/time.js';
+import { Badge, Time } from '../../components/data.js';
 import { bytes, count } from '../../format/number.js';
-import { capital } from '../../format/sentence.js';
+import { capital } from '../../format/text.js';
 import { milliseconds } from '../../format/time.js';
-import { projectHref } from '../../router/project-path.js';
-import { may } from '../../session/access.js';
+import { projectHref } from '../../router/location.js';
+import { may } from '../../session/session.js';
 
 interface Moment {
   readonly at: string;

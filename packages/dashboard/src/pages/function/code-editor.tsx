@@ -1,11 +1,22 @@
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { javascriptLanguage } from '@codemirror/lang-javascript';
-import { bracketMatching, indentOnInput } from '@codemirror/language';
-import { EditorState, Prec } from '@codemirror/state';
-import { EditorView, keymap, lineNumbers } from '@codemirror/view';
+import {
+  bracketMatching,
+  HighlightStyle,
+  indentOnInput,
+  syntaxHighlighting,
+} from '@codemirror/language';
+import { EditorState, Prec, StateEffect, StateField, type Text } from '@codemirror/state';
+import {
+  Decoration,
+  type DecorationSet,
+  EditorView,
+  keymap,
+  lineNumbers,
+  WidgetType,
+} from '@codemirror/view';
+import { tags } from '@lezer/highlight';
 import { useEffect, useRef } from 'preact/hooks';
-import { colours, theme } from './highlighting.js';
-import { mistakeField, showMistake, type Mistake } from './mistakes.js';
 
 /**
  * A JavaScript editor in a shadow root: its styles are constructed style sheets, which the page's
@@ -112,3 +123,97 @@ function replaceSelection(event: InputEvent, view: EditorView): boolean {
   });
   return true;
 }
+
+const colours = syntaxHighlighting(
+  HighlightStyle.define([
+    { tag: [tags.keyword, tags.operatorKeyword, tags.modifier], color: 'var(--accent)' },
+    { tag: [tags.string, tags.special(tags.string), tags.regexp], color: 'var(--ok)' },
+    { tag: [tags.number, tags.bool, tags.null], color: 'var(--warn)' },
+    { tag: tags.comment, color: 'var(--muted)', fontStyle: 'italic' },
+    { tag: tags.function(tags.definition(tags.variableName)), fontWeight: '600' },
+    { tag: tags.invalid, color: 'var(--bad)' },
+  ]),
+);
+
+const theme = EditorView.theme({
+  '&': {
+    color: 'var(--text)',
+    backgroundColor: 'var(--surface)',
+    borderRadius: 'var(--radius-s)',
+    maxHeight: '40rem',
+  },
+  '&.cm-focused': { outline: '2px solid var(--accent)', outlineOffset: '1px' },
+  '.cm-scroller': {
+    fontFamily: 'var(--mono)',
+    fontSize: 'var(--text-s)',
+    lineHeight: '1.6',
+    overflow: 'auto',
+    minHeight: '22rem',
+  },
+  '.cm-content': { caretColor: 'var(--text)', padding: '0.5rem 0' },
+  '.cm-gutters': {
+    backgroundColor: 'var(--surface)',
+    color: 'var(--muted)',
+    borderRight: '1px solid var(--border)',
+  },
+  '.cm-matchingBracket, &.cm-focused .cm-matchingBracket': {
+    backgroundColor: 'var(--accent-soft)',
+  },
+  '.cm-nonmatchingBracket, &.cm-focused .cm-nonmatchingBracket': {
+    backgroundColor: 'var(--bad-soft)',
+  },
+  '.cm-bad-line': { backgroundColor: 'var(--bad-soft)' },
+  '.cm-mistake': {
+    padding: '0.1rem 0.5rem 0.3rem',
+    color: 'var(--bad)',
+    backgroundColor: 'var(--bad-soft)',
+    whiteSpace: 'pre-wrap',
+  },
+});
+
+interface Mistake {
+  /** Starts at 1. */
+  readonly line: number;
+  readonly sentence: string;
+}
+
+const showMistake = StateEffect.define<Mistake | undefined>();
+
+class Sentence extends WidgetType {
+  constructor(readonly sentence: string) {
+    super();
+  }
+
+  override eq(other: Sentence): boolean {
+    return other.sentence === this.sentence;
+  }
+
+  toDOM(): HTMLElement {
+    const element = document.createElement('div');
+    element.className = 'cm-mistake';
+    element.textContent = this.sentence;
+    return element;
+  }
+}
+
+const badLine = Decoration.line({ class: 'cm-bad-line' });
+
+function decorationsOf(mistake: Mistake | undefined, doc: Text): DecorationSet {
+  if (!mistake || mistake.line > doc.lines) return Decoration.none;
+  const { from, to } = doc.line(mistake.line);
+  const below = Decoration.widget({ widget: new Sentence(mistake.sentence), side: 1, block: true });
+  return Decoration.set([badLine.range(from), below.range(to)]);
+}
+
+/**
+ * Colours the line of the mistake and shows the sentence below it; both move with the text until
+ * the next mistake.
+ */
+const mistakeField = StateField.define<DecorationSet>({
+  create: () => Decoration.none,
+  update(shown, { changes, effects, state }) {
+    const told = effects.find((effect) => effect.is(showMistake));
+    return told ? decorationsOf(told.value, state.doc) : shown.map(changes);
+  },
+  provide: (field) => EditorView.decorations.from(field),
+});

@@ -1,13 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { Problem } from '../../components/feedback/problem.js';
-import { Button } from '../../components/layout/button.js';
-import { Panel } from '../../components/layout/panel.js';
-import { may } from '../../session/access.js';
-import type { PreviewState } from '../preview/use-preview.js';
+import { Code } from '../../components/data.js';
+import { Problem } from '../../components/feedback.js';
+import { Button, Panel } from '../../components/layout.js';
+import { may } from '../../session/session.js';
+import type { PreviewState } from '../preview/preview.js';
 import { CodeEditor } from './code-editor.js';
-import { Conflict } from './conflict.js';
-import type { Draft } from './use-draft.js';
+import type { Draft } from './function-draft.js';
 
 /**
  * Edits a function and runs it on a sample while the user types, as an agent would.
@@ -79,6 +78,24 @@ export function FunctionEditor({
         )}
       </Panel>
       {isMember && <Panel title="Runs on">{children}</Panel>}
+    </div>
+  );
+}
+
+/** Another user has saved another function meanwhile: shows both and lets the user choose. */
+function Conflict({ draft, conflict }: { readonly draft: Draft; readonly conflict: string }) {
+  return (
+    <div class="problem" role="alert">
+      <p class="problem-sentence">
+        Someone has saved another function meanwhile. Yours is not saved.
+      </p>
+      <div class="function-theirs">
+        <Code isRaw label="The function as it is now" text={conflict} />
+      </div>
+      <div class="form-actions">
+        <Button onPress={draft.takeTheirs}>Take theirs</Button>
+        <Button onPress={draft.saveMine}>Save mine over it</Button>
+      </div>
     </div>
   );
 }

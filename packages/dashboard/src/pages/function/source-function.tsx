@@ -1,19 +1,19 @@
-import type { Source } from '@gateway/client';
+import type { Event, FunctionTest, QuarantinedMessage, Source } from '@gateway/client';
+import { useEffect, useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
-import { useResource } from '../../api/use-resource.js';
-import { Loaded } from '../../components/feedback/loading.js';
-import { Problem } from '../../components/feedback/problem.js';
-import { Select, TextArea } from '../../components/form/field.js';
-import { Page } from '../../components/layout/page.js';
-import type { PageProps } from '../../router/match.js';
-import { projectHref, projectId } from '../../router/project-path.js';
-import { may } from '../../session/access.js';
-import { PreviewResult } from '../preview/preview-result.js';
-import { usePreview } from '../preview/use-preview.js';
-import { SourceTabs } from '../sources/source-tabs.js';
+import { useResource } from '../../api/read.js';
+import { Loaded, Problem } from '../../components/feedback.js';
+import { Select, TextArea } from '../../components/field.js';
+import { Page } from '../../components/layout.js';
+import { param, projectHref, projectId, setQuery } from '../../router/location.js';
+import type { PageProps } from '../../router/route.js';
+import { may } from '../../session/session.js';
+import { textOf } from '../preview/bytes.js';
+import { PreviewResult, usePreview } from '../preview/preview.js';
+import { reasonOf } from '../quarantine/reasons.js';
+import { SourceTabs } from '../sources/source-state.js';
+import { type Place, useDraft } from './function-draft.js';
 import { FunctionEditor } from './function-editor.js';
-import { useDraft, type Place } from './use-draft.js';
-import { useSample } from './use-sample.js';
 
 const EXAMPLE = `function transform(payload) {
   return {
@@ -83,4 +83,131 @@ function Editor({ source, onSaved }: { readonly source: Source; readonly onSaved
       )}
     </FunctionEditor>
   );
+}
+
+const OFFERED = 10;
+const OWN = '{\n  "id": "A-1001",\n  "status": "paid"\n}';
+
+interface Sample {
+  readonly text: string;
+  readonly setText: (text: string) => void;
+  /** Messages to choose from; `''` is a typed message. */
+  readonly options: readonly (readonly [value: string, label: string])[];
+  readonly chosen: string;
+  readonly choose: (value: string) => void;
+  /** The message for the test request; undefined while it is read. */
+  readonly message: Pick<FunctionTest, 'raw' | 'quarantine_id' | 'event_id'> | undefined;
+  readonly quarantineId: string;
+  readonly error: Error | undefined;
+  readonly hint: string | undefined;
+}
+
+/**
+ * The message that the function runs on: `?message=` names a quarantined message, `?event=` an
+ * event. The text can be edited.
+ */
+function useSample(source: Source): Sample {
+  const quarantineId = param('message');
+  const eventId = param('event');
+  const chosen = quarantineId ? `message ${quarantineId}` : eventId ? `event ${eventId}` : '';
+  const [typed, setTyped] = useState<{ of: string; text: string }>({ of: '', text: OWN });
+
+  const offered = useResource(`${projectId.value} samples ${source.uid}`, async (signal) => {
+    const filter = { sourceId: source.uid, perPage: OFFERED };
+    const [quarantined, events] = await Promise.all([
+      api()
+        .quarantine.list({ ...filter, status: 'quarantined' }, { signal })
+        .page(),
+      api().events.list(filter, { signal }).page(),
+    ]);
+    return { quarantined: quarantined.content, events: events.content };
+  });
+  const read = useResource(chosen ? `${projectId.value} sample ${chosen}` : undefined, (signal) =>
+    quarantineId ? quarantined(quarantineId, signal) : ofEvent(eventId, source, signal),
+  );
+  const readText = read.data?.text;
+  useEffect(() => {
+    if (chosen && readText !== undefined)
+      setTyped((it) => (it.of === chosen ? it : { of: chosen, text: readText }));
+  }, [chosen, readText]);
+
+  const isReady = typed.of === chosen;
+  const isChanged = typed.text !== readText;
+  return {
+    text: isReady ? typed.text : '',
+    setText: (text) => setTyped({ of: chosen, text }),
+    options: optionsOf(offered.data, chosen),
+    chosen,
+    choose: (value) => {
+      const [kind, id] = value.split(' ');
+      if (value === '') setTyped({ of: '', text: typed.text || OWN });
+      setQuery(
+        { message: kind === 'message' ? id : undefined, event: kind === 'event' ? id : undefined },
+        { replace: true },
+      );
+    },
+    message: !isReady
+      ? undefined
+      : read.data?.stored
+        ? { ...read.data.stored, ...(isChanged ? { raw: typed.text } : {}) }
+        : { raw: typed.text },
+    quarantineId,
+    error: read.error ?? offered.error,
+    hint:
+      eventId && source.body_function && read.data && !read.data.stored
+        ? 'The message is not kept: this is the data of the event that the function made of it. A source can keep messages, see its settings.'
+        : undefined,
+  };
+}
+
+interface Offered {
+  readonly quarantined: readonly QuarantinedMessage[];
+  readonly events: readonly Event[];
+}
+
+function optionsOf(offered: Offered | undefined, chosen: string): (readonly [string, string])[] {
+  const { quarantined = [], events = [] } = offered ?? {};
+  const known = [
+    ...quarantined.map(
+      ({ uid, code, coordinates }) =>
+        [`message ${uid}`, `Quarantined: ${reasonOf(code).label}, ${coordinates}`] as const,
+    ),
+    ...events.map(
+      ({ uid, event_type: type, coordinates }) =>
+        [`event ${uid}`, `Event: ${type}, ${coordinates}`] as const,
+    ),
+  ];
+  const other =
+    chosen && !known.some(([value]) => value === chosen)
+      ? [[chosen, 'The message of the link'] as const]
+      : [];
+  return [['', 'A sample of my own'], ...other, ...known];
+}
+
+/** The text of a stored message, and the reference to it in a request. */
+interface Read {
+  readonly text: string;
+  readonly stored: Pick<FunctionTest, 'quarantine_id' | 'event_id'> | undefined;
+}
+
+async function quarantined(id: string, signal: AbortSignal): Promise<Read> {
+  return {
+    text: textOf(await api().quarantine.get(id, { signal })),
+    stored: { quarantine_id: id },
+  };
+}
+
+async function ofEvent(id: string, source: Source, signal: AbortSignal): Promise<Read> {
+  const { event } = await api().events.explain(id, {}, { signal });
+  const { raw, raw_encoding } =
+    event.message_bytes === null ? { raw: null } : await api().events.getMessage(id, { signal });
+  if (raw !== null) return { text: textOf({ raw, raw_encoding }), stored: { event_id: id } };
+  return { text: messageOf(await api().events.get(id, { signal }), source), stored: undefined };
+}
+
+/** Rebuilds a message from the data of an event; exact for a source without a function. */
+function messageOf({ event_type: type, data, headers }: Event, source: Source): string {
+  if (source.body_function) return JSON.stringify(data, null, 2);
+  const custom = Object.keys(headers).length > 0 ? { custom_headers: headers } : {};
+  return JSON.stringify({ event_type: type, data, ...custom }, null, 2);
 }

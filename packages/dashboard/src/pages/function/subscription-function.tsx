@@ -1,21 +1,21 @@
 import type { Subscription } from '@gateway/client';
+import { useEffect, useState } from 'preact/hooks';
+import { useAction } from '../../api/change.js';
 import { api } from '../../api/client.js';
-import { useResource } from '../../api/use-resource.js';
-import { Code } from '../../components/data/code.js';
-import { Loaded } from '../../components/feedback/loading.js';
-import { Problem } from '../../components/feedback/problem.js';
-import { Select, TextArea } from '../../components/form/field.js';
-import { Page } from '../../components/layout/page.js';
+import { useResource } from '../../api/read.js';
+import { Code } from '../../components/data.js';
+import { Loaded, Problem } from '../../components/feedback.js';
+import { Select, TextArea } from '../../components/field.js';
+import { Page } from '../../components/layout.js';
 import { objectOf } from '../../format/json.js';
-import type { PageProps } from '../../router/match.js';
-import { projectHref, projectId } from '../../router/project-path.js';
-import { may } from '../../session/access.js';
-import { PreviewVerdict } from '../preview/preview-verdict.js';
-import { usePreview } from '../preview/use-preview.js';
+import { projectHref, projectId, query } from '../../router/location.js';
+import type { PageProps } from '../../router/route.js';
+import { may } from '../../session/session.js';
+import { PreviewVerdict, usePreview } from '../preview/preview.js';
+import { readChoices, readSample } from '../subscriptions/samples.js';
 import { SubscriptionTabs } from '../subscriptions/subscription-tabs.js';
+import { type Place, useDraft } from './function-draft.js';
 import { FunctionEditor } from './function-editor.js';
-import { useDraft, type Place } from './use-draft.js';
-import { useEventSample } from './use-event-sample.js';
 
 const EXAMPLE = `function transform(payload) {
   return {
@@ -102,4 +102,49 @@ function Editor({
       )}
     </FunctionEditor>
   );
+}
+
+const OWN = '{\n  "id": "A-1001"\n}';
+
+interface EventSample {
+  readonly text: string;
+  readonly setText: (text: string) => void;
+  readonly options: readonly (readonly [value: string, label: string])[];
+  readonly chosen: string;
+  readonly choose: (uid: string) => void;
+  readonly error: Error | undefined;
+}
+
+/**
+ * The input of a function: data of the event in the link, or of the newest one. The text can be
+ * edited.
+ */
+function useEventSample(): EventSample {
+  const [{ event, text }, setSample] = useState({
+    event: query.value.get('event') ?? '',
+    text: OWN,
+  });
+  const recent = useResource(`${projectId.value} samples`, readChoices);
+  const take = useAction(async (uid: string) => {
+    const { body } = await readSample({ uid });
+    setSample({ event: uid, text: body });
+  });
+  useEffect(() => {
+    const first = event || recent.data?.[0]?.uid;
+    if (first && recent.data) take.run(first);
+  }, [recent.data === undefined]);
+  const options = (recent.data ?? []).map(({ uid, label }) => [uid, label] as const);
+  const isOther = event !== '' && !options.some(([uid]) => uid === event);
+  return {
+    text,
+    setText: (typed) => setSample({ event: '', text: typed }),
+    options: [
+      ['', 'My own'],
+      ...(isOther ? [[event, 'The event of the link'] as const] : []),
+      ...options,
+    ],
+    chosen: event,
+    choose: (uid) => (uid === '' ? setSample({ event: '', text }) : take.run(uid)),
+    error: take.error ?? recent.error,
+  };
 }

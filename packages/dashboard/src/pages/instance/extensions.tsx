@@ -1,12 +1,10 @@
-import type { InstanceFeatureFlag, InstancePlugin } from '@gateway/client';
+import type { InstanceFeatureFlag, InstanceLicense, InstancePlugin } from '@gateway/client';
 import { accountApi } from '../../api/client.js';
-import { useResource } from '../../api/use-resource.js';
-import { Badge } from '../../components/data/badge.js';
-import { Table } from '../../components/data/table.js';
-import { Loaded } from '../../components/feedback/loading.js';
-import { Panel } from '../../components/layout/panel.js';
-import { capital } from '../../format/sentence.js';
-import { LicencePanel } from './licence.js';
+import { useResource } from '../../api/read.js';
+import { Badge, Facts, FullTime, Table } from '../../components/data.js';
+import { Loaded } from '../../components/feedback.js';
+import { Panel } from '../../components/layout.js';
+import { capital } from '../../format/text.js';
 
 type Plugin = InstancePlugin & { readonly uid: string };
 type Flag = InstanceFeatureFlag & { readonly uid: string };
@@ -85,3 +83,54 @@ const flagColumns = [
   { name: 'Set by', cell: ({ origin }: Flag) => origin },
   { name: 'Declared by', cell: ({ declared_by: by }: Flag) => <code>{by}</code> },
 ];
+
+const FEW_DAYS = 30;
+
+/**
+ * The licence in force: holder, validity and entitlements; or why a given licence is not in force.
+ */
+function LicencePanel({ licence }: { readonly licence: InstanceLicense }) {
+  const {
+    kind,
+    organisation,
+    entitlements,
+    unknown_entitlements: unknown,
+    issued_at: issued,
+    expires_at: expires,
+    days_left: days,
+  } = licence;
+  const isEnding = days !== null && days <= FEW_DAYS;
+  return (
+    <Panel
+      title="Licence"
+      actions={
+        <Badge
+          status={kind}
+          tone={licence.problem ? 'bad' : isEnding ? 'warn' : kind === 'licensed' ? 'ok' : 'plain'}
+        />
+      }
+    >
+      {licence.problem && (
+        <div class="problem">
+          <p class="problem-sentence">{capital(licence.problem.sentence)}</p>
+          <p>{capital(licence.problem.fix)}</p>
+        </div>
+      )}
+      <Facts
+        rows={[
+          ['Issued to', organisation],
+          [
+            'Allows',
+            entitlements.length > 0 ? entitlements.join(', ') : 'everything that needs no licence',
+          ],
+          [
+            'Without effect',
+            unknown.length > 0 ? `${unknown.join(', ')}: no installed plugin declares it` : null,
+          ],
+          ['Issued', issued && <FullTime at={issued} />],
+          ['Expires', expires && <FullTime at={expires} />],
+        ]}
+      />
+    </Panel>
+  );
+}

@@ -1,13 +1,10 @@
 import type { InstanceHealth } from '@gateway/client';
 import { accountApi } from '../../api/client.js';
-import { useResource } from '../../api/use-resource.js';
-import { Badge } from '../../components/data/badge.js';
-import { Table } from '../../components/data/table.js';
-import { Time } from '../../components/data/time.js';
-import { Empty } from '../../components/feedback/empty.js';
-import { Loaded } from '../../components/feedback/loading.js';
-import { Panel } from '../../components/layout/panel.js';
-import { capital } from '../../format/sentence.js';
+import { useResource } from '../../api/read.js';
+import { Badge, Table, Time } from '../../components/data.js';
+import { Empty, Loaded } from '../../components/feedback.js';
+import { Panel } from '../../components/layout.js';
+import { capital } from '../../format/text.js';
 
 const LIVE_MS = 5_000;
 

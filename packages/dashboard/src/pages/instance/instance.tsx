@@ -1,6 +1,5 @@
-import { Empty } from '../../components/feedback/empty.js';
-import { Page } from '../../components/layout/page.js';
-import { Tabs, tabValue } from '../../components/layout/tabs.js';
+import { Empty } from '../../components/feedback.js';
+import { Page, Tabs, tabValue } from '../../components/layout.js';
 import { session } from '../../session/session.js';
 import { Extensions } from './extensions.js';
 import { Health } from './health.js';

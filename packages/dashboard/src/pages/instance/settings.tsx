@@ -1,16 +1,14 @@
 import type { InstanceSetting } from '@gateway/client';
 import { useRef, useState } from 'preact/hooks';
 import { accountApi } from '../../api/client.js';
-import { useResource } from '../../api/use-resource.js';
-import { Table } from '../../components/data/table.js';
-import { Empty } from '../../components/feedback/empty.js';
-import { Loaded } from '../../components/feedback/loading.js';
-import { Checkbox } from '../../components/form/field.js';
+import { useResource } from '../../api/read.js';
+import { Table } from '../../components/data.js';
+import { Empty, Loaded } from '../../components/feedback.js';
+import { Checkbox } from '../../components/field.js';
 import { Description } from '../../components/schema-form/description.js';
 import { count } from '../../format/number.js';
 import { useShortcuts } from '../../keyboard/use-shortcuts.js';
 import { param, query, setQuery } from '../../router/location.js';
-import { matching, textOf } from './setting-filter.js';
 
 type Row = InstanceSetting & { readonly uid: string };
 
@@ -98,3 +96,29 @@ const columns = [
       origin === 'default' ? <span class="muted">default</span> : <code>{origin}</code>,
   },
 ];
+
+interface SettingFilter {
+  /** Words that must all occur in key, summary, value or origin; case-insensitive. */
+  readonly search: string;
+  /** Only settings that are set explicitly. */
+  readonly isSet: boolean;
+}
+
+export function matching(
+  settings: readonly InstanceSetting[],
+  { search, isSet }: SettingFilter,
+): InstanceSetting[] {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  return settings.filter((setting) => {
+    const text =
+      `${setting.key} ${setting.summary} ${textOf(setting.value)} ${setting.origin}`.toLowerCase();
+    return (!isSet || setting.origin !== 'default') && words.every((word) => text.includes(word));
+  });
+}
+
+/** Formats a value as in a file, lists with commas; `–` for an empty value. */
+export function textOf(value: unknown): string {
+  if (value === null || value === '') return '–';
+  if (Array.isArray(value)) return value.length === 0 ? '–' : value.join(', ');
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -1,15 +1,12 @@
 import type { ComponentChildren } from 'preact';
-import type { List } from '../../api/use-list.js';
-import { Badge } from '../../components/data/badge.js';
-import { Paged } from '../../components/data/paged.js';
-import { Table } from '../../components/data/table.js';
-import { Empty } from '../../components/feedback/empty.js';
-import { toast } from '../../components/feedback/toast.js';
-import { Time } from '../../components/data/time.js';
-import { Button } from '../../components/layout/button.js';
-import { ConfirmButton } from '../../components/form/confirm.js';
+import type { List } from '../../api/read.js';
+import { Badge, Paged, Table, Time } from '../../components/data.js';
+import { Empty, toast } from '../../components/feedback.js';
+import { Select, TextField } from '../../components/field.js';
+import { ConfirmButton } from '../../components/form.js';
+import { Button } from '../../components/layout.js';
 import { query, setQuery } from '../../router/location.js';
-import { stateOf, type Ending } from './key-state.js';
+import { type Ending, stateOf } from './key-ring.js';
 
 type Row = Ending & {
   readonly uid: string;
@@ -108,5 +105,45 @@ export function RevokeButton<It extends Row>({
         )}
       </p>
     </ConfirmButton>
+  );
+}
+
+/** A choice, with a time if the choice is `custom`. */
+export interface Expiry {
+  readonly choice: string;
+  readonly time: string;
+}
+
+/** The expiry of a new key; `expiryOf` converts it for the API. */
+export function ExpiryField({
+  options,
+  value,
+  onChange,
+  error,
+}: {
+  readonly options: readonly (readonly [choice: string, label: string])[];
+  readonly value: Expiry;
+  readonly onChange: (value: Expiry) => void;
+  readonly error: string | undefined;
+}) {
+  return (
+    <>
+      <Select
+        label="Expires"
+        value={value.choice}
+        onChange={(choice) => onChange({ ...value, choice })}
+        options={options}
+        error={error}
+      />
+      {value.choice === 'custom' && (
+        <TextField
+          label="Time"
+          type="datetime-local"
+          value={value.time}
+          onChange={(time) => onChange({ ...value, time })}
+          isRequired
+        />
+      )}
+    </>
   );
 }

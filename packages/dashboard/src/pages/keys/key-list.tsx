@@ -1,11 +1,10 @@
 import type { PersonalKey } from '@gateway/client';
 import { useState } from 'preact/hooks';
-import { Time } from '../../components/data/time.js';
-import { Button } from '../../components/layout/button.js';
-import { EditKey } from './edit-key.js';
+import { Time } from '../../components/data.js';
+import { Button } from '../../components/layout.js';
 import { InUse, RevokeButton, StateBadge } from './in-use.js';
-import { NewKey } from './new-key.js';
-import { stateOf, type KeyRing } from './key-state.js';
+import { EditKey, NewKey } from './key-dialog.js';
+import { type KeyRing, stateOf } from './key-ring.js';
 
 export function KeyList({ ring }: { readonly ring: KeyRing }) {
   const { list, label, mayChange, everything } = ring;

@@ -1,15 +1,13 @@
 import type { ApiKey } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
-import { useList } from '../../api/use-list.js';
-import { Button } from '../../components/layout/button.js';
-import { Page } from '../../components/layout/page.js';
-import { projectId } from '../../router/project-path.js';
-import { may } from '../../session/access.js';
+import { useList } from '../../api/read.js';
+import { Button, Page } from '../../components/layout.js';
+import { projectId } from '../../router/location.js';
+import { may } from '../../session/session.js';
+import { NewKey } from './key-dialog.js';
 import { KeyList } from './key-list.js';
-import { ROLES, type KeyRing } from './key-state.js';
-import { NewKey } from './new-key.js';
-import { PROJECT_RESOURCES } from './scopes.js';
+import { type KeyRing, PROJECT_RESOURCES, ROLES } from './key-ring.js';
 
 export default function ProjectKeysPage() {
   const [isNew, setNew] = useState(false);

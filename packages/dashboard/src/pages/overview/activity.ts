@@ -1,6 +1,6 @@
 import type { Activity } from '@gateway/client';
 import { api } from '../../api/client.js';
-import type { Line } from '../../components/chart/options.js';
+import type { Line } from '../../components/chart.js';
 import { rate } from '../../format/number.js';
 
 type Step = Activity['content'][number];

@@ -1,17 +1,15 @@
 import type { SourceState, Summary } from '@gateway/client';
 import { api } from '../../api/client.js';
-import { useResource } from '../../api/use-resource.js';
-import { Problem } from '../../components/feedback/problem.js';
-import { ButtonLink } from '../../components/layout/button.js';
-import { Page } from '../../components/layout/page.js';
-import { param } from '../../router/location.js';
-import { projectHref, projectId } from '../../router/project-path.js';
-import { FilterSelect } from '../log/filter-bar.js';
-import { useStates } from '../sources/use-states.js';
-import { readActivity, type Recent } from './activity.js';
-import { Charts } from './charts.js';
-import { FailingEndpoints, useFailing } from './failing-endpoints.js';
-import { findingsOf, type Finding } from './findings.js';
+import { useResource } from '../../api/read.js';
+import { TimeChart } from '../../components/chart.js';
+import { Problem } from '../../components/feedback.js';
+import { ButtonLink, Page, Panel } from '../../components/layout.js';
+import { FilterSelect } from '../../components/log/filter-bar.js';
+import { rate } from '../../format/number.js';
+import { param, projectHref, projectId } from '../../router/location.js';
+import { useStates } from '../sources/source-state.js';
+import { lineOf, readActivity, type Recent, type Steps, summaryOf } from './activity.js';
+import { FailingEndpoints, type Finding, findingsOf, useFailing } from './findings.js';
 import { EmptyTiles, Tiles } from './tiles.js';
 
 const SUMMARY_MS = 3_000;
@@ -147,5 +145,42 @@ function Findings({ findings }: { readonly findings: readonly Finding[] | undefi
         </ul>
       )}
     </section>
+  );
+}
+
+function Charts({ steps }: { readonly steps: Steps }) {
+  const events = [
+    lineOf(steps, 'Processed', 'accent', (step) => step.events.processed),
+    lineOf(steps, 'Failed', 'bad', (step) => step.events.failed),
+  ];
+  const deliveries = [
+    lineOf(steps, 'Delivered', 'ok', (step) => step.deliveries.success),
+    lineOf(steps, 'Failed', 'bad', (step) => step.deliveries.failure),
+    lineOf(steps, 'Discarded', 'muted', (step) => step.deliveries.discarded),
+  ];
+  const requests = [
+    lineOf(steps, 'Accepted', 'ok', (step) => step.attempts.success),
+    lineOf(steps, 'Failed', 'bad', (step) => step.attempts.failure),
+  ];
+  const charts = [
+    ['Events per second', events],
+    ['Deliveries that ended per second', deliveries],
+    ['Requests to endpoints per second', requests],
+  ] as const;
+  return (
+    <Panel title="Over time">
+      <div class="overview-charts">
+        {charts.map(([title, lines]) => (
+          <TimeChart
+            key={title}
+            title={title}
+            summary={summaryOf(lines)}
+            atMs={steps.atMs}
+            lines={lines}
+            format={rate}
+          />
+        ))}
+      </div>
+    </Panel>
   );
 }

@@ -2,7 +2,7 @@ import type { Summary } from '@gateway/client';
 import type { ComponentChildren } from 'preact';
 import { compact, percent, rate } from '../../format/number.js';
 import { milliseconds, span } from '../../format/time.js';
-import { projectHref } from '../../router/project-path.js';
+import { projectHref } from '../../router/location.js';
 import type { Recent } from './activity.js';
 
 /** The API's summary stops counting here. */

@@ -1,14 +1,16 @@
-import type { Invitation } from '@gateway/client';
+import type { CreatedInvitation, Invitation } from '@gateway/client';
+import { useState } from 'preact/hooks';
+import { useAction } from '../../api/change.js';
 import { accountApi } from '../../api/client.js';
-import { useList, type List } from '../../api/use-list.js';
-import { Badge, type Tone } from '../../components/data/badge.js';
-import { Paged } from '../../components/data/paged.js';
-import { Table } from '../../components/data/table.js';
-import { Time } from '../../components/data/time.js';
-import { toast } from '../../components/feedback/toast.js';
-import { ConfirmButton } from '../../components/form/confirm.js';
-import { Panel } from '../../components/layout/panel.js';
-import type { ShownOrganisation } from './organisation.js';
+import { type List, useList } from '../../api/read.js';
+import { Badge, NewSecret, Paged, Table, Time, type Tone } from '../../components/data.js';
+import { toast } from '../../components/feedback.js';
+import { fieldError, Select, TextField } from '../../components/field.js';
+import { ConfirmButton, Dialog, FormDialog } from '../../components/form.js';
+import { Button, Panel } from '../../components/layout.js';
+import { root } from '../../router/location.js';
+import type { Role } from '../../session/session.js';
+import { givableRoles, type ShownOrganisation } from './organisation.js';
 
 const TONES: Readonly<Record<string, Tone>> = { open: 'info', accepted: 'ok' };
 const NONE = { content: [], pagination: { next_page_cursor: null } };
@@ -89,4 +91,70 @@ export function Invitations({
       </Paged>
     </Panel>
   );
+}
+
+/**
+ * Invites a person. Shows the link for the user to pass on: the gateway sends no mail to people.
+ */
+export function Invite({
+  organisation,
+  onDone,
+  onClose,
+}: {
+  readonly organisation: ShownOrganisation;
+  readonly onDone: () => void;
+  readonly onClose: () => void;
+}) {
+  const [email, setEmail] = useState('');
+  const [role, setRole] = useState<Role>('member');
+  const [made, setMade] = useState<CreatedInvitation>();
+  const action = useAction(async () => {
+    setMade(await accountApi().invitations.create(organisation.uid, { email: email.trim(), role }));
+    onDone();
+  });
+  const title = `Invite to ${organisation.name}`;
+  if (made) {
+    return (
+      <Dialog
+        title={title}
+        onClose={onClose}
+        actions={
+          <Button kind="main" onPress={onClose}>
+            Done
+          </Button>
+        }
+      >
+        <NewSecret what="link" secret={invitationLink(made.token)}>
+          <p>
+            Give it to {made.email}: whoever has it can accept, until <Time at={made.expires_at} />.
+          </p>
+        </NewSecret>
+      </Dialog>
+    );
+  }
+  return (
+    <FormDialog title={title} verb="Make the link" action={action} onClose={onClose}>
+      <TextField
+        label="Email"
+        type="email"
+        value={email}
+        onChange={setEmail}
+        error={fieldError(action.error, 'email')}
+        isRequired
+        hasFocus
+      />
+      <Select
+        label="Role"
+        hint="Each role may also do what those above it may."
+        value={role}
+        onChange={(value) => setRole(value as Role)}
+        options={givableRoles(organisation.uid)}
+      />
+    </FormDialog>
+  );
+}
+
+/** Clients do not send the fragment, so the token reaches no log of a server or proxy. */
+function invitationLink(token: string): string {
+  return `${location.origin}${root}/#invitation=${token}`;
 }

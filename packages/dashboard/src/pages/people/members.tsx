@@ -1,17 +1,13 @@
 import type { Member } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { accountApi } from '../../api/client.js';
-import { useList, type List } from '../../api/use-list.js';
-import { Badge } from '../../components/data/badge.js';
-import { Paged } from '../../components/data/paged.js';
-import { Table } from '../../components/data/table.js';
-import { Time } from '../../components/data/time.js';
-import { toast } from '../../components/feedback/toast.js';
-import { ConfirmButton } from '../../components/form/confirm.js';
-import { Select } from '../../components/form/field.js';
-import { Panel } from '../../components/layout/panel.js';
-import { may } from '../../session/access.js';
-import { readSession, session } from '../../session/session.js';
+import { type List, useList } from '../../api/read.js';
+import { Badge, Paged, Table, Time } from '../../components/data.js';
+import { toast } from '../../components/feedback.js';
+import { Select } from '../../components/field.js';
+import { ConfirmButton } from '../../components/form.js';
+import { Panel } from '../../components/layout.js';
+import { may, readSession, session } from '../../session/session.js';
 import { givableRoles, type ShownOrganisation } from './organisation.js';
 
 /** `Ada Lovelace`, or the address if the name is empty. */

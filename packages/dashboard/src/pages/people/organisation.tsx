@@ -1,8 +1,19 @@
-import { Options } from '../../components/form/options.js';
+import { useState } from 'preact/hooks';
+import { useAction } from '../../api/change.js';
+import { accountApi } from '../../api/client.js';
+import { toast } from '../../components/feedback.js';
+import { fieldError, Options, TextField } from '../../components/field.js';
+import { ConfirmButton, Form } from '../../components/form.js';
+import { Panel } from '../../components/layout.js';
 import { query, setQuery } from '../../router/location.js';
-import { roleIn, type Role } from '../../session/access.js';
-import { preferredProject } from '../../session/projects.js';
-import { session } from '../../session/session.js';
+import {
+  may,
+  preferredProject,
+  readSession,
+  type Role,
+  roleIn,
+  session,
+} from '../../session/session.js';
 
 export interface ShownOrganisation {
   readonly uid: string;
@@ -37,7 +48,7 @@ export function OrganisationSwitch({ shown }: { readonly shown: ShownOrganisatio
 }
 
 /** Each role includes the permissions of the roles before it. */
-export const ROLES: readonly (readonly [role: Role, label: string])[] = [
+const ROLES: readonly (readonly [role: Role, label: string])[] = [
   ['viewer', 'Viewer: read everything, payloads too'],
   ['member', 'Member: change endpoints and sources, send again'],
   ['admin', 'Admin: projects, API keys, people, audit log'],
@@ -47,4 +58,59 @@ export const ROLES: readonly (readonly [role: Role, label: string])[] = [
 /** The roles that the user can grant: only owners grant ownership. */
 export function givableRoles(organisation: string): typeof ROLES {
   return roleIn(organisation) === 'owner' ? ROLES : ROLES.filter(([role]) => role !== 'owner');
+}
+
+/** Renames the organisation, or creates another. */
+export function OrganisationSettings({
+  organisation: { uid, name: known, role },
+}: {
+  readonly organisation: ShownOrganisation;
+}) {
+  const [name, setName] = useState(known);
+  const action = useAction(async () => {
+    await accountApi().organisations.update(uid, { name: name.trim() });
+    await readSession();
+    toast('The organisation was renamed.');
+  });
+  return (
+    <Panel title="Organisation" actions={<NewOrganisation />}>
+      {may('admin', role) ? (
+        <Form action={action} verb="Rename" kind="plain" isReady={name.trim() !== known}>
+          <TextField
+            label="Name"
+            value={name}
+            onChange={setName}
+            error={fieldError(action.error, 'name')}
+            isRequired
+          />
+        </Form>
+      ) : (
+        <p>
+          {known}: your role in it is {role}.
+        </p>
+      )}
+    </Panel>
+  );
+}
+
+function NewOrganisation() {
+  const [name, setName] = useState('');
+  return (
+    <ConfirmButton
+      label="New organisation…"
+      title="New organisation"
+      verb="Create"
+      kind="main"
+      isReady={name.trim() !== ''}
+      work={async () => {
+        const { uid } = await accountApi().organisations.create({ name: name.trim() });
+        await readSession();
+        setQuery({ organisation: uid });
+        toast('The organisation was created; you own it.');
+      }}
+    >
+      <p>An organisation has its own people, projects and audit log. You become its owner.</p>
+      <TextField label="Name" value={name} onChange={setName} isRequired hasFocus />
+    </ConfirmButton>
+  );
 }

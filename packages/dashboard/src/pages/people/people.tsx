@@ -1,13 +1,15 @@
 import { useState } from 'preact/hooks';
-import { Empty } from '../../components/feedback/empty.js';
-import { Button } from '../../components/layout/button.js';
-import { Page } from '../../components/layout/page.js';
-import { may } from '../../session/access.js';
-import { Invitations, useInvitations } from './invitations.js';
-import { Invite } from './invite.js';
+import { Empty } from '../../components/feedback.js';
+import { Button, Page } from '../../components/layout.js';
+import { may } from '../../session/session.js';
+import { Invitations, Invite, useInvitations } from './invitations.js';
 import { Members } from './members.js';
-import { OrganisationSettings } from './organisation-settings.js';
-import { OrganisationSwitch, shownOrganisation, type ShownOrganisation } from './organisation.js';
+import {
+  OrganisationSettings,
+  OrganisationSwitch,
+  shownOrganisation,
+  type ShownOrganisation,
+} from './organisation.js';
 
 export default function PeoplePage() {
   const organisation = shownOrganisation();

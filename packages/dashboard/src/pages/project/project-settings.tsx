@@ -1,23 +1,16 @@
 import type { ChangedProject, Project } from '@gateway/client';
+import { useState } from 'preact/hooks';
+import { changed, useDraft, useEdit } from '../../api/change.js';
 import { api } from '../../api/client.js';
-import { changed, useDraft } from '../../api/use-draft.js';
-import { useEdit } from '../../api/use-edit.js';
-import { useResource } from '../../api/use-resource.js';
-import { Copyable } from '../../components/data/copy.js';
-import { Facts } from '../../components/data/facts.js';
-import { FullTime } from '../../components/data/time.js';
-import { Loaded } from '../../components/feedback/loading.js';
-import { toast } from '../../components/feedback/toast.js';
-import { Conflict } from '../../components/form/conflict.js';
-import { Form } from '../../components/form/form.js';
-import { Page } from '../../components/layout/page.js';
-import { Panel } from '../../components/layout/panel.js';
-import { href } from '../../router/location.js';
-import { projectId } from '../../router/project-path.js';
-import { may } from '../../session/access.js';
-import { readProjects } from '../../session/projects.js';
-import { session } from '../../session/session.js';
-import { DeleteProject } from './delete-project.js';
+import { useResource } from '../../api/read.js';
+import { Conflict } from '../../components/conflict.js';
+import { Copyable, Facts, FullTime } from '../../components/data.js';
+import { Loaded, toast } from '../../components/feedback.js';
+import { TextField } from '../../components/field.js';
+import { ConfirmButton, Form } from '../../components/form.js';
+import { Page, Panel } from '../../components/layout.js';
+import { href, navigate, projectId } from '../../router/location.js';
+import { may, readProjects, session } from '../../session/session.js';
 import { configOf, draftOf } from './project-draft.js';
 import { ProjectFields } from './project-fields.js';
 
@@ -110,5 +103,31 @@ function SettingsForm({
       <ProjectFields draft={draft} error={edit.error} />
       <Conflict what="project" edit={edit} onTheirs={(theirs) => draft.replace(draftOf(theirs))} />
     </Form>
+  );
+}
+
+/** Deletes a project once the user has typed its name. */
+function DeleteProject({ project: { uid, name } }: { readonly project: Project }) {
+  const [typed, setTyped] = useState('');
+  return (
+    <ConfirmButton
+      label="Delete the project…"
+      title={`Delete ${name}?`}
+      verb="Delete"
+      isReady={typed.trim() === name}
+      work={async () => {
+        await api().projects.delete(uid);
+        toast(`${name} was deleted.`);
+        // Must precede the navigation, which opens the last project.
+        await readProjects();
+        navigate('/', { replace: true });
+      }}
+    >
+      <p>
+        Its sources stop, its API keys are revoked, and deliveries that wait are discarded. This
+        cannot be undone.
+      </p>
+      <TextField label={`Type ${name} to delete it`} value={typed} onChange={setTyped} hasFocus />
+    </ConfirmButton>
   );
 }

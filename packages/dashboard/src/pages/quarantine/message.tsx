@@ -1,20 +1,20 @@
 import type { WholeQuarantinedMessage } from '@gateway/client';
+import { useState } from 'preact/hooks';
+import { useAction } from '../../api/change.js';
 import { api } from '../../api/client.js';
-import { useResource } from '../../api/use-resource.js';
-import { Badge } from '../../components/data/badge.js';
-import { Copyable } from '../../components/data/copy.js';
-import { Facts } from '../../components/data/facts.js';
-import { FullTime } from '../../components/data/time.js';
-import { Loaded } from '../../components/feedback/loading.js';
-import { ButtonLink } from '../../components/layout/button.js';
-import { Page } from '../../components/layout/page.js';
-import { Panel } from '../../components/layout/panel.js';
+import { useResource } from '../../api/read.js';
+import { Badge, Copyable, Facts, FullTime } from '../../components/data.js';
+import { Loaded, Problem } from '../../components/feedback.js';
+import { Checkbox, TextArea } from '../../components/field.js';
+import { Button, ButtonLink, Page, Panel, Tabs, tabValue } from '../../components/layout.js';
 import { bytes } from '../../format/number.js';
-import type { PageProps } from '../../router/match.js';
-import { projectHref, projectId } from '../../router/project-path.js';
-import { MessageBytes } from './message-bytes.js';
+import { projectHref, projectId } from '../../router/location.js';
+import type { PageProps } from '../../router/route.js';
+import { may } from '../../session/session.js';
+import { BytesAs, FORMS, type Raw, textOf } from '../preview/bytes.js';
+import { PreviewResult, usePreview } from '../preview/preview.js';
 import { isOfFunction, reasonOf } from './reasons.js';
-import { MessageActions } from './replay.js';
+import { MessageActions, tell } from './replay.js';
 
 export default function MessagePage({ params: { id = '' } }: PageProps) {
   const resource = useResource(`${projectId.value} quarantined ${id}`, (signal) =>
@@ -111,5 +111,97 @@ function MessageFacts({
         ),
       ]}
     />
+  );
+}
+
+function MessageBytes({
+  message,
+  onChange,
+}: {
+  readonly message: WholeQuarantinedMessage;
+  readonly onChange: () => void;
+}) {
+  const [isOriginal, setOriginal] = useState(false);
+  const canEdit = message.status === 'quarantined' && may('member');
+  const tabs = [...FORMS, ...(canEdit ? ([['edit', 'Edit and replay']] as const) : [])];
+  const shown = tabValue('bytes', tabs);
+  const { original_raw: original, original_raw_encoding: encoding = 'utf8' } = message;
+  const raw: Raw =
+    isOriginal && original !== undefined ? { raw: original, raw_encoding: encoding } : message;
+  return (
+    <Panel title={`Message, ${bytes(message.raw_bytes)}`}>
+      <Tabs name="bytes" label="Form of the message" tabs={tabs} />
+      {original !== undefined && shown !== 'edit' && (
+        <Checkbox
+          label="As it came, before it was edited"
+          isOn={isOriginal}
+          onChange={setOriginal}
+        />
+      )}
+      <BytesAs form={shown} raw={raw} />
+      {shown === 'edit' && <MessageEditor message={message} onChange={onChange} />}
+    </Panel>
+  );
+}
+
+/**
+ * Edits a message. Tests it during typing, with its source's function and the current
+ * subscriptions, and replays it if it would be accepted.
+ */
+function MessageEditor({
+  message,
+  onChange,
+}: {
+  readonly message: WholeQuarantinedMessage;
+  readonly onChange: () => void;
+}) {
+  const before = textOf(message);
+  const [text, setText] = useState(before);
+  const preview = usePreview({ quarantine_id: message.uid, raw: text }, (test, options) =>
+    api().sources.testFunction(test, options),
+  );
+  const isBinary = message.raw_encoding === 'base64';
+  const save = useAction(async () => {
+    if (text !== before || isBinary) {
+      await api().quarantine.update(
+        message.uid,
+        { raw: text },
+        { headers: { 'if-match': `"${message.updated_at}"` } },
+      );
+    }
+    tell(await api().quarantine.replay(message.uid));
+    onChange();
+  });
+  const isGood =
+    preview.isCurrent && preview.result !== undefined && preview.result.outcome !== 'quarantined';
+  return (
+    <div class="message-editor">
+      <div class="form">
+        <TextArea
+          label="Message that is replayed"
+          hint={
+            isBinary
+              ? 'Its bytes are not UTF-8: what could not be read is shown as �. The message is replaced by what you write here; the bytes that came are kept.'
+              : 'The bytes that came are kept.'
+          }
+          rows={Math.min(Math.max(text.split('\n').length + 1, 8), 20)}
+          isMono
+          value={text}
+          onChange={setText}
+        />
+        {save.error && (
+          <Problem error={save.error}>
+            <Button onPress={onChange}>Read the message again</Button>
+          </Problem>
+        )}
+        <div class="form-actions">
+          <Button kind="main" isDisabled={!isGood} isRunning={save.isRunning} onPress={save.run}>
+            {text === before ? 'Replay' : 'Save and replay'}
+          </Button>
+          {text !== before && <Button onPress={() => setText(before)}>Undo changes</Button>}
+        </div>
+      </div>
+      <PreviewResult preview={preview} />
+    </div>
   );
 }

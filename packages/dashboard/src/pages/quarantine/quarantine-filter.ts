@@ -1,7 +1,7 @@
 import type { GatewayClient } from '@gateway/client';
-import { given } from '../../api/given.js';
+import { given } from '../../api/client.js';
+import { shownRange } from '../../components/log/time-range.js';
 import { param } from '../../router/location.js';
-import { shownRange } from '../log/time-range.js';
 import { REASONS } from './reasons.js';
 
 type ListQuery = NonNullable<Parameters<GatewayClient['quarantine']['list']>[0]>;

@@ -1,16 +1,18 @@
 import type { QuarantinedMessage } from '@gateway/client';
 import { useState } from 'preact/hooks';
 import { api } from '../../api/client.js';
-import { Page } from '../../components/layout/page.js';
-import { projectHref, projectId } from '../../router/project-path.js';
-import { may } from '../../session/access.js';
-import { SourceFilter } from '../events/source-filter.js';
-import { FilterBar, FilterSelect } from '../log/filter-bar.js';
-import { LiveLog } from '../log/live-log.js';
-import { QuarantineBatches } from './batches.js';
-import { columns } from './columns.js';
+import { Badge, Time } from '../../components/data.js';
+import { Page } from '../../components/layout.js';
+import { FilterBar, FilterSelect } from '../../components/log/filter-bar.js';
+import { LiveLog } from '../../components/log/live-log.js';
+import type { Column } from '../../components/log/log.js';
+import { bytes } from '../../format/number.js';
+import { projectHref, projectId } from '../../router/location.js';
+import { may } from '../../session/session.js';
+import { SourceFilter } from '../events/event-filter.js';
 import { CODES, quarantineFilter, STATUSES } from './quarantine-filter.js';
-import { replayNow } from './replay.js';
+import { reasonOf } from './reasons.js';
+import { QuarantineBatches, replayNow } from './replay.js';
 
 export default function QuarantineLog() {
   const [round, setRound] = useState(0);
@@ -49,3 +51,36 @@ export default function QuarantineLog() {
     </Page>
   );
 }
+
+const columns: readonly Column<QuarantinedMessage>[] = [
+  { name: 'Reason', width: 'minmax(9rem, 0.9fr)', cell: ({ code }) => reasonOf(code).label },
+  { name: 'Status', width: '7rem', cell: ({ status }) => <Badge status={status} /> },
+  {
+    name: 'What is wrong',
+    width: 'minmax(8rem, 3fr)',
+    narrow: 'second',
+    cell: ({ reason }) => (
+      <span class="muted" title={reason}>
+        {reason}
+      </span>
+    ),
+  },
+  {
+    name: 'From',
+    width: 'minmax(6rem, 0.9fr)',
+    narrow: 'hidden',
+    cell: ({ coordinates }) => <span class="mono muted">{coordinates}</span>,
+  },
+  {
+    name: 'Size',
+    width: '5rem',
+    narrow: 'hidden',
+    cell: ({ raw_bytes: size }) => <span class="number">{bytes(size)}</span>,
+  },
+  {
+    name: 'Time',
+    width: '9rem',
+    narrow: 'second',
+    cell: ({ occurred_at: at }) => <Time at={at} look="row" />,
+  },
+];

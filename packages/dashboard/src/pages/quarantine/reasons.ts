@@ -1,4 +1,4 @@
-import { own } from '../../format/own.js';
+import { own } from '../../format/text.js';
 
 interface Reason {
   readonly label: string;

@@ -1,18 +1,15 @@
-import type { Source, SourcePlugin } from '@gateway/client';
-import { GatewayApiError } from '@gateway/client';
+import { GatewayApiError, type Source, type SourcePlugin } from '@gateway/client';
 import { useState } from 'preact/hooks';
+import { useAction } from '../../api/change.js';
 import { api } from '../../api/client.js';
-import { useAction } from '../../api/use-action.js';
+import { toast } from '../../components/feedback.js';
+import { Checkbox, fieldError, TextField } from '../../components/field.js';
+import { Form } from '../../components/form.js';
+import { Button } from '../../components/layout.js';
 import { SchemaForm } from '../../components/schema-form/schema-form.js';
-import { submitted, type Schema, type Value } from '../../components/schema-form/schema.js';
-import { toast } from '../../components/feedback/toast.js';
-import { Button } from '../../components/layout/button.js';
-import { fieldError, TextField } from '../../components/form/field.js';
-import { Form } from '../../components/form/form.js';
-import { navigate } from '../../router/location.js';
-import { projectPath } from '../../router/project-path.js';
-import { may } from '../../session/access.js';
-import { KeepMessages } from './keep-messages.js';
+import { type Schema, submitted, type Value } from '../../components/schema-form/schema.js';
+import { navigate, projectPath } from '../../router/location.js';
+import { may } from '../../session/session.js';
 
 /**
  * Creates or changes a source that reads a broker. The connection form is generated from the
@@ -121,5 +118,22 @@ export function BrokerForm({
         </p>
       )}
     </Form>
+  );
+}
+
+export function KeepMessages({
+  isOn,
+  onChange,
+}: {
+  readonly isOn: boolean;
+  readonly onChange: (isOn: boolean) => void;
+}) {
+  return (
+    <Checkbox
+      label="Keep messages"
+      hint="With each event, what the function got is stored, up to 64 KB. It also holds what the function leaves out."
+      isOn={isOn}
+      onChange={onChange}
+    />
   );
 }

@@ -1,15 +1,15 @@
 import type { Source, Verifier } from '@gateway/client';
 import { useState } from 'preact/hooks';
+import { useAction } from '../../api/change.js';
 import { api } from '../../api/client.js';
-import { useAction } from '../../api/use-action.js';
-import { toast } from '../../components/feedback/toast.js';
-import { fieldError, Select, TextArea, TextField } from '../../components/form/field.js';
-import { Form } from '../../components/form/form.js';
-import { navigate } from '../../router/location.js';
-import { projectPath } from '../../router/project-path.js';
-import { may } from '../../session/access.js';
-import { KeepMessages } from './keep-messages.js';
-import { VerifierFields } from './verifier-fields.js';
+import { toast } from '../../components/feedback.js';
+import { fieldError, Select, TextArea, TextField } from '../../components/field.js';
+import { Form } from '../../components/form.js';
+import { SchemaForm } from '../../components/schema-form/schema-form.js';
+import { type Schema, submitted, type Value } from '../../components/schema-form/schema.js';
+import { navigate, projectPath } from '../../router/location.js';
+import { may } from '../../session/session.js';
+import { KeepMessages } from './broker-form.js';
 
 const linesOf = (text: string) =>
   text
@@ -152,5 +152,121 @@ export function HttpForm({
       )}
       <KeepMessages isOn={keeps} onChange={setKeeps} />
     </Form>
+  );
+}
+
+const secret: Schema = { type: 'string', 'x-secret': true };
+const HANDSHAKES: readonly NonNullable<Verifier['handshake']>['type'][] = [
+  ...(['hub_challenge', 'websub', 'slack', 'monday', 'microsoft_graph', 'event_grid'] as const),
+  ...(['dropbox', 'okta', 'zoom', 'x', 'reachable'] as const),
+];
+const ofProvider: Schema = {
+  required: ['secret'],
+  properties: {
+    secret: { ...secret, title: 'Secret', description: 'What the provider signs with.' },
+  },
+};
+
+/** Kinds of request verification, each with its label and fields. */
+const KINDS: Readonly<Record<Verifier['type'], readonly [label: string, fields: Schema]>> = {
+  noop: ['None: the URL is enough', {}],
+  basic_auth: [
+    'Basic authentication',
+    group('basic_auth', {
+      username: { type: 'string', title: 'User name' },
+      password: { ...secret, title: 'Password' },
+    }),
+  ],
+  api_key: [
+    'API key in a header',
+    group('api_key', {
+      header_name: { type: 'string', title: 'Header' },
+      header_value: { ...secret, title: 'Key' },
+    }),
+  ],
+  hmac: [
+    'HMAC signature',
+    group('hmac', {
+      header: { type: 'string', title: 'Header' },
+      hash: { title: 'Hash', enum: ['SHA256', 'SHA512'] },
+      encoding: { title: 'Encoding', enum: ['hex', 'base64'] },
+      secret: { ...secret, title: 'Secret' },
+    }),
+  ],
+  github: ['GitHub', ofProvider],
+  shopify: ['Shopify', ofProvider],
+  stripe: ['Stripe', ofProvider],
+  slack: ['Slack', ofProvider],
+  zoom: ['Zoom', ofProvider],
+  standard_webhooks: ['Standard Webhooks', ofProvider],
+};
+
+const handshake: Schema = {
+  type: 'object',
+  title: 'Handshake',
+  properties: {
+    type: {
+      title: 'Handshake',
+      enum: HANDSHAKES,
+      description: 'The request that the provider sends once to check the URL.',
+    },
+    token: {
+      ...secret,
+      title: 'Verify token',
+      description: 'The expected value of `hub.verify_token`.',
+    },
+  },
+};
+
+function group(name: string, properties: Readonly<Record<string, Schema>>): Schema {
+  return {
+    properties: {
+      [name]: {
+        type: 'object',
+        title: 'Verification',
+        properties,
+        required: Object.keys(properties),
+      },
+    },
+  };
+}
+
+/** Chooses how requests are verified. A stored secret is kept until the kind changes. */
+function VerifierFields({
+  verifier,
+  stored,
+  onChange,
+  error,
+}: {
+  readonly verifier: Verifier;
+  readonly stored: Verifier | undefined;
+  readonly onChange: (verifier: Verifier) => void;
+  readonly error: Error | undefined;
+}) {
+  const { type, ...fields } = verifier;
+  const [, own] = KINDS[type];
+  const schema = { ...own, properties: { ...own.properties, handshake } };
+  const before = (stored?.type === type ? stored : {}) as Value;
+  return (
+    <>
+      <Select
+        label="Verification"
+        hint="How a request proves who sends it."
+        value={type}
+        options={Object.entries(KINDS).map(([kind, [label]]) => [kind, label] as const)}
+        onChange={(chosen) => {
+          const kind = chosen as Verifier['type'];
+          onChange(stored?.type === kind ? stored : { type: kind });
+        }}
+      />
+      <SchemaForm
+        schema={schema}
+        value={fields}
+        onChange={(value) => onChange({ ...submitted(schema, value, before), type })}
+        stored={before}
+        error={error}
+        path="verifier"
+      />
+    </>
   );
 }

@@ -1,14 +1,12 @@
 import type { SourcePlugin } from '@gateway/client';
 import { api } from '../../api/client.js';
-import { useResource } from '../../api/use-resource.js';
+import { useResource } from '../../api/read.js';
+import { Loaded } from '../../components/feedback.js';
+import { Select } from '../../components/field.js';
+import { Page, Panel } from '../../components/layout.js';
 import type { Schema } from '../../components/schema-form/schema.js';
-import { Loaded } from '../../components/feedback/loading.js';
-import { Select } from '../../components/form/field.js';
-import { Page } from '../../components/layout/page.js';
-import { Panel } from '../../components/layout/panel.js';
-import { query, setQuery } from '../../router/location.js';
-import { projectHref, projectId } from '../../router/project-path.js';
-import { projects } from '../../session/projects.js';
+import { projectHref, projectId, query, setQuery } from '../../router/location.js';
+import { projects } from '../../session/session.js';
 import { BrokerForm } from './broker-form.js';
 import { HttpForm } from './http-form.js';
 

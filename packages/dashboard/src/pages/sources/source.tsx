@@ -1,18 +1,19 @@
-import type { Source } from '@gateway/client';
+import type { Source, SourceLag, SourceState } from '@gateway/client';
 import { api } from '../../api/client.js';
-import { useResource } from '../../api/use-resource.js';
-import { Loaded } from '../../components/feedback/loading.js';
-import { Page } from '../../components/layout/page.js';
-import { Panel } from '../../components/layout/panel.js';
-import { query } from '../../router/location.js';
-import type { PageProps } from '../../router/match.js';
-import { projectHref, projectId } from '../../router/project-path.js';
+import { useResource } from '../../api/read.js';
+import { Badge, Copyable, Facts, FullTime, Table, Time } from '../../components/data.js';
+import { Loaded, toast } from '../../components/feedback.js';
+import { ActionButton, ConfirmButton } from '../../components/form.js';
+import { Page, Panel } from '../../components/layout.js';
+import { labelOf, MASK } from '../../components/schema-form/schema.js';
+import { count } from '../../format/number.js';
+import { localTime } from '../../format/time.js';
+import { navigate, projectHref, projectId, projectPath, query } from '../../router/location.js';
+import type { PageProps } from '../../router/route.js';
+import { may } from '../../session/session.js';
 import { BrokerForm } from './broker-form.js';
 import { HttpForm } from './http-form.js';
-import { SourceActions } from './source-actions.js';
-import { SourceStatus } from './source-status.js';
-import { SourceTabs } from './source-tabs.js';
-import { useStates } from './use-states.js';
+import { SourceTabs, TONES, useStates } from './source-state.js';
 
 export default function SourcePage({ params: { id = '' } }: PageProps) {
   const source = useResource(`${projectId.value} source ${id}`, (signal) =>
@@ -75,5 +76,203 @@ function Settings({ source, onSaved }: { readonly source: Source; readonly onSav
         }}
       </Loaded>
     </Panel>
+  );
+}
+
+const LIVE_MS = 5_000;
+
+/** A source's state, its lag, and the outcome of its messages. */
+function SourceStatus({
+  source,
+  state,
+}: {
+  readonly source: Source;
+  readonly state: SourceState | undefined;
+}) {
+  const isHttp = source.type === 'http';
+  return (
+    <>
+      <Panel
+        title="State"
+        actions={state && <Badge status={state.state} tone={TONES[state.state]} />}
+      >
+        {state?.reason && (
+          <p>
+            <strong>{state.reason}</strong>
+          </p>
+        )}
+        <SourceFacts source={source} />
+      </Panel>
+      {!isHttp && <Lag id={source.uid} />}
+    </>
+  );
+}
+
+function SourceFacts({ source }: { readonly source: Source }) {
+  const {
+    uid,
+    url,
+    pub_sub: pubSub,
+    paused_at: pausedAt,
+    paused_by: by,
+    resumes_at: resumesAt,
+    pauses,
+  } = source;
+  const address = url === null ? null : new URL(url, location.origin).href;
+  return (
+    <Facts
+      rows={[
+        ['Post to', address && <Copyable text={address} what="URL" />],
+        ['Type', pubSub?.type ?? 'http'],
+        ...connectionFacts(pubSub),
+        ['Workers', pubSub ? (pubSub.workers ?? 1) : null],
+        ['Function', functionWords(source)],
+        ['Kept', source.keep_messages ? 'messages, with their events' : null],
+        ['Paused', pausedAt && <FullTime at={pausedAt} />],
+        ['Paused by', pausedAt && by],
+        [
+          'Resumes',
+          pausedAt && (resumesAt ? <FullTime at={resumesAt} /> : 'when someone resumes it'),
+        ],
+        ['Pauses in a row', pauses > 1 ? pauses : null],
+        [
+          'Messages',
+          <>
+            <a href={projectHref(`/events?source=${uid}`)}>Events</a> ·{' '}
+            <a href={projectHref(`/quarantine?source=${uid}`)}>Quarantined</a>
+          </>,
+        ],
+        ['Created', <FullTime at={source.created_at} />],
+        ['Id', <Copyable text={uid} what="id" />],
+      ]}
+    />
+  );
+}
+
+function functionWords({ body_function: text, type }: Source): string {
+  const lines = text ? text.trimEnd().split('\n').length : 0;
+  if (lines > 0) return lines === 1 ? 'one line' : `${lines} lines`;
+  return type === 'http' ? 'none' : 'none: its messages are ingest messages';
+}
+
+/** The top-level text values of a connection: brokers, topic, queue. */
+function connectionFacts(pubSub: Source['pub_sub']): (readonly [string, string])[] {
+  const connection = pubSub && (pubSub as Record<string, unknown>)[pubSub.type];
+  return Object.entries(connection ?? {}).flatMap(([name, value]: [string, unknown]) => {
+    const text = Array.isArray(value) ? value.join(', ') : value;
+    return typeof text === 'string' && text !== '' && text !== MASK
+      ? [[labelOf(name, {}), text] as const]
+      : [];
+  });
+}
+
+type Partition = SourceLag['partitions'][number] & { readonly uid: string };
+
+const columns = [
+  { name: 'Partition', cell: ({ partition }: Partition) => partition || 'the queue' },
+  { name: 'Messages behind', isNumber: true, cell: ({ messages }: Partition) => count(messages) },
+  { name: 'Next to be read', isNumber: true, cell: ({ position }: Partition) => position ?? '–' },
+  { name: 'End', isNumber: true, cell: ({ end }: Partition) => end ?? '–' },
+];
+
+function Lag({ id }: { readonly id: string }) {
+  const lag = useResource(
+    `${projectId.value} source lag ${id}`,
+    (signal) => api().sources.listLag(id, { signal }),
+    { everyMs: LIVE_MS },
+  );
+  const at = lag.data?.reported_at;
+  return (
+    <Panel
+      title={
+        lag.data?.messages === null || !lag.data
+          ? 'Messages behind'
+          : `${count(lag.data.messages)} messages behind`
+      }
+      actions={
+        at && (
+          <span class="muted">
+            reported <Time at={at} look="relative" />
+          </span>
+        )
+      }
+    >
+      <Loaded resource={lag} lines={3}>
+        {({ reason, partitions, partition_count: total }) =>
+          reason !== null ? (
+            <p class="muted">{reason}</p>
+          ) : (
+            <>
+              <Table<Partition>
+                label="Partitions"
+                rows={partitions.map((it) => ({ ...it, uid: it.partition }))}
+                columns={columns}
+              />
+              {total > partitions.length && (
+                <p class="muted">
+                  The {count(partitions.length)} with the most of {count(total)} partitions are
+                  shown.
+                </p>
+              )}
+            </>
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}
+
+function SourceActions({
+  source,
+  onChange,
+}: {
+  readonly source: Source;
+  readonly onChange: () => void;
+}) {
+  const { uid, name, type, is_disabled: isDisabled, paused_at: pausedAt } = source;
+  const turn = async () => {
+    if (isDisabled) {
+      await api().sources.update(uid, { is_disabled: false });
+      toast('The source is enabled.');
+    } else if (pausedAt) {
+      const { resumes_at: resumesAt } = await api().sources.resume(uid);
+      toast(
+        resumesAt
+          ? `Its agents paused it: it resumes at ${localTime(resumesAt)}.`
+          : 'The source is resumed.',
+      );
+    } else {
+      await api().sources.pause(uid);
+      toast(
+        `The source is paused. ${type === 'http' ? 'Requests to its URL are told to come again.' : 'Its messages wait with their broker.'}`,
+      );
+    }
+    onChange();
+  };
+  const word = isDisabled ? 'Enable' : pausedAt ? 'Resume' : 'Pause';
+  if (!may('member')) return null;
+  return (
+    <>
+      <ConfirmButton
+        label="Delete…"
+        title={`Delete ${name}?`}
+        verb="Delete"
+        work={async () => {
+          await api().sources.delete(uid);
+          toast(`${name} is deleted.`);
+          navigate(projectPath('/sources'));
+        }}
+      >
+        <p>
+          {type === 'http'
+            ? 'Its URL answers 404 from now on.'
+            : 'Agents stop reading it; messages stay with their broker.'}{' '}
+          Its events and quarantined messages are kept.
+        </p>
+      </ConfirmButton>
+      <ActionButton keys="p" work={turn}>
+        {word}
+      </ActionButton>
+    </>
   );
 }

@@ -1,20 +1,15 @@
 import type { Source, SourceState } from '@gateway/client';
 import { api } from '../../api/client.js';
-import { useResource } from '../../api/use-resource.js';
-import { Badge } from '../../components/data/badge.js';
-import { Log, type Column } from '../../components/data/log.js';
-import { Empty } from '../../components/feedback/empty.js';
-import { Loading } from '../../components/feedback/loading.js';
-import { Problem } from '../../components/feedback/problem.js';
-import { ButtonLink } from '../../components/layout/button.js';
-import { NewLink } from '../../components/form/new-link.js';
-import { Page } from '../../components/layout/page.js';
+import { useResource } from '../../api/read.js';
+import { Badge } from '../../components/data.js';
+import { Empty, Loading, Problem } from '../../components/feedback.js';
+import { ButtonLink, NewLink, Page } from '../../components/layout.js';
+import { FilterSelect } from '../../components/log/filter-bar.js';
+import { type Column, Log } from '../../components/log/log.js';
 import { count } from '../../format/number.js';
-import { param } from '../../router/location.js';
-import { projectHref, projectId } from '../../router/project-path.js';
-import { may } from '../../session/access.js';
-import { FilterSelect } from '../log/filter-bar.js';
-import { TONES, useStates } from './use-states.js';
+import { param, projectHref, projectId } from '../../router/location.js';
+import { may } from '../../session/session.js';
+import { TONES, useStates } from './source-state.js';
 
 const STATES = [
   ['', 'Any state'],

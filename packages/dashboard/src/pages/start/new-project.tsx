@@ -1,15 +1,12 @@
 import { useState } from 'preact/hooks';
+import { useAction } from '../../api/change.js';
 import { accountApi } from '../../api/client.js';
-import { useAction } from '../../api/use-action.js';
-import { Empty } from '../../components/feedback/empty.js';
-import { fieldError, Select, TextField } from '../../components/form/field.js';
-import { Form } from '../../components/form/form.js';
-import { Page } from '../../components/layout/page.js';
+import { Empty } from '../../components/feedback.js';
+import { fieldError, Select, TextField } from '../../components/field.js';
+import { Form } from '../../components/form.js';
+import { Page } from '../../components/layout.js';
 import { navigate } from '../../router/location.js';
-import { may } from '../../session/access.js';
-import { newKey } from '../../session/new-key.js';
-import { readProjects } from '../../session/projects.js';
-import { session } from '../../session/session.js';
+import { may, newKey, readProjects, session } from '../../session/session.js';
 
 const TYPES = [
   ['outgoing', 'Outgoing: your events go to others'],

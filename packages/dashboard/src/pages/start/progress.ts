@@ -1,6 +1,6 @@
 import type { DeliveryAttempt, Endpoint, Event, EventDelivery } from '@gateway/client';
 import { api } from '../../api/client.js';
-import { capital } from '../../format/sentence.js';
+import { capital } from '../../format/text.js';
 
 export interface Progress {
   readonly endpoint: Endpoint | undefined;

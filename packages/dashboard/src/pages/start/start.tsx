@@ -1,12 +1,18 @@
-import { useResource } from '../../api/use-resource.js';
-import { Loaded } from '../../components/feedback/loading.js';
-import { ButtonLink } from '../../components/layout/button.js';
-import { Page } from '../../components/layout/page.js';
-import { Panel } from '../../components/layout/panel.js';
-import { projectHref, projectId } from '../../router/project-path.js';
-import { EndpointStep } from './endpoint-step.js';
-import { MessageStep } from './message-step.js';
-import { checksOf, readProgress, type Check } from './progress.js';
+import type { Endpoint } from '@gateway/client';
+import type { ComponentChildren } from 'preact';
+import { useId, useRef, useState } from 'preact/hooks';
+import { useAction } from '../../api/change.js';
+import { api } from '../../api/client.js';
+import { useResource } from '../../api/read.js';
+import { Code } from '../../components/data.js';
+import { Loaded, Problem } from '../../components/feedback.js';
+import { fieldError, TextField } from '../../components/field.js';
+import { Form } from '../../components/form.js';
+import { Button, ButtonLink, Page, Panel } from '../../components/layout.js';
+import { projectHref, projectId } from '../../router/location.js';
+import { may, newKey } from '../../session/session.js';
+import { keyLine, postLine, RECEIVER, receiverLine, SAMPLE } from './commands.js';
+import { type Check, checksOf, readProgress } from './progress.js';
 
 const LIVE_MS = 1_000;
 const MARKS = { ok: '✓', waiting: '…', bad: '!' } as const;
@@ -58,6 +64,185 @@ function CheckLine({ check: { state, sentence, to, action } }: { readonly check:
       <span>
         {sentence} {to && <a href={projectHref(to)}>{action}</a>}
       </span>
+    </li>
+  );
+}
+
+function EndpointStep({
+  known,
+  onMade,
+}: {
+  readonly known: Endpoint | undefined;
+  readonly onMade: () => void;
+}) {
+  const [url, setUrl] = useState('');
+  const [made, setMade] = useState<Endpoint>();
+  // Kept, so that a retry creates no second endpoint.
+  const unsubscribed = useRef<Endpoint | undefined>(undefined);
+  const action = useAction(async () => {
+    const endpoint = (unsubscribed.current ??= await api().endpoints.create({
+      name: new URL(url).host,
+      url: url.trim(),
+    }));
+    await api().subscriptions.create({
+      name: 'Everything',
+      endpoint_id: endpoint.uid,
+      filter_config: { event_types: ['*'] },
+    });
+    setMade(endpoint);
+    onMade();
+  });
+  const endpoint = made ?? known;
+  const secret = made?.secrets[0]?.value;
+  return (
+    <Step number={1} title="An endpoint to deliver to" isDone={Boolean(endpoint)}>
+      {endpoint ? (
+        <p>
+          <a href={projectHref(`/endpoints/${endpoint.uid}`)}>{endpoint.name}</a> gets its messages
+          at <code>{endpoint.url}</code>.
+        </p>
+      ) : may('member') ? (
+        <Form action={action} verb="Add the endpoint">
+          <TextField
+            label="URL"
+            type="url"
+            placeholder="https://example.com/webhooks"
+            hint="Messages are posted there. The endpoint gets all of them; subscriptions choose later."
+            value={url}
+            onChange={setUrl}
+            error={fieldError(action.error, 'url')}
+            isMono
+            isRequired
+          />
+        </Form>
+      ) : (
+        <p class="muted">This project has none. Adding one takes the role member.</p>
+      )}
+      {secret && (
+        <>
+          <p>
+            Its deliveries are signed. Keep the secret for the receiver now: it is shown this once.
+          </p>
+          <Code isRaw label="Secret of the endpoint" text={secret} />
+        </>
+      )}
+      <Receiver secret={secret} />
+    </Step>
+  );
+}
+
+function Receiver({ secret }: { readonly secret: string | undefined }) {
+  return (
+    <details class="step-details">
+      <summary>No receiver at hand?</summary>
+      <p>
+        Save this as <code>receiver.mjs</code> in the folder of the gateway, on a machine that
+        agents reach. It verifies what it gets:
+      </p>
+      <Code isRaw label="receiver.mjs" text={RECEIVER} />
+      <p>It listens to port 8080, at any path. Start it with the secret of the endpoint:</p>
+      <Code isRaw label="Command" text={receiverLine(secret)} />
+      <p class="muted">
+        Agents refuse private addresses and their own machine, unless{' '}
+        <code>delivery.allowed_networks</code> names the network: for{' '}
+        <code>http://localhost:8080/</code> start them with{' '}
+        <code>GATEWAY_DELIVERY_ALLOWED_NETWORKS=127.0.0.0/8</code>, for a trial alone.
+      </p>
+    </details>
+  );
+}
+
+/** Sends the first message: through the API, with commands to copy, or from a source. */
+function MessageStep({
+  isDone,
+  onSent,
+}: {
+  readonly isDone: boolean;
+  readonly onSent: () => void;
+}) {
+  const sending = useAction(async () => {
+    await api().events.create(SAMPLE);
+    onSent();
+  });
+  const key = newKey.value?.projectId === projectId.value ? newKey.value?.key : undefined;
+  return (
+    <Step number={2} title="A message" isDone={isDone}>
+      {key ? (
+        <>
+          <p>
+            Post one over the API, with the key of the project. Keep the key now: it is shown this
+            once.
+          </p>
+          <Code isRaw label="Key" text={keyLine(key)} />
+        </>
+      ) : (
+        <ApiKey />
+      )}
+      <Code isRaw label="Post a message" text={postLine(location.origin, projectId.value ?? '')} />
+      {sending.error && <Problem error={sending.error} />}
+      <div class="form-actions">
+        {may('member') && (
+          <Button onPress={sending.run} isRunning={sending.isRunning}>
+            Or send it from here
+          </Button>
+        )}
+        <span class="step-or">
+          Messages in a Kafka topic, an SQS queue, or webhooks of others?{' '}
+          <a href={projectHref('/sources/new')}>Connect a source</a>, and write one there.
+        </span>
+      </div>
+    </Step>
+  );
+}
+
+/** Says where to get the key for the commands; creates one for users who are allowed to. */
+function ApiKey() {
+  const making = useAction(async () => {
+    const { key } = await api().apiKeys.create({ name: 'First message', role: 'member' });
+    newKey.value = { projectId: projectId.value ?? '', key };
+  });
+  return (
+    <>
+      <p>
+        Post one over the API. The line takes an API key from <code>GATEWAY_KEY</code>: the one of{' '}
+        <code>gateway bootstrap</code>, or one of this project.
+      </p>
+      {making.error && <Problem error={making.error} />}
+      {may('admin') && (
+        <div>
+          <Button onPress={making.run} isRunning={making.isRunning}>
+            Create a key
+          </Button>
+        </div>
+      )}
+    </>
+  );
+}
+
+function Step({
+  number,
+  title,
+  isDone,
+  children,
+}: {
+  readonly number: number;
+  readonly title: string;
+  readonly isDone: boolean;
+  readonly children: ComponentChildren;
+}) {
+  const id = useId();
+  return (
+    <li class={`step${isDone ? ' done' : ''}`} aria-labelledby={id}>
+      <span class="step-mark" aria-hidden="true">
+        {isDone ? '✓' : number}
+      </span>
+      <div class="step-content">
+        <h2 id={id}>
+          {title}
+          {isDone && <span class="spoken"> (done)</span>}
+        </h2>
+        {children}
+      </div>
     </li>
   );
 }

@@ -1,6 +1,6 @@
 import { api } from '../../api/client.js';
-import { useResource } from '../../api/use-resource.js';
-import { projectId } from '../../router/project-path.js';
+import { useResource } from '../../api/read.js';
+import { projectId } from '../../router/location.js';
 
 const MOST = 200;
 const KEPT_MS = 30_000;

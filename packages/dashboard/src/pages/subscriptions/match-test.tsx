@@ -1,16 +1,15 @@
 import type { FilterMatch } from '@gateway/client';
 import { useEffect } from 'preact/hooks';
-import { useAction } from '../../api/use-action.js';
-import type { Draft } from '../../api/use-draft.js';
-import { useResource, type Resource } from '../../api/use-resource.js';
-import { Badge } from '../../components/data/badge.js';
-import { Problem } from '../../components/feedback/problem.js';
-import { Select, TextArea, TextField } from '../../components/form/field.js';
-import { Panel } from '../../components/layout/panel.js';
+import { type Draft, useAction } from '../../api/change.js';
+import { type Resource, useResource } from '../../api/read.js';
+import { Badge } from '../../components/data.js';
+import { Problem } from '../../components/feedback.js';
+import { Select, TextArea, TextField } from '../../components/field.js';
+import { Panel } from '../../components/layout.js';
 import { objectOf } from '../../format/json.js';
-import { capital } from '../../format/sentence.js';
-import { projectId } from '../../router/project-path.js';
-import { mismatchSentence } from '../preview/mismatch.js';
+import { capital } from '../../format/text.js';
+import { projectId } from '../../router/location.js';
+import { mismatchSentence } from '../preview/route.js';
 import type { Sample } from './sample.js';
 import { readChoices, readSample } from './samples.js';
 

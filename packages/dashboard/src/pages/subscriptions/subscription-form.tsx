@@ -1,14 +1,8 @@
 import type { ComponentChildren } from 'preact';
-import { useDraft, type Draft } from '../../api/use-draft.js';
-import {
-  errorBelow,
-  fieldError,
-  Select,
-  TextArea,
-  TextField,
-} from '../../components/form/field.js';
-import { Form, type FormProps } from '../../components/form/form.js';
-import { Panel } from '../../components/layout/panel.js';
+import { type Draft, useDraft } from '../../api/change.js';
+import { errorBelow, fieldError, Select, TextArea, TextField } from '../../components/field.js';
+import { Form, type FormProps } from '../../components/form.js';
+import { Panel } from '../../components/layout.js';
 import { objectOf } from '../../format/json.js';
 import { param } from '../../router/location.js';
 import { useEndpointChoice } from './endpoint-names.js';

@@ -1,18 +1,14 @@
 import type { Subscription } from '@gateway/client';
-import { api } from '../../api/client.js';
-import { given } from '../../api/given.js';
-import type { PageQuery } from '../../api/use-list.js';
-import { Badge } from '../../components/data/badge.js';
-import type { Column } from '../../components/data/log.js';
-import { ButtonLink } from '../../components/layout/button.js';
-import { NewLink } from '../../components/form/new-link.js';
-import { Page } from '../../components/layout/page.js';
-import { param } from '../../router/location.js';
-import { projectHref, projectId } from '../../router/project-path.js';
-import { mayManage } from '../../session/access.js';
-import { EndpointFilter } from '../deliveries/endpoint-filter.js';
-import { FilterBar } from '../log/filter-bar.js';
-import { LiveLog } from '../log/live-log.js';
+import { api, given } from '../../api/client.js';
+import type { PageQuery } from '../../api/read.js';
+import { Badge } from '../../components/data.js';
+import { ButtonLink, NewLink, Page } from '../../components/layout.js';
+import { FilterBar } from '../../components/log/filter-bar.js';
+import { LiveLog } from '../../components/log/live-log.js';
+import type { Column } from '../../components/log/log.js';
+import { param, projectHref, projectId } from '../../router/location.js';
+import { mayManage } from '../../session/session.js';
+import { EndpointFilter } from '../deliveries/delivery-filter.js';
 import { endpointNames } from './endpoint-names.js';
 import { filterWords } from './filter-words.js';
 

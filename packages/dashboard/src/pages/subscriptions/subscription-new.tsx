@@ -1,12 +1,8 @@
-import { api } from '../../api/client.js';
-import { given } from '../../api/given.js';
-import { useAction } from '../../api/use-action.js';
-import { useDraft } from '../../api/use-draft.js';
-import { toast } from '../../components/feedback/toast.js';
-import { ButtonLink } from '../../components/layout/button.js';
-import { Page } from '../../components/layout/page.js';
-import { navigate, param } from '../../router/location.js';
-import { projectHref, projectPath } from '../../router/project-path.js';
+import { useAction, useDraft } from '../../api/change.js';
+import { api, given } from '../../api/client.js';
+import { toast } from '../../components/feedback.js';
+import { ButtonLink, Page } from '../../components/layout.js';
+import { navigate, param, projectHref, projectPath } from '../../router/location.js';
 import { fieldsOf, newSubscription } from './subscription-draft.js';
 import { SubscriptionForm } from './subscription-form.js';
 

@@ -1,4 +1,4 @@
-import { isPortal, projectHref } from '../../router/project-path.js';
+import { isPortal, projectHref } from '../../router/location.js';
 
 const TABS = [
   ['settings', 'Settings', ''],

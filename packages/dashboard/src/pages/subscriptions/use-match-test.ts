@@ -1,7 +1,6 @@
 import type { FilterMatch, FilterTest } from '@gateway/client';
 import { api } from '../../api/client.js';
-import { useDebounced } from '../../api/use-debounced.js';
-import { useResource, type Resource } from '../../api/use-resource.js';
+import { type Resource, useDebounced, useResource } from '../../api/read.js';
 import { objectOf } from '../../format/json.js';
 import { headersOf, type Sample } from './sample.js';
 import { fieldsOf, type SubscriptionDraft } from './subscription-draft.js';

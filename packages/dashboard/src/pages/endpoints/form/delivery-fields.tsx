@@ -1,5 +1,5 @@
-import type { Draft } from '../../../api/use-draft.js';
-import { fieldError, Select, TextField } from '../../../components/form/field.js';
+import type { Draft } from '../../../api/change.js';
+import { fieldError, Select, TextField } from '../../../components/field.js';
 import type { EndpointDraft } from './endpoint-draft.js';
 
 const LIMITS = [

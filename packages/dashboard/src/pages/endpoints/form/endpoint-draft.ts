@@ -1,11 +1,11 @@
 import type { ChangedEndpoint, Endpoint, NewEndpoint } from '@gateway/client';
-import { typedNumber as number } from '../../../format/number.js';
 import { MASK } from '../../../components/schema-form/schema.js';
-import { isPortal } from '../../../router/project-path.js';
+import { typedNumber as number } from '../../../format/number.js';
+import { isPortal } from '../../../router/location.js';
 import {
+  type AuthenticationDraft,
   authenticationOf,
   draftOfAuthentication,
-  type AuthenticationDraft,
 } from './authentication-draft.js';
 
 /** The form of an endpoint; numbers are kept as typed. */

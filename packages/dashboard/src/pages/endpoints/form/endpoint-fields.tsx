@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
-import type { Draft } from '../../../api/use-draft.js';
-import { fieldError, TextField } from '../../../components/form/field.js';
-import { isPortal } from '../../../router/project-path.js';
+import type { Draft } from '../../../api/change.js';
+import { fieldError, TextField } from '../../../components/field.js';
+import { isPortal } from '../../../router/location.js';
 import { AuthenticationFields } from './authentication-fields.js';
 import { CertificateFields } from './certificate-fields.js';
 import { DeliveryFields } from './delivery-fields.js';

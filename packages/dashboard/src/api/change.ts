@@ -1,0 +1,135 @@
+import { type CallOptions, GatewayApiError } from '@gateway/client';
+import { useCallback, useRef, useState } from 'preact/hooks';
+
+export interface Action<Args extends unknown[]> {
+  /** Does nothing while the action runs. */
+  readonly run: (...args: Args) => void;
+  readonly isRunning: boolean;
+  readonly error: Error | undefined;
+  readonly clear: () => void;
+}
+
+/** Runs a change that a button makes; one run at a time. */
+export function useAction<Args extends unknown[]>(
+  work: (...args: Args) => Promise<unknown>,
+): Action<Args> {
+  const [state, setState] = useState<{ isRunning: boolean; error: Error | undefined }>({
+    isRunning: false,
+    error: undefined,
+  });
+  const latest = useRef(work);
+  latest.current = work;
+  const isRunning = useRef(false);
+  const run = useCallback((...args: Args) => {
+    if (isRunning.current) return;
+    isRunning.current = true;
+    setState({ isRunning: true, error: undefined });
+    latest
+      .current(...args)
+      .then(
+        () => undefined,
+        (error: unknown) => error as Error,
+      )
+      .then((error) => {
+        isRunning.current = false;
+        setState({ isRunning: false, error });
+      })
+      .catch(() => undefined);
+  }, []);
+  const clear = useCallback(() => setState((it) => ({ ...it, error: undefined })), []);
+  return { run, ...state, clear };
+}
+
+export interface Draft<Values> {
+  readonly values: Values;
+  /** Returns a field's handler: `onChange={draft.set('name')}`. */
+  readonly set: <Field extends keyof Values>(field: Field) => (value: Values[Field]) => void;
+  readonly replace: (values: Values) => void;
+}
+
+export function useDraft<Values extends object>(initial: Values): Draft<Values> {
+  const [values, replace] = useState(initial);
+  return {
+    values,
+    set: (field) => (value) => replace((before) => ({ ...before, [field]: value })),
+    replace,
+  };
+}
+
+/** Returns the values that differ from `before`, for a partial update. */
+export function changed<Values extends object>(before: Values, after: Values): Partial<Values> {
+  const entries = Object.entries(after) as [keyof Values, unknown][];
+  return Object.fromEntries(
+    entries.filter(([field, value]) => JSON.stringify(value) !== JSON.stringify(before[field])),
+  ) as Partial<Values>;
+}
+
+interface Versioned {
+  readonly updated_at: string;
+}
+
+export interface Edit<Resource, Changes> {
+  /**
+   * The version that the changes apply to: the one read when the edit began, or another user's
+   * newer version.
+   */
+  readonly base: Resource;
+  readonly save: (changes: Changes) => void;
+  readonly isRunning: boolean;
+  /** Why saving failed; undefined for a conflict. */
+  readonly error: Error | undefined;
+  /** The newer version that another user saved meanwhile; nothing was saved here. */
+  readonly conflict: Resource | undefined;
+  /** Applies the changes on top of the newer version. */
+  readonly saveAnyway: () => void;
+  /** Discards the changes and continues from the newer version. */
+  readonly takeTheirs: () => void;
+}
+
+/**
+ * Edits a resource under optimistic locking: saves only if it has not changed since it was read.
+ *
+ * @param resource as first read; later values are ignored
+ * @param edit.write sends the changes with the options and returns the saved resource
+ * @param edit.read returns the current resource
+ */
+export function useEdit<Resource extends Versioned, Changes>(
+  resource: Resource,
+  edit: {
+    readonly write: (changes: Changes, options: CallOptions) => Promise<Resource>;
+    readonly read: () => Promise<Resource>;
+    readonly onSaved: (saved: Resource) => void;
+  },
+): Edit<Resource, Changes> {
+  const [base, setBase] = useState(resource);
+  const [conflict, setConflict] = useState<Resource>();
+  const refused = useRef<Changes | undefined>(undefined);
+  const action = useAction(async (changes: Changes, version: Resource) => {
+    try {
+      const saved = await edit.write(changes, {
+        headers: { 'if-match': `"${version.updated_at}"` },
+      });
+      setConflict(undefined);
+      setBase(saved);
+      edit.onSaved(saved);
+    } catch (error) {
+      if (!(error instanceof GatewayApiError && error.code === 'stale')) throw error;
+      refused.current = changes;
+      setConflict(await edit.read());
+    }
+  });
+  return {
+    base,
+    save: (changes) => action.run(changes, base),
+    isRunning: action.isRunning,
+    error: action.error,
+    conflict,
+    saveAnyway: () =>
+      conflict && refused.current !== undefined && action.run(refused.current, conflict),
+    takeTheirs: () => {
+      if (conflict) setBase(conflict);
+      setConflict(undefined);
+      action.clear();
+    },
+  };
+}

@@ -1,0 +1,276 @@
+import type { Page } from '@gateway/client';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+
+export interface Resource<Data> {
+  /** The last data read; kept during the next read. */
+  readonly data: Data | undefined;
+  /** Why the last read failed; undefined if it succeeded. */
+  readonly error: Error | undefined;
+  /** True until the first read succeeds or fails. */
+  readonly isLoading: boolean;
+  readonly refresh: () => void;
+}
+
+/** A cache of shown data: the back button shows it immediately while it is read again. */
+const shownBefore = new Map<string, unknown>();
+const KEPT = 60;
+
+/**
+ * Reads data of the API for a page.
+ *
+ * @param key identifies everything that `load` depends on: a new key reads again, undefined reads
+ * nothing
+ * @param options.everyMs poll interval while the page is visible
+ */
+export function useResource<Data>(
+  key: string | undefined,
+  load: (signal: AbortSignal) => Promise<Data>,
+  { everyMs }: { everyMs?: number | undefined } = {},
+): Resource<Data> {
+  const [state, setState] = useState<{
+    key: string | undefined;
+    data: Data | undefined;
+    error: Error | undefined;
+  }>({
+    key,
+    data: undefined,
+    error: undefined,
+  });
+  const [round, setRound] = useState(0);
+  const refresh = useCallback(() => setRound((it) => it + 1), []);
+
+  const read = async (signal: AbortSignal): Promise<void> => {
+    try {
+      const data = await load(signal);
+      if (signal.aborted) return;
+      remember(key!, data);
+      setState({ key, data, error: undefined });
+    } catch (error) {
+      if (signal.aborted) return;
+      setState((before) => ({
+        key,
+        data: before.key === key ? before.data : undefined,
+        error: error as Error,
+      }));
+    }
+  };
+  usePolling(read, everyMs, [key, round], key !== undefined);
+
+  const isCurrent = state.key === key;
+  const data =
+    (isCurrent ? state.data : undefined) ??
+    (key === undefined ? undefined : (shownBefore.get(key) as Data | undefined));
+  const error = isCurrent ? state.error : undefined;
+  return { data, error, isLoading: data === undefined && error === undefined, refresh };
+}
+
+function remember(key: string, data: unknown): void {
+  shownBefore.delete(key);
+  shownBefore.set(key, data);
+  const oldest = shownBefore.keys().next();
+  if (shownBefore.size > KEPT && !oldest.done) shownBefore.delete(oldest.value);
+}
+
+/** Clears the cache: another user may sign in. */
+export function forgetResources(): void {
+  shownBefore.clear();
+}
+
+export interface List<Row> {
+  /** Newest first; undefined until the first page is read. */
+  readonly rows: readonly Row[] | undefined;
+  readonly hasMore: boolean;
+  readonly error: Error | undefined;
+  /** The number of new rows that `showFresh` will show. */
+  readonly freshCount: number;
+  readonly loadMore: () => void;
+  readonly showFresh: () => void;
+  readonly refresh: () => void;
+}
+
+interface State<Row> {
+  readonly key: string;
+  readonly rows: readonly Row[] | undefined;
+  readonly cursor: string | null;
+  readonly error: Error | undefined;
+  readonly held: Page<Row> | undefined;
+}
+
+export interface PageQuery {
+  readonly perPage: number;
+  readonly next_page_cursor?: string;
+}
+
+/** A small first page arrives quickly; further pages are larger. */
+const FIRST: PageQuery = { perPage: 50 };
+const FURTHER = 200;
+
+/**
+ * Reads a list of the API page by page and polls its first page.
+ *
+ * @param key identifies the list and its filters: a new key starts again
+ * @param options.everyMs poll interval, while the browser shows the page
+ * @param options.isHeld holds new rows back until `showFresh`: the user reads further down
+ */
+export function useList<Row extends { readonly uid: string }>(
+  key: string,
+  load: (page: PageQuery, signal: AbortSignal) => Promise<Page<Row>>,
+  { everyMs, isHeld = () => false }: { everyMs?: number | undefined; isHeld?: () => boolean } = {},
+): List<Row> {
+  const empty: State<Row> = {
+    key,
+    rows: undefined,
+    cursor: null,
+    error: undefined,
+    held: undefined,
+  };
+  const [stored, setState] = useState(empty);
+  const [round, setRound] = useState(0);
+  const latest = useRef({ load, isHeld });
+  latest.current = { load, isHeld };
+  const isLoadingMore = useRef(false);
+  const state = stored.key === key ? stored : empty;
+  /** Ignores the change if another list is shown meanwhile. */
+  const update = useCallback(
+    (change: (before: State<Row>) => State<Row>) =>
+      setState((before) => change(before.key === key ? before : { ...empty, key })),
+    [key],
+  );
+
+  const read = async (signal: AbortSignal): Promise<void> => {
+    try {
+      const page = await load(FIRST, signal);
+      if (!signal.aborted) update((before) => withFirstPage(before, page, latest.current.isHeld()));
+    } catch (error) {
+      if (!signal.aborted) update((before) => ({ ...before, error: error as Error }));
+    }
+  };
+  usePolling(read, everyMs, [key, round]);
+
+  const loadMore = () => {
+    const { cursor } = state;
+    if (isLoadingMore.current || cursor === null) return;
+    isLoadingMore.current = true;
+    latest.current
+      .load({ perPage: FURTHER, next_page_cursor: cursor }, AbortSignal.timeout(30_000))
+      .then((page) =>
+        update((before) =>
+          before.cursor === cursor
+            ? {
+                ...before,
+                error: undefined,
+                rows: [...(before.rows ?? []), ...page.content],
+                cursor: page.pagination.next_page_cursor,
+              }
+            : before,
+        ),
+      )
+      .catch((error: unknown) => update((before) => ({ ...before, error: error as Error })))
+      .finally(() => (isLoadingMore.current = false));
+  };
+
+  return {
+    rows: state.rows,
+    hasMore: state.cursor !== null,
+    error: state.error,
+    freshCount: state.held ? freshOf(state.rows ?? [], state.held).length : 0,
+    loadMore,
+    showFresh: useCallback(
+      () => update((before) => (before.held ? withFirstPage(before, before.held, false) : before)),
+      [update],
+    ),
+    refresh: useCallback(() => setRound((it) => it + 1), []),
+  };
+}
+
+function freshOf<Row extends { readonly uid: string }>(
+  rows: readonly Row[],
+  { content }: Page<Row>,
+): readonly Row[] {
+  const known = new Set(rows.map(({ uid }) => uid));
+  return content.filter(({ uid }) => !known.has(uid));
+}
+
+/**
+ * Replaces the rows that a new first page covers. While new rows are held back, only updates known
+ * rows.
+ */
+export function withFirstPage<Row extends { readonly uid: string }>(
+  state: State<Row>,
+  page: Page<Row>,
+  isHeld: boolean,
+): State<Row> {
+  const { rows } = state;
+  if (rows && isHeld && freshOf(rows, page).length > 0) {
+    const newest = new Map(page.content.map((row) => [row.uid, row]));
+    return {
+      ...state,
+      error: undefined,
+      rows: rows.map((row) => newest.get(row.uid) ?? row),
+      held: page,
+    };
+  }
+  const last = page.content.at(-1)?.uid;
+  const end = rows?.findIndex(({ uid }) => uid === last) ?? -1;
+  // A first page that is also the last is the whole list: drops removed rows.
+  if (!rows || end < 0 || page.pagination.next_page_cursor === null)
+    return {
+      ...state,
+      error: undefined,
+      rows: page.content,
+      cursor: page.pagination.next_page_cursor,
+      held: undefined,
+    };
+  return {
+    ...state,
+    error: undefined,
+    rows: [...page.content, ...rows.slice(end + 1)],
+    held: undefined,
+  };
+}
+
+/**
+ * Reads immediately, when a dependency changes, and periodically while the browser shows the page.
+ * An aborted `read` must change nothing.
+ *
+ * @param everyMs pause between the end of a read and the next one; undefined reads once
+ */
+function usePolling(
+  read: (signal: AbortSignal) => Promise<void>,
+  everyMs: number | undefined,
+  dependencies: readonly unknown[],
+  isWanted = true,
+): void {
+  const latest = useRef(read);
+  latest.current = read;
+  useEffect(() => {
+    if (!isWanted) return undefined;
+    const closing = new AbortController();
+    const { signal } = closing;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const turn = async (): Promise<void> => {
+      await latest.current(signal);
+      if (!signal.aborted && everyMs !== undefined) timer = setTimeout(next, everyMs);
+    };
+    const next = () => {
+      if (document.hidden)
+        document.addEventListener('visibilitychange', () => void turn(), { once: true, signal });
+      else void turn();
+    };
+    void turn();
+    return () => {
+      clearTimeout(timer);
+      closing.abort();
+    };
+  }, [...dependencies, everyMs, isWanted]);
+}
+
+/** Returns the value once it has not changed for `ms` milliseconds. */
+export function useDebounced<Value>(value: Value, ms: number): Value {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), ms);
+    return () => clearTimeout(timer);
+  }, [value, ms]);
+  return settled;
+}

@@ -1,0 +1,64 @@
+import { useEffect } from 'preact/hooks';
+import { Loading, Problem, Toasts } from '../components/feedback.js';
+import { Page } from '../components/layout.js';
+import { navigate, path, projectPath } from '../router/location.js';
+import { followLinks, openPortal, portal, portalProblem } from '../session/portal.js';
+import { Help, Navigation } from './navigation.js';
+import { Outlet } from './outlet.js';
+import { portalRoutes } from './routes.js';
+
+export function PortalApp() {
+  useEffect(() => {
+    followLinks();
+    void openPortal();
+  }, []);
+  const shown = portal.value;
+  const isStart = path.value === projectPath('');
+  useEffect(() => {
+    if (shown && isStart) navigate(projectPath('/endpoints'), { replace: true });
+  }, [shown, isStart]);
+  if (portalProblem.value) {
+    return (
+      <main class="page">
+        <Problem error={portalProblem.value} retry={() => void openPortal()} />
+      </main>
+    );
+  }
+  if (shown === null) return <Ended />;
+  return (
+    <div class="portal">
+      <a class="skip" href="#content">
+        Skip to the content
+      </a>
+      <header class="portal-head">
+        <span class="brand">Webhooks</span>
+        {shown && <Navigation routes={portalRoutes} />}
+      </header>
+      <main id="content" tabIndex={-1}>
+        {shown ? (
+          <Outlet routes={portalRoutes} />
+        ) : (
+          <div class="page">
+            <Loading lines={8} />
+          </div>
+        )}
+      </main>
+      <Help />
+      <Toasts />
+    </div>
+  );
+}
+
+/** Shown without a portal link, or after it has expired. */
+function Ended() {
+  return (
+    <main>
+      <Page title="This link has ended">
+        <p>
+          Links to this page last for a limited time. Open it again from where you came, and you get
+          a new one.
+        </p>
+      </Page>
+    </main>
+  );
+}

@@ -1,0 +1,280 @@
+import { signal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import type { List } from '../api/read.js';
+import { pretty } from '../format/json.js';
+import { bytes } from '../format/number.js';
+import { own } from '../format/text.js';
+import { localTime, relative, rowTime, utcTime } from '../format/time.js';
+import { Loading, Problem } from './feedback.js';
+import { Button } from './layout.js';
+
+export type Tone = 'ok' | 'warn' | 'bad' | 'info' | 'plain';
+
+const TONES: Readonly<Record<string, Tone>> = {
+  success: 'ok',
+  processed: 'ok',
+  active: 'ok',
+  running: 'ok',
+  ok: 'ok',
+  replayed: 'ok',
+  retry: 'warn',
+  paused: 'warn',
+  degraded: 'warn',
+  'half-open': 'warn',
+  failure: 'bad',
+  failed: 'bad',
+  inactive: 'bad',
+  open: 'bad',
+  down: 'bad',
+  quarantined: 'bad',
+  scheduled: 'info',
+  processing: 'info',
+  pending: 'info',
+};
+
+/** A coloured status, in the API's word unless `label` is given. */
+export function Badge({
+  status,
+  tone = own(TONES, status) ?? 'plain',
+  label = status,
+}: {
+  readonly status: string;
+  readonly tone?: Tone;
+  readonly label?: string;
+}) {
+  return <span class={`badge ${tone}`}>{label}</span>;
+}
+
+/**
+ * Longer texts are cut until the user expands them: a browser needs seconds to lay out a megabyte.
+ */
+const SHOWN_MAX = 50_000;
+
+interface CodeProps {
+  readonly text: string;
+  readonly label: string;
+  readonly isRaw?: boolean;
+  readonly isTable?: boolean;
+}
+
+/**
+ * Text of a message, header or body; never rendered as HTML. JSON is indented unless `isRaw`; the
+ * lines of a table do not wrap.
+ */
+export function Code({ text, label, isRaw = false, isTable = false }: CodeProps) {
+  const [isWhole, setWhole] = useState(false);
+  const laidOut = isRaw ? text : pretty(text);
+  const isCut = !isWhole && laidOut.length > SHOWN_MAX;
+  return (
+    <figure class="code">
+      <figcaption>
+        <span>{label}</span>
+        <Copy text={text} what={label} />
+      </figcaption>
+      {/* A scrolling region must be reachable by keyboard. */}
+      <pre class={isTable ? 'unwrapped' : undefined} tabIndex={0} aria-label={label}>
+        {isCut ? laidOut.slice(0, SHOWN_MAX) : laidOut}
+      </pre>
+      {isCut && <Button onPress={() => setWhole(true)}>Show all {bytes(laidOut.length)}</Button>}
+    </figure>
+  );
+}
+
+const TOLD_MS = 1_500;
+
+function Copy({ text, what }: { readonly text: string; readonly what: string }) {
+  const [told, setTold] = useState('');
+  const tell = (word: string) => {
+    setTold(word);
+    setTimeout(() => setTold(''), TOLD_MS);
+  };
+  const copy = () =>
+    void copyText(text).then(
+      () => tell('Copied'),
+      () => tell('Not copied'),
+    );
+  return (
+    <span class="copy">
+      <Button kind="quiet" label={`${told || 'Copy'} ${what}`} onPress={copy}>
+        {told || 'Copy'}
+      </Button>
+      <span class="spoken" role="status">
+        {told}
+      </span>
+    </span>
+  );
+}
+
+/** `navigator.clipboard` exists only on HTTPS and localhost. */
+async function copyText(text: string): Promise<void> {
+  if ('clipboard' in navigator) return navigator.clipboard.writeText(text);
+  const area = document.createElement('textarea');
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const isCopied = document.execCommand('copy');
+  area.remove();
+  if (!isCopied) throw new Error('the browser refused to copy');
+}
+
+export function Copyable({ text, what }: { readonly text: string; readonly what: string }) {
+  return (
+    <span class="copyable">
+      <code>{text}</code>
+      <Copy text={text} what={what} />
+    </span>
+  );
+}
+
+export function NewSecret({
+  what,
+  secret,
+  children,
+}: {
+  readonly what: string;
+  readonly secret: string;
+  readonly children?: ComponentChildren;
+}) {
+  return (
+    <div class="new-secret" role="status">
+      <p class="new-secret-title">Copy the {what} now: it is not shown again.</p>
+      <Copyable text={secret} what={what} />
+      {children}
+    </div>
+  );
+}
+
+/** Names with values; omits rows with a value of null or undefined. */
+export function Facts({
+  rows,
+}: {
+  readonly rows: readonly (readonly [name: string, value: ComponentChildren])[];
+}) {
+  return (
+    <dl class="facts">
+      {rows
+        .filter(([, value]) => value !== null && value !== undefined)
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}
+
+/** A usually short list: its first page and a button for more. */
+export function Paged<Row>({
+  list: { rows, error, hasMore, refresh, loadMore },
+  lines = 4,
+  children,
+}: {
+  readonly list: List<Row>;
+  readonly lines?: number;
+  readonly children: (rows: readonly Row[]) => ComponentChildren;
+}) {
+  return (
+    <>
+      {error && <Problem error={error} retry={refresh} />}
+      {rows ? children(rows) : !error && <Loading lines={lines} />}
+      {hasMore && rows && (
+        <div>
+          <Button onPress={loadMore}>Show more</Button>
+        </div>
+      )}
+    </>
+  );
+}
+
+interface Cells<Row> {
+  readonly name: string;
+  readonly cell: (row: Row) => ComponentChildren;
+  readonly isNumber?: boolean;
+}
+
+/**
+ * A table of rows that fit on a page; `Log` is for long lists. On phones a row is a card that
+ * labels each value with its column.
+ */
+export function Table<Row extends { readonly uid: string }>({
+  label,
+  columns,
+  rows,
+}: {
+  readonly label: string;
+  readonly columns: readonly Cells<Row>[];
+  readonly rows: readonly Row[];
+}) {
+  return (
+    <div class="table" role="group" aria-label={label} tabIndex={0}>
+      {/* Explicit roles: some screen readers ignore a table whose `display` is overridden. */}
+      <table role="table">
+        <thead role="rowgroup">
+          <tr role="row">
+            {columns.map(({ name, isNumber }) => (
+              <th key={name} role="columnheader" scope="col" class={isNumber ? 'number-cell' : ''}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody role="rowgroup">
+          {rows.map((row) => (
+            <tr key={row.uid} role="row">
+              {columns.map(({ name, cell, isNumber }) => (
+                <td
+                  key={name}
+                  role="cell"
+                  data-name={name}
+                  class={isNumber ? 'number number-cell' : ''}
+                >
+                  <div>{cell(row)}</div>
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Ticks every second, for relative times. */
+const now = signal(Date.now());
+if (typeof document !== 'undefined')
+  setInterval(() => document.hidden || (now.value = Date.now()), 1_000);
+
+/** A time in the browser's zone, with UTC as tooltip. */
+export function Time({
+  at,
+  look = 'full',
+}: {
+  readonly at: string;
+  readonly look?: 'full' | 'row' | 'relative';
+}) {
+  const text =
+    look === 'row' ? rowTime(at) : look === 'relative' ? relative(at, now.value) : localTime(at);
+  return (
+    <time
+      class="number"
+      dateTime={at}
+      title={look === 'full' ? utcTime(at) : `${localTime(at)} (${utcTime(at)})`}
+    >
+      {text}
+    </time>
+  );
+}
+
+/** A time as read in an incident: local, UTC and relative. */
+export function FullTime({ at }: { readonly at: string }) {
+  return (
+    <>
+      <Time at={at} /> <span class="muted number">({utcTime(at)}, </span>
+      <span class="muted">
+        <Time at={at} look="relative" />)
+      </span>
+    </>
+  );
+}

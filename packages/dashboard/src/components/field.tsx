@@ -1,0 +1,226 @@
+import { GatewayApiError } from '@gateway/client';
+import type { ComponentChildren } from 'preact';
+import { useId } from 'preact/hooks';
+
+interface FieldProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly hint?: ComponentChildren;
+  /** Why the value is refused; see `fieldError`. */
+  readonly error?: string | undefined;
+  readonly name?: string;
+  readonly isRequired?: boolean;
+  readonly isDisabled?: boolean;
+}
+
+/** The API's sentence about a field such as `url`; undefined if there is none. */
+export function fieldError(error: Error | undefined, field: string): string | undefined {
+  if (!(error instanceof GatewayApiError)) return undefined;
+  return error.errors.find((it) => it.field === field)?.sentence;
+}
+
+/**
+ * The API's sentence about a field or a part of it, with the path of the part: `event_types.0`,
+ * `json_schema.properties`.
+ */
+export function errorBelow(error: Error | undefined, field: string): string | undefined {
+  if (!(error instanceof GatewayApiError)) return undefined;
+  const found = error.errors.find((it) => it.field === field || it.field.startsWith(`${field}.`));
+  const place = found?.field.slice(field.length + 1);
+  return found && (place ? `${found.sentence} (at ${place})` : found.sentence);
+}
+
+/** Attributes that connect an input to its label, hint and error. */
+interface Wiring {
+  readonly id: string;
+  readonly 'aria-describedby': string | undefined;
+  readonly 'aria-invalid': boolean | undefined;
+}
+
+/** Label, hint and error around a custom input. */
+export function Field({
+  label,
+  hint,
+  error,
+  children,
+}: Pick<FieldProps, 'label' | 'hint' | 'error'> & {
+  readonly children: (wiring: Wiring) => ComponentChildren;
+}) {
+  const id = useId();
+  const described = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {hint && (
+        <p class="field-hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      {children({
+        id,
+        'aria-describedby': described || undefined,
+        'aria-invalid': error ? true : undefined,
+      })}
+      {error && (
+        <p class="field-error" id={`${id}-error`}>
+          {label} {error}
+        </p>
+      )}
+    </div>
+  );
+}
+
+export function TextField({
+  type = 'text',
+  placeholder,
+  autocomplete,
+  isMono = false,
+  hasFocus = false,
+  ...field
+}: FieldProps & {
+  readonly type?: 'text' | 'password' | 'email' | 'url' | 'number' | 'datetime-local';
+  readonly placeholder?: string;
+  readonly autocomplete?: string;
+  readonly isMono?: boolean;
+  readonly hasFocus?: boolean;
+}) {
+  return (
+    <Field {...field}>
+      {(wiring) => (
+        <input
+          {...wiring}
+          class={isMono ? 'mono' : ''}
+          {...({ type } as { type: 'text' })}
+          name={field.name}
+          value={field.value}
+          placeholder={placeholder}
+          required={field.isRequired}
+          disabled={field.isDisabled}
+          autocomplete={autocomplete ?? 'off'}
+          autofocus={hasFocus}
+          onInput={(event) => field.onChange(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+export function TextArea({
+  rows = 4,
+  isMono = false,
+  ...field
+}: FieldProps & { readonly rows?: number; readonly isMono?: boolean }) {
+  return (
+    <Field {...field}>
+      {(wiring) => (
+        <textarea
+          {...wiring}
+          class={isMono ? 'mono' : ''}
+          rows={rows}
+          name={field.name}
+          value={field.value}
+          required={field.isRequired}
+          disabled={field.isDisabled}
+          spellcheck={!isMono}
+          onInput={(event) => field.onChange(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+export function Select({
+  options,
+  other,
+  ...field
+}: FieldProps & { readonly options: Choices; readonly other?: string }) {
+  return (
+    <Field {...field}>
+      {(wiring) => (
+        <select
+          {...wiring}
+          name={field.name}
+          value={field.value}
+          disabled={field.isDisabled}
+          onChange={(event) => field.onChange(event.currentTarget.value)}
+        >
+          <Options options={options} chosen={field.value} other={other} />
+        </select>
+      )}
+    </Field>
+  );
+}
+
+export function Checkbox({
+  label,
+  isOn,
+  onChange,
+  hint,
+}: {
+  readonly label: string;
+  readonly isOn: boolean;
+  readonly onChange: (isOn: boolean) => void;
+  readonly hint?: string;
+}) {
+  const id = useId();
+  return (
+    <div class="checkbox">
+      <input
+        id={id}
+        type="checkbox"
+        checked={isOn}
+        aria-describedby={hint && `${id}-hint`}
+        onChange={(event) => onChange(event.currentTarget.checked)}
+      />
+      <label for={id}>{label}</label>
+      {hint && (
+        <p class="field-hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** Selectable values and their labels. */
+export type Choices = readonly (readonly [value: string, label: string, ...more: unknown[]])[];
+
+/**
+ * The options of a select. `other` labels a chosen value that is not among them, for example from a
+ * link.
+ */
+export function Options({
+  options,
+  chosen,
+  other,
+}: {
+  readonly options: Choices;
+  readonly chosen: string;
+  readonly other?: string | undefined;
+}) {
+  const isKnown = options.some(([value]) => value === chosen);
+  return (
+    <>
+      {options.map(([value, label]) => (
+        <option key={value} value={value} selected={value === chosen}>
+          {label}
+        </option>
+      ))}
+      {!isKnown && other !== undefined && (
+        <option value={chosen} selected>
+          {other}
+        </option>
+      )}
+    </>
+  );
+}
+
+/** Resources of the API as choices, sorted by name. */
+export function byName(
+  things: readonly { readonly uid: string; readonly name: string }[],
+): Choices {
+  return things
+    .map(({ uid, name }) => [uid, name] as const)
+    .sort(([, one], [, other]) => one.localeCompare(other));
+}

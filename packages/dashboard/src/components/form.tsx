@@ -1,0 +1,199 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { type Action, useAction } from '../api/change.js';
+import { Problem, toastError } from './feedback.js';
+import { Button } from './layout.js';
+
+export interface FormProps {
+  /** The form's submission: calls `run`. */
+  readonly action: Pick<Action<[]>, 'run' | 'isRunning' | 'error'>;
+  /** The submit button: `Create the key`. Undefined makes the form read-only. */
+  readonly verb: string | undefined;
+  readonly kind?: 'main' | 'danger' | 'plain';
+  /** False until the required fields are filled in. */
+  readonly isReady?: boolean;
+  /** Marks required fields, for a form with many optional ones. */
+  readonly marksRequired?: boolean;
+  /** Shown with an error: another way to continue. */
+  readonly remedy?: ComponentChildren;
+  readonly onCancel?: () => void;
+  readonly actions?: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+/**
+ * A form. Its error appears above the buttons, and the focus moves to the first field that the
+ * error names, even if it is folded.
+ */
+export function Form({
+  action,
+  verb,
+  kind = 'main',
+  isReady = true,
+  marksRequired = false,
+  remedy,
+  onCancel,
+  actions,
+  children,
+}: FormProps) {
+  const { run, isRunning, error } = action;
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (!error) return;
+    const field = form.current?.querySelector<HTMLElement>('[aria-invalid]');
+    const folded = field?.closest('details');
+    if (folded) folded.open = true;
+    if (field) field.focus();
+    else form.current?.querySelector('.problem')?.scrollIntoView({ block: 'nearest' });
+  }, [error]);
+  return (
+    <form
+      ref={form}
+      class={`form${marksRequired ? ' marks-required' : ''}`}
+      onSubmit={(event) => {
+        event.preventDefault();
+        run();
+      }}
+    >
+      {children}
+      {error && <Problem error={error}>{remedy}</Problem>}
+      <div class="form-actions">
+        {/* Cancel comes first: the focus of a dialog that confirms a deletion starts here. */}
+        {onCancel && <Button onPress={onCancel}>Cancel</Button>}
+        {verb && (
+          <Button kind={kind} type="submit" isRunning={isRunning} isDisabled={!isReady}>
+            {verb}
+          </Button>
+        )}
+        {actions}
+      </div>
+    </form>
+  );
+}
+
+/** A modal dialog, open while rendered. Escape, a click outside and `onClose` close it. */
+export function Dialog({
+  title,
+  children,
+  actions,
+  onClose,
+}: {
+  readonly title: string;
+  readonly children: ComponentChildren;
+  readonly actions?: ComponentChildren;
+  readonly onClose: () => void;
+}) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const heading = useId();
+  useEffect(() => {
+    const it = dialog.current;
+    const opener = document.activeElement;
+    it?.showModal();
+    return () => {
+      it?.close();
+      if (opener instanceof HTMLElement) opener.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={dialog}
+      class="dialog"
+      aria-labelledby={heading}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onClick={(event) => event.target === dialog.current && onClose()}
+    >
+      <div class="dialog-content">
+        <h2 id={heading}>{title}</h2>
+        {children}
+        {actions && <div class="dialog-actions">{actions}</div>}
+      </div>
+    </dialog>
+  );
+}
+
+export function FormDialog({
+  title,
+  onClose,
+  ...form
+}: Omit<FormProps, 'onCancel'> & { readonly title: string; readonly onClose: () => void }) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <Form {...form} onCancel={onClose} />
+    </Dialog>
+  );
+}
+
+/**
+ * A button that asks for confirmation.
+ *
+ * @param props.label text of the button: `Delete…`
+ * @param props.spoken accessible name where the label depends on its surroundings: `Delete the key
+ * ci`
+ * @param props.isReady false until the required fields are filled in
+ * @param props.verb confirms: `Delete`
+ * @param props.children consequences of the action
+ */
+export function ConfirmButton({
+  label,
+  spoken,
+  title,
+  verb,
+  kind = 'danger',
+  keys,
+  isReady = true,
+  work,
+  children,
+}: {
+  readonly label: string;
+  readonly spoken?: string;
+  readonly title: string;
+  readonly verb: string;
+  readonly kind?: 'danger' | 'main';
+  readonly keys?: string;
+  readonly isReady?: boolean;
+  readonly work: () => Promise<unknown>;
+  readonly children: ComponentChildren;
+}) {
+  const [isOpen, setOpen] = useState(false);
+  const action = useAction(async () => {
+    await work();
+    setOpen(false);
+  });
+  const close = () => {
+    setOpen(false);
+    action.clear();
+  };
+  return (
+    <>
+      <Button keys={keys} label={spoken} onPress={() => setOpen(true)}>
+        {label}
+      </Button>
+      {isOpen && (
+        <FormDialog
+          title={title}
+          verb={verb}
+          kind={kind}
+          isReady={isReady}
+          action={action}
+          onClose={close}
+        >
+          {children}
+        </FormDialog>
+      )}
+    </>
+  );
+}
+
+/** A button that acts without asking. Errors appear in a toast. */
+export function ActionButton({
+  work,
+  ...look
+}: Omit<Parameters<typeof Button>[0], 'type' | 'isRunning' | 'onPress'> & {
+  readonly work: () => Promise<unknown>;
+}) {
+  const { run, isRunning } = useAction(() => work().catch(toastError));
+  return <Button {...look} isRunning={isRunning} onPress={run} />;
+}

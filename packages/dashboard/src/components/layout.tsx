@@ -1,0 +1,196 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef } from 'preact/hooks';
+import { useShortcuts } from '../keyboard/use-shortcuts.js';
+import { isPortal, projectHref, query, setQuery } from '../router/location.js';
+
+interface Look {
+  /** `main` is the primary action of a page or dialog, `danger` deletes, `quiet` has no border. */
+  readonly kind?: 'main' | 'danger' | 'quiet' | 'plain';
+  readonly children: ComponentChildren;
+  /** The accessible name, if the content is not one. */
+  readonly label?: string | undefined;
+  /**
+   * The key that presses the button while it is shown. The help names it by `label`, or by a text
+   * content.
+   */
+  readonly keys?: string | undefined;
+}
+
+/** A button. While `isRunning` it cannot be pressed, and keeps its size. */
+export function Button({
+  kind = 'plain',
+  children,
+  label,
+  keys,
+  isRunning = false,
+  isDisabled = false,
+  isPressed,
+  type = 'button',
+  onPress,
+}: Look & {
+  readonly isRunning?: boolean;
+  readonly isDisabled?: boolean;
+  /** State of a toggle button. */
+  readonly isPressed?: boolean;
+  readonly type?: 'button' | 'submit';
+  readonly onPress?: (() => void) | undefined;
+}) {
+  return (
+    <button
+      ref={usePress<HTMLButtonElement>({ keys, label, children })}
+      type={type}
+      class={`button ${kind}${isRunning ? ' running' : ''}`}
+      disabled={isDisabled || isRunning}
+      aria-label={label}
+      title={titleOf({ keys, label })}
+      aria-pressed={isPressed}
+      aria-keyshortcuts={keys}
+      onClick={onPress}
+    >
+      {children}
+    </button>
+  );
+}
+
+export function ButtonLink({
+  kind = 'plain',
+  children,
+  label,
+  keys,
+  href,
+}: Look & { readonly href: string }) {
+  return (
+    <a
+      ref={usePress<HTMLAnchorElement>({ keys, label, children })}
+      class={`button ${kind}`}
+      href={href}
+      aria-label={label}
+      title={titleOf({ keys, label })}
+      aria-keyshortcuts={keys}
+    >
+      {children}
+    </a>
+  );
+}
+
+type Named = Pick<Look, 'children'> & {
+  readonly keys: string | undefined;
+  readonly label: string | undefined;
+};
+
+function titleOf({ keys, label }: Omit<Named, 'children'>): string | undefined {
+  return label ?? (keys ? `Key: ${keys}` : undefined);
+}
+
+/** Returns the ref of the element that the key presses. */
+function usePress<Pressed extends HTMLElement>({ keys, label, children }: Named) {
+  const pressed = useRef<Pressed>(null);
+  const name = label ?? (typeof children === 'string' ? children.replace(/…$/, '') : '');
+  useShortcuts(keys ? [{ keys, label: name, run: () => pressed.current?.click() }] : []);
+  return pressed;
+}
+
+/**
+ * Links to a form that creates a resource, as the key `n` does: `<NewLink what="endpoint"
+ * path="/endpoints/new" />`.
+ */
+export function NewLink({ what, path }: { readonly what: string; readonly path: string }) {
+  return (
+    <ButtonLink kind="main" keys="n" href={projectHref(path)}>
+      {`New ${what}`}
+    </ButtonLink>
+  );
+}
+
+/**
+ * The frame of every page: heading (also the title of the window), actions and content.
+ *
+ * @param props.isFull fills the height of the window, for a list that scrolls itself
+ */
+export function Page({
+  title,
+  above,
+  actions,
+  isFull = false,
+  children,
+}: {
+  readonly title: string;
+  /** The parent of the page, for example a link to its list. */
+  readonly above?: ComponentChildren;
+  readonly actions?: ComponentChildren;
+  readonly isFull?: boolean;
+  readonly children: ComponentChildren;
+}) {
+  useEffect(() => {
+    document.title = `${title} · ${isPortal.value ? 'Webhooks' : 'Gateway'}`;
+  }, [title]);
+  return (
+    <div class={`page${isFull ? ' full' : ''}`}>
+      <header class="page-head">
+        <div>
+          {above && <p class="page-above">{above}</p>}
+          <h1>{title}</h1>
+        </div>
+        {actions && <div class="page-actions">{actions}</div>}
+      </header>
+      {children}
+    </div>
+  );
+}
+
+export function Panel({
+  title,
+  actions,
+  children,
+}: {
+  readonly title: string;
+  readonly actions?: ComponentChildren;
+  readonly children: ComponentChildren;
+}) {
+  const id = useId();
+  return (
+    <section class="panel" aria-labelledby={id}>
+      <div class="panel-head">
+        <h2 id={id}>{title}</h2>
+        {actions}
+      </div>
+      {children}
+    </section>
+  );
+}
+
+/** Links that switch the content of a page; the query parameter `name` holds the shown tab. */
+export function Tabs({
+  name,
+  label,
+  tabs,
+}: {
+  readonly name: string;
+  readonly label: string;
+  /** The first tab needs no query parameter. */
+  readonly tabs: readonly (readonly [value: string, label: string])[];
+}) {
+  const shown = tabValue(name, tabs);
+  return (
+    <nav class="tabs" aria-label={label}>
+      {tabs.map(([value, text], index) => (
+        <button
+          key={value}
+          type="button"
+          aria-current={value === shown ? 'true' : undefined}
+          onClick={() => setQuery({ [name]: index === 0 ? undefined : value })}
+        >
+          {text}
+        </button>
+      ))}
+    </nav>
+  );
+}
+
+export function tabValue(
+  name: string,
+  tabs: readonly (readonly [value: string, label: string])[],
+): string {
+  const asked = query.value.get(name);
+  return tabs.find(([value]) => value === asked)?.[0] ?? tabs[0]?.[0] ?? '';
+}

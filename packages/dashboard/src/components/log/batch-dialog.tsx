@@ -1,0 +1,185 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { count } from '../../format/number.js';
+import { Problem, Progress } from '../feedback.js';
+import { Dialog } from '../form.js';
+import { Button } from '../layout.js';
+
+/** Texts of the dialog; counts are already formatted. */
+interface BatchWords {
+  /** The rows in the plural, after their count: `deliveries that failed, last hour`. */
+  readonly what: string;
+  /** Replaces `what` while rows are counted. */
+  readonly counting?: string;
+  /** The button: `Send 12 again`. */
+  readonly action: (count: string) => string;
+  /** The result without a full stop: `12 were sent again`. */
+  readonly done: (count: string) => string;
+  /** Follows the number of rows that wait for their endpoint. */
+  readonly held?: string;
+  /** Follows the number of skipped rows. */
+  readonly left?: string;
+}
+
+/**
+ * Counts the rows that a filter matches and, once confirmed, processes them with a progress bar.
+ */
+export function BatchDialog({
+  title,
+  words: { what, counting = what, action, done: doneWords, held, left },
+  step,
+  onClose,
+}: {
+  readonly title: string;
+  readonly words: BatchWords;
+  readonly step: RunStep;
+  readonly onClose: () => void;
+}) {
+  const { phase, found, done, error, start, stop } = useBatch(step);
+  return (
+    <Dialog
+      title={title}
+      onClose={onClose}
+      actions={
+        phase === 'running' ? (
+          <Button onPress={stop}>Stop</Button>
+        ) : (
+          <>
+            <Button onPress={onClose}>
+              {phase === 'done' || phase === 'stopped' ? 'Close' : 'Cancel'}
+            </Button>
+            {phase === 'counted' && found.count > 0 && (
+              <Button kind="main" onPress={start}>
+                {action(count(found.count))}
+              </Button>
+            )}
+          </>
+        )
+      }
+    >
+      {error && <Problem error={error} />}
+      <div class="batch" role="status">
+        {phase === 'counting' && (
+          <p>
+            Counting {counting}: {count(found.count)} so far…
+          </p>
+        )}
+        {phase === 'counted' && (
+          <p>
+            {found.count === 0 ? 'There are no' : count(found.count)} {what}.
+          </p>
+        )}
+        {phase === 'counted' && found.held > 0 && (
+          <p>
+            {count(found.held)} {held}
+          </p>
+        )}
+        {phase === 'counted' && found.left > 0 && (
+          <p>
+            {count(found.left)} {left}
+          </p>
+        )}
+        {(phase === 'done' || phase === 'stopped') && !error && (
+          <p>
+            {doneWords(count(done))}
+            {phase === 'stopped' && ', then it was stopped'}.
+          </p>
+        )}
+      </div>
+      {phase === 'running' && (
+        <Progress label={title} value={found.count === 0 ? 0 : done / found.count} />
+      )}
+    </Dialog>
+  );
+}
+
+/** One request of a bulk operation: works for some seconds and returns where to continue. */
+interface Step {
+  /** Rows that were, or would be, processed. */
+  readonly count: number;
+  readonly left: number;
+  /** The part of `count` that waits for its endpoint. */
+  readonly held: number;
+  readonly next: string | null;
+}
+
+export type RunStep = (
+  options: { dry_run: boolean; after?: string },
+  signal: AbortSignal,
+) => Promise<Step>;
+
+interface Batch {
+  readonly phase: 'counting' | 'counted' | 'running' | 'stopped' | 'done';
+  /** The result of the dry run. */
+  readonly found: Omit<Step, 'next'>;
+  readonly done: number;
+  readonly error: Error | undefined;
+  readonly start: () => void;
+  readonly stop: () => void;
+}
+
+const NOTHING = { count: 0, left: 0, held: 0 };
+
+/** Counts the rows that a filter matches, then processes them until the end or until stopped. */
+function useBatch(step: RunStep): Batch {
+  const [state, setState] = useState<Omit<Batch, 'start' | 'stop'>>({
+    phase: 'counting',
+    found: NOTHING,
+    done: 0,
+    error: undefined,
+  });
+  const latest = useRef(step);
+  latest.current = step;
+  const closing = useRef(new AbortController());
+
+  const each = async (
+    isDry: boolean,
+    tell: (sum: Omit<Step, 'next'>) => void,
+    signal: AbortSignal,
+  ): Promise<void> => {
+    let sum = NOTHING;
+    for (let after: string | null | undefined; after !== null && !signal.aborted;) {
+      const { next, ...counts } = await latest.current(
+        { dry_run: isDry, ...(after ? { after } : {}) },
+        signal,
+      );
+      sum = {
+        count: sum.count + counts.count,
+        left: sum.left + counts.left,
+        held: sum.held + counts.held,
+      };
+      tell(sum);
+      after = next;
+    }
+  };
+  const run = (isDry: boolean) => {
+    const { signal } = (closing.current = new AbortController());
+    const end = isDry ? 'counted' : 'done';
+    each(
+      isDry,
+      (sum) => setState((it) => ({ ...it, ...(isDry ? { found: sum } : { done: sum.count }) })),
+      signal,
+    ).then(
+      () => setState((it) => ({ ...it, phase: signal.aborted ? 'stopped' : end })),
+      (error: unknown) =>
+        setState((it) => ({
+          ...it,
+          phase: 'stopped',
+          error: signal.aborted ? undefined : (error as Error),
+        })),
+    );
+  };
+
+  useEffect(() => {
+    run(true);
+    return () => closing.current.abort();
+  }, []);
+
+  return {
+    ...state,
+    start: () => {
+      setState((it) => ({ ...it, phase: 'running', error: undefined }));
+      run(false);
+    },
+    stop: () => closing.current.abort(),
+  };
+}

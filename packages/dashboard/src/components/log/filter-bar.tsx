@@ -1,0 +1,135 @@
+import type { ComponentChildren } from 'preact';
+import { useId, useRef, useState } from 'preact/hooks';
+import { useShortcuts } from '../../keyboard/use-shortcuts.js';
+import { param, query, setQuery } from '../../router/location.js';
+import { type Choices, Options } from '../field.js';
+import { Button } from '../layout.js';
+import { RANGES } from './time-range.js';
+
+/**
+ * Search, filters and time range of a log, all kept in the query. `hasTime` is false for rows
+ * without a time. Without `searchHint` there is no search field.
+ */
+export function FilterBar({
+  searchHint,
+  hasTime = true,
+  children,
+}: {
+  readonly searchHint?: string;
+  readonly hasTime?: boolean;
+  readonly children?: ComponentChildren;
+}) {
+  const field = useRef<HTMLInputElement>(null);
+  const search = param('search');
+  const [typed, setTyped] = useState(search);
+  const before = useRef(search);
+  // The back button and links change the query.
+  if (before.current !== search) {
+    before.current = search;
+    if (typed !== search) setTyped(search);
+  }
+  useShortcuts(
+    searchHint ? [{ keys: '/', label: 'Search', run: () => field.current?.select() }] : [],
+  );
+  const isFiltered = [...query.value.keys()].some((name) => name !== 'live');
+  return (
+    <form
+      class="filter-bar"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        setQuery({ search: typed.trim() });
+      }}
+    >
+      {searchHint && (
+        <input
+          ref={field}
+          class="filter-search"
+          type="search"
+          value={typed}
+          placeholder={searchHint}
+          title="Key: /"
+          aria-label={searchHint}
+          aria-keyshortcuts="/"
+          onInput={(event) => {
+            setTyped(event.currentTarget.value);
+            if (event.currentTarget.value === '') setQuery({ search: '' });
+          }}
+        />
+      )}
+      {children}
+      {hasTime && <FilterSelect name="range" label="Time" options={RANGES} />}
+      {query.value.get('range') === 'custom' && (
+        <>
+          <FilterTime name="from" label="From" />
+          <FilterTime name="to" label="To" />
+        </>
+      )}
+      {isFiltered && (
+        <Button
+          kind="quiet"
+          onPress={() =>
+            setQuery(Object.fromEntries([...query.value.keys()].map((name) => [name, undefined])))
+          }
+        >
+          Clear
+        </Button>
+      )}
+    </form>
+  );
+}
+
+/** Filters by one of several values; `''` is no filter. See `Options`. */
+export function FilterSelect({
+  name,
+  label,
+  options,
+  other,
+}: {
+  readonly name: string;
+  readonly label: string;
+  readonly options: Choices;
+  readonly other?: string;
+}) {
+  const value = param(name);
+  return (
+    <select
+      aria-label={label}
+      value={value}
+      class={value ? 'chosen' : ''}
+      onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
+    >
+      <Options options={options} chosen={value} other={other} />
+    </select>
+  );
+}
+
+function FilterTime({ name, label }: { readonly name: string; readonly label: string }) {
+  const id = useId();
+  return (
+    <span class="filter-time">
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        type="datetime-local"
+        value={param(name)}
+        onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
+      />
+    </span>
+  );
+}
+
+/** The start of an id: hexadecimal digits, grouped as in a UUID. */
+const ID_START = /^[0-9a-f]{8}(-[0-9a-f-]*)?$/i;
+
+export interface Search {
+  readonly query?: string;
+  readonly event_type?: string;
+}
+
+/** Interprets the search text: the start of an id, or an event type. */
+export function searchOf(text: string): Search {
+  const wanted = text.trim();
+  if (wanted === '') return {};
+  return ID_START.test(wanted) ? { query: wanted.toLowerCase() } : { event_type: wanted };
+}

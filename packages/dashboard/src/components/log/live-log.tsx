@@ -1,0 +1,97 @@
+import type { Page as ApiPage } from '@gateway/client';
+import type { ComponentChildren } from 'preact';
+import { useRef } from 'preact/hooks';
+import { type PageQuery, useList } from '../../api/read.js';
+import { useShortcuts } from '../../keyboard/use-shortcuts.js';
+import { query } from '../../router/location.js';
+import { Empty, Loading, Problem } from '../feedback.js';
+import { Button } from '../layout.js';
+import { type Column, Log } from './log.js';
+import { isOpenEnded } from './time-range.js';
+
+const LIVE_MS = 2_000;
+
+/**
+ * A live log. New rows wait behind a button while the user reads further down.
+ *
+ * @param props.name identifies the list and its project; the query's filters are added
+ * @param props.children shown if the list is empty without filters: what to do
+ */
+export function LiveLog<Row extends { readonly uid: string }>({
+  label,
+  name,
+  columns,
+  load,
+  hrefOf,
+  rowKey,
+  children,
+}: {
+  readonly label: string;
+  readonly name: string;
+  readonly columns: readonly Column<Row>[];
+  readonly load: (page: PageQuery, signal: AbortSignal) => Promise<ApiPage<Row>>;
+  readonly hrefOf: (row: Row) => string;
+  /** An action of a key on the focused row. */
+  readonly rowKey?: {
+    readonly key: string;
+    readonly label: string;
+    readonly run: (row: Row) => void;
+  };
+  readonly children: ComponentChildren;
+}) {
+  const isAtStart = useRef(true);
+  const focused = useRef<Row | undefined>(undefined);
+  useShortcuts(
+    rowKey
+      ? [
+          {
+            keys: rowKey.key,
+            label: rowKey.label,
+            run: () => focused.current && rowKey.run(focused.current),
+          },
+        ]
+      : [],
+  );
+  const isFiltered = query.value.size > 0;
+  const list = useList(`${name} ${query.value.toString()}`, load, {
+    everyMs: isOpenEnded() ? LIVE_MS : undefined,
+    isHeld: () => !isAtStart.current,
+  });
+  const { rows, error, freshCount } = list;
+  return (
+    <>
+      {error && <Problem error={error} retry={list.refresh} />}
+      {!rows && !error && <Loading lines={10} />}
+      {rows?.length === 0 &&
+        (isFiltered ? (
+          <Empty title={`No ${label.toLowerCase()} match these filters`} />
+        ) : (
+          <Empty title={`No ${label.toLowerCase()} yet`}>{children}</Empty>
+        ))}
+      {rows && rows.length > 0 && (
+        <div class="live-log">
+          {freshCount > 0 && (
+            <div class="live-log-fresh">
+              <Button kind="main" onPress={list.showFresh}>
+                Show {freshCount} new
+              </Button>
+            </div>
+          )}
+          <Log
+            label={label}
+            columns={columns}
+            rows={rows}
+            hasMore={list.hasMore}
+            hrefOf={hrefOf}
+            onEnd={list.loadMore}
+            onScroll={(atStart) => {
+              isAtStart.current = atStart;
+              if (atStart) list.showFresh();
+            }}
+            onRow={(row) => (focused.current = row)}
+          />
+        </div>
+      )}
+    </>
+  );
+}

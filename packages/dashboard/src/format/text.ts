@@ -1,0 +1,13 @@
+/** Looks up an untrusted key: `constructor` and `__proto__` have no entry. */
+export function own<Value>(
+  table: Readonly<Record<string, Value>>,
+  word: string,
+): Value | undefined {
+  return Object.hasOwn(table, word) ? table[word] : undefined;
+}
+
+/** Capitalises a sentence of the API and adds a full stop. */
+export function capital(text: string): string {
+  const sentence = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
+}

@@ -1,0 +1,63 @@
+import type { GatewayClient } from '@gateway/client';
+import { api, given } from '../../api/client.js';
+import { useResource } from '../../api/read.js';
+import { byName } from '../../components/field.js';
+import { FilterSelect, type Search, searchOf } from '../../components/log/filter-bar.js';
+import { shownRange } from '../../components/log/time-range.js';
+import { isPortal, param, projectId } from '../../router/location.js';
+
+type ListQuery = NonNullable<Parameters<GatewayClient['eventDeliveries']['list']>[0]>;
+type Status = NonNullable<ListQuery['status']>[number];
+
+/** Values and labels of the `status` filter. `waiting` is two statuses of the API. */
+export const STATUSES = [
+  ['', 'Any status'],
+  ['failure', 'Failed'],
+  ['retry', 'Retrying'],
+  ['waiting', 'Waiting'],
+  ['success', 'Delivered'],
+  ['discarded', 'Discarded'],
+] as const;
+
+/** The API filters of the page's query. */
+export function deliveryFilter(): ListQuery & Search {
+  const status = param('status');
+  const statuses: readonly Status[] | undefined =
+    status === 'waiting' ? ['scheduled', 'processing'] : status ? [status as Status] : undefined;
+  return {
+    ...shownRange(),
+    ...searched(param('search')),
+    ...given({ status: statuses, endpointId: param('endpoint') }),
+  };
+}
+
+/**
+ * The portal cannot list by event type: any text is sent as an id, and the API reports the error.
+ */
+function searched(text: string): Search {
+  return isPortal.value && text !== '' ? { query: text.trim() } : searchOf(text);
+}
+
+const MOST = 100;
+
+/** Chooses an endpoint. The list is limited, so an endpoint that a link names is added to it. */
+export function EndpointFilter() {
+  const chosen = param('endpoint');
+  const { data: known } = useResource(`${projectId.value} endpoints to filter by`, async (signal) =>
+    byName((await api().endpoints.list({ perPage: MOST }, { signal }).page()).content),
+  );
+  const isOther = chosen !== '' && known && !known.some(([uid]) => uid === chosen);
+  const named = useResource(
+    isOther ? `${projectId.value} endpoint ${chosen}` : undefined,
+    (signal) => api().endpoints.get(chosen, { signal }),
+  );
+  const options = [['', 'Any endpoint'] as const, ...(known ?? [])];
+  return (
+    <FilterSelect
+      name="endpoint"
+      label="Endpoint"
+      options={options}
+      other={named.data?.name ?? 'One endpoint'}
+    />
+  );
+}

@@ -1,0 +1,36 @@
+import type { GatewayClient } from '@gateway/client';
+import { api, given } from '../../api/client.js';
+import { useResource } from '../../api/read.js';
+import { byName } from '../../components/field.js';
+import { FilterSelect, type Search, searchOf } from '../../components/log/filter-bar.js';
+import { shownRange } from '../../components/log/time-range.js';
+import { param, projectId } from '../../router/location.js';
+
+type ListQuery = NonNullable<Parameters<GatewayClient['events']['list']>[0]>;
+
+export const STATUSES = [
+  ['', 'Any status'],
+  ['processed', 'Processed'],
+  ['failed', 'Failed'],
+  ['pending', 'Pending'],
+] as const;
+
+/** The API filters of the page's query. */
+export function eventFilter(): ListQuery & Search {
+  return {
+    ...shownRange(),
+    ...searchOf(param('search')),
+    ...given({
+      status: param('status') as NonNullable<ListQuery['status']>,
+      sourceId: param('source'),
+    }),
+  };
+}
+
+export function SourceFilter() {
+  const { data = [] } = useResource(`${projectId.value} sources to filter by`, async (signal) =>
+    byName((await api().sources.list({ perPage: 100 }, { signal }).page()).content),
+  );
+  if (data.length === 0) return null;
+  return <FilterSelect name="source" label="Source" options={[['', 'Any source'], ...data]} />;
+}

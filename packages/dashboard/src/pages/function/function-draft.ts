@@ -1,0 +1,107 @@
+import { type CallOptions, GatewayApiError } from '@gateway/client';
+import { useState } from 'preact/hooks';
+import { type Action, useAction } from '../../api/change.js';
+import { toast } from '../../components/feedback.js';
+
+/** The owner of a function: a source or a subscription. */
+interface Owner {
+  readonly uid: string;
+  readonly updated_at: string;
+}
+
+export interface Place<It extends Owner> {
+  readonly textOf: (it: It) => string | null;
+  readonly read: (uid: string) => Promise<It>;
+  readonly write: (uid: string, text: string | null, options: CallOptions) => Promise<It>;
+  /** The message after a function was saved. */
+  readonly saved: string;
+}
+
+export interface Draft {
+  readonly text: string;
+  /** Changes when the text is replaced other than by typing. */
+  readonly revision: number;
+  readonly type: (text: string) => void;
+  readonly replace: (text: string) => void;
+  readonly isChanged: boolean;
+  readonly undo: () => void;
+  readonly save: Action<[]>;
+  /** The function that another user has saved meanwhile. */
+  readonly conflict: string | undefined;
+  readonly takeTheirs: () => void;
+  readonly saveMine: () => void;
+}
+
+interface State<It> {
+  /** The version that the edit started from. */
+  readonly base: It;
+  readonly text: string;
+  readonly revision: number;
+}
+
+/** Unsaved texts by owner: the user can visit another page meanwhile. */
+const kept = new Map<string, State<unknown>>();
+
+export function useDraft<It extends Owner>(
+  owner: It,
+  place: Place<It>,
+  onSaved: () => void,
+): Draft {
+  const functionOf = (it: It) => place.textOf(it) ?? '';
+  const [state, setState] = useState<State<It>>(
+    () =>
+      (kept.get(owner.uid) as State<It> | undefined) ?? {
+        base: owner,
+        text: functionOf(owner),
+        revision: 0,
+      },
+  );
+  const [conflict, setConflict] = useState<It>();
+  const { base, text, revision } = state;
+  const isChanged = text !== functionOf(base);
+
+  const change = (make: (before: State<It>) => Partial<State<It>>) =>
+    setState((before) => {
+      const next = { ...before, ...make(before) };
+      if (next.text === functionOf(next.base)) kept.delete(owner.uid);
+      else kept.set(owner.uid, next);
+      return next;
+    });
+  const replace = (next: string, on = base) =>
+    change((before) => ({ base: on, text: next, revision: before.revision + 1 }));
+
+  const store = async (on: It): Promise<void> => {
+    try {
+      const saved = await place.write(on.uid, text.trim() === '' ? null : text, {
+        headers: { 'if-match': `"${on.updated_at}"` },
+      });
+      setConflict(undefined);
+      change(() => ({ base: saved }));
+      toast(place.saved);
+      onSaved();
+    } catch (error) {
+      if (!(error instanceof GatewayApiError) || error.code !== 'stale') throw error;
+      const now = await place.read(on.uid);
+      // Another user has changed another property, such as the name: not a conflict.
+      if (functionOf(now) === functionOf(on)) return store(now);
+      setConflict(now);
+    }
+  };
+  const save = useAction(() => (isChanged ? store(base) : Promise.resolve()));
+  const saveMine = useAction(() => store(conflict ?? base));
+  return {
+    text,
+    revision,
+    type: (next) => change(() => ({ text: next })),
+    replace,
+    isChanged,
+    undo: () => replace(functionOf(base)),
+    save: { ...save, error: save.error ?? saveMine.error },
+    conflict: conflict && functionOf(conflict),
+    takeTheirs: () => {
+      if (conflict) replace(functionOf(conflict), conflict);
+      setConflict(undefined);
+    },
+    saveMine: saveMine.run,
+  };
+}

@@ -1,0 +1,195 @@
+import type { ChangedApiKey, PersonalKey, Scope } from '@gateway/client';
+import { useState } from 'preact/hooks';
+import { useAction } from '../../api/change.js';
+import { NewSecret } from '../../components/data.js';
+import { Problem, toast } from '../../components/feedback.js';
+import { Checkbox, fieldError, Select, TextField } from '../../components/field.js';
+import { Dialog, FormDialog } from '../../components/form.js';
+import { Button } from '../../components/layout.js';
+import { type Expiry, ExpiryField } from './in-use.js';
+import {
+  choicesOf,
+  chosenOf,
+  EXPIRIES,
+  expiryOf,
+  type KeyRing,
+  labelOf,
+  withChoice,
+} from './key-ring.js';
+
+/**
+ * Creates and shows a key. A key that `replaces` another copies its name, role and scopes, and then
+ * offers to revoke the old key.
+ */
+export function NewKey({
+  ring,
+  replaces,
+  onClose,
+}: {
+  readonly ring: KeyRing;
+  readonly replaces?: PersonalKey;
+  readonly onClose: () => void;
+}) {
+  const [draft, setDraft] = useState(draftOf(replaces, ring));
+  const [expiry, setExpiry] = useState<Expiry>({ choice: EXPIRIES[0][0], time: '' });
+  const [key, setKey] = useState<string>();
+  const creating = useAction(async () => {
+    const created = await ring.create({
+      ...fieldsOf(draft),
+      expires_at: expiryOf(expiry.choice, expiry.time),
+    });
+    setKey(created.key);
+    ring.list.refresh();
+  });
+  const revoking = useAction(async () => {
+    await ring.revoke(replaces?.uid ?? '');
+    toast('The old key was revoked.');
+    ring.list.refresh();
+    onClose();
+  });
+  const title = replaces ? `Rotate ${replaces.name}` : 'New API key';
+  if (key !== undefined) {
+    return (
+      <Dialog
+        title={title}
+        onClose={onClose}
+        actions={
+          <>
+            {replaces && (
+              <Button kind="danger" isRunning={revoking.isRunning} onPress={revoking.run}>
+                Revoke the old key
+              </Button>
+            )}
+            <Button onPress={onClose}>{replaces ? 'Revoke it later' : 'Done'}</Button>
+          </>
+        }
+      >
+        <NewSecret what="API key" secret={key} />
+        {replaces && (
+          <p>
+            Both keys work until the old one, <code>{replaces.mask}</code>, is revoked: give the new
+            one to what uses it first.
+          </p>
+        )}
+        {revoking.error && <Problem error={revoking.error} />}
+      </Dialog>
+    );
+  }
+  return (
+    <FormDialog title={title} verb="Create the key" action={creating} onClose={onClose}>
+      <KeyFields ring={ring} draft={draft} onChange={setDraft} error={creating.error} />
+      <ExpiryField
+        options={EXPIRIES}
+        value={expiry}
+        onChange={setExpiry}
+        error={fieldError(creating.error, 'expires_at')}
+      />
+    </FormDialog>
+  );
+}
+
+export function EditKey({
+  ring,
+  row,
+  onClose,
+}: {
+  readonly ring: KeyRing;
+  readonly row: PersonalKey;
+  readonly onClose: () => void;
+}) {
+  const [draft, setDraft] = useState(draftOf(row, ring));
+  const saving = useAction(async () => {
+    await ring.update(row.uid, fieldsOf(draft));
+    toast(`${row.name} was changed.`);
+    ring.list.refresh();
+    onClose();
+  });
+  return (
+    <FormDialog title={`Edit ${row.name}`} verb="Save the key" action={saving} onClose={onClose}>
+      <KeyFields ring={ring} draft={draft} onChange={setDraft} error={saving.error} />
+    </FormDialog>
+  );
+}
+
+interface KeyDraft {
+  readonly name: string;
+  /** Empty for a key without a role. */
+  readonly role: string;
+  readonly scopes: readonly Scope[] | null;
+}
+
+/** The draft of a key, or of a new one. Drops a role that the ring does not offer. */
+function draftOf(key: PersonalKey | undefined, { roles }: KeyRing): KeyDraft {
+  if (!key) return { name: '', role: 'member', scopes: null };
+  return {
+    name: key.name,
+    role: roles.find(([it]) => it === key.role)?.[0] ?? '',
+    scopes: key.scopes,
+  };
+}
+
+/** Converts a draft for the API. */
+function fieldsOf({ name, role, scopes }: KeyDraft): ChangedApiKey & { readonly name: string } {
+  return {
+    name: name.trim(),
+    role: role === '' ? null : (role as NonNullable<ChangedApiKey['role']>),
+    scopes,
+  };
+}
+
+function KeyFields({
+  ring,
+  draft,
+  onChange,
+  error,
+}: {
+  readonly ring: KeyRing;
+  readonly draft: KeyDraft;
+  readonly onChange: (draft: KeyDraft) => void;
+  readonly error: Error | undefined;
+}) {
+  const { name, role, scopes } = draft;
+  return (
+    <>
+      <TextField
+        label="Name"
+        hint="What uses it: it is named in this list and in the audit log."
+        value={name}
+        onChange={(it) => onChange({ ...draft, name: it })}
+        error={fieldError(error, 'name')}
+        isRequired
+        hasFocus
+      />
+      <Select
+        label="It may"
+        value={role}
+        onChange={(it) => onChange({ ...draft, role: it })}
+        options={ring.roles}
+      />
+      <Checkbox
+        label="Limit to some resources"
+        hint="Scopes. The key reaches only what is chosen here, within its role."
+        isOn={scopes !== null}
+        onChange={(isOn) => onChange({ ...draft, scopes: isOn ? [] : null })}
+      />
+      {scopes && (
+        <fieldset class="field-group">
+          <legend>Scopes</legend>
+          <div class="field-row">
+            {ring.resources.map((resource) => (
+              <Select
+                key={resource}
+                label={labelOf(resource)}
+                value={chosenOf(scopes, resource)}
+                onChange={(choice) =>
+                  onChange({ ...draft, scopes: withChoice(scopes, resource, choice) })
+                }
+                options={choicesOf(resource)}
+              />
+            ))}
+          </div>
+        </fieldset>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,103 @@
+import type { EventExplanation, FunctionTestResult } from '@gateway/client';
+import { Badge } from '../../components/data.js';
+import { capital, own } from '../../format/text.js';
+import { projectHref } from '../../router/location.js';
+
+type Route = NonNullable<FunctionTestResult['results'][number]['route']>;
+
+/** The endpoints an event would be routed to, and why not to others. */
+export function PreviewedRoute({
+  route,
+  eventType,
+}: {
+  readonly route: Route;
+  readonly eventType: string;
+}) {
+  const { endpoints, endpoint_count: count, sentence, subscriptions } = route;
+  const missed = subscriptions.filter(({ matches }) => !matches);
+  return (
+    <div class="routing">
+      {count === 0 ? (
+        <p>{capital(sentence)}</p>
+      ) : (
+        <p>
+          It would go to{' '}
+          {endpoints.map(({ uid, name }, index) => (
+            <>
+              {index > 0 && ', '}
+              <a href={projectHref(`/endpoints/${uid}`)}>{name}</a>
+            </>
+          ))}
+          {count > endpoints.length && ` and ${count - endpoints.length} more`}.
+        </p>
+      )}
+      {missed.length > 0 && (
+        <details>
+          <summary>
+            {missed.length === 1 ? 'One subscription does' : `${missed.length} subscriptions do`}{' '}
+            not match
+          </summary>
+          <ul class="routing-rows">
+            {missed.map(({ uid, name, mismatch }) => (
+              <li key={uid}>
+                <Badge status="none" label="no match" />
+                <span>
+                  {name}{' '}
+                  {mismatch && <span class="muted">{mismatchSentence(mismatch, eventType)}</span>}
+                </span>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </div>
+  );
+}
+
+type Mismatch = NonNullable<EventExplanation['subscriptions'][number]['mismatch']>;
+
+const OPERATORS: Readonly<Record<string, string>> = {
+  $eq: 'to be',
+  $neq: 'not to be',
+  $gt: 'to be more than',
+  $gte: 'to be at least',
+  $lt: 'to be less than',
+  $lte: 'to be at most',
+  $in: 'to be one of',
+  $nin: 'to be none of',
+};
+
+const SHOWN_CHARACTERS = 120;
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'nothing';
+  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
+}
+
+/** Explains why a subscription does not match an event. */
+export function mismatchSentence(
+  { part, path, operator = '$eq', wanted, found, sentence }: Mismatch,
+  eventType: string,
+): string {
+  if (sentence) return sentence;
+  switch (part) {
+    case 'deleted':
+      return 'it was deleted';
+    case 'disabled':
+      return 'it is disabled';
+    case 'endpoint':
+      return 'its endpoint was deleted';
+    case 'filter':
+      return 'its filter cannot be used';
+    case 'event_types': {
+      const types = Array.isArray(wanted) ? wanted.map(String).join(', ') : String(wanted);
+      return `it wants the event types ${types}; this is ${eventType}`;
+    }
+    case 'headers':
+    case 'body': {
+      const place = path ? `${part === 'headers' ? 'header ' : ''}${path}` : `the ${part}`;
+      const asks = own(OPERATORS, operator) ?? `to match ${operator}`;
+      return `its filter wants ${place} ${asks} ${shown(wanted)}; ${found === undefined ? 'it is missing' : `it is ${shown(found)}`}`;
+    }
+  }
+}
