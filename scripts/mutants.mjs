@@ -2,14 +2,15 @@
 // `npm run mutants [-- <part of a name or file> …]`: applies the deliberate faults of
 // test/mutants/*.json one at a time to a copy of the built packages, and runs the tests declared to
 // catch each. Prints `N caught, N survived`; exits with status 1 if a mutant survived.
-import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { prepareOrExit } from './prepare.mjs';
 
 const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
+/** Many faults make a test wait for its deadline. */
+const workers = 5;
 
 /**
  * A line of a source and its faulty version.
@@ -54,6 +55,9 @@ async function main(filters) {
   const { startShared } = /** @type {typeof import('../test/support/services.js')} */ (
     await importTest('support/services.ts')
   );
+  const keeper = /** @type {typeof import('../test/support/start/keep.js')} */ (
+    await importTest('support/start/keep.ts')
+  );
   const queue = mutants().filter(
     ({ name, file }) =>
       filters.length === 0 || filters.some((part) => name.includes(part) || file.includes(part)),
@@ -65,14 +69,19 @@ async function main(filters) {
   const work = async (/** @type {number} */ worker) => {
     const copy = copyOfBuild();
     try {
-      const env = {
-        ...process.env,
-        ...services.env,
-        TEST_WORKERS: '1',
-        TEST_PORTS: worker ? '26000-31999' : '20000-25999',
-      };
+      const run = await runner(copy, {
+        env: {
+          ...process.env,
+          ...services.env,
+          NO_COLOR: '1',
+          TEST_PORTS: `${20_000 + worker * 2_400}-${22_399 + worker * 2_400}`,
+        },
+        signal: new AbortController().signal,
+        skipsFail: false,
+        keeper,
+      });
       for (let mutant = queue.shift(); mutant; mutant = queue.shift()) {
-        const isCaught = await catches(mutant, copy, env);
+        const isCaught = await catches(mutant, copy, run);
         console.log(`${isCaught ? '•' : '✘ survived:'} ${mutant.name}  (${mutant.file})`);
         if (!isCaught) survived.push(mutant.name);
       }
@@ -81,7 +90,7 @@ async function main(filters) {
     }
   };
   try {
-    await Promise.all([0, 1].map(work));
+    await Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
   } finally {
     await services.close();
   }
@@ -90,12 +99,40 @@ async function main(filters) {
 }
 
 /**
+ * Returns a function that runs the test files of a copy that a filter selects, until one fails. It
+ * returns whether all passed, and throws if none ran.
+ * @param {string} copy
+ * @param {Parameters<typeof import('./test/run-file.mjs').runFiles>[1]} options
+ */
+async function runner(copy, options) {
+  /** @param {string} name */
+  const load = (name) => import(pathToFileURL(path.join(copy, 'scripts/test', name)).href);
+  /** @type {typeof import('./test/compile.mjs')} */
+  const { compileTests } = await load('compile.mjs');
+  /** @type {typeof import('./test/files.mjs')} */
+  const { testFiles } = await load('files.mjs');
+  /** @type {typeof import('./test/run-file.mjs')} */
+  const { runFiles } = await load('run-file.mjs');
+  await compileTests();
+  return async (/** @type {string} */ filter) => {
+    const files = testFiles(copy, [filter]);
+    if (files.length === 0) throw new Error(`no test file has ${filter} in its path`);
+    for (const file of files) {
+      const [result] = await runFiles([file], options);
+      if (result && result.failed > 0) return false;
+      if (!result?.passed) throw new Error(`no test ran in ${file.name}:\n${result?.output}`);
+    }
+    return true;
+  };
+}
+
+/**
  * Runs a mutant's tests on the faulty copy, then repairs the copy.
  * @param {Mutant} mutant
  * @param {string} copy
- * @param {NodeJS.ProcessEnv} env
+ * @param {(filter: string) => Promise<boolean>} run
  */
-async function catches(mutant, copy, env) {
+async function catches(mutant, copy, run) {
   const { transform } = await import('esbuild');
   const built = path.join(copy, mutant.file.replace('/src/', '/dist/').replace(/\.ts$/, '.js'));
   const whole = fs.readFileSync(built);
@@ -105,33 +142,11 @@ async function catches(mutant, copy, env) {
   });
   fs.writeFileSync(built, code);
   try {
-    for (const test of mutant.tests) if (!(await passes(copy, test, env))) return true;
+    for (const test of mutant.tests) if (!(await run(test))) return true;
     return false;
   } finally {
     fs.writeFileSync(built, whole);
   }
-}
-
-/**
- * @param {string} copy
- * @param {string} filter
- * @param {NodeJS.ProcessEnv} env
- * @returns {Promise<boolean>}
- * @throws if no test ran
- */
-async function passes(copy, filter, env) {
-  const child = spawn(process.execPath, ['scripts/test.mjs', filter], {
-    cwd: copy,
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let output = '';
-  child.stdout.setEncoding('utf8').on('data', (text) => (output += text));
-  child.stderr.setEncoding('utf8').on('data', (text) => (output += text));
-  const code = await new Promise((resolve) => child.once('close', resolve));
-  if (!/^\d+ passed, \d+ failed$/m.test(output) || /no test file has/.test(output))
-    throw new Error(`no test ran for ${filter}:\n${output}`);
-  return code === 0;
 }
 
 /** Copies the built packages, tests and scripts; links the libraries of the repository. */
